@@ -1,0 +1,53 @@
+/**
+ * Every error class of the project, with a stable code. Expected outcomes (a probe that timed out, a
+ * robots ban, a 404) are values, not errors; these are thrown only when the caller cannot go on.
+ * The comment on each class says what happens next.
+ */
+export abstract class NearcrawlError extends Error {
+  abstract readonly code: string;
+
+  override get name(): string {
+    return this.constructor.name;
+  }
+}
+
+/** Stops the start: one message lists every fault found in the settings. */
+export class ConfigError extends NearcrawlError {
+  readonly code = "NC_CONFIG";
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(
+      `${faults.length === 1 ? "a setting is" : `${faults.length} settings are`} wrong:\n  ${faults.join("\n  ")}`,
+    );
+    this.faults = faults;
+  }
+}
+
+/** Stops that import and leaves the tree as it was: the file is not what it claims to be. */
+export class SourceFileError extends NearcrawlError {
+  readonly code = "NC_SOURCE_FILE";
+  readonly file: string;
+  readonly line: number | null;
+
+  constructor(file: string, line: number | null, reason: string, options?: ErrorOptions) {
+    super(`${file}${line === null ? "" : `:${line}`}: ${reason}`, options);
+    this.file = file;
+    this.line = line;
+  }
+}
+
+/** The command ends with exit code 2: what was asked for does not exist or is not of the stated form. */
+export class UsageError extends NearcrawlError {
+  readonly code = "NC_USAGE";
+}
+
+/** Closes that session, and nothing else: a peer broke the protocol. The reason is sent to it in words. */
+export class ProtocolError extends NearcrawlError {
+  readonly code = "NC_PROTOCOL";
+}
+
+/** The command ends with exit code 1: the database cannot be started, reached or migrated. */
+export class DatabaseError extends NearcrawlError {
+  readonly code = "NC_DATABASE";
+}

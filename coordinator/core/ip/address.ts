@@ -1,0 +1,58 @@
+/**
+ * IP addresses as values: an IPv4 address is an unsigned 32-bit number, an IPv6 address a bigint.
+ * Parsing is strict (RFC 6943 section 3.1.1 explains why loose IPv4 spellings are a hazard): four decimal
+ * octets without leading zeros, or an RFC 4291 IPv6 text without a zone. Registry files have looser
+ * spellings of their own; rir-import normalises those before they come here.
+ */
+import { Address6 } from "ip-address";
+
+export interface Ipv4Address {
+  readonly family: 4;
+  readonly value: number;
+}
+export interface Ipv6Address {
+  readonly family: 6;
+  readonly value: bigint;
+}
+export type IpAddress = Ipv4Address | Ipv6Address;
+
+const ipv4Text = /^(0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])(\.(0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])){3}$/;
+
+/** The address, or null when the text is not exactly one. Never throws. */
+export function parseAddress(text: string): IpAddress | null {
+  if (ipv4Text.test(text)) return { family: 4, value: parseOctets(text) };
+  if (!text.includes(":") || text.length > 45 || /[%/\s]/.test(text) || !Address6.isValid(text)) return null;
+  return { family: 6, value: new Address6(text).bigInt() };
+}
+
+/** Canonical text: dotted decimal, or RFC 5952 for IPv6. */
+export function formatAddress(address: IpAddress): string {
+  if (address.family === 4) return formatOctets(address.value);
+  return Address6.fromBigInt(address.value).correctForm();
+}
+
+/** Order by family (IPv4 first), then by value: the order of Postgres' inet for single addresses. */
+export function compareAddresses(a: IpAddress, b: IpAddress): number {
+  if (a.family !== b.family) return a.family - b.family;
+  return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
+}
+
+/**
+ * The IPv4 address inside an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2); any other address
+ * unchanged.
+ */
+export function unmapAddress(address: IpAddress): IpAddress {
+  if (address.family === 6 && address.value >> 32n === 0xffffn) {
+    return { family: 4, value: Number(address.value & 0xffffffffn) };
+  }
+  return address;
+}
+
+function parseOctets(text: string): number {
+  const [a, b, c, d] = text.split(".").map(Number) as [number, number, number, number];
+  return ((a << 24) | (b << 16) | (c << 8) | d) >>> 0;
+}
+
+function formatOctets(value: number): string {
+  return `${value >>> 24}.${(value >>> 16) & 255}.${(value >>> 8) & 255}.${value & 255}`;
+}

@@ -1,0 +1,99 @@
+/**
+ * Ranges of addresses, first and last included. A registered range need not be a CIDR block: RIPE and
+ * APNIC register `a - b`, and delegated statistics give a count that need not be a power of two.
+ */
+import { formatAddress, type IpAddress, parseAddress } from "./address.ts";
+
+export interface Ipv4Range {
+  readonly family: 4;
+  readonly first: number;
+  readonly last: number;
+}
+export interface Ipv6Range {
+  readonly family: 6;
+  readonly first: bigint;
+  readonly last: bigint;
+}
+export type IpRange = Ipv4Range | Ipv6Range;
+
+/** Reads `a - b`, `a/prefix` (host bits are cleared) or one address; null when it is none of these. */
+export function parseRange(text: string): IpRange | null {
+  const dash = text.indexOf("-");
+  if (dash >= 0) {
+    const first = parseAddress(text.slice(0, dash).trim());
+    const last = parseAddress(text.slice(dash + 1).trim());
+    return first && last ? rangeBetween(first, last) : null;
+  }
+  const slash = text.indexOf("/");
+  if (slash < 0) {
+    const address = parseAddress(text.trim());
+    return address ? rangeBetween(address, address) : null;
+  }
+  const address = parseAddress(text.slice(0, slash).trim());
+  const prefixText = text.slice(slash + 1).trim();
+  if (!address || !/^\d{1,3}$/.test(prefixText)) return null;
+  return rangeOfPrefix(address, Number(prefixText));
+}
+
+/** The range from one address to another; null when the families differ or the order is reversed. */
+export function rangeBetween(first: IpAddress, last: IpAddress): IpRange | null {
+  if (first.family === 4 && last.family === 4) {
+    return first.value <= last.value ? { family: 4, first: first.value, last: last.value } : null;
+  }
+  if (first.family === 6 && last.family === 6) {
+    return first.value <= last.value ? { family: 6, first: first.value, last: last.value } : null;
+  }
+  return null;
+}
+
+/** The block of `prefixLength` bits that holds the address; null when the length is out of range. */
+export function rangeOfPrefix(address: IpAddress, prefixLength: number): IpRange | null {
+  if (!Number.isInteger(prefixLength) || prefixLength < 0) return null;
+  if (address.family === 4) {
+    if (prefixLength > 32) return null;
+    const size = 2 ** (32 - prefixLength);
+    const first = Math.floor(address.value / size) * size;
+    return { family: 4, first, last: first + size - 1 };
+  }
+  if (prefixLength > 128) return null;
+  const shift = BigInt(128 - prefixLength);
+  const first = (address.value >> shift) << shift;
+  return { family: 6, first, last: first + (1n << shift) - 1n };
+}
+
+export function firstAddress(range: IpRange): IpAddress {
+  return range.family === 4 ? { family: 4, value: range.first } : { family: 6, value: range.first };
+}
+
+export function lastAddress(range: IpRange): IpAddress {
+  return range.family === 4 ? { family: 4, value: range.last } : { family: 6, value: range.last };
+}
+
+export function rangeHolds(range: IpRange, address: IpAddress): boolean {
+  return range.family === address.family && range.first <= address.value && address.value <= range.last;
+}
+
+export function rangeCovers(outer: IpRange, inner: IpRange): boolean {
+  return outer.family === inner.family && outer.first <= inner.first && inner.last <= outer.last;
+}
+
+/** True for a range of one address, which the paper (section 4.3) skips for its parent. */
+export function isUnary(range: IpRange): boolean {
+  return range.first === range.last;
+}
+
+/** The prefix length when the range is one aligned CIDR block, else null. */
+export function prefixLengthOf(range: IpRange): number | null {
+  const bits = range.family === 4 ? 32 : 128;
+  const first = BigInt(range.first);
+  const size = BigInt(range.last) - first + 1n;
+  if ((size & (size - 1n)) !== 0n || first % size !== 0n) return null;
+  return bits - (size.toString(2).length - 1);
+}
+
+/** `192.0.2.0/24` where the range is a CIDR block, else `192.0.2.0 - 192.0.2.9`. */
+export function formatRange(range: IpRange): string {
+  const prefixLength = prefixLengthOf(range);
+  if (prefixLength !== null) return `${formatAddress(firstAddress(range))}/${prefixLength}`;
+  return `${formatAddress(firstAddress(range))} - ${formatAddress(lastAddress(range))}`;
+}

@@ -1,0 +1,313 @@
+/**
+ * Everything the flows know of the outside. Each interface has one adapter in coordinator/postgres or
+ * coordinator/net; `main.ts` puts them together. Stores work in batches; every write that a crash could
+ * split is one method and one transaction.
+ */
+
+import type { UrlKey } from "#core/frontier/url-key";
+import type { CrawlerId, HolderId, HostHash, LeaseId, RoundId, SubnetId, UrlHash } from "#core/ids";
+import type { Subnet } from "#core/subnet/subnet";
+import type { CrawlerHeartbeat, CrawlerHello, Lease, ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { FetchResult } from "#protocol/result";
+
+/* ------------------------------------------------------------------ registry */
+
+export interface SubnetStore {
+  /** The generation in force, or null before the first import. */
+  currentGeneration(): Promise<number | null>;
+  /** Every subnet in force, parents before children within a family (by first address, then widest first). */
+  readAll(): AsyncIterable<Subnet>;
+  /** Calls back whenever an import or a rollback has committed (Postgres NOTIFY `nearcrawl_registry`). */
+  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
+}
+
+/* ------------------------------------------------------------------ crawlers */
+
+export interface CrawlerRecord {
+  readonly crawlerId: CrawlerId;
+  readonly name: string;
+  readonly address: string | null;
+  readonly subnetId: SubnetId | null;
+  readonly country: string | null;
+  readonly place: string | null;
+  readonly latitude: number | null;
+  readonly longitude: number | null;
+  readonly pagesPerDay: number;
+  readonly bytesPerDay: number;
+  readonly concurrentHosts: number;
+  readonly probeMethods: readonly ProbeMethod[];
+  readonly state: "online" | "offline" | "draining";
+  readonly lastSeenAt: Date | null;
+  readonly offlineReason: string | null;
+}
+
+export interface PeerRtt {
+  readonly from: CrawlerId;
+  readonly to: CrawlerId;
+  readonly rttMs: number;
+  readonly method: ProbeMethod;
+}
+
+export interface CrawlerStore {
+  /** Adds a crawler, or gives the one of that name a new key; returns its id. The key arrives hashed. */
+  register(crawler: {
+    name: string;
+    keyHash: string;
+    pagesPerDay?: number;
+    bytesPerDay?: number;
+  }): Promise<CrawlerId>;
+  /** The crawler whose key hashes to this, or null; `revoked` when its key was withdrawn. */
+  authenticate(name: string, keyHash: string): Promise<{ crawlerId: CrawlerId; revoked: boolean } | null>;
+  /** Records what the hello says and that it is online; returns the spool's acknowledged sequence. */
+  arrive(arrival: {
+    crawlerId: CrawlerId;
+    hello: CrawlerHello;
+    address: string | null;
+    subnetId: SubnetId | null;
+    now: Date;
+  }): Promise<number>;
+  leave(departure: { crawlerId: CrawlerId; reason: string; now: Date }): Promise<void>;
+  heartbeat(crawlerId: CrawlerId, heartbeat: CrawlerHeartbeat, now: Date): Promise<void>;
+  list(): Promise<CrawlerRecord[]>;
+  /** At coordinator start: nobody is connected yet. */
+  markAllOffline(reason: string, now: Date): Promise<void>;
+  saveRtts(rtts: readonly PeerRtt[], now: Date): Promise<void>;
+  rtts(): Promise<PeerRtt[]>;
+}
+
+/* ---------------------------------------------------------------- delegation */
+
+export interface Delegation {
+  readonly subnetId: SubnetId;
+  readonly crawlerId: CrawlerId;
+  readonly measured: boolean;
+  readonly rttMs: number | null;
+  readonly runnerUpId: CrawlerId | null;
+  readonly runnerUpRttMs: number | null;
+}
+
+export type RoundCause = "new-subnet" | "slow-fetches" | "crawler-left" | "overload" | "operator" | "retry";
+
+export interface FinishedRound {
+  readonly subnetId: SubnetId;
+  readonly cause: RoundCause;
+  readonly policy: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly targetUrl: string;
+  readonly targetAddress: string;
+  readonly startedAt: Date;
+  readonly decidedAt: Date;
+  readonly probes: readonly { readonly crawlerId: CrawlerId; readonly outcome: ProbeOutcome }[];
+  /** Null when no crawler could take it: the subnet waits and is tried again. */
+  readonly crawlerId: CrawlerId | null;
+  readonly measured: boolean;
+  readonly rttMs: number | null;
+  readonly runnerUpId: CrawlerId | null;
+  readonly runnerUpRttMs: number | null;
+  /** A `{type, …}` value; core/delegation puts it into words. */
+  readonly reason: Readonly<Record<string, unknown>>;
+}
+
+export interface DelegationMove {
+  readonly subnetId: SubnetId;
+  readonly from: CrawlerId;
+  readonly to: CrawlerId;
+  readonly cause: "overload" | "crawler-left" | "operator";
+  readonly reason: string;
+  /** What is known of the new crawler's RTT; null when predicted only. */
+  readonly rttMs: number | null;
+}
+
+/** A subnet with URLs waiting and no delegation of its own. */
+export interface WaitingSubnet {
+  readonly subnetId: SubnetId;
+  /** A URL in it, and the address it resolved to: what gets probed. */
+  readonly url: string;
+  readonly host: string;
+  readonly address: string;
+}
+
+export interface DelegationStore {
+  readAll(): Promise<Delegation[]>;
+  /** Subnets with due URLs that nobody owns, in the order in which their first URL was admitted; without those in `except`. */
+  waiting(limit: number, except: readonly SubnetId[]): Promise<WaitingSubnet[]>;
+  /** A URL and address to probe for these subnets (recalibration and retries). */
+  targetsFor(subnetIds: readonly SubnetId[]): Promise<WaitingSubnet[]>;
+  /** Stores round and probes and, when a crawler was decided, the delegation and its history: one transaction. */
+  saveRound(round: FinishedRound): Promise<RoundId>;
+  /** A crawler's own subnet, without a probe (paper 4.1). Nothing happens when the subnet is delegated already. */
+  delegateOwnSubnet(subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
+  /** Moves that still apply (the `from` still owns it), one transaction; returns those made. */
+  move(moves: readonly DelegationMove[], now: Date): Promise<SubnetId[]>;
+  /** Pages per day that each delegated subnet costs (from its URLs), with what is known of it, for balancing. */
+  loads(): Promise<{ subnetId: SubnetId; crawlerId: CrawlerId; pagesPerDay: number; rttMs: number | null }[]>;
+  /** Measured RTTs per subnet from the latest round: what the variance rule and the runner-up search need. */
+  probedRtts(
+    subnetIds: readonly SubnetId[],
+  ): Promise<{ subnetId: SubnetId; crawlerId: CrawlerId; rttMs: number }[]>;
+  /** Delegations made without any answer, oldest first: to be tried again. */
+  unmeasured(limit: number): Promise<SubnetId[]>;
+}
+
+/* ------------------------------------------------------------------ frontier */
+
+export interface AdmittedUrl {
+  readonly key: UrlKey;
+  readonly depth: number;
+}
+
+/** Where and how far the crawl goes. */
+export interface CrawlScope {
+  /** Pages per host, at most. */
+  readonly pagesPerHost: number;
+  readonly maxDepth: number;
+  /** False: links to hosts that the frontier does not hold yet are recorded as links but not admitted. */
+  readonly admitNewHosts: boolean;
+}
+
+export type Resolution =
+  | {
+      readonly type: "resolved";
+      readonly host: string;
+      readonly addresses: readonly string[];
+      readonly subnetId: SubnetId | null;
+      readonly ttlSeconds: number;
+    }
+  | {
+      readonly type: "refused";
+      readonly host: string;
+      readonly addresses: readonly string[];
+      readonly reason: string;
+    }
+  | { readonly type: "failed"; readonly host: string; readonly reason: string };
+
+export interface FrontierStore {
+  /** Adds unknown URLs (and hosts), one row per URL; counts a back-link for known ones. Returns how many were new. */
+  admit(
+    urls: readonly AdmittedUrl[],
+    scope: CrawlScope,
+    now: Date,
+  ): Promise<{ newUrls: number; newHosts: number }>;
+  /** Hosts whose addresses are to be asked for (again), and claims them for two minutes. */
+  hostsToResolve(limit: number, now: Date): Promise<string[]>;
+  /** Addresses, subnet and refusals; a refused host's URLs are recorded as refused with the reason. */
+  saveResolutions(resolutions: readonly Resolution[], now: Date): Promise<void>;
+  /** Leases host slices that this crawler's delegations cover and politeness allows, longest due first. */
+  leaseHosts(request: {
+    crawlerId: CrawlerId;
+    hosts: number;
+    urlsPerHost: number;
+    leaseSeconds: number;
+    now: Date;
+  }): Promise<Lease[]>;
+  /** Returns what is left of a lease to the frontier, if this crawler owns it. */
+  returnLease(leaseId: LeaseId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
+  /** Leases past their deadline return; gives their number. */
+  returnExpired(now: Date): Promise<number>;
+  /** Every open lease of a crawler returns (it is gone for good). */
+  returnLeasesOf(crawlerId: CrawlerId, now: Date): Promise<number>;
+  /** New subnets for known addresses, after the tree changed. */
+  reassignSubnets(subnetOf: (address: string) => SubnetId | null): Promise<number>;
+  /** Subnet ids of a resolved host, for tasks that start at a URL. */
+  progress(now: Date): Promise<FrontierProgress>;
+}
+
+export interface FrontierProgress {
+  readonly hosts: number;
+  readonly hostsUnresolved: number;
+  readonly hostsRefused: number;
+  readonly hostsFetched: number;
+  readonly urls: number;
+  /** Never fetched yet and still to be: due or leased. */
+  readonly urlsPending: number;
+  readonly subnetsWaiting: number;
+  readonly subnetsDelegated: number;
+  readonly pages: number;
+  readonly probes: number;
+  readonly rounds: number;
+}
+
+/* ------------------------------------------------------------------- results */
+
+export interface ArrivedResult {
+  readonly sequence: number;
+  readonly leaseId: LeaseId;
+  readonly result: FetchResult;
+  /** Bytes this result took on the wire, compressed. */
+  readonly shippedBytes: number;
+  /** Recrawl decision, made by the flow. */
+  readonly nextFetchAt: Date;
+  /** Links to admit: keys made by the flow, with nofollow and off-scope ones already dropped. */
+  readonly admit: readonly AdmittedUrl[];
+  readonly links: readonly {
+    readonly hostHash: HostHash;
+    readonly urlHash: UrlHash;
+    readonly anchor: string;
+    readonly nofollow: boolean;
+  }[];
+  readonly key: UrlKey;
+}
+
+export interface TakenResults {
+  /** Results stored now. */
+  readonly stored: number;
+  /** Arrived before; acknowledged again. */
+  readonly duplicates: number;
+  /** Not under a lease of this crawler: dropped, acknowledged. */
+  readonly withoutLease: number;
+  readonly newUrls: number;
+}
+
+export interface ResultStore {
+  /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
+  take(batch: {
+    crawlerId: CrawlerId;
+    spoolId: string;
+    results: readonly ArrivedResult[];
+    scope: CrawlScope;
+    now: Date;
+  }): Promise<TakenResults>;
+  /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
+  recentFetches(
+    hosts: readonly HostHash[],
+    perHost: number,
+  ): Promise<
+    {
+      hostHash: HostHash;
+      crawlerId: CrawlerId;
+      subnetId: SubnetId | null;
+      fetchedAt: Date;
+      firstByteMs: number | null;
+      connectMs: number | null;
+      totalMs: number;
+    }[]
+  >;
+}
+
+/* ------------------------------------------------------------------- outside */
+
+/** DNS, as the coordinator sees it. */
+export interface NameResolver {
+  /** Addresses (IPv4 first) with the smallest TTL, or why there are none. Literal addresses resolve to themselves. */
+  resolve(host: string): Promise<{ addresses: readonly string[]; ttlSeconds: number } | { failed: string }>;
+}
+
+/** The connected fleet, as the gateway offers it. */
+export interface Fleet {
+  online(): readonly CrawlerId[];
+  /** Asks a crawler to measure; resolves with its report, or with a `failed` outcome when it is gone or silent past the deadline. Never rejects. */
+  probe(
+    crawlerId: CrawlerId,
+    target: {
+      host: string;
+      address: string;
+      port: number;
+      secure: boolean;
+      method: ProbeMethod;
+      tries: number;
+      deadlineMs: number;
+    },
+  ): Promise<ProbeOutcome>;
+}
+
+export type { HolderId };

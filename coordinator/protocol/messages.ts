@@ -1,0 +1,244 @@
+/**
+ * Every message on the wire between a migrating crawler and the coordinator. The name says who speaks.
+ * These schemas are the only definition: both ends validate what arrives against them, and the types
+ * are derived from them. Sizes are bounded here, so that nothing behind the edge has to ask again.
+ */
+import { z } from "zod";
+import { fetchResultSchema } from "./result.ts";
+
+/** Longest URL that is accepted anywhere (RFC 9110 section 4.1 recommends at least 8000; the web rarely passes 2 KB). */
+export const maxUrlLength = 2048;
+/** Most URLs in one lease. */
+export const maxLeaseUrls = 1000;
+
+const url = z.string().min(1).max(maxUrlLength);
+const hostName = z.string().min(1).max(253);
+const address = z.string().min(2).max(45);
+const words = z.string().max(500);
+const leaseId = z.string().regex(/^\d{1,19}$/);
+const milliseconds = z.number().min(0).max(86_400_000);
+
+/** How a latency was measured. Methods are never compared with each other. */
+export const probeMethods = ["head", "connect", "icmp"] as const;
+export const probeMethod = z.enum(probeMethods);
+export type ProbeMethod = z.infer<typeof probeMethod>;
+
+export const probeOutcomes = [
+  "measured",
+  "timed-out",
+  "refused",
+  "unreachable",
+  "not-allowed",
+  "failed",
+] as const;
+
+/**
+ * A probe's result. `measured` carries the smallest of `tries` round-trip times. A TCP connect answered
+ * by a reset is `measured`: the answer crossed the network. `not-allowed`: the host of the crawler forbids it.
+ */
+export const probeOutcome = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("measured"),
+    method: probeMethod,
+    rttMs: milliseconds,
+    tries: z.int().min(1).max(20),
+  }),
+  z.object({
+    type: z.enum(["timed-out", "refused", "unreachable", "not-allowed", "failed"]),
+    method: probeMethod,
+    reason: words,
+  }),
+]);
+export type ProbeOutcome = z.infer<typeof probeOutcome>;
+
+/* ---------------------------------------------------------------- crawler speaks */
+
+export const crawlerHello = z.object({
+  type: z.literal("crawler:hello"),
+  protocolVersions: z.array(z.int().min(1).max(10_000)).min(1).max(8),
+  name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/),
+  key: z.string().min(16).max(200),
+  softwareVersion: z.string().max(40),
+  /** Names this crawler's on-disk spool; sequence numbers count within it. */
+  spoolId: z.uuid(),
+  /** The address other hosts see this crawler under, when its partner states it. */
+  publicAddress: address.nullable(),
+  place: z
+    .object({
+      name: z.string().max(80),
+      country: z
+        .string()
+        .regex(/^[A-Z]{2}$/)
+        .nullable(),
+      latitude: z.number().min(-90).max(90),
+      longitude: z.number().min(-180).max(180),
+    })
+    .nullable(),
+  capabilities: z.object({ probeMethods: z.array(probeMethod).max(3), ipv6: z.boolean() }),
+  /** What the partner allows; the coordinator plans inside it and cannot raise it. */
+  limits: z.object({
+    pagesPerDay: z.int().min(0).max(1_000_000_000),
+    bytesPerDay: z.int().min(0).max(1e15),
+    concurrentHosts: z.int().min(1).max(10_000),
+  }),
+});
+
+export const crawlerHeartbeat = z.object({
+  type: z.literal("crawler:heartbeat"),
+  /** Hosts being crawled, results not yet acknowledged, and totals since the crawler's start. */
+  openHosts: z.int().min(0),
+  spooledResults: z.int().min(0),
+  pages: z.int().min(0),
+  fetchedBytes: z.int().min(0),
+  shippedBytes: z.int().min(0),
+  /** What holds the crawler back right now, in words; empty when nothing does. */
+  holdingBack: z.array(words).max(10),
+});
+
+/** Asks for work: the crawler has room for so many more hosts. */
+export const crawlerReady = z.object({
+  type: z.literal("crawler:ready"),
+  freeHosts: z.int().min(1).max(10_000),
+});
+
+export const crawlerProbeReport = z.object({
+  type: z.literal("crawler:probe-report"),
+  requestId: z.int().min(0),
+  outcome: probeOutcome,
+});
+
+/** Round-trip times to other crawlers, measured on the coordinator's list of peers. */
+export const crawlerPeerRtts = z.object({
+  type: z.literal("crawler:peer-rtts"),
+  peers: z.array(z.object({ crawlerId: z.int().min(1), outcome: probeOutcome })).max(1000),
+});
+
+/** One fetched (or not fetched) URL. Kept in the spool until the coordinator acknowledges `sequence`. */
+export const crawlerResult = z.object({
+  type: z.literal("crawler:result"),
+  sequence: z.int().min(1),
+  leaseId,
+  result: fetchResultSchema,
+});
+
+/** Gives a lease back: every URL in it without a result returns to the frontier. Sent after its results were acknowledged. */
+export const crawlerLeaseEnd = z.object({ type: z.literal("crawler:lease-end"), leaseId, reason: words });
+
+export const crawlerGoodbye = z.object({ type: z.literal("crawler:goodbye"), reason: words });
+
+export const crawlerMessage = z.discriminatedUnion("type", [
+  crawlerHello,
+  crawlerHeartbeat,
+  crawlerReady,
+  crawlerProbeReport,
+  crawlerPeerRtts,
+  crawlerResult,
+  crawlerLeaseEnd,
+  crawlerGoodbye,
+]);
+export type CrawlerMessage = z.infer<typeof crawlerMessage>;
+export type CrawlerHello = z.infer<typeof crawlerHello>;
+export type CrawlerHeartbeat = z.infer<typeof crawlerHeartbeat>;
+
+/* ------------------------------------------------------------ coordinator speaks */
+
+export const coordinatorWelcome = z.object({
+  type: z.literal("coordinator:welcome"),
+  protocolVersion: z.int(),
+  crawlerId: z.int().min(1),
+  /** Highest sequence of this spool that is safe in the database; the crawler drops everything up to it. */
+  acknowledgedSequence: z.int().min(0),
+  /** How many results may be under way unacknowledged. */
+  resultCredits: z.int().min(1).max(10_000),
+  heartbeatSeconds: z.int().min(1).max(600),
+  userAgent: z.string().min(1).max(200),
+});
+
+/** The session ends: why, in words, and whether trying again later makes sense. */
+export const coordinatorRefuse = z.object({
+  type: z.literal("coordinator:refuse"),
+  code: z.enum([
+    "wrong-key",
+    "wrong-version",
+    "bad-message",
+    "replaced",
+    "revoked",
+    "too-much",
+    "shutting-down",
+  ]),
+  reason: words,
+  retry: z.boolean(),
+});
+
+export const coordinatorProbe = z.object({
+  type: z.literal("coordinator:probe"),
+  requestId: z.int().min(0),
+  host: hostName,
+  address,
+  port: z.int().min(1).max(65_535),
+  secure: z.boolean(),
+  method: probeMethod,
+  tries: z.int().min(1).max(20),
+  deadlineMs: z.int().min(1).max(60_000),
+});
+
+/** A host slice: URLs of one host, for this crawler alone until the lease runs out. */
+export const lease = z.object({
+  leaseId,
+  host: hostName,
+  /** The host's addresses as the coordinator resolved them; the crawler resolves again for itself. */
+  addresses: z.array(address).max(64),
+  expiresInSeconds: z.int().min(1).max(86_400),
+  /** Not before this many ms from now: politeness that travels with the host. */
+  waitMs: milliseconds,
+  urls: z
+    .array(
+      z.object({ url, etag: z.string().max(500).nullable(), lastModified: z.string().max(100).nullable() }),
+    )
+    .min(1)
+    .max(maxLeaseUrls),
+});
+export type Lease = z.infer<typeof lease>;
+
+/** Answer to `crawler:ready`. An empty list says why in words and when asking again makes sense. */
+export const coordinatorTasks = z.object({
+  type: z.literal("coordinator:tasks"),
+  leases: z.array(lease).max(1000),
+  askAgainMs: milliseconds,
+  reason: words,
+});
+
+/** Everything up to this sequence is committed. */
+export const coordinatorAcknowledge = z.object({
+  type: z.literal("coordinator:acknowledge"),
+  sequence: z.int().min(0),
+});
+
+/** Backpressure, with its reason: how many results may be under way from now on; 0 stops shipping. */
+export const coordinatorPace = z.object({
+  type: z.literal("coordinator:pace"),
+  resultCredits: z.int().min(0).max(10_000),
+  reason: words,
+});
+
+/** The other crawlers, to be measured. */
+export const coordinatorPeers = z.object({
+  type: z.literal("coordinator:peers"),
+  peers: z
+    .array(z.object({ crawlerId: z.int().min(1), address, port: z.int().min(1).max(65_535) }))
+    .max(1000),
+});
+
+export const coordinatorMessage = z.discriminatedUnion("type", [
+  coordinatorWelcome,
+  coordinatorRefuse,
+  coordinatorProbe,
+  coordinatorTasks,
+  coordinatorAcknowledge,
+  coordinatorPace,
+  coordinatorPeers,
+]);
+export type CoordinatorMessage = z.infer<typeof coordinatorMessage>;
+export type CoordinatorProbe = z.infer<typeof coordinatorProbe>;
+export type CoordinatorWelcome = z.infer<typeof coordinatorWelcome>;
+export type CoordinatorRefuse = z.infer<typeof coordinatorRefuse>;

@@ -1,0 +1,65 @@
+/**
+ * How commands print: tables for people, JSON for programs, progress as one rewritten line on a terminal
+ * and plain lines elsewhere.
+ */
+
+/** Prints one JSON value and a line end. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+}
+
+export interface Column {
+  readonly title: string;
+  readonly align?: "left" | "right";
+}
+
+/** A table with aligned columns; cells are already text. */
+export function formatTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
+  const widths = columns.map((column, index) =>
+    Math.max(column.title.length, ...rows.map((row) => (row[index] ?? "").length)),
+  );
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, index) =>
+        columns[index]?.align === "right"
+          ? cell.padStart(widths[index] ?? 0)
+          : cell.padEnd(widths[index] ?? 0),
+      )
+      .join("  ")
+      .trimEnd();
+  return [
+    line(columns.map((column) => column.title)),
+    line(widths.map((width) => "─".repeat(width))),
+    ...rows.map(line),
+  ].join("\n");
+}
+
+/** A progress line: rewritten in place on a terminal, printed at most every `plainSeconds` elsewhere. */
+export class ProgressLine {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #plainSeconds: number;
+  #lastPlainMs = Number.NEGATIVE_INFINITY;
+  #shown = false;
+
+  constructor(stream: NodeJS.WriteStream = process.stderr, plainSeconds = 5) {
+    this.#stream = stream;
+    this.#plainSeconds = plainSeconds;
+  }
+
+  show(text: string, nowMs: number = performance.now()): void {
+    if (this.#stream.isTTY) {
+      const width = Math.max(20, (this.#stream.columns ?? 100) - 1);
+      this.#stream.write(`\r\x1b[2K${text.slice(0, width)}`);
+      this.#shown = true;
+    } else if (nowMs - this.#lastPlainMs >= this.#plainSeconds * 1000) {
+      this.#stream.write(`${text}\n`);
+      this.#lastPlainMs = nowMs;
+    }
+  }
+
+  /** Ends the line, so that what is printed next starts on its own. */
+  done(): void {
+    if (this.#shown) this.#stream.write("\n");
+    this.#shown = false;
+  }
+}
