@@ -217,6 +217,8 @@ export interface FrontierProgress {
   readonly hostsUnresolved: number;
   readonly hostsRefused: number;
   readonly hostsFetched: number;
+  /** Hosts whose subnet has a delegation. */
+  readonly hostsDelegated: number;
   readonly urls: number;
   /** Never fetched yet and still to be: due or leased. */
   readonly urlsPending: number;
@@ -225,6 +227,15 @@ export interface FrontierProgress {
   readonly pages: number;
   readonly probes: number;
   readonly rounds: number;
+}
+
+export interface RejectedUrlStore {
+  /** Records what was given to the crawler and has no key; again only counts. */
+  record(
+    rejected: readonly { readonly url: string; readonly reason: string }[],
+    source: string,
+    now: Date,
+  ): Promise<void>;
 }
 
 /* ------------------------------------------------------------------- results */
@@ -237,7 +248,7 @@ export interface ArrivedResult {
   readonly shippedBytes: number;
   /** Recrawl decision, made by the flow. */
   readonly nextFetchAt: Date;
-  /** Links to admit: keys made by the flow, with nofollow and off-scope ones already dropped. */
+  /** Links to admit: keys made by the flow, nofollow ones already dropped; `depth` counts from this page, the store adds the page's own. */
   readonly admit: readonly AdmittedUrl[];
   readonly links: readonly {
     readonly hostHash: HostHash;
@@ -266,6 +277,8 @@ export interface ResultStore {
     results: readonly ArrivedResult[];
     scope: CrawlScope;
     now: Date;
+    /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
+    lastSequence: number;
   }): Promise<TakenResults>;
   /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
   recentFetches(

@@ -4,7 +4,7 @@
 -- by it, so that they distribute over servers without a change of code (design section 11).
 -- Up Migration
 
-create extension if not exists pg_trgm;
+create extension if not exists pg_trgm with schema public;
 
 ------------------------------------------------------------------------------ registry
 

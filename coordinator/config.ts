@@ -1,0 +1,142 @@
+/**
+ * The coordinator's settings: checked once, all faults listed together, unknown names refused, frozen.
+ * Defaults carry their unit in the name and their origin in the comment. The values come from a JSON file
+ * and from flags; the environment is read by the command, not here.
+ */
+import { isIP } from "node:net";
+import { z } from "zod";
+import { ConfigError } from "#core/errors";
+import { probeMethod } from "#protocol/messages";
+
+const seconds = (most: number) => z.number().positive().max(most);
+
+const listen = z.strictObject({
+  host: z.string().min(1).max(253).default("127.0.0.1"),
+  /** 0 takes any free port. */
+  port: z.int().min(0).max(65_535).default(7411),
+});
+
+const tls = z.strictObject({ certificateFile: z.string().min(1), keyFile: z.string().min(1) });
+
+const delegation = z.strictObject({
+  policy: z.enum(["random", "exhaustive", "ipmicra", "nearest"]).default("nearest"),
+  /** IPMicra section 4.5: 50 ms gave a good ratio of accuracy over probes. */
+  thresholdMs: z.number().min(0).max(10_000).default(50),
+  /** Expected gain under which `nearest` stops probing. */
+  lambdaMs: z.number().min(0).max(1000).default(0.1),
+  getFirst: z.boolean().default(false),
+  /** Seeds the policy `random`. */
+  seed: z.int().min(0).max(0xffff_ffff).default(1),
+  concurrentRounds: z.int().min(1).max(1000).default(16),
+  /** How long a new fleet may take to assemble and measure itself before the first round starts. */
+  settleSeconds: z.number().min(0).max(600).default(10),
+  /** Rounds wait (at most settleSeconds) until so many crawlers are connected. */
+  expectedCrawlers: z.int().min(1).max(10_000).default(1),
+});
+
+const probe = z.strictObject({
+  method: probeMethod.default("head"),
+  /** The smallest of so many is taken. */
+  tries: z.int().min(1).max(20).default(2),
+  deadlineMs: z.int().min(10).max(60_000).default(3000),
+});
+
+const scope = z.strictObject({
+  pagesPerHost: z.int().min(1).max(10_000_000).default(100),
+  maxDepth: z.int().min(0).max(1000).default(8),
+  admitNewHosts: z.boolean().default(false),
+});
+
+const lease = z.strictObject({
+  seconds: seconds(86_400).default(300),
+  urlsPerHost: z.int().min(1).max(1000).default(20),
+  hostsPerRequest: z.int().min(1).max(1000).default(20),
+});
+
+const balance = z.strictObject({
+  policy: z.enum(["min-cost-flow", "variance-rule", "none"]).default("min-cost-flow"),
+  everySeconds: seconds(86_400).default(60),
+  /** Probe a predicted target before its subnet moves (design section 6). */
+  movesPerPass: z.int().min(1).max(100_000).default(500),
+});
+
+const recalibration = z.strictObject({
+  /** "Sufficiently larger" of paper section 4.4: slower than so many times the host's usual time. */
+  slowerThanFactor: z.number().min(1.05).max(100).default(2),
+  /** Slow so often in a row before the subnet is probed again. */
+  timesInARow: z.int().min(2).max(100).default(2),
+  everySeconds: seconds(86_400).default(30),
+});
+
+const recrawl = z.strictObject({
+  intervalHours: z
+    .number()
+    .positive()
+    .max(24 * 3650)
+    .default(24 * 7),
+});
+
+const configSchema = z.strictObject({
+  listen: listen.prefault({}),
+  tls: tls.nullable().default(null),
+  /** Listening beyond loopback needs TLS, or a proxy in front that does it. */
+  behindProxy: z.boolean().default(false),
+  /** DNS servers as `address:port`; empty: the system's. */
+  resolvers: z.array(z.string().max(60)).max(8).default([]),
+  /** Networks that may be crawled although they are special-purpose (a partner's own, tests). */
+  allowSpecialPurpose: z.boolean().default(false),
+  delegation: delegation.prefault({}),
+  probe: probe.prefault({}),
+  scope: scope.prefault({}),
+  lease: lease.prefault({}),
+  balance: balance.prefault({}),
+  recalibration: recalibration.prefault({}),
+  recrawl: recrawl.prefault({}),
+  heartbeatSeconds: seconds(600).default(10),
+  /** A crawler that is gone so long hands its subnets to the runners-up. */
+  departureSeconds: seconds(86_400).default(120),
+  userAgent: z
+    .string()
+    .regex(
+      /^Nearcrawl\/\S+ \(\+https?:\/\/\S+\)$/,
+      "must look like: Nearcrawl/0.1 (+https://example.org/crawler)",
+    )
+    .max(200)
+    .default("Nearcrawl/0.1 (+http://127.0.0.1:7411/about-crawler)"),
+  logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
+});
+
+export type CoordinatorConfig = Readonly<z.infer<typeof configSchema>>;
+
+/** Checks the settings; throws one ConfigError that lists every fault. */
+export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
+  const checked = configSchema.safeParse(values);
+  if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
+  const faults = [...exposureFaults(checked.data), ...checked.data.resolvers.flatMap(resolverFaults)];
+  if (faults.length > 0) throw new ConfigError(faults);
+  return Object.freeze(checked.data);
+}
+
+function faultsOf(issue: z.core.$ZodIssue): string[] {
+  const path = issue.path.join(".");
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => `${path ? `${path}.` : ""}${key}: there is no such setting`);
+  }
+  return [`${path || "settings"}: ${issue.message}`];
+}
+
+function exposureFaults(config: CoordinatorConfig): string[] {
+  const { host } = config.listen;
+  const onLoopback = host === "localhost" || host === "::1" || host.startsWith("127.");
+  if (onLoopback || config.tls !== null || config.behindProxy) return [];
+  return [
+    `listen.host: ${host} is reachable from outside, so tls must be set (or behindProxy, when something in front does TLS)`,
+  ];
+}
+
+function resolverFaults(resolver: string): string[] {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(resolver);
+  const address = match?.[1] ?? match?.[2];
+  if (address && isIP(address) !== 0 && Number(match?.[3] ?? 53) <= 65_535) return [];
+  return [`resolvers: "${resolver}" is not an address with an optional port, such as 192.0.2.1:53`];
+}

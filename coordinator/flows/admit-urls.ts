@@ -1,0 +1,44 @@
+/** URLs from people (seeds): canonical keys go to the frontier, what has no key is recorded with the reason. */
+import { type UrlFault, urlKeyOf } from "#core/frontier/url-key";
+import type { AdmittedUrl, CrawlScope, FrontierStore, RejectedUrlStore } from "./ports.ts";
+
+const faultWords: Readonly<Record<UrlFault, string>> = {
+  "not-a-url": "it cannot be parsed as an absolute URL",
+  "not-http": "only http and https are crawled",
+  "too-long": "it is longer than 2048 characters",
+  "no-host": "it names no host",
+};
+
+export interface RejectedUrl {
+  readonly url: string;
+  readonly reason: string;
+}
+
+export interface AdmitUrlsPorts {
+  readonly frontier: Pick<FrontierStore, "admit">;
+  readonly rejected: RejectedUrlStore;
+}
+
+const batchSize = 500;
+
+/** Admits seeds at depth 0; new hosts are always welcome from people, whatever the scope says of links. */
+export async function admitUrls(
+  texts: Iterable<string>,
+  ports: AdmitUrlsPorts,
+  at: { readonly scope: CrawlScope; readonly now: Date },
+): Promise<{ admitted: number; newUrls: number; rejected: RejectedUrl[] }> {
+  const admitted: AdmittedUrl[] = [];
+  const rejected: RejectedUrl[] = [];
+  for (const text of texts) {
+    const key = urlKeyOf(text.trim());
+    if (typeof key === "string") rejected.push({ url: text.slice(0, 500), reason: faultWords[key] });
+    else admitted.push({ key, depth: 0 });
+  }
+  let newUrls = 0;
+  for (let start = 0; start < admitted.length; start += batchSize) {
+    const batch = admitted.slice(start, start + batchSize);
+    newUrls += (await ports.frontier.admit(batch, { ...at.scope, admitNewHosts: true }, at.now)).newUrls;
+  }
+  if (rejected.length > 0) await ports.rejected.record(rejected, "operator", at.now);
+  return { admitted: admitted.length, newUrls, rejected };
+}

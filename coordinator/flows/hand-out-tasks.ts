@@ -1,0 +1,46 @@
+/**
+ * A crawler asks for work when it has room: it gets host slices of the subnets delegated to it, or the
+ * reason why there is nothing now and when asking again makes sense.
+ */
+import type { CrawlerId } from "#core/ids";
+import type { CoordinatorMessage } from "#protocol/messages";
+import type { FrontierStore } from "./ports.ts";
+
+export interface HandOutSettings {
+  readonly leaseSeconds: number;
+  readonly urlsPerHost: number;
+  readonly hostsPerRequest: number;
+}
+
+type Tasks = Extract<CoordinatorMessage, { type: "coordinator:tasks" }>;
+
+const askAgainSoonMs = 500;
+const askAgainWhenIdleMs = 2000;
+
+export async function handOutTasks(
+  request: {
+    readonly crawlerId: CrawlerId;
+    readonly freeHosts: number;
+    readonly draining: boolean;
+    readonly pagesLeftToday: number;
+  },
+  frontier: Pick<FrontierStore, "leaseHosts">,
+  settings: HandOutSettings,
+  now: Date,
+): Promise<Tasks> {
+  if (request.draining) return nothing("this crawler is being drained", 30_000);
+  if (request.pagesLeftToday <= 0) return nothing("the pages of this day are used up", 60_000);
+  const leases = await frontier.leaseHosts({
+    crawlerId: request.crawlerId,
+    hosts: Math.min(request.freeHosts, settings.hostsPerRequest),
+    urlsPerHost: Math.min(settings.urlsPerHost, request.pagesLeftToday),
+    leaseSeconds: settings.leaseSeconds,
+    now,
+  });
+  if (leases.length === 0) return nothing("no URL of its subnets is due", askAgainWhenIdleMs);
+  return { type: "coordinator:tasks", leases, askAgainMs: askAgainSoonMs, reason: "" };
+}
+
+function nothing(reason: string, askAgainMs: number): Tasks {
+  return { type: "coordinator:tasks", leases: [], askAgainMs, reason };
+}

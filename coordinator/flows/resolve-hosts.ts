@@ -1,0 +1,62 @@
+/**
+ * Hosts to addresses to subnets: asks DNS for hosts whose answer is missing or has run out, refuses
+ * special-purpose addresses (they are never probed or crawled), and finds the most specific subnet with more than one
+ * address (paper section 4.3).
+ */
+import type { SubnetId } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+import type { FrontierStore, NameResolver, Resolution } from "./ports.ts";
+
+export interface ResolveHostsPorts {
+  readonly frontier: Pick<FrontierStore, "hostsToResolve" | "saveResolutions">;
+  readonly resolver: NameResolver;
+  readonly subnetOf: (address: string) => SubnetId | null;
+}
+
+export interface ResolveHostsSettings {
+  readonly batch: number;
+  readonly allowSpecialPurpose: boolean;
+}
+
+/** One batch; returns how many hosts it settled. */
+export async function resolveHosts(
+  ports: ResolveHostsPorts,
+  settings: ResolveHostsSettings,
+  now: () => Date,
+): Promise<number> {
+  const hosts = await ports.frontier.hostsToResolve(settings.batch, now());
+  if (hosts.length === 0) return 0;
+  const resolutions = await Promise.all(hosts.map((host) => resolveHost(host, ports, settings)));
+  await ports.frontier.saveResolutions(resolutions, now());
+  return resolutions.length;
+}
+
+async function resolveHost(
+  host: string,
+  ports: ResolveHostsPorts,
+  settings: ResolveHostsSettings,
+): Promise<Resolution> {
+  const answer = await ports.resolver.resolve(host);
+  if ("failed" in answer) return { type: "failed", host, reason: answer.failed };
+  const judged = answer.addresses.map((address) => ({ address, block: blockOf(address) }));
+  const usable = settings.allowSpecialPurpose ? judged : judged.filter(({ block }) => block === null);
+  const [first] = usable;
+  if (!first) {
+    const [refused] = judged;
+    const reason = `${refused?.address ?? "its address"} is a special-purpose address (${refused?.block ?? "unknown"})`;
+    return { type: "refused", host, addresses: answer.addresses, reason };
+  }
+  return {
+    type: "resolved",
+    host,
+    addresses: usable.map(({ address }) => address),
+    subnetId: ports.subnetOf(first.address),
+    ttlSeconds: answer.ttlSeconds,
+  };
+}
+
+function blockOf(address: string): string | null {
+  const parsed = parseAddress(address);
+  return parsed ? specialPurposeOf(parsed) : "not an address";
+}

@@ -1,0 +1,54 @@
+/**
+ * DNS for the coordinator: A and AAAA with their real TTLs, by c-ares, never by getaddrinfo (which blocks a
+ * thread pool of four and hides the TTL).
+ */
+import { Resolver } from "node:dns/promises";
+import { parseAddress } from "#core/ip/address";
+import type { NameResolver } from "../flows/ports.ts";
+
+const minTtlSeconds = 30;
+const maxTtlSeconds = 86_400;
+const maxAddresses = 32;
+
+export function createNameResolver(options: {
+  servers: readonly string[];
+  timeoutMs?: number;
+}): NameResolver {
+  const resolver = new Resolver({ timeout: options.timeoutMs ?? 3000, tries: 2 });
+  if (options.servers.length > 0) resolver.setServers(options.servers);
+  return {
+    async resolve(host) {
+      if (parseAddress(host)) return { addresses: [host], ttlSeconds: maxTtlSeconds };
+      const [v4, v6] = await Promise.allSettled([
+        resolver.resolve4(host, { ttl: true }),
+        resolver.resolve6(host, { ttl: true }),
+      ]);
+      const records = [v4, v6].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+      if (records.length === 0) return { failed: whyNot(v4.status === "rejected" ? v4.reason : null) };
+      const ttlSeconds = Math.min(...records.map((record) => record.ttl));
+      return {
+        addresses: records.slice(0, maxAddresses).map((record) => record.address),
+        ttlSeconds: Math.min(maxTtlSeconds, Math.max(minTtlSeconds, ttlSeconds)),
+      };
+    },
+  };
+}
+
+function whyNot(error: unknown): string {
+  const code = (error as { code?: string } | null)?.code;
+  switch (code) {
+    case "ENOTFOUND":
+      return "the name does not exist";
+    case "ENODATA":
+    case undefined:
+      return "the name has no address";
+    case "ETIMEOUT":
+      return "the name servers did not answer in time";
+    case "ESERVFAIL":
+      return "the name servers failed";
+    case "ECONNREFUSED":
+      return "the configured name servers cannot be reached";
+    default:
+      return `the look-up failed (${code})`;
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Runs flows periodically. A flow never overlaps itself: the next turn is counted from the end of the last.
+ * A flow that throws is logged and runs again at its next turn; stopping waits for what is under way.
+ */
+import type { Log } from "./log.ts";
+
+interface Duty {
+  readonly name: string;
+  readonly everyMs: number;
+  readonly work: () => Promise<unknown>;
+  timer: NodeJS.Timeout | null;
+  running: Promise<void> | null;
+  again: boolean;
+}
+
+export class Timekeeper {
+  readonly #log: Log;
+  readonly #duties = new Map<string, Duty>();
+  #stopped = false;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  every(name: string, everyMs: number, work: () => Promise<unknown>): void {
+    const duty: Duty = { name, everyMs, work, timer: null, running: null, again: false };
+    this.#duties.set(name, duty);
+    this.#schedule(duty, everyMs);
+  }
+
+  /** Runs a flow now; when it is under way, once more right after. */
+  hurry(name: string): void {
+    const duty = this.#duties.get(name);
+    if (!duty || this.#stopped) return;
+    if (duty.running) duty.again = true;
+    else this.#schedule(duty, 0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const duty of this.#duties.values()) if (duty.timer) clearTimeout(duty.timer);
+    await Promise.all([...this.#duties.values()].map((duty) => duty.running));
+  }
+
+  #schedule(duty: Duty, delayMs: number): void {
+    if (duty.timer) clearTimeout(duty.timer);
+    duty.timer = setTimeout(() => {
+      duty.timer = null;
+      duty.running = this.#run(duty);
+    }, delayMs);
+  }
+
+  async #run(duty: Duty): Promise<void> {
+    try {
+      await duty.work();
+    } catch (error) {
+      this.#log.error({ flow: duty.name, error }, "flow failed, will run again");
+    }
+    duty.running = null;
+    if (this.#stopped) return;
+    const again = duty.again;
+    duty.again = false;
+    this.#schedule(duty, again ? 0 : duty.everyMs);
+  }
+}

@@ -1,0 +1,21 @@
+// Runs the benchmarks: all, or those whose file name holds the word given (`npm run bench -- ip-tree`).
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const word = process.argv[2] ?? "";
+const files = readdirSync(join(root, "test/bench")).filter(
+  (name) => name.endsWith(".bench.ts") && name.includes(word),
+);
+if (files.length === 0) {
+  console.error(`no benchmark has "${word}" in its name`);
+  process.exit(2);
+}
+for (const file of files.sort()) {
+  console.log(`\n# ${file}`);
+  const args = ["--expose-gc", "--conditions=nearcrawl-source", "--import", "tsx", join("test/bench", file)];
+  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" });
+  if (status !== 0) process.exitCode = 1;
+}

@@ -1,0 +1,45 @@
+// Everything that CI runs: types, format and lint, then the tests. Ends with one plain line that counts
+// them. Arguments are passed on to vitest (`npm test -- test/core`).
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const require = createRequire(import.meta.url);
+
+function run(title, script, args) {
+  process.stdout.write(`\n# ${title}\n`);
+  const { status, signal } = spawnSync(process.execPath, [script, ...args], { cwd: root, stdio: "inherit" });
+  if (signal) process.stdout.write(`# ${title}: ended by ${signal}\n`);
+  return status === 0;
+}
+
+const packageFile = (name, path) => join(dirname(require.resolve(`${name}/package.json`)), path);
+const folder = mkdtempSync(join(tmpdir(), "nearcrawl-test-"));
+const report = join(folder, "report.json");
+
+const typesHold = run("types", packageFile("typescript", "bin/tsc"), ["-p", "tsconfig.json", "--noEmit"]);
+const styleHolds = run("format and lint", packageFile("@biomejs/biome", "bin/biome"), ["check", "."]);
+const testsHold = run("tests", packageFile("vitest", "vitest.mjs"), [
+  "run",
+  "--reporter=default",
+  "--reporter=json",
+  `--outputFile.json=${report}`,
+  ...process.argv.slice(2),
+]);
+
+let counted = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0 };
+try {
+  counted = JSON.parse(readFileSync(report, "utf8"));
+} catch {
+  process.stdout.write("the test runner left no report\n");
+}
+rmSync(folder, { recursive: true, force: true });
+
+const failed = counted.numFailedTests + (typesHold ? 0 : 1) + (styleHolds ? 0 : 1);
+const skipped = (counted.numPendingTests ?? 0) + (counted.numTodoTests ?? 0);
+process.stdout.write(`\n${counted.numPassedTests} passed, ${failed} failed, ${skipped} skipped\n`);
+process.exit(typesHold && styleHolds && testsHold ? 0 : 1);
