@@ -1,0 +1,97 @@
+/**
+ * Addresses that are never probed and never crawled: the IANA special-purpose registries (RFC 6890, as of
+ * 2025), multicast, and for IPv6 everything outside the global unicast space 2000::/3.
+ * Blocks that the registries mark "globally reachable" (AS112, AMT, ORCHIDv2 …) stay allowed, also inside
+ * a refused block. Departure: every form that carries an IPv4 address (mapped, compatible, translated,
+ * NAT64, 6to4, Teredo) is refused whole, even with a public address inside: it names a host that has an
+ * address of its own, and a second name would split its politeness and hide its subnet.
+ */
+
+import type { IpAddress } from "./address.ts";
+import { type IpRange, parseRange, prefixLengthOf, rangeCovers, rangeHolds } from "./range.ts";
+
+/** Prefix, name in the registry, defining document. A null name: globally reachable inside a refused block. */
+const blocks: readonly (readonly [prefix: string, name: string | null, reference: string])[] = [
+  ["0.0.0.0/8", "this network", "RFC 791"],
+  ["10.0.0.0/8", "private use", "RFC 1918"],
+  ["100.64.0.0/10", "shared address space (carrier-grade NAT)", "RFC 6598"],
+  ["127.0.0.0/8", "loopback", "RFC 1122"],
+  ["169.254.0.0/16", "link-local (and cloud metadata)", "RFC 3927"],
+  ["172.16.0.0/12", "private use", "RFC 1918"],
+  ["192.0.0.0/24", "IETF protocol assignments", "RFC 6890"],
+  ["192.0.0.9/32", null, "RFC 7723"],
+  ["192.0.0.10/32", null, "RFC 8155"],
+  ["192.0.2.0/24", "documentation (TEST-NET-1)", "RFC 5737"],
+  ["192.88.99.0/24", "deprecated 6to4 relay anycast", "RFC 7526"],
+  ["192.168.0.0/16", "private use", "RFC 1918"],
+  ["198.18.0.0/15", "benchmarking", "RFC 2544"],
+  ["198.51.100.0/24", "documentation (TEST-NET-2)", "RFC 5737"],
+  ["203.0.113.0/24", "documentation (TEST-NET-3)", "RFC 5737"],
+  ["224.0.0.0/4", "multicast", "RFC 5771"],
+  ["240.0.0.0/4", "reserved for future use", "RFC 1112"],
+  ["255.255.255.255/32", "limited broadcast", "RFC 8190"],
+
+  ["::/3", "outside the global unicast space", "RFC 4291"],
+  ["4000::/2", "outside the global unicast space", "RFC 4291"],
+  ["8000::/1", "outside the global unicast space", "RFC 4291"],
+  ["::/96", "IPv4-compatible (deprecated)", "RFC 4291"],
+  ["::/128", "unspecified", "RFC 4291"],
+  ["::1/128", "loopback", "RFC 4291"],
+  ["::ffff:0:0/96", "IPv4-mapped", "RFC 4291"],
+  ["::ffff:0:0:0/96", "IPv4-translated (deprecated)", "RFC 2765"],
+  ["64:ff9b::/96", "NAT64 (IPv4-IPv6 translation)", "RFC 6052"],
+  ["64:ff9b:1::/48", "NAT64 (local use)", "RFC 8215"],
+  ["100::/64", "discard only", "RFC 6666"],
+  ["100:0:0:1::/64", "dummy prefix", "RFC 9780"],
+  ["2001::/23", "IETF protocol assignments", "RFC 2928"],
+  ["2001::/32", "Teredo", "RFC 4380"],
+  ["2001:1::1/128", null, "RFC 7723"],
+  ["2001:1::2/128", null, "RFC 8155"],
+  ["2001:1::3/128", null, "RFC 9665"],
+  ["2001:2::/48", "benchmarking", "RFC 5180"],
+  ["2001:3::/32", null, "RFC 7450"],
+  ["2001:4:112::/48", null, "RFC 7535"],
+  ["2001:10::/28", "deprecated ORCHID", "RFC 4843"],
+  ["2001:20::/28", null, "RFC 7343"],
+  ["2001:30::/28", null, "RFC 9374"],
+  ["2001:db8::/32", "documentation", "RFC 3849"],
+  ["2002::/16", "6to4", "RFC 3056"],
+  ["3fff::/20", "documentation", "RFC 9637"],
+  ["5f00::/16", "segment routing SIDs", "RFC 9602"],
+  ["fc00::/7", "unique local", "RFC 4193"],
+  ["fe80::/10", "link-local", "RFC 4291"],
+  ["fec0::/10", "site-local (deprecated)", "RFC 3879"],
+  ["ff00::/8", "multicast", "RFC 4291"],
+];
+
+interface Block {
+  readonly range: IpRange;
+  /** For people: prefix, name and document. Null: globally reachable. */
+  readonly words: string | null;
+}
+
+const ipv4Blocks = readBlocks(4);
+const ipv6Blocks = readBlocks(6);
+
+/** The special-purpose block that holds the address, in words such as `10.0.0.0/8 private use (RFC 1918)`; null for a globally reachable unicast address. */
+export function specialPurposeOf(address: IpAddress): string | null {
+  const candidates = address.family === 4 ? ipv4Blocks : ipv6Blocks;
+  return candidates.find((block) => rangeHolds(block.range, address))?.words ?? null;
+}
+
+/** The one special-purpose block that holds the whole range, in words; null when there is none, or when it is an allowed one. */
+export function specialPurposeOfRange(range: IpRange): string | null {
+  const candidates = range.family === 4 ? ipv4Blocks : ipv6Blocks;
+  return candidates.find((block) => rangeCovers(block.range, range))?.words ?? null;
+}
+
+/** The blocks of one family, longest prefix first, so that the first that holds an address decides. */
+function readBlocks(family: 4 | 6): Block[] {
+  return blocks
+    .map(([prefix, name, reference]) => ({
+      range: parseRange(prefix) as IpRange,
+      words: name && `${prefix} ${name} (${reference})`,
+    }))
+    .filter((block) => block.range.family === family)
+    .sort((a, b) => (prefixLengthOf(b.range) ?? 0) - (prefixLengthOf(a.range) ?? 0));
+}

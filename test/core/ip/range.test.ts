@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { type IpAddress, parseAddress } from "#core/ip/address";
+import {
+  firstAddress,
+  formatRange,
+  type IpRange,
+  isUnary,
+  lastAddress,
+  parseRange,
+  prefixLengthOf,
+  rangeBetween,
+  rangeCovers,
+  rangeHolds,
+  rangeOfPrefix,
+} from "#core/ip/range";
+
+const ip = (text: string): IpAddress => parseAddress(text) as IpAddress;
+const range = (text: string): IpRange => parseRange(text) as IpRange;
+
+describe("parseRange", () => {
+  it.each([
+    ["192.0.2.0 - 192.0.2.255", "192.0.2.0/24"],
+    ["192.0.2.0-192.0.2.9", "192.0.2.0 - 192.0.2.9"],
+    ["192.0.2.77/24", "192.0.2.0/24"],
+    ["192.0.2.7", "192.0.2.7/32"],
+    ["0.0.0.0/0", "0.0.0.0/0"],
+    ["2001:db8::/32", "2001:db8::/32"],
+    ["2001:db8::1 - 2001:db8::3", "2001:db8::1 - 2001:db8::3"],
+    ["::/0", "::/0"],
+    ["::1/128", "::1/128"],
+  ])("reads %s, which is written %s", (text, written) => {
+    expect(formatRange(range(text))).toBe(written);
+  });
+
+  it.each([
+    "",
+    "-",
+    "192.0.2.9 - 192.0.2.0",
+    "192.0.2.0 - ::1",
+    "192.0.2.0/33",
+    "::/129",
+    "192.0.2.0/-1",
+    "192.0.2.0/",
+    "192.0.2.0/2x",
+    "10/8",
+    "a - b",
+  ])("refuses %j", (text) => {
+    expect(parseRange(text)).toBeNull();
+  });
+});
+
+it("a block has the prefix length of its size; a range that is not one aligned block has none", () => {
+  expect(prefixLengthOf(range("10.0.0.0/8"))).toBe(8);
+  expect(prefixLengthOf(range("10.0.0.0 - 10.0.2.255"))).toBeNull();
+  expect(prefixLengthOf(range("10.0.1.0 - 10.0.2.255"))).toBeNull();
+  expect(prefixLengthOf(range("2001:db8::/33"))).toBe(33);
+});
+
+it("a prefix length outside the family has no range", () => {
+  expect(rangeOfPrefix(ip("10.0.0.0"), 33)).toBeNull();
+  expect(rangeOfPrefix(ip("10.0.0.0"), -1)).toBeNull();
+  expect(rangeOfPrefix(ip("10.0.0.0"), 7.5)).toBeNull();
+  expect(rangeOfPrefix(ip("::"), 129)).toBeNull();
+});
+
+it("the ends of a range belong to it, their neighbours do not", () => {
+  const office = range("192.0.2.4 - 192.0.2.9");
+
+  expect(rangeHolds(office, firstAddress(office))).toBe(true);
+  expect(rangeHolds(office, lastAddress(office))).toBe(true);
+  expect(rangeHolds(office, ip("192.0.2.3"))).toBe(false);
+  expect(rangeHolds(office, ip("192.0.2.10"))).toBe(false);
+  expect(rangeHolds(office, ip("::c000:204"))).toBe(false);
+});
+
+it("a range covers itself and what lies within, not what crosses it", () => {
+  expect(rangeCovers(range("10.0.0.0/8"), range("10.0.0.0/8"))).toBe(true);
+  expect(rangeCovers(range("10.0.0.0/8"), range("10.2.0.0/16"))).toBe(true);
+  expect(rangeCovers(range("10.0.0.0/8"), range("10.255.0.0 - 11.0.0.0"))).toBe(false);
+  expect(rangeCovers(range("0.0.0.0/0"), range("::/128"))).toBe(false);
+});
+
+it("only a range of one address is unary", () => {
+  expect(isUnary(range("192.0.2.7"))).toBe(true);
+  expect(isUnary(range("::1/128"))).toBe(true);
+  expect(isUnary(range("192.0.2.6/31"))).toBe(false);
+});
+
+it("two addresses of different families, or in reverse, make no range", () => {
+  expect(rangeBetween(ip("1.2.3.4"), ip("::1"))).toBeNull();
+  expect(rangeBetween(ip("1.2.3.4"), ip("1.2.3.3"))).toBeNull();
+});
