@@ -3,6 +3,8 @@
  * Every connection has the schema first in its search path, so that several worlds live side by side.
  */
 import type { Pool } from "pg";
+import { openEmbeddedDatabase } from "./embedded-database.ts";
+import { openServerDatabase } from "./server-database.ts";
 
 export interface Database {
   readonly pool: Pool;
@@ -23,6 +25,11 @@ export interface OpenDatabaseOptions {
   readonly maxConnections?: number;
 }
 
-export async function openDatabase(_options: OpenDatabaseOptions): Promise<Database> {
-  throw new Error("being written");
+/**
+ * Opens the database and makes sure that it answers. The embedded server is started when it is not
+ * running, and attached to when it is. Throws DatabaseError, with the server's own words.
+ */
+export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
+  if (options.databaseUrl === null) return await openEmbeddedDatabase(options);
+  return await openServerDatabase({ ...options, databaseUrl: options.databaseUrl });
 }

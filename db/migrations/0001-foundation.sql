@@ -1,6 +1,6 @@
 -- The first tables: registry, crawlers, delegation, frontier, pages.
 -- Old coordinators: none exist before this one.
--- Tables that grow with the web (frontier_*, page, fetch, link) are keyed by host hash and partitioned
+-- Tables that grow with the web (frontier_*, page, page_fetch, link) are keyed by host hash and partitioned
 -- by it, so that they distribute over servers without a change of code (design section 11).
 -- Up Migration
 
@@ -254,8 +254,8 @@ create table page (
 ) partition by hash (host_hash);
 create index page_lexemes on page using gin (lexemes);
 
--- Every fetch, for history, recalibration and rates.
-create table fetch (
+-- Every fetch, for history, recalibration and rates. (FETCH alone is a reserved word.)
+create table page_fetch (
   host_hash bigint not null,
   url_hash bigint not null,
   crawler_id integer not null,
@@ -273,8 +273,8 @@ create table fetch (
   body_bytes integer not null,
   shipped_bytes integer not null
 ) partition by hash (host_hash);
-create index fetch_url on fetch (host_hash, url_hash, fetched_at);
-create index fetch_time on fetch (fetched_at);
+create index page_fetch_url on page_fetch (host_hash, url_hash, fetched_at);
+create index page_fetch_time on page_fetch (fetched_at);
 
 create table link (
   host_hash bigint not null,                 -- of the page that holds the link
@@ -292,7 +292,7 @@ begin
     execute format('create table frontier_host_%s partition of frontier_host for values with (modulus 8, remainder %s)', part, part);
     execute format('create table frontier_url_%s partition of frontier_url for values with (modulus 8, remainder %s)', part, part);
     execute format('create table page_%s partition of page for values with (modulus 8, remainder %s)', part, part);
-    execute format('create table fetch_%s partition of fetch for values with (modulus 8, remainder %s)', part, part);
+    execute format('create table page_fetch_%s partition of page_fetch for values with (modulus 8, remainder %s)', part, part);
     execute format('create table link_%s partition of link for values with (modulus 8, remainder %s)', part, part);
   end loop;
 end $$;

@@ -1,0 +1,207 @@
+/**
+ * The embedded server's files: the data folder <home>/postgres, its settings, and the folder of its
+ * socket. Two processes may do all of this at once: what is new is built aside and renamed into place.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { DatabaseError } from "#core/errors";
+import { accountOf, firstClosedFolder, handOver, type ServerAccount } from "./embedded-account.ts";
+import { findPrograms, type PostgresPrograms } from "./embedded-binaries.ts";
+import { isAlive } from "./embedded-pid-file.ts";
+import { runProgram } from "./embedded-program.ts";
+import { wordsOf } from "./server-database.ts";
+
+/** The server's superuser and its one database. Who may reach the socket's folder (mode 0700) needs no password. */
+export const embeddedName = "nearcrawl";
+
+export interface Cluster {
+  readonly dataFolder: string;
+  readonly logFile: string;
+  readonly account: ServerAccount;
+  readonly programs: PostgresPrograms;
+}
+
+export function dataFolderOf(home: string): string {
+  return join(home, "postgres");
+}
+
+export function logFileOf(home: string): string {
+  return join(dataFolderOf(home), "server.log");
+}
+
+/** A data folder that this build can run, made when there is none, with its settings written anew. */
+export async function prepareCluster(home: string): Promise<Cluster> {
+  try {
+    const dataFolder = dataFolderOf(home);
+    if (!hasEntries(dataFolder)) await createCluster(home, dataFolder);
+    const account = accountOf(dataFolder);
+    passable(home, account);
+    const programs = await findPrograms(home, account);
+    checkVersion(dataFolder, programs);
+    writeSettings(dataFolder, socketFolderOf(home, account), account);
+    return { dataFolder, logFile: logFileOf(home), account, programs };
+  } catch (error) {
+    if (error instanceof DatabaseError) throw error;
+    throw new DatabaseError(`the embedded Postgres in ${home} cannot be prepared: ${wordsOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * The home without symbolic links, made when it is not there: then it lets the server's account pass (0711),
+ * whatever the umask.
+ */
+export function makeHome(folder: string): string {
+  try {
+    const made = mkdirSync(resolve(folder), { recursive: true }) !== undefined;
+    if (made && process.getuid?.() === 0) chmodSync(folder, 0o711);
+    return realpathSync(folder);
+  } catch (error) {
+    throw new DatabaseError(`the home ${folder} cannot be made: ${wordsOf(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Lets the server's account into the home, and says which folder is closed where that is not ours to change.
+ * A home that is closed to everybody (mktemp -d) is opened for passing, to that account's group alone.
+ */
+function passable(home: string, account: ServerAccount): void {
+  if (account === null) return;
+  const { uid, mode } = statSync(home);
+  if (firstClosedFolder(home, account) === home && uid === 0 && (mode & 0o070) === 0) {
+    chownSync(home, uid, account.gid);
+    chmodSync(home, (mode & 0o777) | 0o010);
+  }
+  const closed = firstClosedFolder(home, account);
+  if (closed === null) return;
+  throw new DatabaseError(
+    `the embedded Postgres runs as uid ${account.uid}, which may not pass ${closed} on the way to ${home}: choose another home, or chmod o+x ${closed}`,
+  );
+}
+
+function hasEntries(folder: string): boolean {
+  return existsSync(folder) && readdirSync(folder).length > 0;
+}
+
+/** initdb takes the encoding UTF8, and C.UTF-8 where the system has it: letters beyond ASCII count as letters. */
+async function createCluster(home: string, dataFolder: string): Promise<void> {
+  removeAbandoned(home);
+  const unfinished = `${dataFolder}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
+  mkdirSync(unfinished, { mode: 0o700 });
+  const account = handOver(unfinished);
+  passable(home, account);
+  const { initdb } = await findPrograms(home, account);
+  let said = "";
+  for (const locale of ["C.UTF-8", "C"]) {
+    const run = await runProgram(
+      initdb,
+      ["-D", unfinished, "-U", embeddedName, "-A", "trust", "-E", "UTF8", `--locale=${locale}`],
+      account,
+    );
+    if (run.exitCode === 0) return finishCluster(unfinished, dataFolder);
+    said = run.output;
+  }
+  rmSync(unfinished, { recursive: true, force: true });
+  throw new DatabaseError(`initdb failed in ${dataFolder}: ${said.slice(-2000)}`);
+}
+
+/** Another process may have been faster: then its folder stays, and ours goes. */
+function finishCluster(unfinished: string, dataFolder: string): void {
+  writeFileSync(join(unfinished, "postgresql.conf"), "include 'nearcrawl.conf'\n", { flag: "a" });
+  try {
+    renameSync(unfinished, dataFolder);
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true });
+    if (!hasEntries(dataFolder)) throw error;
+  }
+}
+
+/** What processes that were killed in the middle of it left behind. */
+function removeAbandoned(home: string): void {
+  for (const name of readdirSync(home)) {
+    const pid = /^postgres.*\.new-(\d+)/.exec(name)?.[1];
+    if (pid !== undefined && !isAlive(Number(pid)))
+      rmSync(join(home, name), { recursive: true, force: true });
+  }
+}
+
+function checkVersion(dataFolder: string, programs: PostgresPrograms): void {
+  const file = join(dataFolder, "PG_VERSION");
+  if (!existsSync(file)) {
+    throw new DatabaseError(
+      `${dataFolder} holds something, but not a Postgres data folder: choose another home`,
+    );
+  }
+  const found = readFileSync(file, "utf8").trim();
+  if (found === String(programs.majorVersion)) return;
+  throw new DatabaseError(
+    `${dataFolder} was made by Postgres ${found}, this build brings Postgres ${programs.majorVersion}: use the build that made it, or dump and load the data with that version's pg_dump, or choose another home`,
+  );
+}
+
+/**
+ * A socket's path may have 103 bytes (sun_path of macOS; Linux has 107), and its file name takes 14 of them:
+ * where the home is too deep, the socket goes to a folder in /tmp that is named after the home.
+ */
+export function socketFolderOf(home: string, account: ServerAccount): string {
+  const beside = join(dataFolderOf(home), "socket");
+  const folder = Buffer.byteLength(beside) <= 88 ? beside : `/tmp/nearcrawl-${shortHash(home)}`;
+  if (!existsSync(folder)) {
+    mkdirSync(folder, { mode: 0o700 });
+    if (account !== null) chownSync(folder, account.uid, account.gid);
+  }
+  const { uid, mode } = lstatSync(folder);
+  const expected = account?.uid ?? process.getuid?.() ?? uid;
+  if (uid === expected && lstatSync(folder).isDirectory() && (mode & 0o077) === 0) return folder;
+  throw new DatabaseError(`the socket's folder ${folder} must be a folder of uid ${expected} with mode 0700`);
+}
+
+function shortHash(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/** Settings for a small machine. Durability stays on: an acknowledged result survives a power cut. */
+function writeSettings(dataFolder: string, socketFolder: string, account: ServerAccount): void {
+  const settings: Readonly<Record<string, string>> = {
+    listen_addresses: "",
+    unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
+    unix_socket_permissions: "0700",
+    port: "5432",
+    max_connections: "100",
+    shared_buffers: "128MB",
+    work_mem: "8MB",
+    fsync: "on",
+    synchronous_commit: "on",
+    wal_level: "minimal",
+    max_wal_senders: "0",
+    random_page_cost: "1.1",
+    timezone: "UTC",
+    log_timezone: "UTC",
+  };
+  const lines = Object.entries(settings).map(
+    ([name, value]) => `${name} = '${value.replaceAll("\\", "\\\\").replaceAll("'", "''")}'\n`,
+  );
+  const file = join(dataFolder, "nearcrawl.conf");
+  const unfinished = `${file}.new-${process.pid}`;
+  writeFileSync(
+    unfinished,
+    `# Written by nearcrawl at every start; your own settings go into postgresql.conf, below the include.\n${lines.join("")}`,
+  );
+  if (account !== null) chownSync(unfinished, account.uid, account.gid);
+  renameSync(unfinished, file);
+}

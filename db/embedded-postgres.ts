@@ -1,0 +1,178 @@
+/**
+ * Starts the embedded Postgres of a home, or attaches to the one that runs, and stops it.
+ *
+ *   silent ──pg_ctl start──► busy (recovering) ──► without the database ──create──► ready
+ *
+ * Every step may be done by several processes at once, and any of them may be killed in between: each
+ * looks at what is there, does the next step, and looks again. Postgres itself sees to it that one server
+ * at most runs on a data folder. The server is a daemon: it outlives us, and the next start attaches.
+ */
+import { existsSync, realpathSync, renameSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "pg";
+import { DatabaseError } from "#core/errors";
+import { accountOf } from "./embedded-account.ts";
+import { findPrograms } from "./embedded-binaries.ts";
+import {
+  type Cluster,
+  dataFolderOf,
+  embeddedName,
+  logFileOf,
+  makeHome,
+  prepareCluster,
+} from "./embedded-cluster.ts";
+import { readPidFile, removeForeignPidFile, serverIsAlive } from "./embedded-pid-file.ts";
+import { runProgram } from "./embedded-program.ts";
+import { wordsOf } from "./server-database.ts";
+
+export interface EmbeddedServer {
+  readonly home: string;
+  /** For psql and every other client. */
+  readonly url: string;
+  /** True when this call started it, false when it ran already. */
+  readonly started: boolean;
+}
+
+/** Recovery after a crash takes its time; past this nobody waits for it any more. */
+const startDeadlineMs = 120_000;
+const lookAgainMs = 50;
+
+/** The running server of a home: started when need be. Throws DatabaseError with the end of the server's log. */
+export async function startEmbeddedPostgres(homeFolder: string): Promise<EmbeddedServer> {
+  const home = makeHome(homeFolder);
+  const deadline = performance.now() + startDeadlineMs;
+  let started = false;
+  let lastFailure = "";
+  while (performance.now() < deadline) {
+    const state = await look(home);
+    if (state.type === "ready") return { home, url: socketUrl(state.socketFolder, embeddedName), started };
+    if (state.type === "without-database") await createDatabase(state.socketFolder);
+    else if (state.type === "silent" && !serverIsAlive(home)) {
+      lastFailure = await start(await prepareCluster(home));
+      started ||= lastFailure === "";
+    } else await delay(lookAgainMs);
+  }
+  throw new DatabaseError(
+    `the embedded Postgres in ${home} did not become ready within ${startDeadlineMs / 1000} s: ${lastFailure} ${await logSince(home, 0)}`,
+  );
+}
+
+/** Stops the server of a home, open connections or not; false when none was running. */
+export async function stopEmbeddedPostgres(homeFolder: string): Promise<boolean> {
+  if (!existsSync(homeFolder)) return false;
+  const home = realpathSync(homeFolder);
+  if (!serverIsAlive(home)) return false;
+  const account = accountOf(dataFolderOf(home));
+  const { pgCtl } = await findPrograms(home, account);
+  const run = await runProgram(
+    pgCtl,
+    ["stop", "-D", dataFolderOf(home), "-m", "fast", "-w", "-t", "60"],
+    account,
+  );
+  if (run.exitCode === 0 || !serverIsAlive(home)) return true;
+  throw new DatabaseError(`the embedded Postgres in ${home} does not stop: ${run.output}`);
+}
+
+type ServerState =
+  | { readonly type: "silent" | "busy" }
+  | { readonly type: "ready" | "without-database"; readonly socketFolder: string };
+
+async function look(home: string): Promise<ServerState> {
+  const socketFolder = readPidFile(home)?.socketFolder;
+  if (!socketFolder) return { type: "silent" };
+  const client = new Client({
+    connectionString: socketUrl(socketFolder, embeddedName),
+    connectionTimeoutMillis: 5_000,
+  });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return { type: "ready", socketFolder };
+  } catch (error) {
+    return stateOf(error, socketFolder);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+function stateOf(error: unknown, socketFolder: string): ServerState {
+  const code = (error as { code?: unknown }).code;
+  if (code === "3D000") return { type: "without-database", socketFolder };
+  if (code === "53300") return { type: "ready", socketFolder }; // too many clients: it runs
+  if (code === "57P03" || code === "ECONNRESET" || code === "EPIPE") return { type: "busy" };
+  if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTSOCK") return { type: "silent" };
+  if (/timeout|terminated unexpectedly/.test(wordsOf(error))) return { type: "busy" };
+  throw new DatabaseError(`the embedded Postgres at ${socketFolder} refuses us: ${wordsOf(error)}`, {
+    cause: error,
+  });
+}
+
+/** Failures that pass by themselves: another process starts it too, or the last server's backends are still going. */
+const passingFailure =
+  /lock file ".*" already exists|shared memory block .* in use|another (server|postmaster)|Address already in use|terminating/i;
+
+/** Starts the server; returns "" or why it did not start, when looking again makes sense. */
+async function start({ dataFolder, logFile, account, programs }: Cluster): Promise<string> {
+  const home = dirname(dataFolder);
+  removeForeignPidFile(home);
+  const before = startLog(logFile);
+  const run = await runProgram(
+    programs.pgCtl,
+    ["start", "-D", dataFolder, "-l", logFile, "-w", "-t", "60", "-s"],
+    account,
+  );
+  if (run.exitCode === 0) return "";
+  const said = `${run.output} ${await logSince(home, before)}`.trim();
+  if (passingFailure.test(said)) {
+    await delay(lookAgainMs);
+    return said;
+  }
+  throw new DatabaseError(`the embedded Postgres in ${home} does not start: ${said}`);
+}
+
+/** The log's size in bytes; past 10 MB it is put aside, in place of the one before. */
+function startLog(logFile: string): number {
+  if (!existsSync(logFile)) return 0;
+  const { size } = statSync(logFile);
+  if (size <= 10_000_000) return size;
+  renameSync(logFile, `${logFile}.1`);
+  return 0;
+}
+
+async function createDatabase(socketFolder: string): Promise<void> {
+  const client = new Client({ connectionString: socketUrl(socketFolder, "postgres") });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    await client.query(`create database ${embeddedName}`);
+  } catch (error) {
+    const code = (error as { code?: unknown }).code;
+    if (code === "42P04" || code === "23505" || code === "55006") return; // another process did or does it
+    throw new DatabaseError(`the database ${embeddedName} cannot be created: ${wordsOf(error)}`, {
+      cause: error,
+    });
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+function socketUrl(socketFolder: string, database: string): string {
+  return `postgresql:///${database}?host=${encodeURIComponent(socketFolder)}&user=${embeddedName}`;
+}
+
+/** What the log got since it had so many bytes; its last 2000 characters. */
+async function logSince(home: string, bytes: number): Promise<string> {
+  const file = logFileOf(home);
+  if (!existsSync(file)) return "";
+  const handle = await open(file);
+  try {
+    const { size } = await handle.stat();
+    const from = Math.max(bytes, size - 2000);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.max(0, size - from)), 0, null, from);
+    return buffer.subarray(0, bytesRead).toString("utf8").trim();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Brings the database's schema to the newest migration. The files db/migrations/NNNN-name.sql run in
+ * order, each in one transaction, under an advisory lock: two processes that start at once take turns.
+ */
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { runner } from "node-pg-migrate";
+import type { PoolClient } from "pg";
+import { DatabaseError } from "#core/errors";
+import type { Database } from "./connect.ts";
+import { wordsOf } from "./server-database.ts";
+
+/** Creates the schema when it is not there and runs what it lacks; names the migrations that ran. */
+export async function migrate(database: Database): Promise<{ applied: string[] }> {
+  const client = await database.pool.connect();
+  try {
+    await createSchema(client, database.schema);
+    const ran = await runner({
+      dbClient: client,
+      dir: migrationsFolder(),
+      direction: "up",
+      migrationsTable: "migration",
+      migrationsSchema: database.schema,
+      schema: [database.schema, "public"],
+      singleTransaction: false,
+      advisoryLockMode: "wait",
+      logger: silent,
+    });
+    return { applied: ran.map((migration) => migration.name) };
+  } catch (error) {
+    throw new DatabaseError(
+      `migration of schema ${database.schema} in ${database.description}: ${wordsOf(error)}`,
+      { cause: error },
+    );
+  } finally {
+    // Closed rather than reused: a failed migration leaves a transaction and a lock behind.
+    client.release(true);
+  }
+}
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/**
+ * `create schema if not exists` asks for a right on the database even when the schema is there, and fails
+ * with a duplicate key (23505) when two sessions create it at once.
+ */
+async function createSchema(client: PoolClient, schema: string): Promise<void> {
+  const found = await client.query("select from pg_namespace where nspname = $1", [schema]);
+  if (found.rowCount !== 0) return;
+  try {
+    await client.query(`create schema if not exists "${schema}"`);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "23505") throw error;
+  }
+}
+
+/** The package's db/migrations: beside this file in the source, further up from dist/. */
+function migrationsFolder(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (true) {
+    const candidate = join(folder, "db", "migrations");
+    if (existsSync(candidate) && existsSync(join(folder, "package.json"))) return candidate;
+    const parent = dirname(folder);
+    if (parent === folder) throw new DatabaseError("the package's folder db/migrations is missing");
+    folder = parent;
+  }
+}

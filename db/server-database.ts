@@ -1,0 +1,88 @@
+/**
+ * The pool of connections to one server, and the database of a server that a URL names.
+ */
+import { Pool } from "pg";
+import { DatabaseError, UsageError } from "#core/errors";
+import type { Database } from "./connect.ts";
+
+/** Connections of one process at most, when the caller does not say. */
+const defaultMaxConnections = 10;
+/** How long a connection may take before it counts as failed. */
+const connectionTimeoutMs = 10_000;
+/** A transaction in which nothing happens for so long is ended: it would hold back vacuum and other writers. */
+const idleInTransactionMs = 600_000;
+
+/** Opens the database on the server of `databaseUrl`, and asks it one question, so that a wrong URL shows here. */
+export async function openServerDatabase(options: {
+  readonly databaseUrl: string;
+  readonly schema: string;
+  readonly maxConnections?: number;
+}): Promise<Database> {
+  const url = withSearchPath(options.databaseUrl, options.schema);
+  const description = withoutPassword(options.databaseUrl);
+  const pool = createPool(url, options.maxConnections);
+  try {
+    await pool.query("select 1");
+  } catch (error) {
+    await pool.end();
+    throw new DatabaseError(`the database ${description} cannot be used: ${wordsOf(error)}`, {
+      cause: error,
+    });
+  }
+  return { pool, schema: options.schema, description, url, close: async () => await pool.end() };
+}
+
+/**
+ * A pool whose lost connections never end the process: an idle connection that breaks is dropped, and the
+ * next query opens a new one or fails with the reason.
+ */
+export function createPool(url: string, maxConnections: number = defaultMaxConnections): Pool {
+  const pool = new Pool({
+    connectionString: url,
+    max: maxConnections,
+    connectionTimeoutMillis: connectionTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+    application_name: "nearcrawl",
+    keepAlive: true,
+  });
+  pool.on("error", () => {});
+  return pool;
+}
+
+/** The URL with the schema first in the search path of every connection that it opens (psql's, too). */
+export function withSearchPath(databaseUrl: string, schema: string): string {
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
+    throw new UsageError(
+      `schema "${schema}": lower-case letters, digits and underscores, at most 63, not starting with a digit`,
+    );
+  }
+  const parsed = parseDatabaseUrl(databaseUrl);
+  const own = parsed.searchParams.get("options");
+  parsed.searchParams.set("options", `${own === null ? "" : `${own} `}-c search_path=${schema},public`);
+  // libpq reads %20, but not the "+" that searchParams writes for a space.
+  parsed.search = parsed.search.replaceAll("+", "%20");
+  return parsed.href;
+}
+
+/** What an error says, whatever it is: a refused connection may come as a bundle of errors without words. */
+export function wordsOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(wordsOf).join("; ");
+  if (!(error instanceof Error)) return String(error);
+  return error.message === "" ? error.name : error.message;
+}
+
+/** Takes libpq's `user@/name?host=/folder`, too, which is no URL by the WHATWG's rules. */
+function parseDatabaseUrl(databaseUrl: string): URL {
+  const text = databaseUrl.replace(/^([^/]*\/\/[^/]*@)\//, "$1localhost/");
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) {
+    throw new UsageError("the database URL is not of the form postgresql://user:password@host:port/name");
+  }
+  return new URL(text);
+}
+
+function withoutPassword(databaseUrl: string): string {
+  const parsed = parseDatabaseUrl(databaseUrl);
+  if (parsed.password !== "") parsed.password = "";
+  parsed.searchParams.delete("password");
+  return parsed.href;
+}
