@@ -1,0 +1,102 @@
+/**
+ * Messages to text and back: JSON in UTF-8, checked against the schemas of messages.ts. What passes here is
+ * trusted to have that shape. Fields that the schema does not know are dropped, so that a newer peer may add
+ * some within a version; an unknown message type or a missing field is an error, since those need a new
+ * version. Errors name the message, the field and the problem, never a value: it may be a key.
+ */
+import type { z } from "zod";
+import { ProtocolError } from "#core/errors";
+import {
+  type CoordinatorMessage,
+  type CrawlerHello,
+  type CrawlerMessage,
+  coordinatorMessage,
+  crawlerHello,
+  crawlerMessage,
+} from "./messages.ts";
+import { agreeOnVersion, protocolVersions } from "./version.ts";
+
+/**
+ * Longest message either side sends, before compression. The longest `crawler:result` that the schema
+ * allows (2000 links of 2 KB and 900,000 characters of lexemes at 3 bytes each) is just below.
+ */
+export const maxMessageBytes: number = 8 * 1024 * 1024;
+/** Longest message from a peer that has not shown its key yet. A hello takes under 2 KB. */
+export const maxHelloBytes: number = 64 * 1024;
+
+/** The text to send; throws ProtocolError when it is longer than the other side would take. */
+export function encodeMessage(message: CrawlerMessage | CoordinatorMessage): string {
+  const text = JSON.stringify(message);
+  const bytes = text.length * 3 <= maxMessageBytes ? 0 : Buffer.byteLength(text);
+  if (bytes > maxMessageBytes) {
+    throw new ProtocolError(`${message.type}: ${bytes} bytes are over the limit of ${maxMessageBytes}`);
+  }
+  return text;
+}
+
+/** Throws ProtocolError for anything but a message that a crawler may send. */
+export function decodeCrawlerMessage(received: Uint8Array | string): CrawlerMessage {
+  return check(crawlerMessage, parse(received));
+}
+
+/** Throws ProtocolError for anything but a message that the coordinator may send. */
+export function decodeCoordinatorMessage(received: Uint8Array | string): CoordinatorMessage {
+  return check(coordinatorMessage, parse(received));
+}
+
+export type DecodedHello =
+  | { readonly type: "hello"; readonly version: number; readonly hello: CrawlerHello }
+  | { readonly type: "wrong-version"; readonly reason: string };
+
+/**
+ * A crawler's first message. The versions are looked at before anything else, so that a crawler of another
+ * time is told so and not that some field of its hello is wrong. Throws ProtocolError for anything else.
+ */
+export function decodeHello(received: Uint8Array | string): DecodedHello {
+  const value = parse(received);
+  const type = typeOf(value);
+  if (type !== "crawler:hello") throw new ProtocolError(`${type}: the first message must be crawler:hello`);
+  const { protocolVersions: offered } = check(crawlerHello.pick({ protocolVersions: true }), value);
+  const version = agreeOnVersion(offered);
+  if (version !== null) return { type: "hello", version, hello: check(crawlerHello, value) };
+  const reason = `the crawler speaks protocol ${offered.join(", ")}, the coordinator ${protocolVersions.join(", ")}`;
+  return { type: "wrong-version", reason };
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Neither error keeps its cause: JSON.parse quotes the text, and the text may hold a key. */
+function parse(received: Uint8Array | string): unknown {
+  let text: string;
+  try {
+    text = typeof received === "string" ? received : utf8.decode(received);
+  } catch {
+    throw new ProtocolError("a message is not UTF-8");
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ProtocolError(`a message of ${text.length} characters is not JSON`);
+  }
+}
+
+function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  throw new ProtocolError(`${typeOf(value)}: ${firstFault(checked.error.issues)}`);
+}
+
+function firstFault(issues: readonly z.core.$ZodIssue[]): string {
+  const [issue] = issues;
+  if (!issue) return "it does not match the schema";
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
+  return `${issue.path.join(".") || "message"}: ${issue.message.slice(0, 200)}${more}`;
+}
+
+/** The message's own word for what it is, if it is one that can be repeated. */
+function typeOf(value: unknown): string {
+  const type = typeof value === "object" && value !== null && "type" in value ? value.type : undefined;
+  return typeof type === "string" && /^[a-z]{1,20}:[a-z-]{1,30}$/.test(type)
+    ? type
+    : "a message of no known type";
+}

@@ -1,0 +1,151 @@
+/**
+ * The receiving half of the wire's compression on the optional native package zlib-sync, and the pool its
+ * instances live in. What the package asks for: only Buffers; input in small slices, because its output is
+ * unbounded; a look at `err` after each, because after the stream's end it silently ignores input; and an
+ * instance must never be collected (47 KB leak each; Node 24.19 aborts). So none is ever let go: instances
+ * are made up to a limit and used again by the next crawler, and beyond it node:zlib does the work.
+ */
+import { randomBytes } from "node:crypto";
+import { ProtocolError } from "#core/errors";
+import { flushTail } from "./message-deflater.ts";
+import { corrupt, type MessageInflater, tooLong, windowBytes } from "./message-inflater.ts";
+
+/** Hands out inflaters. Untrusted peers get `NodeInflater`s, so that they cannot use the instances up. */
+export class InflaterPool {
+  readonly #zlibSync: ZlibSync | null;
+  readonly #maxInstances: number;
+  readonly #idle: NativeInflate[] = [];
+  /** In an unknown state, kept only so that they are not collected. */
+  readonly #broken: NativeInflate[] = [];
+  #made = 0;
+
+  /** 1000 instances hold about 64 MB. */
+  constructor(zlibSync: ZlibSync | null, maxInstances = 1000) {
+    this.#zlibSync = zlibSync;
+    this.#maxInstances = maxInstances;
+  }
+
+  /** An inflater that goes on where the one with this history stopped. */
+  take(from: MessageInflater): MessageInflater {
+    const instance = this.#zlibSync && (this.#idle.pop() ?? this.#make(this.#zlibSync));
+    if (!instance || !this.#zlibSync) return from;
+    const inflater = new ZlibSyncInflater(instance, this.#zlibSync, (used) => this.#putBack(used));
+    inflater.prime(from.history());
+    from.release();
+    return inflater;
+  }
+
+  counts(): { readonly made: number; readonly idle: number; readonly broken: number } {
+    return { made: this.#made, idle: this.#idle.length, broken: this.#broken.length };
+  }
+
+  #make(zlibSync: ZlibSync): NativeInflate | null {
+    if (this.#made >= this.#maxInstances) return null;
+    this.#made += 1;
+    return new zlibSync.Inflate({ windowBits: -15, chunkSize: 16_384 });
+  }
+
+  #putBack(instance: NativeInflate): void {
+    const reusable = this.#zlibSync !== null && overwriteWindow(instance, this.#zlibSync);
+    (reusable ? this.#idle : this.#broken).push(instance);
+  }
+}
+
+/** The package, or null where it is not installed or does not load (no compiler): node:zlib works too. */
+export async function loadZlibSync(): Promise<ZlibSync | null> {
+  try {
+    const loaded: { default: ZlibSync } = await import("zlib-sync");
+    return loaded.default;
+  } catch {
+    return null;
+  }
+}
+
+/** What is used of the package. */
+export interface ZlibSync {
+  readonly Z_SYNC_FLUSH: number;
+  readonly Z_STREAM_END: number;
+  readonly Inflate: new (options: { windowBits: number; chunkSize: number }) => NativeInflate;
+}
+interface NativeInflate {
+  readonly err: number;
+  readonly msg: string | null;
+  readonly result: Buffer | string | null;
+  push(input: Buffer, flush: number): void;
+}
+
+/** 1 KiB makes at most about 1 MiB (deflate's ratio ends at 1032): all that can come unasked. */
+const sliceBytes = 1024;
+
+class ZlibSyncInflater implements MessageInflater {
+  readonly #zlibSync: ZlibSync;
+  readonly #release: (instance: NativeInflate) => void;
+  #instance: NativeInflate | null;
+
+  constructor(instance: NativeInflate, zlibSync: ZlibSync, release: (instance: NativeInflate) => void) {
+    this.#instance = instance;
+    this.#zlibSync = zlibSync;
+    this.#release = release;
+  }
+
+  inflate(message: Buffer, maxBytes: number): Buffer {
+    const outputs: Buffer[] = [];
+    let left = maxBytes;
+    for (let start = 0; start < message.length; start += sliceBytes) {
+      const output = this.#push(message.subarray(start, start + sliceBytes));
+      left -= output.length;
+      if (left < 0) throw tooLong(maxBytes);
+      outputs.push(output);
+    }
+    const last = this.#push(flushTail);
+    if (last.length > left) throw tooLong(maxBytes);
+    outputs.push(last);
+    return Buffer.concat(outputs);
+  }
+
+  /** Puts another inflater's history in the window, as a stored block (RFC 1951 section 3.2.4). */
+  prime(history: Buffer): void {
+    if (history.length > 0) this.#push(storedBlock(history));
+  }
+
+  history(): Buffer {
+    throw new Error("a zlib-sync inflater cannot be followed by another one");
+  }
+
+  release(): void {
+    if (this.#instance) this.#release(this.#instance);
+    this.#instance = null;
+  }
+
+  #push(input: Buffer): Buffer {
+    if (!this.#instance) throw new ProtocolError("the inflate stream is closed");
+    return pushSlice(this.#instance, input, this.#zlibSync);
+  }
+}
+
+function pushSlice(instance: NativeInflate, input: Buffer, zlibSync: ZlibSync): Buffer {
+  instance.push(input, zlibSync.Z_SYNC_FLUSH);
+  if (instance.err < 0) throw corrupt(instance.msg ?? `error ${instance.err}`);
+  if (instance.err === zlibSync.Z_STREAM_END) throw new ProtocolError("the deflate stream has ended");
+  return instance.result as Buffer;
+}
+
+function storedBlock(content: Buffer): Buffer {
+  const header = Buffer.alloc(5);
+  header.writeUInt16LE(content.length, 1);
+  header.writeUInt16LE(content.length ^ 0xffff, 3);
+  return Buffer.concat([header, content]);
+}
+
+/**
+ * Fills the window with noise, so that the next crawler cannot refer to this one's data. The noise comes
+ * out unchanged exactly when the instance stands between two blocks; anything else makes it unfit.
+ */
+function overwriteWindow(instance: NativeInflate, zlibSync: ZlibSync): boolean {
+  const noise = randomBytes(windowBytes);
+  try {
+    return pushSlice(instance, storedBlock(noise), zlibSync).equals(noise);
+  } catch {
+    return false;
+  }
+}
