@@ -1,0 +1,139 @@
+/**
+ * One WebSocket from the crawler to the coordinator, from the handshake to its end: compresses, checks and
+ * times, but knows nothing of reconnecting or credits (coordinator-link.ts does). Ends exactly once, with
+ * the reason in words. The coordinator says little, so node:zlib inflates it: no native code at partners.
+ */
+import { WebSocket } from "ws";
+import { ProtocolError } from "#core/errors";
+import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#protocol/codec";
+import { MessageDeflater } from "#protocol/message-deflater";
+import { NodeInflater } from "#protocol/message-inflater";
+import type { CoordinatorMessage, CrawlerHello, CrawlerMessage } from "#protocol/messages";
+
+export interface ConnectionSettings {
+  readonly url: string;
+  readonly hello: CrawlerHello;
+  /** PEM; takes the place of the system's authorities. */
+  readonly ca?: string | undefined;
+  /** From the start to the coordinator's first message. */
+  readonly welcomeTimeoutMs: number;
+  readonly onMessage: (message: CoordinatorMessage) => void;
+  /** Called once, never from within the constructor. */
+  readonly onEnd: (reason: string) => void;
+}
+
+/** More than so much waiting to leave: the coordinator does not read any more. */
+const maxQueuedBytes = 2 * maxMessageBytes;
+/** How long a goodbye may take. */
+const closeTimeoutMs = 2000;
+
+export class LinkConnection {
+  readonly #socket: WebSocket;
+  readonly #settings: ConnectionSettings;
+  readonly #deflater = new MessageDeflater("large");
+  readonly #inflater = new NodeInflater();
+  #silence: NodeJS.Timeout;
+  #silenceMs: number;
+  #deflatingBytes = 0;
+  #ended = false;
+
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings;
+    this.#silenceMs = settings.welcomeTimeoutMs;
+    this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
+    this.#socket = new WebSocket(settings.url, {
+      perMessageDeflate: false,
+      maxPayload: maxMessageBytes,
+      handshakeTimeout: settings.welcomeTimeoutMs,
+      ...(settings.ca === undefined ? {} : { ca: settings.ca }),
+    });
+    this.#listen();
+  }
+
+  /** Bytes that have not left for the coordinator yet. */
+  get queuedBytes(): number {
+    return this.#deflatingBytes + this.#socket.bufferedAmount;
+  }
+
+  /** Throws ProtocolError when the message is longer than the coordinator takes. */
+  send(message: CrawlerMessage): void {
+    const text = encodeMessage(message);
+    if (this.#ended) return;
+    this.#deflatingBytes += text.length;
+    if (this.queuedBytes > maxQueuedBytes) this.end("the coordinator does not read any more");
+    else void this.#transmit(text);
+  }
+
+  /** From now on, the coordinator (its messages or its WebSocket pings) is heard at least so often, or gone. */
+  expectEvery(silenceMs: number): void {
+    this.#silenceMs = silenceMs;
+    this.#heard();
+  }
+
+  /** Says goodbye and closes; resolves when the socket is closed, within two seconds. */
+  async close(reason: string): Promise<void> {
+    if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) return this.end(reason);
+    const closed = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
+    const deadline = setTimeout(() => this.#socket.terminate(), closeTimeoutMs);
+    await this.#transmit(encodeMessage({ type: "crawler:goodbye", reason: reason.slice(0, 500) }));
+    this.#socket.close(1000);
+    await closed;
+    clearTimeout(deadline);
+    this.end(reason);
+  }
+
+  /** At once, without a goodbye. */
+  end(reason: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#silence);
+    this.#deflater.close();
+    this.#inflater.release();
+    this.#socket.terminate();
+    queueMicrotask(() => this.#settings.onEnd(reason));
+  }
+
+  #listen(): void {
+    this.#socket.on("open", () => this.send(this.#settings.hello));
+    this.#socket.on("ping", () => this.#heard());
+    this.#socket.on("message", (data, isBinary) => this.#take(data as Buffer, isBinary));
+    this.#socket.on("error", (error) => this.end(error.message || String(error)));
+    this.#socket.on("close", (code, reason) => this.end(closeReason(code, reason)));
+  }
+
+  #take(data: Buffer, isBinary: boolean): void {
+    if (this.#ended) return;
+    this.#heard();
+    try {
+      if (!isBinary) throw new ProtocolError("it is a text frame");
+      this.#settings.onMessage(decodeCoordinatorMessage(this.#inflater.inflate(data, maxMessageBytes)));
+    } catch (error) {
+      this.end(`on a message of the coordinator: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  async #transmit(text: string): Promise<void> {
+    try {
+      const frame = await this.#deflater.deflate(text);
+      this.#deflatingBytes -= text.length;
+      if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(frame, { binary: true });
+    } catch {
+      // The connection has ended; whatever matters is in the spool.
+    }
+  }
+
+  #heard(): void {
+    if (this.#ended) return;
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
+  }
+
+  #onSilence(): void {
+    this.end(`nothing heard from the coordinator for ${this.#silenceMs / 1000} s`);
+  }
+}
+
+function closeReason(code: number, reason: Buffer): string {
+  const words = reason.toString("utf8");
+  return `the connection was closed (${code}${words ? `: ${words}` : ""})`;
+}
