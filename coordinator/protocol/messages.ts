@@ -165,6 +165,8 @@ export const coordinatorRefuse = z.object({
     "revoked",
     "too-much",
     "shutting-down",
+    /** Not the crawler's fault: the coordinator could not do its part (its database, say). */
+    "internal-error",
   ]),
   reason: words,
   retry: z.boolean(),

@@ -1,0 +1,207 @@
+/**
+ * One crawler's WebSocket as a stream of inflated messages in order, bounded in every direction: so much per
+ * message, so much per second (then it is simply not read for a while), so much waiting to be sent. What goes
+ * wrong here ends this connection and nothing else. Knows nothing of hellos, sequences or results.
+ */
+import type { Duplex } from "node:stream";
+import { WebSocket } from "ws";
+import { ProtocolError } from "#core/errors";
+import { encodeMessage, maxHelloBytes, maxMessageBytes } from "#protocol/codec";
+import { MessageDeflater } from "#protocol/message-deflater";
+import { type MessageInflater, NodeInflater } from "#protocol/message-inflater";
+import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/messages";
+import type { InflaterPool } from "#protocol/zlib-sync-inflater";
+import { ByteBudget } from "./byte-budget.ts";
+import type { MessageSize } from "./session-inbox.ts";
+
+export type Refusal = Omit<CoordinatorRefuse, "type">;
+
+export interface ConnectionHandlers {
+  /** May throw ProtocolError, which refuses the crawler. */
+  onMessage(message: Buffer, size: MessageSize): void;
+  /** Something of ours failed on a message; the crawler gets refused. */
+  onFault(error: unknown): void;
+  /** Called once: from now on nothing arrives and nothing can be sent. */
+  onEnd(reason: string, refusal: Refusal | null): void;
+}
+
+/** What one crawler may make us inflate: some 1,000 results of 30 KB in a second. */
+const inflatedBytesPerSecond = 32 * 1024 * 1024;
+/** More than so much waiting to leave: the crawler does not read. */
+const maxQueuedBytes = 2 * maxMessageBytes;
+/** After a refusal the crawler has so long to read it. */
+const closeTimeoutMs = 2000;
+/** RFC 6455 section 7.4.1: policy violation. */
+const refusedCode = 1008;
+
+export class CrawlerConnection {
+  readonly #socket: WebSocket;
+  readonly #handlers: ConnectionHandlers;
+  readonly #deflater = new MessageDeflater("small");
+  readonly #budget = new ByteBudget(inflatedBytesPerSecond, () => performance.now());
+  #inflater: MessageInflater = new NodeInflater();
+  #frames: Buffer[] = [];
+  #accepted = false;
+  #held = false;
+  #ended = false;
+  #draining = false;
+  #payDay: NodeJS.Timeout | undefined;
+  #deflatingBytes = 0;
+  readonly counts = { messagesIn: 0, wireBytesIn: 0, inflatedBytesIn: 0, messagesOut: 0, wireBytesOut: 0 };
+
+  constructor(socket: WebSocket, stream: Duplex, handlers: ConnectionHandlers) {
+    this.#socket = socket;
+    this.#handlers = handlers;
+    socket.on("message", (data, isBinary) => this.#receive(data as Buffer, isBinary));
+    socket.on("error", (error) => this.end(error.message));
+    socket.on("close", (code, words) => this.end(closeReason(code, words)));
+    this.#boundStranger(stream);
+  }
+
+  /** While true, nothing is read: the network itself makes the crawler wait. */
+  get isHeld(): boolean {
+    return this.#held || this.#payDay !== undefined;
+  }
+
+  /** The peer is known: the limits of messages apply in place of those of a hello. */
+  accept(pool: InflaterPool): void {
+    this.#accepted = true;
+    this.#inflater = pool.take(this.#inflater);
+  }
+
+  hold(): void {
+    this.#held = true;
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    this.#drain();
+  }
+
+  /** Throws ProtocolError when the message is longer than a crawler takes. */
+  send(message: CoordinatorMessage): void {
+    const text = encodeMessage(message);
+    if (this.#ended) return;
+    if (this.#deflatingBytes + this.#socket.bufferedAmount > maxQueuedBytes) this.end("it does not read");
+    else void this.#transmit(text);
+  }
+
+  ping(): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
+  }
+
+  /** Says why, then closes. */
+  refuse(refusal: Refusal): void {
+    if (this.#ended) return;
+    const reason = refusal.reason.slice(0, 500);
+    const told = this.#transmit(encodeMessage({ type: "coordinator:refuse", ...refusal, reason }));
+    this.#finish(`refused (${refusal.code}): ${reason}`, refusal);
+    const deadline = setTimeout(() => this.#socket.terminate(), closeTimeoutMs);
+    this.#socket.once("close", () => clearTimeout(deadline));
+    void told.then(() => this.#closeAfterRefusal(refusal.code));
+  }
+
+  /** At once, without a word. */
+  end(reason: string): void {
+    this.#socket.terminate();
+    this.#finish(reason, null);
+    this.#deflater.close();
+  }
+
+  #finish(reason: string, refusal: Refusal | null): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#payDay);
+    this.#frames = [];
+    this.#inflater.release();
+    this.#handlers.onEnd(reason, refusal);
+  }
+
+  #closeAfterRefusal(code: string): void {
+    this.#deflater.close();
+    this.#socket.close(refusedCode, code);
+    this.#socket.resume();
+  }
+
+  /** ws keeps a frame in memory until it is whole; a stranger's must not grow that far. */
+  #boundStranger(stream: Duplex): void {
+    let bytes = 0;
+    const count = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (this.#accepted) stream.off("data", count);
+      else if (bytes > 2 * maxHelloBytes) this.end(`${bytes} bytes before a hello`);
+    };
+    stream.on("data", count);
+  }
+
+  #receive(data: Buffer, isBinary: boolean): void {
+    if (this.#ended) return;
+    if (isBinary) this.#frames.push(data);
+    else this.#refuseMessage(new ProtocolError("a text frame; messages are binary"));
+    this.#drain();
+  }
+
+  #drain(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    while (this.#frames.length > 0 && !this.#ended && this.#mayRead()) this.#take(this.#frames.shift());
+    this.#draining = false;
+    if (this.#ended) return;
+    if (this.isHeld) this.#socket.pause();
+    else this.#socket.resume();
+  }
+
+  #mayRead(): boolean {
+    if (this.isHeld) return false;
+    const waitMs = this.#budget.waitMs();
+    if (waitMs === 0) return true;
+    this.#payDay = setTimeout(() => {
+      this.#payDay = undefined;
+      this.#drain();
+    }, waitMs);
+    return false;
+  }
+
+  #take(frame: Buffer | undefined): void {
+    if (!frame) return;
+    try {
+      const message = this.#inflater.inflate(frame, this.#accepted ? maxMessageBytes : maxHelloBytes);
+      this.#budget.spend(message.length);
+      this.counts.messagesIn += 1;
+      this.counts.wireBytesIn += frame.length;
+      this.counts.inflatedBytesIn += message.length;
+      this.#handlers.onMessage(message, { wireBytes: frame.length, inflatedBytes: message.length });
+    } catch (error) {
+      this.#refuseMessage(error);
+    }
+  }
+
+  #refuseMessage(error: unknown): void {
+    if (error instanceof ProtocolError) {
+      this.refuse({ code: "bad-message", reason: error.message, retry: true });
+    } else {
+      this.#handlers.onFault(error);
+      this.refuse({ code: "internal-error", reason: "the coordinator failed on a message", retry: true });
+    }
+  }
+
+  async #transmit(text: string): Promise<void> {
+    this.#deflatingBytes += text.length;
+    try {
+      const frame = await this.#deflater.deflate(text);
+      this.counts.messagesOut += 1;
+      this.counts.wireBytesOut += frame.length;
+      if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(frame, { binary: true });
+    } catch {
+      // The connection has ended meanwhile.
+    }
+    this.#deflatingBytes -= text.length;
+  }
+}
+
+function closeReason(code: number, words: Buffer): string {
+  const text = words.toString("utf8");
+  return `the connection was closed (${code}${text ? `: ${text}` : ""})`;
+}

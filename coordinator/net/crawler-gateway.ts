@@ -1,0 +1,273 @@
+/**
+ * Where crawlers connect: takes over the WebSocket upgrades of an HTTP server at one path, checks who comes
+ * (limits, version, key), keeps one session per crawler and offers them as the `Fleet` of flows/ports.ts.
+ * Whatever one crawler or stranger does ends at most its own session. Main supplies the handlers, and
+ * decides about TLS by the server it attaches.
+ */
+import type { IncomingMessage, Server } from "node:http";
+import type { Server as SecureServer } from "node:https";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { CrawlerId } from "#core/ids";
+import { maxMessageBytes } from "#protocol/codec";
+import type { CoordinatorMessage, CrawlerHello, ProbeOutcome } from "#protocol/messages";
+import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
+import type { Fleet } from "../flows/ports.ts";
+import type { Log } from "../log.ts";
+import { ConnectionLimits } from "./connection-limits.ts";
+import type { Refusal } from "./crawler-connection.ts";
+import { hashCrawlerKey } from "./crawler-key.ts";
+import { CrawlerSession, type SessionHandlers } from "./crawler-session.ts";
+import type { GatewayHandlers, GatewaySettings } from "./gateway-settings.ts";
+import { KeyedTurns } from "./keyed-turns.ts";
+import { PendingProbes } from "./pending-probes.ts";
+
+/** What is known of a connected crawler, for operators. */
+export interface SessionInfo {
+  readonly name: string;
+  readonly remoteAddress: string;
+  readonly openedAt: Date;
+  readonly softwareVersion: string;
+  readonly unacknowledgedResults: number;
+  readonly waitingMessages: number;
+  readonly held: boolean;
+  readonly messagesIn: number;
+  readonly wireBytesIn: number;
+  readonly inflatedBytesIn: number;
+  readonly messagesOut: number;
+  readonly wireBytesOut: number;
+}
+
+export class CrawlerGateway implements Fleet {
+  readonly #settings: GatewaySettings;
+  readonly #handlers: GatewayHandlers;
+  readonly #log: Log;
+  readonly #pool: InflaterPool;
+  readonly #limits: ConnectionLimits;
+  readonly #sockets: WebSocketServer;
+  readonly #probes = new PendingProbes();
+  /** All of them, strangers included. */
+  readonly #connected = new Set<CrawlerSession>();
+  readonly #sessions = new Map<CrawlerId, CrawlerSession>();
+  /** Arrivals and departures of one crawler. */
+  readonly #turns = new KeyedTurns<CrawlerId>();
+  readonly #admissions = new Set<Promise<void>>();
+  readonly #refusals = new Map<string, number>();
+  #closing = false;
+
+  /** `zlibSync`: what `loadZlibSync()` gave. */
+  constructor(options: {
+    readonly settings: GatewaySettings;
+    readonly handlers: GatewayHandlers;
+    readonly log: Log;
+    readonly zlibSync: ZlibSync | null;
+  }) {
+    this.#settings = options.settings;
+    this.#handlers = options.handlers;
+    this.#log = options.log;
+    this.#pool = new InflaterPool(options.zlibSync);
+    this.#limits = new ConnectionLimits(options.settings.limits, () => performance.now());
+    this.#sockets = new WebSocketServer({
+      noServer: true,
+      perMessageDeflate: false,
+      maxPayload: maxMessageBytes,
+      clientTracking: false,
+    });
+  }
+
+  /** Upgrades at the path are ours from now on; others are left to other listeners, or turned away. */
+  attach(server: Server | SecureServer): void {
+    server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+      if (pathOf(request) === this.#settings.path) this.#onUpgrade(request, stream, head);
+      else if (server.listenerCount("upgrade") === 1)
+        turnAway(stream, "404 Not Found", "there is nothing here");
+    });
+  }
+
+  online(): readonly CrawlerId[] {
+    return [...this.#sessions.keys()];
+  }
+
+  probe(crawlerId: CrawlerId, target: Parameters<Fleet["probe"]>[1]): Promise<ProbeOutcome> {
+    const waitMs = target.deadlineMs + this.#settings.probeGraceMs;
+    return this.#probes.request({ crawlerId, method: target.method, waitMs }, (requestId) =>
+      this.send(crawlerId, { type: "coordinator:probe", requestId, ...target }),
+    );
+  }
+
+  /** False when the crawler is not connected. Throws ProtocolError when the message is too long for the wire. */
+  send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean {
+    return this.#sessions.get(crawlerId)?.send(message) ?? false;
+  }
+
+  /** Ends a crawler's session, for instance because its key was revoked. False when it is not connected. */
+  refuse(crawlerId: CrawlerId, refusal: Refusal): boolean {
+    const session = this.#sessions.get(crawlerId);
+    session?.refuse(refusal);
+    return session !== undefined;
+  }
+
+  sessionInfo(crawlerId: CrawlerId): SessionInfo | null {
+    const session = this.#sessions.get(crawlerId);
+    if (!session?.hello) return null;
+    return {
+      name: session.hello.name,
+      remoteAddress: session.remoteAddress,
+      openedAt: session.openedAt,
+      softwareVersion: session.hello.softwareVersion,
+      unacknowledgedResults: session.unacknowledgedResults,
+      waitingMessages: session.waitingMessages,
+      held: session.connection.isHeld,
+      ...session.connection.counts,
+    };
+  }
+
+  /** For metrics: connections (strangers included), and refusals by code since the start. */
+  counts(): { readonly connections: number; readonly refusals: Readonly<Record<string, number>> } {
+    return { connections: this.#connected.size, refusals: Object.fromEntries(this.#refusals) };
+  }
+
+  /** Sends everybody away and resolves when no handler runs any more. The server is main's to close. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    const leaving = [...this.#connected];
+    for (const session of leaving) session.refuse(shuttingDown);
+    await Promise.all(leaving.map((session) => session.settled()));
+    await Promise.all(this.#admissions);
+    await this.#turns.allTaken();
+  }
+
+  #onUpgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
+    const address = this.#settings.remoteAddressOf(request);
+    if (this.#closing) {
+      turnAway(stream, "503 Service Unavailable", shuttingDown.reason);
+      return;
+    }
+    const full = this.#limits.open(address);
+    if (full !== null) {
+      turnAway(stream, "429 Too Many Requests", full);
+      return;
+    }
+    stream.once("close", () => this.#limits.close(address));
+    this.#sockets.handleUpgrade(request, stream, head, (socket) => this.#open(socket, stream, address));
+  }
+
+  #open(socket: WebSocket, stream: Duplex, remoteAddress: string): void {
+    const settings = { ...this.#settings, remoteAddress, pool: this.#pool };
+    this.#connected.add(new CrawlerSession(socket, stream, settings, this.#sessionHandlers));
+  }
+
+  readonly #sessionHandlers: SessionHandlers = {
+    onHello: (session, hello, version) => {
+      const admission = this.#admit(session, hello, version);
+      this.#admissions.add(admission);
+      void admission.then(() => this.#admissions.delete(admission));
+    },
+    onResults: (crawlerId, spoolId, results) => this.#handlers.onResults({ crawlerId, spoolId, results }),
+    onMessage: (crawlerId, message, size) => this.#handlers.onMessage(crawlerId, message, size),
+    onProbeReport: (crawlerId, requestId, outcome) => this.#probes.report(crawlerId, requestId, outcome),
+    onFault: (session, error) => {
+      this.#log.error({ crawlerId: session.crawlerId, error }, "a crawler's messages could not be handled");
+    },
+    onEnd: (session, reason, refusal) => this.#onEnd(session, reason, refusal),
+  };
+
+  async #admit(session: CrawlerSession, hello: CrawlerHello, version: number): Promise<void> {
+    try {
+      const known = await this.#handlers.authenticate(hello.name, hashCrawlerKey(hello.key));
+      if (!known) session.refuse(wrongKey);
+      else if (known.revoked) session.refuse(revoked);
+      else await this.#queueArrival(session, known.crawlerId, version);
+    } catch (error) {
+      this.#log.error({ name: hello.name, error }, "a crawler's arrival could not be handled");
+      session.refuse(unableToAdmit);
+    }
+  }
+
+  /** After the departure of the same crawler's session before, whose last commit the welcome has to count. */
+  #queueArrival(session: CrawlerSession, crawlerId: CrawlerId, version: number): Promise<void> {
+    this.#sessions.get(crawlerId)?.refuse(replaced);
+    return this.#turns.take(crawlerId, async () => {
+      if (this.#sessions.has(crawlerId)) void this.#queueArrival(session, crawlerId, version);
+      else await this.#arrive(session, crawlerId, version);
+    });
+  }
+
+  async #arrive(session: CrawlerSession, crawlerId: CrawlerId, protocolVersion: number): Promise<void> {
+    const { hello, remoteAddress } = session;
+    if (session.state !== "checking" || !hello) return;
+    const arrival = await this.#handlers.onArrive({ crawlerId, hello, remoteAddress });
+    if ("refuse" in arrival) {
+      session.refuse(arrival.refuse);
+      return;
+    }
+    if (session.state !== "checking") {
+      await this.#handlers.onLeave(crawlerId, "it left while it arrived");
+      return;
+    }
+    this.#sessions.set(crawlerId, session);
+    this.#log.info({ crawlerId, name: hello.name, remoteAddress }, "a crawler is connected");
+    const { resultCredits, heartbeatMs, userAgent } = this.#settings;
+    const heartbeatSeconds = Math.max(1, Math.ceil(heartbeatMs / 1000));
+    const { acknowledgedSequence } = arrival;
+    const agreed = { protocolVersion, acknowledgedSequence, resultCredits, heartbeatSeconds, userAgent };
+    session.welcome({ type: "coordinator:welcome", crawlerId, ...agreed });
+  }
+
+  #onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void {
+    this.#connected.delete(session);
+    if (refusal) this.#refusals.set(refusal.code, (this.#refusals.get(refusal.code) ?? 0) + 1);
+    const { crawlerId, remoteAddress } = session;
+    if (crawlerId === null) {
+      if (!refusal || !blameless.has(refusal.code)) this.#limits.countFailure(remoteAddress);
+      this.#log.warn(
+        { remoteAddress, name: session.hello?.name, reason },
+        "a connection ended before its welcome",
+      );
+      return;
+    }
+    this.#sessions.delete(crawlerId);
+    this.#log.info({ crawlerId, name: session.hello?.name, reason }, "a crawler is disconnected");
+    this.#probes.abandon(crawlerId, reason);
+    void this.#turns.take(crawlerId, () => this.#depart(session, crawlerId, reason));
+  }
+
+  async #depart(session: CrawlerSession, crawlerId: CrawlerId, reason: string): Promise<void> {
+    try {
+      await session.settled();
+      await this.#handlers.onLeave(crawlerId, reason);
+    } catch (error) {
+      this.#log.error({ crawlerId, error }, "a crawler's departure could not be recorded");
+    }
+  }
+}
+
+const wrongKey: Refusal = { code: "wrong-key", reason: "no crawler of that name has this key", retry: false };
+const revoked: Refusal = { code: "revoked", reason: "the key of this crawler was revoked", retry: false };
+const replaced: Refusal = {
+  code: "replaced",
+  reason: "a newer session with the same name and key took the place of this one",
+  retry: false,
+};
+const shuttingDown: Refusal = {
+  code: "shutting-down",
+  reason: "the coordinator is shutting down",
+  retry: true,
+};
+const unableToAdmit: Refusal = {
+  code: "internal-error",
+  reason: "the coordinator cannot take anyone now",
+  retry: true,
+};
+/** Codes of refusals that say nothing bad about whom they went to. */
+const blameless: ReadonlySet<string> = new Set(["internal-error", "shutting-down", "replaced"]);
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? "").split("?")[0] ?? "";
+}
+
+function turnAway(stream: Duplex, status: string, reason: string): void {
+  stream.on("error", () => stream.destroy());
+  const headers = `Content-Type: text/plain\r\nContent-Length: ${Buffer.byteLength(reason)}\r\nConnection: close`;
+  stream.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${reason}`, () => stream.destroy());
+}

@@ -1,0 +1,230 @@
+/**
+ * One crawler's session:
+ *
+ *   awaiting-hello → checking (version, key, arrival) → open → closed
+ *
+ * Closed from any state by a refusal, a loss or a goodbye. In `open` it holds the crawler to its credits and
+ * to the order of its results, acknowledges what was committed, and watches for heartbeats.
+ */
+import type { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
+import { ProtocolError } from "#core/errors";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { decodeCrawlerMessage, decodeHello } from "#protocol/codec";
+import type {
+  CoordinatorMessage,
+  CoordinatorWelcome,
+  CrawlerHello,
+  CrawlerMessage,
+  ProbeOutcome,
+} from "#protocol/messages";
+import type { InflaterPool } from "#protocol/zlib-sync-inflater";
+import { CrawlerConnection, type Refusal } from "./crawler-connection.ts";
+import {
+  type BatchedResult,
+  type CrawlerReport,
+  type MessageSize,
+  type OtherMessage,
+  SessionInbox,
+} from "./session-inbox.ts";
+
+export interface SessionSettings {
+  readonly remoteAddress: string;
+  readonly helloTimeoutMs: number;
+  readonly heartbeatMs: number;
+  readonly batchResults: number;
+  readonly lingerMs: number;
+  readonly pool: InflaterPool;
+}
+
+export interface SessionHandlers {
+  onHello(session: CrawlerSession, hello: CrawlerHello, version: number): void;
+  /* For an open session, one at a time: */
+  onResults(crawlerId: CrawlerId, spoolId: string, results: readonly BatchedResult[]): Promise<void>;
+  onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
+  /* At any time: */
+  onProbeReport(crawlerId: CrawlerId, requestId: number, outcome: ProbeOutcome): void;
+  onFault(session: CrawlerSession, error: unknown): void;
+  onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void;
+}
+
+/** The session is given up after so many heartbeats without a message. */
+const missedHeartbeats = 3;
+
+export class CrawlerSession {
+  readonly remoteAddress: string;
+  readonly connection: CrawlerConnection;
+  readonly openedAt = new Date();
+  readonly #settings: SessionSettings;
+  readonly #handlers: SessionHandlers;
+  readonly #inbox: SessionInbox;
+  readonly #helloDeadline: NodeJS.Timeout;
+  #state: "awaiting-hello" | "checking" | "open" | "closed" = "awaiting-hello";
+  #hello: CrawlerHello | null = null;
+  #crawlerId: CrawlerId | null = null;
+  #beat: NodeJS.Timeout | undefined;
+  #silentBeats = 0;
+  #mostCredits = 0;
+  #lastSequence: number | null = null;
+  #unacknowledged = 0;
+
+  constructor(socket: WebSocket, stream: Duplex, settings: SessionSettings, handlers: SessionHandlers) {
+    this.remoteAddress = settings.remoteAddress;
+    this.#settings = settings;
+    this.#handlers = handlers;
+    this.#inbox = this.#makeInbox();
+    this.#helloDeadline = setTimeout(() => this.#onNoHello(), settings.helloTimeoutMs);
+    this.connection = new CrawlerConnection(socket, stream, {
+      onMessage: (message, size) => this.#receive(message, size),
+      onFault: (error) => handlers.onFault(this, error),
+      onEnd: (reason, refusal) => this.#onEnd(reason, refusal),
+    });
+  }
+
+  get state(): "awaiting-hello" | "checking" | "open" | "closed" {
+    return this.#state;
+  }
+  /** Null until the welcome. */
+  get crawlerId(): CrawlerId | null {
+    return this.#crawlerId;
+  }
+  /** Null until a valid one has come. */
+  get hello(): CrawlerHello | null {
+    return this.#hello;
+  }
+  get unacknowledgedResults(): number {
+    return this.#unacknowledged;
+  }
+  get waitingMessages(): number {
+    return this.#inbox.length;
+  }
+
+  /** The crawler may begin. */
+  welcome(welcome: CoordinatorWelcome): void {
+    if (this.#state !== "checking") return;
+    this.#state = "open";
+    this.#crawlerId = asCrawlerId(welcome.crawlerId);
+    this.#mostCredits = welcome.resultCredits;
+    this.connection.accept(this.#settings.pool);
+    this.connection.send(welcome);
+    this.connection.resume();
+    this.#beat = setInterval(() => this.#onBeat(), this.#settings.heartbeatMs);
+  }
+
+  /** False when the session is not open. Throws ProtocolError when the message is too long. */
+  send(message: CoordinatorMessage): boolean {
+    if (this.#state !== "open") return false;
+    if (message.type === "coordinator:pace") {
+      // A lower pace binds only what the crawler sends after it has heard of it, so the most counts.
+      this.#mostCredits = Math.max(this.#mostCredits, message.resultCredits);
+    }
+    this.connection.send(message);
+    return true;
+  }
+
+  refuse(refusal: Refusal): void {
+    this.connection.refuse(refusal);
+  }
+
+  /** Resolves when no handler works for this session any more. */
+  settled(): Promise<void> {
+    return this.#inbox.stop();
+  }
+
+  #makeInbox(): SessionInbox {
+    return new SessionInbox({
+      batchResults: this.#settings.batchResults,
+      lingerMs: this.#settings.lingerMs,
+      deliverResults: (results) => this.#deliverResults(results),
+      deliver: (message, size) => this.#deliver(message, size),
+      onRoom: () => this.connection.resume(),
+      onFault: (error) => this.#onInboxFault(error),
+    });
+  }
+
+  #receive(bytes: Buffer, size: MessageSize): void {
+    if (this.#state === "awaiting-hello") this.#takeHello(bytes);
+    else if (this.#state === "open") this.#take(decodeCrawlerMessage(bytes), size);
+    else throw new ProtocolError("a message before the welcome");
+  }
+
+  #takeHello(bytes: Buffer): void {
+    const decoded = decodeHello(bytes);
+    clearTimeout(this.#helloDeadline);
+    if (decoded.type === "wrong-version") {
+      this.refuse({ code: "wrong-version", reason: decoded.reason, retry: false });
+      return;
+    }
+    this.#state = "checking";
+    this.#hello = decoded.hello;
+    this.connection.hold();
+    this.#handlers.onHello(this, decoded.hello, decoded.version);
+  }
+
+  #take(message: CrawlerMessage, size: MessageSize): void {
+    this.#silentBeats = 0;
+    if (message.type === "crawler:hello") throw new ProtocolError("crawler:hello: a second one");
+    if (message.type === "crawler:probe-report") {
+      if (this.#crawlerId !== null) {
+        this.#handlers.onProbeReport(this.#crawlerId, message.requestId, message.outcome);
+      }
+      return;
+    }
+    if (message.type === "crawler:result" && !this.#countResult(message.sequence)) return;
+    this.#inbox.add(message, size);
+    if (this.#inbox.isFull) this.connection.hold();
+  }
+
+  /** The first of a session may have any number, since a spool can lose its head; then they count up by one. */
+  #countResult(sequence: number): boolean {
+    const expected = this.#lastSequence === null ? sequence : this.#lastSequence + 1;
+    if (sequence !== expected) {
+      throw new ProtocolError(`crawler:result: sequence ${sequence} came, ${expected} was due`);
+    }
+    this.#lastSequence = sequence;
+    this.#unacknowledged += 1;
+    if (this.#unacknowledged <= this.#mostCredits) return true;
+    const reason = `${this.#unacknowledged} results without acknowledgement, ${this.#mostCredits} are allowed`;
+    this.refuse({ code: "too-much", reason, retry: true });
+    return false;
+  }
+
+  async #deliverResults(results: readonly BatchedResult[]): Promise<void> {
+    if (this.#crawlerId === null || !this.#hello) return;
+    await this.#handlers.onResults(this.#crawlerId, this.#hello.spoolId, results);
+    this.#unacknowledged -= results.length;
+    const last = results.at(-1);
+    if (last) this.send({ type: "coordinator:acknowledge", sequence: last.sequence });
+  }
+
+  async #deliver(message: OtherMessage, size: MessageSize): Promise<void> {
+    if (message.type === "crawler:goodbye") this.connection.end(`goodbye: ${message.reason}`);
+    else if (this.#crawlerId !== null) await this.#handlers.onMessage(this.#crawlerId, message, size);
+  }
+
+  #onInboxFault(error: unknown): void {
+    this.#handlers.onFault(this, error);
+    const reason = "the coordinator could not take what was sent; nothing of it is acknowledged";
+    this.refuse({ code: "internal-error", reason, retry: true });
+  }
+
+  #onBeat(): void {
+    this.connection.ping();
+    if (this.connection.isHeld) this.#silentBeats = 0;
+    else this.#silentBeats += 1;
+    if (this.#silentBeats <= missedHeartbeats) return;
+    this.connection.end(`vanished: no message for ${missedHeartbeats} heartbeats`);
+  }
+
+  #onNoHello(): void {
+    const reason = `no hello within ${this.#settings.helloTimeoutMs} ms`;
+    this.refuse({ code: "bad-message", reason, retry: true });
+  }
+
+  #onEnd(reason: string, refusal: Refusal | null): void {
+    this.#state = "closed";
+    clearTimeout(this.#helloDeadline);
+    clearInterval(this.#beat);
+    this.#handlers.onEnd(this, reason, refusal);
+  }
+}

@@ -1,0 +1,63 @@
+/** What main hands to the crawler gateway: its settings and the handlers of what crawlers say. */
+import type { IncomingMessage } from "node:http";
+import type { CrawlerId } from "#core/ids";
+import type { CrawlerHello } from "#protocol/messages";
+import type { ConnectionLimitSettings } from "./connection-limits.ts";
+import type { Refusal } from "./crawler-connection.ts";
+import type { BatchedResult, CrawlerReport, MessageSize } from "./session-inbox.ts";
+
+/**
+ * Of one crawler, no two of these run at once (save `authenticate`); `onArrive` and `onLeave` alternate. A
+ * rejection is logged; one of `onArrive`, `onResults` or `onMessage` also ends that session, and the crawler
+ * comes back and sends again what was not acknowledged.
+ */
+export interface GatewayHandlers {
+  /** As `CrawlerStore.authenticate`: the crawler of that name whose key hashes so (SHA-256, hex), or null. */
+  authenticate(name: string, keyHash: string): Promise<{ crawlerId: CrawlerId; revoked: boolean } | null>;
+  /** The highest sequence of the hello's spool that is committed, or why the crawler may not come now. */
+  onArrive(
+    arrival: Arrival,
+  ): Promise<{ readonly acknowledgedSequence: number } | { readonly refuse: Refusal }>;
+  /** Ascending, without gaps; acknowledged to the crawler as soon as this resolves. */
+  onResults(batch: {
+    readonly crawlerId: CrawlerId;
+    readonly spoolId: string;
+    readonly results: readonly BatchedResult[];
+  }): Promise<void>;
+  onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
+  onLeave(crawlerId: CrawlerId, reason: string): Promise<void>;
+}
+
+export interface GatewaySettings {
+  readonly path: string;
+  readonly userAgent: string;
+  readonly resultCredits: number;
+  readonly heartbeatMs: number;
+  readonly helloTimeoutMs: number;
+  /** A batch of results is this large, or has waited so long. */
+  readonly batchResults: number;
+  readonly lingerMs: number;
+  /** Added to a probe's own deadline before the crawler counts as silent. */
+  readonly probeGraceMs: number;
+  readonly limits: ConnectionLimitSettings;
+  /** Whom a request comes from, where a proxy stands in front; otherwise the socket's peer. */
+  readonly remoteAddressOf: (request: IncomingMessage) => string;
+}
+
+export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
+  path: "/crawler",
+  resultCredits: 200,
+  heartbeatMs: 10_000,
+  helloTimeoutMs: 10_000,
+  batchResults: 100,
+  lingerMs: 20,
+  probeGraceMs: 3000,
+  limits: { connections: 10_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
+  remoteAddressOf: (request) => request.socket.remoteAddress ?? "unknown",
+};
+
+export interface Arrival {
+  readonly crawlerId: CrawlerId;
+  readonly hello: CrawlerHello;
+  readonly remoteAddress: string;
+}

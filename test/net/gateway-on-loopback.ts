@@ -1,0 +1,107 @@
+/** A crawler gateway behind a real HTTP server on loopback, with handlers that record what they are given. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { silentLog } from "#coordinator/log";
+import { CrawlerGateway } from "#coordinator/net/crawler-gateway";
+import { hashCrawlerKey } from "#coordinator/net/crawler-key";
+import {
+  type Arrival,
+  defaultGatewaySettings,
+  type GatewayHandlers,
+  type GatewaySettings,
+} from "#coordinator/net/gateway-settings";
+import type { BatchedResult, CrawlerReport } from "#coordinator/net/session-inbox";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { CrawlerHello } from "#protocol/messages";
+import type { ZlibSync } from "#protocol/zlib-sync-inflater";
+
+/** Crawlers that the gateway knows, in the order of their ids from 1. */
+export const knownNames = ["amber", "birch", "cedar", "daisy", "elder"] as const;
+export const revokedName = "fallen";
+
+export interface LoopbackGateway {
+  readonly gateway: CrawlerGateway;
+  readonly url: string;
+  readonly port: number;
+  readonly seen: Seen;
+  close(): Promise<void>;
+}
+
+export interface Seen {
+  readonly arrivals: Arrival[];
+  readonly batches: { crawlerId: CrawlerId; spoolId: string; results: readonly BatchedResult[] }[];
+  readonly messages: { crawlerId: CrawlerId; message: CrawlerReport; wireBytes: number }[];
+  readonly leaves: { crawlerId: CrawlerId; reason: string }[];
+  /** Highest sequence that onResults has taken, per crawler. */
+  readonly committed: Map<CrawlerId, number>;
+}
+
+export async function startGateway(options: {
+  readonly zlibSync: ZlibSync | null;
+  readonly settings?: Partial<GatewaySettings>;
+  readonly handlers?: Partial<GatewayHandlers>;
+  readonly port?: number;
+}): Promise<LoopbackGateway> {
+  const seen: Seen = { arrivals: [], batches: [], messages: [], leaves: [], committed: new Map() };
+  const gateway = new CrawlerGateway({
+    settings: { ...defaultGatewaySettings, userAgent: "Nearcrawl/test", ...options.settings },
+    handlers: { ...recordingHandlers(seen), ...options.handlers },
+    log: silentLog,
+    zlibSync: options.zlibSync,
+  });
+  const server = createServer((_, response) => response.end());
+  gateway.attach(server);
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    await gateway.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { gateway, port, url: `ws://127.0.0.1:${port}/crawler`, seen, close };
+}
+
+export function keyOf(name: string): string {
+  return `the-secret-key-of-${name}`;
+}
+
+export function helloOf(name: string, changes: Partial<CrawlerHello> = {}): CrawlerHello {
+  return {
+    type: "crawler:hello",
+    protocolVersions: [1],
+    name,
+    key: keyOf(name),
+    softwareVersion: "0.1.0",
+    spoolId: "7f0c2f0e-6d0b-4a55-9a43-7e2a1c5d1b11",
+    publicAddress: null,
+    place: null,
+    capabilities: { probeMethods: ["connect"], ipv6: false },
+    limits: { pagesPerDay: 1000, bytesPerDay: 1_000_000, concurrentHosts: 2 },
+    ...changes,
+  };
+}
+
+function recordingHandlers(seen: Seen): GatewayHandlers {
+  return {
+    async authenticate(name, keyHash) {
+      if (keyHash !== hashCrawlerKey(keyOf(name))) return null;
+      if (name === revokedName) return { crawlerId: asCrawlerId(99), revoked: true };
+      const index = (knownNames as readonly string[]).indexOf(name);
+      return index < 0 ? null : { crawlerId: asCrawlerId(index + 1), revoked: false };
+    },
+    async onArrive(arrival) {
+      seen.arrivals.push(arrival);
+      return { acknowledgedSequence: seen.committed.get(arrival.crawlerId) ?? 0 };
+    },
+    async onResults(batch) {
+      seen.batches.push(batch);
+      seen.committed.set(batch.crawlerId, batch.results.at(-1)?.sequence ?? 0);
+    },
+    async onMessage(crawlerId, message, { wireBytes }) {
+      seen.messages.push({ crawlerId, message, wireBytes });
+    },
+    async onLeave(crawlerId, reason) {
+      seen.leaves.push({ crawlerId, reason });
+    },
+  };
+}
