@@ -1,0 +1,160 @@
+import { describe, expect, it } from "vitest";
+import { isDistinctive, normaliseCompanyName } from "#core/subnet/company-name";
+import { holderOf } from "#core/subnet/holder";
+
+describe("one company, however it is written", () => {
+  it.each([
+    [
+      "example networks",
+      [
+        "Example Networks, Inc.",
+        "EXAMPLE NETWORKS INC",
+        "Example-Networks",
+        "The Example Networks Corporation",
+        "  Example   Networks  Co., Ltd.",
+      ],
+    ],
+    [
+      "beispiel",
+      ["Beispiel GmbH", "BEISPIEL G.m.b.H.", "Beispiel GmbH & Co. KG", "Beispiel mbH", "Beispiel AG"],
+    ],
+    [
+      "ejemplo telefonia",
+      [
+        "Ejemplo Telefonía S.A.",
+        "EJEMPLO TELEFONIA SA",
+        "Ejemplo Telefonia, S. A.",
+        "Ejemplo Telefonia S.A. de C.V.",
+      ],
+    ],
+    ["voorbeeld", ["Voorbeeld B.V.", "Voorbeeld BV", "Voorbeeld N.V."]],
+    ["exemple", ["Exemple S.à r.l.", "Exemple SARL", "EXEMPLE S.A.S."]],
+    ["przyklad lacza", ["Przyklad Lacza Sp. z o.o.", "PRZYKLAD LACZA SP Z O.O."]],
+    ["eksempel", ["Eksempel A/S", "Eksempel ApS", "Eksempel AS"]],
+    ["contoh nusantara", ["PT Contoh Nusantara", "PT. Contoh Nusantara"]],
+    ["primer svyaz", ["LLC Primer Svyaz", "Primer Svyaz LLC", "OOO Primer-Svyaz"]],
+    ["пример связь", ["ООО «Пример Связь»", "Пример Связь"]],
+    ["udaharan", ["Udaharan (Private) Limited", "Udaharan Pvt. Ltd.", "Udaharan Private Limited"]],
+    ["smith and sons", ["Smith & Sons Ltd", "Smith and Sons, Limited"]],
+    ["例示通信", ["株式会社例示通信", "例示通信株式会社", "例示通信"]],
+    ["obriens", ["O'Briens Ltd", "O’Briens"]],
+  ])("is %s", (expected, spellings) => {
+    expect(spellings.map(normaliseCompanyName)).toEqual(spellings.map(() => expected));
+  });
+
+  it("has no name when only a legal form is written", () => {
+    expect(["Co., Ltd.", "GmbH", "...", "", "LLC"].map(normaliseCompanyName)).toEqual(["", "", "", "", ""]);
+  });
+
+  it("keeps a word that only looks like a legal form in the middle", () => {
+    expect(normaliseCompanyName("AS Example Transit")).toBe("as example transit");
+    expect(normaliseCompanyName("Co-operative Example Society")).toBe("co operative example society");
+  });
+
+  it("is read in time from a hostile name of a million characters", () => {
+    expect(normaliseCompanyName("A.".repeat(500_000)).length).toBeLessThanOrEqual(200);
+    expect(normaliseCompanyName("( , ".repeat(250_000))).toBe("");
+  });
+});
+
+describe("a name that strangers share", () => {
+  it.each([
+    "data center",
+    "internet services",
+    "telecom",
+    "abc",
+    "national university",
+    "customer 17",
+    "ibm",
+    "net 4",
+  ])("is not distinctive: %s", (name) => {
+    expect(isDistinctive(name)).toBe(false);
+  });
+
+  it.each(["example networks", "beispiel", "university of nicosia", "例示通信", "primer svyaz"])(
+    "is not %s",
+    (name) => {
+      expect(isDistinctive(name)).toBe(true);
+    },
+  );
+
+  it("identifies within registry and country only, and nowhere when neither is known", () => {
+    expect(holderOf({ name: "Data Center Ltd", registry: "apnic", country: "JP" })?.key).toBe(
+      "name:apnic:JP:data center",
+    );
+    expect(holderOf({ name: "Data Center", registry: "apnic", country: "KR" })?.key).toBe(
+      "name:apnic:KR:data center",
+    );
+    expect(holderOf({ name: "Data Center" })).toBeNull();
+  });
+});
+
+describe("holderOf", () => {
+  it("takes the handle first, within its registry", () => {
+    const source = { handle: "org-ex1-ripe", opaqueId: "abc123", name: "Example Networks Inc" };
+
+    expect(holderOf({ ...source, registry: "ripencc" })).toEqual({
+      key: "ripencc:org-handle:ORG-EX1-RIPE",
+      name: "Example Networks Inc",
+      handle: "ORG-EX1-RIPE",
+    });
+    expect(holderOf({ ...source, registry: "arin" })?.key).toBe("arin:org-handle:ORG-EX1-RIPE");
+  });
+
+  it("takes the opaque-id next, then the name", () => {
+    expect(holderOf({ registry: "afrinic", opaqueId: "F36B9F4B", name: "Example" })?.key).toBe(
+      "afrinic:opaque-id:F36B9F4B",
+    );
+    expect(holderOf({ registry: "afrinic", name: "Example Networks Ltd." })).toEqual({
+      key: "name:example networks",
+      name: "Example Networks Ltd.",
+      handle: null,
+    });
+  });
+
+  it("shows the handle or opaque-id where there is no name", () => {
+    expect(holderOf({ registry: "arin", handle: "EXNET" })?.name).toBe("EXNET");
+    expect(holderOf({ registry: "lacnic", opaqueId: "12345" })?.name).toBe("12345");
+  });
+
+  it("takes a handle or opaque-id for nothing without a registry", () => {
+    expect(holderOf({ handle: "EXNET", name: "Example Networks" })?.key).toBe("name:example networks");
+    expect(holderOf({ opaqueId: "12345" })).toBeNull();
+  });
+
+  it.each([
+    "Not allocated by APNIC",
+    "Private Customer",
+    "private residence",
+    "Unknown",
+    "N/A",
+    "-",
+    "????",
+    "Internet Assigned Numbers Authority",
+    "Administered by RIPE NCC",
+    "NON-RIPE-NCC-MANAGED-ADDRESS-BLOCK",
+    "Customer",
+    "TBD",
+    "12345",
+  ])("never takes the placeholder %j for a company", (name) => {
+    expect(holderOf({ name, registry: "apnic", country: "AU" })).toBeNull();
+  });
+
+  it("never takes a maintainer for a company", () => {
+    expect(holderOf({ name: "EXAMPLE-MNT", registry: "ripencc" })).toBeNull();
+    expect(holderOf({ name: "MAINT-AU-EXAMPLE", registry: "apnic" })).toBeNull();
+    expect(holderOf({ handle: "MNT-EXAMPLE", registry: "ripencc" })).toBeNull();
+  });
+
+  it("passes over placeholder handles and ids to what comes next", () => {
+    expect(holderOf({ registry: "ripencc", handle: "ORG-IANA1-RIPE" })).toBeNull();
+    expect(holderOf({ registry: "apnic", opaqueId: "00000000", name: "Example Networks" })?.key).toBe(
+      "name:example networks",
+    );
+  });
+
+  it("is no holder when nothing is said", () => {
+    expect(holderOf({})).toBeNull();
+    expect(holderOf({ registry: "arin", handle: " ", opaqueId: "", name: "\t" })).toBeNull();
+  });
+});
