@@ -1,0 +1,32 @@
+/** The progress line of an import: phase, how far, records and their rate, time left of the phase. */
+import type { ImportProgress } from "#rir-import/main";
+
+const phases: Readonly<Record<ImportProgress["phase"], string>> = {
+  read: "reading",
+  nest: "nesting",
+  stage: "staging",
+  compare: "comparing",
+  write: "writing",
+};
+
+/** `elapsedSeconds` since the import began. */
+export function progressText(progress: ImportProgress, elapsedSeconds: number): string {
+  const { phase, done, total, file, records } = progress;
+  const share = total > 0 ? Math.min(1, done / total) : 0;
+  const parts = [`${phases[phase]} ${Math.floor(share * 100)} %`, `${records.toLocaleString("en")} records`];
+  if (phase === "read" && elapsedSeconds > 0.5) {
+    parts.push(`${Math.round(records / elapsedSeconds).toLocaleString("en")}/s`);
+    if (share > 0.02) parts.push(`${secondsText((elapsedSeconds * (1 - share)) / share)} left`);
+  } else {
+    parts.push(secondsText(elapsedSeconds));
+  }
+  if (file !== "") parts.push(file.split("/").pop() ?? file);
+  return parts.join(" · ");
+}
+
+/** `0.4 s`, `12 s`, `3 min 20 s`. */
+export function secondsText(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}

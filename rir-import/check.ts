@@ -1,0 +1,61 @@
+/** Reads sources into the state they describe, without a database: what check, plan and apply start with. */
+import { SourceFileError } from "#core/errors";
+import type { OnProgress } from "./progress.ts";
+import type { FileReport } from "./read/file-report.ts";
+import { readSources } from "./read/read-sources.ts";
+import { listSourceFiles } from "./read/source-files.ts";
+import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
+import { SubnetBuilder } from "./tree/to-subnets.ts";
+
+export interface SourceCheck {
+  readonly files: readonly FileReport[];
+  readonly state: StateSummary;
+  readonly seconds: number;
+}
+
+/** Reads and reports, touches nothing. Throws SourceFileError for a file that is not what it claims to be. */
+export async function checkSources(
+  paths: readonly string[],
+  onProgress: OnProgress = () => {},
+): Promise<SourceCheck> {
+  const startedAt = performance.now();
+  const { files, state } = await readState(paths, onProgress);
+  return { files, state: state.summary, seconds: (performance.now() - startedAt) / 1000 };
+}
+
+export async function readState(
+  paths: readonly string[],
+  onProgress: OnProgress,
+): Promise<{ readonly files: readonly FileReport[]; readonly state: RegistryState }> {
+  const builder = new SubnetBuilder();
+  let records = 0;
+  const files = await readSources(await listSourceFiles(paths), builder, (progress) => {
+    records = progress.records;
+    const { file, bytesDone, bytesTotal } = progress;
+    onProgress({ phase: "read", done: bytesDone, total: bytesTotal, file, records });
+  });
+  onProgress({ phase: "nest", done: 0, total: 1, file: "", records });
+  const state = builder.build();
+  onProgress({ phase: "nest", done: 1, total: 1, file: "", records });
+  return { files: withSharedRegistryWarnings(files), state };
+}
+
+/** Stops an import that would leave an empty tree. */
+export function requireSubnets(files: readonly FileReport[], state: RegistryState): void {
+  if (state.summary.subnets > 0) return;
+  const names = files.map(({ file }) => file).join(", ");
+  throw new SourceFileError(names, null, "no subnets in these files: an import would empty the tree");
+}
+
+/** Two statistics files of one registry: both count, the same range is taken from the one read first. */
+function withSharedRegistryWarnings(files: readonly FileReport[]): readonly FileReport[] {
+  const first = new Map<string, string>();
+  return files.map((report) => {
+    if (report.format !== "delegated" || report.registry === null) return report;
+    const other = first.get(report.registry);
+    first.set(report.registry, other ?? report.file);
+    if (other === undefined) return report;
+    const words = `another statistics file of ${report.registry} was read before it: ${other}`;
+    return { ...report, warnings: [...report.warnings, words] };
+  });
+}

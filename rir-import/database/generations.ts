@@ -1,0 +1,75 @@
+/** The rows that say which imports there were: registry_generation and registry_source. */
+import type { PoolClient } from "pg";
+import type { FileReport } from "../read/file-report.ts";
+
+/** What a generation's row keeps of its import. */
+export type GenerationCounts = Readonly<Record<string, unknown>>;
+
+/** The newest generation in force, or null. */
+export async function currentGeneration(client: PoolClient): Promise<number | null> {
+  const { rows } = await client.query<{ generation: number | null }>(
+    "select max(generation) as generation from registry_generation where state = 'applied'",
+  );
+  return rows[0]?.generation ?? null;
+}
+
+export async function insertGeneration(client: PoolClient, counts: GenerationCounts): Promise<number> {
+  const { rows } = await client.query<{ generation: number }>(
+    `insert into registry_generation (state, applied_at, counts)
+     values ('applied', now(), $1)
+     returning generation`,
+    [JSON.stringify(counts)],
+  );
+  return rows[0]!.generation;
+}
+
+export async function insertSources(
+  client: PoolClient,
+  generation: number,
+  files: readonly FileReport[],
+): Promise<void> {
+  await client.query(
+    `insert into registry_source (generation, file, format, registry, file_date, sha256, counts)
+     select $1, file, format, registry, file_date::date, sha256, counts
+     from jsonb_to_recordset($2::jsonb)
+       as s (file text, format text, registry text, file_date text, sha256 text, counts jsonb)`,
+    [generation, JSON.stringify(files.map(sourceRow))],
+  );
+}
+
+function sourceRow(report: FileReport) {
+  const { read, kept, ignored, malformed, malformedSamples, warnings, seconds, bytesOnDisk, textBytes } =
+    report;
+  return {
+    file: report.file,
+    format: report.format,
+    registry: report.registry,
+    file_date: report.fileDate,
+    sha256: report.sha256,
+    counts: { read, kept, ignored, malformed, malformedSamples, warnings, seconds, bytesOnDisk, textBytes },
+  };
+}
+
+/** True when a generation was made from exactly these files' contents. */
+export async function isMadeFrom(
+  client: PoolClient,
+  generation: number,
+  files: readonly FileReport[],
+): Promise<boolean> {
+  const { rows } = await client.query<{ sha256: string }>(
+    "select sha256 from registry_source where generation = $1",
+    [generation],
+  );
+  const digests = (values: readonly { readonly sha256: string }[]) =>
+    [...new Set(values.map(({ sha256 }) => sha256))].sort().join();
+  return digests(rows) === digests(files);
+}
+
+/** Tells the coordinators to build the tree anew; heard when the transaction commits. */
+export async function notifyRegistryChange(
+  client: PoolClient,
+  schema: string,
+  generation: number | null,
+): Promise<void> {
+  await client.query("select pg_notify('nearcrawl_registry', $1)", [JSON.stringify({ schema, generation })]);
+}

@@ -1,0 +1,48 @@
+/**
+ * One import or rollback at a time per schema: a session's advisory lock, so that it is gone as soon as the
+ * process is, kill -9 included. Readers are never blocked.
+ */
+import type { PoolClient } from "pg";
+import { DatabaseError } from "#core/errors";
+import type { Database } from "#db/connect";
+
+const lockKeys = "hashtext('nearcrawl rir-import'), hashtext($1)";
+
+/** Runs with the lock held, on one connection; throws DatabaseError when another import holds it. */
+export async function withImportLock<T>(
+  database: Database,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await database.pool.connect();
+  let isReusable = false;
+  try {
+    const answer = await client.query<{ locked: boolean }>(
+      `select pg_try_advisory_lock(${lockKeys}) as locked`,
+      [database.schema],
+    );
+    if (!answer.rows[0]?.locked) {
+      throw new DatabaseError(
+        `another import or rollback is running on schema ${database.schema}; try again later`,
+      );
+    }
+    const result = await work(client);
+    await client.query(`select pg_advisory_unlock(${lockKeys})`, [database.schema]);
+    isReusable = true;
+    return result;
+  } finally {
+    client.release(!isReusable);
+  }
+}
+
+/** Commits what `work` did, or nothing of it. */
+export async function inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
+  await client.query("begin");
+  try {
+    const result = await work();
+    await client.query("commit");
+    return result;
+  } catch (error) {
+    await client.query("rollback").catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,16 @@
+/** Ranges as the database gives them (two addresses) and as people read them. */
+import { parseAddress } from "#core/ip/address";
+import { formatRange, type IpRange, rangeBetween } from "#core/ip/range";
+
+/** The range between two addresses from the database, which holds only valid ones. */
+export function rangeFrom(first: string, last: string): IpRange {
+  const from = parseAddress(first);
+  const to = parseAddress(last);
+  const range = from && to && rangeBetween(from, to);
+  if (!range) throw new Error(`the database holds a range that is none: ${first} - ${last}`);
+  return range;
+}
+
+export function rangeText(first: string, last: string): string {
+  return formatRange(rangeFrom(first, last));
+}

@@ -1,0 +1,129 @@
+/**
+ * The report of one file: what was read, kept, ignored (by reason) and malformed. Counts are exact, lists
+ * are bounded. `read = kept + ignored + malformed`, in records of that format.
+ */
+import type { Registry } from "#core/subnet/subnet";
+import type { FileFacts, Malformed } from "../formats/record.ts";
+import type { SourceFormat } from "./sniff.ts";
+
+export interface FileReport {
+  readonly file: string;
+  readonly format: SourceFormat;
+  readonly registry: Registry | null;
+  /** ISO date of the data: as the file states it, else when it was last written. */
+  readonly fileDate: string | null;
+  /** Of the file on disk, hex. */
+  readonly sha256: string;
+  readonly bytesOnDisk: number;
+  /** Unpacked. */
+  readonly textBytes: number;
+  readonly read: number;
+  readonly kept: number;
+  readonly ignored: Readonly<Record<string, number>>;
+  readonly malformed: number;
+  /** The first malformed records, at most `maxSamples`. */
+  readonly malformedSamples: readonly (Malformed & { readonly file: string })[];
+  readonly warnings: readonly string[];
+  readonly seconds: number;
+}
+
+export const maxSamples = 20;
+const maxReasons = 40;
+const maxWarnings = 20;
+const maxValueLength = 120;
+
+/** Collects the report while a file is read. */
+export class FileReportBuilder {
+  readonly #file: string;
+  readonly #format: SourceFormat;
+  readonly #ignored = new Map<string, number>();
+  readonly #samples: (Malformed & { readonly file: string })[] = [];
+  readonly #warnings: string[] = [];
+  readonly #registriesSeen = new Set<Registry>();
+  #kept = 0;
+  #malformed = 0;
+  #facts: FileFacts = {};
+
+  constructor(file: string, format: SourceFormat) {
+    this.#file = file;
+    this.#format = format;
+  }
+
+  get read(): number {
+    let ignored = 0;
+    for (const count of this.#ignored.values()) ignored += count;
+    return this.#kept + ignored + this.#malformed;
+  }
+
+  get keptCount(): number {
+    return this.#kept;
+  }
+
+  get malformedCount(): number {
+    return this.#malformed;
+  }
+
+  get firstMalformed(): Malformed | null {
+    return this.#samples[0] ?? null;
+  }
+
+  keep(registry: Registry | null): void {
+    this.#kept++;
+    if (registry !== null) this.#registriesSeen.add(registry);
+  }
+
+  /** Reasons past the fortieth are counted together: a hostile file may invent as many as it has records. */
+  ignore(reason: string): void {
+    const key = this.#ignored.has(reason) || this.#ignored.size < maxReasons ? reason : "other";
+    this.#ignored.set(key, (this.#ignored.get(key) ?? 0) + 1);
+  }
+
+  malformed(problem: Malformed): void {
+    this.#malformed++;
+    if (this.#samples.length >= maxSamples) return;
+    const { line, reason } = problem;
+    this.#samples.push({ file: this.#file, line, reason, value: shortened(problem.value) });
+  }
+
+  warn(text: string): void {
+    if (this.#warnings.length < maxWarnings) this.#warnings.push(text);
+  }
+
+  facts(facts: FileFacts): void {
+    this.#facts = { ...this.#facts, ...facts };
+  }
+
+  finish(disk: {
+    readonly sha256: string;
+    readonly bytesOnDisk: number;
+    readonly textBytes: number;
+    readonly modifiedAt: Date;
+    readonly seconds: number;
+  }): FileReport {
+    const [onlyRegistry] = this.#registriesSeen.size === 1 ? this.#registriesSeen : [];
+    return {
+      file: this.#file,
+      format: this.#format,
+      registry: this.#facts.registry ?? onlyRegistry ?? null,
+      fileDate: this.#facts.fileDate ?? disk.modifiedAt.toISOString().slice(0, 10),
+      sha256: disk.sha256,
+      bytesOnDisk: disk.bytesOnDisk,
+      textBytes: disk.textBytes,
+      read: this.read,
+      kept: this.#kept,
+      ignored: Object.fromEntries(this.#ignored),
+      malformed: this.#malformed,
+      malformedSamples: this.#samples,
+      warnings: this.#warnings,
+      seconds: disk.seconds,
+    };
+  }
+}
+
+/** Without control characters and without half a surrogate pair at its end: Postgres' jsonb takes neither. */
+function shortened(value: string): string {
+  return value
+    .slice(0, maxValueLength)
+    .replace(/\p{Cc}+/gu, " ")
+    .replace(/[\ud800-\udbff]$/, "");
+}

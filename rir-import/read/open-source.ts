@@ -1,0 +1,168 @@
+/**
+ * Opens a registry file, whatever it is packed in, as one or more named streams of unpacked bytes. A ZIP
+ * archive yields its entries that are registry data; empty ones and papers beside the data are passed over.
+ * Constant memory; the digest is taken over the file as it lies on disk.
+ */
+import { createHash, type Hash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { open, stat } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { SourceFileError } from "#core/errors";
+import { type SourceFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
+import { readZipDirectory, readZipEntry } from "./zip.ts";
+
+/** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
+export const maxUnpackedBytes = 2 ** 38;
+
+export interface SourcePart {
+  /** The file, or `archive.zip!entry`. */
+  readonly file: string;
+  readonly format: SourceFormat;
+  /** Unpacked bytes, from the start. */
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+export interface OpenedSource {
+  readonly file: string;
+  /** On disk. */
+  readonly bytes: number;
+  readonly modifiedAt: Date;
+  readonly parts: AsyncIterable<SourcePart>;
+  /** SHA-256 of the file on disk, hex; to be asked when every part was read to its end. */
+  sha256(): Promise<string>;
+}
+
+/** Called with each piece taken from disk, for progress. */
+export type OnBytes = (bytes: number) => void;
+
+export async function openSource(file: string, onBytes: OnBytes): Promise<OpenedSource> {
+  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === "ENOENT" ? "no such file" : `cannot be read: ${error.message}`;
+    throw new SourceFileError(file, null, reason, { cause: error });
+  });
+  if (!facts.isFile()) throw new SourceFileError(file, null, "not a file");
+  const packing = sniffPacking(await firstBytes(file));
+  const hash = createHash("sha256");
+  const disk = { file, bytes: facts.size, modifiedAt: facts.mtime };
+  if (packing === "zip") {
+    return { ...disk, parts: zipParts(file, onBytes), sha256: () => digestOfFile(file) };
+  }
+  const raw = diskChunks(file, hash, onBytes);
+  const chunks = packing === "gzip" ? gunzip(file, raw) : raw;
+  return { ...disk, parts: singlePart(file, chunks), sha256: async () => hash.digest("hex") };
+}
+
+async function* singlePart(file: string, chunks: AsyncGenerator<Buffer>): AsyncGenerator<SourcePart> {
+  const { start, all } = await peek(chunks);
+  const format = formatOrError(file, start);
+  if (format instanceof Error) {
+    await chunks.return(undefined);
+    throw format;
+  }
+  yield { file, format, chunks: all };
+}
+
+/** At least one entry must be registry data; the error of the last one that is not tells what was found. */
+async function* zipParts(file: string, onBytes: OnBytes): AsyncGenerator<SourcePart> {
+  let found = 0;
+  let lastError: unknown = new SourceFileError(file, null, "the ZIP archive has no entry with data");
+  for (const entry of await readZipDirectory(file)) {
+    if (entry.unpackedBytes === 0) continue;
+    const name = `${file}!${entry.name}`;
+    if (entry.unpackedBytes > maxUnpackedBytes)
+      throw new SourceFileError(name, null, "too large when unpacked");
+    const chunks = readZipEntry(file, entry);
+    const { start, all } = await peek(chunks);
+    const format = formatOrError(name, start);
+    if (format instanceof Error) {
+      lastError = format;
+      await chunks.return(undefined);
+      continue;
+    }
+    found++;
+    onBytes(entry.packedBytes);
+    yield { file: name, format, chunks: all };
+  }
+  if (found === 0) throw lastError;
+}
+
+function formatOrError(name: string, start: Buffer): SourceFormat | SourceFileError {
+  try {
+    return sniffFormat(name, start);
+  } catch (error) {
+    if (error instanceof SourceFileError) return error;
+    throw error;
+  }
+}
+
+/** The first bytes of a stream, and the stream with them put back. */
+async function peek(chunks: AsyncGenerator<Buffer>): Promise<{ start: Buffer; all: AsyncIterable<Buffer> }> {
+  const head: Buffer[] = [];
+  for (let bytes = 0; bytes < sniffBytes; ) {
+    const next = await chunks.next();
+    if (next.done) break;
+    head.push(next.value);
+    bytes += next.value.length;
+  }
+  async function* all(): AsyncGenerator<Buffer> {
+    try {
+      yield* head;
+      yield* chunks;
+    } finally {
+      await chunks.return(undefined);
+    }
+  }
+  return { start: Buffer.concat(head).subarray(0, sniffBytes), all: all() };
+}
+
+async function* diskChunks(file: string, hash: Hash, onBytes: OnBytes): AsyncGenerator<Buffer> {
+  for await (const chunk of createReadStream(file, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    onBytes(chunk.length);
+    yield chunk;
+  }
+}
+
+async function* gunzip(file: string, packed: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const stream = createGunzip({ chunkSize: 262_144 });
+  const source = Readable.from(packed, { objectMode: false }).on("error", (error) => stream.destroy(error));
+  let bytes = 0;
+  try {
+    for await (const chunk of source.pipe(stream) as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > maxUnpackedBytes) throw new SourceFileError(file, null, "too large when unpacked");
+      yield chunk;
+    }
+  } catch (error) {
+    throw error instanceof SourceFileError ? error : gzipError(file, error as NodeJS.ErrnoException);
+  } finally {
+    source.destroy();
+    stream.destroy();
+  }
+}
+
+function gzipError(file: string, error: NodeJS.ErrnoException): SourceFileError {
+  const reason =
+    error.code === "Z_BUF_ERROR"
+      ? "the gzip data end early: the download is incomplete"
+      : `damaged gzip data: ${error.message}`;
+  return new SourceFileError(file, null, reason, { cause: error });
+}
+
+async function firstBytes(file: string): Promise<Buffer> {
+  const handle = await open(file, "r");
+  try {
+    const buffer = Buffer.alloc(4);
+    const { bytesRead } = await handle.read(buffer, 0, 4, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function digestOfFile(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) hash.update(chunk);
+  return hash.digest("hex");
+}

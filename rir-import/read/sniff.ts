@@ -1,0 +1,68 @@
+/**
+ * Says what a file is by its first bytes, whatever its name: the packing by its magic number, the format
+ * by the first lines that are not comments. What is not registry data is named in the error: a web page
+ * in place of a dump is the commonest broken download.
+ */
+import { SourceFileError } from "#core/errors";
+
+export type Packing = "plain" | "gzip" | "zip";
+export type SourceFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
+
+/** Enough for the longest comment header seen (APNIC's: 2 KB), with room. */
+export const sniffBytes = 65_536;
+
+export function sniffPacking(start: Buffer): Packing {
+  if (start.length >= 2 && start[0] === 0x1f && start[1] === 0x8b) return "gzip";
+  if (start.length >= 4 && start.readUInt32BE(0) === 0x504b0304) return "zip";
+  if (start.length >= 4 && start.readUInt32BE(0) === 0x504b0506) return "zip";
+  return "plain";
+}
+
+/** The format of unpacked bytes. Throws SourceFileError that says what they look like instead. */
+export function sniffFormat(file: string, start: Buffer): SourceFormat {
+  if (start.length === 0) throw new SourceFileError(file, null, "the file is empty");
+  const text = start.toString("latin1").replace(/^(?:\u00ef\u00bb\u00bf)?\s*/, "");
+  if (text.startsWith("<")) return sniffXml(file, text);
+  if (start.subarray(0, 512).includes(0) && /^\0|\0\0/.test(text.slice(0, 512))) {
+    throw new SourceFileError(file, 1, "binary data, not a registry file");
+  }
+  return sniffText(file, start.toString("latin1"));
+}
+
+function sniffXml(file: string, text: string): SourceFormat {
+  const html = /<(?:!doctype\s+html|html)[\s>]/i.exec(text.slice(0, 4096));
+  if (html) {
+    const title = /<title>\s*([^<]{1,80})/i.exec(text)?.[1]?.trim();
+    throw new SourceFileError(file, 1, `a web page${title ? ` ("${title}")` : ""}, not a registry file`);
+  }
+  if (/<!doctype/i.test(text)) {
+    throw new SourceFileError(file, lineOf(text, /<!doctype/i), "a document type definition is refused");
+  }
+  const root = /<([A-Za-z][\w.-]*(?::[\w.-]+)?)([^>]*)/.exec(text.replace(/<\?.*?\?>|<!--.*?-->/gs, ""));
+  const name = root?.[1]?.replace(/^.*:/, "");
+  if (name === "bulkwhois") return "arin-xml";
+  if (
+    name === "registry" &&
+    /\bid\s*=\s*["'](ipv4-address-space|ipv6-unicast-address-assignments)["']/.test(root![2]!)
+  ) {
+    return "iana-xml";
+  }
+  const found = name ? `XML with the root <${name.slice(0, 40)}>` : "XML without a root element";
+  throw new SourceFileError(file, 1, `${found}, neither ARIN's bulk data nor an IANA address registry`);
+}
+
+function sniffText(file: string, text: string): SourceFormat {
+  const lines = text.split("\n");
+  const index = lines.findIndex((line) => !/^\s*$|^[#%]/.test(line));
+  const line = (lines[index] ?? "").trim();
+  if (index < 0) throw new SourceFileError(file, null, "nothing but comments in its first 64 KiB");
+  if (/^\d+(\.\d+)?\|[a-z]+\|/i.test(line)) return "delegated";
+  if (/^[a-z]+\|[A-Za-z*]{0,2}\|(asn|ipv4|ipv6)\|/.test(line)) return "delegated";
+  if (/^[A-Za-z*][A-Za-z0-9*_-]{0,62} {0,4}:/.test(line)) return "rpsl";
+  const start = line.replace(/[^\x20-\x7e]/g, "?").slice(0, 60);
+  throw new SourceFileError(file, index + 1, `not a registry format that is known: it starts "${start}"`);
+}
+
+function lineOf(text: string, pattern: RegExp): number {
+  return text.slice(0, text.search(pattern)).split("\n").length;
+}

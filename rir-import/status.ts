@@ -1,0 +1,142 @@
+/** What the tree in force was made from and how old that is, and the imports before it. */
+import type { Database } from "#db/connect";
+
+export interface SourceStatus {
+  readonly file: string;
+  readonly format: string;
+  readonly registry: string | null;
+  readonly fileDate: string | null;
+  /** Days since the data's date. */
+  readonly ageDays: number | null;
+  readonly kept: number;
+  readonly malformed: number;
+}
+
+export interface GenerationStatus {
+  readonly generation: number;
+  readonly state: string;
+  readonly appliedAt: string | null;
+  readonly changes: Readonly<Record<string, number>>;
+}
+
+export interface RegistryStatus {
+  readonly generation: number | null;
+  readonly appliedAt: string | null;
+  readonly ipv4Subnets: number;
+  readonly ipv6Subnets: number;
+  readonly holders: number;
+  readonly delegations: number;
+  readonly sources: readonly SourceStatus[];
+  /** Registries whose data are older than a quarter: time for the next import. */
+  readonly outdated: readonly string[];
+  /** The newest first, at most twenty. */
+  readonly history: readonly GenerationStatus[];
+}
+
+const quarterDays = 92;
+const dayMs = 86_400_000;
+
+export async function registryStatus(database: Database, now: Date = new Date()): Promise<RegistryStatus> {
+  const history = await readHistory(database);
+  const current = history.find(({ state }) => state === "applied") ?? (await readCurrent(database));
+  const sources = current ? await readSourceRows(database, current.generation, now) : [];
+  return {
+    generation: current?.generation ?? null,
+    appliedAt: current?.appliedAt ?? null,
+    ...(await readTotals(database)),
+    sources,
+    outdated: outdatedAmong(sources),
+    history,
+  };
+}
+
+/** The registries (files, where none is known) whose newest data are older than a quarter. */
+function outdatedAmong(sources: readonly SourceStatus[]): readonly string[] {
+  const youngest = new Map<string, number>();
+  for (const { registry, file, ageDays } of sources) {
+    const name = registry ?? file;
+    if (ageDays !== null) youngest.set(name, Math.min(ageDays, youngest.get(name) ?? ageDays));
+  }
+  return [...youngest].filter(([, ageDays]) => ageDays > quarterDays).map(([name]) => name);
+}
+
+async function readTotals(database: Database) {
+  const { rows } = await database.pool.query<Record<"ipv4" | "ipv6" | "holders" | "delegations", string>>(`
+    select
+      (select count(*) from subnet where removed_in is null and family(first_address) = 4) as ipv4,
+      (select count(*) from subnet where removed_in is null and family(first_address) = 6) as ipv6,
+      (select count(distinct holder_id) from subnet where removed_in is null) as holders,
+      (select count(*) from delegation join subnet using (subnet_id) where removed_in is null) as delegations`);
+  const totals = rows[0]!;
+  return {
+    ipv4Subnets: Number(totals.ipv4),
+    ipv6Subnets: Number(totals.ipv6),
+    holders: Number(totals.holders),
+    delegations: Number(totals.delegations),
+  };
+}
+
+interface GenerationRow {
+  readonly generation: number;
+  readonly state: string;
+  readonly applied_at: Date | null;
+  readonly counts: { readonly changes?: Readonly<Record<string, number>> };
+}
+
+async function readHistory(database: Database): Promise<readonly GenerationStatus[]> {
+  const { rows } = await database.pool.query<GenerationRow>(
+    `select generation, state, applied_at, counts
+     from registry_generation
+     order by generation desc
+     limit 20`,
+  );
+  return rows.map(toStatus);
+}
+
+/** The generation in force when twenty newer ones were rolled back. */
+async function readCurrent(database: Database): Promise<GenerationStatus | null> {
+  const { rows } = await database.pool.query<GenerationRow>(
+    `select generation, state, applied_at, counts
+     from registry_generation
+     where state = 'applied'
+     order by generation desc
+     limit 1`,
+  );
+  return rows[0] ? toStatus(rows[0]) : null;
+}
+
+const toStatus = (row: GenerationRow): GenerationStatus => ({
+  generation: row.generation,
+  state: row.state,
+  appliedAt: row.applied_at?.toISOString() ?? null,
+  changes: row.counts.changes ?? {},
+});
+
+async function readSourceRows(
+  database: Database,
+  generation: number,
+  now: Date,
+): Promise<readonly SourceStatus[]> {
+  const { rows } = await database.pool.query<{
+    readonly file: string;
+    readonly format: string;
+    readonly registry: string | null;
+    readonly file_date: string | null;
+    readonly counts: { readonly kept?: number; readonly malformed?: number };
+  }>(
+    `select file, format, registry, file_date::text, counts
+     from registry_source
+     where generation = $1
+     order by file`,
+    [generation],
+  );
+  return rows.map((row) => ({
+    file: row.file,
+    format: row.format,
+    registry: row.registry,
+    fileDate: row.file_date,
+    ageDays: row.file_date ? Math.floor((now.getTime() - Date.parse(row.file_date)) / dayMs) : null,
+    kept: row.counts.kept ?? 0,
+    malformed: row.counts.malformed ?? 0,
+  }));
+}

@@ -1,0 +1,58 @@
+/**
+ * Which source wins: the one place that says so.
+ *
+ * 1. The same range in several records is one subnet. Its fields come from the best-ranked record, and what
+ *    that one leaves open (holder, country, name) from the next:
+ *      a WHOIS object of the registry that is responsible for the range;
+ *      a WHOIS object of another registry;
+ *      delegated statistics;
+ *      IANA's registries.
+ *    Within a rank the record that was read first wins; files are read in the order given, folders by name.
+ * 2. Ranges that differ are all kept: the tree gives an address to the most specific of them.
+ * 3. Responsible for a range is the registry whose statistics cover it (they follow transfers), else the one
+ *    that IANA gave the block to, else the one that says so itself.
+ * 4. Dropped: records that stand in for another registry's space or for nobody (placeholders), and ranges
+ *    that lie wholly in a special-purpose block. They neither make a subnet nor a holder.
+ */
+import type { IpRange } from "#core/ip/range";
+import { specialPurposeOfRange } from "#core/ip/special-purpose";
+import type { Registry } from "#core/subnet/subnet";
+import type { NetworkRecord, SourceKind } from "../formats/record.ts";
+
+/** Smaller wins. */
+export function rankOf(record: {
+  readonly source: SourceKind;
+  readonly registry: Registry | null;
+  readonly responsible: Registry | null;
+}): number {
+  if (record.source === "whois") return record.registry === record.responsible ? 0 : 1;
+  return record.source === "statistics" ? 2 : 3;
+}
+
+/** Names of the registries' own stand-ins: space managed elsewhere, early registrations moved away, IANA's. */
+const placeholderNames = [
+  /(^|-)NON-[A-Z]+(-NCC)?-MANAGED-ADDRESS-BLOCK/,
+  /^IANA-(BLK|BLOCK|NETBLOCK|RESERVED)/,
+  /(^|-)ERX(-|$)/,
+  /^STUB-/,
+  /(^|-)TRANSFERRED(-|$)/,
+  /^NOT-(RIPE|APNIC|AFRINIC|LACNIC|ARIN)/,
+  /^VARIOUS-REGISTRIES/,
+];
+const placeholderWords =
+  /\btransferred to (the )?(ripe|apnic|arin|lacnic|afrinic)|\bnot managed by the (ripe|apnic|afrinic)/i;
+
+/** Why a record makes no subnet, or null when it does. */
+export function reasonToDrop(record: NetworkRecord): string | null {
+  if (isWholeSpace(record.range)) return "placeholder";
+  const name = record.name.toUpperCase();
+  if (placeholderNames.some((pattern) => pattern.test(name))) return "placeholder";
+  if (record.holder?.type === "name" && placeholderWords.test(record.holder.name)) return "placeholder";
+  return specialPurposeOfRange(record.range) === null ? null : "special-purpose range";
+}
+
+/** `0.0.0.0/0`, `::/0` and whatever holds half of a family or more: nobody holds that. */
+function isWholeSpace(range: IpRange): boolean {
+  if (range.family === 4) return range.last - range.first >= 2 ** 31 - 1;
+  return range.last - range.first >= 2n ** 127n - 1n;
+}
