@@ -3,7 +3,7 @@
  * address in a minute. An IPv6 address counts as its /64, which one subscriber holds whole.
  */
 import { LRUCache } from "lru-cache";
-import { parseAddress, unmapAddress } from "#core/ip/address";
+import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 
 export interface ConnectionLimitSettings {
   readonly connections: number;
@@ -70,6 +70,6 @@ function originOf(address: string): string {
   const parsed = parseAddress(address);
   if (!parsed) return address;
   const plain = unmapAddress(parsed);
-  if (plain.family === 4) return address.replace(/^.*:/, "");
-  return `${(plain.value >> 64n).toString(16)}::/64`;
+  if (plain.family === 4) return formatAddress(plain);
+  return `${formatAddress({ family: 6, value: (plain.value >> 64n) << 64n })}/64`;
 }

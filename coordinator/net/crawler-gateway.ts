@@ -206,7 +206,7 @@ export class CrawlerGateway implements Fleet {
       return;
     }
     this.#sessions.set(crawlerId, session);
-    this.#log.info({ crawlerId, name: hello.name, remoteAddress }, "a crawler is connected");
+    this.#log.debug({ crawlerId, name: hello.name, remoteAddress }, "a session is open");
     const { resultCredits, heartbeatMs, userAgent } = this.#settings;
     const heartbeatSeconds = Math.max(1, Math.ceil(heartbeatMs / 1000));
     const { acknowledgedSequence } = arrival;
@@ -227,7 +227,7 @@ export class CrawlerGateway implements Fleet {
       return;
     }
     this.#sessions.delete(crawlerId);
-    this.#log.info({ crawlerId, name: session.hello?.name, reason }, "a crawler is disconnected");
+    this.#log.debug({ crawlerId, name: session.hello?.name, reason }, "a session has ended");
     this.#probes.abandon(crawlerId, reason);
     void this.#turns.take(crawlerId, () => this.#depart(session, crawlerId, reason));
   }

@@ -4,6 +4,7 @@ import { asCrawlerId } from "#core/ids";
 import type { CrawlerHeartbeat } from "#protocol/messages";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { generatedResults } from "../protocol/generated-results.ts";
+import { makeGate } from "../support/gate.ts";
 import { helloOf, type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";
 import { RawCrawler } from "./raw-crawler.ts";
 
@@ -37,15 +38,6 @@ const target = {
   tries: 2,
   deadlineMs: 20,
 } as const;
-
-/** A promise that the test resolves. */
-function makeGate(): { opened: Promise<void>; open: () => void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
 
 for (const { name, native, absent } of inflaters) {
   describe.skipIf(absent)(`the gateway, inflating with ${name}`, () => {

@@ -1,17 +1,7 @@
 /** Seeded, page-like results in the shape of the wire, for tests and benchmarks that need realistic bytes. */
 import type { CrawlerMessage } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
-
-/** Uniform in [0, 1), the same for the same seed (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
+import { seededRandom } from "../support/seeded-random.ts";
 
 /** Result messages with ascending sequences from 1: `hosts` sites, whose pages share words, paths and link lists. */
 export function generatedResults(options: {

@@ -5,7 +5,8 @@ import { ProtocolError } from "#core/errors";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { type MessageInflater, NodeInflater } from "#protocol/message-inflater";
 import { InflaterPool, loadZlibSync } from "#protocol/zlib-sync-inflater";
-import { generatedResults, seededRandom } from "./generated-results.ts";
+import { seededRandom } from "../support/seeded-random.ts";
+import { generatedResults } from "./generated-results.ts";
 
 const zlibSync = await loadZlibSync();
 if (!zlibSync)

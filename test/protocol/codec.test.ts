@@ -1,0 +1,173 @@
+/** Text to messages and back: what passes, what is dropped, what is refused and in which words. */
+import { describe, expect, test } from "vitest";
+import { ProtocolError } from "#core/errors";
+import {
+  decodeCoordinatorMessage,
+  decodeCrawlerMessage,
+  decodeHello,
+  encodeMessage,
+  maxMessageBytes,
+} from "#protocol/codec";
+import type { CoordinatorMessage, CrawlerMessage } from "#protocol/messages";
+import { agreeOnVersion } from "#protocol/version";
+import { helloOf } from "../net/gateway-on-loopback.ts";
+import { generatedResults } from "./generated-results.ts";
+
+describe("what passes", () => {
+  test("every message of a generated crawl comes back equal", () => {
+    const messages: CrawlerMessage[] = [
+      helloOf("amber"),
+      ...generatedResults({ count: 20, hosts: 3, seed: 1 }),
+    ];
+
+    expect(messages.map((message) => decodeCrawlerMessage(encodeMessage(message)))).toEqual(messages);
+  });
+
+  test("bytes are read as UTF-8", () => {
+    const goodbye = { type: "crawler:goodbye", reason: "até já 👋" } as const;
+
+    expect(decodeCrawlerMessage(Buffer.from(encodeMessage(goodbye)))).toEqual(goodbye);
+  });
+
+  test("fields that a newer peer adds are dropped, at any depth", () => {
+    const text = JSON.stringify({
+      type: "coordinator:peers",
+      peers: [{ crawlerId: 1, address: "192.0.2.1", port: 80, mood: "good" }],
+      colour: "blue",
+      __proto__: { polluted: true },
+    });
+
+    expect(decodeCoordinatorMessage(text)).toEqual({
+      type: "coordinator:peers",
+      peers: [{ crawlerId: 1, address: "192.0.2.1", port: 80 }],
+    });
+  });
+
+  test("the longest result that the schema allows can be sent", () => {
+    const [message] = generatedResults({ count: 1, hosts: 1, seed: 2 });
+    if (!message?.result.page) throw new Error("a page was asked for");
+    const link = { url: `https://e.example/${"p".repeat(2030)}`, anchor: "語".repeat(200), nofollow: false };
+    const page = { ...message.result.page, lexemes: "語".repeat(900_000), links: Array(2000).fill(link) };
+    const longest = { ...message, result: { ...message.result, page } };
+
+    const text = encodeMessage(longest);
+
+    expect(Buffer.byteLength(text)).toBeGreaterThan(0.95 * maxMessageBytes);
+    expect(decodeCrawlerMessage(text)).toEqual(longest);
+  });
+});
+
+describe("what is refused", () => {
+  const faults: [string, string, RegExp][] = [
+    ["an unknown type", '{"type":"crawler:sing"}', /^crawler:sing: type: /],
+    [
+      "a coordinator's message from a crawler",
+      '{"type":"coordinator:acknowledge","sequence":1}',
+      /^coordinator:ack.*: type/,
+    ],
+    ["a missing field", '{"type":"crawler:ready"}', /^crawler:ready: freeHosts: /],
+    ["a number out of range", '{"type":"crawler:ready","freeHosts":1e9}', /^crawler:ready: freeHosts: /],
+    ["a deep field, by its path", deepFault(), /^crawler:result: result\.page\.links\.1\.url: /],
+    ["several faults at once", '{"type":"crawler:goodbye"}', /^crawler:goodbye: reason: /],
+    ["null", "null", /^a message of no known type: /],
+    ["a type that cannot be repeated", '{"type":"<script>"}', /^a message of no known type: type: /],
+    ["no JSON", "hello", /^a message of 5 characters is not JSON$/],
+  ];
+  for (const [what, text, words] of faults) {
+    test(what, () => {
+      expect(() => decodeCrawlerMessage(text)).toThrow(ProtocolError);
+      expect(() => decodeCrawlerMessage(text)).toThrow(words);
+    });
+  }
+
+  test("no error repeats what it was given, which may be a key", () => {
+    const secret = "hunter2-hunter2-hunter2";
+    const texts = [
+      `{"type":"crawler:hello","key":"${secret}`,
+      `"${secret}"`,
+      `{"type":"${secret}","${secret}":1}`,
+    ];
+    texts.push(JSON.stringify({ ...helloOf("amber"), name: secret.toUpperCase(), key: secret.repeat(20) }));
+    for (const text of texts) {
+      const error = caught(() => decodeCrawlerMessage(text));
+
+      expect(error).toBeInstanceOf(ProtocolError);
+      expect(`${String(error)} ${String((error as Error).cause)}`.toLowerCase()).not.toContain(secret);
+    }
+  });
+
+  test("the words of an error stay short whatever the message holds", () => {
+    const text = JSON.stringify({ type: "crawler:peer-rtts", peers: Array(5000).fill({ crawlerId: "x" }) });
+
+    expect(String(caught(() => decodeCrawlerMessage(text))).length).toBeLessThan(400);
+  });
+
+  test("a message that the other side would not take is not sent", () => {
+    const leases = Array(1000).fill({ reason: "語".repeat(3000) });
+    const message = {
+      type: "coordinator:tasks",
+      leases,
+      askAgainMs: 0,
+      reason: "",
+    } as unknown as CoordinatorMessage;
+
+    expect(() => encodeMessage(message)).toThrow(
+      /^coordinator:tasks: \d+ bytes are over the limit of 8388608$/,
+    );
+  });
+});
+
+describe("the first message", () => {
+  test("a hello is taken with the version that both know", () => {
+    const decoded = decodeHello(encodeMessage(helloOf("amber", { protocolVersions: [9, 1] })));
+
+    expect(decoded).toEqual({
+      type: "hello",
+      version: 1,
+      hello: helloOf("amber", { protocolVersions: [9, 1] }),
+    });
+  });
+
+  test("other versions are told so before the rest of the hello is looked at", () => {
+    const text = JSON.stringify({ type: "crawler:hello", protocolVersions: [2], name: 17 });
+
+    expect(decodeHello(text)).toEqual({
+      type: "wrong-version",
+      reason: "the crawler speaks protocol 2, the coordinator 1",
+    });
+  });
+
+  test("anything else is refused", () => {
+    expect(() => decodeHello('{"type":"crawler:ready","freeHosts":1}')).toThrow(
+      "the first message must be crawler:hello",
+    );
+    expect(() => decodeHello('{"type":"crawler:hello"}')).toThrow(/^crawler:hello: protocolVersions: /);
+  });
+});
+
+test("of several versions in common the newest is agreed on, of none null", () => {
+  expect(agreeOnVersion([3, 1])).toBe(1);
+  expect(agreeOnVersion([2, 3])).toBeNull();
+  expect(agreeOnVersion([])).toBeNull();
+});
+
+function caught(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  return null;
+}
+
+function deepFault(): string {
+  const [message] = generatedResults({ count: 1, hosts: 1, seed: 3 });
+  const links = [
+    { url: "https://e.example/", anchor: "", nofollow: false },
+    { url: "", anchor: "", nofollow: false },
+  ];
+  return JSON.stringify({
+    ...message,
+    result: { ...message?.result, page: { ...message?.result.page, links } },
+  });
+}
