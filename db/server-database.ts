@@ -33,8 +33,8 @@ export async function openServerDatabase(options: {
 }
 
 /**
- * A pool whose lost connections never end the process: an idle connection that breaks is dropped, and the
- * next query opens a new one or fails with the reason.
+ * A pool whose lost connections never end the process: a connection that breaks is dropped, its query fails
+ * with the reason, and the next query opens a new one.
  */
 export function createPool(url: string, maxConnections: number = defaultMaxConnections): Pool {
   const pool = new Pool({
@@ -45,7 +45,9 @@ export function createPool(url: string, maxConnections: number = defaultMaxConne
     application_name: "nearcrawl",
     keepAlive: true,
   });
+  // Idle connections report to the pool, those in use to their client; an error nobody hears ends the process.
   pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 

@@ -181,6 +181,7 @@ create table frontier_host (
   resolve_failures smallint not null default 0,
   addresses inet[] not null default '{}',
   subnet_id integer,                         -- most specific non-unary subnet of the first address
+  admitted_at timestamptz not null default now(),
   url_count integer not null default 0,
   due_at timestamptz,                        -- earliest next_fetch_at of its due URLs; null: nothing due
   not_before timestamptz not null default '-infinity',   -- politeness: no fetch earlier
@@ -221,6 +222,8 @@ create table lease (
   open_urls integer not null,                -- URLs without a result yet
   ending text check (ending in ('done', 'expired', 'returned'))
 );
+-- A host is leased to one crawler at a time, whatever collides.
+create unique index lease_open_host on lease (host_hash) where closed_at is null;
 create index lease_open on lease (expires_at) where closed_at is null;
 create index lease_open_crawler on lease (crawler_id) where closed_at is null;
 
@@ -274,6 +277,7 @@ create table page_fetch (
   shipped_bytes integer not null
 ) partition by hash (host_hash);
 create index page_fetch_url on page_fetch (host_hash, url_hash, fetched_at);
+create index page_fetch_host on page_fetch (host_hash, fetched_at);
 create index page_fetch_time on page_fetch (fetched_at);
 
 create table link (
@@ -298,7 +302,8 @@ begin
 end $$;
 
 create index frontier_host_due on frontier_host (subnet_id, due_at) where lease_id is null and state = 'resolved';
-create index frontier_host_resolve on frontier_host (resolve_at) where state in ('unresolved', 'unresolvable', 'resolved');
+create index frontier_host_unresolved on frontier_host (resolve_at) where state in ('unresolved', 'unresolvable');
+create index frontier_host_outdated on frontier_host (resolve_at) where state = 'resolved';
 create index frontier_host_name on frontier_host (host);
 create index frontier_url_due on frontier_url (host_hash, next_fetch_at) where state = 'due';
 create index frontier_url_lease on frontier_url (lease_id) where lease_id is not null;

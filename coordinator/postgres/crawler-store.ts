@@ -1,0 +1,188 @@
+/** Tables crawler, spool and crawler_rtt: the crawler registry, and how far the crawlers are from each other. */
+import type { Pool } from "pg";
+import { asCrawlerId, asSubnetId } from "#core/ids";
+import type { ProbeMethod } from "#protocol/messages";
+import type { CrawlerRecord, CrawlerStore, PeerRtt } from "../flows/ports.ts";
+import { inTransaction } from "./transaction.ts";
+
+export function createCrawlerStore(pool: Pool): CrawlerStore {
+  return {
+    async register({ name, keyHash, pagesPerDay, bytesPerDay }) {
+      const { rows } = await pool.query<{ crawler_id: number }>(
+        `insert into crawler as c (name, key_hash, pages_per_day, bytes_per_day)
+         values ($1, $2, coalesce($3, 100000), coalesce($4, 10000000000))
+         on conflict (name) do update
+           set key_hash = excluded.key_hash,
+               revoked_at = null,
+               pages_per_day = coalesce($3, c.pages_per_day),
+               bytes_per_day = coalesce($4, c.bytes_per_day)
+         returning crawler_id`,
+        [name, keyHash, pagesPerDay ?? null, bytesPerDay ?? null],
+      );
+      return asCrawlerId(rows[0]!.crawler_id);
+    },
+
+    async authenticate(name, keyHash) {
+      const { rows } = await pool.query<{ crawler_id: number; revoked: boolean }>(
+        `select crawler_id, revoked_at is not null as revoked
+         from crawler
+         where name = $1 and key_hash = $2`,
+        [name, keyHash],
+      );
+      const row = rows[0];
+      return row ? { crawlerId: asCrawlerId(row.crawler_id), revoked: row.revoked } : null;
+    },
+
+    arrive: async (arrival) => await arrive(pool, arrival),
+
+    async leave({ crawlerId, reason, now }) {
+      await pool.query(
+        `update crawler
+         set state = 'offline', offline_reason = $2, last_seen_at = $3
+         where crawler_id = $1`,
+        [crawlerId, reason, now],
+      );
+    },
+
+    async heartbeat(crawlerId, heartbeat, now) {
+      const { type: _, ...said } = heartbeat;
+      await pool.query("update crawler set heartbeat = $2, last_seen_at = $3 where crawler_id = $1", [
+        crawlerId,
+        JSON.stringify(said),
+        now,
+      ]);
+    },
+
+    list: async () => await list(pool),
+
+    async markAllOffline(reason, now) {
+      await pool.query(
+        `update crawler
+         set state = 'offline', offline_reason = $1, last_seen_at = coalesce(last_seen_at, $2)
+         where state <> 'offline'`,
+        [reason, now],
+      );
+    },
+
+    saveRtts: async (rtts, now) => await saveRtts(pool, rtts, now),
+
+    async rtts() {
+      const { rows } = await pool.query<{ from: number; to: number; rtt_ms: number; method: ProbeMethod }>(
+        `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms, method
+         from crawler_rtt
+         order by from_crawler_id, to_crawler_id`,
+      );
+      return rows.map((row) => ({
+        from: asCrawlerId(row.from),
+        to: asCrawlerId(row.to),
+        rttMs: row.rtt_ms,
+        method: row.method,
+      }));
+    },
+  };
+}
+
+async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]): Promise<number> {
+  const { crawlerId, hello, address, subnetId, now } = arrival;
+  return await inTransaction(pool, async (client) => {
+    await client.query(
+      `update crawler
+       set address = $2, subnet_id = $3, place = $4, country = $5, latitude = $6, longitude = $7,
+           pages_per_day = $8, bytes_per_day = $9, concurrent_hosts = $10, probe_methods = $11,
+           software_version = $12, state = 'online', connected_at = $13, last_seen_at = $13,
+           offline_reason = null
+       where crawler_id = $1`,
+      [
+        crawlerId,
+        address,
+        subnetId,
+        hello.place?.name ?? null,
+        hello.place?.country ?? null,
+        hello.place?.latitude ?? null,
+        hello.place?.longitude ?? null,
+        hello.limits.pagesPerDay,
+        hello.limits.bytesPerDay,
+        hello.limits.concurrentHosts,
+        hello.capabilities.probeMethods,
+        hello.softwareVersion,
+        now,
+      ],
+    );
+    await client.query(
+      "insert into spool (crawler_id, spool_id) values ($1, $2) on conflict (crawler_id, spool_id) do nothing",
+      [crawlerId, hello.spoolId],
+    );
+    const { rows } = await client.query<{ acknowledged_sequence: string }>(
+      "select acknowledged_sequence from spool where crawler_id = $1 and spool_id = $2",
+      [crawlerId, hello.spoolId],
+    );
+    return Number(rows[0]!.acknowledged_sequence);
+  });
+}
+
+interface CrawlerRow {
+  crawler_id: number;
+  name: string;
+  address: string | null;
+  subnet_id: number | null;
+  country: string | null;
+  place: string | null;
+  latitude: number | null;
+  longitude: number | null;
+  pages_per_day: number;
+  bytes_per_day: string;
+  concurrent_hosts: number;
+  probe_methods: ProbeMethod[];
+  state: CrawlerRecord["state"];
+  last_seen_at: Date | null;
+  offline_reason: string | null;
+}
+
+async function list(pool: Pool): Promise<CrawlerRecord[]> {
+  const { rows } = await pool.query<CrawlerRow>(
+    `select crawler_id, name, host(address) as address, subnet_id, country, place, latitude, longitude,
+       pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason
+     from crawler
+     order by crawler_id`,
+  );
+  return rows.map((row) => ({
+    crawlerId: asCrawlerId(row.crawler_id),
+    name: row.name,
+    address: row.address,
+    subnetId: row.subnet_id === null ? null : asSubnetId(row.subnet_id),
+    country: row.country,
+    place: row.place,
+    latitude: row.latitude,
+    longitude: row.longitude,
+    pagesPerDay: row.pages_per_day,
+    bytesPerDay: Number(row.bytes_per_day),
+    concurrentHosts: row.concurrent_hosts,
+    probeMethods: row.probe_methods,
+    state: row.state,
+    lastSeenAt: row.last_seen_at,
+    offlineReason: row.offline_reason,
+  }));
+}
+
+/** What a crawler says of peers that the registry doesn't hold is left out; of several values for a pair the last counts. */
+async function saveRtts(pool: Pool, rtts: readonly PeerRtt[], now: Date): Promise<void> {
+  const latest = [...new Map(rtts.map((one) => [`${one.from}-${one.to}`, one])).values()];
+  await pool.query(
+    `insert into crawler_rtt (from_crawler_id, to_crawler_id, rtt_ms, method, measured_at)
+     select given.from_id, given.to_id, given.rtt_ms, given.method, $5
+     from unnest($1::int[], $2::int[], $3::real[], $4::text[]) as given (from_id, to_id, rtt_ms, method)
+     join crawler f on f.crawler_id = given.from_id
+     join crawler t on t.crawler_id = given.to_id
+     where given.from_id <> given.to_id
+     order by given.from_id, given.to_id
+     on conflict (from_crawler_id, to_crawler_id) do update
+       set rtt_ms = excluded.rtt_ms, method = excluded.method, measured_at = excluded.measured_at`,
+    [
+      latest.map((one) => one.from),
+      latest.map((one) => one.to),
+      latest.map((one) => one.rttMs),
+      latest.map((one) => one.method),
+      now,
+    ],
+  );
+}

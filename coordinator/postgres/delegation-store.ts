@@ -1,0 +1,257 @@
+/** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
+import type { Pool, PoolClient } from "pg";
+import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
+import type { Delegation, DelegationMove, DelegationStore, FinishedRound } from "../flows/ports.ts";
+import { targetsFor, waiting } from "./delegation-targets.ts";
+import { inTransaction } from "./transaction.ts";
+
+export function createDelegationStore(pool: Pool): DelegationStore {
+  return {
+    readAll: async () => await readAll(pool),
+    waiting: async (limit, except) => await waiting(pool, limit, except),
+    targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds),
+    saveRound: async (round) => await inTransaction(pool, async (client) => await saveRound(client, round)),
+    delegateOwnSubnet: async (subnetId, crawlerId, now) => await ownSubnet(pool, subnetId, crawlerId, now),
+    move: async (moves, now) => await inTransaction(pool, async (client) => await move(client, moves, now)),
+    loads: async () => await loads(pool),
+    probedRtts: async (subnetIds) => await probedRtts(pool, subnetIds),
+
+    async unmeasured(limit) {
+      const { rows } = await pool.query<{ subnet_id: number }>(
+        `select subnet_id
+         from delegation
+         where not measured and cause <> 'own-subnet'
+         order by delegated_at, subnet_id
+         limit $1`,
+        [limit],
+      );
+      return rows.map((row) => asSubnetId(row.subnet_id));
+    },
+  };
+}
+
+async function readAll(pool: Pool): Promise<Delegation[]> {
+  const { rows } = await pool.query<{
+    subnet_id: number;
+    crawler_id: number;
+    measured: boolean;
+    rtt_ms: number | null;
+    runner_up_id: number | null;
+    runner_up_rtt_ms: number | null;
+  }>(
+    `select subnet_id, crawler_id, measured, rtt_ms, runner_up_id, runner_up_rtt_ms
+     from delegation
+     order by subnet_id`,
+  );
+  return rows.map((row) => ({
+    subnetId: asSubnetId(row.subnet_id),
+    crawlerId: asCrawlerId(row.crawler_id),
+    measured: row.measured,
+    rttMs: row.rtt_ms,
+    runnerUpId: row.runner_up_id === null ? null : asCrawlerId(row.runner_up_id),
+    runnerUpRttMs: row.runner_up_rtt_ms,
+  }));
+}
+
+async function saveRound(client: PoolClient, round: FinishedRound): Promise<RoundId> {
+  const { rows } = await client.query<{ round_id: number }>(
+    `insert into probe_round (subnet_id, cause, policy, parameters, target_url, target_address,
+       started_at, decided_at, crawler_id, runner_up_id, reason)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     returning round_id`,
+    [
+      round.subnetId,
+      round.cause,
+      round.policy,
+      JSON.stringify(round.parameters),
+      round.targetUrl,
+      round.targetAddress,
+      round.startedAt,
+      round.decidedAt,
+      round.crawlerId,
+      round.runnerUpId,
+      JSON.stringify(round.reason),
+    ],
+  );
+  const roundId = asRoundId(rows[0]!.round_id);
+  await saveProbes(client, roundId, round);
+  if (round.crawlerId !== null) await delegate(client, roundId, { ...round, crawlerId: round.crawlerId });
+  return roundId;
+}
+
+async function saveProbes(client: PoolClient, roundId: RoundId, round: FinishedRound): Promise<void> {
+  await client.query(
+    `insert into probe (round_id, ordinal, crawler_id, method, outcome, rtt_ms, detail)
+     select $1, given.ordinal, given.crawler_id, given.method, given.outcome, given.rtt_ms, given.detail
+     from unnest($2::int[], $3::text[], $4::text[], $5::real[], $6::text[])
+       with ordinality as given (crawler_id, method, outcome, rtt_ms, detail, ordinal)`,
+    [
+      roundId,
+      round.probes.map((probe) => probe.crawlerId),
+      round.probes.map(({ outcome }) => outcome.method),
+      round.probes.map(({ outcome }) => outcome.type),
+      round.probes.map(({ outcome }) => (outcome.type === "measured" ? outcome.rttMs : null)),
+      round.probes.map(({ outcome }) =>
+        outcome.type === "measured" ? "" : outcome.reason.replaceAll("\0", ""),
+      ),
+    ],
+  );
+}
+
+/** The history gets a line when the crawler changes, not when a round confirms it. */
+async function delegate(
+  client: PoolClient,
+  roundId: RoundId,
+  round: FinishedRound & { crawlerId: CrawlerId },
+): Promise<void> {
+  const { rows } = await client.query<{ crawler_id: number }>(
+    "select crawler_id from delegation where subnet_id = $1 for update",
+    [round.subnetId],
+  );
+  await client.query(
+    `insert into delegation (subnet_id, crawler_id, round_id, cause, measured, rtt_ms, runner_up_id,
+       runner_up_rtt_ms, delegated_at)
+     values ($1, $2, $3, 'probe-round', $4, $5, $6, $7, $8)
+     on conflict (subnet_id) do update
+       set crawler_id = excluded.crawler_id, round_id = excluded.round_id, cause = excluded.cause,
+           measured = excluded.measured, rtt_ms = excluded.rtt_ms, runner_up_id = excluded.runner_up_id,
+           runner_up_rtt_ms = excluded.runner_up_rtt_ms, delegated_at = excluded.delegated_at`,
+    [
+      round.subnetId,
+      round.crawlerId,
+      roundId,
+      round.measured,
+      round.rttMs,
+      round.runnerUpId,
+      round.runnerUpRttMs,
+      round.decidedAt,
+    ],
+  );
+  const before = rows[0]?.crawler_id ?? null;
+  if (before === round.crawlerId) return;
+  await client.query(
+    `insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [
+      round.subnetId,
+      round.decidedAt,
+      before,
+      round.crawlerId,
+      round.cause,
+      roundId,
+      String(round.reason.type ?? round.policy),
+    ],
+  );
+}
+
+async function ownSubnet(pool: Pool, subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `with added as (
+       insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
+       values ($1, $2, 'own-subnet', false, $3)
+       on conflict (subnet_id) do nothing
+       returning subnet_id, crawler_id
+     )
+     insert into delegation_history (subnet_id, changed_at, to_crawler_id, cause, reason)
+     select subnet_id, $3, crawler_id, 'own-subnet', 'the crawler''s own address lies in it'
+     from added`,
+    [subnetId, crawlerId, now],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * The former crawler stays as runner-up, with what was measured of it, unless it has left. The deciding
+ * round stays named: its probes are still what is known of the subnet.
+ */
+async function move(client: PoolClient, moves: readonly DelegationMove[], now: Date): Promise<SubnetId[]> {
+  await client.query("select from delegation where subnet_id = any($1) order by subnet_id for update", [
+    moves.map((one) => one.subnetId),
+  ]);
+  const { rows } = await client.query<{ subnet_id: number }>(
+    `with moved as (
+       update delegation d
+       set crawler_id = given.to_id,
+           cause = given.cause,
+           measured = given.rtt_ms is not null,
+           rtt_ms = given.rtt_ms,
+           runner_up_id = case when given.cause = 'crawler-left' then null else given.from_id end,
+           runner_up_rtt_ms = case when given.cause = 'crawler-left' then null else d.rtt_ms end,
+           delegated_at = $7
+       from unnest($1::int[], $2::int[], $3::int[], $4::text[], $5::text[], $6::real[])
+         as given (subnet_id, from_id, to_id, cause, reason, rtt_ms)
+       where d.subnet_id = given.subnet_id
+         and d.crawler_id = given.from_id
+         and given.to_id <> given.from_id
+       returning d.subnet_id, given.from_id, given.to_id, given.cause, d.round_id, given.reason
+     )
+     insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
+     select subnet_id, $7, from_id, to_id, cause, round_id, reason
+     from moved
+     returning subnet_id`,
+    [
+      moves.map((one) => one.subnetId),
+      moves.map((one) => one.from),
+      moves.map((one) => one.to),
+      moves.map((one) => one.cause),
+      moves.map((one) => one.reason),
+      moves.map((one) => one.rttMs),
+      now,
+    ],
+  );
+  return rows.map((row) => asSubnetId(row.subnet_id));
+}
+
+/** Pages a day of a subnet = the URLs that the frontier holds in its hosts, each fetched once a day. */
+async function loads(pool: Pool): ReturnType<DelegationStore["loads"]> {
+  const { rows } = await pool.query<{
+    subnet_id: number;
+    crawler_id: number;
+    pages: number;
+    rtt_ms: number | null;
+  }>(
+    `select d.subnet_id, d.crawler_id, coalesce(h.urls, 0)::float8 as pages, d.rtt_ms
+     from delegation d
+     left join (
+       select subnet_id, sum(url_count) as urls
+       from frontier_host
+       where state = 'resolved'
+       group by subnet_id
+     ) h on h.subnet_id = d.subnet_id
+     order by d.subnet_id`,
+  );
+  return rows.map((row) => ({
+    subnetId: asSubnetId(row.subnet_id),
+    crawlerId: asCrawlerId(row.crawler_id),
+    pagesPerDay: row.pages,
+    rttMs: row.rtt_ms,
+  }));
+}
+
+/** Of the latest round with an answer; the smallest where a crawler was asked twice. */
+async function probedRtts(
+  pool: Pool,
+  subnetIds: readonly SubnetId[],
+): ReturnType<DelegationStore["probedRtts"]> {
+  const { rows } = await pool.query<{ subnet_id: number; crawler_id: number; rtt_ms: number }>(
+    `select given.subnet_id, p.crawler_id, min(p.rtt_ms) as rtt_ms
+     from unnest($1::int[]) as given (subnet_id)
+     cross join lateral (
+       select r.round_id
+       from probe_round r
+       where r.subnet_id = given.subnet_id
+         and exists (select from probe p where p.round_id = r.round_id and p.outcome = 'measured')
+       order by r.decided_at desc, r.round_id desc
+       limit 1
+     ) latest
+     join probe p on p.round_id = latest.round_id and p.outcome = 'measured'
+     group by given.subnet_id, p.crawler_id
+     order by given.subnet_id, min(p.rtt_ms)`,
+    [subnetIds],
+  );
+  return rows.map((row) => ({
+    subnetId: asSubnetId(row.subnet_id),
+    crawlerId: asCrawlerId(row.crawler_id),
+    rttMs: row.rtt_ms,
+  }));
+}

@@ -1,0 +1,44 @@
+/** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
+import type { Pool } from "pg";
+import type { AdmittedUrl, CrawlScope, FrontierStore } from "../flows/ports.ts";
+import { addHosts, addUrls, countBackLinks, distinctUrls, lockHosts } from "./frontier-admission.ts";
+import { leaseHosts, returnExpired, returnLease, returnLeasesOf } from "./frontier-leases.ts";
+import { progress } from "./frontier-progress.ts";
+import { hostsToResolve, reassignSubnets, saveResolutions } from "./frontier-resolution.ts";
+import { inTransaction } from "./transaction.ts";
+
+export function createFrontierStore(pool: Pool): FrontierStore {
+  return {
+    admit: async (urls, scope, now) => await admit(pool, urls, { scope, now }),
+    hostsToResolve: async (limit, now) => await hostsToResolve(pool, limit, now),
+    saveResolutions: async (resolutions, now) => await saveResolutions(pool, resolutions, now),
+    leaseHosts: async (request) => await leaseHosts(pool, request),
+    returnLease: async (leaseId, crawlerId, now) => await returnLease(pool, { leaseId, crawlerId }, now),
+    returnExpired: async (now) => await returnExpired(pool, now),
+    returnLeasesOf: async (crawlerId, now) => await returnLeasesOf(pool, crawlerId, now),
+    reassignSubnets: async (subnetOf) => await reassignSubnets(pool, subnetOf),
+    progress: async () => await progress(pool),
+  };
+}
+
+/** Depth 0 is a seed, which a person gave; every other depth is a link, and counts as one. */
+async function admit(
+  pool: Pool,
+  given: readonly AdmittedUrl[],
+  at: { readonly scope: CrawlScope; readonly now: Date },
+): Promise<{ newUrls: number; newHosts: number }> {
+  const urls = distinctUrls(given, at.scope.maxDepth);
+  if (urls.length === 0) return { newUrls: 0, newHosts: 0 };
+  const keys = urls.map((url) => url.key);
+  const links = given.filter((url) => url.depth > 0).map((url) => url.key);
+  return await inTransaction(pool, async (client) => {
+    const newHosts = at.scope.admitNewHosts ? await addHosts(client, keys, at.now) : 0;
+    await lockHosts(
+      client,
+      [...keys, ...links].map((key) => key.hostHash),
+    );
+    const newUrls = await addUrls(client, urls, { pagesPerHost: at.scope.pagesPerHost, now: at.now });
+    await countBackLinks(client, links, 1);
+    return { newUrls, newHosts };
+  });
+}

@@ -1,0 +1,139 @@
+/**
+ * At-least-once on the wire becomes exactly-once here: the row of the crawler's spool, which holds the
+ * highest sequence that is committed, is locked first and raised in the same transaction that stores the
+ * results.
+ */
+import type { PoolClient } from "pg";
+import type { CrawlerId, HostHash } from "#core/ids";
+import type { AdmittedUrl, ArrivedResult, ResultStore, TakenResults } from "../flows/ports.ts";
+import { addHosts, addUrls, countBackLinks, distinctUrls, lockHosts } from "./frontier-admission.ts";
+import { settleHosts } from "./frontier-leases.ts";
+import * as write from "./result-writes.ts";
+
+export type ResultBatch = Parameters<ResultStore["take"]>[0];
+
+/** Stores a batch inside the caller's transaction: what is new and under a lease, and the acknowledged sequence. */
+export async function takeBatch(client: PoolClient, batch: ResultBatch): Promise<TakenResults> {
+  const acknowledged = await lockSpool(client, batch);
+  const fresh = firstOfEach(
+    batch.results.filter((one) => one.sequence > acknowledged),
+    (one) => String(one.sequence),
+  );
+  const counted = await underLease(client, batch.crawlerId, fresh);
+  const newUrls = counted.length === 0 ? 0 : await store(client, batch, counted);
+  await acknowledge(client, batch);
+  return {
+    stored: counted.length,
+    duplicates: batch.results.length - fresh.length,
+    withoutLease: fresh.length - counted.length,
+    newUrls,
+  };
+}
+
+async function lockSpool(client: PoolClient, { crawlerId, spoolId }: ResultBatch): Promise<number> {
+  await client.query(
+    "insert into spool (crawler_id, spool_id) values ($1, $2) on conflict (crawler_id, spool_id) do nothing",
+    [crawlerId, spoolId],
+  );
+  const { rows } = await client.query<{ acknowledged_sequence: string }>(
+    "select acknowledged_sequence from spool where crawler_id = $1 and spool_id = $2 for update",
+    [crawlerId, spoolId],
+  );
+  return Number(rows[0]!.acknowledged_sequence);
+}
+
+async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void> {
+  const highest = batch.results.reduce((max, one) => Math.max(max, one.sequence), batch.lastSequence);
+  await client.query(
+    `update spool
+     set acknowledged_sequence = greatest(acknowledged_sequence, $3)
+     where crawler_id = $1 and spool_id = $2`,
+    [batch.crawlerId, batch.spoolId, highest],
+  );
+}
+
+type CountedResult = ArrivedResult & { readonly pageDepth: number };
+
+/**
+ * The results that count: their lease is open, belongs to this crawler and still holds the URL. The leases
+ * stay locked, so that none of this changes until the end.
+ */
+async function underLease(
+  client: PoolClient,
+  crawlerId: CrawlerId,
+  results: readonly ArrivedResult[],
+): Promise<CountedResult[]> {
+  if (results.length === 0) return [];
+  await client.query(
+    `select from lease
+     where lease_id = any($1::bigint[]) and crawler_id = $2 and closed_at is null
+     order by lease_id
+     for update`,
+    [results.map((one) => one.leaseId), crawlerId],
+  );
+  const { rows } = await client.query<{ ordinal: string; depth: number }>(
+    `select given.ordinal, u.depth
+     from unnest($1::bigint[], $2::bigint[], $3::bigint[])
+       with ordinality as given (lease_id, host_hash, url_hash, ordinal)
+     join lease l on l.lease_id = given.lease_id and l.crawler_id = $4 and l.closed_at is null
+     join frontier_url u
+       on u.host_hash = given.host_hash
+       and u.url_hash = given.url_hash
+       and u.lease_id = given.lease_id
+       and u.state = 'leased'`,
+    [
+      results.map((one) => one.leaseId),
+      results.map(({ key }) => key.hostHash),
+      results.map(({ key }) => key.urlHash),
+      crawlerId,
+    ],
+  );
+  const depths = new Map(rows.map((row) => [Number(row.ordinal) - 1, row.depth]));
+  const held = results.flatMap((one, index) => {
+    const pageDepth = depths.get(index);
+    return pageDepth === undefined ? [] : [{ ...one, pageDepth }];
+  });
+  return firstOfEach(held, ({ key }) => `${key.hostHash}/${key.urlHash}`);
+}
+
+async function store(
+  client: PoolClient,
+  { crawlerId, scope, now }: ResultBatch,
+  results: readonly CountedResult[],
+): Promise<number> {
+  const batch: write.Batch = { crawlerId, results, now };
+  const urls = distinctUrls(results.flatMap(admittedBy), scope.maxDepth);
+  const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];
+
+  const links = await write.replaceLinks(client, results);
+  if (scope.admitNewHosts) await addHosts(client, keysOf(urls), now);
+  await lockHosts(client, [
+    ...pageHosts,
+    ...[...keysOf(urls), ...links.added, ...links.removed].map((one) => one.hostHash),
+  ]);
+  await write.insertFetches(client, batch);
+  await write.writePages(client, batch);
+  await write.updateUrls(client, batch);
+  await write.countLeasesDown(client, batch);
+  await write.keepPace(client, batch);
+  const newUrls = await addUrls(client, urls, { pagesPerHost: scope.pagesPerHost, now });
+  await countBackLinks(client, links.added, 1);
+  await countBackLinks(client, links.removed, -1);
+  await settleHosts(client, pageHosts);
+  return newUrls;
+}
+
+/** A link is one step deeper than the page that holds it. */
+function admittedBy(result: CountedResult): AdmittedUrl[] {
+  return result.admit.map(({ key, depth }) => ({ key, depth: result.pageDepth + depth }));
+}
+
+const keysOf = (urls: readonly AdmittedUrl[]) => urls.map((url) => url.key);
+
+function firstOfEach<T>(values: readonly T[], nameOf: (value: T) => string): T[] {
+  const seen = new Set<string>();
+  return values.filter((value) => {
+    const name = nameOf(value);
+    return seen.has(name) ? false : seen.add(name) !== undefined;
+  });
+}

@@ -1,0 +1,251 @@
+/** Delegations: who has a subnet, how that was decided, and what still waits for a decision. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import {
+  arrivedResult,
+  newWorld,
+  noon,
+  roundOf,
+  scope,
+  secondsAfterNoon,
+  seeds,
+  type World,
+} from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+/** A subnet 203.0.113.0/24 with one resolved URL, nobody's yet, and two crawlers. */
+async function undecided(): Promise<{ subnetId: SubnetId; north: CrawlerId; south: CrawlerId }> {
+  const subnetId = await world.subnet("203.0.113.0", "203.0.113.255");
+  await world.frontier.admit(seeds("http://b.example/"), scope, noon);
+  await world.resolve("b.example", "203.0.113.9", subnetId);
+  return { subnetId, north: await world.crawler("north"), south: await world.crawler("south") };
+}
+
+test("a subnet with due URLs and no delegation waits, however many URLs it holds", async () => {
+  const { subnetId, north } = await undecided();
+  await world.frontier.admit(seeds("http://b.example/x", "http://c.example/"), scope, secondsAfterNoon(1));
+  await world.resolve("c.example", "203.0.113.10", subnetId);
+
+  expect(await world.delegations.waiting(10, [])).toEqual([
+    { subnetId, url: "http://b.example/", host: "b.example", address: "203.0.113.9" },
+  ]);
+  expect(await world.delegations.waiting(10, [subnetId])).toEqual([]);
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  expect(await world.delegations.waiting(10, [])).toEqual([]);
+});
+
+test("subnets wait in the order in which their first host was admitted", async () => {
+  for (const [second, name] of ["c", "a", "b"].entries()) {
+    await world.frontier.admit(seeds(`http://${name}.example/`), scope, secondsAfterNoon(second));
+    const subnetId = await world.subnet(`203.0.${second}.0`, `203.0.${second}.255`);
+    await world.resolve(`${name}.example`, `203.0.${second}.9`, subnetId);
+  }
+
+  const hosts = (await world.delegations.waiting(2, [])).map((one) => one.host);
+
+  expect(hosts).toEqual(["c.example", "a.example"]);
+});
+
+test("a round is stored with every probe, and its crawler has the subnet", async () => {
+  const { subnetId, north, south } = await undecided();
+
+  const roundId = await world.delegations.saveRound(
+    roundOf(subnetId, [], {
+      probes: [
+        { crawlerId: south, outcome: { type: "timed-out", method: "connect", reason: "1000 ms" } },
+        { crawlerId: north, outcome: { type: "measured", method: "connect", rttMs: 10, tries: 3 } },
+      ],
+      crawlerId: north,
+      measured: true,
+      rttMs: 10,
+      runnerUpId: south,
+    }),
+  );
+
+  expect(await world.delegations.readAll()).toEqual([
+    { subnetId, crawlerId: north, measured: true, rttMs: 10, runnerUpId: south, runnerUpRttMs: null },
+  ]);
+  expect(
+    await world.rows("select ordinal, crawler_id, outcome, rtt_ms, detail from probe order by ordinal"),
+  ).toEqual([
+    { ordinal: 1, crawler_id: south, outcome: "timed-out", rtt_ms: null, detail: "1000 ms" },
+    { ordinal: 2, crawler_id: north, outcome: "measured", rtt_ms: 10, detail: "" },
+  ]);
+  expect(
+    await world.rows(
+      "select from_crawler_id, to_crawler_id, cause, round_id, reason from delegation_history",
+    ),
+  ).toEqual([
+    {
+      from_crawler_id: null,
+      to_crawler_id: north,
+      cause: "new-subnet",
+      round_id: roundId,
+      reason: "nearest",
+    },
+  ]);
+});
+
+test("a round that nobody could take leaves the subnet waiting, and a former delegation as it was", async () => {
+  const { subnetId, north } = await undecided();
+
+  await world.delegations.saveRound(roundOf(subnetId, []));
+  expect((await world.delegations.waiting(10, [])).length).toBe(1);
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.saveRound(roundOf(subnetId, [], { cause: "slow-fetches" }));
+
+  expect((await world.delegations.readAll())[0]?.crawlerId).toBe(north);
+});
+
+test("the history has a line for each change of crawler, none for a round that confirms it", async () => {
+  const { subnetId, north, south } = await undecided();
+
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 11]], { cause: "slow-fetches" }));
+  await world.delegations.saveRound(
+    roundOf(subnetId, [[south, 9]], { cause: "slow-fetches", decidedAt: secondsAfterNoon(9) }),
+  );
+
+  expect(
+    await world.rows(
+      "select from_crawler_id, to_crawler_id, cause from delegation_history order by changed_at",
+    ),
+  ).toEqual([
+    { from_crawler_id: null, to_crawler_id: north, cause: "new-subnet" },
+    { from_crawler_id: north, to_crawler_id: south, cause: "slow-fetches" },
+  ]);
+});
+
+test("a crawler's own subnet is its own without a probe, unless somebody has it", async () => {
+  const { subnetId, north, south } = await undecided();
+
+  expect(await world.delegations.delegateOwnSubnet(subnetId, north, noon)).toBe(true);
+  expect(await world.delegations.delegateOwnSubnet(subnetId, south, noon)).toBe(false);
+
+  expect((await world.delegations.readAll())[0]).toMatchObject({ crawlerId: north, rttMs: null });
+  expect(await world.delegations.unmeasured(10)).toEqual([]);
+});
+
+test("twenty crawlers that claim one subnet at once leave one owner and one line of history", async () => {
+  const { subnetId } = await undecided();
+  const crawlers = await Promise.all(Array.from({ length: 20 }, (_, i) => world.crawler(`c${i}`)));
+
+  const claims = await Promise.all(
+    crawlers.map((crawlerId) => world.delegations.delegateOwnSubnet(subnetId, crawlerId, noon)),
+  );
+
+  expect(claims.filter((claimed) => claimed).length).toBe(1);
+  expect((await world.rows("select from delegation_history")).length).toBe(1);
+});
+
+test("a move applies while its former crawler still has the subnet", async () => {
+  const { subnetId, north, south } = await undecided();
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  const move = {
+    subnetId,
+    from: north,
+    to: south,
+    cause: "overload",
+    reason: "north is full",
+    rttMs: 14,
+  } as const;
+
+  const moved = await world.delegations.move([move], noon);
+  const again = await world.delegations.move([move], noon);
+
+  expect(moved).toEqual([subnetId]);
+  expect(again).toEqual([]);
+  expect(await world.delegations.readAll()).toEqual([
+    { subnetId, crawlerId: south, measured: true, rttMs: 14, runnerUpId: north, runnerUpRttMs: 10 },
+  ]);
+});
+
+test("who has left is no runner-up, and a predicted RTT is to be measured", async () => {
+  const { subnetId, north, south } = await undecided();
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+
+  await world.delegations.move(
+    [{ subnetId, from: north, to: south, cause: "crawler-left", reason: "gone", rttMs: null }],
+    noon,
+  );
+
+  expect((await world.delegations.readAll())[0]).toMatchObject({ measured: false, runnerUpId: null });
+  expect(await world.delegations.unmeasured(10)).toEqual([subnetId]);
+});
+
+test("the same moves twenty times at once are made once", async () => {
+  const { north, south } = await undecided();
+  const subnets = await Promise.all(
+    Array.from({ length: 10 }, (_, i) => world.subnet(`192.0.2.${i * 10}`, `192.0.2.${i * 10 + 9}`)),
+  );
+  for (const subnetId of subnets) await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  const moves = subnets.map(
+    (subnetId) => ({ subnetId, from: north, to: south, cause: "overload", reason: "", rttMs: 1 }) as const,
+  );
+
+  const made = await Promise.all(
+    Array.from({ length: 20 }, async (_, i) =>
+      world.delegations.move([...moves.slice(i % 10), ...moves.slice(0, i % 10)], noon),
+    ),
+  );
+
+  expect(made.flat().sort((a, b) => a - b)).toEqual(subnets.toSorted((a, b) => a - b));
+});
+
+test("a subnet's load is the number of its URLs, a delegated one without URLs has none", async () => {
+  const { subnetId, north } = await undecided();
+  const empty = await world.subnet("192.0.2.0", "192.0.2.255");
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.delegateOwnSubnet(empty, north, noon);
+  await world.frontier.admit(seeds("http://b.example/x", "http://b.example/y"), scope, noon);
+
+  expect(await world.delegations.loads()).toEqual([
+    { subnetId, crawlerId: north, pagesPerDay: 3, rttMs: 10 },
+    { subnetId: empty, crawlerId: north, pagesPerDay: 0, rttMs: null },
+  ]);
+});
+
+test("probed RTTs are those of the latest round that had an answer", async () => {
+  const { subnetId, north, south } = await undecided();
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.saveRound(
+    roundOf(
+      subnetId,
+      [
+        [south, 20],
+        [north, 30],
+      ],
+      { decidedAt: secondsAfterNoon(1) },
+    ),
+  );
+  await world.delegations.saveRound(roundOf(subnetId, [], { decidedAt: secondsAfterNoon(2) }));
+
+  expect(await world.delegations.probedRtts([subnetId])).toEqual([
+    { subnetId, crawlerId: south, rttMs: 20 },
+    { subnetId, crawlerId: north, rttMs: 30 },
+  ]);
+});
+
+test("what to probe again is a URL of the subnet that answered, due or not", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
+  const [lease] = await world.lease(crawlerId);
+  const leaseId = lease!.leaseId;
+  const reset = { type: "failed", blame: "target", code: "reset", reason: "" } as const;
+  await world.take(crawlerId, [
+    arrivedResult({ sequence: 1, leaseId, url: "http://a.example/", outcome: reset }),
+    arrivedResult({ sequence: 2, leaseId, url: "http://a.example/x" }),
+  ]);
+  const [delegation] = await world.delegations.readAll();
+
+  const targets = await world.delegations.targetsFor([delegation!.subnetId]);
+
+  expect(targets).toEqual([
+    { subnetId: delegation!.subnetId, url: "http://a.example/x", host: "a.example", address: "198.51.100.7" },
+  ]);
+});
