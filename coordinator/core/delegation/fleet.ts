@@ -1,0 +1,67 @@
+/**
+ * The crawlers that may take a subnet, as a probe round sees them: the candidates (who is online, not full,
+ * not draining and not denied the target is the caller's business), and the round-trip times between them.
+ */
+import type { CrawlerId } from "../ids.ts";
+
+export interface MeasuredPeer {
+  readonly from: CrawlerId;
+  readonly to: CrawlerId;
+  readonly rttMs: number;
+}
+
+/** RTTs between crawlers, in ms. Both directions are one path: the smaller measurement counts. */
+export class PeerRttTable {
+  readonly #slots = new Map<CrawlerId, number>();
+  readonly #rows: Float64Array[];
+
+  constructor(measurements: readonly MeasuredPeer[]) {
+    for (const { from, to } of measurements) {
+      if (!this.#slots.has(from)) this.#slots.set(from, this.#slots.size);
+      if (!this.#slots.has(to)) this.#slots.set(to, this.#slots.size);
+    }
+    const size = this.#slots.size;
+    this.#rows = Array.from({ length: size }, () => new Float64Array(size).fill(Number.NaN));
+    for (const { from, to, rttMs } of measurements) this.#set(from, to, rttMs);
+  }
+
+  /** Null when neither side has measured the other. */
+  rttMs(a: CrawlerId, b: CrawlerId): number | null {
+    const rttMs = this.#rows[this.#slots.get(a) ?? -1]?.[this.#slots.get(b) ?? -1];
+    return rttMs === undefined || Number.isNaN(rttMs) ? null : rttMs;
+  }
+
+  /** The RTTs from one crawler to many, in their order; NaN where unknown. */
+  rttsFrom(from: CrawlerId, to: readonly CrawlerId[]): Float64Array {
+    const row = this.#rows[this.#slots.get(from) ?? -1];
+    const rtts = new Float64Array(to.length).fill(Number.NaN);
+    if (row === undefined) return rtts;
+    for (let index = 0; index < to.length; index++) {
+      const slot = this.#slots.get(to[index]!);
+      if (slot !== undefined) rtts[index] = row[slot]!;
+    }
+    return rtts;
+  }
+
+  #set(from: CrawlerId, to: CrawlerId, rttMs: number): void {
+    if (!(rttMs >= 0) || !Number.isFinite(rttMs)) return;
+    const a = this.#slots.get(from)!;
+    const b = this.#slots.get(to)!;
+    const known = this.#rows[a]![b]!;
+    if (known <= rttMs) return;
+    this.#rows[a]![b] = rttMs;
+    this.#rows[b]![a] = rttMs;
+  }
+}
+
+export interface CandidateFleet {
+  readonly candidates: readonly CrawlerId[];
+  readonly indexOf: ReadonlyMap<CrawlerId, number>;
+  readonly peerRtts: PeerRttTable;
+}
+
+/** The candidates of one round; a crawler named twice counts once. */
+export function candidateFleet(candidates: readonly CrawlerId[], peerRtts: PeerRttTable): CandidateFleet {
+  const distinct = [...new Set(candidates)];
+  return { candidates: distinct, indexOf: new Map(distinct.map((id, index) => [id, index])), peerRtts };
+}

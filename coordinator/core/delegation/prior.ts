@@ -1,0 +1,74 @@
+/**
+ * How likely each candidate is to be the nearest, before anything is measured: a back-off over the tree
+ * (design section 5). Each key speaks with the weight of its evidence, s/(s+1) for s past delegations, and
+ * leaves the rest to the next, less specific key.
+ *
+ * Only candidates are counted: what an absent crawler owns says nothing about which of the others is near.
+ */
+import type { CandidateFleet } from "./fleet.ts";
+import { backOffLevels, type DelegationKnowledge } from "./knowledge.ts";
+import type { Placement } from "./placement.ts";
+
+/** Kilometres from the target to each candidate, in their order; null where unknown. */
+export type LocationHint = readonly (number | null)[];
+
+export interface Prior {
+  /** Per candidate; the sum is at most 1, what is missing is belief that no key claimed. */
+  readonly shares: Float64Array;
+  /**
+   * 1/(s+1) for s past delegations of the same holder (of the next less specific subnet, where no holder is
+   * registered): 1 for one never met, near 0 for a well-known one.
+   */
+  readonly unfamiliarity: number;
+}
+
+/** A location hint goes first with this weight; a crawler `km` away counts 1/(1+(km/400)³). */
+const hintWeight = 0.7;
+const hintScaleKm = 400;
+
+export function priorOf(
+  placement: Placement,
+  fleet: CandidateFleet,
+  knowledge: DelegationKnowledge,
+  hint: LocationHint | null = null,
+): Prior {
+  const shares = new Float64Array(fleet.candidates.length);
+  let rest = hint === null ? 1 : addHint(shares, hint);
+  let unfamiliarity = 1;
+  const counts = new Float64Array(shares.length);
+  const closest = placement.holderKey ?? placement.ancestorKeys[0];
+  for (const level of backOffLevels(placement)) {
+    let total = 0;
+    knowledge.eachOwner(level, (crawlerId, count) => {
+      const index = fleet.indexOf.get(crawlerId);
+      if (index === undefined) return;
+      counts[index] = count;
+      total += count;
+    });
+    if (total > 0) {
+      knowledge.eachOwner(level, (crawlerId) => {
+        const index = fleet.indexOf.get(crawlerId);
+        if (index !== undefined) shares[index]! += (rest * counts[index]!) / (total + 1);
+      });
+      rest /= total + 1;
+    }
+    if (level.key === closest && level.kind === (placement.holderKey === null ? "subnet" : "holder")) {
+      unfamiliarity = 1 / (total + 1);
+    }
+  }
+  return { shares, unfamiliarity };
+}
+
+/** Adds the hint's shares and returns the belief it leaves. */
+function addHint(shares: Float64Array, hint: LocationHint): number {
+  const nearness = Array.from(shares, (_, index) => {
+    const km = hint[index] ?? null;
+    return km === null || !(km >= 0) ? 0 : 1 / (1 + (km / hintScaleKm) ** 3);
+  });
+  const total = nearness.reduce((sum, value) => sum + value, 0);
+  if (total === 0) return 1;
+  nearness.forEach((value, index) => {
+    shares[index]! += (hintWeight * value) / total;
+  });
+  return 1 - hintWeight;
+}
