@@ -85,6 +85,8 @@ export class CoordinatorLink {
   /** In this session. */
   #lastSent: number | null = null;
   #roomWanted = false;
+  /** By the connections before this one. */
+  #sentBefore = 0;
 
   /** Throws ConfigError for a URL that is wrong or would send the key in the clear. */
   constructor(settings: LinkSettings) {
@@ -95,6 +97,11 @@ export class CoordinatorLink {
   /** True between a welcome and the end of its session. */
   get isUp(): boolean {
     return this.#up;
+  }
+
+  /** Compressed bytes sent since the start, over all connections. */
+  get sentBytes(): number {
+    return this.#sentBefore + (this.#connection?.sentBytes ?? 0);
   }
 
   start(): void {
@@ -125,7 +132,7 @@ export class CoordinatorLink {
     return true;
   }
 
-  /** Says goodbye and ends for good; resolves when the socket is closed. */
+  /** Says goodbye and ends for good; resolves when the socket is closed. What was sent may still be acknowledged. */
   async stop(reason: string): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -209,6 +216,7 @@ export class CoordinatorLink {
 
   #down(): void {
     this.#up = false;
+    this.#sentBefore = this.sentBytes;
     this.#connection = null;
     clearInterval(this.#beat);
   }

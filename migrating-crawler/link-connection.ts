@@ -25,7 +25,7 @@ export interface ConnectionSettings {
 /** More than so much waiting to leave: the coordinator does not read any more. */
 const maxQueuedBytes = 2 * maxMessageBytes;
 /** How long a goodbye may take. */
-const closeTimeoutMs = 2000;
+const closeTimeoutMs = 5000;
 
 export class LinkConnection {
   readonly #socket: WebSocket;
@@ -35,6 +35,7 @@ export class LinkConnection {
   #silence: NodeJS.Timeout;
   #silenceMs: number;
   #deflatingBytes = 0;
+  #sentBytes = 0;
   #ended = false;
 
   constructor(settings: ConnectionSettings) {
@@ -55,6 +56,11 @@ export class LinkConnection {
     return this.#deflatingBytes + this.#socket.bufferedAmount;
   }
 
+  /** Compressed bytes handed to the socket so far. */
+  get sentBytes(): number {
+    return this.#sentBytes;
+  }
+
   /** Throws ProtocolError when the message is longer than the coordinator takes. */
   send(message: CrawlerMessage): void {
     const text = encodeMessage(message);
@@ -70,13 +76,18 @@ export class LinkConnection {
     this.#heard();
   }
 
-  /** Says goodbye and closes; resolves when the socket is closed, within two seconds. */
+  /**
+   * Says goodbye; the coordinator works off what was sent before it and closes, and its acknowledgements still
+   * come in meanwhile. Resolves when the socket is closed, within five seconds.
+   */
   async close(reason: string): Promise<void> {
-    if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) return this.end(reason);
+    if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) {
+      this.end(reason);
+      return;
+    }
     const closed = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
-    const deadline = setTimeout(() => this.#socket.terminate(), closeTimeoutMs);
+    const deadline = setTimeout(() => this.end(reason), closeTimeoutMs);
     await this.#transmit(encodeMessage({ type: "crawler:goodbye", reason: reason.slice(0, 500) }));
-    this.#socket.close(1000);
     await closed;
     clearTimeout(deadline);
     this.end(reason);
@@ -116,7 +127,9 @@ export class LinkConnection {
     try {
       const frame = await this.#deflater.deflate(text);
       this.#deflatingBytes -= text.length;
-      if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(frame, { binary: true });
+      if (this.#socket.readyState !== WebSocket.OPEN) return;
+      this.#sentBytes += frame.length;
+      this.#socket.send(frame, { binary: true });
     } catch {
       // The connection has ended; whatever matters is in the spool.
     }

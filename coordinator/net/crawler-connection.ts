@@ -16,6 +16,15 @@ import type { MessageSize } from "./session-inbox.ts";
 
 export type Refusal = Omit<CoordinatorRefuse, "type">;
 
+export interface ConnectionSettings {
+  readonly socket: WebSocket;
+  /** What the socket runs on. */
+  readonly stream: Duplex;
+  /** What the crawler may make us inflate; beyond it, it is not read for a while. */
+  readonly inflatedBytesPerSecond: number;
+  readonly handlers: ConnectionHandlers;
+}
+
 export interface ConnectionHandlers {
   /** May throw ProtocolError, which refuses the crawler. */
   onMessage(message: Buffer, size: MessageSize): void;
@@ -25,20 +34,19 @@ export interface ConnectionHandlers {
   onEnd(reason: string, refusal: Refusal | null): void;
 }
 
-/** What one crawler may make us inflate: some 1,000 results of 30 KB in a second. */
-const inflatedBytesPerSecond = 32 * 1024 * 1024;
 /** More than so much waiting to leave: the crawler does not read. */
 const maxQueuedBytes = 2 * maxMessageBytes;
 /** After a refusal the crawler has so long to read it. */
 const closeTimeoutMs = 2000;
-/** RFC 6455 section 7.4.1: policy violation. */
+/** RFC 6455 section 7.4.1: normal closure, policy violation. */
+const normalCode = 1000;
 const refusedCode = 1008;
 
 export class CrawlerConnection {
   readonly #socket: WebSocket;
   readonly #handlers: ConnectionHandlers;
   readonly #deflater = new MessageDeflater("small");
-  readonly #budget = new ByteBudget(inflatedBytesPerSecond, () => performance.now());
+  readonly #budget: ByteBudget;
   #inflater: MessageInflater = new NodeInflater();
   #frames: Buffer[] = [];
   #accepted = false;
@@ -47,11 +55,13 @@ export class CrawlerConnection {
   #draining = false;
   #payDay: NodeJS.Timeout | undefined;
   #deflatingBytes = 0;
+  #lastTransmission: Promise<void> = Promise.resolve();
   readonly counts = { messagesIn: 0, wireBytesIn: 0, inflatedBytesIn: 0, messagesOut: 0, wireBytesOut: 0 };
 
-  constructor(socket: WebSocket, stream: Duplex, handlers: ConnectionHandlers) {
+  constructor({ socket, stream, inflatedBytesPerSecond, handlers }: ConnectionSettings) {
     this.#socket = socket;
     this.#handlers = handlers;
+    this.#budget = new ByteBudget(inflatedBytesPerSecond, () => performance.now());
     socket.on("message", (data, isBinary) => this.#receive(data as Buffer, isBinary));
     socket.on("error", (error) => this.end(error.message));
     socket.on("close", (code, words) => this.end(closeReason(code, words)));
@@ -85,7 +95,7 @@ export class CrawlerConnection {
     const text = encodeMessage(message);
     if (this.#ended) return;
     if (this.#deflatingBytes + this.#socket.bufferedAmount > maxQueuedBytes) this.end("it does not read");
-    else void this.#transmit(text);
+    else this.#transmit(text);
   }
 
   ping(): void {
@@ -96,11 +106,16 @@ export class CrawlerConnection {
   refuse(refusal: Refusal): void {
     if (this.#ended) return;
     const reason = refusal.reason.slice(0, 500);
-    const told = this.#transmit(encodeMessage({ type: "coordinator:refuse", ...refusal, reason }));
+    this.#transmit(encodeMessage({ type: "coordinator:refuse", ...refusal, reason }));
     this.#finish(`refused (${refusal.code}): ${reason}`, refusal);
-    const deadline = setTimeout(() => this.#socket.terminate(), closeTimeoutMs);
-    this.#socket.once("close", () => clearTimeout(deadline));
-    void told.then(() => this.#closeAfterRefusal(refusal.code));
+    this.#closeWhenSent(refusedCode, refusal.code);
+  }
+
+  /** Sends what is under way, then closes. */
+  leave(reason: string): void {
+    if (this.#ended) return;
+    this.#finish(reason, null);
+    this.#closeWhenSent(normalCode, "");
   }
 
   /** At once, without a word. */
@@ -119,10 +134,14 @@ export class CrawlerConnection {
     this.#handlers.onEnd(reason, refusal);
   }
 
-  #closeAfterRefusal(code: string): void {
-    this.#deflater.close();
-    this.#socket.close(refusedCode, code);
-    this.#socket.resume();
+  #closeWhenSent(code: number, words: string): void {
+    const deadline = setTimeout(() => this.#socket.terminate(), closeTimeoutMs);
+    this.#socket.once("close", () => clearTimeout(deadline));
+    void this.#lastTransmission.then(() => {
+      this.#deflater.close();
+      this.#socket.close(code, words);
+      this.#socket.resume();
+    });
   }
 
   /** ws keeps a frame in memory until it is whole; a stranger's must not grow that far. */
@@ -187,8 +206,12 @@ export class CrawlerConnection {
     }
   }
 
-  async #transmit(text: string): Promise<void> {
+  #transmit(text: string): void {
     this.#deflatingBytes += text.length;
+    this.#lastTransmission = this.#deflateAndSend(text);
+  }
+
+  async #deflateAndSend(text: string): Promise<void> {
     try {
       const frame = await this.#deflater.deflate(text);
       this.counts.messagesOut += 1;

@@ -95,6 +95,10 @@ export class CrawlerGateway implements Fleet {
     );
   }
 
+  get probesUnderWay(): number {
+    return this.#probes.size;
+  }
+
   /** False when the crawler is not connected. Throws ProtocolError when the message is too long for the wire. */
   send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean {
     return this.#sessions.get(crawlerId)?.send(message) ?? false;

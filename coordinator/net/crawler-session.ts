@@ -34,6 +34,7 @@ export interface SessionSettings {
   readonly heartbeatMs: number;
   readonly batchResults: number;
   readonly lingerMs: number;
+  readonly inflatedBytesPerSecond: number;
   readonly pool: InflaterPool;
 }
 
@@ -74,10 +75,15 @@ export class CrawlerSession {
     this.#handlers = handlers;
     this.#inbox = this.#makeInbox();
     this.#helloDeadline = setTimeout(() => this.#onNoHello(), settings.helloTimeoutMs);
-    this.connection = new CrawlerConnection(socket, stream, {
-      onMessage: (message, size) => this.#receive(message, size),
-      onFault: (error) => handlers.onFault(this, error),
-      onEnd: (reason, refusal) => this.#onEnd(reason, refusal),
+    this.connection = new CrawlerConnection({
+      socket,
+      stream,
+      inflatedBytesPerSecond: settings.inflatedBytesPerSecond,
+      handlers: {
+        onMessage: (message, size) => this.#receive(message, size),
+        onFault: (error) => handlers.onFault(this, error),
+        onEnd: (reason, refusal) => this.#onEnd(reason, refusal),
+      },
     });
   }
 
@@ -198,7 +204,7 @@ export class CrawlerSession {
   }
 
   async #deliver(message: OtherMessage, size: MessageSize): Promise<void> {
-    if (message.type === "crawler:goodbye") this.connection.end(`goodbye: ${message.reason}`);
+    if (message.type === "crawler:goodbye") this.connection.leave(`goodbye: ${message.reason}`);
     else if (this.#crawlerId !== null) await this.#handlers.onMessage(this.#crawlerId, message, size);
   }
 

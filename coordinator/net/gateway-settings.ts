@@ -37,6 +37,8 @@ export interface GatewaySettings {
   /** A batch of results is this large, or has waited so long. */
   readonly batchResults: number;
   readonly lingerMs: number;
+  /** What one crawler may make us inflate; beyond it, it is not read for a while. */
+  readonly inflatedBytesPerSecond: number;
   /** Added to a probe's own deadline before the crawler counts as silent. */
   readonly probeGraceMs: number;
   readonly limits: ConnectionLimitSettings;
@@ -51,6 +53,8 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
   helloTimeoutMs: 10_000,
   batchResults: 100,
   lingerMs: 20,
+  // Some 1,000 results of 30 KB.
+  inflatedBytesPerSecond: 32 * 1024 * 1024,
   probeGraceMs: 3000,
   limits: { connections: 10_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
   remoteAddressOf: (request) => request.socket.remoteAddress ?? "unknown",

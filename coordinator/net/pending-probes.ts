@@ -12,6 +12,10 @@ export class PendingProbes {
   readonly #pending = new Map<number, PendingProbe>();
   #lastRequestId = 0;
 
+  get size(): number {
+    return this.#pending.size;
+  }
+
   /** Resolves with the report, or with a `failed` outcome after `waitMs`. `ask` sends the request; false: it could not. */
   request(
     probe: { readonly crawlerId: CrawlerId; readonly method: ProbeMethod; readonly waitMs: number },

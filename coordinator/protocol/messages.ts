@@ -181,6 +181,7 @@ export const coordinatorProbe = z.object({
   secure: z.boolean(),
   method: probeMethod,
   tries: z.int().min(1).max(20),
+  /** For the whole measurement, all tries and fall-backs together. */
   deadlineMs: z.int().min(1).max(60_000),
 });
 

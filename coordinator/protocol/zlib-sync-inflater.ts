@@ -15,9 +15,8 @@ export class InflaterPool {
   readonly #zlibSync: ZlibSync | null;
   readonly #maxInstances: number;
   readonly #idle: NativeInflate[] = [];
-  /** In an unknown state, kept only so that they are not collected. */
-  readonly #broken: NativeInflate[] = [];
   #made = 0;
+  #broken = 0;
 
   /** 1000 instances hold about 64 MB. */
   constructor(zlibSync: ZlibSync | null, maxInstances = 1000) {
@@ -36,18 +35,20 @@ export class InflaterPool {
   }
 
   counts(): { readonly made: number; readonly idle: number; readonly broken: number } {
-    return { made: this.#made, idle: this.#idle.length, broken: this.#broken.length };
+    return { made: this.#made, idle: this.#idle.length, broken: this.#broken };
   }
 
   #make(zlibSync: ZlibSync): NativeInflate | null {
     if (this.#made >= this.#maxInstances) return null;
     this.#made += 1;
-    return new zlibSync.Inflate({ windowBits: -15, chunkSize: 16_384 });
+    const instance = new zlibSync.Inflate({ windowBits: -15, chunkSize: 16_384 });
+    neverCollected.push(instance);
+    return instance;
   }
 
   #putBack(instance: NativeInflate): void {
-    const reusable = this.#zlibSync !== null && overwriteWindow(instance, this.#zlibSync);
-    (reusable ? this.#idle : this.#broken).push(instance);
+    if (this.#zlibSync && overwriteWindow(instance, this.#zlibSync)) this.#idle.push(instance);
+    else this.#broken += 1;
   }
 }
 
@@ -73,6 +74,9 @@ interface NativeInflate {
   readonly result: Buffer | string | null;
   push(input: Buffer, flush: number): void;
 }
+
+/** Every instance of the process, whatever becomes of its pool. */
+const neverCollected: NativeInflate[] = [];
 
 /** 1 KiB makes at most about 1 MiB (deflate's ratio ends at 1032): all that can come unasked. */
 const sliceBytes = 1024;

@@ -1,4 +1,5 @@
 /** The crawler's end of the wire against the real gateway, and against servers that misbehave. */
+import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocketServer } from "ws";
@@ -96,6 +97,25 @@ describe("a session", () => {
     expect(heard.stops).toEqual([{ reason: "upgrade", refused: null }]);
     expect(heard.downs).toEqual([]);
     expect(link.isUp).toBe(false);
+  });
+
+  test("that is stopped still gets the acknowledgements of what it has sent", async () => {
+    const gate = makeGate();
+    const { url, seen } = await start({
+      settings: { lingerMs: 0 },
+      handlers: { onResults: () => gate.opened },
+    });
+    const { link, heard } = makeLink(url);
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+
+    for (const result of outgoing(3)) link.sendResult(result);
+    const stopped = link.stop("upgrade");
+    gate.open();
+    await stopped;
+
+    expect(heard.messages.at(-1)).toEqual({ type: "coordinator:acknowledge", sequence: 3 });
+    await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade"));
   });
 
   test("is kept alive by heartbeats that the link sends by itself", async () => {
@@ -272,6 +292,33 @@ describe("when the coordinator is lost or refuses", () => {
     await link.stop("enough");
 
     expect(heard.stops).toEqual([{ reason: "enough", refused: null }]);
+  });
+});
+
+describe("over TLS", () => {
+  const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
+  const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
+
+  test("a coordinator whose certificate was given is trusted", async () => {
+    const { url, seen } = await start({ tls });
+    const { link, heard } = makeLink(url, { ca: tls.cert.toString() });
+
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+
+    expect(url).toMatch(/^wss:/);
+    expect(seen.arrivals.length).toBe(1);
+  });
+
+  test("one that nobody vouches for never gets to see the key", async () => {
+    const { url, gateway } = await start({ tls });
+    const { link, heard } = makeLink(url);
+
+    link.start();
+    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
+
+    expect(heard.downs[0]).toMatch(/self-signed certificate/);
+    expect(gateway.counts()).toEqual({ connections: 0, refusals: {} });
   });
 });
 

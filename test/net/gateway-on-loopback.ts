@@ -1,5 +1,6 @@
 /** A crawler gateway behind a real HTTP server on loopback, with handlers that record what they are given. */
 import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { silentLog } from "#coordinator/log";
 import { CrawlerGateway } from "#coordinator/net/crawler-gateway";
@@ -41,6 +42,8 @@ export async function startGateway(options: {
   readonly settings?: Partial<GatewaySettings>;
   readonly handlers?: Partial<GatewayHandlers>;
   readonly port?: number;
+  /** PEM; with it, the gateway stands behind TLS. */
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
 }): Promise<LoopbackGateway> {
   const seen: Seen = { arrivals: [], batches: [], messages: [], leaves: [], committed: new Map() };
   const gateway = new CrawlerGateway({
@@ -49,7 +52,7 @@ export async function startGateway(options: {
     log: silentLog,
     zlibSync: options.zlibSync,
   });
-  const server = createServer((_, response) => response.end());
+  const server = options.tls ? createSecureServer(options.tls) : createServer();
   gateway.attach(server);
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -58,7 +61,8 @@ export async function startGateway(options: {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  return { gateway, port, url: `ws://127.0.0.1:${port}/crawler`, seen, close };
+  const url = `${options.tls ? "wss" : "ws"}://127.0.0.1:${port}/crawler`;
+  return { gateway, port, url, seen, close };
 }
 
 export function keyOf(name: string): string {

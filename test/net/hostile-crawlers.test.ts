@@ -282,6 +282,17 @@ for (const { name, native, absent } of inflaters) {
       await slow.close();
     });
 
+    test("more inflated bytes in a second than the coordinator has time for", async () => {
+      const slow = await startGateway({ zlibSync: native, settings: { inflatedBytesPerSecond: 200_000 } });
+      const crawler = await RawCrawler.arrive(slow.url, "amber");
+      const bulky = { type: "crawler:lease-end", leaseId: "1", reason: "r".repeat(500) } as const;
+      for (let sent = 0; sent < 500; sent += 1) await crawler.send(bulky);
+
+      await vi.waitFor(() => expect(slow.gateway.sessionInfo(asCrawlerId(1))).toMatchObject({ held: true }));
+      await vi.waitFor(() => expect(slow.seen.messages.length).toBe(500), { timeout: 10_000 });
+      await slow.close();
+    });
+
     test("HTTP upgrades elsewhere, and half a handshake", async () => {
       await expect(RawCrawler.connect(world.url.replace("/crawler", "/elsewhere"))).rejects.toThrow("404");
       const half = connect(world.port, "127.0.0.1");
