@@ -1,0 +1,111 @@
+/**
+ * Carries results to the coordinator: into the spool first, then over the link in order, as far as its
+ * credits go; dropped from the spool once acknowledged. After every welcome it starts again at the first
+ * result that the coordinator does not have.
+ */
+import type { FetchResult } from "#protocol/result";
+import type { CoordinatorLink } from "./coordinator-link.ts";
+import type { CrawlerLog } from "./log.ts";
+import type { Spool, SpooledResult } from "./spool/spool.ts";
+
+type ResultLink = Pick<CoordinatorLink, "sendResult" | "isUp">;
+
+export class Carrier {
+  readonly #spool: Spool;
+  readonly #link: ResultLink;
+  readonly #log: CrawlerLog;
+  /** The sequence to send next in this session. */
+  #next: number | null = null;
+  #latestOfLease = new Map<string, number>();
+  #waiters: { readonly sequence: number; readonly wake: () => void }[] = [];
+
+  constructor(settings: { readonly spool: Spool; readonly link: ResultLink; readonly log: CrawlerLog }) {
+    this.#spool = settings.spool;
+    this.#link = settings.link;
+    this.#log = settings.log;
+  }
+
+  /** False when the spool is full: the result is not kept, and its URL will be fetched again. */
+  keep(leaseId: string, result: FetchResult): boolean {
+    const sequence = this.#spool.append(leaseId, result);
+    if (sequence === null) return false;
+    this.#latestOfLease.set(leaseId, sequence);
+    this.pump();
+    return true;
+  }
+
+  /** A session begins: the coordinator has everything up to `acknowledged`. */
+  onWelcome(acknowledged: number): void {
+    this.onAcknowledge(acknowledged);
+    this.#next = null;
+    this.pump();
+  }
+
+  onAcknowledge(sequence: number): void {
+    this.#spool.acknowledge(sequence);
+    const woken = this.#waiters.filter((waiter) => waiter.sequence <= sequence);
+    this.#waiters = this.#waiters.filter((waiter) => waiter.sequence > sequence);
+    for (const [leaseId, latest] of this.#latestOfLease) {
+      if (latest <= sequence) this.#latestOfLease.delete(leaseId);
+    }
+    for (const { wake } of woken) wake();
+    this.pump();
+  }
+
+  /** Sends as much as the link takes. */
+  pump(): void {
+    if (!this.#link.isUp) return;
+    for (;;) {
+      const sequence = this.#next ?? this.#spool.first;
+      const record = sequence === null ? null : this.#record(sequence);
+      if (record === null || !this.#link.sendResult(record)) return;
+      this.#next = record.sequence + 1;
+    }
+  }
+
+  /** Resolves when all results of the lease so far are acknowledged (at once when there are none). */
+  async settled(leaseId: string): Promise<void> {
+    const sequence = this.#latestOfLease.get(leaseId);
+    if (sequence === undefined) return;
+    await new Promise<void>((wake) => this.#waiters.push({ sequence, wake }));
+  }
+
+  /** Resolves when nothing waits any more. */
+  async drained(): Promise<void> {
+    const sequence = this.#spool.last;
+    if (sequence === null) return;
+    await new Promise<void>((wake) => this.#waiters.push({ sequence, wake }));
+  }
+
+  /**
+   * Sequences must not have holes, so a record that the disk has lost is replaced by one under no lease,
+   * which the coordinator acknowledges and drops; the lost URL is fetched again when its lease runs out.
+   */
+  #record(sequence: number): SpooledResult | null {
+    const record = this.#spool.read(sequence);
+    if (record !== null) return record;
+    const last = this.#spool.last;
+    if (last === null || sequence > last) return null;
+    this.#log.warn({ sequence }, "a spooled result is damaged and is given up");
+    return { sequence, leaseId: "0", result: lostResult };
+  }
+}
+
+const lostResult: FetchResult = {
+  url: "http://lost.invalid/",
+  fetchedAt: new Date(0).toISOString(),
+  outcome: {
+    type: "failed",
+    blame: "us",
+    code: "spool-damaged",
+    reason: "the spooled result could not be read",
+  },
+  address: null,
+  timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
+  wireBytes: 0,
+  bodyBytes: 0,
+  etag: null,
+  lastModified: null,
+  hostDelayMs: 0,
+  page: null,
+};

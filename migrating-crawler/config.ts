@@ -1,0 +1,173 @@
+/**
+ * The settings of one crawler: where its coordinator is, and the limits that its host sets and nobody else
+ * can raise. Values come from the command or from a settings file; this is the only place that checks them.
+ * Unknown keys are refused, and every fault is listed in one error.
+ */
+import { resolve } from "node:path";
+import { z } from "zod";
+import { ConfigError } from "#core/errors";
+import { parseRange } from "#core/ip/range";
+import { probeMethod } from "#protocol/messages";
+
+/** Our floor between two requests to one host: 1 s, the usual courtesy of search engines. */
+const defaultPolitenessFloorMs = 1000;
+/** Wait so many times the last answer's time before asking a host again (Heritrix's default). */
+const defaultResponseTimeFactor = 5;
+const mebibyte = 1024 * 1024;
+
+const hostAndPort = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):(\d{1,5})$/;
+const endpoint = (what: string) =>
+  z.string().refine((text) => parseEndpoint(text) !== null, { error: `must be ${what}, as address:port` });
+const addressRange = z
+  .string()
+  .refine((text) => parseRange(text) !== null, { error: "must be an address, a/prefix or first-last" });
+
+const limits = z.strictObject({
+  pagesPerDay: z.int().min(0).max(1_000_000_000).default(1_000_000),
+  bytesPerDay: z
+    .int()
+    .min(0)
+    .max(1e15)
+    .default(50 * 1024 * mebibyte),
+  concurrentHosts: z.int().min(1).max(10_000).default(32),
+  /** Download rate over all hosts, in units of 1024 bytes; null: no limit. */
+  kilobytesPerSecond: z.number().min(1).max(10_000_000).nullable().default(null),
+  /** Disk that results waiting for the coordinator may take. */
+  spoolBytes: z
+    .int()
+    .min(mebibyte)
+    .max(1e12)
+    .default(256 * mebibyte),
+});
+
+const timeouts = z.strictObject({
+  connectMs: z.int().min(10).max(120_000).default(10_000),
+  firstByteMs: z.int().min(10).max(300_000).default(20_000),
+  idleMs: z.int().min(10).max(300_000).default(10_000),
+  totalMs: z.int().min(10).max(900_000).default(60_000),
+});
+
+const configSchema = z.strictObject({
+  /** `ws://` on loopback, `wss://` elsewhere. */
+  coordinatorUrl: z.string().refine(isCoordinatorUrl, {
+    error: "must be wss://host[:port][/path], or ws:// where the host is loopback",
+  }),
+  key: z.string().min(16).max(200),
+  name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, {
+    error: "must be 1 to 63 of a-z, 0-9, '.', '_', '-', and begin with a letter or digit",
+  }),
+  /** The folder that holds the spool and the day's counters. */
+  home: z.string().min(1),
+  publicAddress: z
+    .string()
+    .refine((text) => parseRange(text) !== null && !/[-/]/.test(text), { error: "must be an IP address" })
+    .nullable()
+    .default(null),
+  place: z
+    .strictObject({
+      name: z.string().max(80),
+      country: z
+        .string()
+        .regex(/^[A-Z]{2}$/, { error: "must be two capital letters (ISO 3166)" })
+        .nullable()
+        .default(null),
+      latitude: z.number().min(-90).max(90),
+      longitude: z.number().min(-180).max(180),
+    })
+    .nullable()
+    .default(null),
+  /** `http://host:port` (CONNECT) or `socks5://host:port`; null: straight out. */
+  proxy: z
+    .string()
+    .refine((text) => parseProxy(text) !== null, {
+      error: "must be http://host:port or socks5://host:port, with an optional user:password@",
+    })
+    .nullable()
+    .default(null),
+  /** DNS servers as `address:port`; empty: the system's. */
+  resolvers: z.array(endpoint("a DNS server")).max(8).default([]),
+  limits: limits.prefault({}),
+  timeouts: timeouts.prefault({}),
+  politenessFloorMs: z.number().min(0).max(3_600_000).default(defaultPolitenessFloorMs),
+  responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
+  /** Replaces the User-Agent that the coordinator states; must name Nearcrawl, which robots.txt files address. */
+  userAgent: z
+    .string()
+    .max(200)
+    .regex(/^Nearcrawl\/[\x20-\x7e]+$/, { error: "must begin with Nearcrawl/ and be printable ASCII" })
+    .nullable()
+    .default(null),
+  /** Special-purpose ranges that may be contacted all the same: for tests, and partners who crawl their own network. */
+  allowRanges: z.array(addressRange).max(100).default([]),
+  /** Ranges that are never contacted, neither crawled nor probed. */
+  denyRanges: z.array(addressRange).max(10_000).default([]),
+  probeMethods: z.array(probeMethod).default(["head", "connect", "icmp"]),
+  ipv6: z.boolean().default(false),
+  /** A PEM file with certificates to trust for sites besides the built-in ones. */
+  certificateFile: z.string().nullable().default(null),
+  /** A PEM file with the authority (or the certificate itself) that the coordinator is trusted by, alone. */
+  coordinatorCertificateFile: z.string().nullable().default(null),
+});
+
+export type CrawlerConfig = Readonly<z.infer<typeof configSchema>>;
+/** What a settings file or a caller may state: everything with a default can be left out. */
+export type CrawlerSettings = z.input<typeof configSchema>;
+
+/** Checks settings and fills in the defaults. Throws a ConfigError that lists every fault. */
+export function crawlerConfig(settings: unknown): CrawlerConfig {
+  const checked = configSchema.safeParse(settings);
+  if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
+  return deepFreeze({ ...checked.data, home: resolve(checked.data.home) });
+}
+
+export interface ProxyAddress {
+  readonly type: "http" | "socks5";
+  readonly host: string;
+  readonly port: number;
+  readonly user: string | null;
+  readonly password: string | null;
+}
+
+export function parseProxy(text: string): ProxyAddress | null {
+  if (!URL.canParse(text)) return null;
+  const url = new URL(text);
+  const type = url.protocol === "http:" ? "http" : url.protocol === "socks5:" ? "socks5" : null;
+  if (type === null || url.hostname === "" || (url.pathname !== "/" && url.pathname !== "")) return null;
+  return {
+    type,
+    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: url.port === "" ? (type === "http" ? 80 : 1080) : Number(url.port),
+    user: url.username === "" ? null : decodeURIComponent(url.username),
+    password: url.password === "" ? null : decodeURIComponent(url.password),
+  };
+}
+
+export function parseEndpoint(text: string): { readonly host: string; readonly port: number } | null {
+  const match = hostAndPort.exec(text);
+  const port = Number(match?.[2]);
+  if (!match || port < 1 || port > 65_535) return null;
+  return { host: match[1]!.replace(/^\[(.*)\]$/, "$1"), port };
+}
+
+function isCoordinatorUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  if (url.protocol === "wss:") return true;
+  return url.protocol === "ws:" && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
+}
+
+function faultsOf(issue: z.core.$ZodIssue): string[] {
+  const where = issue.path.join(".") || "settings";
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => `${[...issue.path, key].join(".")}: there is no such setting`);
+  }
+  return [`${where}: ${issue.message}`];
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null) {
+    Object.values(value).forEach(deepFreeze);
+    Object.freeze(value);
+  }
+  return value;
+}

@@ -1,0 +1,262 @@
+/**
+ * One crawler: the rooms wired together, and what passes between them and the coordinator's messages.
+ *
+ *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
+ */
+import { readFileSync } from "node:fs";
+import type { CoordinatorProbe, CrawlerHeartbeat, CrawlerHello } from "#protocol/messages";
+import { protocolVersions } from "#protocol/version";
+import { Carrier } from "./carrier.ts";
+import type { CrawlerConfig } from "./config.ts";
+import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
+import { RobotsCache } from "./fetch/robots.ts";
+import { Governor } from "./limits/governor.ts";
+import { HostGates } from "./limits/host-gate.ts";
+import type { CrawlerLog } from "./log.ts";
+import { Connector } from "./net/connector.ts";
+import { measurePeers } from "./peers.ts";
+import { Prober } from "./probe/prober.ts";
+import { Spool } from "./spool/spool.ts";
+import { Tally } from "./tally.ts";
+import { TaskLoop } from "./task-loop.ts";
+
+/** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
+const endRequestsMs = 4000;
+const endAcknowledgementsMs = 2000;
+/** Used until the coordinator's welcome states its own (no page is fetched before it). */
+const fallbackUserAgent = "Nearcrawl/0.1 (+https://nearcrawl.invalid/about)";
+
+export interface CrawlerStatus {
+  readonly name: string;
+  readonly connected: boolean;
+  readonly crawlerId: number | null;
+  readonly openHosts: number;
+  readonly spooledResults: number;
+  readonly pages: number;
+  readonly pagesPerMinute: number;
+  readonly fetchedBytes: number;
+  readonly shippedBytes: number;
+  /** What holds the crawler back, in words; empty when nothing does. */
+  readonly holdingBack: readonly string[];
+}
+
+export interface CrawlerSurroundings {
+  readonly log: CrawlerLog;
+  readonly softwareVersion: string;
+  /** Called when the coordinator refuses this crawler for good; it has stopped then. */
+  readonly onRefused?: (reason: string) => void;
+}
+
+export class Crawler {
+  readonly #config: CrawlerConfig;
+  readonly #surroundings: CrawlerSurroundings;
+  readonly #connector: Connector;
+  readonly #governor: Governor;
+  readonly #spool: Spool;
+  readonly #prober: Prober;
+  readonly #link: CoordinatorLink;
+  readonly #carrier: Carrier;
+  readonly #loop: TaskLoop;
+  readonly #tally = new Tally();
+  #userAgent: string;
+  #crawlerId: number | null = null;
+  #downReason = "not connected to the coordinator yet";
+  #paceReason = "";
+  #measuringPeers = new AbortController();
+  #stopped: Promise<void> | null = null;
+
+  constructor(config: CrawlerConfig, surroundings: CrawlerSurroundings) {
+    this.#config = config;
+    this.#surroundings = surroundings;
+    this.#userAgent = config.userAgent ?? fallbackUserAgent;
+    const userAgent = () => this.#userAgent;
+    this.#connector = new Connector(config);
+    this.#governor = new Governor({ limits: config.limits, home: config.home });
+    this.#spool = new Spool({ home: config.home, maxBytes: config.limits.spoolBytes });
+    const { probeMethods, timeouts } = config;
+    this.#prober = new Prober({ connector: this.#connector, probeMethods, userAgent });
+    this.#link = this.#makeLink();
+    this.#carrier = new Carrier({ spool: this.#spool, link: this.#link, log: surroundings.log });
+    const take = (bytes: number) => this.#governor.takeBytes(bytes);
+    this.#loop = new TaskLoop({
+      tools: {
+        connector: this.#connector,
+        timeouts,
+        governor: this.#governor,
+        gates: new HostGates({
+          floorMs: config.politenessFloorMs,
+          responseTimeFactor: config.responseTimeFactor,
+        }),
+        robots: new RobotsCache({ connector: this.#connector, timeouts, userAgent, take }),
+        userAgent,
+        quiet: () => this.#prober.quiet(),
+        keep: (leaseId, result) => {
+          this.#tally.count(result, performance.now());
+          return this.#carrier.keep(leaseId, result);
+        },
+        now: () => new Date(),
+      },
+      carrier: this.#carrier,
+      send: (message) => this.#link.send(message),
+      spoolHasRoom: () => this.#spool.hasRoom(),
+      log: surroundings.log,
+    });
+  }
+
+  async start(): Promise<void> {
+    const { log } = this.#surroundings;
+    if (this.#spool.lostBytes > 0)
+      log.warn({ bytes: this.#spool.lostBytes }, "the spool's torn end was cut off");
+    await this.#prober.start();
+    this.#link.start();
+  }
+
+  status(): CrawlerStatus {
+    return {
+      name: this.#config.name,
+      connected: this.#link.isUp,
+      crawlerId: this.#crawlerId,
+      openHosts: this.#loop.openHosts,
+      spooledResults: this.#spool.waiting,
+      pages: this.#tally.pages,
+      pagesPerMinute: this.#tally.pagesPerMinute(performance.now()),
+      fetchedBytes: this.#tally.fetchedBytes,
+      shippedBytes: this.#link.sentBytes,
+      holdingBack: this.#holdingBack(),
+    };
+  }
+
+  /** Ends what is under way, gives the rest back, says goodbye. Within about six seconds. */
+  stop(reason = "the crawler stops"): Promise<void> {
+    this.#stopped ??= this.#stop(reason);
+    return this.#stopped;
+  }
+
+  async #stop(reason: string): Promise<void> {
+    this.#measuringPeers.abort();
+    await within(endRequestsMs, this.#loop.stop());
+    if (this.#link.isUp) await within(endAcknowledgementsMs, this.#carrier.drained());
+    await this.#link.stop(reason);
+    this.#connector.close();
+    this.#governor.close();
+    this.#spool.close();
+  }
+
+  #makeLink(): CoordinatorLink {
+    const { coordinatorUrl, coordinatorCertificateFile } = this.#config;
+    return new CoordinatorLink({
+      url: coordinatorUrl,
+      ca: coordinatorCertificateFile === null ? undefined : readFileSync(coordinatorCertificateFile, "utf8"),
+      hello: () => this.#hello(),
+      heartbeat: () => this.#heartbeat(),
+      random: Math.random,
+      log: this.#surroundings.log,
+      handlers: {
+        onWelcome: (welcome) => {
+          this.#crawlerId = welcome.crawlerId;
+          this.#userAgent = this.#config.userAgent ?? welcome.userAgent;
+          this.#downReason = "";
+          this.#carrier.onWelcome(welcome.acknowledgedSequence);
+          this.#loop.onWelcome();
+        },
+        onMessage: (message) => this.#take(message),
+        onRoom: () => this.#carrier.pump(),
+        onDown: (reason) => {
+          this.#downReason = `no link to the coordinator: ${reason}`;
+          this.#loop.onDown();
+        },
+        onStopped: (reason, refused) => {
+          this.#loop.onDown();
+          if (refused !== null) void this.stop(reason).then(() => this.#surroundings.onRefused?.(reason));
+        },
+      },
+    });
+  }
+
+  #take(message: LinkMessage): void {
+    switch (message.type) {
+      case "coordinator:tasks":
+        this.#loop.onTasks(message.leases, message.askAgainMs, message.reason);
+        break;
+      case "coordinator:acknowledge":
+        this.#carrier.onAcknowledge(message.sequence);
+        this.#loop.askSoon();
+        break;
+      case "coordinator:pace":
+        this.#paceReason = message.resultCredits === 0 ? message.reason : "";
+        this.#carrier.pump();
+        break;
+      case "coordinator:probe":
+        void this.#probe(message);
+        break;
+      case "coordinator:peers":
+        void this.#measurePeers(message.peers);
+    }
+  }
+
+  async #probe(message: CoordinatorProbe): Promise<void> {
+    const { type: _type, requestId, ...request } = message;
+    const outcome = await this.#prober.probe(request);
+    this.#link.send({ type: "crawler:probe-report", requestId, outcome });
+  }
+
+  async #measurePeers(peers: Extract<LinkMessage, { type: "coordinator:peers" }>["peers"]): Promise<void> {
+    this.#measuringPeers.abort();
+    const measuring = new AbortController();
+    this.#measuringPeers = measuring;
+    const measured = await measurePeers(this.#prober, peers, measuring.signal);
+    if (measuring.signal.aborted) return;
+    this.#link.send({ type: "crawler:peer-rtts", peers: measured });
+  }
+
+  #hello(): CrawlerHello {
+    const { name, key, publicAddress, place, limits, ipv6 } = this.#config;
+    const { pagesPerDay, bytesPerDay, concurrentHosts } = limits;
+    return {
+      type: "crawler:hello",
+      protocolVersions: [...protocolVersions],
+      name,
+      key,
+      softwareVersion: this.#surroundings.softwareVersion,
+      spoolId: this.#spool.id,
+      publicAddress,
+      place,
+      capabilities: { probeMethods: this.#prober.methods, ipv6 },
+      limits: { pagesPerDay, bytesPerDay, concurrentHosts },
+    };
+  }
+
+  #heartbeat(): CrawlerHeartbeat {
+    const { openHosts, spooledResults, pages, fetchedBytes, shippedBytes, holdingBack } = this.status();
+    return {
+      type: "crawler:heartbeat",
+      openHosts,
+      spooledResults,
+      pages,
+      fetchedBytes,
+      shippedBytes,
+      holdingBack: [...holdingBack].slice(0, 10),
+    };
+  }
+
+  #holdingBack(): string[] {
+    const words = [
+      this.#downReason,
+      this.#paceReason,
+      this.#spool.hasRoom() ? "" : `${this.#spool.waiting} results fill the spool`,
+      ...this.#governor.holdingBack(this.#loop.openHosts),
+      this.#loop.idleReason,
+    ];
+    return words.filter((word) => word !== "").map((word) => word.slice(0, 500));
+  }
+}
+
+/** Resolves with the work or after so long, whichever is first. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

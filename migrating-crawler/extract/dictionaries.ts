@@ -1,0 +1,97 @@
+/**
+ * Words to lexemes as Postgres' text search configurations do it: lower case, stop words dropped, Snowball
+ * stems. The stemmers are the same algorithms; where Postgres runs a newer edition (French, Russian) the
+ * difference is made up here. A language whose stems could not be checked against Postgres gets `simple`.
+ */
+
+import { stopWordsOf } from "./stop-words.ts";
+import type { TokenKind } from "./tokens.ts";
+
+/** The lexeme of a token, or null for a stop word. */
+export type Dictionary = (kind: TokenKind, token: string) => string | null;
+
+/** ISO 639-1 to the Postgres configuration whose lexemes we can make. */
+const configs: Readonly<Record<string, string>> = {
+  ca: "catalan",
+  da: "danish",
+  de: "german",
+  en: "english",
+  es: "spanish",
+  eu: "basque",
+  fi: "finnish",
+  fr: "french",
+  ga: "irish",
+  hu: "hungarian",
+  hy: "armenian",
+  it: "italian",
+  nb: "norwegian",
+  nl: "dutch",
+  nn: "norwegian",
+  no: "norwegian",
+  pt: "portuguese",
+  ro: "romanian",
+  ru: "russian",
+  sv: "swedish",
+  tr: "turkish",
+};
+/** Configurations that read ASCII words as English (Postgres: those of other scripts). */
+const englishForAscii = new Set(["russian", "armenian"]);
+
+export const supportedConfigs = [...new Set([...Object.values(configs), "simple"])];
+
+/** `simple` for a language that is not known or not supported. */
+export function textSearchConfigOf(language: string | null): string {
+  return configs[language ?? ""] ?? "simple";
+}
+
+/** Stems of frequent words are kept, so many of each dictionary. */
+const maxKept = 20_000;
+const dictionaries = new Map<string, Promise<Dictionary>>();
+
+export function dictionaryOf(config: string): Promise<Dictionary> {
+  const known = dictionaries.get(config);
+  if (known) return known;
+  const loading = loadDictionary(config);
+  dictionaries.set(config, loading);
+  return loading;
+}
+
+async function loadDictionary(config: string): Promise<Dictionary> {
+  if (config === "simple") return (_kind, token) => token.toLowerCase();
+  const words = await stemsOf(config);
+  const ascii = englishForAscii.has(config) ? await stemsOf("english") : words;
+  return (kind, token) => {
+    const lower = token.toLowerCase();
+    if (kind === "simple") return lower;
+    return kind === "ascii" ? ascii(lower) : words(lower);
+  };
+}
+
+async function stemsOf(config: string): Promise<(lower: string) => string | null> {
+  const { newStemmer } = await import("snowball-stemmers");
+  const stemmer = newStemmer(config);
+  const stopWords = stopWordsOf(config);
+  const stem = editions[config] ?? ((word: string, old: (word: string) => string) => old(word));
+  const old = (word: string) => stemmer.stem(word);
+  const kept = new Map<string, string | null>();
+  return (lower) => {
+    const known = kept.get(lower);
+    if (known !== undefined) return known;
+    const lexeme = stopWords.has(lower) ? null : stem(lower, old);
+    if (kept.size >= maxKept) kept.clear();
+    kept.set(lower, lexeme);
+    return lexeme;
+  };
+}
+
+/** What Postgres' edition of an algorithm does beyond the one we have. */
+const editions: Readonly<Record<string, (word: string, old: (word: string) => string) => string>> = {
+  /** ё is read as е. */
+  russian: (word, old) => old(word.replaceAll("ё", "е")),
+  /** ë and ï begin a syllable of their own, and may be taken off with a suffix. */
+  french: (word, old) => {
+    if (!/[ëï]/.test(word)) return old(word);
+    const marked = old(word.replaceAll("ë", "He").replaceAll("ï", "Hi"));
+    return marked.replaceAll("He", "ë").replaceAll("Hi", "ï").replaceAll("H", "");
+  },
+};

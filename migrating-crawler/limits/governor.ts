@@ -1,0 +1,155 @@
+/**
+ * Keeps the crawler inside what its host allows: pages and bytes a day, download rate, hosts at a time.
+ * The day's counters are on disk, so that a restart does not start the day anew; they are written at most
+ * every two seconds, so a kill loses the count of that long. Days are UTC.
+ */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface GovernorLimits {
+  readonly pagesPerDay: number;
+  readonly bytesPerDay: number;
+  readonly concurrentHosts: number;
+  readonly kilobytesPerSecond: number | null;
+}
+
+interface DayCount {
+  readonly day: string;
+  pages: number;
+  bytes: number;
+}
+
+const writeEveryMs = 2000;
+/** The rate may be exceeded by this much of a second's allowance, so that short pages need no waiting. */
+const burstSeconds = 1;
+
+export class Governor {
+  readonly #limits: GovernorLimits;
+  readonly #file: string;
+  readonly #now: () => Date;
+  #count: DayCount;
+  #write: NodeJS.Timeout | null = null;
+  #allowance: number;
+  #allowanceAtMs: number;
+  #waitingForRate = 0;
+
+  constructor(settings: {
+    readonly limits: GovernorLimits;
+    readonly home: string;
+    readonly now?: () => Date;
+  }) {
+    this.#limits = settings.limits;
+    this.#now = settings.now ?? (() => new Date());
+    mkdirSync(settings.home, { recursive: true });
+    this.#file = join(settings.home, "day-count.json");
+    this.#count = this.#read();
+    this.#allowance = this.#bytesPerSecond() * burstSeconds;
+    this.#allowanceAtMs = performance.now();
+  }
+
+  /** Whether another page may be fetched today. */
+  mayFetch(): boolean {
+    const { pages, bytes } = this.#today();
+    return pages < this.#limits.pagesPerDay && bytes < this.#limits.bytesPerDay;
+  }
+
+  countPage(): void {
+    this.#today().pages++;
+    this.#writeSoon();
+  }
+
+  /** Counts bytes off the wire; resolves when the rate allows the next piece, null when at once. */
+  takeBytes(bytes: number): Promise<void> | null {
+    this.#today().bytes += bytes;
+    this.#writeSoon();
+    const rate = this.#bytesPerSecond();
+    if (rate === Number.POSITIVE_INFINITY) return null;
+    const nowMs = performance.now();
+    this.#allowance = Math.min(
+      rate * burstSeconds,
+      this.#allowance + ((nowMs - this.#allowanceAtMs) / 1000) * rate,
+    );
+    this.#allowanceAtMs = nowMs;
+    this.#allowance -= bytes;
+    return this.#allowance >= 0 ? null : this.#wait((-this.#allowance / rate) * 1000);
+  }
+
+  /** How many more hosts may be opened, when so many are open. */
+  freeHosts(openHosts: number): number {
+    return this.mayFetch() ? Math.max(0, this.#limits.concurrentHosts - openHosts) : 0;
+  }
+
+  /** What the limits hold back right now, in words; empty when nothing. */
+  holdingBack(openHosts: number): string[] {
+    const { pages, bytes } = this.#today();
+    const words: string[] = [];
+    if (pages >= this.#limits.pagesPerDay)
+      words.push(`the day's ${this.#limits.pagesPerDay} pages are fetched`);
+    if (bytes >= this.#limits.bytesPerDay)
+      words.push(`the day's ${this.#limits.bytesPerDay} bytes are fetched`);
+    if (openHosts >= this.#limits.concurrentHosts) {
+      words.push(`all ${this.#limits.concurrentHosts} places for hosts are taken`);
+    }
+    if (this.#waitingForRate > 0) {
+      words.push(
+        `${this.#waitingForRate} downloads wait for the rate of ${this.#limits.kilobytesPerSecond} KB/s`,
+      );
+    }
+    return words;
+  }
+
+  /** Writes the counters. */
+  close(): void {
+    if (this.#write !== null) clearTimeout(this.#write);
+    this.#write = null;
+    this.#save();
+  }
+
+  async #wait(ms: number): Promise<void> {
+    this.#waitingForRate++;
+    try {
+      await new Promise((resolve) => setTimeout(resolve, ms));
+    } finally {
+      this.#waitingForRate--;
+    }
+  }
+
+  #bytesPerSecond(): number {
+    const { kilobytesPerSecond } = this.#limits;
+    return kilobytesPerSecond === null ? Number.POSITIVE_INFINITY : kilobytesPerSecond * 1024;
+  }
+
+  #today(): DayCount {
+    const day = dayOf(this.#now());
+    if (this.#count.day !== day) this.#count = { day, pages: 0, bytes: 0 };
+    return this.#count;
+  }
+
+  #writeSoon(): void {
+    this.#write ??= setTimeout(() => {
+      this.#write = null;
+      this.#save();
+    }, writeEveryMs).unref();
+  }
+
+  #read(): DayCount {
+    const day = dayOf(this.#now());
+    try {
+      const saved = JSON.parse(readFileSync(this.#file, "utf8")) as Partial<DayCount>;
+      if (saved.day === day && isCount(saved.pages) && isCount(saved.bytes)) {
+        return { day, pages: saved.pages, bytes: saved.bytes };
+      }
+    } catch {
+      // No file yet, or one cut short by a crash: the day starts anew.
+    }
+    return { day, pages: 0, bytes: 0 };
+  }
+
+  #save(): void {
+    writeFileSync(`${this.#file}.new`, JSON.stringify(this.#count));
+    renameSync(`${this.#file}.new`, this.#file);
+  }
+}
+
+const dayOf = (time: Date) => time.toISOString().slice(0, 10);
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

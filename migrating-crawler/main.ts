@@ -1,0 +1,39 @@
+/**
+ * The migrating crawler's door: `startCrawler` for programs, and the process entry when this file (or the
+ * bundle made of it) is run: `node crawler-bundle.mjs settings.json`.
+ */
+import { realpathSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { CrawlerConfig } from "./config.ts";
+import { Crawler, type CrawlerStatus, type CrawlerSurroundings } from "./crawler.ts";
+import { quietLog } from "./log.ts";
+import { runCrawlerProcess } from "./process-entry.ts";
+import { softwareVersion } from "./software-version.ts";
+
+export interface RunningCrawler {
+  /** Ends what is under way, gives the rest back, says goodbye. */
+  stop(): Promise<void>;
+  status(): CrawlerStatus;
+}
+
+/** Starts a crawler; resolves when it has begun to connect. Throws ConfigError or UsageError. */
+export async function startCrawler(
+  config: CrawlerConfig,
+  surroundings: Partial<CrawlerSurroundings> = {},
+): Promise<RunningCrawler> {
+  const crawler = new Crawler(config, { log: quietLog, softwareVersion, ...surroundings });
+  await crawler.start();
+  return { stop: () => crawler.stop(), status: () => crawler.status() };
+}
+
+if (isEntry(process.argv[1])) {
+  await runCrawlerProcess(process.argv[2] ?? process.env.NEARCRAWL_CRAWLER_CONFIG, startCrawler);
+}
+
+function isEntry(script: string | undefined): boolean {
+  try {
+    return script !== undefined && realpathSync(script) === fileURLToPath(import.meta.url);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Why a connection or a request came to nothing: a stable code, who is to blame, and words for people.
+ * Thrown inside `net` and `fetch`, turned into a recorded outcome before it leaves them.
+ */
+import type { FetchOutcome } from "#protocol/result";
+
+type Blame = Extract<FetchOutcome, { type: "failed" }>["blame"];
+
+export type FailureCode =
+  | "dns-no-such-name"
+  | "dns-no-answer"
+  | "refused-address"
+  | "connect-refused"
+  | "connect-unreachable"
+  | "connect-timeout"
+  | "connection-lost"
+  | "proxy"
+  | "tls"
+  | "first-byte-timeout"
+  | "idle-timeout"
+  | "total-timeout"
+  | "headers-too-large"
+  | "bad-response"
+  | "bad-encoding"
+  | "stopped"
+  | "internal";
+
+export class Failure extends Error {
+  readonly code: FailureCode;
+  readonly blame: Blame;
+  /** The special-purpose block, when the code is `refused-address`; and the address. */
+  readonly address: string | null;
+
+  constructor(code: FailureCode, reason: string, options?: ErrorOptions & { address?: string | null }) {
+    super(reason, options);
+    this.name = "Failure";
+    this.code = code;
+    this.blame = blameOf(code);
+    this.address = options?.address ?? null;
+  }
+}
+
+function blameOf(code: FailureCode): Blame {
+  switch (code) {
+    case "dns-no-such-name":
+    case "refused-address":
+    case "connect-refused":
+    case "tls":
+    case "first-byte-timeout":
+    case "idle-timeout":
+    case "total-timeout":
+    case "headers-too-large":
+    case "bad-response":
+    case "bad-encoding":
+      return "target";
+    case "dns-no-answer":
+    case "connect-unreachable":
+    case "connect-timeout":
+    case "connection-lost":
+      return "network";
+    case "proxy":
+    case "stopped":
+      return "crawler";
+    case "internal":
+      return "us";
+  }
+}
+
+/** Any error as a Failure: socket and TLS errors by their code, the unknown as our own fault. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const { code, message } = describe(error);
+  if (code === "ECONNREFUSED") return new Failure("connect-refused", message, { cause: error });
+  if (code === "ETIMEDOUT") return new Failure("connect-timeout", message, { cause: error });
+  if (unreachable.has(code)) return new Failure("connect-unreachable", message, { cause: error });
+  if (lost.has(code)) return new Failure("connection-lost", message, { cause: error });
+  if (/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|ERR_OSSL)|EPROTO/.test(code)) {
+    return new Failure("tls", `${code}: ${message}`, { cause: error });
+  }
+  if (code === "UND_ERR_HEADERS_OVERFLOW" || code === "HPE_HEADER_OVERFLOW") {
+    return new Failure("headers-too-large", "the response header is larger than we read", { cause: error });
+  }
+  if (code.startsWith("HPE_") || code.startsWith("UND_ERR_RES") || code === "UND_ERR_INVALID_ARG") {
+    return new Failure("bad-response", `not a valid HTTP response: ${message}`, { cause: error });
+  }
+  return new Failure("internal", `${code} ${message}`.trim(), { cause: error });
+}
+
+const unreachable = new Set(["EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "EACCES", "ENETDOWN"]);
+const lost = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_CLOSED", "UND_ERR_DESTROYED"]);
+
+function describe(error: unknown): { readonly code: string; readonly message: string } {
+  if (!(error instanceof Error)) return { code: "", message: String(error) };
+  const code = (error as { code?: unknown }).code;
+  return { code: typeof code === "string" ? code : "", message: error.message };
+}

@@ -1,0 +1,91 @@
+/**
+ * Names to addresses by our own resolver (c-ares: real TTLs, no thread pool), remembered for the TTL.
+ * `localhost` never leaves the machine (RFC 6761 section 6.3). Failures are remembered briefly, and those
+ * who ask for the same name at once share one query.
+ */
+import { Resolver } from "node:dns/promises";
+import { LRUCache } from "lru-cache";
+import { literalAddress } from "./address-guard.ts";
+import { Failure } from "./failure.ts";
+
+const maxNames = 10_000;
+const maxAddresses = 16;
+const minTtlSeconds = 5;
+const maxTtlSeconds = 3600;
+const failureSeconds = 30;
+const queryTimeoutMs = 3000;
+
+export interface NameAnswer {
+  readonly addresses: readonly string[];
+  /** Null when the answer was remembered or needed no query. */
+  readonly dnsMs: number | null;
+}
+
+export class NameCache {
+  readonly #resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 });
+  readonly #ipv6: boolean;
+  readonly #known = new LRUCache<string, readonly string[] | Failure>({ max: maxNames });
+  readonly #asking = new Map<string, Promise<readonly string[]>>();
+
+  constructor(settings: { readonly servers: readonly string[]; readonly ipv6: boolean }) {
+    if (settings.servers.length > 0) this.#resolver.setServers([...settings.servers]);
+    this.#ipv6 = settings.ipv6;
+  }
+
+  /** The host's addresses. Throws a Failure when there are none. */
+  async resolve(host: string): Promise<NameAnswer> {
+    const literal = literalAddress(host);
+    if (literal !== null) return { addresses: [literal], dnsMs: null };
+    if (host === "localhost" || host.endsWith(".localhost")) return { addresses: ["127.0.0.1"], dnsMs: null };
+    const known = this.#known.get(host);
+    if (known instanceof Failure) throw known;
+    if (known) return { addresses: known, dnsMs: null };
+    const startedMs = performance.now();
+    const addresses = await this.#ask(host);
+    return { addresses, dnsMs: performance.now() - startedMs };
+  }
+
+  close(): void {
+    this.#resolver.cancel();
+  }
+
+  #ask(host: string): Promise<readonly string[]> {
+    const running = this.#asking.get(host);
+    if (running) return running;
+    const asking = this.#query(host).finally(() => this.#asking.delete(host));
+    this.#asking.set(host, asking);
+    return asking;
+  }
+
+  async #query(host: string): Promise<readonly string[]> {
+    try {
+      const records = await this.#records(host);
+      const addresses = records.slice(0, maxAddresses).map((record) => record.address);
+      const ttlSeconds = Math.min(...records.map((record) => record.ttl));
+      const kept = Math.min(maxTtlSeconds, Math.max(minTtlSeconds, ttlSeconds));
+      this.#known.set(host, addresses, { ttl: kept * 1000 });
+      return addresses;
+    } catch (error) {
+      const failure = dnsFailure(host, error);
+      this.#known.set(host, failure, { ttl: failureSeconds * 1000 });
+      throw failure;
+    }
+  }
+
+  async #records(host: string): Promise<{ address: string; ttl: number }[]> {
+    try {
+      return await this.#resolver.resolve4(host, { ttl: true });
+    } catch (error) {
+      if (!this.#ipv6) throw error;
+      return this.#resolver.resolve6(host, { ttl: true });
+    }
+  }
+}
+
+function dnsFailure(host: string, error: unknown): Failure {
+  const code = (error as { code?: string } | null)?.code ?? "";
+  if (code === "ENOTFOUND" || code === "ENODATA" || code === "EBADNAME") {
+    return new Failure("dns-no-such-name", `${host} has no address (${code})`, { cause: error });
+  }
+  return new Failure("dns-no-answer", `no DNS server answered for ${host} (${code})`, { cause: error });
+}

@@ -1,0 +1,158 @@
+/**
+ * Opens a TCP connection to an address through the partner's proxy: HTTP CONNECT (RFC 9110 section 9.3.6)
+ * or SOCKS5 (RFC 1928). The proxy is given the checked address, never the name, so that it cannot resolve
+ * the name to something else. The time reported is the one between asking the proxy and its answer: the
+ * target's handshake as the proxy saw it.
+ */
+import net from "node:net";
+import type { ProxyAddress } from "../config.ts";
+import { Failure } from "./failure.ts";
+
+/** Longest CONNECT answer that is read, in bytes. */
+const maxAnswerBytes = 8192;
+
+export interface ProxiedConnection {
+  readonly socket: net.Socket;
+  readonly connectMs: number;
+}
+
+export interface ProxyTarget {
+  readonly address: string;
+  readonly port: number;
+  readonly timeoutMs: number;
+}
+
+/** What a proxy said of the target; `answerMs` is the time until it said so. */
+export class ProxyRefusal extends Failure {
+  readonly answerMs: number;
+
+  constructor(code: "connect-refused" | "connect-unreachable" | "connect-timeout", answerMs: number) {
+    super(code, `the proxy reports: ${code.replace("connect-", "")}`);
+    this.answerMs = answerMs;
+  }
+}
+
+export async function connectThroughProxy(
+  proxy: ProxyAddress,
+  target: ProxyTarget,
+): Promise<ProxiedConnection> {
+  const socket = await reachProxy(proxy, target.timeoutMs);
+  const deadline = setTimeout(
+    () => socket.destroy(new Failure("connect-timeout", "the proxy did not answer in time")),
+    target.timeoutMs,
+  );
+  try {
+    const connectMs =
+      proxy.type === "http" ? await askHttp(socket, proxy, target) : await askSocks(socket, proxy, target);
+    return { socket, connectMs };
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
+function reachProxy(proxy: ProxyAddress, timeoutMs: number): Promise<net.Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ host: proxy.host, port: proxy.port, noDelay: true });
+    const fail = (reason: string) => {
+      socket.destroy();
+      reject(new Failure("proxy", `the proxy ${proxy.host}:${proxy.port} cannot be reached: ${reason}`));
+    };
+    const onError = (error: Error) => fail(error.message);
+    const timer = setTimeout(() => fail("timed out"), timeoutMs);
+    socket.once("error", onError);
+    socket.once("connect", () => {
+      clearTimeout(timer);
+      socket.off("error", onError);
+      resolve(socket);
+    });
+    socket.once("close", () => clearTimeout(timer));
+  });
+}
+
+async function askHttp(socket: net.Socket, proxy: ProxyAddress, target: ProxyTarget): Promise<number> {
+  const authority = `${target.address.includes(":") ? `[${target.address}]` : target.address}:${target.port}`;
+  const startedMs = performance.now();
+  socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization(proxy)}\r\n`);
+  const { head, answeredMs } = await readHead(socket);
+  const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
+  if (status === undefined) throw new Failure("proxy", "the proxy's answer to CONNECT is not HTTP");
+  if (status.startsWith("2")) return answeredMs - startedMs;
+  const said = /^x-proxy-error:[ \t]*(refused|unreachable|timeout)[ \t]*$/im.exec(head)?.[1]?.toLowerCase();
+  if (said === undefined) throw new Failure("proxy", `the proxy answered CONNECT with ${status}`);
+  throw new ProxyRefusal(`connect-${said as "refused" | "unreachable" | "timeout"}`, answeredMs - startedMs);
+}
+
+function authorization(proxy: ProxyAddress): string {
+  if (proxy.user === null) return "";
+  const secret = Buffer.from(`${proxy.user}:${proxy.password ?? ""}`).toString("base64");
+  return `Proxy-Authorization: Basic ${secret}\r\n`;
+}
+
+/** Reads up to the empty line; bytes after it go back into the socket. */
+function readHead(socket: net.Socket): Promise<{ readonly head: string; readonly answeredMs: number }> {
+  return new Promise((resolve, reject) => {
+    let answeredMs = 0;
+    let got = Buffer.alloc(0);
+    const stop = () => {
+      socket.off("data", onData).off("error", onError).off("close", onClose);
+      socket.pause();
+    };
+    const onData = (chunk: Buffer) => {
+      if (answeredMs === 0) answeredMs = performance.now();
+      got = Buffer.concat([got, chunk]);
+      const end = got.indexOf("\r\n\r\n");
+      if (end < 0 && got.length <= maxAnswerBytes) return;
+      stop();
+      if (end < 0)
+        return reject(new Failure("proxy", `the proxy's answer is longer than ${maxAnswerBytes} bytes`));
+      if (got.length > end + 4) socket.unshift(got.subarray(end + 4));
+      resolve({ head: got.subarray(0, end).toString("latin1"), answeredMs });
+    };
+    const onError = (error: Error) => {
+      stop();
+      reject(error instanceof Failure ? error : new Failure("proxy", error.message, { cause: error }));
+    };
+    const onClose = () => {
+      stop();
+      reject(new Failure("proxy", "the proxy closed the connection without an answer"));
+    };
+    socket.on("data", onData).on("error", onError).on("close", onClose);
+  });
+}
+
+async function askSocks(socket: net.Socket, proxy: ProxyAddress, target: ProxyTarget): Promise<number> {
+  const { SocksClient } = await import("socks");
+  const startedMs = performance.now();
+  try {
+    await SocksClient.createConnection({
+      proxy: {
+        host: proxy.host,
+        port: proxy.port,
+        type: 5,
+        ...(proxy.user === null ? {} : { userId: proxy.user, password: proxy.password ?? "" }),
+      },
+      command: "connect",
+      destination: { host: target.address, port: target.port },
+      timeout: target.timeoutMs,
+      existing_socket: socket,
+    });
+    return performance.now() - startedMs;
+  } catch (error) {
+    throw socksFailure(error, performance.now() - startedMs);
+  }
+}
+
+/** The replies of RFC 1928 section 6 as the socks package words them. */
+function socksFailure(error: unknown, answerMs: number): Failure {
+  if (error instanceof Failure) return error;
+  const words = error instanceof Error ? error.message : String(error);
+  if (words.includes("ConnectionRefused")) return new ProxyRefusal("connect-refused", answerMs);
+  if (/HostUnreachable|NetworkUnreachable/.test(words)) {
+    return new ProxyRefusal("connect-unreachable", answerMs);
+  }
+  if (/TTLExpired|timed out/i.test(words)) return new ProxyRefusal("connect-timeout", answerMs);
+  return new Failure("proxy", words, { cause: error });
+}

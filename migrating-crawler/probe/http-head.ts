@@ -1,0 +1,98 @@
+/**
+ * HTTP HEAD on one open keep-alive connection: the time from writing the request to the first byte of the
+ * answer, several times. Spoken directly on the socket, because the time stamps must sit next to it.
+ */
+import type net from "node:net";
+import { Failure, failureOf } from "../net/failure.ts";
+
+/** Longest response header that is read. */
+const maxHeadBytes = 32 * 1024;
+
+export interface HeadSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly secure: boolean;
+  readonly userAgent: string;
+  readonly tries: number;
+}
+
+export interface HeadTimes {
+  /** One for each answered try. */
+  readonly rttsMs: readonly number[];
+  /** Null, or why HEAD does not work there: the prober falls back to TCP connect. */
+  readonly refused: string | null;
+}
+
+/** Stops early, keeping what was measured, when the site closes the connection. The caller ends the socket. */
+export async function timeHeads(socket: net.Socket, settings: HeadSettings): Promise<HeadTimes> {
+  const rttsMs: number[] = [];
+  const request = headRequest(settings);
+  for (let tried = 0; tried < settings.tries; tried++) {
+    try {
+      const answer = await exchange(socket, request);
+      if (answer.status === null)
+        return { rttsMs, refused: rttsMs.length > 0 ? null : "the answer is not HTTP" };
+      if (answer.status === 405 || answer.status === 501) {
+        return { rttsMs: [], refused: `HEAD is answered with ${answer.status}` };
+      }
+      rttsMs.push(answer.rttMs);
+      if (!answer.keptOpen) break;
+    } catch (error) {
+      if (rttsMs.length > 0) break;
+      const failure = failureOf(error);
+      if (failure.code !== "connection-lost") throw failure;
+      return { rttsMs, refused: "the site closed the connection on HEAD" };
+    }
+  }
+  return { rttsMs, refused: null };
+}
+
+function headRequest(settings: HeadSettings): string {
+  const usual = settings.secure ? 443 : 80;
+  const name = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
+  const authority = settings.port === usual ? name : `${name}:${settings.port}`;
+  return `HEAD / HTTP/1.1\r\nHost: ${authority}\r\nUser-Agent: ${settings.userAgent}\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n`;
+}
+
+interface HeadAnswer {
+  readonly rttMs: number;
+  /** Null: not HTTP. */
+  readonly status: number | null;
+  readonly keptOpen: boolean;
+}
+
+function exchange(socket: net.Socket, request: string): Promise<HeadAnswer> {
+  return new Promise((resolve, reject) => {
+    let firstByteMs: number | null = null;
+    let head = "";
+    const stop = () => socket.off("data", onData).off("error", onError).off("close", onClose);
+    const onData = (chunk: Buffer) => {
+      firstByteMs ??= performance.now();
+      head += chunk.toString("latin1");
+      const end = head.indexOf("\r\n\r\n");
+      if (end < 0 && head.length <= maxHeadBytes) return;
+      stop();
+      resolve(judge(head, end, firstByteMs - sentMs));
+    };
+    const onError = (error: Error) => {
+      stop();
+      reject(error);
+    };
+    const onClose = () => {
+      stop();
+      if (firstByteMs === null) reject(new Failure("connection-lost", "closed without an answer"));
+      else resolve(judge(head, -1, firstByteMs - sentMs));
+    };
+    socket.on("data", onData).on("error", onError).on("close", onClose);
+    if (socket.destroyed) return onClose();
+    socket.write(request);
+    const sentMs = performance.now();
+  });
+}
+
+function judge(head: string, end: number, rttMs: number): HeadAnswer {
+  const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
+  if (status === undefined || end < 0) return { rttMs, status: null, keptOpen: false };
+  const isClean = end + 4 === head.length && !/^connection:[ \t]*close/im.test(head.slice(0, end));
+  return { rttMs, status: Number(status), keptOpen: isClean && !head.startsWith("HTTP/1.0") };
+}

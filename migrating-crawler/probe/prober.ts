@@ -1,0 +1,195 @@
+/**
+ * Measures the way to an address: HTTP HEAD, TCP connect or ICMP echo, the smallest of several tries,
+ * within a deadline. HEAD that a site does not answer falls back to connect, and the outcome names the
+ * method really used. Through a proxy connect is the time of the proxy's answer; ICMP is not possible.
+ *
+ * While a probe is under way, `quiet()` holds back the crawler's own long computations (extraction) for a
+ * moment: an answer that waits for the processor would measure us, not the network.
+ */
+import type { CoordinatorProbe, ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { CrawlerConfig } from "../config.ts";
+import type { Connector } from "../net/connector.ts";
+import { Failure, failureOf } from "../net/failure.ts";
+import { ProxyRefusal } from "../net/proxy.ts";
+import { timeHeads } from "./http-head.ts";
+import { canPing, timeEchoes } from "./icmp-echo.ts";
+
+/** Longest that a computation is held back for probes. */
+const mostQuietMs = 250;
+/** Between two connects to the same address: no burst that looks like a scan. */
+const betweenConnectsMs = 20;
+
+export type ProbeRequest = Omit<CoordinatorProbe, "type" | "requestId">;
+
+export class Prober {
+  readonly #connector: Connector;
+  readonly #allowed: ReadonlySet<ProbeMethod>;
+  readonly #userAgent: () => string;
+  #mayPing = false;
+  #running = 0;
+  #whenQuiet: (() => void)[] = [];
+
+  constructor(settings: {
+    readonly connector: Connector;
+    readonly probeMethods: CrawlerConfig["probeMethods"];
+    readonly userAgent: () => string;
+  }) {
+    this.#connector = settings.connector;
+    this.#allowed = new Set(settings.probeMethods);
+    this.#userAgent = settings.userAgent;
+  }
+
+  /** Finds out whether ICMP works here. Call once before the first probe. */
+  async start(): Promise<void> {
+    this.#mayPing = this.#allowed.has("icmp") && !this.#connector.throughProxy && (await canPing());
+  }
+
+  /** What the partner allows and this machine can do. */
+  get methods(): ProbeMethod[] {
+    const usable = [...this.#allowed].filter((method) => method !== "icmp" || this.#mayPing);
+    return (["head", "connect", "icmp"] as const).filter((method) => usable.includes(method));
+  }
+
+  /** Resolves when no probe is under way, at the latest after a quarter of a second. */
+  async quiet(): Promise<void> {
+    if (this.#running === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, mostQuietMs);
+      this.#whenQuiet.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  /** Never throws. */
+  async probe(request: ProbeRequest): Promise<ProbeOutcome> {
+    const forbidden = this.#forbidden(request);
+    if (forbidden !== null) return { type: "not-allowed", method: request.method, reason: forbidden };
+    this.#running++;
+    try {
+      return await this.#measure(request);
+    } finally {
+      this.#running--;
+      if (this.#running === 0) for (const wake of this.#whenQuiet.splice(0)) wake();
+    }
+  }
+
+  #forbidden(request: ProbeRequest): string | null {
+    const block = this.#connector.guard.refusal(request.address);
+    if (block !== null) return block.slice(0, 500);
+    return this.methods.includes(request.method)
+      ? null
+      : `${request.method} is not possible or not allowed here`;
+  }
+
+  async #measure(request: ProbeRequest): Promise<ProbeOutcome> {
+    const deadlineAtMs = performance.now() + request.deadlineMs;
+    if (request.method === "icmp") return this.#echo(request);
+    if (request.method === "connect") return this.#connect(request, deadlineAtMs);
+    const head = await this.#head(request, deadlineAtMs);
+    if (head !== "refused") return head;
+    if (!this.#allowed.has("connect")) {
+      return {
+        type: "not-allowed",
+        method: "head",
+        reason: "HEAD is refused there, and connect is not allowed here",
+      };
+    }
+    return this.#connect(request, deadlineAtMs);
+  }
+
+  async #head(request: ProbeRequest, deadlineAtMs: number): Promise<ProbeOutcome | "refused"> {
+    const { host, address, port, secure, tries } = request;
+    try {
+      const timeoutMs = deadlineAtMs - performance.now();
+      const { socket } = await this.#connector.open({ host, address, port, secure, timeoutMs });
+      const late = new Failure("first-byte-timeout", `no answer to HEAD within ${request.deadlineMs} ms`);
+      const timer = setTimeout(() => socket.destroy(late), Math.max(1, deadlineAtMs - performance.now()));
+      try {
+        const heads = await timeHeads(socket, { host, port, secure, tries, userAgent: this.#userAgent() });
+        return heads.refused === null ? measured("head", heads.rttsMs) : "refused";
+      } finally {
+        clearTimeout(timer);
+        socket.on("error", () => {});
+        socket.destroy();
+      }
+    } catch (error) {
+      const failure = failureOf(error);
+      return failure.code === "connect-refused" || failure.code === "tls"
+        ? "refused"
+        : failed("head", failure);
+    }
+  }
+
+  async #connect(request: ProbeRequest, deadlineAtMs: number): Promise<ProbeOutcome> {
+    const rttsMs: number[] = [];
+    let last: Failure | null = null;
+    for (let tried = 0; tried < request.tries; tried++) {
+      const timeoutMs = deadlineAtMs - performance.now();
+      if (timeoutMs <= 0) break;
+      const time = await this.#connectOnce(request, timeoutMs);
+      if (time instanceof Failure) {
+        last = time;
+        if (rttsMs.length === 0) break;
+      } else rttsMs.push(time);
+      if (tried + 1 < request.tries) await new Promise((resolve) => setTimeout(resolve, betweenConnectsMs));
+    }
+    if (rttsMs.length > 0) return measured("connect", rttsMs);
+    return failed(
+      "connect",
+      last ?? new Failure("connect-timeout", `nothing within ${request.deadlineMs} ms`),
+    );
+  }
+
+  /** A reset is an answer, too: it crossed the network. */
+  async #connectOnce(request: ProbeRequest, timeoutMs: number): Promise<number | Failure> {
+    const startedMs = performance.now();
+    try {
+      const { socket, phases } = await this.#connector.open({
+        host: request.host,
+        address: request.address,
+        port: request.port,
+        secure: false,
+        timeoutMs,
+      });
+      socket.on("error", () => {});
+      socket.destroy();
+      return phases.connectMs;
+    } catch (error) {
+      if (error instanceof ProxyRefusal && error.code === "connect-refused") return error.answerMs;
+      const failure = failureOf(error);
+      return failure.code === "connect-refused" ? performance.now() - startedMs : failure;
+    }
+  }
+
+  async #echo(request: ProbeRequest): Promise<ProbeOutcome> {
+    const { address, tries, deadlineMs } = request;
+    const times = await timeEchoes({ address, tries, deadlineMs });
+    if (times.length > 0) return measured("icmp", times);
+    return { type: "timed-out", method: "icmp", reason: `no echo within ${deadlineMs} ms` };
+  }
+}
+
+function measured(method: ProbeMethod, rttsMs: readonly number[]): ProbeOutcome {
+  return { type: "measured", method, rttMs: Math.min(...rttsMs), tries: rttsMs.length };
+}
+
+function failed(method: ProbeMethod, failure: Failure): ProbeOutcome {
+  return { type: outcomeType(failure), method, reason: failure.message.slice(0, 500) };
+}
+
+function outcomeType(failure: Failure): "timed-out" | "refused" | "unreachable" | "failed" {
+  switch (failure.code) {
+    case "connect-timeout":
+    case "first-byte-timeout":
+    case "total-timeout":
+      return "timed-out";
+    case "connect-refused":
+      return "refused";
+    case "connect-unreachable":
+      return "unreachable";
+    default:
+      return "failed";
+  }
+}

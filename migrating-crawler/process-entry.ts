@@ -1,0 +1,66 @@
+/**
+ * A crawler as a process of its own: settings from a JSON file, one JSON log line per event on standard
+ * output, an end by SIGTERM, SIGINT or the supervisor's disappearance (IPC channel closed).
+ * Exit codes: 0 stopped as asked; 1 refused by the coordinator or failed; 2 wrong settings.
+ */
+import { readFileSync } from "node:fs";
+import { ConfigError, NearcrawlError } from "#core/errors";
+import { type CrawlerConfig, crawlerConfig } from "./config.ts";
+import type { CrawlerSurroundings } from "./crawler.ts";
+import { lineLog } from "./log.ts";
+import type { RunningCrawler } from "./main.ts";
+
+type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
+
+/** Never returns an error: says it on standard error and sets the exit code. */
+export async function runCrawlerProcess(settingsFile: string | undefined, start: Start): Promise<void> {
+  try {
+    const config = crawlerConfig(readSettings(settingsFile));
+    const log = lineLog((line) => void process.stdout.write(`${line}\n`), "json", config.name);
+    await runUntilAsked(config, log, start);
+  } catch (error) {
+    const words =
+      error instanceof NearcrawlError ? error.message : ((error as Error)?.stack ?? String(error));
+    process.stderr.write(`nearcrawl crawler: ${words}\n`);
+    process.exitCode = error instanceof ConfigError ? 2 : 1;
+  }
+}
+
+async function runUntilAsked(
+  config: CrawlerConfig,
+  log: CrawlerSurroundings["log"],
+  start: Start,
+): Promise<void> {
+  const asked = untilAsked();
+  let refuse: (reason: string) => void = () => {};
+  const refused = new Promise<string>((resolve) => {
+    refuse = resolve;
+  });
+  const crawler = await start(config, { log, onRefused: (reason) => refuse(reason) });
+  log.info({ coordinatorUrl: config.coordinatorUrl }, "the crawler has started");
+  process.send?.({ type: "started", name: config.name });
+  const end = await Promise.race([asked, refused]);
+  await crawler.stop();
+  log.info({ reason: end ?? "asked to stop" }, "the crawler has stopped");
+  if (end !== null) process.exitCode = 1;
+  if (process.connected) process.disconnect();
+}
+
+/** Null when asked to stop. */
+function untilAsked(): Promise<null> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(null));
+    if (process.connected) process.once("disconnect", () => resolve(null));
+  });
+}
+
+function readSettings(path: string | undefined): unknown {
+  if (path === undefined) {
+    throw new ConfigError(["no settings: give a JSON file as the argument or in NEARCRAWL_CRAWLER_CONFIG"]);
+  }
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw new ConfigError([`${path}: ${error instanceof Error ? error.message : String(error)}`]);
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Keeps the crawler busy: asks the coordinator for host slices while the limits and the spool have room,
+ * crawls them side by side (each host alone), and gives back what it does not get to.
+ *
+ *   asking → slices arrive → crawled → room again → asking …       an empty answer says when to ask again
+ */
+import type { CrawlerMessage, Lease } from "#protocol/messages";
+import type { Carrier } from "./carrier.ts";
+import { crawlSlice, type SliceTools } from "./crawl-slice.ts";
+import type { CrawlerLog } from "./log.ts";
+
+/** Slices that end close together are asked for in one message. */
+const gatherMs = 50;
+/** Never ask more often than this, whatever the coordinator says. */
+const leastAskMs = 50;
+/** The coordinator must have answered by then, or it is asked again. */
+const answerMs = 60_000;
+
+/** Without room (limits, spool) look again after this, besides whenever a slice ends. */
+const lookAgainMs = 5000;
+
+export interface TaskLoopSettings {
+  readonly tools: SliceTools;
+  readonly carrier: Carrier;
+  /** False when the link is down. */
+  readonly send: (message: CrawlerMessage) => boolean;
+  readonly spoolHasRoom: () => boolean;
+  readonly log: CrawlerLog;
+}
+
+export class TaskLoop {
+  readonly #settings: TaskLoopSettings;
+  readonly #slices = new Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>();
+  #asked: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #earliestAskMs = 0;
+  #up = false;
+  #stopping = false;
+  /** The coordinator's words when it had no work. */
+  #idleReason = "";
+
+  constructor(settings: TaskLoopSettings) {
+    this.#settings = settings;
+  }
+
+  get openHosts(): number {
+    return this.#slices.size;
+  }
+
+  get idleReason(): string {
+    return this.#slices.size === 0 ? this.#idleReason : "";
+  }
+
+  onWelcome(): void {
+    this.#up = true;
+    this.#answered();
+    this.#earliestAskMs = 0;
+    this.askSoon();
+  }
+
+  onDown(): void {
+    this.#up = false;
+    this.#answered();
+  }
+
+  onTasks(leases: readonly Lease[], askAgainMs: number, reason: string): void {
+    this.#answered();
+    this.#idleReason = reason;
+    this.#earliestAskMs = performance.now() + Math.max(leastAskMs, askAgainMs);
+    for (const lease of leases) this.#begin(lease);
+    this.askSoon();
+  }
+
+  /** Asks for work when there is room; called whenever that may have changed. */
+  askSoon(): void {
+    if (this.#timer !== null || this.#asked !== null || this.#stopping || !this.#up) return;
+    const waitMs = Math.max(gatherMs, this.#earliestAskMs - performance.now());
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#ask();
+    }, waitMs);
+  }
+
+  /** Ends all slices: those at rest at once, those in a request when it is through. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#answered();
+    for (const { abort } of this.#slices.values()) abort.abort();
+    await Promise.all([...this.#slices.values()].map(({ ended }) => ended));
+  }
+
+  #ask(): void {
+    const { tools, spoolHasRoom, send } = this.#settings;
+    const freeHosts = Math.min(10_000, tools.governor.freeHosts(this.#slices.size));
+    if (this.#stopping) return;
+    if (freeHosts < 1 || !spoolHasRoom()) {
+      this.#earliestAskMs = performance.now() + lookAgainMs;
+      this.askSoon();
+      return;
+    }
+    if (!send({ type: "crawler:ready", freeHosts })) return;
+    this.#asked = setTimeout(() => {
+      this.#asked = null;
+      this.askSoon();
+    }, answerMs);
+  }
+
+  #answered(): void {
+    if (this.#asked !== null) clearTimeout(this.#asked);
+    this.#asked = null;
+  }
+
+  #begin(lease: Lease): void {
+    if (this.#slices.has(lease.leaseId)) return;
+    if (this.#stopping) return void this.#giveBack(lease, "the crawler stops");
+    const abort = new AbortController();
+    const ended = this.#crawl(lease, abort.signal).finally(() => {
+      this.#slices.delete(lease.leaseId);
+      this.askSoon();
+    });
+    this.#slices.set(lease.leaseId, { abort, ended });
+  }
+
+  async #crawl(lease: Lease, signal: AbortSignal): Promise<void> {
+    const { log, tools } = this.#settings;
+    try {
+      const ending = await crawlSlice(lease, tools, signal);
+      if (ending !== null) this.#giveBack(lease, ending);
+    } catch (error) {
+      log.error({ host: lease.host, leaseId: lease.leaseId, error }, "a host slice broke off");
+      this.#giveBack(lease, "the crawler failed on it");
+    }
+  }
+
+  /** After the lease's results are acknowledged; while the link is down the lease just runs out. */
+  #giveBack(lease: Lease, reason: string): void {
+    const { carrier, send, log } = this.#settings;
+    log.info({ host: lease.host, leaseId: lease.leaseId, reason }, "a host slice is given back");
+    void carrier.settled(lease.leaseId).then(() => {
+      send({ type: "crawler:lease-end", leaseId: lease.leaseId, reason: reason.slice(0, 500) });
+    });
+  }
+}

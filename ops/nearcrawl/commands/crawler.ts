@@ -1,0 +1,151 @@
+/** `nearcrawl crawler`: one migrating crawler in the foreground, as a partner runs it. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Command } from "commander";
+import { ConfigError } from "#core/errors";
+import { type CrawlerConfig, crawlerConfig } from "#crawler/config";
+import { type CrawlerLog, lineLog } from "#crawler/log";
+import { startCrawler } from "#crawler/main";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { untilAskedToStop } from "../until-asked-to-stop.ts";
+
+interface CrawlerOptions {
+  readonly config?: string;
+  readonly coordinator?: string;
+  readonly key?: string;
+  readonly name?: string;
+  readonly home?: string;
+  readonly publicAddress?: string;
+  readonly place?: string;
+  readonly proxy?: string;
+  readonly resolver?: readonly string[];
+  readonly pagesPerDay?: string;
+  readonly bytesPerDay?: string;
+  readonly concurrentHosts?: string;
+  readonly kilobytesPerSecond?: string;
+  readonly allowRange?: readonly string[];
+  readonly denyRange?: readonly string[];
+  readonly json?: boolean;
+}
+
+export function crawlerCommand(): Command {
+  return new Command("crawler")
+    .description("run one crawler: it connects to the coordinator, outbound only, and stays in your limits")
+    .option("--config <file>", "settings as JSON; flags win over it")
+    .option("--coordinator <url>", "wss://HOST/crawler (ws:// only to this machine)")
+    .option(
+      "--key <key>",
+      "this crawler's key; better in NEARCRAWL_CRAWLER_KEY, where other users cannot see it",
+    )
+    .option("--name <name>", "this crawler's name, as the key was issued for")
+    .option("--home <folder>", "where the spool and the day's counters are kept")
+    .option("--public-address <address>", "the address that sites see")
+    .option("--place <name,country,latitude,longitude>", "where it stands, such as Athens,GR,37.98,23.73")
+    .option("--proxy <url>", "http://HOST:PORT (CONNECT) or socks5://HOST:PORT")
+    .option("--resolver <address:port...>", "DNS servers in place of the system's")
+    .option("--pages-per-day <n>", "never fetch more pages a day")
+    .option("--bytes-per-day <n>", "never fetch more bytes a day")
+    .option("--concurrent-hosts <n>", "never crawl more hosts at a time")
+    .option("--kilobytes-per-second <n>", "never download faster")
+    .option("--allow-range <range...>", "special-purpose ranges that may be contacted all the same")
+    .option("--deny-range <range...>", "ranges that must never be contacted")
+    .option("--json", "log lines as JSON")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  nearcrawl crawler --config crawler.json\n  NEARCRAWL_CRAWLER_KEY=… nearcrawl crawler --coordinator wss://search.example/crawler --name athens --pages-per-day 50000",
+    )
+    .action((options: CrawlerOptions) => runCrawler(options));
+}
+
+async function runCrawler(options: CrawlerOptions): Promise<void> {
+  const config = crawlerConfig(settingsOf(options, process.env));
+  const form = options.json || !process.stdout.isTTY ? "json" : "plain";
+  const log = lineLog((line) => void process.stdout.write(`${line}\n`), form, config.name);
+  await runUntilAsked(config, log);
+}
+
+async function runUntilAsked(config: CrawlerConfig, log: CrawlerLog): Promise<void> {
+  const asked = untilAskedToStop();
+  let refuse: (reason: string) => void = () => {};
+  const refused = new Promise<string>((resolve) => {
+    refuse = resolve;
+  });
+  const crawler = await startCrawler(config, { log, onRefused: (reason) => refuse(reason) });
+  log.info({ coordinatorUrl: config.coordinatorUrl, home: config.home }, "the crawler has started");
+  const reporting = setInterval(() => log.info(crawler.status(), "status"), statusEveryMs);
+  const end = await Promise.race([asked, refused]);
+  clearInterval(reporting);
+  await crawler.stop();
+  log.info(crawler.status(), "the crawler has stopped");
+  if (end !== "signal" && end !== "disconnect") {
+    process.stderr.write(`nearcrawl: ${end}\n`);
+    process.exitCode = exitCodes.failed;
+  }
+  if (process.connected) process.disconnect();
+}
+
+const statusEveryMs = 60_000;
+
+/** Flags over the environment's key over the file. Numbers that are none stay text, and the check names them. */
+export function settingsOf(options: CrawlerOptions, env: NodeJS.ProcessEnv): Record<string, unknown> {
+  const file = options.config === undefined ? {} : readSettings(options.config);
+  const name = options.name ?? file.name;
+  const home = options.home ?? file.home ?? join(commandContext({}, env).home, "crawlers", String(name));
+  return {
+    ...file,
+    ...given("coordinatorUrl", options.coordinator),
+    ...given("key", options.key ?? env.NEARCRAWL_CRAWLER_KEY),
+    ...given("name", name),
+    home,
+    ...given("publicAddress", options.publicAddress),
+    ...given("place", options.place === undefined ? undefined : placeOf(options.place)),
+    ...given("proxy", options.proxy),
+    ...given("resolvers", options.resolver),
+    ...given("allowRanges", options.allowRange),
+    ...given("denyRanges", options.denyRange),
+    limits: limitsOf(options, file.limits),
+  };
+}
+
+function limitsOf(options: CrawlerOptions, fromFile: unknown): unknown {
+  const flags = {
+    ...given("pagesPerDay", numberOf(options.pagesPerDay)),
+    ...given("bytesPerDay", numberOf(options.bytesPerDay)),
+    ...given("concurrentHosts", numberOf(options.concurrentHosts)),
+    ...given("kilobytesPerSecond", numberOf(options.kilobytesPerSecond)),
+  };
+  if (fromFile === undefined) return flags;
+  return typeof fromFile === "object" && fromFile !== null ? { ...fromFile, ...flags } : fromFile;
+}
+
+function given(name: string, value: unknown): Record<string, unknown> {
+  return value === undefined ? {} : { [name]: value };
+}
+
+function numberOf(text: string | undefined): unknown {
+  return text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+}
+
+function placeOf(text: string): unknown {
+  const [name, country, latitude, longitude] = text.split(",").map((part) => part.trim());
+  return {
+    name,
+    country: country || null,
+    latitude: numberOfSigned(latitude),
+    longitude: numberOfSigned(longitude),
+  };
+}
+
+function numberOfSigned(text: string | undefined): unknown {
+  return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+}
+
+function readSettings(file: string): Record<string, unknown> {
+  try {
+    const settings: unknown = JSON.parse(readFileSync(file, "utf8"));
+    if (typeof settings === "object" && settings !== null && !Array.isArray(settings)) return { ...settings };
+  } catch (error) {
+    throw new ConfigError([`${file}: ${error instanceof Error ? error.message : String(error)}`]);
+  }
+  throw new ConfigError([`${file}: must hold one JSON object`]);
+}

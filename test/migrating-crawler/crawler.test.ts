@@ -1,0 +1,220 @@
+/** The whole crawler against the real gateway and real sites on loopback. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { asCrawlerId } from "#core/ids";
+import { startCrawler } from "#crawler/main";
+import type { CoordinatorMessage, Lease } from "#protocol/messages";
+import type { FetchResult } from "#protocol/result";
+import { fetchResultSchema } from "#protocol/result";
+import { type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+import { closedPort, html, type Origin, startOrigin } from "./support/origin.ts";
+import { testConfig } from "./support/test-config.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const amber = asCrawlerId(1);
+
+/** A gateway that answers the first requests for work with these leases, one each, then with nothing. */
+async function gatewayWith(leases: Lease[], port?: number): Promise<LoopbackGateway> {
+  const waiting = [...leases];
+  const world: LoopbackGateway = await startGateway({
+    zlibSync: null,
+    ...(port === undefined ? {} : { port }),
+    handlers: {
+      async onMessage(crawlerId, message, { wireBytes }) {
+        world.seen.messages.push({ crawlerId, message, wireBytes });
+        if (message.type !== "crawler:ready") return;
+        const next = waiting.splice(0, 1);
+        const reason = next.length === 0 ? "nothing is due" : "";
+        const tasks: CoordinatorMessage = { type: "coordinator:tasks", leases: next, askAgainMs: 50, reason };
+        world.gateway.send(crawlerId, tasks);
+      },
+    },
+  });
+  cleanups.push(() => world.close());
+  return world;
+}
+
+async function site(handle: Parameters<typeof startOrigin>[0]): Promise<Origin> {
+  const origin = await startOrigin(handle);
+  cleanups.push(() => origin.close());
+  return origin;
+}
+
+function leaseOf(leaseId: string, urls: readonly string[], changes: Partial<Lease> = {}): Lease {
+  return {
+    leaseId,
+    host: "127.0.0.1",
+    addresses: ["127.0.0.1"],
+    expiresInSeconds: 60,
+    waitMs: 0,
+    urls: urls.map((url) => ({ url, etag: null, lastModified: null })),
+    ...changes,
+  };
+}
+
+const resultsOf = (world: LoopbackGateway) => world.seen.batches.flatMap((batch) => batch.results);
+
+async function run(world: LoopbackGateway, changes: Parameters<typeof testConfig>[0] = {}) {
+  const crawler = await startCrawler(testConfig({ coordinatorUrl: world.url, ...changes }));
+  cleanups.push(() => crawler.stop());
+  return crawler;
+}
+
+async function resultsAfter(world: LoopbackGateway, count: number): Promise<FetchResult[]> {
+  await vi.waitFor(() => expect(resultsOf(world).length).toBeGreaterThanOrEqual(count), 10_000);
+  return resultsOf(world).map(({ result }) => result);
+}
+
+describe("a crawler", () => {
+  it("fetches what it is leased and ships what the index needs", async () => {
+    const origin = await site((request, response) => {
+      if (request.url === "/robots.txt") return void response.writeHead(404).end();
+      html(
+        response,
+        "<html lang=en><title>Amber ships</title><p>They sailed <a href=/next>northwards</a></html>",
+      );
+    });
+    const world = await gatewayWith([leaseOf("1", [`${origin.url}/`])]);
+
+    await run(world);
+    const [result] = await resultsAfter(world, 1);
+
+    expect(() => fetchResultSchema.parse(result)).not.toThrow();
+    expect(result).toMatchObject({
+      url: `${origin.url}/`,
+      outcome: { type: "fetched", status: 200, truncated: false },
+      address: "127.0.0.1",
+      page: {
+        title: "Amber ships",
+        language: "en",
+        textSearchConfig: "english",
+        links: [{ url: `${origin.url}/next`, anchor: "northwards", nofollow: false }],
+      },
+    });
+    expect(result?.page?.lexemes).toBe("'amber':1A 'ship':2A 'sail':4 'northward':5");
+    expect(origin.headers.at(-1)?.["user-agent"]).toBe("Nearcrawl/test");
+  });
+
+  it("asks robots.txt once per origin and leaves alone what it forbids", async () => {
+    const origin = await site((request, response) => {
+      if (request.url !== "/robots.txt") return html(response, "<p>open");
+      response.end("User-agent: Nearcrawl\nDisallow: /secret");
+    });
+    const urls = ["/a", "/secret/b", "/c"].map((path) => origin.url + path);
+    const world = await gatewayWith([leaseOf("1", urls)]);
+
+    await run(world);
+    const results = await resultsAfter(world, 3);
+
+    expect(results.map((result) => result.outcome.type)).toEqual(["fetched", "refused-by-robots", "fetched"]);
+    expect(results[1]?.outcome).toMatchObject({ rule: "Disallow: /secret (line 2)" });
+    expect(origin.requests).toEqual(["GET /robots.txt", "GET /a", "GET /c"]);
+  });
+
+  it("refuses addresses that its partner has not allowed, without touching them", async () => {
+    const origin = await site((_request, response) => html(response, "<p>inside"));
+    const world = await gatewayWith([leaseOf("1", [`${origin.url}/`])]);
+
+    await run(world, { allowRanges: [] });
+    const [result] = await resultsAfter(world, 1);
+
+    expect(result?.outcome).toMatchObject({ type: "refused-address", address: "127.0.0.1" });
+    expect(origin.requests).toEqual([]);
+  });
+
+  it("gives back what the day's limit does not allow", async () => {
+    const origin = await site((request, response) => {
+      if (request.url === "/robots.txt") return void response.writeHead(404).end();
+      html(response, "<p>page");
+    });
+    const urls = ["/1", "/2", "/3"].map((path) => origin.url + path);
+    const world = await gatewayWith([leaseOf("7", urls)]);
+
+    const crawler = await run(world, { limits: { pagesPerDay: 2 } });
+    await vi.waitFor(() =>
+      expect(world.seen.messages.map(({ message }) => message)).toContainEqual({
+        type: "crawler:lease-end",
+        leaseId: "7",
+        reason: "the day's limit is reached",
+      }),
+    );
+
+    expect(resultsOf(world)).toHaveLength(2);
+    expect(crawler.status().holdingBack).toContain("the day's 2 pages are fetched");
+  });
+
+  it("sends again after the coordinator comes back what it had not acknowledged", async () => {
+    const origin = await site((request, response) => {
+      if (request.url === "/robots.txt") return void response.writeHead(404).end();
+      html(response, `<p>page ${request.url}`);
+    });
+    const urls = Array.from({ length: 5 }, (_, index) => `${origin.url}/${index}`);
+    const first = await startGateway({
+      zlibSync: null,
+      handlers: {
+        async onResults() {
+          throw new Error("the database is away");
+        },
+        async onMessage(crawlerId, message) {
+          if (message.type !== "crawler:ready") return;
+          const leases = [leaseOf("1", urls)];
+          first.gateway.send(crawlerId, {
+            type: "coordinator:tasks",
+            leases,
+            askAgainMs: 60_000,
+            reason: "",
+          });
+        },
+      },
+    });
+    const crawler = await run(first);
+    await vi.waitFor(() => expect(crawler.status().spooledResults).toBe(5), 10_000);
+
+    await first.close();
+    const second = await gatewayWith([], first.port);
+    const results = await resultsAfter(second, 5);
+
+    expect(results.map((result) => result.url)).toEqual(urls);
+    expect(resultsOf(second).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
+    await vi.waitFor(() => expect(crawler.status().spooledResults).toBe(0));
+  });
+
+  it("answers a probe with the smallest time and the method used", async () => {
+    const origin = await site((_request, response) => void response.writeHead(405).end());
+    const world = await gatewayWith([]);
+    await run(world);
+    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1));
+
+    const target = { host: "127.0.0.1", address: "127.0.0.1", secure: false, tries: 3, deadlineMs: 2000 };
+    const head = await world.gateway.probe(amber, { ...target, port: origin.port, method: "head" });
+    const closed = await world.gateway.probe(amber, {
+      ...target,
+      port: await closedPort(),
+      method: "connect",
+    });
+
+    expect(head).toMatchObject({ type: "measured", method: "connect", tries: 3 });
+    expect(closed).toMatchObject({ type: "measured", method: "connect", tries: 3 });
+  });
+
+  it("gives open slices back and says goodbye when it stops", async () => {
+    const origin = await site((request, response) => {
+      if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 30");
+      html(response, "<p>slow");
+    });
+    const urls = [`${origin.url}/1`, `${origin.url}/2`];
+    const world = await gatewayWith([leaseOf("5", urls)]);
+    const crawler = await run(world);
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /robots.txt"));
+
+    await crawler.stop();
+
+    const said = world.seen.messages.map(({ message }) => message);
+    expect(said).toContainEqual({ type: "crawler:lease-end", leaseId: "5", reason: "the crawler stops" });
+    await vi.waitFor(() => expect(world.seen.leaves).toHaveLength(1));
+    expect(world.seen.leaves[0]?.reason).toContain("the crawler stops");
+  });
+});
