@@ -9,7 +9,7 @@
 import { asHolderId, asSubnetId, type HolderId, type SubnetId } from "../ids.ts";
 import type { IpAddress } from "../ip/address.ts";
 import type { IpRange } from "../ip/range.ts";
-import { compareWords, type RangeColumns, rangeAt } from "./range-columns.ts";
+import { rangeAt } from "./range-columns.ts";
 import { ownerAt, segmentBytes } from "./segments.ts";
 import type { Subnet } from "./subnet.ts";
 import { noId, registryAt, SubnetRows, unpackCountry } from "./subnet-rows.ts";
@@ -159,14 +159,16 @@ export class SubnetTree {
   #placeOf(address: IpAddress): number {
     const { base, segments } = address.family === 4 ? this.#columns.ipv4 : this.#columns.ipv6;
     const owner = ownerAt(segments, address);
-    return owner < 0 ? -1 : base + owner;
+    return owner < 0 ? -1 : base + (owner >> 1);
   }
 
+  /** A unary subnet's parent is wider, hence never unary itself. */
   #nonUnaryPlaceOf(address: IpAddress): number {
-    const { base, columns } = address.family === 4 ? this.#columns.ipv4 : this.#columns.ipv6;
-    let place = this.#placeOf(address);
-    while (place >= 0 && isUnaryAt(columns, place - base)) place = this.#columns.parents[place] as number;
-    return place;
+    const { base, segments } = address.family === 4 ? this.#columns.ipv4 : this.#columns.ipv6;
+    const owner = ownerAt(segments, address);
+    if (owner < 0) return -1;
+    const place = base + (owner >> 1);
+    return (owner & 1) === 0 ? place : (this.#columns.parents[place] as number);
   }
 
   #subnetAt(place: number): Subnet {
@@ -188,8 +190,4 @@ export class SubnetTree {
     const { ipv4, ipv6 } = this.#columns;
     return place < ipv6.base ? rangeAt(ipv4.columns, place) : rangeAt(ipv6.columns, place - ipv6.base);
   }
-}
-
-function isUnaryAt({ first, last, words }: RangeColumns, index: number): boolean {
-  return compareWords(first, index, last, index, words) === 0;
 }

@@ -15,6 +15,10 @@ export interface FamilyPlaces {
   /** The tree's place of the family's first range. */
   readonly base: number;
   readonly columns: RangeColumns;
+  /**
+   * Its owners are twice the place within the family, plus one for a unary subnet: so that the look-up that
+   * skips those need not read the ranges, which would cost it two more cache misses.
+   */
   readonly segments: Segments;
 }
 
@@ -60,7 +64,7 @@ function placeFamily(rows: SubnetRows, byRowId: IdIndex, family: 4 | 6): PlacedF
     ...layout,
     rowAt: layout.rowAt.map((row) => familyRows[row] as number),
     columns,
-    segments: cutSegments(columns, order),
+    segments: withUnaryMark(cutSegments(columns, order), columns),
   };
 }
 
@@ -94,6 +98,12 @@ function reordered(columns: RangeColumns, rowAt: Int32Array): RangeColumns {
     }
   });
   return placed;
+}
+
+function withUnaryMark(segments: Segments, { first, last, words }: RangeColumns): Segments {
+  const isUnary = (place: number) => compareWords(first, place, last, place, words) === 0;
+  const owners = segments.owners.map((place) => (place < 0 ? -1 : 2 * place + (isUnary(place) ? 1 : 0)));
+  return { ...segments, owners };
 }
 
 function refuseEqualRanges(columns: RangeColumns, order: Int32Array): void {
