@@ -1,0 +1,32 @@
+/** Times and counts as people say them: "in 12 s", "3 hours ago", "1 page", "2 pages". */
+
+const steps: readonly (readonly [untilSeconds: number, unitSeconds: number, unit: string])[] = [
+  [90, 1, "s"],
+  [90 * 60, 60, "min"],
+  [36 * 3600, 3600, "hours"],
+  [Number.POSITIVE_INFINITY, 86_400, "days"],
+];
+
+/** How far an instant is from now: "now", "in 12 s", "5 min ago". */
+export function whenWords(instant: string, now: Date): string {
+  const seconds = (Date.parse(instant) - now.getTime()) / 1000;
+  if (Math.abs(seconds) < 1) return "now";
+  const span = spanWords(Math.abs(seconds));
+  return seconds > 0 ? `in ${span}` : `${span} ago`;
+}
+
+/** A span of time in its fitting unit: "12 s", "3 hours". */
+export function spanWords(seconds: number): string {
+  const step = steps.find(([until]) => seconds < until);
+  const [, unitSeconds, unit] = step ?? [0, 1, "s"];
+  return `${Math.round(seconds / unitSeconds)} ${unit}`;
+}
+
+/** `2026-03-01 10:20:30 UTC`. */
+export function instantWords(instant: string): string {
+  return `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
+}
+
+export function howMany(count: number, noun: string): string {
+  return `${count.toLocaleString("en-GB")} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,43 @@
+/** What the answer to `who` is read from: the outside, as the flow knows it. */
+import type { UrlKey } from "#core/frontier/url-key";
+import type { HostHash } from "#core/ids";
+import type { CrawlScope, NameResolver } from "./ports.ts";
+import type { PeerDistance } from "./ruled-out.ts";
+import type {
+  ChainSubnet,
+  CrawlerReport,
+  DelegationChange,
+  HostReport,
+  NearMatch,
+  OrganisationReport,
+  RecordedRound,
+  SubnetList,
+  UrlReport,
+  WaitingReport,
+} from "./who-answer.ts";
+
+/** What the answer is read from; every method is bounded and takes untrusted text as parameters only. */
+export interface WhoReads {
+  chainOf(first: string, last: string): Promise<ChainSubnet[]>;
+  subnetsInside(range: { first: string; last: string }, limit: number): Promise<SubnetList>;
+  subnetsOfCrawler(crawlerId: number, limit: number): Promise<SubnetList>;
+  organisationNamed(text: string, subnetLimit: number): Promise<OrganisationReport | null>;
+  namesLike(text: string, limit: number): Promise<NearMatch[]>;
+  crawlerNamed(name: string): Promise<CrawlerReport | null>;
+  allCrawlers(): Promise<CrawlerReport[]>;
+  crawlerRtts(): Promise<PeerDistance[]>;
+  roundById(roundId: number): Promise<RecordedRound | null>;
+  latestRoundOf(subnetId: number): Promise<RecordedRound | null>;
+  historyOf(subnetId: number, limit: number): Promise<DelegationChange[]>;
+  urlReport(key: UrlKey): Promise<UrlReport | null>;
+  hostReport(hostHash: HostHash): Promise<HostReport | null>;
+  waitingIn(subnetId: number): Promise<WaitingReport>;
+  rejectionOf(url: string): Promise<string | null>;
+}
+
+export interface WhoPorts {
+  readonly reads: WhoReads;
+  readonly resolver: NameResolver;
+  /** How far the crawl goes; null where the coordinator's settings are not at hand. */
+  readonly scope: CrawlScope | null;
+}

@@ -1,0 +1,85 @@
+/** The words of an answer that command line and pages share. */
+import type { RoundCause } from "./ports.ts";
+import type { DelegationCause, EffectiveDelegation, RoundProbe, WhoAnswer } from "./who-answer.ts";
+
+export const delegationCauseWords: Readonly<Record<DelegationCause, string>> = {
+  "own-subnet": "its own subnet, without a probe",
+  "probe-round": "nearest in a probe round",
+  overload: "moved to relieve a full crawler",
+  "crawler-left": "taken over from a crawler that left",
+  operator: "set by an operator",
+};
+
+export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
+  "new-subnet": "the subnet was new",
+  "slow-fetches": "fetches had become slow",
+  "crawler-left": "its crawler had left",
+  overload: "its crawler was overloaded",
+  operator: "an operator asked for it",
+  retry: "an earlier round had no answer",
+};
+
+const takenForWords: Readonly<Record<Exclude<WhoAnswer["takenFor"]["type"], "unknown">, string>> = {
+  url: "URL",
+  host: "host",
+  address: "address",
+  range: "range of addresses",
+  organisation: "organisation",
+  crawler: "crawler",
+};
+
+/** "host www.example.org". */
+export function takenForText(answer: WhoAnswer): string {
+  const { type, value } = answer.takenFor;
+  return type === "unknown" ? `“${value}”` : `${takenForWords[type]} ${value}`;
+}
+
+/** The answer in one sentence: who crawls it, or that nobody does. */
+export function verdictOf(answer: WhoAnswer): string {
+  if (answer.takenFor.type === "crawler" && answer.crawler)
+    return `${answer.crawler.name} is ${answer.crawler.state}`;
+  if (answer.organisation) return organisationVerdict(answer.organisation);
+  if (answer.effective) return `${answer.effective.crawler.name} crawls this`;
+  if (!answer.found) return "Nothing is known of this";
+  return "Nobody crawls this";
+}
+
+function organisationVerdict(organisation: NonNullable<WhoAnswer["organisation"]>): string {
+  const crawlers = organisation.byCrawler.filter((line) => line.crawler !== null).length;
+  const subnets = `${organisation.subnetCount} ${organisation.subnetCount === 1 ? "subnet" : "subnets"}`;
+  if (crawlers === 0) return `${organisation.name} holds ${subnets}; none is delegated on its own`;
+  return `${organisation.name} holds ${subnets}, delegated to ${crawlers === 1 ? "one crawler" : `${crawlers} crawlers`}`;
+}
+
+/** "12.5 ms", "not measured". */
+export function rttText(rttMs: number | null): string {
+  return rttMs === null ? "not measured" : `${msText(rttMs)}`;
+}
+
+/** Three figures are as much as a round-trip time is worth. */
+export function msText(ms: number): string {
+  const digits = ms >= 100 || ms === 0 ? 0 : ms >= 10 ? 1 : 2;
+  return `${ms.toFixed(digits)} ms`;
+}
+
+/** "itself" or "inherited from 1.2.0.0/16". */
+export function whence(effective: EffectiveDelegation): string {
+  return effective.inherited ? `inherited from ${effective.range}` : `for ${effective.range}`;
+}
+
+export function probeText(probe: RoundProbe): string {
+  if (probe.rttMs !== null) return msText(probe.rttMs);
+  return probe.detail === "" ? probe.outcome : `${probe.outcome}: ${probe.detail}`;
+}
+
+/** "1.2 MB". Decimal units, as networks count. */
+export function bytesText(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
+}

@@ -1,0 +1,134 @@
+/**
+ * Full-text search over the pages. Lexemes were made by the crawler under the page's own text search
+ * configuration, so the words are turned into one query per configuration; all of them together find the
+ * candidates in the index, the page's own decides. Words arrive only as parameters.
+ */
+import type { Pool } from "pg";
+import type { HostHash } from "#core/ids";
+import type { FoundPage, SearchQuery, SnippetPart } from "../../flows/search-pages.ts";
+
+/** Pages ranked at most: ranking reads every candidate's lexemes. */
+const rankedLimit = 2000;
+/** Around the words that match in a snippet; stripped from the text itself. */
+const startMark = "\u0002";
+const stopMark = "\u0003";
+
+interface FoundRow {
+  url: string;
+  host: string;
+  title: string;
+  language: string | null;
+  fetched_at: Date;
+  crawler: string | null;
+  words: number;
+  rank: number;
+  headline: string;
+  candidates: number;
+}
+
+export interface FoundPages {
+  readonly pages: readonly FoundPage[];
+  readonly total: number;
+  /** True when there are more than were ranked. */
+  readonly more: boolean;
+  /** False: nothing but words too common to be indexed, or only excluded ones. */
+  readonly searchable: boolean;
+}
+
+/** SQL: configurations that make the same query of these words share one row. */
+const queriesSql = `
+  select distinct on (c.oid) c.oid::regconfig as config, c.cfgname,
+    websearch_to_tsquery(c.oid::regconfig, $1) as query
+  from pg_ts_config c
+  join pg_namespace n on n.oid = c.cfgnamespace and n.nspname = 'pg_catalog'`;
+
+const isSearchable = "numnode(query) > 0 and querytree(query) not in ('', 'T')";
+
+export async function findPages(pool: Pool, query: SearchQuery): Promise<FoundPages> {
+  const { rows: combined } = await pool.query<{ query: string | null }>(
+    `select string_agg(distinct '(' || query::text || ')', ' | ') as query
+     from (${queriesSql}) queries
+     where ${isSearchable}`,
+    [query.words],
+  );
+  const anyConfiguration = combined[0]?.query ?? null;
+  if (anyConfiguration === null) return { pages: [], total: 0, more: false, searchable: false };
+  const { rows } = await pool.query<FoundRow>(foundSql, [
+    query.words,
+    anyConfiguration,
+    query.language,
+    query.host === null ? null : (query.host.hostHash satisfies HostHash),
+    query.limit,
+    query.offset,
+    `StartSel=${startMark}, StopSel=${stopMark}, MaxWords=24, MinWords=8, MaxFragments=2, FragmentDelimiter=" … "`,
+  ]);
+  const candidates =
+    rows[0]?.candidates ?? (query.offset > 0 ? await countOf(pool, query, anyConfiguration) : 0);
+  return {
+    pages: rows.map(foundPage),
+    total: Math.min(candidates, rankedLimit),
+    more: candidates > rankedLimit,
+    searchable: true,
+  };
+}
+
+const candidatesSql = `
+  select p.host_hash, p.url_hash, ts_rank_cd(p.lexemes, q.query, 1) as rank
+  from page p
+  join (${queriesSql}) q on q.cfgname = p.text_search_config
+  where p.lexemes @@ $2::tsquery
+    and p.lexemes @@ q.query
+    and not p.noindex
+    and ($3::text is null or p.language = $3)
+    and ($4::bigint is null or p.host_hash = $4)
+  limit ${rankedLimit + 1}`;
+
+const foundSql = `
+  with candidates as materialized (${candidatesSql}),
+  chosen as (
+    select host_hash, url_hash, rank, (select count(*)::int from candidates) as candidates
+    from candidates
+    order by rank desc, host_hash, url_hash
+    limit $5 offset $6
+  )
+  select p.url, p.host, p.title, p.language, p.fetched_at, c.name as crawler, p.words, chosen.rank,
+    chosen.candidates,
+    ts_headline(q.config, translate(coalesce(nullif(p.excerpt, ''), p.description), '${startMark}${stopMark}', ''),
+      q.query, $7) as headline
+  from chosen
+  join page p using (host_hash, url_hash)
+  join (${queriesSql}) q on q.cfgname = p.text_search_config
+  left join crawler c using (crawler_id)
+  order by chosen.rank desc, p.host_hash, p.url_hash`;
+
+/** A page of results past the last one still says how many there are. */
+async function countOf(pool: Pool, query: SearchQuery, anyConfiguration: string): Promise<number> {
+  const { rows } = await pool.query<{ candidates: number }>(
+    `select count(*)::int as candidates from (${candidatesSql}) found`,
+    [query.words, anyConfiguration, query.language, query.host === null ? null : query.host.hostHash],
+  );
+  return rows[0]?.candidates ?? 0;
+}
+
+function foundPage(row: FoundRow): FoundPage {
+  return {
+    url: row.url,
+    host: row.host,
+    title: row.title,
+    language: row.language,
+    fetchedAt: row.fetched_at.toISOString(),
+    crawler: row.crawler,
+    words: row.words,
+    rank: Math.round(row.rank * 10_000) / 10_000,
+    snippet: snippetParts(row.headline),
+  };
+}
+
+function snippetParts(headline: string): SnippetPart[] {
+  return headline.split(startMark).flatMap((piece, index) => {
+    if (index === 0) return piece === "" ? [] : [{ text: piece, matches: false }];
+    const [hit = "", rest = ""] = piece.split(stopMark);
+    const parts = [{ text: hit, matches: true }];
+    return rest === "" ? parts : [...parts, { text: rest, matches: false }];
+  });
+}

@@ -1,0 +1,61 @@
+/** Every read of the pages, the API and `who` and `search`, over one pool. */
+import type { Pool } from "pg";
+import type { SearchReads } from "../../flows/search-pages.ts";
+import type { OverviewReads } from "../../flows/show-overview.ts";
+import type { WhoReads } from "../../flows/who-reads.ts";
+import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-report.ts";
+import { hostReport, rejectionOf, urlReport, waitingIn } from "./frontier-report.ts";
+import { namesLike, organisationNamed } from "./holder-report.ts";
+import { KeptAnswer } from "./kept-answer.ts";
+import { crawlTotals, recentDelegations } from "./overview-report.ts";
+import { findPages } from "./page-search.ts";
+import { historyOf, latestRoundOf, roundById } from "./round-report.ts";
+import { chainOf, subnetsInside, subnetsOfCrawler } from "./subnet-report.ts";
+
+export interface Reports extends WhoReads, OverviewReads, SearchReads {
+  /** Resolves when the database answers, rejects with its error when not. */
+  ping(): Promise<void>;
+}
+
+/** `nowMs` is a clock that never goes back, for how long costly answers are kept. */
+export function createReports(pool: Pool, nowMs: () => number): Reports {
+  return { ...whoReads(pool), ...overviewReads(pool, nowMs), find: (query) => findPages(pool, query) };
+}
+
+function whoReads(pool: Pool): WhoReads {
+  return {
+    chainOf: (first, last) => chainOf(pool, first, last),
+    subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
+    subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),
+    organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),
+    namesLike: (text, limit) => namesLike(pool, text, limit),
+    crawlerNamed: (name) => crawlerNamed(pool, name),
+    allCrawlers: () => allCrawlers(pool),
+    crawlerRtts: () => crawlerRtts(pool),
+    roundById: (roundId) => roundById(pool, roundId),
+    latestRoundOf: (subnetId) => latestRoundOf(pool, subnetId),
+    historyOf: (subnetId, limit) => historyOf(pool, subnetId, limit),
+    urlReport: (key) => urlReport(pool, key),
+    hostReport: (hostHash) => hostReport(pool, hostHash),
+    waitingIn: (subnetId) => waitingIn(pool, subnetId),
+    rejectionOf: (url) => rejectionOf(pool, url),
+  };
+}
+
+function overviewReads(pool: Pool, nowMs: () => number): OverviewReads & Pick<Reports, "ping"> {
+  const totals = new KeptAnswer(() => crawlTotals(pool), nowMs);
+  const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
+  const none = { subnets: 0, pages: 0, meanRttMs: null, openLeases: 0 };
+  return {
+    crawlTotals: () => totals.get(),
+    async fleet() {
+      const [crawlers, shareOf] = await Promise.all([allCrawlers(pool), shares.get()]);
+      return crawlers.map((crawler) => ({ ...crawler, ...(shareOf.get(crawler.crawlerId) ?? none) }));
+    },
+    recentDelegations: (limit) => recentDelegations(pool, limit),
+    crawlerDetail: (crawlerId) => crawlerDetail(pool, crawlerId),
+    async ping() {
+      await pool.query("select 1");
+    },
+  };
+}
