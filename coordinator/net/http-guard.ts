@@ -1,0 +1,113 @@
+/**
+ * What holds for every request, whichever page: only GET and HEAD, a bound on how many are answered at once,
+ * security headers, and errors in plain words as a page or as JSON. There is no sign-in yet: the pages only
+ * read, and the server listens on loopback unless the operator says otherwise.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Log } from "../log.ts";
+import { errorBody, type PageError } from "../web/error-page.ts";
+import { pageFrame } from "../web/page-frame.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** Requests answered at once; each takes a few database connections for milliseconds. */
+export const maxOpenRequests = 32;
+
+export interface GuardSettings {
+  readonly version: string;
+  readonly secure: boolean;
+}
+
+export function guard(
+  app: FastifyInstance,
+  ports: { log: Log; metrics: Metrics; settings: GuardSettings },
+): void {
+  const open = new WeakSet<FastifyRequest>();
+  let openRequests = 0;
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers(securityHeaders(ports.settings.secure));
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      reply.header("allow", "GET, HEAD");
+      return sendError(request, reply, methodNotAllowed, ports.settings.version);
+    }
+    if (isEndless(request)) return;
+    if (openRequests >= maxOpenRequests) {
+      reply.header("retry-after", "2");
+      return sendError(request, reply, tooBusy, ports.settings.version);
+    }
+    open.add(request);
+    openRequests += 1;
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    if (isEndless(request)) return;
+    if (open.has(request)) openRequests -= 1;
+    const route = request.routeOptions.url ?? "none";
+    ports.metrics.requestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
+  });
+  app.setNotFoundHandler((request, reply) => sendError(request, reply, notFound, ports.settings.version));
+  app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status < 500)
+      return sendError(request, reply, badRequest(status, error.message), ports.settings.version);
+    ports.log.error({ error, url: request.url }, "a page could not be shown");
+    return sendError(request, reply, ourFault, ports.settings.version);
+  });
+}
+
+export function sendError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: PageError,
+  version: string,
+): FastifyReply {
+  reply.code(error.status).header("cache-control", "no-store");
+  if (wantsJson(request)) return reply.send({ error: { status: error.status, message: error.words } });
+  const page = pageFrame({ title: error.title, section: null, body: errorBody(error), version });
+  return reply.type("text/html; charset=utf-8").send(page);
+}
+
+/** By path (/api/…), or by the Accept header at the page's own address. */
+export function wantsJson(request: FastifyRequest): boolean {
+  if (request.url.startsWith("/api/")) return true;
+  const accept = request.headers.accept ?? "";
+  return accept.includes("application/json") && !accept.includes("text/html");
+}
+
+/** Live events stay open; they have a bound of their own. */
+function isEndless(request: FastifyRequest): boolean {
+  return request.routeOptions.url === "/events";
+}
+
+function securityHeaders(secure: boolean): Record<string, string> {
+  return {
+    "content-security-policy":
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    ...(secure ? { "strict-transport-security": "max-age=31536000" } : {}),
+  };
+}
+
+const methodNotAllowed: PageError = {
+  status: 405,
+  title: "Only reading is possible here",
+  words: "These pages only read: use GET or HEAD.",
+};
+const tooBusy: PageError = {
+  status: 503,
+  title: "Too many at once",
+  words: "The coordinator is answering as many requests as it takes at a time. Try again in a moment.",
+};
+const notFound: PageError = { status: 404, title: "No such page", words: "Nothing is at this address." };
+const ourFault: PageError = {
+  status: 500,
+  title: "That went wrong",
+  words: "The page could not be made. The coordinator's log says why; the database may be away.",
+};
+
+function badRequest(status: number, words: string): PageError {
+  return { status, title: "That cannot be answered", words };
+}

@@ -1,0 +1,142 @@
+/**
+ * The coordinator's web server: pages, API, live events, metrics, health. `createWebServer` gives a server
+ * that does not listen yet; main attaches the crawlers' gateway to its `.server` and lets it listen.
+ */
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import { fileURLToPath } from "node:url";
+import fastifyStatic from "@fastify/static";
+import { type FastifyInstance, fastify } from "fastify";
+import type { CrawlScope, NameResolver } from "../flows/ports.ts";
+import type { SearchReads } from "../flows/search-pages.ts";
+import { type LiveState, type Overview, type OverviewReads, showOverview } from "../flows/show-overview.ts";
+import type { WhoReads } from "../flows/who-reads.ts";
+import type { Log } from "../log.ts";
+import { type ContactSettings, contactBody } from "../web/contact-page.ts";
+import { overviewRegions } from "../web/overview-page.ts";
+import { pageFrame } from "../web/page-frame.ts";
+import { addViews } from "./http-api.ts";
+import { guard, sendError } from "./http-guard.ts";
+import { LiveEvents } from "./live-events.ts";
+import type { Metrics } from "./metrics.ts";
+import { RateMeter } from "./rate-meter.ts";
+
+export interface WebSettings extends ContactSettings {
+  readonly version: string;
+  /** Certificate and key in PEM form; null: plain HTTP, for loopback or behind a proxy. */
+  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
+}
+
+export interface WebPorts {
+  readonly reads: WhoReads & SearchReads & OverviewReads & { ping(): Promise<void> };
+  readonly resolver: NameResolver;
+  readonly scope: CrawlScope;
+  /** What the coordinator's memory knows now. */
+  readonly live: () => LiveState;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly settings: WebSettings;
+  readonly now: () => Date;
+}
+
+/** In the source folder and in dist alike: beside this file's folder. */
+const assetsFolder = fileURLToPath(new URL("../web/assets/", import.meta.url));
+const openApiFile = new URL("./openapi.json", import.meta.url);
+
+export function createWebServer(ports: WebPorts): FastifyInstance {
+  const { settings } = ports;
+  const app = fastify({
+    serverFactory: (handler) =>
+      settings.tls ? createSecureServer({ ...settings.tls }, handler) : createServer(handler),
+    bodyLimit: 1024,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 30_000,
+    routerOptions: { maxParamLength: 200 },
+    forceCloseConnections: true,
+  });
+  guard(app, { ...ports, settings: { version: settings.version, secure: settings.tls !== null } });
+  app.register(fastifyStatic, { root: assetsFolder, prefix: "/assets/", maxAge: "1h", index: false });
+  const overview = addOverview(app, ports);
+  addViews(app, { ...ports, overview, version: settings.version });
+  addEvents(app, ports, overview);
+  addOperation(app, ports);
+  return app;
+}
+
+/** The overview with its rates, which are sampled from the start of the server to its end. */
+function addOverview(app: FastifyInstance, ports: WebPorts): () => Promise<Overview> {
+  const meter = new RateMeter();
+  const sample = () => meter.sample(ports.live().totals, ports.now().getTime());
+  let timer: NodeJS.Timeout | null = null;
+  app.addHook("onReady", async () => {
+    sample();
+    timer = setInterval(sample, RateMeter.stepMs).unref();
+  });
+  app.addHook("onClose", async () => {
+    if (timer) clearInterval(timer);
+  });
+  return async () => {
+    const live = ports.live();
+    const now = ports.now();
+    return await showOverview(ports.reads, live, { rates: meter.rates(live.totals, now.getTime()), now });
+  };
+}
+
+function addEvents(app: FastifyInstance, ports: WebPorts, overview: () => Promise<Overview>): void {
+  const render = async () => {
+    const regions = Object.entries(overviewRegions(await overview()));
+    return Object.fromEntries(regions.map(([name, region]) => [name, region.markup]));
+  };
+  const events = new LiveEvents(render, (error) => ports.log.warn({ error }, "no live update could be made"));
+  app.addHook("preClose", async () => events.close());
+  app.get("/events", (request, reply) => {
+    if (events.full) return sendError(request, reply, tooManyListeners, ports.settings.version);
+    reply.hijack();
+    reply.raw.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "x-accel-buffering": "no",
+    });
+    if (request.method === "HEAD") return reply.raw.end();
+    return events.listen(reply.raw);
+  });
+}
+
+const tooManyListeners = {
+  status: 503,
+  title: "Too many listeners",
+  words: "As many pages as can be kept live are live. This one stays as it is; reload it to see news.",
+};
+
+function addOperation(app: FastifyInstance, ports: WebPorts): void {
+  const { settings } = ports;
+  app.get("/health", async () => ({ status: "ok", version: settings.version }));
+  app.get("/ready", async (_request, reply) => {
+    try {
+      await ports.reads.ping();
+      return { ready: true };
+    } catch (error) {
+      ports.log.warn({ error }, "not ready: the database does not answer");
+      return reply.code(503).send({ ready: false, reason: "the database does not answer" });
+    }
+  });
+  app.get("/metrics", async (_request, reply) =>
+    reply.type(ports.metrics.registry.contentType).send(await ports.metrics.registry.metrics()),
+  );
+  const openApi = readFileSync(openApiFile, "utf8");
+  app.get("/api/openapi.json", async (_request, reply) =>
+    reply.type("application/json; charset=utf-8").send(openApi),
+  );
+  app.get("/about-crawler", async (_request, reply) => {
+    const body = contactBody(settings);
+    const page = pageFrame({
+      title: "About this crawler",
+      section: "/about-crawler",
+      body,
+      version: settings.version,
+    });
+    return reply.type("text/html; charset=utf-8").send(page);
+  });
+}

@@ -1,0 +1,58 @@
+/**
+ * Templates that escape by default: every value put into `html` is text unless it was made by `html` itself.
+ * Attribute values must stand in double quotes in the template; then no value can leave its attribute.
+ */
+const brand: unique symbol = Symbol("html");
+
+export interface Html {
+  readonly [brand]: true;
+  readonly markup: string;
+}
+
+export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[];
+
+export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
+  let markup = strings[0] ?? "";
+  for (let index = 0; index < values.length; index++) {
+    markup += markupOf(values[index]) + (strings[index + 1] ?? "");
+  }
+  return { [brand]: true, markup };
+}
+
+export const nothing: Html = html``;
+
+/** A link target from outside: only the web's own schemes, never a script. Null when it is none of them. */
+export function safeHref(url: string): string | null {
+  return /^https?:\/\//i.test(url) ? url : null;
+}
+
+/** A path of our own with a query; every value is encoded. */
+export function pathWith(path: string, query: Readonly<Record<string, string | number | null>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== "");
+  if (given.length === 0) return path;
+  return `${path}?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
+}
+
+function markupOf(value: HtmlValue): string {
+  if (value === null || value === undefined || value === false) return "";
+  if (typeof value === "string") return escapeText(value);
+  if (typeof value === "number") return String(value);
+  if (isHtml(value)) return value.markup;
+  return value.map(markupOf).join("");
+}
+
+function isHtml(value: Html | readonly HtmlValue[]): value is Html {
+  return brand in value;
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+function escapeText(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? "");
+}

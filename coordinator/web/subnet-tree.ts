@@ -1,0 +1,42 @@
+/** The chain of subnets as a tree, from the widest down to the one that was asked about. */
+import type { ChainSubnet, WhoAnswer } from "../flows/who-answer.ts";
+import { rttText } from "../flows/who-words.ts";
+import { askAbout, country, crawlerLink } from "./figures.ts";
+import { type Html, html, nothing, pathWith } from "./html.ts";
+
+const registryNames: Readonly<Record<string, string>> = {
+  iana: "IANA",
+  afrinic: "AFRINIC",
+  apnic: "APNIC",
+  arin: "ARIN",
+  lacnic: "LACNIC",
+  ripencc: "RIPE NCC",
+};
+
+export function registryName(registry: string): string {
+  return registryNames[registry] ?? registry;
+}
+
+export function subnetTree(answer: WhoAnswer): Html {
+  const fromTop = [...answer.chain].reverse();
+  return branch(fromTop, answer);
+}
+
+function branch(chain: readonly ChainSubnet[], answer: WhoAnswer): Html {
+  const [subnet, ...below] = chain;
+  if (!subnet) return nothing;
+  const effective = subnet.subnetId === answer.effective?.subnetId;
+  const kind = effective ? "node node-effective" : subnet.unary ? "node node-unary" : "node";
+  return html`<ul class="tree"><li><div class="${kind}">${node(subnet)}</div>${branch(below, answer)}</li></ul>`;
+}
+
+function node(subnet: ChainSubnet): Html {
+  const { delegation, holder } = subnet;
+  return html`<p class="node-head">${askAbout(subnet.range)} ${subnet.name ? html`<span class="netname">${subnet.name}</span>` : nothing}</p>
+<p class="node-facts">${holder ? html`<a href="${pathWith("/who", { q: holder.handle ?? holder.name })}">${holder.name}</a> · ` : nothing}${country(subnet.country)} ${registryName(subnet.registry)}</p>
+<p class="node-crawler">${
+    delegation
+      ? html`${crawlerLink(delegation.crawler.name)} <span class="small">${rttText(delegation.rttMs)}</span>`
+      : html`<span class="small">${subnet.unary ? "one address: its parent counts" : "no delegation of its own"}</span>`
+  }</p>`;
+}
