@@ -1,0 +1,242 @@
+/** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
+import { howMany, instantWords } from "#coordinator/flows/spoken-time";
+import type {
+  ChainSubnet,
+  FetchLine,
+  ProbeRound,
+  SubnetList,
+  WhoAnswer,
+} from "#coordinator/flows/who-answer";
+import {
+  bytesText,
+  delegationCauseWords,
+  msText,
+  probeText,
+  roundCauseWords,
+  rttText,
+  takenForText,
+  verdictOf,
+  whence,
+} from "#coordinator/flows/who-words";
+import { formatTable } from "./output.ts";
+import { printable } from "./printable.ts";
+
+export function whoText(answer: WhoAnswer): string {
+  return [
+    headLines(answer),
+    standingLines(answer),
+    chainLines(answer.chain),
+    answer.round ? roundLines(answer.round) : [],
+    historyLines(answer),
+    answer.url ? urlLines(answer.url, answer.at) : [],
+    answer.host ? hostLines(answer.host) : [],
+    waitingLines(answer),
+    answer.organisation ? organisationLines(answer.organisation) : [],
+    answer.inside && answer.inside.subnets.length > 0 ? subnetLines(answer.inside, "Subnets") : [],
+    nearLines(answer),
+  ]
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+function headLines(answer: WhoAnswer): string[] {
+  const lines = [printable(`${verdictOf(answer)}  (${takenForText(answer)})`)];
+  if (answer.addresses.length > 0 && answer.addressesFrom !== "question") {
+    const from = answer.addressesFrom === "dns" ? ", looked up now" : "";
+    lines.push(`at ${answer.addresses.join(", ")}${from}`);
+  }
+  const { effective } = answer;
+  if (effective === null) return lines;
+  const runnerUp = effective.runnerUp
+    ? `, ahead of ${effective.runnerUp.name} (${rttText(effective.runnerUpRttMs)})`
+    : "";
+  lines.push(
+    printable(`${rttText(effective.rttMs)}${runnerUp}`),
+    `${whence(effective)}, since ${instantWords(effective.since)}: ${delegationCauseWords[effective.cause]}`,
+  );
+  return lines;
+}
+
+function standingLines(answer: WhoAnswer): string[] {
+  return answer.standing.map((line) => printable(`${line.stops ? "✗" : "·"} ${line.words}`));
+}
+
+/** From the top down, each level indented under the one that holds it. */
+function chainLines(chain: readonly ChainSubnet[]): string[] {
+  const fromTop = [...chain].reverse();
+  return fromTop.map((subnet, depth) => {
+    const branch = depth === 0 ? "" : `${"   ".repeat(depth - 1)}└─ `;
+    const facts = [
+      subnet.name,
+      subnet.holder?.name ?? "",
+      subnet.country ?? "",
+      subnet.registry,
+      subnet.unary ? "one address, skipped" : "",
+      subnet.delegation ? `→ ${subnet.delegation.crawler.name}, ${rttText(subnet.delegation.rttMs)}` : "",
+    ];
+    return printable(`${branch}${subnet.range}  ${facts.filter((fact) => fact !== "").join(" · ")}`);
+  });
+}
+
+function roundLines(round: ProbeRound): string[] {
+  const rows = round.probes.map((probe) => [
+    String(probe.ordinal),
+    probe.crawler.name,
+    probe.method,
+    printable(probeText(probe), 60),
+    probe.crawler.crawlerId === round.crawler?.crawlerId
+      ? "chosen"
+      : probe.crawler.crawlerId === round.runnerUp?.crawlerId
+        ? "runner-up"
+        : "",
+  ]);
+  const ruledOut = round.notAsked.filter((one) => one.ruledOut);
+  return [
+    `Probe round ${round.roundId} of ${instantWords(round.decidedAt)}, policy ${round.policy}: ${roundCauseWords[round.cause]}`,
+    printable(`${round.reasonWords}`),
+    formatTable(
+      [
+        { title: "#", align: "right" },
+        { title: "Crawler" },
+        { title: "Method" },
+        { title: "RTT", align: "right" },
+        { title: "" },
+      ],
+      rows,
+    ),
+    ...(ruledOut.length > 0
+      ? [
+          printable(
+            `Ruled out by the triangle inequality: ${ruledOut
+              .slice(0, 8)
+              .map((one) => `${one.crawler.name} (at least ${msText(one.lowerBoundMs ?? 0)})`)
+              .join(", ")}${ruledOut.length > 8 ? `, and ${ruledOut.length - 8} more` : ""}`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+function historyLines(answer: WhoAnswer): string[] {
+  if (answer.history.length === 0) return [];
+  const rows = answer.history
+    .slice(0, 10)
+    .map((change) => [
+      instantWords(change.changedAt),
+      change.from ?? "–",
+      change.to ?? "nobody",
+      printable(change.reason, 70),
+    ]);
+  return [
+    "History",
+    formatTable([{ title: "When" }, { title: "From" }, { title: "To" }, { title: "Why" }], rows),
+  ];
+}
+
+function urlLines(url: NonNullable<WhoAnswer["url"]>, at: string): string[] {
+  const last =
+    url.lastOutcome === null
+      ? "never fetched"
+      : `last outcome ${url.lastOutcome}${url.lastStatus === null ? "" : ` (${url.lastStatus})`}`;
+  return [
+    printable(`URL: ${url.state}, ${howMany(url.visits, "visit")}, ${last}`),
+    ...(url.page
+      ? [printable(`page: ${url.page.title || "(no title)"} · ${howMany(url.page.words, "word")}`)]
+      : []),
+    ...(url.nextFetchAt && url.state === "due"
+      ? [`next fetch: ${url.nextFetchAt <= at ? "due since" : "not before"} ${instantWords(url.nextFetchAt)}`]
+      : []),
+    ...fetchTable(url.fetches),
+  ];
+}
+
+function hostLines(host: NonNullable<WhoAnswer["host"]>): string[] {
+  const states = Object.entries(host.urlStates).map(([state, urls]) => `${urls} ${state}`);
+  return [
+    printable(
+      `Host ${host.host}: ${host.state}, ${howMany(host.urlCount, "URL")} (${states.join(", ") || "none"})`,
+    ),
+    ...host.nextUrls
+      .slice(0, 5)
+      .map((next) => printable(`  next: ${next.url}  ${instantWords(next.nextFetchAt)}`, 160)),
+  ];
+}
+
+function fetchTable(fetches: readonly FetchLine[]): string[] {
+  if (fetches.length === 0) return [];
+  const rows = fetches
+    .slice(0, 10)
+    .map((line) => [
+      instantWords(line.fetchedAt),
+      line.crawler,
+      `${line.outcome}${line.status === null ? "" : ` ${line.status}`}`,
+      msText(line.totalMs),
+      bytesText(line.bodyBytes),
+      bytesText(line.shippedBytes),
+    ]);
+  return [
+    formatTable(
+      [
+        { title: "Fetched" },
+        { title: "By" },
+        { title: "Outcome" },
+        { title: "Time", align: "right" },
+        { title: "Page", align: "right" },
+        { title: "Shipped", align: "right" },
+      ],
+      rows,
+    ),
+  ];
+}
+
+function waitingLines(answer: WhoAnswer): string[] {
+  const { waiting } = answer;
+  if (waiting === null || waiting.hosts === 0) return [];
+  const names = waiting.next.map((next) => next.host).join(", ");
+  return [
+    printable(
+      `Waiting in this subnet: ${howMany(waiting.hosts, "host")}${waiting.more ? " or more" : ""}: ${names}`,
+    ),
+  ];
+}
+
+function organisationLines(organisation: NonNullable<WhoAnswer["organisation"]>): string[] {
+  const shares = organisation.byCrawler.map(
+    (line) => `${line.crawler ?? "none of their own"}: ${line.subnets}`,
+  );
+  return [
+    printable(
+      `${organisation.handle ?? organisation.holderKey}, ${howMany(organisation.subnetCount, "subnet")} (${shares.join(", ")})`,
+    ),
+    ...subnetLines(organisation.list, "Subnets"),
+  ];
+}
+
+function subnetLines(list: SubnetList, title: string): string[] {
+  const rows = list.subnets
+    .slice(0, 30)
+    .map((line) => [
+      line.range,
+      printable(line.name, 30),
+      line.country ?? "",
+      line.crawler === null ? "nobody" : `${line.crawler}${line.inherited ? " (inherited)" : ""}`,
+      line.crawler === null ? "" : rttText(line.rttMs),
+    ]);
+  const more = list.more || list.subnets.length > 30 ? ["and more; --json lists up to 100"] : [];
+  return [
+    formatTable(
+      [{ title }, { title: "Name" }, { title: "" }, { title: "Crawler" }, { title: "RTT", align: "right" }],
+      rows,
+    ),
+    ...more,
+  ];
+}
+
+function nearLines(answer: WhoAnswer): string[] {
+  if (answer.nearMatches.length === 0) return [];
+  const names = answer.nearMatches.map(
+    (match) => `  ${match.name}${match.handle ? ` (${match.handle})` : ""}, ${match.type}`,
+  );
+  return [answer.found ? "Similar names" : "Did you mean", ...names.map((name) => printable(name))];
+}
