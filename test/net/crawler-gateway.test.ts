@@ -239,6 +239,38 @@ for (const { name, native, absent } of inflaters) {
       expect(welcome.acknowledgedSequence).toBe(1);
     });
 
+    test("a second session that comes while the first still arrives takes its place all the same", async () => {
+      const gate = makeGate();
+      let hellos = 0;
+      const { gateway, url, seen } = await start({
+        handlers: {
+          async authenticate() {
+            hellos += 1;
+            return { crawlerId: asCrawlerId(1), revoked: false };
+          },
+          async onArrive(arrival) {
+            seen.arrivals.push(arrival);
+            await gate.opened;
+            return { acknowledgedSequence: 0 };
+          },
+        },
+      });
+      const first = await RawCrawler.connect(url);
+      await first.send(helloOf("amber"));
+      await vi.waitFor(() => expect(seen.arrivals.length).toBe(1));
+      const second = await RawCrawler.connect(url);
+      await second.send(helloOf("amber"));
+      await vi.waitFor(() => expect(hellos).toBe(2));
+
+      gate.open();
+      const refuse = await first.next("coordinator:refuse");
+      await second.next("coordinator:welcome");
+
+      expect(refuse.code).toBe("replaced");
+      expect([seen.arrivals.length, seen.leaves.length]).toEqual([2, 1]);
+      expect(gateway.online()).toEqual([1]);
+    });
+
     test("twenty sessions of one crawler at once leave exactly one", async () => {
       const { gateway, url, seen } = await start();
 
