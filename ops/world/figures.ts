@@ -1,0 +1,159 @@
+/**
+ * How hard a world is for a delegation policy, as figures that a measured matrix has too: the generated
+ * world is calibrated against them, so that it flatters no policy.
+ */
+import { instanceOf } from "./compare.ts";
+import type { InstanceTarget, LatencyInstance } from "./instance.ts";
+import type { World } from "./model.ts";
+import { SeededRandom } from "./seeded-random.ts";
+
+export interface WorldFigures {
+  readonly crawlers: number;
+  readonly sites: number;
+  /** Share of triangles (two crawlers, one site) with one side longer than the two others together. */
+  readonly triangleViolationShare: number;
+  /** Share of triangles with a side over 1.2 times the two others and 1 ms more. */
+  readonly severeViolationShare: number;
+  /** RTT of the best crawler in ms: quartiles over the sites. */
+  readonly bestMs: Quartiles;
+  /** From the best crawler to the runner-up in ms: quartiles over the sites. */
+  readonly gapMs: Quartiles;
+  /** Share of sites whose best crawler is the commonest best one of the other sites registered in that country (ties count by their share). */
+  readonly countryPredictsBest: number;
+  /** The same by holder. */
+  readonly holderPredictsBest: number;
+  /** Share of crawlers within 5 ms of the best, mean over the sites: what choosing at random gets. */
+  readonly randomWithin5Ms: number;
+  /** Mean RTT over all crawlers by mean RTT of the best. */
+  readonly randomToBest: number;
+}
+
+export interface Quartiles {
+  readonly p25: number;
+  readonly median: number;
+  readonly p75: number;
+}
+
+/** At most this many triangles are looked at, drawn by the world's seed beyond that. */
+const triangleLimit = 400_000;
+
+export function worldFigures(world: World): WorldFigures {
+  return instanceFigures(instanceOf(world), world.seed);
+}
+
+export function instanceFigures(instance: LatencyInstance, seed = 1): WorldFigures {
+  const { targets } = instance;
+  const rows = targets.map((target) => bestOf(target.rtt));
+  const meanBest = mean(rows.map((row) => row.bestMs));
+  return {
+    crawlers: instance.crawlers.length,
+    sites: targets.length,
+    ...violations(instance, seed),
+    bestMs: quartiles(rows.map((row) => row.bestMs)),
+    gapMs: quartiles(rows.map((row) => row.gapMs)),
+    countryPredictsBest: predictability(
+      targets.map((target) => target.cc),
+      rows,
+    ),
+    holderPredictsBest: predictability(
+      targets.map((target) => target.org),
+      rows,
+    ),
+    randomWithin5Ms: mean(
+      targets.map((target, index) => {
+        const limit = (rows[index]?.bestMs ?? 0) + 5;
+        return target.rtt.filter((rtt) => rtt <= limit).length / target.rtt.length;
+      }),
+    ),
+    randomToBest: mean(targets.map((target) => mean(target.rtt))) / meanBest,
+  };
+}
+
+interface Best {
+  readonly best: number;
+  readonly bestMs: number;
+  readonly gapMs: number;
+}
+
+function bestOf(rtt: readonly number[]): Best {
+  let best = 0;
+  let second = Number.POSITIVE_INFINITY;
+  for (let index = 1; index < rtt.length; index++) {
+    const value = rtt[index] as number;
+    if (value < (rtt[best] as number)) {
+      second = rtt[best] as number;
+      best = index;
+    } else if (value < second) second = value;
+  }
+  const bestMs = rtt[best] ?? 0;
+  return { best, bestMs, gapMs: Number.isFinite(second) ? second - bestMs : 0 };
+}
+
+function violations(
+  instance: LatencyInstance,
+  seed: number,
+): { triangleViolationShare: number; severeViolationShare: number } {
+  let violated = 0;
+  let severe = 0;
+  let seen = 0;
+  for (const sides of triangles(instance, seed)) {
+    const longest = Math.max(...sides);
+    const others = sides[0] + sides[1] + sides[2] - longest;
+    seen++;
+    if (longest > others + 1e-9) violated++;
+    if (longest > 1.2 * others + 1) severe++;
+  }
+  const total = Math.max(1, seen);
+  return { triangleViolationShare: violated / total, severeViolationShare: severe / total };
+}
+
+function* triangles(instance: LatencyInstance, seed: number): Generator<[number, number, number]> {
+  const { crawlerRtt, targets } = instance;
+  const crawlers = crawlerRtt.length;
+  const sides = (target: InstanceTarget | undefined, a: number, b: number): [number, number, number] => [
+    crawlerRtt[a]?.[b] ?? 0,
+    target?.rtt[a] ?? 0,
+    target?.rtt[b] ?? 0,
+  ];
+  if ((targets.length * crawlers * (crawlers - 1)) / 2 <= triangleLimit) {
+    for (const target of targets) {
+      for (let a = 0; a < crawlers; a++) for (let b = a + 1; b < crawlers; b++) yield sides(target, a, b);
+    }
+    return;
+  }
+  const random = new SeededRandom(seed);
+  for (let drawn = 0; drawn < triangleLimit; drawn++) {
+    const a = random.integer(0, crawlers - 1);
+    const b = (a + random.integer(1, crawlers - 1)) % crawlers;
+    yield sides(random.pick(targets), a, b);
+  }
+}
+
+/** Leave-one-out: how often the rest of its group names a site's best crawler. */
+function predictability(groups: readonly string[], rows: readonly Best[]): number {
+  const counts = new Map<string, Map<number, number>>();
+  rows.forEach((row, index) => {
+    const group = counts.get(groups[index] ?? "") ?? new Map<number, number>();
+    group.set(row.best, (group.get(row.best) ?? 0) + 1);
+    counts.set(groups[index] ?? "", group);
+  });
+  const hits = rows.map((row, index) => {
+    const others = [...(counts.get(groups[index] ?? "") ?? [])].map(
+      ([crawler, count]) => [crawler, crawler === row.best ? count - 1 : count] as const,
+    );
+    const most = Math.max(...others.map(([, count]) => count));
+    const leaders = others.filter(([, count]) => count === most).map(([crawler]) => crawler);
+    return most > 0 && leaders.includes(row.best) ? 1 / leaders.length : 0;
+  });
+  return mean(hits);
+}
+
+function quartiles(values: readonly number[]): Quartiles {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+  return { p25: at(0.25), median: at(0.5), p75: at(0.75) };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}

@@ -1,0 +1,85 @@
+/**
+ * The emulated Internet as a value: who is where, which addresses they have, how the registries have filed
+ * them, and how long a round trip takes. Made by `generateWorld` from a seed or by `worldFromFixture` from
+ * measurements; everything else in this folder only reads it. Whoever makes the same world twice (the
+ * `nearcrawl` command and the world's own process) gets the same values.
+ */
+import type { IpRange } from "#core/ip/range";
+import type { Registry } from "#core/subnet/subnet";
+import type { Language, Place } from "./places.ts";
+
+export interface World {
+  readonly name: string;
+  readonly seed: number;
+  readonly places: readonly Place[];
+  readonly holders: readonly WorldHolder[];
+  /** Parents before children, by family, then first address, then widest first. */
+  readonly subnets: readonly WorldSubnet[];
+  readonly crawlers: readonly WorldCrawler[];
+  readonly sites: readonly WorldSite[];
+  /** Undisturbed round-trip time in ms from a crawler to a site's or another crawler's public address; null when nobody has that address. */
+  rttMs(crawlerIndex: number, address: string): number | null;
+  /** Undisturbed round-trip time in ms between two crawlers; 0 from a crawler to itself. */
+  crawlerRttMs(a: number, b: number): number;
+}
+
+/**
+ * What a range is in its registry: a whole /8 (or IPv6 block) that IANA gave out, a national registry's
+ * part, a provider's allocation, a pool within it, an organisation's or a department's range, one host.
+ */
+export type SubnetKind = "iana" | "national" | "allocation" | "pool" | "assignment" | "host";
+
+export interface WorldSubnet {
+  readonly range: IpRange;
+  /** Position in `World.subnets`. */
+  readonly parent: number | null;
+  /** Position in `World.holders`. */
+  readonly holder: number | null;
+  /** The country as registered, which need not be where its hosts are. */
+  readonly country: string | null;
+  readonly registry: Registry;
+  readonly kind: SubnetKind;
+  readonly name: string;
+}
+
+export interface WorldHolder {
+  readonly name: string;
+  readonly country: string | null;
+  readonly registry: Registry;
+}
+
+export interface WorldCrawler {
+  readonly name: string;
+  readonly address: string;
+  /** Position in `World.places`, or null where the place is not known (a world from measurements). */
+  readonly place: number | null;
+  /** Country as registered. */
+  readonly country: string | null;
+  /** Most specific non-unary subnet of the address. */
+  readonly subnet: number;
+}
+
+export interface WorldSite {
+  readonly host: string;
+  readonly address: string;
+  readonly place: number | null;
+  readonly country: string | null;
+  /** Most specific non-unary subnet of the address. */
+  readonly subnet: number;
+  readonly language: Language;
+  /** Ordinary pages, the front page included; redirects, missing and duplicate pages come on top. */
+  readonly pages: number;
+  readonly bandwidthKbps: number;
+  /** From the request's last byte at the server to the response's first. */
+  readonly serverDelayMs: number;
+}
+
+/** The names from the top of the registry hierarchy down to a subnet, with a common root in front. */
+export function pathOf(world: World, subnet: number): string[] {
+  const path: string[] = [];
+  for (let at: number | null = subnet; at !== null; at = world.subnets[at]?.parent ?? null) {
+    path.push(world.subnets[at]?.name ?? "");
+  }
+  path.push("root");
+  return path.reverse();
+}

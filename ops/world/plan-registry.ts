@@ -1,0 +1,196 @@
+/**
+ * The registry of a generated world, before it has addresses:
+ *
+ *   /8 (IANA → RIR) ─ [national registry] ─ provider's allocation ─ [pool per city] ─ organisation ─ [department]
+ *
+ * What makes it as misleading as the real one: organisations with departments in several places,
+ * ranges used in another country than they are registered in, ranges that are no CIDR blocks, sites that
+ * share a range or an address, hosts registered as ranges of one address.
+ */
+import type { PlannedBlock, PlannedHost, PlannedSubnet } from "./lay-out.ts";
+import type { WorldHolder } from "./model.ts";
+import type { NameGiver } from "./names.ts";
+import { nationalRegistries, type Place, places, type RegionalRegistry, registryOf } from "./places.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+/** First octets that each registry may hand out here: real /8s of it without special-purpose ranges inside. */
+const firstOctets: Readonly<Record<RegionalRegistry, readonly number[]>> = {
+  afrinic: [41, 102, 105, 154, 196, 197],
+  apnic: [27, 36, 42, 49, 58, 60, 101, 103, 110, 112, 116, 120, 180, 202, 210, 218],
+  arin: [8, 23, 24, 50, 63, 66, 68, 72, 75, 96, 104, 107, 173, 184, 206, 216],
+  lacnic: [177, 179, 181, 186, 189, 190, 200, 201],
+  ripencc: [2, 5, 31, 37, 46, 62, 77, 80, 84, 89, 93, 109, 176, 185, 194, 212],
+};
+
+export interface Provider {
+  readonly holder: number;
+  readonly country: string;
+  readonly registry: RegionalRegistry;
+  /** What routing sees: hosts of one network share its peerings. */
+  readonly network: number;
+  readonly allocations: readonly PlannedSubnet[];
+  readonly pools: Map<string, PlannedSubnet>;
+}
+
+/** Builds the plan; `assign` hangs a range with hosts under a provider. */
+export class RegistryPlan {
+  readonly holders: WorldHolder[] = [];
+  readonly blocks: PlannedBlock[] = [];
+  readonly providers: Provider[] = [];
+  readonly #random: SeededRandom;
+  readonly #names: NameGiver;
+  readonly #national = new Map<string, PlannedSubnet>();
+  readonly #byCountry = new Map<string, Provider[]>();
+  #numbers = 0;
+
+  constructor(random: SeededRandom, names: NameGiver, expectedSites: number) {
+    this.#random = random;
+    this.#names = names;
+    this.#planBlocks(expectedSites);
+    this.#planProviders(expectedSites);
+  }
+
+  addHolder(name: string, country: string | null, registry: RegionalRegistry): number {
+    return this.holders.push({ name, country, registry }) - 1;
+  }
+
+  /** The holder that stands for the registry itself. */
+  registryHolder(registry: RegionalRegistry): number {
+    return this.holders.findIndex((holder) => holder.registry === registry && holder.country === null);
+  }
+
+  providersIn(country: string): readonly Provider[] {
+    return this.#byCountry.get(country) ?? [];
+  }
+
+  /** A range of an organisation under the provider's allocation or its pool for the city. */
+  assign(assignment: {
+    provider: Provider;
+    city: string;
+    holder: number;
+    departments: readonly (readonly PlannedHost[])[];
+  }): void {
+    const { provider, holder } = assignment;
+    const leaves = assignment.departments.map((hosts) => this.#leaf(provider, holder, hosts));
+    const parent = this.#poolFor(provider, assignment.city);
+    const [only] = leaves;
+    if (leaves.length === 1 && only && this.#random.chance(0.7)) {
+      parent.children.push(only);
+    } else {
+      parent.children.push(this.#subnet("assignment", provider, holder, "ORG", leaves));
+    }
+  }
+
+  #leaf(provider: Provider, holder: number, hosts: readonly PlannedHost[]): PlannedSubnet {
+    const lowest = hosts.reduce((most, host) => Math.max(most, host.offset), 0) + 2;
+    // LACNIC's and ARIN's files can only say CIDR blocks; elsewhere one range in six is none.
+    const odd = !["arin", "lacnic"].includes(provider.registry) && this.#random.chance(1 / 6);
+    const sizes = odd ? [24, 48, 96, 160, 200] : [8, 16, 32, 64, 128, 256];
+    const size = this.#random.pick(sizes.filter((candidate) => candidate >= lowest));
+    return { ...this.#subnet("assignment", provider, holder, "NET", []), size, hosts };
+  }
+
+  #poolFor(provider: Provider, city: string): PlannedSubnet {
+    const pool = provider.pools.get(city);
+    if (pool && this.#random.chance(0.8)) return pool;
+    const allocation = this.#random.pick(provider.allocations);
+    if (pool || !this.#random.chance(0.5)) return allocation;
+    const created = this.#subnet("pool", provider, provider.holder, "POOL", []);
+    provider.pools.set(city, created);
+    allocation.children.push(created);
+    return created;
+  }
+
+  #planBlocks(expectedSites: number): void {
+    for (const [registry, octets] of Object.entries(firstOctets) as [RegionalRegistry, number[]][]) {
+      const wanted = Math.min(octets.length, 3 + Math.ceil(expectedSites / 8000));
+      const holder = this.addHolder(registryNames[registry], null, registry);
+      for (const firstOctet of octets.slice(0, wanted)) {
+        const name = `${registry.toUpperCase()}-${firstOctet}`;
+        this.blocks.push({
+          firstOctet,
+          subnet: {
+            name,
+            kind: "iana",
+            holder,
+            country: null,
+            registry,
+            size: 2 ** 24,
+            children: [],
+            hosts: [],
+          },
+        });
+      }
+    }
+  }
+
+  #planProviders(expectedSites: number): void {
+    const countries = [...new Set(places.map((place) => place.country))];
+    const total = places.reduce((sum, place) => sum + place.weight, 0);
+    for (const country of countries) {
+      const here = places.filter((place) => place.country === country);
+      const share = here.reduce((sum, place) => sum + place.weight, 0) / total;
+      const count = Math.min(24, 2 + Math.round(0.9 * Math.sqrt(share * expectedSites)));
+      const made = Array.from({ length: count }, () => this.#planProvider(country, here));
+      this.#byCountry.set(country, made);
+    }
+  }
+
+  #planProvider(country: string, here: readonly Place[]): Provider {
+    const registry = registryOf(country);
+    const city = this.#random.pickWeighted(here, (place) => place.weight).name;
+    const holder = this.addHolder(this.#names.provider(city), country, registry);
+    const network = this.providers.length;
+    const base = { holder, country, registry, network, pools: new Map<string, PlannedSubnet>() };
+    const allocations = Array.from({ length: this.#random.chance(0.4) ? 2 : 1 }, () => {
+      const allocation = {
+        ...this.#subnet("allocation", base, holder, "ALLOC", []),
+        size: 2 ** this.#random.integer(10, 13),
+      };
+      this.#registryBlockFor(country, registry).children.push(allocation);
+      return allocation;
+    });
+    const provider = { ...base, allocations };
+    this.providers.push(provider);
+    return provider;
+  }
+
+  /** A /8 of the registry, or the national registry's part of one. */
+  #registryBlockFor(country: string, registry: RegionalRegistry): PlannedSubnet {
+    const blocks = this.blocks.filter((block) => block.subnet.registry === registry);
+    const nationalName = nationalRegistries.get(country);
+    if (nationalName === undefined) return this.#random.pick(blocks).subnet;
+    const known = this.#national.get(country);
+    if (known) return known;
+    const holder = this.addHolder(nationalName, country, registry);
+    const made: PlannedSubnet = {
+      ...this.#subnet("national", { country, registry }, holder, "NIR", []),
+      size: 2 ** 16,
+    };
+    this.#national.set(country, made);
+    this.#random.pick(blocks).subnet.children.push(made);
+    return made;
+  }
+
+  #subnet(
+    kind: PlannedSubnet["kind"],
+    owner: { readonly country: string; readonly registry: RegionalRegistry },
+    holder: number,
+    tag: string,
+    children: PlannedSubnet[],
+  ): PlannedSubnet {
+    const name = `${owner.country}-${tag}-${++this.#numbers}`;
+    const { registry } = owner;
+    // ARIN's nets have no country of their own: it is their organisation's.
+    const country = registry === "arin" ? (this.holders[holder]?.country ?? owner.country) : owner.country;
+    return { name, kind, holder, country, registry, size: 0, children, hosts: [] };
+  }
+}
+
+export const registryNames: Readonly<Record<RegionalRegistry, string>> = {
+  afrinic: "AFRINIC",
+  apnic: "APNIC",
+  arin: "ARIN",
+  lacnic: "LACNIC",
+  ripencc: "RIPE NCC",
+};

@@ -1,0 +1,88 @@
+/**
+ * Seeded chance for the emulated Internet: a small generator for sequences (Tommy Ettinger's mulberry32:
+ * 32 bits of state, good enough for a model, never for keys) and a hash for values that belong to a pair
+ * of things and must not depend on the order in which they are asked for.
+ */
+
+/** A sequence of draws that is the same for the same seed on every machine. */
+export class SeededRandom {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = mix32(seed >>> 0);
+  }
+
+  /** Uniform in [0, 1). */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let t = this.#state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** An integer from `from` to `to`, both included. */
+  integer(from: number, to: number): number {
+    return from + Math.floor(this.next() * (to - from + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(list: readonly T[]): T {
+    if (list.length === 0) throw new RangeError("cannot pick from an empty list");
+    return list[Math.floor(this.next() * list.length)] as T;
+  }
+
+  /** One of the list, each as likely as its weight says. */
+  pickWeighted<T>(list: readonly T[], weightOf: (item: T) => number): T {
+    const total = list.reduce((sum, item) => sum + weightOf(item), 0);
+    let left = this.next() * total;
+    for (const item of list) {
+      left -= weightOf(item);
+      if (left < 0) return item;
+    }
+    return this.pick(list);
+  }
+
+  /** Normally distributed, mean 0 and standard deviation 1 (Box and Muller). */
+  normal(): number {
+    return normalOf(this.next(), this.next());
+  }
+
+  exponential(mean: number): number {
+    return -mean * Math.log(1 - this.next());
+  }
+}
+
+/** Uniform in [0, 1), the same for the same three numbers. */
+export function hashUnit(seed: number, a: number, b: number): number {
+  return mix32(mix32(mix32(seed) ^ Math.imul(a + 1, 0x9e3779b1)) ^ Math.imul(b + 1, 0x85ebca6b)) / 2 ** 32;
+}
+
+/** Normally distributed, the same for the same three numbers. */
+export function hashNormal(seed: number, a: number, b: number): number {
+  return normalOf(hashUnit(seed, a, b), hashUnit(seed ^ 0x5bd1e995, a, b));
+}
+
+/** A 32-bit number from a text (FNV-1a, mixed). */
+export function hashText(seed: number, text: string): number {
+  let hash = (0x811c9dc5 ^ seed) >>> 0;
+  for (let index = 0; index < text.length; index++) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return mix32(hash);
+}
+
+function normalOf(u: number, v: number): number {
+  return Math.sqrt(-2 * Math.log(1 - u)) * Math.cos(2 * Math.PI * v);
+}
+
+/** The finaliser of MurmurHash3: every input bit reaches every output bit. */
+function mix32(value: number): number {
+  let h = value | 0;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+}

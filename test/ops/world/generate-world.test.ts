@@ -1,0 +1,109 @@
+import { describe, expect, it } from "vitest";
+import { parseAddress } from "#core/ip/address";
+import { isUnary, prefixLengthOf, rangeCovers, rangeHolds } from "#core/ip/range";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+import { instanceOf } from "#ops/world/compare";
+import { generateWorld } from "#ops/world/generate-world";
+import { pathOf } from "#ops/world/model";
+
+const world = generateWorld({ seed: 7, sites: 600, crawlers: 20 });
+
+describe("a generated world", () => {
+  it("is the same for the same seed and another for another", () => {
+    const again = generateWorld({ seed: 7, sites: 600, crawlers: 20 });
+    const other = generateWorld({ seed: 8, sites: 600, crawlers: 20 });
+
+    expect(instanceOf(again)).toEqual(instanceOf(world));
+    expect(again.sites).toEqual(world.sites);
+    expect(again.subnets).toEqual(world.subnets);
+    expect(other.sites).not.toEqual(world.sites);
+  });
+
+  it("nests every subnet inside a parent that stands before it and is larger", () => {
+    for (const [index, subnet] of world.subnets.entries()) {
+      if (subnet.parent === null) continue;
+      const parent = world.subnets[subnet.parent]!;
+
+      expect(subnet.parent).toBeLessThan(index);
+      expect(rangeCovers(parent.range, subnet.range), subnet.name).toBe(true);
+      expect(parent.range, subnet.name).not.toEqual(subnet.range);
+    }
+  });
+
+  it("has siblings that do not overlap, in the order of their addresses", () => {
+    const lastOf = new Map<number | null, bigint>();
+    for (const { parent, range, name } of world.subnets) {
+      const before = lastOf.get(parent);
+      if (range.family === 4 && before !== undefined)
+        expect(BigInt(range.first), name).toBeGreaterThan(before);
+      if (range.family === 4) lastOf.set(parent, BigInt(range.last));
+    }
+  });
+
+  it("puts every host into its leaf: no special-purpose address, no smaller non-unary subnet around it", () => {
+    for (const { address, subnet } of [...world.sites, ...world.crawlers]) {
+      const parsed = parseAddress(address)!;
+      const around = world.subnets.flatMap((candidate, index) =>
+        rangeHolds(candidate.range, parsed) && !isUnary(candidate.range) ? [index] : [],
+      );
+
+      expect(around.at(-1), address).toBe(subnet);
+      expect(specialPurposeOf(parsed), address).toBeNull();
+    }
+  });
+
+  it("gives every crawler and site a name of its own, under reserved domains", () => {
+    expect(new Set(world.crawlers.map((crawler) => crawler.name)).size).toBe(20);
+    expect(new Set(world.crawlers.map((crawler) => crawler.address)).size).toBe(20);
+    expect(new Set(world.sites.map((site) => site.host)).size).toBe(600);
+    for (const { host } of world.sites) expect(host).toMatch(/^[a-z-]+-\d{4,}\.(example|test)$/);
+  });
+
+  it("holds what makes real registries hard: odd ranges, unary ranges, shared leaves and addresses, organisations apart", () => {
+    const ipv4 = world.subnets.filter(({ range }) => range.family === 4);
+    const leaves = new Map<number, number>();
+    for (const site of world.sites) leaves.set(site.subnet, (leaves.get(site.subnet) ?? 0) + 1);
+    const placesOf = new Map<number | null, Set<number | null>>();
+    for (const site of world.sites) {
+      const holder = world.subnets[site.subnet]!.holder;
+      placesOf.set(holder, (placesOf.get(holder) ?? new Set()).add(site.place));
+    }
+    const abroad = world.sites.filter((site) => site.country !== world.places[site.place!]!.country);
+
+    expect(ipv4.filter(({ range }) => prefixLengthOf(range) === null).length).toBeGreaterThan(20);
+    expect(ipv4.filter(({ range }) => isUnary(range)).length).toBeGreaterThan(20);
+    expect([...leaves.values()].filter((sites) => sites > 1).length).toBeGreaterThan(20);
+    expect(new Set(world.sites.map((site) => site.address)).size).toBeLessThan(600);
+    expect([...placesOf.values()].filter((places) => places.size > 1).length).toBeGreaterThan(5);
+    expect(abroad.length / world.sites.length).toBeGreaterThan(0.08);
+    expect(abroad.length / world.sites.length).toBeLessThan(0.3);
+    expect(Math.max(...world.sites.map((site) => pathOf(world, site.subnet).length))).toBeGreaterThanOrEqual(
+      6,
+    );
+  });
+
+  it("has round trips that are symmetric, never faster than light in fibre, and null for nobody's address", () => {
+    const [a, b] = world.crawlers;
+
+    expect(world.crawlerRttMs(0, 1)).toBe(world.crawlerRttMs(1, 0));
+    expect(world.rttMs(0, b!.address)).toBe(world.crawlerRttMs(0, 1));
+    expect(world.crawlerRttMs(3, 3)).toBe(0);
+    expect(world.rttMs(0, "10.1.2.3")).toBeNull();
+    expect(world.rttMs(99, a!.address)).toBeNull();
+  });
+
+  it("makes 10,000 sites and 200 crawlers", () => {
+    const large = generateWorld({ seed: 1, sites: 10_000, crawlers: 200 });
+
+    expect(large.sites.length).toBe(10_000);
+    expect(new Set(large.crawlers.map((crawler) => crawler.name)).size).toBe(200);
+  });
+
+  it.each([
+    [{ seed: 1, sites: 0, crawlers: 1 }, /sites is 0/],
+    [{ seed: 1, sites: 10, crawlers: 1.5 }, /crawlers is 1.5/],
+    [{ seed: -1, sites: 10, crawlers: 1 }, /seed is -1/],
+  ])("refuses %j", (settings, reason) => {
+    expect(() => generateWorld(settings)).toThrow(reason);
+  });
+});
