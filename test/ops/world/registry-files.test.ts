@@ -1,0 +1,125 @@
+/** The registry of a world, written as registries write it and read back by the importer. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { formatRange } from "#core/ip/range";
+import { worldFromFixture } from "#ops/world/fixture-world";
+import { generateWorld } from "#ops/world/generate-world";
+import type { World } from "#ops/world/model";
+import { writeRegistryFiles } from "#ops/world/registry-files";
+import { readState } from "#rir-import/check";
+import { wantedSubnets } from "#rir-import/tree/registry-state";
+
+const world = generateWorld({ seed: 5, sites: 400, crawlers: 30 });
+let folder: string;
+let files: string[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "nearcrawl-registry-"));
+  files = await writeRegistryFiles(world, join(folder, "generated"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+interface ReadSubnet {
+  readonly parent: string | null;
+  readonly holder: string | null;
+  readonly country: string | null;
+  readonly registry: string;
+}
+
+async function readBack(paths: readonly string[]) {
+  const { files: reports, state } = await readState(paths, () => {});
+  const subnets = [...wantedSubnets(state)];
+  const byRange = new Map<string, ReadSubnet>();
+  for (const { range, parentOrdinal, holder, country, registry } of subnets) {
+    const parent = parentOrdinal === null ? null : formatRange(subnets[parentOrdinal]!.range);
+    const name = holder === null ? null : state.holders[holder]!.name;
+    byRange.set(formatRange(range), { parent, holder: name, country, registry });
+  }
+  return { reports, byRange, summary: state.summary };
+}
+
+function expected(of: World): Map<string, ReadSubnet> {
+  const subnets = of.subnets.map((subnet) => {
+    const parent = subnet.parent === null ? null : formatRange(of.subnets[subnet.parent]!.range);
+    const holder = subnet.holder === null || subnet.kind === "iana" ? null : of.holders[subnet.holder]!.name;
+    const { country } = subnet;
+    const registry = subnet.kind === "iana" ? "iana" : subnet.registry;
+    return [formatRange(subnet.range), { parent, holder, country, registry }] as const;
+  });
+  return new Map(subnets);
+}
+
+describe("the registry files of a generated world", () => {
+  it("are read back as the same tree: every range with its parent, holder, country and registry", async () => {
+    const { byRange, summary } = await readBack(files);
+
+    expect(byRange).toEqual(expected(world));
+    expect(summary.crossings).toBe(0);
+  });
+
+  it("hold nothing that the importer finds malformed or warns of", async () => {
+    const { reports } = await readBack(files);
+
+    expect(reports).toHaveLength(files.length);
+    for (const report of reports) {
+      expect(JSON.stringify(report), report.file).not.toMatch(/"malformed":[1-9]/);
+    }
+  });
+
+  it("name one holder once, wherever it holds ranges", async () => {
+    const { state } = await readState(files, () => {});
+    const names = state.holders.map((holder) => holder.name);
+
+    expect(names.length).toBe(new Set(names).size);
+  });
+
+  it("are the same bytes for the same world", async () => {
+    const again = await writeRegistryFiles(
+      generateWorld({ seed: 5, sites: 400, crawlers: 30 }),
+      join(folder, "again"),
+    );
+
+    for (const [index, file] of files.entries()) {
+      expect((await readFile(again[index]!)).equals(await readFile(file)), basename(file)).toBe(true);
+    }
+  });
+
+  it("are written in each registry's own manner", async () => {
+    const text = async (name: string) => {
+      const bytes = await readFile(files.find((file) => basename(file) === name)!);
+      return (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString();
+    };
+
+    expect(await text("lacnic.db")).toMatch(/^inetnum: +\d+(\.\d+){0,2}\/\d+\n/m);
+    expect(await text("arin_db.xml.gz")).toMatch(/<startAddress>0\d\d\.\d{3}\.\d{3}\.\d{3}<\/startAddress>/);
+    expect(await text("arin_db.xml.gz")).toMatch(/<netBlocks><netBlock>.*<\/netBlock><netBlock>/);
+    expect(await text("arin_db.xml.gz")).toContain("<customerHandle>");
+    expect(await text("ripe.db.inetnum.gz")).toMatch(/^inetnum: +\S+ - \S+\n(.+\n)*org: +ORG-\w+-RIPE\n/m);
+    expect(await text("ripe.db.organisation.gz")).toMatch(/^organisation: +ORG-\w+-RIPE\norg-name: /m);
+    expect(await text("delegated-arin-extended-20261001")).toMatch(/^2\.3\|arin\|20261001\|\d+\|/);
+    expect(await text("ipv4-address-space.xml")).toContain("<prefix>002/8</prefix>");
+  });
+});
+
+describe("the registry files of a world from a fixture", () => {
+  it("are read back as the tree of the fixture's paths", async () => {
+    const host = (path: string[], org: string, cc: string) => ({ path: ["root", ...path], org, cc });
+    const fixture = worldFromFixture({
+      json: {
+        name: "two branches",
+        crawlers: [host(["a", "b", "c"], "one", "x1")],
+        crawlerRtt: [[0]],
+        targets: [
+          { ...host(["a", "b", "d"], "two", "x1"), rtt: [3] },
+          { ...host(["e", "f"], "two", "x2"), rtt: [4] },
+        ],
+      },
+    });
+    const { byRange } = await readBack(await writeRegistryFiles(fixture, join(folder, "fixture")));
+
+    expect(byRange).toEqual(expected(fixture));
+  });
+});
