@@ -1,0 +1,43 @@
+/** What the servers of a running world share: the world, its look-ups, its clock and what disturbs it. */
+import { DueQueue } from "./due-queue.ts";
+import type { World, WorldSite } from "./model.ts";
+import { NetworkConditions } from "./network-conditions.ts";
+
+export interface WorldState {
+  readonly world: World;
+  readonly queue: DueQueue;
+  readonly conditions: NetworkConditions;
+  readonly siteByHost: ReadonlyMap<string, WorldSite>;
+  /** The first site at each address. */
+  readonly siteByAddress: ReadonlyMap<string, WorldSite>;
+  /** How long a connection to an address that nobody has stays without an answer. */
+  readonly timeoutMs: number;
+  /** Calls back when a crawler is cut off; returns how to stop that. */
+  onOutage(crawlerIndex: number, cutOff: () => void): () => void;
+  /** Cuts a crawler off: its connections end, and new ones get no answer; or connects it again. */
+  setOutage(crawlerIndex: number, isCutOff: boolean): void;
+}
+
+export function worldState(world: World, settings: { noiseMs: number; timeoutMs: number }): WorldState {
+  const siteByAddress = new Map<string, WorldSite>();
+  for (const site of world.sites) if (!siteByAddress.has(site.address)) siteByAddress.set(site.address, site);
+  const conditions = new NetworkConditions(world, settings.noiseMs);
+  const watchers = new Map<number, Set<() => void>>();
+  return {
+    world,
+    queue: new DueQueue(),
+    conditions,
+    siteByHost: new Map(world.sites.map((site) => [site.host, site])),
+    siteByAddress,
+    timeoutMs: settings.timeoutMs,
+    onOutage: (crawlerIndex, cutOff) => {
+      const set = watchers.get(crawlerIndex) ?? new Set();
+      watchers.set(crawlerIndex, set.add(cutOff));
+      return () => void set.delete(cutOff);
+    },
+    setOutage: (crawlerIndex, isCutOff) => {
+      conditions.setOutage(crawlerIndex, isCutOff);
+      if (isCutOff) for (const cutOff of watchers.get(crawlerIndex) ?? []) cutOff();
+    },
+  };
+}
