@@ -112,5 +112,7 @@ function netBlocksOf(content: Content): readonly Content[] {
 
 function holderOfNet(content: Content): HolderReference | null {
   const handle = textOf(content, "customerHandle") ?? textOf(content, "orgHandle");
-  return handle === null ? null : { type: "handle", handle: handle.toUpperCase(), registry: "arin" };
+  return handle === null
+    ? null
+    : { type: "handle", handle: handle.toUpperCase(), registry: "arin", name: null };
 }

@@ -6,9 +6,9 @@
  * IANA's own file has the same shape, with the receiving registry in place of the status.
  */
 import { SourceFileError } from "#core/errors";
-import { parseAddress } from "#core/ip/address";
 import { type IpRange, rangeOfPrefix } from "#core/ip/range";
 import type { Registry } from "#core/subnet/subnet";
+import { readIpv6 } from "./ipv6-text.ts";
 import { decodeText, LineCutter } from "./lines.ts";
 import {
   countryCode,
@@ -17,6 +17,7 @@ import {
   type RecordSink,
   registryNamed,
 } from "./record.ts";
+import { readIpv4 } from "./registry-range.ts";
 
 export function openDelegatedReader(file: string, sink: RecordSink): RecordReader {
   const reader = new DelegatedReader(file, sink);
@@ -49,7 +50,7 @@ class DelegatedReader {
     const text = decodeText(bytes, start, end);
     if (text === "") return;
     const fields = text.split("|", 12);
-    if (/^\d+(\.\d+)?$/.test(fields[0]!) && fields.length >= 6) this.#version(fields);
+    if (isVersionLine(text, fields)) this.#version(fields);
     else if (fields[5] === "summary") this.#summary(fields);
     else this.#delegation(fields, number, text);
   }
@@ -135,6 +136,12 @@ function reasonToIgnore(registry: Registry, type: string, status: string): strin
   return /^[a-z-]{1,20}$/.test(status) ? `status ${status}` : "another status";
 }
 
+/** `2|…`, `2.3|…`: a number in place of the registry. */
+function isVersionLine(text: string, fields: readonly string[]): boolean {
+  const first = text.charCodeAt(0);
+  return first >= 0x30 && first <= 0x39 && fields.length >= 6 && /^\d+(\.\d+)?$/.test(fields[0]!);
+}
+
 function holderOfRecord(registry: Registry, opaqueId: string | undefined): HolderReference | null {
   const id = opaqueId?.trim() ?? "";
   return id === "" || registry === "iana" ? null : { type: "opaque-id", id, registry };
@@ -147,19 +154,17 @@ function faultOf(fields: readonly string[], registry: Registry | null): string {
 
 /** IPv4 by a count of addresses; the reason in words when it is none. */
 function readCount(start: string, count: string): IpRange | string {
-  const address = parseAddress(start);
-  if (address?.family !== 4) return "the start is not an IPv4 address";
+  const first = readIpv4(start);
+  if (first < 0) return "the start is not an IPv4 address";
   if (!/^[1-9]\d{0,9}$/.test(count)) return "the count is not a positive number";
-  const last = address.value + Number(count) - 1;
-  return last > 0xffffffff
-    ? "the count passes the end of the address space"
-    : { family: 4, first: address.value, last };
+  const last = first + Number(count) - 1;
+  return last > 0xffffffff ? "the count passes the end of the address space" : { family: 4, first, last };
 }
 
 function readPrefix(start: string, length: string): IpRange | string {
-  const address = parseAddress(start);
-  if (address?.family !== 6) return "the start is not an IPv6 address";
-  const range = /^\d{1,3}$/.test(length) ? rangeOfPrefix(address, Number(length)) : null;
+  const value = readIpv6(start);
+  if (value === null) return "the start is not an IPv6 address";
+  const range = /^\d{1,3}$/.test(length) ? rangeOfPrefix({ family: 6, value }, Number(length)) : null;
   return range ?? "the prefix length is not between 0 and 128";
 }
 

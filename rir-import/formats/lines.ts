@@ -48,13 +48,11 @@ export class LineCutter {
       this.#finishCarried(chunk, end);
       start = end + 1;
     }
-    const length = chunk.length;
-    for (let position = start; position < length; position++) {
-      if (chunk[position] !== lineFeed) continue;
-      this.#emit(chunk, start, position);
-      start = position + 1;
+    for (let end = chunk.indexOf(lineFeed, start); end >= 0; end = chunk.indexOf(lineFeed, start)) {
+      this.#emit(chunk, start, end);
+      start = end + 1;
     }
-    if (start < length) this.#keep(chunk, start);
+    if (start < chunk.length) this.#keep(chunk, start);
   }
 
   end(): void {

@@ -12,7 +12,13 @@ export type SourceKind = "whois" | "statistics" | "iana";
 
 /** How a source names the holder of a range, before organisations are joined. */
 export type HolderReference =
-  | { readonly type: "handle"; readonly handle: string; readonly registry: Registry | null }
+  | {
+      readonly type: "handle";
+      readonly handle: string;
+      readonly registry: Registry | null;
+      /** The holder's name where the record itself has it (LACNIC); else the organisation's object says it. */
+      readonly name: string | null;
+    }
   | { readonly type: "opaque-id"; readonly id: string; readonly registry: Registry }
   | {
       readonly type: "name";
@@ -81,21 +87,29 @@ export type OpenReader = (file: string, sink: RecordSink) => RecordReader;
 /** Longer names and handles are cut; the longest in real dumps is under 200. Keeps keys within what an index takes. */
 export const maxTextLength = 500;
 
-const registryNames: Readonly<Record<string, Registry>> = {
-  iana: "iana",
-  afrinic: "afrinic",
-  apnic: "apnic",
-  arin: "arin",
-  lacnic: "lacnic",
-  ripencc: "ripencc",
-  ripe: "ripencc",
-  "ripe-ncc": "ripencc",
-  "ripe ncc": "ripencc",
-};
+/** In lower case, and in upper case as `source:` has them. */
+const registryNames: ReadonlyMap<string, Registry> = new Map(
+  (
+    [
+      ["iana", "iana"],
+      ["afrinic", "afrinic"],
+      ["apnic", "apnic"],
+      ["arin", "arin"],
+      ["lacnic", "lacnic"],
+      ["ripencc", "ripencc"],
+      ["ripe", "ripencc"],
+      ["ripe-ncc", "ripencc"],
+      ["ripe ncc", "ripencc"],
+    ] as const
+  ).flatMap(([name, registry]) => [
+    [name, registry],
+    [name.toUpperCase(), registry],
+  ]),
+);
 
 /** The registry that a name means (`RIPE`, `ripencc`, `ARIN` …), or null. */
 export function registryNamed(text: string): Registry | null {
-  return registryNames[text.toLowerCase()] ?? null;
+  return registryNames.get(text) ?? registryNames.get(text.toLowerCase()) ?? null;
 }
 
 /** `nl` → `NL`; null for ZZ (unknown) and for whatever is not two letters. */

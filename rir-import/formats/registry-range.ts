@@ -3,8 +3,8 @@
  * (`010.0.00.000`, ARIN's `003.255.255.255`), LACNIC's short blocks (`200.3.12/22`), IANA's `041/8`,
  * trailing `#` comments, host bits after a prefix. Octets are always decimal here, never octal.
  */
-import { parseAddress } from "#core/ip/address";
-import { type IpRange, parseRange, rangeBetween, rangeOfPrefix } from "#core/ip/range";
+import { type IpRange, rangeOfPrefix } from "#core/ip/range";
+import { readIpv6 } from "./ipv6-text.ts";
 
 export type RangeReading = { readonly range: IpRange } | { readonly reason: string };
 
@@ -20,6 +20,11 @@ export function readRegistryRange(text: string): RangeReading {
 /** The range between two addresses that are spelled apart (ARIN's startAddress and endAddress). */
 export function readRangeBetween(first: string, last: string): RangeReading {
   return readRegistryRange(`${first} - ${last}`);
+}
+
+/** A dotted-decimal address, leading zeros allowed; −1 when it is none. */
+export function readIpv4(text: string): number {
+  return readOctets(text, 0, text.length, 4);
 }
 
 function readIpv4Range(value: string): RangeReading {
@@ -46,20 +51,20 @@ function readIpv4Range(value: string): RangeReading {
 
 function readIpv6Range(value: string): RangeReading {
   const dash = value.indexOf("-");
-  if (dash >= 0) {
-    const first = parseAddress(value.slice(0, dash).trim());
-    const last = parseAddress(value.slice(dash + 1).trim());
-    if (!first || !last || first.family !== last.family) return { reason: "not an address range" };
-    const range = rangeBetween(first, last);
-    return range ? { range } : { reason: "the range is reversed" };
-  }
-  const range = parseRange(value);
-  if (range) return { range };
-  const prefixText = value.split("/")[1];
-  const address = parseAddress(value.split("/")[0]!.trim());
-  return address && prefixText !== undefined
-    ? { reason: "the prefix length is not between 0 and 128" }
-    : { reason: "not an address range" };
+  if (dash >= 0) return readIpv6Ends(value.slice(0, dash).trim(), value.slice(dash + 1).trim());
+  const slash = value.indexOf("/");
+  const address = readIpv6((slash < 0 ? value : value.slice(0, slash)).trim());
+  if (address === null) return { reason: "not an address range" };
+  const prefixLength = slash < 0 ? 128 : readPrefixLength(value.slice(slash + 1));
+  const range = rangeOfPrefix({ family: 6, value: address }, prefixLength);
+  return range ? { range } : { reason: "the prefix length is not between 0 and 128" };
+}
+
+function readIpv6Ends(firstText: string, lastText: string): RangeReading {
+  const first = readIpv6(firstText);
+  const last = readIpv6(lastText);
+  if (first === null || last === null) return { reason: "not an address range" };
+  return first <= last ? { range: { family: 6, first, last } } : { reason: "the range is reversed" };
 }
 
 function readPrefixLength(text: string): number {

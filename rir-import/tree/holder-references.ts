@@ -58,7 +58,10 @@ export class HolderReferences {
     }
     const { registry, handle } = reference;
     const organisation = this.#organisations.get(handleKey(registry, handle));
-    return resolved({ registry, handle, name: organisation?.name ?? null }, organisation?.country ?? null);
+    return resolved(
+      { registry, handle, name: organisation?.name ?? reference.name },
+      organisation?.country ?? null,
+    );
   }
 
   /** Null for a registry's first file, so that ids stay the same from import to import; then 2, 3 … */

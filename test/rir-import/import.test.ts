@@ -1,0 +1,316 @@
+/** Plan, apply and rollback against a real Postgres. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DatabaseError, SourceFileError, UsageError } from "#core/errors";
+import type { Database } from "#db/connect";
+import { applyImport, lookUp, planImport, registryStatus, rollbackImport } from "#rir-import/main";
+import { testDatabase } from "../support/database.ts";
+import { type SourceFolder, sourceFolder } from "./source-folder.ts";
+import { delegate, delegationsInForce, treeInForce } from "./tree-in-force.ts";
+
+let database: Database;
+let folder: SourceFolder;
+beforeEach(async () => {
+  database = await testDatabase();
+  folder = sourceFolder();
+});
+afterEach(async () => {
+  folder.remove();
+  await database.close();
+});
+
+const organisations = (name: string) =>
+  `organisation: ORG-EX1-RIPE\norg-name: ${name}\nsource: RIPE\n\norganisation: ORG-EX2-RIPE\norg-name: Second Example\nsource: RIPE\n\n`;
+const net = (range: string, more = "org: ORG-EX1-RIPE") =>
+  `${range.includes(":") ? "inet6num" : "inetnum"}: ${range}\nnetname: EX\ncountry: NL\n${more}\nsource: RIPE\n\n`;
+
+/** A: a /16 with two halves, one of which has a /24; and a /32. */
+const stateA =
+  organisations("Example Holdings") +
+  net("45.10.0.0/16") +
+  net("45.10.0.0/17") +
+  net("45.10.128.0/17") +
+  net("45.10.130.0/24", "org: ORG-EX2-RIPE") +
+  net("2a02:f00::/32");
+/** B: the upper half is gone (its /24 moves up), the lower has another country, a /18 and a /48 are new, ORG-EX1 has a new name. */
+const stateB =
+  organisations("Renamed Holdings") +
+  net("45.10.0.0/16", "org: ORG-EX2-RIPE") +
+  net("45.10.0.0/17").replace("NL", "DE") +
+  net("45.10.64.0/18") +
+  net("45.10.130.0/24", "org: ORG-EX2-RIPE") +
+  net("2a02:f00::/32") +
+  net("2a02:f00:1::/48");
+
+const counts = { added: 0, returned: 0, changed: 0, reparented: 0, removed: 0, unchanged: 0 };
+
+describe("apply", () => {
+  it("stores the tree with parents, holders and sources", async () => {
+    const applied = await applyImport(database, [folder.write("a.db", stateA)]);
+
+    expect(applied).toMatchObject({ generation: 1, isNew: true, plan: { changes: { ...counts, added: 5 } } });
+    expect(
+      (await treeInForce(database)).map(({ range, parent, holderName }) => [range, parent, holderName]),
+    ).toEqual([
+      ["45.10.0.0/16", null, "Example Holdings"],
+      ["45.10.0.0/17", "45.10.0.0/16", "Example Holdings"],
+      ["45.10.128.0/17", "45.10.0.0/16", "Example Holdings"],
+      ["45.10.130.0/24", "45.10.128.0/17", "Second Example"],
+      ["2a02:f00::/32", null, "Example Holdings"],
+    ]);
+    expect(await registryStatus(database)).toMatchObject({
+      generation: 1,
+      ipv4Subnets: 4,
+      ipv6Subnets: 1,
+      holders: 2,
+      sources: [{ format: "rpsl", registry: "ripencc", kept: 7 }],
+    });
+  });
+
+  it("twice with the same files is a no-op", async () => {
+    const file = folder.write("a.db", stateA);
+    await applyImport(database, [file]);
+
+    const again = await applyImport(database, [file]);
+
+    expect(again).toMatchObject({
+      generation: 1,
+      isNew: false,
+      plan: { changes: { ...counts, unchanged: 5 } },
+    });
+    expect((await registryStatus(database)).history).toHaveLength(1);
+  });
+
+  it("of other files that say the same makes a generation without changes, so that status knows the new date", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+
+    const again = await applyImport(database, [folder.write("a2.db", `${stateA}# later\n`)]);
+
+    expect(again).toMatchObject({
+      generation: 2,
+      isNew: true,
+      plan: { changes: { ...counts, unchanged: 5 } },
+    });
+  });
+
+  it("keeps ids and delegations of subnets that stay, and counts every kind of change", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    await delegate(database, "45.10.130.0/24", "amsterdam");
+    const before = new Map((await treeInForce(database)).map(({ range, id }) => [range, id]));
+
+    const { plan } = await applyImport(database, [folder.write("b.db", stateB)]);
+
+    expect(plan.changes).toEqual({
+      added: 2,
+      returned: 0,
+      changed: 3,
+      reparented: 1,
+      removed: 1,
+      unchanged: 0,
+    });
+    const after = await treeInForce(database);
+    for (const { range, id } of after) expect(before.get(range) ?? id).toBe(id);
+    expect(
+      after.map(({ range, parent, country, holderName }) => [range, parent, country, holderName]),
+    ).toEqual([
+      ["45.10.0.0/16", null, "NL", "Second Example"],
+      ["45.10.0.0/17", "45.10.0.0/16", "DE", "Renamed Holdings"],
+      ["45.10.64.0/18", "45.10.0.0/17", "NL", "Renamed Holdings"],
+      ["45.10.130.0/24", "45.10.0.0/16", "NL", "Second Example"],
+      ["2a02:f00::/32", null, "NL", "Renamed Holdings"],
+      ["2a02:f00:1::/48", "2a02:f00::/32", "NL", "Renamed Holdings"],
+    ]);
+    expect(await delegationsInForce(database)).toEqual({ "45.10.130.0/24": "amsterdam" });
+  });
+
+  it("brings a subnet that was gone back with its id and delegation", async () => {
+    const [a, b] = [folder.write("a.db", stateA), folder.write("b.db", stateB)];
+    await applyImport(database, [a]);
+    const id = await delegate(database, "45.10.128.0/17", "zurich");
+    await applyImport(database, [b]);
+    expect(await delegationsInForce(database)).toEqual({});
+
+    const { plan } = await applyImport(database, [a]);
+
+    expect(plan.changes.returned).toBe(1);
+    expect(plan.delegations).toMatchObject({ kept: 0, returned: 1 });
+    expect((await treeInForce(database)).find(({ range }) => range === "45.10.128.0/17")?.id).toBe(id);
+    expect(await delegationsInForce(database)).toEqual({ "45.10.128.0/17": "zurich" });
+  });
+
+  it("tells the coordinators, with the schema and the generation", async () => {
+    const client = await database.pool.connect();
+    const heard = new Promise<string | undefined>((resolve) => {
+      client.on("notification", ({ payload }) => {
+        if (payload?.includes(database.schema)) resolve(payload);
+      });
+    });
+    await client.query("listen nearcrawl_registry");
+
+    await applyImport(database, [folder.write("a.db", stateA)]);
+
+    expect(JSON.parse((await heard) ?? "")).toEqual({ schema: database.schema, generation: 1 });
+    await client.query("unlisten *");
+    client.release();
+  });
+});
+
+describe("a bad source leaves the tree as it was", () => {
+  it.each([
+    ["a web page", "<html><title>Moved</title></html>", 'bad.db:1: a web page ("Moved")'],
+    ["an empty file", "", "the file is empty"],
+    ["nothing of use", "person: Nobody\nsource: RIPE\n", null],
+  ])("%s", async (_what, content, reason) => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    const before = await treeInForce(database);
+    const bad = folder.write("bad.db", content);
+    const sources = reason === null ? [bad] : [folder.write("b.db", stateB), bad];
+
+    const importing = applyImport(database, sources);
+
+    await expect(importing).rejects.toThrow(SourceFileError);
+    await expect(importing).rejects.toThrow(
+      reason ?? "no subnets in these files: an import would empty the tree",
+    );
+    expect(await treeInForce(database)).toEqual(before);
+    expect((await registryStatus(database)).history).toHaveLength(1);
+  });
+});
+
+describe("plan", () => {
+  it("says what apply then does, and changes nothing", async () => {
+    const b = folder.write("b.db", stateB);
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    const before = await treeInForce(database);
+
+    const plan = await planImport(database, [b]);
+
+    expect(await treeInForce(database)).toEqual(before);
+    expect(plan.samples.removed).toEqual([
+      {
+        range: "45.10.128.0/17",
+        before: { holder: "Example Holdings", country: "NL", registry: "ripencc", name: "EX" },
+        after: null,
+      },
+    ]);
+    expect(plan.samples.changed.map(({ range }) => range)).toEqual([
+      "45.10.0.0/16",
+      "45.10.0.0/17",
+      "2a02:f00::/32",
+    ]);
+    expect((await applyImport(database, [b])).plan).toMatchObject({
+      changes: plan.changes,
+      samples: plan.samples,
+    });
+  });
+
+  it("says which delegations are kept, move to a less specific subnet's crawler, or are lost", async () => {
+    const other = net("46.10.0.0/16");
+    await applyImport(database, [folder.write("a.db", stateA + other)]);
+    await delegate(database, "45.10.0.0/16", "amsterdam");
+    await delegate(database, "45.10.128.0/17", "zurich");
+    await delegate(database, "46.10.0.0/16", "madrid");
+
+    const { delegations } = await planImport(database, [folder.write("b.db", stateB)]);
+
+    expect(delegations).toEqual({
+      kept: 1,
+      returned: 0,
+      moved: 1,
+      lost: 1,
+      movedSamples: [{ range: "45.10.128.0/17", from: "zurich", to: "amsterdam", through: "45.10.0.0/16" }],
+      lostSamples: [{ range: "46.10.0.0/16", from: "madrid", to: null, through: null }],
+    });
+  });
+});
+
+describe("rollback", () => {
+  it("restores subnets, parents, holders' names, ids and delegations", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    await delegate(database, "45.10.128.0/17", "zurich");
+    const before = await treeInForce(database);
+    await applyImport(database, [folder.write("b.db", stateB)]);
+
+    const rolledBack = await rollbackImport(database);
+
+    expect(rolledBack).toMatchObject({
+      rolledBack: 2,
+      generation: 1,
+      undone: { added: 2, changed: 3, removed: 1, reparented: 1 },
+    });
+    expect(await treeInForce(database)).toEqual(before);
+    expect(await delegationsInForce(database)).toEqual({ "45.10.128.0/17": "zurich" });
+    expect(await registryStatus(database)).toMatchObject({
+      generation: 1,
+      history: [{ state: "rolled-back" }, { state: "applied" }],
+    });
+  });
+
+  it("of the only import leaves an empty tree, and then there is nothing to undo", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+
+    expect(await rollbackImport(database)).toMatchObject({ rolledBack: 1, generation: null });
+
+    expect(await treeInForce(database)).toEqual([]);
+    await expect(rollbackImport(database)).rejects.toThrow(UsageError);
+  });
+});
+
+describe("two at once", () => {
+  it("one is done, the other is told that an import is running", async () => {
+    const file = folder.write("a.db", stateA);
+
+    const outcomes = await Promise.allSettled([applyImport(database, [file]), applyImport(database, [file])]);
+
+    const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+    expect(refused).toHaveLength(1);
+    const error: unknown = refused[0]?.reason;
+    expect(error).toBeInstanceOf(DatabaseError);
+    expect(String(error)).toContain("another import or rollback is running");
+    expect(await treeInForce(database)).toHaveLength(5);
+    expect(await applyImport(database, [file])).toMatchObject({ isNew: false });
+  });
+});
+
+describe("look-up", () => {
+  it("gives the chain from the least to the most specific, with holder and delegation", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    await delegate(database, "45.10.0.0/16", "amsterdam");
+
+    const { chain, crossing } = await lookUp(database, "45.10.130.9");
+
+    expect(
+      chain.map(({ range, holder, handle, delegatedTo }) => [range, holder, handle, delegatedTo]),
+    ).toEqual([
+      ["45.10.0.0/16", "Example Holdings", "ORG-EX1-RIPE", "amsterdam"],
+      ["45.10.128.0/17", "Example Holdings", "ORG-EX1-RIPE", null],
+      ["45.10.130.0/24", "Second Example", "ORG-EX2-RIPE", null],
+    ]);
+    expect(crossing).toEqual([]);
+  });
+
+  it("of a range gives what holds it whole; of IPv6 what is IPv6; of elsewhere nothing", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    const ranges = async (text: string) => (await lookUp(database, text)).chain.map(({ range }) => range);
+
+    expect(await ranges("45.10.127.0 - 45.10.130.9")).toEqual(["45.10.0.0/16"]);
+    expect(await ranges("2a02:f00:1::/48")).toEqual(["2a02:f00::/32"]);
+    expect(await ranges("46.1.1.1")).toEqual([]);
+    await expect(lookUp(database, "example.org")).rejects.toThrow(
+      '"example.org" is neither an address nor a range',
+    );
+  });
+
+  it("gives an address where two ranges cross to the smaller, and names the other", async () => {
+    await applyImport(database, [
+      folder.write(
+        "c.db",
+        net("202.98.0.0/16") + net("202.98.116.0 - 202.98.119.255") + net("202.98.119.0 - 202.98.120.255"),
+      ),
+    ]);
+
+    const { chain, crossing } = await lookUp(database, "202.98.119.7");
+
+    expect(chain.map(({ range }) => range)).toEqual(["202.98.0.0/16", "202.98.119.0 - 202.98.120.255"]);
+    expect(crossing.map(({ range }) => range)).toEqual(["202.98.116.0/22"]);
+  });
+});

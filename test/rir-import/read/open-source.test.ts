@@ -1,0 +1,151 @@
+/** What a file is, is decided by its first bytes; what is broken is named with the file. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SourceFileError } from "#core/errors";
+import { checkSources } from "#rir-import/main";
+import { fixture, fixtures } from "../recorded.ts";
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "rir-open-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function written(name: string, bytes: Buffer | string): string {
+  const file = join(folder, name);
+  writeFileSync(file, bytes);
+  return file;
+}
+
+const rpsl = fixture("traps.rpsl");
+
+describe("packing", () => {
+  it.each([
+    ["plain", "dump.gz", rpsl],
+    ["gzip", "dump.txt", gzipSync(rpsl)],
+    [
+      "gzip of two members",
+      "two.gz",
+      Buffer.concat([gzipSync(rpsl.subarray(0, 700)), gzipSync(rpsl.subarray(700))]),
+    ],
+  ])("%s is told by its first bytes, whatever the name says", async (_packing, name, bytes) => {
+    const { files } = await checkSources([written(name, bytes)]);
+
+    expect(files).toMatchObject([
+      { format: "rpsl", read: 23, kept: 13, malformed: 5, textBytes: rpsl.length },
+    ]);
+  });
+
+  it("reads the data entries of a ZIP archive, stored and deflated, and passes over papers and empty ones", async () => {
+    const archive = join(fixtures, "two-entries.zip");
+
+    const { files } = await checkSources([archive]);
+
+    expect(files.map(({ file, kept }) => ({ file, kept }))).toEqual([
+      { file: `${archive}!data/arin_db.txt`, kept: 3 },
+      { file: `${archive}!stored.rpsl`, kept: 1 },
+    ]);
+  });
+
+  it("reads a ZIP archive that is named .gz", async () => {
+    const { files } = await checkSources([written("arin.gz", fixture("two-entries.zip"))]);
+
+    expect(files).toHaveLength(2);
+  });
+
+  it("gives the digest of the file on disk", async () => {
+    const { files } = await checkSources([written("digest.gz", gzipSync("inetnum: 45.0.0.0/16\n"))]);
+
+    expect(files[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe("a file that is not what it claims to be stops with its name", () => {
+  const damagedZip = () => {
+    const bytes = Buffer.from(fixture("two-entries.zip"));
+    bytes[bytes.indexOf("45.40.0.0") + 1] = 0x36;
+    return bytes;
+  };
+
+  it.each<readonly [name: string, bytes: () => Buffer, reason: string]>([
+    ["empty.txt", () => Buffer.alloc(0), "the file is empty"],
+    ["empty.gz", () => gzipSync(""), "the file is empty"],
+    ["page.txt", () => fixture("web-page.txt"), ':1: a web page ("404 Not Found"), not a registry file'],
+    [
+      "page.gz",
+      () => gzipSync(fixture("web-page.txt")),
+      ':1: a web page ("404 Not Found"), not a registry file',
+    ],
+    ["cut.gz", () => gzipSync(rpsl).subarray(0, 500), "the gzip data end early: the download is incomplete"],
+    [
+      "damaged.gz",
+      () => Buffer.concat([gzipSync(rpsl).subarray(0, 200), Buffer.alloc(600, 0xff)]),
+      "damaged gzip data",
+    ],
+    ["cut.zip", () => fixture("two-entries.zip").subarray(0, 700), "the ZIP archive ends early"],
+    ["damaged.zip", damagedZip, "stored.rpsl: the ZIP entry is damaged"],
+    [
+      "table.csv",
+      () => Buffer.from("# a table\n1.0.0.0,1.0.0.255,AU\n"),
+      ":2: not a registry format that is known",
+    ],
+    ["comments.txt", () => Buffer.from("# only\n% comments\n\n"), "nothing but comments"],
+    ["binary.bin", () => Buffer.alloc(3000), "not a registry"],
+    ["other.xml", () => Buffer.from('<?xml version="1.0"?><feed/>'), ":1: XML with the root <feed>"],
+    [
+      "numbers.xml",
+      () => Buffer.from('<registry id="as-numbers"></registry>'),
+      "XML with the root <registry>",
+    ],
+    [
+      "entities.xml",
+      () => Buffer.from('<?xml version="1.0"?>\n<!DOCTYPE bulkwhois [<!ENTITY a "b">]><bulkwhois/>'),
+      ":2: a document type definition is refused",
+    ],
+    [
+      "garbled.txt",
+      () => Buffer.from(`2|apnic|1|1|||\n${"apnic|JP|ipv4|x|1|1|allocated\n".repeat(200)}`),
+      "200 of 200 records are malformed",
+    ],
+  ])("%s", async (name, bytes, reason) => {
+    const file = written(name, bytes());
+
+    const error: unknown = await checkSources([file]).catch((thrown: unknown) => thrown);
+
+    expect(error).toBeInstanceOf(SourceFileError);
+    expect((error as Error).message).toContain(file);
+    expect((error as Error).message).toContain(reason);
+  });
+
+  it("a file that is not there", async () => {
+    await expect(checkSources([join(folder, "nowhere")])).rejects.toThrow("no such file or folder");
+  });
+});
+
+describe("folders", () => {
+  it("are read by name, without checksums, read-mes and hidden files, each file once", async () => {
+    const here = mkdtempSync(join(tmpdir(), "rir-folder-"));
+    for (const name of ["b.rpsl", "a.rpsl", "README.txt", "a.rpsl.md5", ".hidden"]) {
+      writeFileSync(
+        join(here, name),
+        name.endsWith("rpsl") ? `inetnum: 45.0.0.0/16\nnetname: ${name}\n` : "no",
+      );
+    }
+
+    const { files, state } = await checkSources([here, join(here, "a.rpsl")]);
+    rmSync(here, { recursive: true });
+
+    expect(files.map(({ file }) => file)).toEqual([join(here, "a.rpsl"), join(here, "b.rpsl")]);
+    expect(state).toMatchObject({ subnets: 1, duplicates: 1 });
+  });
+
+  it("that hold nothing are an error", async () => {
+    const here = mkdtempSync(join(tmpdir(), "rir-empty-"));
+
+    await expect(checkSources([here])).rejects.toThrow("the folder holds no registry files");
+    rmSync(here, { recursive: true });
+  });
+});
