@@ -8,6 +8,7 @@ import { LexemeVector } from "./lexemes.ts";
 import { type ReadLink, type ReadPage, readPage, tidy } from "./read-page.ts";
 import { robotsDirectives } from "./robots-directives.ts";
 import { simhash } from "./simhash.ts";
+import { WorkTurns } from "./work-turns.ts";
 
 /** Longer URLs are not crawled (the message's bound). */
 const maxUrlCharacters = 2048;
@@ -20,6 +21,8 @@ export interface FetchedBody {
   readonly contentType: string;
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
+  /** Awaited before and between long computations: probes under way want the processor. */
+  readonly quiet: () => Promise<void>;
 }
 
 export interface Extracted {
@@ -29,9 +32,11 @@ export interface Extracted {
 }
 
 export async function extractPage(body: FetchedBody): Promise<Extracted> {
+  await body.quiet();
+  const turns = new WorkTurns(body.quiet);
   const { text: source, charset } = decodeText(body.bytes, body.contentType);
   const isPlain = mediaType(body.contentType) === "text/plain";
-  const read = isPlain ? plainPage(source) : readPage(source);
+  const read = isPlain ? plainPage(source) : await readPage(source, turns);
   const prose = proseOf(read);
   const language = await languageOf({
     declared: read.language,
@@ -40,7 +45,7 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
   });
   const robots = robotsDirectives(read.robots, body.robotsTag);
   const config = textSearchConfigOf(language);
-  const vector = await vectorOf(read, config);
+  const vector = await vectorOf(read, config, turns);
   const base = resolveUrl(read.base ?? "", body.url) ?? body.url;
   const page: PageExtract = {
     contentType: mediaType(body.contentType).slice(0, 200),
@@ -97,11 +102,14 @@ function absoluteLinks(
   return [...found.values()];
 }
 
-async function vectorOf(read: ReadPage, config: string): Promise<LexemeVector> {
+async function vectorOf(read: ReadPage, config: string, turns: WorkTurns): Promise<LexemeVector> {
   const vector = new LexemeVector(await dictionaryOf(config));
   vector.add(read.title, "A");
   vector.add(read.description, "B");
-  for (const { weight, text } of read.text) vector.add(text, weight);
+  for (const { weight, text } of read.text) {
+    vector.add(text, weight);
+    await turns.next();
+  }
   return vector;
 }
 

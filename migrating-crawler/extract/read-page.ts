@@ -5,6 +5,7 @@
  */
 import { Parser } from "htmlparser2";
 import type { Weight } from "./lexemes.ts";
+import type { WorkTurns } from "./work-turns.ts";
 
 const maxDepth = 512;
 const maxLinks = 2000;
@@ -14,6 +15,9 @@ const maxAnchorCharacters = 200;
 const maxTextCharacters = 1_000_000;
 /** The parser is fed in pieces, so that a page that turns out too deep stops early. */
 const pieceCharacters = 16 * 1024;
+
+/** Text is handed on in pieces of about this length, cut between blocks. */
+const longPieceCharacters = 16 * 1024;
 
 export interface ReadLink {
   readonly href: string;
@@ -38,7 +42,7 @@ export interface ReadPage {
   readonly cut: boolean;
 }
 
-export function readPage(html: string): ReadPage {
+export async function readPage(html: string, turns: WorkTurns): Promise<ReadPage> {
   const reader = new PageReader();
   const parser = new Parser(reader, {
     decodeEntities: true,
@@ -47,6 +51,7 @@ export function readPage(html: string): ReadPage {
   });
   for (let at = 0; at < html.length && !reader.cut; at += pieceCharacters) {
     parser.write(html.slice(at, at + pieceCharacters));
+    await turns.next();
   }
   if (!reader.cut) parser.end();
   return reader.finish();
@@ -207,6 +212,7 @@ class PageReader {
   }
 
   #space(): void {
+    if (this.#piece.length > longPieceCharacters) this.#closePiece(this.#headingLevel > 0 ? "B" : "D");
     if (this.#piece !== "") this.#piece += "\n";
     if (this.#anchor) this.#anchor.anchor += " ";
     if (this.#headingLevel > 0) this.#headingText += " ";

@@ -145,23 +145,20 @@ async function judge(
   }
   const body = await readBody(answer, maxBodyBytes, setting.take);
   const complete = timing();
-  await setting.quiet();
+  const sizes = { wireBytes: body.wireBytes, bodyBytes: body.bytes.length };
+  if (looksBinary(body.bytes)) {
+    return { ...known, ...sizes, outcome: { type: "unsupported", status, contentType }, timing: complete };
+  }
   const { page, cut } = await extractPage({
     url: request.url,
     bytes: body.bytes,
     contentType: contentType === "" ? "text/html" : contentType,
     contentLanguage: headerText(headers["content-language"], 100),
     robotsTag: headers["x-robots-tag"],
+    quiet: setting.quiet,
   });
   const outcome = { type: "fetched", status, truncated: body.truncated || cut } as const;
-  return {
-    ...known,
-    outcome,
-    timing: complete,
-    page,
-    wireBytes: body.wireBytes,
-    bodyBytes: body.bytes.length,
-  };
+  return { ...known, ...sizes, outcome, timing: complete, page };
 }
 
 /** The outcome where the header says enough; null when the body is to be read. */
@@ -179,7 +176,18 @@ function withoutBody(
     if (location !== null && headers.location !== undefined) return { type: "redirected", status, location };
   }
   if (status < 200 || status >= 300) return { type: "http-error", status, retryAfterSeconds: retryAfter };
+  if (status === 204 || status === 205) return { type: "unsupported", status, contentType };
   return indexed.has(mediaType(contentType)) ? null : { type: "unsupported", status, contentType };
+}
+
+/** Said to be text, but more than a tenth of its beginning is control characters that no text has (WHATWG MIME Sniffing). */
+function looksBinary(bytes: Buffer): boolean {
+  const head = bytes.subarray(0, 1024);
+  const isUtf16 = (head[0] === 0xfe && head[1] === 0xff) || (head[0] === 0xff && head[1] === 0xfe);
+  if (isUtf16) return false;
+  let controls = 0;
+  for (const byte of head) if (byte < 0x20 && byte !== 0x1b && !(byte >= 0x09 && byte <= 0x0d)) controls++;
+  return controls * 10 > head.length;
 }
 
 function timingOf(answer: SiteAnswer, startedMs: number): Phases {

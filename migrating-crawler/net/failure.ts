@@ -80,11 +80,13 @@ export function failureOf(error: unknown): Failure {
   if (code === "UND_ERR_HEADERS_OVERFLOW" || code === "HPE_HEADER_OVERFLOW") {
     return new Failure("headers-too-large", "the response header is larger than we read", { cause: error });
   }
-  if (code.startsWith("HPE_") || code.startsWith("UND_ERR_RES") || code === "UND_ERR_INVALID_ARG") {
+  if (isParserError(error) || code.startsWith("UND_ERR_RES") || code === "UND_ERR_INVALID_ARG") {
     return new Failure("bad-response", `not a valid HTTP response: ${message}`, { cause: error });
   }
   return new Failure("internal", `${code} ${message}`.trim(), { cause: error });
 }
+
+const isParserError = (error: unknown) => error instanceof Error && error.name === "HTTPParserError";
 
 const unreachable = new Set(["EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "EACCES", "ENETDOWN"]);
 const lost = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_CLOSED", "UND_ERR_DESTROYED"]);

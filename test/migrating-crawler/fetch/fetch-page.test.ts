@@ -1,0 +1,189 @@
+/** What becomes of a URL at an ordinary site, on real sockets. */
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { fetchAll, fetchOne } from "../support/fetch-one.ts";
+import { closedPort, type Handle, html, type Origin, startOrigin } from "../support/origin.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function site(handle: Handle, robots?: Handle): Promise<Origin> {
+  const origin = await startOrigin((request, response) => {
+    if (request.url !== "/robots.txt") return handle(request, response);
+    if (robots) return robots(request, response);
+    response.writeHead(404).end();
+  });
+  cleanups.push(() => origin.close());
+  return origin;
+}
+
+describe("a page", () => {
+  it.each([
+    ["gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["deflate", deflateRawSync],
+    ["br", brotliCompressSync],
+  ] as const)("in %s is decoded, and both sizes are told", async (coding, compress) => {
+    const body = `<title>Packed</title>${"<p>the same words again".repeat(200)}`;
+    const origin = await site((_request, response) =>
+      response
+        .writeHead(200, { "content-type": "text/html", "content-encoding": coding })
+        .end(compress(Buffer.from(body))),
+    );
+
+    const result = await fetchOne({ url: `${origin.url}/` });
+
+    expect(result.page?.title).toBe("Packed");
+    expect(result.bodyBytes).toBe(body.length);
+    expect(result.wireBytes).toBeLessThan(body.length / 10);
+  });
+
+  it("that has not changed is told by its validators and costs no body", async () => {
+    const origin = await site((request, response) => {
+      if (request.headers["if-none-match"] === '"v1"') return void response.writeHead(304).end();
+      html(response, "<p>new", { etag: '"v2"', "last-modified": "Sat, 21 Nov 2026 10:00:00 GMT" });
+    });
+
+    const same = await fetchOne({ url: `${origin.url}/`, etag: '"v1"' });
+    const other = await fetchOne({ url: `${origin.url}/`, etag: '"v0"' });
+
+    expect(same.outcome).toEqual({ type: "unchanged", status: 304 });
+    expect(same.page).toBeNull();
+    expect(other).toMatchObject({ etag: '"v2"', lastModified: "Sat, 21 Nov 2026 10:00:00 GMT" });
+  });
+
+  it("is timed by phases, and a reused connection has none for connecting", async () => {
+    const origin = await site((_request, response) => html(response, "<p>x"));
+
+    const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }]);
+
+    expect(results[1]?.timing.connectMs).toBeNull();
+    expect(results[1]?.timing.firstByteMs).toBeGreaterThan(0);
+    expect(results[1]?.timing.totalMs).toBeGreaterThanOrEqual(results[1]!.timing.firstByteMs!);
+  });
+
+  it("whose connection was closed while idle is asked for again on a new one", async () => {
+    let served = 0;
+    const origin = await site((request, response) => {
+      served++;
+      if (served === 1) response.once("finish", () => request.socket.destroy());
+      html(response, "<p>x");
+    });
+
+    const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }]);
+
+    expect(results.map((result) => result.outcome.type)).toEqual(["fetched", "fetched"]);
+  });
+
+  it.each([
+    [404, { type: "http-error", status: 404, retryAfterSeconds: null }],
+    [204, { type: "unsupported", status: 204, contentType: "" }],
+  ])("answered with %i has that outcome", async (status, outcome) => {
+    const origin = await site((_request, response) => void response.writeHead(status).end());
+
+    expect((await fetchOne({ url: `${origin.url}/` })).outcome).toEqual(outcome);
+  });
+
+  it("answered with 503 carries Retry-After, and the host is left alone that long", async () => {
+    const origin = await site(
+      (_request, response) => void response.writeHead(503, { "retry-after": "120" }).end(),
+    );
+
+    const result = await fetchOne({ url: `${origin.url}/` });
+
+    expect(result.outcome).toEqual({ type: "http-error", status: 503, retryAfterSeconds: 120 });
+    expect(result.hostDelayMs).toBe(120_000);
+  });
+
+  it("of a host that refuses connections fails, and the target is to blame", async () => {
+    const result = await fetchOne({ url: `http://127.0.0.1:${await closedPort()}/` });
+
+    expect(result.outcome).toMatchObject({ type: "failed", blame: "target", code: "connect-refused" });
+    expect(result.timing.connectMs).toBeNull();
+  });
+
+  it("that says it is HTML but is a program is not indexed", async () => {
+    const program = Buffer.from(Array.from({ length: 2000 }, (_, index) => (index * 7) % 29));
+    const origin = await site((_request, response) =>
+      response.writeHead(200, { "content-type": "text/html" }).end(program),
+    );
+
+    expect((await fetchOne({ url: `${origin.url}/` })).outcome.type).toBe("unsupported");
+  });
+});
+
+describe("robots.txt", () => {
+  /** RFC 9309 section 2.3.1.4 */
+  it.each([500, 503, 429])("answered with %i forbids everything", async (status) => {
+    const origin = await site(
+      (_request, response) => html(response, "<p>x"),
+      (_request, response) => void response.writeHead(status).end(),
+    );
+
+    const result = await fetchOne({ url: `${origin.url}/` });
+
+    expect(result.outcome).toMatchObject({ type: "refused-by-robots" });
+    expect(origin.requests).toEqual(["GET /robots.txt"]);
+  });
+
+  /** RFC 9309 section 2.3.1.3 */
+  it.each([401, 403, 404, 410])("answered with %i allows everything", async (status) => {
+    const origin = await site(
+      (_request, response) => html(response, "<p>x"),
+      (_request, response) => void response.writeHead(status).end(),
+    );
+
+    expect((await fetchOne({ url: `${origin.url}/` })).outcome.type).toBe("fetched");
+  });
+
+  /** RFC 9309 section 2.3.1.2 */
+  it("is followed over five redirects and to another host, not over a sixth", async () => {
+    const rules = await startOrigin((_request, response) => void response.end("User-agent: *\nDisallow: /"));
+    cleanups.push(() => rules.close());
+    const chain = (hops: number): Promise<Origin> =>
+      startOrigin((request, response) => {
+        if (request.url === "/page") return html(response, "<p>x");
+        const hop = Number(/\d+/.exec(request.url ?? "")?.[0] ?? 0) + 1;
+        const location = hop === hops ? `${rules.url}/rules` : `/${hop}`;
+        response.writeHead(302, { location }).end();
+      });
+    const five = await chain(5);
+    const six = await chain(6);
+    cleanups.push(
+      () => five.close(),
+      () => six.close(),
+    );
+
+    const followed = await fetchOne({ url: `${five.url}/page` });
+    const givenUp = await fetchOne({ url: `${six.url}/page` });
+
+    expect(followed.outcome.type).toBe("refused-by-robots");
+    expect(givenUp.outcome.type).toBe("fetched");
+  });
+
+  it("that cannot be had because the host is silent fails the page with that reason", async () => {
+    const origin = await site(
+      (_request, response) => html(response, "<p>x"),
+      () => {},
+    );
+
+    const result = await fetchOne(
+      { url: `${origin.url}/` },
+      { timeouts: { connectMs: 200, firstByteMs: 200, idleMs: 200, totalMs: 1000 } },
+    );
+
+    expect(result.outcome).toMatchObject({ type: "failed", code: "first-byte-timeout" });
+    expect(origin.requests).toEqual(["GET /robots.txt"]);
+  });
+
+  it("asks for a pace with Crawl-delay, which the result passes on", async () => {
+    const origin = await site(
+      (_request, response) => html(response, "<p>x"),
+      (_request, response) => void response.end("User-agent: *\nCrawl-delay: 0.2"),
+    );
+
+    expect((await fetchOne({ url: `${origin.url}/` })).hostDelayMs).toBeCloseTo(200, -1);
+  });
+});
