@@ -30,11 +30,16 @@ export function urlKeyOf(text: string): UrlKey | UrlFault {
   parsed.password = "";
   if (parsed.search === "") parsed.search = "";
   const host = parsed.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
-  if (host === "" || host.length > 253) return "no-host";
+  if (!isHost(host)) return "no-host";
   if (parsed.hostname.endsWith(".")) parsed.hostname = host;
   const url = parsed.href;
   if (url.length > maxCanonicalUrlLength) return "too-long";
   return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
+}
+
+/** RFC 1035 section 2.3.4: labels of 1 to 63 octets, 253 together. No resolver can answer for anything else. */
+function isHost(host: string): boolean {
+  return host.length <= 253 && host.split(".").every((label) => label.length >= 1 && label.length <= 63);
 }
 
 export function hostHashOf(host: string): HostHash {
