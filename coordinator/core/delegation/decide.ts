@@ -1,5 +1,6 @@
 /** How every policy closes a round: who takes the subnet, who would take over, and the shared reasons. */
 
+import { rttsToCandidates } from "./fleet.ts";
 import type { RunnerUp, Verdict } from "./reason-record.ts";
 import { askedCrawlers, type Decision, type RoundState, type RoundStep } from "./round.ts";
 
@@ -68,12 +69,13 @@ const unknownMs = 1e9;
 
 /** Per candidate its RTT, or an upper bound; `unknownMs` where nothing is known, infinite after a failure. */
 function upperBounds(state: RoundState): Float64Array {
-  const { candidates, peerRtts, indexOf } = state.fleet;
+  const { candidates, indexOf } = state.fleet;
   const atMostMs = new Float64Array(candidates.length).fill(unknownMs);
   for (const { crawlerId } of state.probes) {
-    const rttMs = state.rttsMs[indexOf.get(crawlerId)!]!;
+    const asked = indexOf.get(crawlerId)!;
+    const rttMs = state.rttsMs[asked]!;
     if (Number.isNaN(rttMs)) continue;
-    const peers = peerRtts.rttsFrom(crawlerId, candidates);
+    const peers = rttsToCandidates(state.fleet, asked);
     for (let index = 0; index < peers.length; index++) {
       if (rttMs + peers[index]! < atMostMs[index]!) atMostMs[index] = rttMs + peers[index]!;
     }

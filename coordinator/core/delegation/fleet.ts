@@ -31,14 +31,21 @@ export class PeerRttTable {
     return rttMs === undefined || Number.isNaN(rttMs) ? null : rttMs;
   }
 
-  /** The RTTs from one crawler to many, in their order; NaN where unknown. */
-  rttsFrom(from: CrawlerId, to: readonly CrawlerId[]): Float64Array {
-    const row = this.#rows[this.#slots.get(from) ?? -1];
+  /** Where the crawlers stand in this table, for `rttsBetween`; −1 for one that measured nothing. */
+  slotsOf(crawlerIds: readonly CrawlerId[]): Int32Array {
+    const slots = new Int32Array(crawlerIds.length);
+    for (let index = 0; index < slots.length; index++)
+      slots[index] = this.#slots.get(crawlerIds[index]!) ?? -1;
+    return slots;
+  }
+
+  /** The RTTs from one slot to many, in their order; NaN where unknown. */
+  rttsBetween(from: number, to: Int32Array): Float64Array {
+    const row = this.#rows[from];
     const rtts = new Float64Array(to.length).fill(Number.NaN);
     if (row === undefined) return rtts;
     for (let index = 0; index < to.length; index++) {
-      const slot = this.#slots.get(to[index]!);
-      if (slot !== undefined) rtts[index] = row[slot]!;
+      if (to[index]! >= 0) rtts[index] = row[to[index]!]!;
     }
     return rtts;
   }
@@ -58,10 +65,19 @@ export interface CandidateFleet {
   readonly candidates: readonly CrawlerId[];
   readonly indexOf: ReadonlyMap<CrawlerId, number>;
   readonly peerRtts: PeerRttTable;
+  /** The candidates' slots in that table. */
+  readonly peerSlots: Int32Array;
 }
 
 /** The candidates of one round; a crawler named twice counts once. */
-export function candidateFleet(candidates: readonly CrawlerId[], peerRtts: PeerRttTable): CandidateFleet {
-  const distinct = [...new Set(candidates)];
-  return { candidates: distinct, indexOf: new Map(distinct.map((id, index) => [id, index])), peerRtts };
+export function candidateFleet(crawlerIds: readonly CrawlerId[], peerRtts: PeerRttTable): CandidateFleet {
+  const indexOf = new Map<CrawlerId, number>();
+  for (const crawlerId of crawlerIds) if (!indexOf.has(crawlerId)) indexOf.set(crawlerId, indexOf.size);
+  const candidates = [...indexOf.keys()];
+  return { candidates, indexOf, peerRtts, peerSlots: peerRtts.slotsOf(candidates) };
+}
+
+/** The RTTs in ms from a candidate to all candidates, in their order; NaN where unknown. */
+export function rttsToCandidates(fleet: CandidateFleet, index: number): Float64Array {
+  return fleet.peerRtts.rttsBetween(fleet.peerSlots[index] ?? -1, fleet.peerSlots);
 }

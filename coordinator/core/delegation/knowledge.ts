@@ -6,13 +6,13 @@
  * Both policies that learn read it: `ipmicra` asks who owns anything at a key, `nearest` how much.
  *
  * Memory: a key that one crawler owns alone (nearly all of them) is one map entry whose value is a small
- * integer, `slot · 2^19 + count`; only keys shared by several crawlers hold a list. Slots number the
+ * integer, `slot · 2^19 + count`; only keys shared by several crawlers hold a list of pairs. Slots number the
  * crawlers in the order in which they appeared. V8 allows about 16 million keys in a map.
  */
 import type { CrawlerId } from "../ids.ts";
 import type { PlaceKey, Placement } from "./placement.ts";
 
-/** One place where counts are kept; `key` is absent for the root, of which there is one. */
+/** One place where counts are kept. There is one root, with the key 0. */
 export interface Level {
   readonly kind: "holder" | "subnet" | "country" | "slash8" | "root";
   readonly key: PlaceKey;
@@ -94,9 +94,7 @@ export class DelegationKnowledge {
       visit(this.#crawlers[cell >>> countBits]!, cell & maxPackedCount);
       return;
     }
-    for (let index = 0; index < cell.slots.length; index++) {
-      visit(this.#crawlers[cell.slots[index]!]!, cell.counts[index]!);
-    }
+    for (let at = 0; at < cell.length; at += 2) visit(this.#crawlers[cell[at]!]!, cell[at + 1]!);
   }
 
   #slotOf(crawlerId: CrawlerId): number {
@@ -115,29 +113,24 @@ const countBits = 19;
 const maxPackedCount = 2 ** countBits - 1;
 const maxPackedSlot = 2 ** 12 - 1;
 
-type Cell = number | CountList;
-interface CountList {
-  readonly slots: number[];
-  readonly counts: number[];
-}
+/** One owner packed, or `[slot, count, slot, count …]` for several. */
+type Cell = number | number[];
 
 function raised(cell: Cell | undefined, slot: number): Cell {
   if (cell === undefined) {
-    return slot <= maxPackedSlot ? slot * (maxPackedCount + 1) + 1 : { slots: [slot], counts: [1] };
+    return slot <= maxPackedSlot ? slot * (maxPackedCount + 1) + 1 : [slot, 1];
   }
   if (typeof cell !== "number") return raisedInList(cell, slot);
   const count = cell & maxPackedCount;
   if (cell >>> countBits === slot && count < maxPackedCount) return cell + 1;
-  return raisedInList({ slots: [cell >>> countBits], counts: [count] }, slot);
+  return raisedInList([cell >>> countBits, count], slot);
 }
 
-function raisedInList(list: CountList, slot: number): CountList {
-  const index = list.slots.indexOf(slot);
-  if (index >= 0) list.counts[index]! += 1;
-  else {
-    list.slots.push(slot);
-    list.counts.push(1);
-  }
+/** Grows by copying: `push` would reserve room for 16 more in each of a million lists. */
+function raisedInList(list: number[], slot: number): number[] {
+  const at = positionOf(list, slot);
+  if (at < 0) return list.concat(slot, 1);
+  list[at + 1]! += 1;
   return list;
 }
 
@@ -148,12 +141,14 @@ function lowered(cell: Cell | undefined, slot: number): Cell | undefined {
     if (cell >>> countBits !== slot) return cell;
     return (cell & maxPackedCount) > 1 ? cell - 1 : undefined;
   }
-  const index = cell.slots.indexOf(slot);
-  if (index < 0) return cell;
-  cell.counts[index]! -= 1;
-  if (cell.counts[index] === 0) {
-    cell.slots.splice(index, 1);
-    cell.counts.splice(index, 1);
-  }
-  return cell.slots.length > 0 ? cell : undefined;
+  const at = positionOf(cell, slot);
+  if (at < 0) return cell;
+  cell[at + 1]! -= 1;
+  if (cell[at + 1] === 0) cell.splice(at, 2);
+  return cell.length > 0 ? cell : undefined;
+}
+
+function positionOf(list: readonly number[], slot: number): number {
+  for (let at = 0; at < list.length; at += 2) if (list[at] === slot) return at;
+  return -1;
 }

@@ -21,6 +21,7 @@
  */
 import type { CrawlerId } from "../ids.ts";
 import { decidedAtOnce, decidedByPrior, decidedFor, likeliestIndex } from "./decide.ts";
+import { rttsToCandidates } from "./fleet.ts";
 import { priorOf } from "./prior.ts";
 import { maxNamedCrawlers, type ReasonOf, type RuledOutCrawler } from "./reason-record.ts";
 import {
@@ -78,12 +79,13 @@ export const nearestPolicy: DelegationPolicy<NearestState> = {
 };
 
 function observeNearest(state: NearestState, crawlerId: CrawlerId, observation: Observation): NearestState {
-  if (!state.fleet.indexOf.has(crawlerId) || wasAsked(state, crawlerId)) return state;
+  const asked = state.fleet.indexOf.get(crawlerId);
+  if (asked === undefined || wasAsked(state, crawlerId)) return state;
   const rttMs = rttOf(observation);
   if (rttMs === null) return withObservation(state, crawlerId, observation, state.lowerBoundsMs);
   const scores = state.scores.slice();
   const lowerBoundsMs = state.lowerBoundsMs.slice();
-  const peers = state.fleet.peerRtts.rttsFrom(crawlerId, state.fleet.candidates);
+  const peers = rttsToCandidates(state.fleet, asked);
   const scaleMs = fitScaleMs + fitScalePerMs * rttMs;
   for (let index = 0; index < peers.length; index++) {
     const peerRttMs = peers[index]!;
@@ -111,7 +113,6 @@ function nextOrStop(state: NearestState, best: number): RoundStep {
   const { next } = outlook;
   const costMs = state.parameters.lambdaMs / (1 + worthOfNewHolder * state.prior.unfamiliarity);
   if (next && next.expectedGainMs >= costMs) return probeStep(state, next.crawlerId);
-  const ruledOut = ruledOutCrawlers(state, best);
   const allAsked = state.probes.length === state.fleet.candidates.length;
   return decidedFor(state, best, {
     type: "expected-gain",
@@ -122,8 +123,7 @@ function nextOrStop(state: NearestState, best: number): RoundStep {
     next,
     certainty: outlook.certainty,
     ...askedCrawlers(state),
-    ruledOut: ruledOut.slice(0, maxNamedCrawlers),
-    ruledOutCount: ruledOut.length,
+    ...ruledOutBy(state, best),
   });
 }
 
@@ -141,53 +141,57 @@ interface Outlook {
 function outlookOf(state: NearestState, best: number): Outlook {
   const { scores, lowerBoundsMs } = state;
   const bestRttMs = state.rttsMs[best]!;
-  const open = openCandidates(state, bestRttMs);
-  const top = open.reduce((high, index) => Math.max(high, scores[index]!), scores[best]!);
-  const weightOf = (index: number) => Math.exp(scores[index]! - top);
-  const total = open.reduce((sum, index) => sum + weightOf(index), weightOf(best));
+  const open = unaskedIndices(state).filter((index) => lowerBoundsMs[index]! < bestRttMs);
+  let top = scores[best]!;
+  for (const index of open) top = Math.max(top, scores[index]!);
+  const ownWeight = Math.exp(scores[best]! - top);
+  let total = ownWeight;
   let next = -1;
-  let gainMs = -1;
+  let nextWorth = -1;
   for (const index of open) {
-    const expectedMs = ((weightOf(index) / total) * (bestRttMs - lowerBoundsMs[index]!)) / 2;
-    if (expectedMs > gainMs) {
+    const weight = Math.exp(scores[index]! - top);
+    const worth = (weight * (bestRttMs - lowerBoundsMs[index]!)) / 2;
+    total += weight;
+    if (worth > nextWorth) {
       next = index;
-      gainMs = expectedMs;
+      nextWorth = worth;
     }
   }
-  return {
-    next:
-      next < 0
-        ? null
-        : {
-            crawlerId: state.fleet.candidates[next]!,
-            expectedGainMs: gainMs,
-            lowerBoundMs: lowerBoundsMs[next]!,
-          },
-    certainty: weightOf(best) / total,
-  };
+  const certainty = ownWeight / total;
+  const crawlerId = state.fleet.candidates[next];
+  if (crawlerId === undefined) return { next: null, certainty };
+  const expectedGainMs = nextWorth / total;
+  return { next: { crawlerId, expectedGainMs, lowerBoundMs: lowerBoundsMs[next]! }, certainty };
 }
 
-/** Candidates not asked yet that may be nearer than the best so far. */
-function openCandidates(state: NearestState, bestRttMs: number): number[] {
+function unaskedIndices(state: NearestState): number[] {
   const asked = new Set(state.probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)));
-  const open: number[] = [];
-  for (let index = 0; index < state.scores.length; index++) {
-    if (state.lowerBoundsMs[index]! < bestRttMs && !asked.has(index)) open.push(index);
-  }
-  return open;
+  const unasked: number[] = [];
+  for (let index = 0; index < state.scores.length; index++) if (!asked.has(index)) unasked.push(index);
+  return unasked;
 }
 
-/** Whom the triangle inequality ruled out, by which answer; those that came closest first. */
-function ruledOutCrawlers(state: NearestState, best: number): RuledOutCrawler[] {
+/** Whom the triangle inequality ruled out; those that came closest are named, with the answer that did it. */
+function ruledOutBy(
+  state: NearestState,
+  best: number,
+): { ruledOut: RuledOutCrawler[]; ruledOutCount: number } {
+  const { lowerBoundsMs } = state;
   const bestRttMs = state.rttsMs[best]!;
-  const ruledOut: RuledOutCrawler[] = [];
-  state.fleet.candidates.forEach((crawlerId, index) => {
-    const lowerBoundMs = state.lowerBoundsMs[index]!;
-    if (lowerBoundMs < bestRttMs || wasAsked(state, crawlerId)) return;
-    const probe = state.probes.find((seen) => seen.lowerBoundsMs[index]! >= lowerBoundMs)!;
-    const byRttMs = rttOf(probe.observation)!;
-    const peerRttMs = state.fleet.peerRtts.rttMs(probe.crawlerId, crawlerId)!;
-    ruledOut.push({ crawlerId, lowerBoundMs, by: probe.crawlerId, byRttMs, peerRttMs });
-  });
-  return ruledOut.sort((a, b) => a.lowerBoundMs - b.lowerBoundMs);
+  const indices = unaskedIndices(state).filter((index) => lowerBoundsMs[index]! >= bestRttMs);
+  const named = indices.sort((a, b) => lowerBoundsMs[a]! - lowerBoundsMs[b]!).slice(0, maxNamedCrawlers);
+  return { ruledOut: named.map((index) => ruledOutCrawler(state, index)), ruledOutCount: indices.length };
+}
+
+function ruledOutCrawler(state: NearestState, index: number): RuledOutCrawler {
+  const crawlerId = state.fleet.candidates[index]!;
+  const lowerBoundMs = state.lowerBoundsMs[index]!;
+  const decisive = state.probes.find((probe) => probe.lowerBoundsMs[index]! >= lowerBoundMs)!;
+  return {
+    crawlerId,
+    lowerBoundMs,
+    by: decisive.crawlerId,
+    byRttMs: rttOf(decisive.observation)!,
+    peerRttMs: state.fleet.peerRtts.rttMs(decisive.crawlerId, crawlerId)!,
+  };
 }
