@@ -36,8 +36,14 @@ export function readQuestion(input: string): Question {
   if (text === "") return unreadable(text, "nothing was asked");
   if (text.length > maxQuestionLength) return unreadable(text.slice(0, 100), faultWords["too-long"]);
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return urlQuestion(text, [text]);
-  return addressQuestion(text) ?? rangeQuestion(text) ?? hostOrName(text);
+  const located = addressQuestion(text) ?? rangeQuestion(text);
+  if (located === null && addressForm.test(text))
+    return unreadable(text, "it is no address and no range of addresses");
+  return located ?? hostOrName(text);
 }
+
+/** Digits and dots, or hexadecimal digits with two colons, perhaps with a prefix length: meant as an address. */
+const addressForm = /^([\d.]+|[\da-f]*:[\da-f]*:[\da-f:.]*)(\/\d*)?$/i;
 
 function addressQuestion(text: string): Question | null {
   const address = parseAddress(text.replace(/^\[(.*)\]$/, "$1"));

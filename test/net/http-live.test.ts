@@ -1,0 +1,105 @@
+/** Live events over real sockets: fastify's inject cannot hold a stream open. */
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { request } from "undici";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { maxListeners } from "#coordinator/net/live-events";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { seedWorld } from "../support/seed-world.ts";
+import { webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+let base: string;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+});
+afterAll(async () => await database?.close());
+beforeEach(async () => {
+  app = webServer(database);
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+});
+afterEach(async () => await app.close());
+
+type Regions = Record<string, string | undefined>;
+
+/** A stream of events, read one by one; `end` hangs up. */
+async function listen() {
+  const { statusCode, headers, body } = await request(`${base}/events`);
+  body.on("error", () => {});
+  const chunks = body[Symbol.asyncIterator]();
+  let text = "";
+  return {
+    statusCode,
+    headers,
+    async until(wanted: (regions: Regions) => boolean): Promise<Regions> {
+      for (;;) {
+        const [event, ...rest] = text.split("\n\n");
+        if (rest.length === 0) {
+          const { value, done } = await chunks.next();
+          if (done) throw new Error("the stream ended before the event came");
+          text += String(value);
+          continue;
+        }
+        text = rest.join("\n\n");
+        const data = /^data: (.*)$/m.exec(event ?? "")?.[1];
+        const regions = data ? (JSON.parse(data) as { regions: Regions }).regions : {};
+        if (wanted(regions)) return regions;
+      }
+    },
+    end: () => body.destroy(),
+    ended: async () => {
+      while (!(await chunks.next()).done);
+    },
+  };
+}
+
+describe("live events", () => {
+  it("start with every region of the overview, and later bring what has changed", async () => {
+    const stream = await listen();
+
+    const first = await stream.until((regions) => regions.figures !== undefined);
+    await database.pool.query(`update crawler set offline_reason = 'moved <away>' where name = 'berlin'`);
+    const later = await stream.until((regions) => regions.fleet?.includes("moved") === true);
+    stream.end();
+
+    expect(stream.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
+    expect(Object.keys(first).sort()).toEqual(["figures", "fleet", "map", "recent"]);
+    expect(later.fleet).toContain("moved &lt;away&gt;");
+    expect(later.map).toBeUndefined();
+  });
+
+  it("have a bound on listeners, who get the reason", async () => {
+    const streams = await Promise.all(Array.from({ length: maxListeners }, listen));
+
+    const refused = await request(`${base}/events`);
+    const words = await refused.body.text();
+    for (const stream of streams) stream.end();
+
+    expect(refused.statusCode).toBe(503);
+    expect(words).toContain("Too many listeners");
+  });
+
+  it("end when the server closes, and keep it from nothing", async () => {
+    const stream = await listen();
+    const ended = stream.ended();
+
+    await app.close();
+
+    await expect(ended).resolves.toBeUndefined();
+  });
+});
+
+describe("a page over a real socket", () => {
+  it("answers, and tells how it came out to the metrics", async () => {
+    const page = await request(`${base}/who?q=1.2.3.4`);
+    await page.body.dump();
+    const metrics = await (await request(`${base}/metrics`)).body.text();
+
+    expect(page.statusCode).toBe(200);
+    expect(metrics).toContain('nearcrawl_http_request_seconds_count{route="/who",status="200"} 1');
+  });
+});
