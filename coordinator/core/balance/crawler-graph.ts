@@ -35,6 +35,10 @@ export class CrawlerGraph {
   readonly #room: Float64Array;
   /** For each edge a * size + b the subnets of a, cheapest first; made when a path first reaches a. */
   readonly #edges: (IndexHeap | undefined)[];
+  /** What `#edges` has on top, and its cost: the search reads these. A row is stale once its crawler gave or took. */
+  readonly #cheapestSubnet: Int32Array;
+  readonly #cheapestCost: Float64Array;
+  readonly #isStale: Uint8Array;
   /** Less than this is nothing: rounding errors of sums of loads. */
   readonly #dust: number;
 
@@ -45,6 +49,9 @@ export class CrawlerGraph {
     this.#held = new Float64Array(loads.length * capacities.length);
     this.#room = capacities.slice();
     this.#edges = new Array(capacities.length ** 2);
+    this.#cheapestSubnet = new Int32Array(capacities.length ** 2).fill(-1);
+    this.#cheapestCost = new Float64Array(capacities.length ** 2).fill(Number.POSITIVE_INFINITY);
+    this.#isStale = new Uint8Array(capacities.length).fill(1);
     this.#dust =
       1e-9 *
       Math.max(
@@ -107,15 +114,28 @@ export class CrawlerGraph {
   }
 
   #relax(from: number, distance: Float64Array, previous: Int32Array, nearer: Set<number>): void {
+    if (this.#isStale[from] === 1) this.#refresh(from);
+    const start = distance[from] as number;
+    const row = from * this.#size;
     for (let to = 0; to < this.#size; to += 1) {
-      const subnet = to === from ? -1 : this.#cheapestOnEdge(from, to);
-      if (subnet < 0) continue;
-      const length = (distance[from] as number) + this.#cost(subnet, to) - this.#cost(subnet, from);
-      if (length >= (distance[to] as number) - 1e-9) continue;
+      const length = start + (this.#cheapestCost[row + to] as number);
+      if (length >= (distance[to] as number) - 1e-9 || length === Number.POSITIVE_INFINITY) continue;
       distance[to] = length;
       previous[to] = from;
       nearer.add(to);
     }
+  }
+
+  #refresh(from: number): void {
+    if (this.#edges[from * this.#size + ((from + 1) % this.#size)] === undefined) this.#makeEdges(from);
+    for (let to = 0; to < this.#size; to += 1) {
+      const edge = from * this.#size + to;
+      const subnet = to === from ? -1 : this.#cheapestOnEdge(from, to);
+      this.#cheapestSubnet[edge] = subnet;
+      this.#cheapestCost[edge] =
+        subnet < 0 ? Number.POSITIVE_INFINITY : this.#cost(subnet, to) - this.#cost(subnet, from);
+    }
+    this.#isStale[from] = 0;
   }
 
   #nearestWithRoom(distance: Float64Array): number {
@@ -134,7 +154,7 @@ export class CrawlerGraph {
     const subnets: number[] = [];
     for (let to = end; (previous[to] as number) >= 0; to = previous[to] as number) {
       crawlers.unshift(previous[to] as number);
-      subnets.unshift(this.#cheapestOnEdge(previous[to] as number, to));
+      subnets.unshift(this.#cheapestSubnet[(previous[to] as number) * this.#size + to] as number);
     }
     return { crawlers, subnets };
   }
@@ -159,15 +179,12 @@ export class CrawlerGraph {
   #add(subnet: number, crawler: number, amount: number): void {
     const at = subnet * this.#size + crawler;
     this.#held[at] = (this.#held[at] as number) + amount;
+    this.#isStale[crawler] = 1;
   }
 
   /** The subnet that a hands to b at the least cost, or -1 when a holds none. Those that a no longer holds drop out here. */
   #cheapestOnEdge(a: number, b: number): number {
-    let edge = this.#edges[a * this.#size + b];
-    if (edge === undefined) {
-      this.#makeEdges(a);
-      edge = this.#edges[a * this.#size + b] as IndexHeap;
-    }
+    const edge = this.#edges[a * this.#size + b] as IndexHeap;
     while (edge.top >= 0 && !this.#holds(a, edge.top)) edge.removeTop();
     return edge.top;
   }

@@ -3,17 +3,17 @@
  * (design section 6). Successive shortest paths on a graph whose nodes are the N crawlers: see
  * `crawler-graph.ts`.
  *
- * With equal loads the result is exact. With unequal loads a subnet may end in parts; these few, fewer than
- * there are crawlers, go whole to the cheapest crawler with room, the largest first. So the detour from the
- * optimum is theirs at most, and a crawler stays over capacity, by less than one subnet, only where the
- * pieces do not fit.
+ * With equal loads the result is exact. With unequal loads, where the exact answer is NP-hard to find, a few
+ * subnets end in parts, and `place-whole.ts` puts them together: near the optimum, and a crawler stays over
+ * capacity, by less than one subnet, only where the pieces do not fit.
  *
  * Nothing moves while nobody is overloaded; when somebody is, subnets may also move to a crawler that is
  * known to be nearer. Memory: 20 bytes for every pair of subnet and crawler.
  */
 import type { CrawlerId } from "../ids.ts";
 import { overloads, workingCapacities } from "./capacity.ts";
-import { CrawlerGraph, type FlowProblem } from "./crawler-graph.ts";
+import { CrawlerGraph } from "./crawler-graph.ts";
+import { placeWhole } from "./place-whole.ts";
 import { type BalanceInput, type BalanceSubnet, checkInput, type Move } from "./plan.ts";
 import { addedRtt } from "./predict-rtt.ts";
 
@@ -76,42 +76,3 @@ function wholeUnits(capacities: Float64Array, loads: Float64Array): Float64Array
 }
 
 const fraction = (units: Float64Array, crawler: number) => (units[crawler] as number) % 1;
-
-/** The crawler of each subnet, those in parts put together. */
-function placeWhole(problem: FlowProblem, graph: CrawlerGraph): Int32Array {
-  const { capacities, loads } = problem;
-  const room = capacities.slice();
-  const places = new Int32Array(loads.length).fill(-1);
-  const inParts: number[] = [];
-  for (let subnet = 0; subnet < loads.length; subnet += 1) {
-    const holders = graph.holdersOf(subnet);
-    if (holders.length > 1) inParts.push(subnet);
-    else settle(subnet, holders[0] as number);
-  }
-  inParts.sort((a, b) => (loads[b] as number) - (loads[a] as number) || a - b);
-  for (const subnet of inParts)
-    settle(subnet, cheapestWithRoom({ subnet, problem, room }) ?? roomiest(graph.holdersOf(subnet), room));
-  return places;
-
-  function settle(subnet: number, crawler: number): void {
-    places[subnet] = crawler;
-    room[crawler] = (room[crawler] as number) - (loads[subnet] as number);
-  }
-}
-
-function cheapestWithRoom(search: {
-  subnet: number;
-  problem: FlowProblem;
-  room: Float64Array;
-}): number | null {
-  const { subnet, problem, room } = search;
-  const costAt = (crawler: number) => problem.costs[subnet * room.length + crawler] as number;
-  const fitting = [...room.keys()].filter(
-    (crawler) => (room[crawler] as number) >= (problem.loads[subnet] as number),
-  );
-  return fitting.sort((a, b) => costAt(a) - costAt(b) || a - b)[0] ?? null;
-}
-
-function roomiest(crawlers: readonly number[], room: Float64Array): number {
-  return [...crawlers].sort((a, b) => (room[b] as number) - (room[a] as number) || a - b)[0] as number;
-}
