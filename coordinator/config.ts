@@ -5,6 +5,8 @@
  */
 import { isIP } from "node:net";
 import { z } from "zod";
+import { balancePolicyNames } from "#core/balance/policies";
+import { policyNames } from "#core/delegation/round";
 import { ConfigError } from "#core/errors";
 import { probeMethod } from "#protocol/messages";
 
@@ -19,12 +21,11 @@ const listen = z.strictObject({
 const tls = z.strictObject({ certificateFile: z.string().min(1), keyFile: z.string().min(1) });
 
 const delegation = z.strictObject({
-  policy: z.enum(["random", "exhaustive", "ipmicra", "nearest"]).default("nearest"),
+  policy: z.enum(policyNames).default("nearest"),
   /** IPMicra section 4.5: 50 ms gave a good ratio of accuracy over probes. */
   thresholdMs: z.number().min(0).max(10_000).default(50),
   /** Expected gain under which `nearest` stops probing. */
   lambdaMs: z.number().min(0).max(1000).default(0.1),
-  getFirst: z.boolean().default(false),
   /** Seeds the policy `random`. */
   seed: z.int().min(0).max(0xffff_ffff).default(1),
   concurrentRounds: z.int().min(1).max(1000).default(16),
@@ -35,9 +36,13 @@ const delegation = z.strictObject({
 });
 
 const probe = z.strictObject({
-  method: probeMethod.default("head"),
+  /**
+   * A TCP connect measures the round trip alone and is comparable with the crawlers' distances to each other;
+   * HEAD adds the server's own time (paper section 4.2 found HEAD and ping about equally good).
+   */
+  method: probeMethod.default("connect"),
   /** The smallest of so many is taken. */
-  tries: z.int().min(1).max(20).default(2),
+  tries: z.int().min(1).max(20).default(3),
   deadlineMs: z.int().min(10).max(60_000).default(3000),
 });
 
@@ -54,7 +59,7 @@ const lease = z.strictObject({
 });
 
 const balance = z.strictObject({
-  policy: z.enum(["min-cost-flow", "variance-rule", "none"]).default("min-cost-flow"),
+  policy: z.enum([...balancePolicyNames, "none"]).default("min-cost-flow"),
   everySeconds: seconds(86_400).default(60),
   /** Probe a predicted target before its subnet moves (design section 6). */
   movesPerPass: z.int().min(1).max(100_000).default(500),
@@ -62,7 +67,7 @@ const balance = z.strictObject({
 
 const recalibration = z.strictObject({
   /** "Sufficiently larger" of paper section 4.4: slower than so many times the host's usual time. */
-  slowerThanFactor: z.number().min(1.05).max(100).default(2),
+  slowerThanFactor: z.number().min(1.05).max(100).default(1.5),
   /** Slow so often in a row before the subnet is probed again. */
   timesInARow: z.int().min(2).max(100).default(2),
   everySeconds: seconds(86_400).default(30),
@@ -103,6 +108,8 @@ const configSchema = z.strictObject({
     )
     .max(200)
     .default("Nearcrawl/0.1 (+http://127.0.0.1:7411/about-crawler)"),
+  /** Whom webmasters may write to: an e-mail address or a URL, shown on the contact page. */
+  contact: z.string().min(3).max(200).nullable().default(null),
   logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
 });
 

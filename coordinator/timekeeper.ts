@@ -9,6 +9,7 @@ interface Duty {
   readonly everyMs: number;
   readonly work: () => Promise<unknown>;
   timer: NodeJS.Timeout | null;
+  dueMs: number;
   running: Promise<void> | null;
   again: boolean;
 }
@@ -23,17 +24,17 @@ export class Timekeeper {
   }
 
   every(name: string, everyMs: number, work: () => Promise<unknown>): void {
-    const duty: Duty = { name, everyMs, work, timer: null, running: null, again: false };
+    const duty: Duty = { name, everyMs, work, timer: null, dueMs: 0, running: null, again: false };
     this.#duties.set(name, duty);
     this.#schedule(duty, everyMs);
   }
 
-  /** Runs a flow now; when it is under way, once more right after. */
-  hurry(name: string): void {
+  /** Runs a flow now, or within `delayMs` if it would run later; when it is under way, once more right after. */
+  hurry(name: string, delayMs = 0): void {
     const duty = this.#duties.get(name);
     if (!duty || this.#stopped) return;
     if (duty.running) duty.again = true;
-    else this.#schedule(duty, 0);
+    else if (performance.now() + delayMs < duty.dueMs) this.#schedule(duty, delayMs);
   }
 
   async stop(): Promise<void> {
@@ -44,6 +45,7 @@ export class Timekeeper {
 
   #schedule(duty: Duty, delayMs: number): void {
     if (duty.timer) clearTimeout(duty.timer);
+    duty.dueMs = performance.now() + delayMs;
     duty.timer = setTimeout(() => {
       duty.timer = null;
       duty.running = this.#run(duty);

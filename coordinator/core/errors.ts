@@ -51,3 +51,8 @@ export class ProtocolError extends NearcrawlError {
 export class DatabaseError extends NearcrawlError {
   readonly code = "NC_DATABASE";
 }
+
+/** The command ends with exit code 1: a process of the run did not come up. */
+export class StartError extends NearcrawlError {
+  readonly code = "NC_START";
+}

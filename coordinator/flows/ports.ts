@@ -280,6 +280,8 @@ export interface ResultStore {
     /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
     lastSequence: number;
   }): Promise<TakenResults>;
+  /** Fetches per crawler since a moment: what of today's budget is spent. */
+  fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number }[]>;
   /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
   recentFetches(
     hosts: readonly HostHash[],

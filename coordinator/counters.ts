@@ -1,0 +1,55 @@
+/** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
+import type { FinishedRound, TakenResults } from "./flows/ports.ts";
+import type { LiveTotals } from "./flows/show-overview.ts";
+import type { ResultBatch } from "./flows/take-results.ts";
+import { createMetrics, type Metrics } from "./net/metrics.ts";
+
+export class Counters {
+  readonly metrics: Metrics = createMetrics({ processMetrics: true });
+  #totals: LiveTotals = { fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 };
+
+  get totals(): LiveTotals {
+    return this.#totals;
+  }
+
+  results(batch: ResultBatch, taken: TakenResults): void {
+    const pages = batch.results.filter(({ result }) => result.page !== null);
+    const fetchedBytes = pages.reduce((sum, { result }) => sum + result.bodyBytes, 0);
+    const shippedBytes = batch.results.reduce((sum, { wireBytes }) => sum + wireBytes, 0);
+    const before = this.#totals;
+    this.#totals = {
+      ...before,
+      fetches: before.fetches + taken.stored,
+      pages: before.pages + pages.length,
+      fetchedBytes: before.fetchedBytes + fetchedBytes,
+      shippedBytes: before.shippedBytes + shippedBytes,
+    };
+    const { metrics } = this;
+    for (const { result } of batch.results) metrics.fetches.inc({ outcome: result.outcome.type });
+    metrics.pages.inc(pages.length);
+    metrics.fetchedBytes.inc(fetchedBytes);
+    metrics.shippedBytes.inc(shippedBytes);
+    metrics.results.inc({ taken: "stored" }, taken.stored);
+    metrics.results.inc({ taken: "duplicate" }, taken.duplicates);
+    metrics.results.inc({ taken: "without-lease" }, taken.withoutLease);
+    metrics.urlsAdmitted.inc(taken.newUrls);
+  }
+
+  round(round: FinishedRound): void {
+    const before = this.#totals;
+    this.#totals = { ...before, rounds: before.rounds + 1, probes: before.probes + round.probes.length };
+    const decided = round.crawlerId === null ? "no" : "yes";
+    this.metrics.rounds.inc({ policy: round.policy, cause: round.cause, decided });
+    for (const { outcome } of round.probes) {
+      this.metrics.probes.inc({ method: outcome.method, outcome: outcome.type });
+    }
+  }
+
+  leases(event: "granted" | "returned" | "expired", count: number): void {
+    this.metrics.leases.inc({ event }, count);
+  }
+
+  moves(cause: string, count: number): void {
+    this.metrics.moves.inc({ cause }, count);
+  }
+}

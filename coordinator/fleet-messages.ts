@@ -1,0 +1,99 @@
+/**
+ * What happens when a crawler speaks: each message goes to its flow. This is the seam between the gateway
+ * (sessions, bytes) and the flows (decisions).
+ */
+import type { CrawlerId } from "#core/ids";
+import { asLeaseId } from "#core/ids";
+import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorConfig } from "./config.ts";
+import type { Counters } from "./counters.ts";
+import type { CoordinatorState } from "./flows/coordinator-state.ts";
+import { refreshCrawlers, welcomeCrawler } from "./flows/crawler-presence.ts";
+import type { DayBudget } from "./flows/day-budget.ts";
+import { handOutTasks } from "./flows/hand-out-tasks.ts";
+import { takePeerReport } from "./flows/measure-crawlers.ts";
+import type { CrawlerStore, DelegationStore, FrontierStore, ResultStore } from "./flows/ports.ts";
+import { type ResultBatch, takeResults } from "./flows/take-results.ts";
+import type { Log } from "./log.ts";
+import type { GatewayHandlers } from "./net/gateway-settings.ts";
+import { takeResultsSettings } from "./wiring-settings.ts";
+
+export interface FleetMessagePorts {
+  readonly crawlers: CrawlerStore;
+  readonly delegations: DelegationStore;
+  readonly frontier: FrontierStore;
+  readonly results: ResultStore;
+  readonly state: CoordinatorState;
+  readonly budget: DayBudget;
+  readonly counters: Counters;
+  readonly log: Log;
+  readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
+  /** A crawler arrived: it and the others are to measure each other. */
+  readonly onFleetChange: () => void;
+  /** URLs came in: hosts may have to be resolved. */
+  readonly onNewUrls: () => void;
+  readonly onFetched: (batch: ResultBatch) => void;
+  readonly now: () => Date;
+}
+
+export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {
+  const handOut = {
+    leaseSeconds: config.lease.seconds,
+    urlsPerHost: config.lease.urlsPerHost,
+    hostsPerRequest: config.lease.hostsPerRequest,
+  };
+  const taking = takeResultsSettings(config);
+  return {
+    authenticate: async (name, keyHash) => await ports.crawlers.authenticate(name, keyHash),
+    onArrive: async (arrival) => {
+      const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
+      ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
+      ports.onFleetChange();
+      return { acknowledgedSequence };
+    },
+    onResults: async (batch) => {
+      const taken = await takeResults(batch, ports.results, taking, ports.now());
+      ports.budget.spend(batch.crawlerId, taken.stored, ports.now());
+      ports.counters.results(batch, taken);
+      ports.onFetched(batch);
+      if (taken.newUrls > 0) ports.onNewUrls();
+    },
+    onMessage: async (crawlerId, message) => {
+      const now = ports.now();
+      switch (message.type) {
+        case "crawler:ready": {
+          const request = {
+            crawlerId,
+            freeHosts: message.freeHosts,
+            draining: ports.state.crawler(crawlerId)?.state === "draining",
+            pagesLeftToday: ports.budget.left(
+              crawlerId,
+              ports.state.crawler(crawlerId)?.pagesPerDay ?? 0,
+              now,
+            ),
+          };
+          const tasks = await handOutTasks(request, ports.frontier, handOut, now);
+          ports.counters.leases("granted", tasks.leases.length);
+          ports.send(crawlerId, tasks);
+          return;
+        }
+        case "crawler:heartbeat":
+          await ports.crawlers.heartbeat(crawlerId, message, now);
+          return;
+        case "crawler:peer-rtts":
+          await takePeerReport(crawlerId, message, ports, now);
+          return;
+        case "crawler:lease-end":
+          if (await ports.frontier.returnLease(asLeaseId(message.leaseId), crawlerId, now)) {
+            ports.counters.leases("returned", 1);
+          }
+          return;
+      }
+    },
+    onLeave: async (crawlerId, reason) => {
+      await ports.crawlers.leave({ crawlerId, reason, now: ports.now() });
+      await refreshCrawlers(ports);
+      ports.log.warn({ crawlerId, reason }, "crawler left");
+    },
+  };
+}

@@ -1,0 +1,141 @@
+/**
+ * What the coordinator keeps in memory: the IP tree, who owns what, what past delegations teach, the fleet and
+ * its distances. All of it is in the database too and is read again at the start; the flows write there first
+ * and here after, so a crash loses nothing.
+ */
+import { type CandidateFleet, candidateFleet, PeerRttTable } from "#core/delegation/fleet";
+import { DelegationKnowledge } from "#core/delegation/knowledge";
+import { type Placement, placementOf } from "#core/delegation/placement";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { buildSubnetTree, type SubnetTree } from "#core/subnet/subnet-tree";
+import type { CrawlerRecord, Delegation, DelegationMove, PeerRtt } from "./ports.ts";
+
+export class CoordinatorState {
+  #tree: SubnetTree = buildSubnetTree([]);
+  #knowledge = new DelegationKnowledge();
+  readonly #delegations = new Map<SubnetId, Delegation>();
+  readonly #owned = new Map<CrawlerId, Set<SubnetId>>();
+  #crawlers: readonly CrawlerRecord[] = [];
+  readonly #rtts = new Map<string, PeerRtt>();
+  #peerRtts: PeerRttTable | null = null;
+
+  get tree(): SubnetTree {
+    return this.#tree;
+  }
+
+  get knowledge(): DelegationKnowledge {
+    return this.#knowledge;
+  }
+
+  get crawlers(): readonly CrawlerRecord[] {
+    return this.#crawlers;
+  }
+
+  get delegationCount(): number {
+    return this.#delegations.size;
+  }
+
+  /** Round-trip times between crawlers; made anew after a change. */
+  get peerRtts(): PeerRttTable {
+    this.#peerRtts ??= new PeerRttTable([...this.#rtts.values()]);
+    return this.#peerRtts;
+  }
+
+  /** A new tree: everything that was learned is placed in it anew. */
+  setTree(tree: SubnetTree): void {
+    this.#tree = tree;
+    this.#relearn();
+  }
+
+  setCrawlers(crawlers: readonly CrawlerRecord[]): void {
+    this.#crawlers = crawlers;
+  }
+
+  crawler(crawlerId: CrawlerId): CrawlerRecord | null {
+    return this.#crawlers.find((crawler) => crawler.crawlerId === crawlerId) ?? null;
+  }
+
+  setDelegations(delegations: readonly Delegation[]): void {
+    this.#delegations.clear();
+    this.#owned.clear();
+    for (const delegation of delegations) this.#keep(delegation);
+    this.#relearn();
+  }
+
+  learnRtts(rtts: readonly PeerRtt[]): void {
+    for (const rtt of rtts) this.#rtts.set(`${rtt.from}>${rtt.to}`, rtt);
+    this.#peerRtts = null;
+  }
+
+  /** Whether the first crawler has measured the second by itself. */
+  hasMeasured(from: CrawlerId, to: CrawlerId): boolean {
+    return this.#rtts.has(`${from}>${to}`);
+  }
+
+  /** Share of the pairs of these crawlers that somebody has measured, 0 to 1. */
+  rttCoverage(crawlerIds: readonly CrawlerId[]): number {
+    const pairs = crawlerIds.flatMap((a, index) => crawlerIds.slice(index + 1).map((b) => [a, b] as const));
+    if (pairs.length === 0) return 1;
+    return pairs.filter(([a, b]) => this.peerRtts.rttMs(a, b) !== null).length / pairs.length;
+  }
+
+  fleetOf(candidates: readonly CrawlerId[]): CandidateFleet {
+    return candidateFleet(candidates, this.peerRtts);
+  }
+
+  /** The most specific subnet with more than one address that holds this one (paper section 4.3). */
+  subnetOf(address: string): SubnetId | null {
+    const parsed = parseAddress(address);
+    return parsed ? (this.#tree.mostSpecificNonUnary(parsed)?.id ?? null) : null;
+  }
+
+  placementOf(subnetId: SubnetId): Placement | null {
+    return placementOf(this.#tree, subnetId);
+  }
+
+  delegationOf(subnetId: SubnetId): Delegation | null {
+    return this.#delegations.get(subnetId) ?? null;
+  }
+
+  subnetsOf(crawlerId: CrawlerId): readonly SubnetId[] {
+    return [...(this.#owned.get(crawlerId) ?? [])];
+  }
+
+  setDelegation(delegation: Delegation): void {
+    const before = this.#delegations.get(delegation.subnetId);
+    const placement = this.placementOf(delegation.subnetId);
+    if (before) {
+      this.#owned.get(before.crawlerId)?.delete(before.subnetId);
+      if (placement) this.#knowledge.forget(placement, before.crawlerId);
+    }
+    this.#keep(delegation);
+    if (placement) this.#knowledge.record(placement, delegation.crawlerId);
+  }
+
+  moveDelegation(move: DelegationMove): void {
+    this.setDelegation({
+      subnetId: move.subnetId,
+      crawlerId: move.to,
+      measured: move.rttMs !== null,
+      rttMs: move.rttMs,
+      runnerUpId: move.from,
+      runnerUpRttMs: this.#delegations.get(move.subnetId)?.rttMs ?? null,
+    });
+  }
+
+  #keep(delegation: Delegation): void {
+    this.#delegations.set(delegation.subnetId, delegation);
+    const owned = this.#owned.get(delegation.crawlerId);
+    if (owned) owned.add(delegation.subnetId);
+    else this.#owned.set(delegation.crawlerId, new Set([delegation.subnetId]));
+  }
+
+  #relearn(): void {
+    this.#knowledge = new DelegationKnowledge();
+    for (const { subnetId, crawlerId } of this.#delegations.values()) {
+      const placement = this.placementOf(subnetId);
+      if (placement) this.#knowledge.record(placement, crawlerId);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * A crawler arrives: it is placed in the IP tree at its public address and owns the subnet it stands in
+ * (paper section 4.1). A crawler leaves: for a while nothing happens, since most come back; after that its
+ * leases return and its subnets go to the runners-up.
+ */
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+import type { CrawlerHello } from "#protocol/messages";
+import type { CoordinatorState } from "./coordinator-state.ts";
+import type { CrawlerStore, DelegationStore, FrontierStore } from "./ports.ts";
+
+export interface PresencePorts {
+  readonly crawlers: CrawlerStore;
+  readonly delegations: DelegationStore;
+  readonly frontier: FrontierStore;
+  readonly state: CoordinatorState;
+}
+
+export interface Arrival {
+  readonly crawlerId: CrawlerId;
+  readonly hello: CrawlerHello;
+  readonly remoteAddress: string;
+}
+
+/** Records the arrival; returns the acknowledged sequence of the crawler's spool. */
+export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now: Date): Promise<number> {
+  const { crawlerId, hello } = arrival;
+  const address = publicAddressOf(arrival);
+  const subnetId = address === null ? null : ports.state.subnetOf(address);
+  const acknowledged = await ports.crawlers.arrive({ crawlerId, hello, address, subnetId, now });
+  await refreshCrawlers(ports);
+  if (subnetId !== null) await takeOwnSubnet(subnetId, crawlerId, ports, now);
+  return acknowledged;
+}
+
+export async function refreshCrawlers(ports: Pick<PresencePorts, "crawlers" | "state">): Promise<void> {
+  ports.state.setCrawlers(await ports.crawlers.list());
+}
+
+/** The address that the partner states, else the one the connection came from, if the public Internet knows it. */
+function publicAddressOf({ hello, remoteAddress }: Arrival): string | null {
+  for (const text of [hello.publicAddress, remoteAddress]) {
+    const address = text === null ? null : parseAddress(text);
+    if (address && specialPurposeOf(address) === null) return text;
+  }
+  return null;
+}
+
+async function takeOwnSubnet(
+  subnetId: SubnetId,
+  crawlerId: CrawlerId,
+  ports: PresencePorts,
+  now: Date,
+): Promise<void> {
+  if (ports.state.delegationOf(subnetId)) return;
+  const taken = await ports.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
+  if (!taken) return;
+  ports.state.setDelegation({
+    subnetId,
+    crawlerId,
+    measured: true,
+    rttMs: null,
+    runnerUpId: null,
+    runnerUpRttMs: null,
+  });
+}
+
+/** Crawlers that have been gone for longer than `departureMs` and still own something. */
+export function departedCrawlers(state: CoordinatorState, departureMs: number, now: Date): CrawlerId[] {
+  return state.crawlers
+    .filter(({ state: presence }) => presence === "offline")
+    .filter(({ lastSeenAt }) => now.getTime() - (lastSeenAt?.getTime() ?? 0) > departureMs)
+    .filter(({ crawlerId }) => state.subnetsOf(crawlerId).length > 0)
+    .map(({ crawlerId }) => crawlerId);
+}

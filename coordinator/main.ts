@@ -1,0 +1,168 @@
+/**
+ * The coordinator, wired: stores and sockets on the outside, flows inside, a timekeeper that turns them. What
+ * it keeps in memory is read from the database first, so it can be killed and started at any moment.
+ */
+import type { Server } from "node:http";
+import type { Database } from "#db/connect";
+import { loadZlibSync } from "#protocol/zlib-sync-inflater";
+import type { CoordinatorConfig } from "./config.ts";
+import { seededRandom } from "./core/seeded-random.ts";
+import { Counters } from "./counters.ts";
+import { fleetMessageHandlers } from "./fleet-messages.ts";
+import { CoordinatorState } from "./flows/coordinator-state.ts";
+import { DayBudget } from "./flows/day-budget.ts";
+import { DelegationQueue } from "./flows/delegation-queue.ts";
+import { FleetSettling } from "./flows/fleet-settling.ts";
+import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
+import type { LiveState } from "./flows/show-overview.ts";
+import type { Log } from "./log.ts";
+import { CrawlerGateway } from "./net/crawler-gateway.ts";
+import { createNameResolver } from "./net/name-resolver.ts";
+import { openWebServer } from "./open-web-server.ts";
+import { duties, scheduleDuties } from "./periodic-duties.ts";
+import { createCrawlerStore } from "./postgres/crawler-store.ts";
+import { createDelegationStore } from "./postgres/delegation-store.ts";
+import { createFrontierStore } from "./postgres/frontier-store.ts";
+import { createResultStore } from "./postgres/result-store.ts";
+import { createSubnetStore } from "./postgres/subnet-store.ts";
+import { Timekeeper } from "./timekeeper.ts";
+import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
+import { crawlersWithoutRoom, gatewaySettings, queueSettings, recalibrationRule } from "./wiring-settings.ts";
+
+export interface CoordinatorOptions {
+  readonly config: CoordinatorConfig;
+  readonly database: Database;
+  readonly log: Log;
+  /** Of this software, shown on pages. */
+  readonly version: string;
+}
+
+export interface RunningCoordinator {
+  /** Where its pages, its API and its crawlers' socket are. */
+  readonly webUrl: string;
+  stop(): Promise<void>;
+}
+
+/** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
+export async function startCoordinator({
+  config,
+  database,
+  log,
+  version,
+}: CoordinatorOptions): Promise<RunningCoordinator> {
+  const { pool } = database;
+  const now = () => new Date();
+  const startedAt = now();
+  const stores = {
+    subnets: createSubnetStore(pool),
+    crawlers: createCrawlerStore(pool),
+    delegations: createDelegationStore(pool),
+    frontier: createFrontierStore(pool),
+    results: createResultStore(pool),
+  };
+  const state = new CoordinatorState();
+  const budget = new DayBudget();
+  const counters = new Counters();
+  const timekeeper = new Timekeeper(log);
+  const resolver = createNameResolver({ servers: config.resolvers });
+  const settling = new FleetSettling({
+    expectedCrawlers: config.delegation.expectedCrawlers,
+    settleMs: config.delegation.settleSeconds * 1000,
+  });
+  await readWhatIsKnown({ ...stores, state, budget }, now());
+
+  const recalibration = new RecalibrationQueue(
+    { results: stores.results, state, now },
+    recalibrationRule(config),
+  );
+  const gateway = new CrawlerGateway({
+    settings: gatewaySettings(config),
+    handlers: fleetMessageHandlers(
+      {
+        ...stores,
+        state,
+        budget,
+        counters,
+        log,
+        now,
+        send: (crawlerId, message) => gateway.send(crawlerId, message),
+        // Crawlers arrive in bunches after a start: one measurement for all of them.
+        onFleetChange: () => timekeeper.hurry(duties.measurePeers, 1000),
+        onNewUrls: () => timekeeper.hurry(duties.resolveHosts),
+        onFetched: (batch) => recalibration.note(batch),
+      },
+      config,
+    ),
+    log,
+    zlibSync: await loadZlibSync(),
+  });
+  const queue = new DelegationQueue(
+    {
+      state,
+      fleet: gateway,
+      delegations: stores.delegations,
+      random: seededRandom(config.delegation.seed),
+      now,
+      excluded: () => crawlersWithoutRoom(state, budget, now()),
+      log,
+      onDecided: (round) => counters.round(round),
+    },
+    queueSettings(config),
+  );
+  scheduleDuties(
+    {
+      ...stores,
+      timekeeper,
+      state,
+      gateway,
+      queue,
+      recalibration,
+      settling,
+      resolver,
+      counters,
+      log,
+      now,
+    },
+    config,
+  );
+
+  const live = () => liveState({ startedAt, gateway, queue, counters, settling });
+  const { metrics } = counters;
+  const { web, url } = await openWebServer({ config, database, resolver, live, metrics, version, log });
+  gateway.attach(web.server as Server);
+  const registry = await followRegistry({ ...stores, state, log });
+  log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");
+  return {
+    webUrl: url,
+    stop: async () => {
+      await registry.stop();
+      await timekeeper.stop();
+      await gateway.close();
+      await queue.idle();
+      await web.close();
+      log.info({}, "coordinator stopped");
+    },
+  };
+}
+
+interface LiveParts {
+  readonly startedAt: Date;
+  readonly gateway: CrawlerGateway;
+  readonly queue: DelegationQueue;
+  readonly counters: Counters;
+  readonly settling: FleetSettling;
+}
+
+function liveState({ startedAt, gateway, queue, counters, settling }: LiveParts): LiveState {
+  const sessions = gateway.online().length;
+  const phase =
+    sessions === 0 ? "waiting for crawlers" : settling.settled ? "crawling" : "crawlers measure each other";
+  return {
+    startedAt,
+    phase,
+    sessions,
+    roundsUnderWay: queue.running,
+    probesUnderWay: gateway.probesUnderWay,
+    totals: counters.totals,
+  };
+}

@@ -1,0 +1,83 @@
+/** The coordinator's web server with everything it shows, listening. */
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { ConfigError } from "#core/errors";
+import type { Database } from "#db/connect";
+import type { CoordinatorConfig } from "./config.ts";
+import type { NameResolver } from "./flows/ports.ts";
+import type { LiveState } from "./flows/show-overview.ts";
+import type { Log } from "./log.ts";
+import { createWebServer } from "./net/http-server.ts";
+import type { Metrics } from "./net/metrics.ts";
+import { createReports } from "./postgres/reports/reports.ts";
+
+export interface OpenWebOptions {
+  readonly config: CoordinatorConfig;
+  readonly database: Database;
+  readonly resolver: NameResolver;
+  readonly live: () => LiveState;
+  readonly metrics: Metrics;
+  readonly version: string;
+  readonly log: Log;
+}
+
+/** How many ports after the one asked for are tried when it is taken. */
+const portsTried = 20;
+
+export async function openWebServer(options: OpenWebOptions): Promise<{ web: FastifyInstance; url: string }> {
+  const { config, database, log } = options;
+  const web = createWebServer({
+    reads: createReports(database.pool, () => Date.now()),
+    resolver: options.resolver,
+    scope: config.scope,
+    live: options.live,
+    metrics: options.metrics,
+    log,
+    now: () => new Date(),
+    settings: {
+      version: options.version,
+      userAgent: config.userAgent,
+      contact: config.contact,
+      politenessSeconds: null,
+      tls: readTls(config),
+    },
+  });
+  await listen(web, config.listen);
+  const { port } = web.server.address() as AddressInfo;
+  const host = config.listen.host.includes(":") ? `[${config.listen.host}]` : config.listen.host;
+  return { web, url: `${config.tls ? "https" : "http"}://${host}:${port}` };
+}
+
+async function listen(web: FastifyInstance, { host, port }: CoordinatorConfig["listen"]): Promise<void> {
+  for (let tried = 0; ; tried += 1) {
+    try {
+      await web.listen({ host, port: port === 0 ? 0 : port + tried });
+      return;
+    } catch (error) {
+      const taken = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+      if (!taken || tried >= portsTried || port + tried >= 65_535) {
+        throw new ConfigError([`listen: ${host}:${port}: ${(error as Error).message}`]);
+      }
+    }
+  }
+}
+
+function readTls(config: CoordinatorConfig): { cert: Buffer; key: Buffer } | null {
+  if (config.tls === null) return null;
+  const faults: string[] = [];
+  const read = (name: string, file: string) => {
+    try {
+      return readFileSync(file);
+    } catch (error) {
+      faults.push(`tls.${name}: ${(error as Error).message}`);
+      return Buffer.alloc(0);
+    }
+  };
+  const tls = {
+    cert: read("certificateFile", config.tls.certificateFile),
+    key: read("keyFile", config.tls.keyFile),
+  };
+  if (faults.length > 0) throw new ConfigError(faults);
+  return tls;
+}

@@ -1,0 +1,32 @@
+/**
+ * The two roots of the hierarchy (paper section 4.1 begins with the complete range of addresses), for a
+ * coordinator that has no registry yet: every address lies in a subnet, so a single crawler can work.
+ */
+import type { Pool } from "pg";
+import { inTransaction } from "./transaction.ts";
+
+/** Adds a generation that holds the roots alone, where no generation is in force; true when it did. */
+export async function ensureRootSubnets(pool: Pool): Promise<boolean> {
+  return await inTransaction(pool, async (client) => {
+    await client.query("lock table registry_generation in share row exclusive mode");
+    const { rowCount } = await client.query(
+      "select from registry_generation where state = 'applied' limit 1",
+    );
+    if (rowCount !== 0) return false;
+    await client.query(
+      `with born as (
+         insert into registry_generation (state, applied_at, counts)
+         values ('applied', now(), '{"added": 2}')
+         returning generation
+       )
+       insert into subnet (first_address, last_address, registry, name, added_in)
+       select first_address, last_address, 'iana', 'root', generation
+       from born
+       cross join (values
+         ('0.0.0.0'::inet, '255.255.255.255'::inet),
+         ('::'::inet, 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet)
+       ) as roots (first_address, last_address)`,
+    );
+    return true;
+  });
+}

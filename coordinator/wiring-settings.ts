@@ -1,0 +1,61 @@
+/** From the coordinator's settings to those of its parts. */
+import { defaultRecalibrationRule, type RecalibrationRule } from "#core/delegation/recalibration";
+import { defaultParameters } from "#core/delegation/round";
+import type { CrawlerId } from "#core/ids";
+import { defaultRecrawlSettings } from "#core/recrawl/fixed-interval";
+import type { CoordinatorConfig } from "./config.ts";
+import type { CoordinatorState } from "./flows/coordinator-state.ts";
+import type { DayBudget } from "./flows/day-budget.ts";
+import type { QueueSettings } from "./flows/delegation-queue.ts";
+import type { TakeResultsSettings } from "./flows/take-results.ts";
+import { defaultGatewaySettings, type GatewaySettings } from "./net/gateway-settings.ts";
+
+/** A subnet that nobody could take is tried again after so long. */
+const roundRetryMs = 30_000;
+
+export function gatewaySettings(config: CoordinatorConfig): GatewaySettings {
+  return {
+    ...defaultGatewaySettings,
+    userAgent: config.userAgent,
+    heartbeatMs: config.heartbeatSeconds * 1000,
+  };
+}
+
+export function queueSettings(config: CoordinatorConfig): QueueSettings {
+  const { policy, thresholdMs, lambdaMs, concurrentRounds } = config.delegation;
+  return {
+    round: {
+      policy,
+      parameters: { ...defaultParameters, thresholdMs, lambdaMs },
+      probe: config.probe,
+      allowSpecialPurpose: config.allowSpecialPurpose,
+    },
+    concurrentRounds,
+    retryMs: roundRetryMs,
+  };
+}
+
+export function recalibrationRule(config: CoordinatorConfig): RecalibrationRule {
+  const { slowerThanFactor, timesInARow } = config.recalibration;
+  return { ...defaultRecalibrationRule, factor: slowerThanFactor, inARow: timesInARow };
+}
+
+export function takeResultsSettings(config: CoordinatorConfig): TakeResultsSettings {
+  return {
+    scope: config.scope,
+    recrawl: { ...defaultRecrawlSettings, intervalSeconds: config.recrawl.intervalHours * 3600 },
+  };
+}
+
+/** Crawlers that get no new subnet: draining, or their day's pages are used up. */
+export function crawlersWithoutRoom(
+  state: CoordinatorState,
+  budget: DayBudget,
+  now: Date,
+): ReadonlySet<CrawlerId> {
+  const full = state.crawlers.filter(
+    ({ crawlerId, pagesPerDay, state: presence }) =>
+      presence === "draining" || budget.left(crawlerId, pagesPerDay, now) <= 0,
+  );
+  return new Set(full.map(({ crawlerId }) => crawlerId));
+}
