@@ -36,9 +36,9 @@ export class Carrier {
 
   /** A session begins: the coordinator has everything up to `acknowledged`. */
   onWelcome(acknowledged: number): void {
-    this.onAcknowledge(acknowledged);
+    // First of all: what the last session sent next is not what this one has to begin with.
     this.#next = null;
-    this.pump();
+    this.onAcknowledge(acknowledged);
   }
 
   onAcknowledge(sequence: number): void {
