@@ -39,12 +39,12 @@ export function commandContext(
   options: ContextOptions,
   env: NodeJS.ProcessEnv = process.env,
 ): CommandContext {
-  const home = resolve(options.home ?? env["NEARCRAWL_HOME"] ?? defaultHome(env));
+  const home = resolve(options.home ?? env.NEARCRAWL_HOME ?? defaultHome(env));
   const currentRun = readCurrentRun(home);
   return {
     home,
-    databaseUrl: options.databaseUrl ?? env["DATABASE_URL"] ?? null,
-    schema: options.schema ?? env["NEARCRAWL_SCHEMA"] ?? currentRun?.schema ?? "nearcrawl",
+    databaseUrl: options.databaseUrl ?? env.DATABASE_URL ?? null,
+    schema: options.schema ?? env.NEARCRAWL_SCHEMA ?? currentRun?.schema ?? "nearcrawl",
     currentRun,
   };
 }
@@ -69,7 +69,7 @@ export async function withDatabase<T>(
 /** As root a system folder (another user has to reach it), else the user's data folder. */
 export function defaultHome(env: NodeJS.ProcessEnv): string {
   if (process.getuid?.() === 0) return "/var/lib/nearcrawl";
-  return join(env["XDG_DATA_HOME"] ?? join(homedir(), ".local/share"), "nearcrawl");
+  return join(env.XDG_DATA_HOME ?? join(homedir(), ".local/share"), "nearcrawl");
 }
 
 const currentRunFile = (home: string) => join(home, "current-run.json");

@@ -1,40 +1,46 @@
 #!/usr/bin/env node
 /** The `nearcrawl` command: picks the sub-command, turns errors into one line and an exit code. */
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { ConfigError, NearcrawlError, SourceFileError, UsageError } from "#core/errors";
 import { exitCodes } from "./command-context.ts";
+import { softwareVersion } from "./software-version.ts";
 
 async function main(argv: readonly string[]): Promise<void> {
   const program = new Command("nearcrawl")
     .description("A location-aware web crawler: every page is fetched by the nearest crawler.")
-    .version(version())
+    .version(softwareVersion())
     .showHelpAfterError("(nearcrawl --help lists the commands)")
     .addHelpText(
       "after",
       "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted.\n",
     )
     .exitOverride();
-  for (const load of commands) program.addCommand(await load());
+  for (const command of await commandsFor(argv[2])) program.addCommand(command);
   program.commands.forEach(overrideExit);
   await program.parseAsync([...argv]);
 }
 
-const commands: readonly (() => Promise<Command>)[] = [];
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  up: async () => (await import("./commands/up.ts")).upCommand(),
+  coordinator: async () => (await import("./commands/coordinator.ts")).coordinatorCommand(),
+  crawler: async () => (await import("./commands/crawler.ts")).crawlerCommand(),
+  rir: async () => (await import("./commands/rir.ts")).rirCommand(),
+  who: async () => (await import("./commands/who.ts")).whoCommand(),
+  search: async () => (await import("./commands/search.ts")).searchCommand(),
+  simulate: async () => (await import("./commands/simulate.ts")).simulateCommand(),
+  database: async () => (await import("./commands/database.ts")).databaseCommand(),
+};
+
+/** The one that is named, so that a command starts without loading the others; all of them for the help. */
+async function commandsFor(name: string | undefined): Promise<Command[]> {
+  const load = name === undefined ? undefined : commands[name];
+  if (load) return [await load()];
+  return await Promise.all(Object.values(commands).map((loadCommand) => loadCommand()));
+}
 
 function overrideExit(command: Command): void {
   command.exitOverride();
   command.commands.forEach(overrideExit);
-}
-
-function version(): string {
-  for (const path of ["../../package.json", "../../../package.json"]) {
-    try {
-      return (JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8")) as { version: string })
-        .version;
-    } catch {}
-  }
-  return "unknown";
 }
 
 try {

@@ -58,7 +58,7 @@ function planCommand(): Command {
   return onDatabase(new Command("plan"))
     .description("say what an import would change, and change nothing")
     .argument("<source...>", "files or folders")
-    .option("--samples N", "samples of each kind of change", positive, 10)
+    .option("--samples <n>", "samples of each kind of change", positive, 10)
     .addHelpText("after", "\nExample:\n  nearcrawl rir plan downloads/ --samples 50")
     .action(async (sources: string[], options: Options & { samples: number }) => {
       const { samples } = options;
@@ -124,9 +124,9 @@ function lookUpCommand(): Command {
 function onDatabase(command: Command): Command {
   return command
     .option("--json", "print for programs")
-    .option("--home FOLDER", "where everything is kept")
-    .option("--database-url URL", "a Postgres server in place of the embedded one")
-    .option("--schema NAME", "the database schema");
+    .option("--home <folder>", "where everything is kept")
+    .option("--database-url <url>", "a Postgres server in place of the embedded one")
+    .option("--schema <name>", "the database schema");
 }
 
 function withMigrated<T>(options: Options, work: Parameters<typeof withDatabase<T>>[1]): Promise<T> {

@@ -1,0 +1,118 @@
+/** `nearcrawl coordinator`: the coordinator alone, and the keys of the crawlers that may connect to it. */
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { createLog } from "#coordinator/log";
+import { startCoordinator } from "#coordinator/main";
+import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
+import { ConfigError, UsageError } from "#core/errors";
+import { migrate } from "#db/migrate";
+import { type ContextOptions, commandContext, withDatabase, writeCurrentRun } from "../command-context.ts";
+import { newCrawlerKey } from "../crawler-key.ts";
+import { printJson } from "../output.ts";
+import { softwareVersion } from "../software-version.ts";
+import { untilAskedToStop } from "../until-asked-to-stop.ts";
+
+interface CoordinatorOptions extends ContextOptions {
+  readonly config?: string;
+  readonly listen?: string;
+  readonly policy?: string;
+}
+
+interface AddCrawlerOptions extends ContextOptions {
+  readonly pagesPerDay?: string;
+  readonly json?: boolean;
+}
+
+export function coordinatorCommand(): Command {
+  const command = withContextOptions(new Command("coordinator"))
+    .description("run the coordinator alone: crawlers connect to it, people look at its web page")
+    .option("--config <file>", "settings as JSON; flags win over it")
+    .option(
+      "--listen <address:port>",
+      "where to listen (default 127.0.0.1:7411; TLS is needed beyond loopback)",
+    )
+    .option("--policy <name>", "random, exhaustive, ipmicra or nearest")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  nearcrawl coordinator\n  nearcrawl coordinator --config coordinator.json --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
+    )
+    .action((options: CoordinatorOptions) => runCoordinator(options));
+  command.addCommand(
+    withContextOptions(new Command("add-crawler"))
+      .description("issue a key for a crawler (a new one if it has one already) and print it once")
+      .argument("<name>", "letters, digits, dot, dash, underscore; lower case")
+      .option("--pages-per-day <n>", "what it may be given a day")
+      .option("--json", "print for programs")
+      .action((name: string, options: AddCrawlerOptions) => addCrawler(name, options)),
+  );
+  return command;
+}
+
+function withContextOptions(command: Command): Command {
+  return command
+    .option("--home <folder>", "where everything is kept")
+    .option("--database-url <url>", "a Postgres server in place of the embedded one")
+    .option("--schema <name>", "the database schema");
+}
+
+async function runCoordinator(options: CoordinatorOptions): Promise<void> {
+  const context = commandContext(options);
+  const config = readCoordinatorConfig(settingsOf(options));
+  const log = createLog({ level: config.logLevel, name: "coordinator" });
+  await withDatabase(context, async (database) => {
+    await migrate(database);
+    const coordinator = await startCoordinator({ config, database, log, version: softwareVersion() });
+    writeCurrentRun(context.home, {
+      schema: context.schema,
+      webUrl: coordinator.webUrl,
+      pid: process.pid,
+      resolvers: config.resolvers,
+    });
+    process.stdout.write(`coordinator at ${coordinator.webUrl}, ${database.description}\n`);
+    process.send?.({ type: "listening", webUrl: coordinator.webUrl });
+    await untilAskedToStop();
+    await coordinator.stop();
+  });
+}
+
+function settingsOf(options: CoordinatorOptions): Record<string, unknown> {
+  const settings = options.config ? readSettings(options.config) : {};
+  if (options.listen) {
+    const match = /^(.+):(\d{1,5})$/.exec(options.listen);
+    if (!match) throw new UsageError(`--listen ${options.listen}: must be ADDRESS:PORT`);
+    settings.listen = { host: match[1]?.replace(/^\[(.*)\]$/, "$1"), port: Number(match[2]) };
+  }
+  if (options.policy) settings.delegation = { ...(settings.delegation as object), policy: options.policy };
+  return settings;
+}
+
+function readSettings(file: string): Record<string, unknown> {
+  try {
+    const settings: unknown = JSON.parse(readFileSync(file, "utf8"));
+    if (typeof settings === "object" && settings !== null && !Array.isArray(settings)) return { ...settings };
+  } catch (error) {
+    throw new ConfigError([`${file}: ${error instanceof Error ? error.message : String(error)}`]);
+  }
+  throw new ConfigError([`${file}: must hold one JSON object`]);
+}
+
+async function addCrawler(name: string, options: AddCrawlerOptions): Promise<void> {
+  if (!/^[a-z0-9][a-z0-9._-]{0,62}$/.test(name)) {
+    throw new UsageError(
+      `"${name}": a crawler's name is lower-case letters, digits, dot, dash and underscore`,
+    );
+  }
+  const pagesPerDay = options.pagesPerDay === undefined ? undefined : Number(options.pagesPerDay);
+  if (pagesPerDay !== undefined && !(Number.isInteger(pagesPerDay) && pagesPerDay >= 0)) {
+    throw new UsageError(`--pages-per-day ${options.pagesPerDay}: must be a whole number`);
+  }
+  const { key, keyHash } = newCrawlerKey();
+  const crawlerId = await withDatabase(commandContext(options), async (database) => {
+    await migrate(database);
+    const store = createCrawlerStore(database.pool);
+    return await store.register({ name, keyHash, ...(pagesPerDay === undefined ? {} : { pagesPerDay }) });
+  });
+  if (options.json) printJson({ crawlerId, name, key });
+  else process.stdout.write(`crawler ${name} (number ${crawlerId}); its key, shown this once:\n${key}\n`);
+}

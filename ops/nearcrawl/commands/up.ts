@@ -1,0 +1,125 @@
+/** `nearcrawl up`, which `npm start` runs: the whole system in one go, on the emulated Internet or the real web. */
+import { Command, Option } from "commander";
+import { policyNames } from "#core/delegation/round";
+import { UsageError } from "#core/errors";
+import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { printJson } from "../output.ts";
+import { untilAskedToStop } from "../until-asked-to-stop.ts";
+import { runEmulated } from "../up/emulated-run.ts";
+import { comparePoliciesLive } from "../up/live-comparison.ts";
+import { policyTable } from "../up/policy-comparison.ts";
+import { realWebParameters, runRealWeb } from "../up/real-web-run.ts";
+import { worldParameters } from "../up/run-parameters.ts";
+import { createRunVoice } from "../up/run-voice.ts";
+
+interface UpOptions extends ContextOptions {
+  readonly [option: string]: unknown;
+  readonly world: boolean;
+  readonly compare?: "computed" | "live";
+  readonly exit?: boolean;
+  readonly json?: boolean;
+  readonly fresh?: boolean;
+  readonly port: string;
+}
+
+export function upCommand(): Command {
+  return new Command("up")
+    .description("start everything and crawl: an emulated Internet by default, the real web with --no-world")
+    .option("--sites <n>", "sites of the emulated Internet (default 1000)")
+    .option("--crawlers <n>", "crawlers (default 12; 1 on the real web)")
+    .addOption(new Option("--policy <name>", "delegation policy (default nearest)").choices([...policyNames]))
+    .option("--threshold-ms <n>", "ipmicra: an answer under this is good enough (default 50)")
+    .option("--lambda-ms <n>", "nearest: what a probe has to be expected to save (default 0.1)")
+    .option("--pages-per-site <n>", "pages of a site, at most (default 5; 20 on the real web)")
+    .option("--seed <n>", "which emulated Internet (default 1)")
+    .option(
+      "--noise-ms <n>",
+      "mean of an exponential delay on every round trip of the emulated Internet (default 0)",
+    )
+    .option("--fixture <file>", "measured round-trip times in place of the generated ones")
+    .addOption(
+      new Option("--compare <how>", "compute the other policies, or run all four live one after the other")
+        .choices(["computed", "live"])
+        .default("computed"),
+    )
+    .option("--no-world", "crawl the real web")
+    .option("--url <url...>", "real web: where to begin; its host is crawled")
+    .option("--url-file <file>", "real web: a file with one URL a line")
+    .option("--port <n>", "the web page's port (the next free one if it is taken)", "7411")
+    .option("--exit", "end when the work is done instead of keeping the web page up")
+    .option("--fresh", "begin anew, even if the same run was broken off")
+    .option("--json", "print the result for programs; progress goes to standard error")
+    .option("--home <folder>", "where everything is kept")
+    .option("--database-url <url>", "a Postgres server in place of the embedded one")
+    .addHelpText("after", helpText)
+    .action((options: UpOptions) => runUp(options));
+}
+
+const helpText = `
+Examples:
+  npm start
+  npm start -- --sites 200 --crawlers 6 --exit
+  npm start -- --policy ipmicra --threshold-ms 25 --seed 7
+  npm start -- --no-world --url https://example.org/ --pages-per-site 50
+
+A run on the emulated Internet that was broken off goes on when it is started again with the same options.
+Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 interrupted before the end.
+`;
+
+async function runUp(options: UpOptions): Promise<void> {
+  const context = commandContext(options);
+  const voice = createRunVoice({ json: options.json ?? false });
+  const stopRequested = untilAskedToStop();
+  const common = { context, voice, stopRequested, port: portOf(options), fresh: options.fresh ?? false };
+  if (!options.world) {
+    const run = await runRealWeb({ ...common, parameters: realWebParameters(options) });
+    if (options.json) printJson({ webUrl: run.webUrl, ...run.outcome });
+    else process.stdout.write(`${run.summary}\n`);
+    await end(run, options, stopRequested);
+    return;
+  }
+  const parameters = worldParameters(options);
+  const run =
+    options.compare === "live"
+      ? await comparePoliciesLive({ ...common, parameters })
+      : await runEmulated({ ...common, parameters, schema: "world" });
+  const { webUrl, outcome, policies } = run;
+  if (options.json) printJson({ parameters, webUrl, ...outcome, policies });
+  else process.stdout.write(`${resultText(run)}\n`);
+  await end(run, options, stopRequested);
+}
+
+function resultText(run: Awaited<ReturnType<typeof runEmulated>>): string {
+  const { outcome, policies } = run;
+  const rate = outcome.seconds > 0 ? (outcome.pages / outcome.seconds).toFixed(1) : "–";
+  const how = outcome.finished ? "done" : "stopped early";
+  return [
+    `\n${how}: ${outcome.hostsFetched} of ${outcome.hosts} sites, ${outcome.pages} pages in ${outcome.seconds.toFixed(0)} s (${rate}/s)`,
+    "",
+    policyTable(policies),
+    "",
+    "live: measured in this run. computed: the same sites, by the simulator and the model of the emulated",
+    "Internet, on the pages that were fetched; --compare live runs all policies.",
+  ].join("\n");
+}
+
+interface EndingRun {
+  readonly webUrl: string;
+  readonly outcome: { readonly finished: boolean };
+  stop(): Promise<void>;
+}
+
+async function end(run: EndingRun, options: UpOptions, stopRequested: Promise<unknown>): Promise<void> {
+  if (run.outcome.finished && !options.exit) {
+    process.stderr.write(`\nthe web page stays up at ${run.webUrl} until Ctrl-C\n`);
+    await stopRequested;
+  }
+  await run.stop();
+  if (!run.outcome.finished) process.exitCode = exitCodes.interrupted;
+}
+
+function portOf(options: UpOptions): number {
+  const port = Number(options.port);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new UsageError(`--port ${options.port}: must be a whole number from 0 to 65535`);
+}

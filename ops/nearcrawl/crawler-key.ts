@@ -1,0 +1,7 @@
+/** Crawler keys: 256 random bits, shown once; the database holds their SHA-256. */
+import { createHash, randomBytes } from "node:crypto";
+
+export function newCrawlerKey(): { key: string; keyHash: string } {
+  const key = randomBytes(32).toString("base64url");
+  return { key, keyHash: createHash("sha256").update(key).digest("hex") };
+}

@@ -1,0 +1,104 @@
+/**
+ * The separate processes of a run: the emulated Internet, the coordinator, the crawlers. Each is forked with
+ * an IPC channel, so that it notices when its supervisor is gone (even by kill -9) and stops by itself. What
+ * it prints goes to a log file. One that dies unasked is started again, later each time in a row.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+
+const restartFirstMs = 1000;
+const restartMostMs = 30_000;
+/** A process that lived so long is taken to be healthy: its next restart is quick again. */
+const healthyAfterMs = 30_000;
+const stopGraceMs = 8000;
+
+export interface ChildSettings {
+  readonly name: string;
+  readonly entry: string;
+  readonly args: readonly string[];
+  readonly logFile: string;
+  /** Beside the environment of this process: what must not show in a list of processes. */
+  readonly secrets?: Readonly<Record<string, string>>;
+  /** Called with every IPC message. */
+  readonly onMessage?: (message: unknown) => void;
+  /** Called when it died unasked, before it is started again. */
+  readonly onDeath?: (words: string) => void;
+  /** False: it cannot be replaced while the others run (they know its ports); its death is only reported. */
+  readonly restart?: boolean;
+}
+
+export class SupervisedProcess {
+  readonly #settings: ChildSettings;
+  #child: ChildProcess | null = null;
+  #stopping = false;
+  #failuresInARow = 0;
+  #restart: NodeJS.Timeout | null = null;
+
+  constructor(settings: ChildSettings) {
+    this.#settings = settings;
+    mkdirSync(dirname(settings.logFile), { recursive: true });
+  }
+
+  get name(): string {
+    return this.#settings.name;
+  }
+
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  start(): void {
+    const { entry, args, logFile, onMessage } = this.#settings;
+    const startedMs = performance.now();
+    const child = fork(entry, args, {
+      env: { ...process.env, ...this.#settings.secrets },
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      // Ctrl-C goes to the supervisor alone, which ends the others in order.
+      detached: true,
+    });
+    this.#child = child;
+    const log = createWriteStream(logFile, { flags: "a" });
+    child.stdout?.pipe(log, { end: false });
+    child.stderr?.pipe(log, { end: false });
+    if (onMessage) child.on("message", onMessage);
+    child.on("error", (error) => log.write(`${this.#settings.name}: ${error.message}\n`));
+    child.on("exit", (code, signal) => {
+      log.end();
+      this.#child = null;
+      if (!this.#stopping) this.#died(code, signal, performance.now() - startedMs);
+    });
+  }
+
+  /** Asks it to stop, and makes it after some seconds. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#restart) clearTimeout(this.#restart);
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    child.kill("SIGTERM");
+    const force = setTimeout(() => child.kill("SIGKILL"), stopGraceMs);
+    await gone;
+    clearTimeout(force);
+  }
+
+  #died(code: number | null, signal: string | null, livedMs: number): void {
+    this.#failuresInARow = livedMs > healthyAfterMs ? 1 : this.#failuresInARow + 1;
+    const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
+    const { name, logFile, onDeath, restart = true } = this.#settings;
+    onDeath?.(`${name} ${how}${restart ? "; starting it again" : ""} (log: ${logFile})`);
+    if (!restart) return;
+    const delayMs = Math.min(restartMostMs, restartFirstMs * 2 ** (this.#failuresInARow - 1));
+    this.#restart = setTimeout(() => this.start(), delayMs);
+  }
+}
+
+/** The last lines of a log file, for an error message; empty when there are none. */
+export function lastLines(file: string, count: number): string {
+  try {
+    return readFileSync(file, "utf8").trimEnd().split("\n").slice(-count).join("\n");
+  } catch {
+    return "";
+  }
+}

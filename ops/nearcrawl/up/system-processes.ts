@@ -1,0 +1,160 @@
+/**
+ * Starts the separate processes of a run and wires them: the emulated Internet (if any), the coordinator,
+ * the crawlers. Settings go by files that only this user can read, since they hold keys.
+ */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { StartError } from "#core/errors";
+import { type ChildSettings, lastLines, SupervisedProcess } from "./child-process.ts";
+
+/** The sources run as .ts, the build as .js. */
+const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
+const fileOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+export interface SystemFolders {
+  /** Everything of this run: logs, settings, spools. */
+  readonly run: string;
+}
+
+export interface Announced {
+  readonly [name: string]: unknown;
+}
+
+export interface CoordinatorSettings {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly [setting: string]: unknown;
+}
+
+export interface CrawlerSettings {
+  readonly name: string;
+  readonly [setting: string]: unknown;
+}
+
+const announceMs = 30_000;
+
+type StartedProcess = Omit<ChildSettings, "logFile">;
+
+export class SystemProcesses {
+  readonly #folders: SystemFolders;
+  readonly #onDeath: (words: string) => void;
+  readonly #running: SupervisedProcess[] = [];
+  #failWorld: (reason: StartError) => void = () => {};
+  readonly #worldDied: Promise<never>;
+
+  constructor(folders: SystemFolders, onDeath: (words: string) => void) {
+    this.#folders = folders;
+    this.#onDeath = onDeath;
+    this.#worldDied = new Promise((_, reject) => {
+      this.#failWorld = reject;
+    });
+    // Nobody may be waiting for it yet.
+    this.#worldDied.catch(() => {});
+    mkdirSync(join(folders.run, "settings"), { recursive: true, mode: 0o700 });
+  }
+
+  /** Rejects when the emulated Internet dies: its ports are gone with it, so the run cannot go on. */
+  get worldDied(): Promise<never> {
+    return this.#worldDied;
+  }
+
+  /** The emulated Internet; resolves with what it announces (`type: "listening"`). */
+  async startWorld(args: readonly string[]): Promise<Announced> {
+    return await this.#startAnnounced({
+      name: "world",
+      entry: fileOf(`../../world/process${extension}`),
+      args,
+      restart: false,
+      onDeath: (words) => this.#failWorld(new StartError(words)),
+    });
+  }
+
+  async startCoordinator(
+    settings: CoordinatorSettings,
+    place: { home: string; databaseUrl: string | null; schema: string },
+  ): Promise<Announced> {
+    const file = this.#settingsFile("coordinator", settings);
+    const announced = await this.#startAnnounced({
+      name: "coordinator",
+      entry: fileOf(`../main${extension}`),
+      args: ["coordinator", "--config", file, "--home", place.home, "--schema", place.schema],
+      ...(place.databaseUrl === null ? {} : { secrets: { DATABASE_URL: place.databaseUrl } }),
+    });
+    // Started again, it has to be where the crawlers look for it.
+    const port = Number(new URL(String(announced.webUrl)).port);
+    this.#settingsFile("coordinator", { ...settings, listen: { ...settings.listen, port } });
+    return announced;
+  }
+
+  startCrawler(settings: CrawlerSettings): SupervisedProcess {
+    const file = this.#settingsFile(`crawler-${settings.name}`, settings);
+    const bundle = fileOf("../../../crawler-bundle.mjs");
+    const useBundle = extension === ".js" && existsSync(bundle);
+    return this.#start({
+      name: `crawler-${settings.name}`,
+      entry: useBundle ? bundle : fileOf(`../main${extension}`),
+      args: useBundle ? [file] : ["crawler", "--config", file],
+    });
+  }
+
+  /** Stops crawlers first, then the coordinator, then the world, so that nobody misses anybody. */
+  async stop(): Promise<void> {
+    const crawlers = this.#running.filter(({ name }) => name.startsWith("crawler-"));
+    await Promise.all(crawlers.map((one) => one.stop()));
+    for (const one of this.#running.filter((process) => !crawlers.includes(process)).reverse())
+      await one.stop();
+  }
+
+  async #startAnnounced(process: StartedProcess): Promise<Announced> {
+    return await new Promise((resolve, reject) => {
+      const logFile = this.#logFile(process.name);
+      const fail = (words: string) => {
+        clearTimeout(late);
+        const log = lastLines(logFile, 5);
+        reject(new StartError(`${words}${log ? `; its last words:\n${log}` : ""}`));
+      };
+      const late = setTimeout(
+        () => fail(`${process.name} did not come up within ${announceMs / 1000} s`),
+        announceMs,
+      );
+      let announced = false;
+      this.#start({
+        ...process,
+        onMessage: (message) => {
+          if (announced || (message as Announced | null)?.type !== "listening") return;
+          announced = true;
+          clearTimeout(late);
+          resolve(message as Announced);
+        },
+        onDeath: (words) => {
+          if (announced) process.onDeath?.(words);
+          else fail(words);
+        },
+      });
+    });
+  }
+
+  #start(process: StartedProcess): SupervisedProcess {
+    const started = new SupervisedProcess({
+      ...process,
+      logFile: this.#logFile(process.name),
+      onDeath: (words) => {
+        process.onDeath?.(words);
+        this.#onDeath(words);
+      },
+    });
+    this.#running.push(started);
+    started.start();
+    return started;
+  }
+
+  #logFile(name: string): string {
+    return join(this.#folders.run, "logs", `${name}.log`);
+  }
+
+  #settingsFile(name: string, settings: object): string {
+    const file = join(this.#folders.run, "settings", `${name}.json`);
+    writeFileSync(file, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 });
+    return file;
+  }
+}
