@@ -1,0 +1,10 @@
+/** Waits for something that another part of the system brings about; fails, with its name, when it does not. */
+import { setTimeout as delay } from "node:timers/promises";
+
+export async function until(holds: () => Promise<boolean> | boolean, withinMs: number): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${holds.toString()}`);
+    await delay(50);
+  }
+}
