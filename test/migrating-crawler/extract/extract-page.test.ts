@@ -1,0 +1,193 @@
+/** What is made of a page's bytes. */
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { type Extracted, extractPage, type FetchedBody } from "#crawler/extract/extract-page";
+import { simhashDistance } from "#crawler/extract/simhash";
+import { pageExtract } from "#protocol/result";
+
+/** The extract has passed the message's schema. */
+async function extract(
+  html: string | Buffer,
+  changes: Partial<FetchedBody> = {},
+): Promise<Extracted["page"]> {
+  const { page } = await extractPage({
+    url: "https://site.example/folder/page?x=1",
+    bytes: Buffer.from(html as string),
+    contentType: "text/html",
+    contentLanguage: "en",
+    robotsTag: undefined,
+    quiet: async () => {},
+    ...changes,
+  });
+  return pageExtract.parse(page);
+}
+
+describe("what a page says of itself", () => {
+  it("is read from its head", async () => {
+    const page = await extract(`<html lang="de-AT"><head><title> Zwei
+      Wörter </title><meta name=Description content="Kurz &amp; gut"><link rel="nofollow Canonical" href="/kanon">
+      </head><body><h1>Eins</h1><svg><title>nicht</title></svg><h2>Zwei <b>fett</b></h2></body>`);
+
+    expect(page).toMatchObject({
+      title: "Zwei Wörter",
+      description: "Kurz & gut",
+      canonicalUrl: "https://site.example/kanon",
+      language: "de",
+      textSearchConfig: "german",
+      headings: [
+        { level: 1, text: "Eins" },
+        { level: 2, text: "Zwei fett" },
+      ],
+    });
+  });
+
+  it("without a closed head still has its text", async () => {
+    expect((await extract("<head><title>T</title><p>visible words")).excerpt).toBe("visible words");
+  });
+
+  it("weighs words by where they stand", async () => {
+    const page = await extract("<title>tree</title><h1>branch</h1><p>leaf <h2>root</h2> stem");
+
+    expect(page.lexemes).toBe("'tree':1A 'branch':2B 'leaf':3 'root':4B 'stem':5");
+  });
+
+  it("counts neither scripts nor styles nor hidden templates as text", async () => {
+    const page = await extract(
+      "<p>seen<script>let unseen</script><style>.unseen{}</style><noscript>unseen</noscript><template>unseen</template>",
+    );
+
+    expect(page.lexemes).toBe("'seen':1");
+  });
+});
+
+describe("links", () => {
+  it("are absolute, each once, without fragments, with their words and rel", async () => {
+    const page = await extract(
+      `<a href="b#part">first <i>words</i></a><a href="b">again</a><a rel="nofollow ugc" href="//other.example/">o</a>
+       <a href="javascript:alert(1)">j</a><a href="mailto:x@y.example">m</a><a href="http://[bad">b</a><a href="/pic"><img alt="a picture"></a>`,
+    );
+
+    expect(page.links).toEqual([
+      { url: "https://site.example/folder/b", anchor: "first words", nofollow: false },
+      { url: "https://other.example/", anchor: "o", nofollow: true },
+      { url: "https://site.example/pic", anchor: "a picture", nofollow: false },
+    ]);
+  });
+
+  it("stand against the first base element", async () => {
+    const page = await extract(
+      '<base href="https://base.example/x/"><base href="https://no.example/"><a href=y>z</a>',
+    );
+
+    expect(page.links[0]?.url).toBe("https://base.example/x/y");
+  });
+
+  it("are 2000 at most", async () => {
+    const many = Array.from({ length: 3000 }, (_, index) => `<a href=/${index}>x</a>`).join("");
+
+    expect((await extract(many)).links).toHaveLength(2000);
+  });
+});
+
+describe("robots directives", () => {
+  it.each([
+    ['<meta name="robots" content="NOINDEX, nofollow">', undefined, true, true],
+    ['<meta name="nearcrawl" content="none">', undefined, true, true],
+    ['<meta name="googlebot" content="noindex">', undefined, false, false],
+    ["", "noindex", true, false],
+    ["", ["otherbot: noindex, nofollow", "nearcrawl: nofollow"], false, true],
+    ["", "unavailable_after: 25 Jun 2030 15:00:00 PST", false, false],
+  ] as const)("%s %s: noindex %s, nofollow %s", async (meta, robotsTag, noindex, nofollow) => {
+    const page = await extract(`${meta}<p>some words <a href=/x>y</a>`, { robotsTag });
+
+    expect(page.robots).toEqual({ noindex, nofollow });
+    expect(page.lexemes === "").toBe(noindex);
+    expect(page.links[0]?.nofollow).toBe(nofollow);
+  });
+});
+
+describe("the charset", () => {
+  const cyrillic = Buffer.from([0xef, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2]);
+
+  it.each([
+    [
+      "the header",
+      Buffer.concat([Buffer.from("<p>"), cyrillic]),
+      "text/html; charset=windows-1251",
+      "windows-1251",
+      "привет",
+    ],
+    [
+      "a meta element",
+      Buffer.concat([Buffer.from("<meta charset=cp1251><p>"), cyrillic]),
+      "text/html",
+      "windows-1251",
+      "привет",
+    ],
+    ["nobody, but the bytes are UTF-8", Buffer.from("<p>grüß"), "text/html", "utf-8", "grüß"],
+    [
+      "nobody, and the bytes are not UTF-8",
+      Buffer.from([0x93, 0x68, 0x69, 0x94]),
+      "text/html",
+      "windows-1252",
+      "“hi”",
+    ],
+    ["a byte order mark", Buffer.from("\ufeffhé", "utf16le"), "text/html; charset=utf-8", "utf-16le", "hé"],
+  ])("is stated by %s", async (_who, bytes, contentType, charset, excerpt) => {
+    expect(await extract(bytes, { contentType })).toMatchObject({ charset, excerpt });
+  });
+});
+
+describe("a page that is not good for the reader", () => {
+  it("and nests without end is read as far as real pages go, in no time to speak of", async () => {
+    const { cut } = await extractPage({
+      url: "https://site.example/",
+      bytes: Buffer.from(`<p>top${"<b>".repeat(300_000)}deep`),
+      contentType: "text/html",
+      contentLanguage: "en",
+      robotsTag: undefined,
+      quiet: async () => {},
+    });
+
+    expect(cut).toBe(true);
+  });
+
+  it("and holds NUL, lone surrogates and unclosed comments gives clean strings", async () => {
+    const page = await extract("<title>a\0b&#xd800;c</title><p>text<!-- never closed <a href=/x>");
+
+    expect(page.title).not.toMatch(/\0|\p{Surrogate}/u);
+    expect(page.links).toEqual([]);
+  });
+});
+
+describe("fingerprints", () => {
+  it("are the body's SHA-256 and a simhash that similar texts nearly share", async () => {
+    const words = Array.from({ length: 300 }, (_, index) => `word${index * 7919}`);
+    const one = await extract(`<p>${words.join(" ")}`);
+    const near = await extract(`<p>${words.with(5, "changed").join(" ")}`);
+    const other = await extract(`<p>${words.map((word) => `${word}x`).join(" ")}`);
+
+    expect(one.digest).toBe(
+      createHash("sha256")
+        .update(`<p>${words.join(" ")}`)
+        .digest("hex"),
+    );
+    expect(simhashDistance(one.simhash, near.simhash)).toBeLessThanOrEqual(4);
+    expect(simhashDistance(one.simhash, other.simhash)).toBeGreaterThan(15);
+  });
+});
+
+describe("the language", () => {
+  it("is detected where a page does not declare it", async () => {
+    const text =
+      "Die Kinder liefen gestern durch den Wald und sahen die schönsten Seen, während die Sonne über den Städten unterging.";
+
+    const page = await extract(`<p>${text}`, { contentLanguage: null });
+
+    expect(page.language).toBe("de");
+  });
+
+  it("stays open for a few words", async () => {
+    expect((await extract("<p>ok", { contentLanguage: null })).language).toBeNull();
+  });
+});

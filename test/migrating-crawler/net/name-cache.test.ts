@@ -1,0 +1,82 @@
+/** Names by a real DNS server on loopback: what is remembered, shared and refused. */
+import dgram from "node:dgram";
+import { decode, encode } from "dns-packet";
+import { afterEach, describe, expect, it } from "vitest";
+import { NameCache } from "#crawler/net/name-cache";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
+});
+
+/** Answers A questions from the table; counts them. */
+async function startDns(table: Record<string, { address: string; ttl: number }[]>) {
+  const socket = dgram.createSocket("udp4");
+  const asked: string[] = [];
+  socket.on("message", (packet, from) => {
+    const query = decode(packet);
+    const question = query.questions![0]!;
+    asked.push(`${question.type} ${question.name}`);
+    const records = question.type === "A" ? (table[question.name] ?? []) : [];
+    const answers = records.map(({ address, ttl }) => ({
+      type: "A" as const,
+      name: question.name,
+      ttl,
+      data: address,
+    }));
+    const known = question.name in table;
+    socket.send(
+      encode({ type: "response", id: query.id ?? 0, flags: known ? 0 : 3, questions: [question], answers }),
+      from.port,
+      from.address,
+    );
+  });
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  const names = new NameCache({ servers: [`127.0.0.1:${socket.address().port}`], ipv6: false });
+  cleanups.push(
+    () => socket.close(),
+    () => names.close(),
+  );
+  return { names, asked };
+}
+
+describe("a name", () => {
+  it("is asked for once while its time to live lasts, by however many at once", async () => {
+    const { names, asked } = await startDns({ "site.example": [{ address: "192.0.2.1", ttl: 300 }] });
+
+    const together = await Promise.all(Array.from({ length: 20 }, () => names.resolve("site.example")));
+    const later = await names.resolve("site.example");
+
+    expect(asked).toEqual(["A site.example"]);
+    expect(together[0]?.addresses).toEqual(["192.0.2.1"]);
+    expect(together[0]?.dnsMs).toBeGreaterThan(0);
+    expect(later.dnsMs).toBeNull();
+  });
+
+  it("that does not exist is the target's fault and remembered, too", async () => {
+    const { names, asked } = await startDns({});
+
+    await expect(names.resolve("gone.example")).rejects.toMatchObject({
+      code: "dns-no-such-name",
+      blame: "target",
+    });
+    await expect(names.resolve("gone.example")).rejects.toMatchObject({ code: "dns-no-such-name" });
+
+    expect(asked).toEqual(["A gone.example"]);
+  });
+
+  it("with hundreds of addresses brings sixteen", async () => {
+    const many = Array.from({ length: 25 }, (_, index) => ({ address: `192.0.2.${index}`, ttl: 60 }));
+    const { names } = await startDns({ "many.example": many });
+
+    expect((await names.resolve("many.example")).addresses).toHaveLength(16);
+  });
+
+  it("that is an address needs no question", async () => {
+    const { names, asked } = await startDns({});
+
+    expect(await names.resolve("192.0.2.7")).toEqual({ addresses: ["192.0.2.7"], dnsMs: null });
+    expect((await names.resolve("2001:DB8::1")).addresses).toEqual(["2001:db8::1"]);
+    expect(asked).toEqual([]);
+  });
+});

@@ -1,0 +1,28 @@
+/** A process that fills a spool as fast as it can and reports each number; the test kills it. */
+import { Spool } from "#crawler/spool/spool";
+
+const spool = new Spool({ home: process.argv[2]!, maxBytes: 1e9 });
+
+function write(): void {
+  for (let burst = 0; burst < 20; burst++) process.send?.(appendOne());
+  setImmediate(write);
+}
+
+function appendOne(): number | null {
+  const number = (spool.last ?? 0) + 1;
+  return spool.append("7", {
+    url: `https://site.example/${number}`,
+    fetchedAt: "2026-11-21T10:00:00.000Z",
+    outcome: { type: "failed", blame: "target", code: "tls", reason: "x".repeat(number % 300) },
+    address: null,
+    timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 1 },
+    wireBytes: 0,
+    bodyBytes: 0,
+    etag: null,
+    lastModified: null,
+    hostDelayMs: 0,
+    page: null,
+  });
+}
+
+write();

@@ -1,0 +1,216 @@
+/** Results wait on disk: what survives what, and what is removed when. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { Spool } from "#crawler/spool/spool";
+import type { FetchResult } from "#protocol/result";
+
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
+});
+
+const freshHome = () => mkdtempSync(join(tmpdir(), "nearcrawl-spool-"));
+
+function open(home: string, maxBytes = 64 * 1024 * 1024): Spool {
+  const spool = new Spool({ home, maxBytes });
+  cleanups.push(() => {
+    try {
+      spool.close();
+    } catch {}
+  });
+  return spool;
+}
+
+function result(number: number, excerpt = ""): FetchResult {
+  return {
+    url: `https://site.example/${number}`,
+    fetchedAt: "2026-11-21T10:00:00.000Z",
+    outcome: { type: "failed", blame: "target", code: "tls", reason: excerpt },
+    address: null,
+    timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 1 },
+    wireBytes: 0,
+    bodyBytes: 0,
+    etag: null,
+    lastModified: null,
+    hostDelayMs: 0,
+    page: null,
+  };
+}
+
+const filesOf = (home: string) => readdirSync(join(home, "spool")).filter((name) => name.endsWith(".log"));
+const urlsOf = (spool: Spool) => {
+  const urls: (string | undefined)[] = [];
+  for (let at = spool.first; at !== null && at <= spool.last!; at++) urls.push(spool.read(at)?.result.url);
+  return urls;
+};
+
+describe("a spool", () => {
+  it("numbers results from one, and gives them back by number", () => {
+    const spool = open(freshHome());
+
+    expect([1, 2, 3].map((number) => spool.append("7", result(number)))).toEqual([1, 2, 3]);
+
+    expect(spool).toMatchObject({ waiting: 3, first: 1, last: 3 });
+    expect(spool.read(2)).toEqual({ sequence: 2, leaseId: "7", result: result(2) });
+    expect(spool.read(4)).toBeNull();
+  });
+
+  it("keeps its name, its results and its numbering over a restart", () => {
+    const home = freshHome();
+    const before = open(home);
+    before.append("7", result(1));
+    before.append("7", result(2));
+    before.close();
+
+    const after = open(home);
+
+    expect(after.id).toBe(before.id);
+    expect(urlsOf(after)).toEqual([result(1).url, result(2).url]);
+    expect(after.append("7", result(3))).toBe(3);
+  });
+
+  it("never uses a number twice, even when everything was acknowledged before the restart", () => {
+    const home = freshHome();
+    const before = open(home);
+    for (let number = 1; number <= 300; number++) before.append("7", result(number, "x".repeat(5000)));
+    before.acknowledge(300);
+    before.close();
+
+    const after = open(home);
+
+    expect(after.append("7", result(301))).toBe(301);
+  });
+
+  it("goes on after what the coordinator has, when its own tail was lost", () => {
+    const spool = open(freshHome());
+    spool.append("7", result(1));
+
+    spool.acknowledge(50);
+
+    expect(spool.append("7", result(2))).toBe(51);
+    expect(spool).toMatchObject({ waiting: 1, first: 51 });
+    expect(spool.read(51)?.result.url).toBe(result(2).url);
+  });
+
+  it("removes files whose results are all acknowledged", () => {
+    const home = freshHome();
+    const spool = open(home);
+    for (let number = 1; number <= 30; number++) spool.append("7", result(number, "x".repeat(1_000_000)));
+    const full = filesOf(home).length;
+
+    spool.acknowledge(29);
+    const oneLeft = filesOf(home).length;
+    spool.acknowledge(30);
+
+    expect(full).toBeGreaterThanOrEqual(4);
+    expect(oneLeft).toBe(1);
+    expect(spool.bytes).toBeLessThan(2_000_000);
+    expect(spool.first).toBeNull();
+  });
+
+  it("says when it has no room, and has it again after an acknowledgement", () => {
+    const spool = open(freshHome(), 10_000_000);
+    let kept = 0;
+    while (spool.append("7", result(kept + 1, "x".repeat(1_000_000))) !== null) kept++;
+
+    expect(kept).toBe(9);
+    expect(spool.hasRoom()).toBe(false);
+    spool.acknowledge(kept);
+    expect(spool.hasRoom()).toBe(true);
+    expect(spool.append("7", result(10))).toBe(10);
+  });
+
+  it("is for one process at a time", () => {
+    const home = freshHome();
+    open(home);
+    writeFileSync(join(home, "spool", "lock"), String(process.ppid));
+
+    expect(() => new Spool({ home, maxBytes: 1e6 })).toThrow(
+      `the spool is in use by process ${process.ppid}`,
+    );
+  });
+
+  it("takes over from a process that is gone", () => {
+    const home = freshHome();
+    open(home).close();
+    writeFileSync(join(home, "spool", "lock"), "999999999");
+
+    expect(open(home).append("7", result(1))).toBe(1);
+  });
+});
+
+describe("a damaged file", () => {
+  function spoolOf(count: number): string {
+    const home = freshHome();
+    const spool = open(home);
+    for (let number = 1; number <= count; number++) spool.append("7", result(number));
+    spool.close();
+    return home;
+  }
+  const fileOf = (home: string) => join(home, "spool", filesOf(home)[0]!);
+
+  it("with half a record at its end loses that record and no other", () => {
+    const home = spoolOf(3);
+    const file = fileOf(home);
+    truncateSync(file, readFileSync(file).length - 5);
+
+    const spool = open(home);
+
+    expect(urlsOf(spool)).toEqual([result(1).url, result(2).url]);
+    expect(spool.lostBytes).toBeGreaterThan(0);
+    expect(spool.append("7", result(3))).toBe(3);
+  });
+
+  it("with garbage at its end loses the garbage", () => {
+    const home = spoolOf(2);
+    appendFileSync(fileOf(home), Buffer.alloc(1000, 0xff));
+
+    const spool = open(home);
+
+    expect(urlsOf(spool)).toHaveLength(2);
+    expect(spool.lostBytes).toBe(1000);
+  });
+
+  it("with a flipped bit is read up to that record", () => {
+    const home = spoolOf(3);
+    const bytes = readFileSync(fileOf(home));
+    const middle = Math.floor(bytes.length / 2);
+    bytes[middle]! ^= 1;
+    writeFileSync(fileOf(home), bytes);
+
+    expect(urlsOf(open(home))).toEqual([result(1).url]);
+  });
+});
+
+describe("kill -9 in the middle of writing", () => {
+  it.each([1, 2, 3])("loses nothing that was reported as kept (round %i)", async () => {
+    const home = freshHome();
+    const child = fork(join(import.meta.dirname, "spool-writer.ts"), [home], {
+      execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"],
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    });
+    const reported = await killAfter(child, 200);
+
+    const spool = open(home);
+
+    expect(reported).toBeGreaterThanOrEqual(200);
+    expect(spool.last).toBeGreaterThanOrEqual(reported);
+    const urls = urlsOf(spool);
+    expect(urls).toEqual(urls.map((_, index) => result(index + 1).url));
+  });
+
+  /** Kills the child once it has reported so many; returns the last number that it reported. */
+  async function killAfter(child: ChildProcess, count: number): Promise<number> {
+    let reported = 0;
+    child.on("message", (sequence) => {
+      reported = sequence as number;
+      if (reported === count) child.kill("SIGKILL");
+    });
+    await once(child, "close");
+    return reported;
+  }
+});
