@@ -6,6 +6,7 @@
  *
  * Over IPC it also takes `{type: "noise"|"route-change"|"outage"|"requests", …}` (see world-control.ts).
  */
+import { setPriority } from "node:os";
 import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { loadWorld } from "./load-world.ts";
@@ -86,7 +87,17 @@ async function askedFor(): Promise<unknown> {
   });
 }
 
+/** A network does not slow down because the crawlers' machine is busy. Only where the system allows it. */
+function goFirst(): void {
+  try {
+    setPriority(-10);
+  } catch {
+    // Not permitted to ordinary users; then answers are late by as much as the machine is.
+  }
+}
+
 try {
+  goFirst();
   await run(await askedFor());
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
