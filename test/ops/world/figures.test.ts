@@ -10,7 +10,8 @@ import { generateWorld } from "#ops/world/generate-world";
 import { readInstance } from "#ops/world/instance";
 import { sharedData } from "../../support/shared-data.ts";
 
-const seeds = [1, 2, 3, 4, 5, 6, 7];
+/** Not those (1 to 30) on which the generator's constants were chosen. */
+const seeds = [1001, 1002, 1003, 1004, 1005, 1006, 1007];
 const of12 = seeds.map((seed) => worldFigures(generateWorld({ seed, sites: 1000, crawlers: 12 })));
 const of50 = seeds
   .slice(0, 3)

@@ -40,6 +40,14 @@ describe("a generated world", () => {
     }
   });
 
+  it("aligns every range whose size is a power of two, as registries do", () => {
+    for (const { range, name } of world.subnets) {
+      if (range.family === 4 && Number.isInteger(Math.log2(range.last - range.first + 1))) {
+        expect(prefixLengthOf(range), name).not.toBeNull();
+      }
+    }
+  });
+
   it("puts every host into its leaf: no special-purpose address, no smaller non-unary subnet around it", () => {
     for (const { address, subnet } of [...world.sites, ...world.crawlers]) {
       const parsed = parseAddress(address)!;
