@@ -1,0 +1,199 @@
+/** Latency measurements on real sockets: which method was used, and what each failure is called. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { CrawlerSettings } from "#crawler/config";
+import { Connector } from "#crawler/net/connector";
+import { timesIn } from "#crawler/probe/icmp-echo";
+import { type ProbeRequest, Prober } from "#crawler/probe/prober";
+import { probeOutcome } from "#protocol/messages";
+import { closedPort, startOrigin, startRawOrigin } from "../support/origin.ts";
+import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
+import { testConfig } from "../support/test-config.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function prober(changes: Partial<CrawlerSettings> = {}): Promise<Prober> {
+  const config = testConfig(changes);
+  const connector = new Connector(config);
+  cleanups.push(() => connector.close());
+  const made = new Prober({
+    connector,
+    probeMethods: config.probeMethods,
+    userAgent: () => "Nearcrawl/test",
+  });
+  await made.start();
+  return made;
+}
+
+async function probe(
+  request: Partial<ProbeRequest> & { readonly port: number },
+  changes: Partial<CrawlerSettings> = {},
+) {
+  const one = await prober(changes);
+  const outcome = await one.probe({
+    host: "127.0.0.1",
+    address: "127.0.0.1",
+    secure: false,
+    method: "head",
+    tries: 3,
+    deadlineMs: 1000,
+    ...request,
+  });
+  return probeOutcome.parse(outcome);
+}
+
+async function raw(behave: Parameters<typeof startRawOrigin>[0]) {
+  const origin = await startRawOrigin(behave);
+  cleanups.push(() => origin.close());
+  return origin;
+}
+
+const ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+
+describe("a HEAD probe", () => {
+  it("asks several times on one connection, by name, and tells the smallest time", async () => {
+    const heads: string[] = [];
+    const delaysMs = [40, 1, 40];
+    const origin = await raw((socket, head) => {
+      heads.push(head);
+      setTimeout(() => socket.write(ok), delaysMs[heads.length - 1]);
+    });
+
+    const outcome = await probe({ port: origin.port, host: "site.example" });
+
+    expect(outcome).toMatchObject({ type: "measured", method: "head", tries: 3 });
+    expect(outcome.type === "measured" && outcome.rttMs).toBeLessThan(40);
+    expect(origin.connections()).toBe(1);
+    expect(heads[0]).toContain(
+      `HEAD / HTTP/1.1\r\nHost: site.example:${origin.port}\r\nUser-Agent: Nearcrawl/test`,
+    );
+  });
+
+  it("keeps what it measured when the site closes the connection after the first answer", async () => {
+    const origin = await raw((socket) =>
+      socket.end("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"),
+    );
+
+    expect(await probe({ port: origin.port })).toMatchObject({ type: "measured", method: "head", tries: 1 });
+  });
+
+  it.each([
+    ["405", "HTTP/1.1 405 No\r\ncontent-length: 0\r\n\r\n"],
+    ["501", "HTTP/1.1 501 No\r\ncontent-length: 0\r\n\r\n"],
+    ["nothing and a closed connection", ""],
+    ["something that is not HTTP", "SSH-2.0-server\r\n\r\n"],
+    ["a header without an end", `HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(10_000)}`],
+  ])("answered with %s falls back to connect and says so", async (_what, answer) => {
+    const origin = await raw((socket) => (answer === "" ? socket.end() : socket.write(answer)));
+
+    expect(await probe({ port: origin.port })).toMatchObject({
+      type: "measured",
+      method: "connect",
+      tries: 3,
+    });
+  });
+
+  it("that is never answered times out at its deadline", async () => {
+    const origin = await raw(() => {});
+
+    const outcome = await probe({ port: origin.port, deadlineMs: 120 });
+
+    expect(outcome).toMatchObject({ type: "timed-out", method: "head" });
+  });
+});
+
+describe("a connect probe", () => {
+  it("takes a reset for an answer: it crossed the network", async () => {
+    const outcome = await probe({ port: await closedPort(), method: "connect" });
+
+    expect(outcome).toMatchObject({ type: "measured", method: "connect", tries: 3 });
+  });
+
+  it.each([
+    ["an HTTP CONNECT proxy", startConnectProxy],
+    ["a SOCKS5 proxy", startSocks5Proxy],
+  ] as const)("through %s measures the proxy's answer, refusals too", async (_name, startProxy) => {
+    const origin = await startOrigin((_request, response) => void response.end());
+    const proxy = await startProxy();
+    cleanups.push(
+      () => origin.close(),
+      () => proxy.close(),
+    );
+
+    const open = await probe({ port: origin.port, method: "connect" }, { proxy: proxy.url });
+    const closed = await probe({ port: await closedPort(), method: "connect" }, { proxy: proxy.url });
+
+    expect(open).toMatchObject({ type: "measured", method: "connect", tries: 3 });
+    expect(closed).toMatchObject({ type: "measured", method: "connect", tries: 3 });
+  });
+
+  it.each([
+    ["unreachable", "unreachable"],
+    ["timeout", "timed-out"],
+  ])("passes on a proxy's word that the target is: %s", async (word, type) => {
+    const proxy = await raw((socket) =>
+      socket.end(`HTTP/1.1 502 Bad Gateway\r\nX-Proxy-Error: ${word}\r\n\r\n`),
+    );
+
+    const outcome = await probe({ port: 80, method: "connect" }, { proxy: `http://127.0.0.1:${proxy.port}` });
+
+    expect(outcome).toMatchObject({ type, method: "connect" });
+  });
+});
+
+describe("what the partner does not want", () => {
+  it("is not probed: denied ranges, special-purpose addresses, methods", async () => {
+    const origin = await raw((socket) => socket.write(ok));
+
+    const denied = await probe({ port: origin.port }, { denyRanges: ["127.0.0.0/8"] });
+    const special = await probe({ port: origin.port }, { allowRanges: [] });
+    const method = await probe({ port: origin.port }, { probeMethods: ["connect"] });
+
+    expect([denied.type, special.type, method.type]).toEqual(["not-allowed", "not-allowed", "not-allowed"]);
+    expect(origin.connections()).toBe(0);
+  });
+
+  it("is not offered: ICMP through a proxy", async () => {
+    const through = await prober({ proxy: "http://127.0.0.1:9" });
+
+    expect(through.methods).toEqual(["head", "connect"]);
+  });
+});
+
+describe("computations", () => {
+  it("are held back while a probe is under way, and go on when it ends", async () => {
+    const heard: (() => void)[] = [];
+    const origin = await raw((socket) => void heard.push(() => socket.write(ok)));
+    const one = await prober();
+    const order: string[] = [];
+
+    const measuring = one
+      .probe({
+        host: "x.example",
+        address: "127.0.0.1",
+        port: origin.port,
+        secure: false,
+        method: "head",
+        tries: 1,
+        deadlineMs: 5000,
+      })
+      .then(() => order.push("probe"));
+    const computing = one.quiet().then(() => order.push("computation"));
+    const poll = setInterval(() => heard.shift()?.(), 5);
+    await Promise.all([measuring, computing]);
+    clearInterval(poll);
+
+    expect(order).toContain("computation");
+    expect(order).toHaveLength(2);
+    await one.quiet();
+  });
+});
+
+it("ping's output is read line by line, whatever it reports besides", () => {
+  const output =
+    "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=12.3 ms\n64 bytes from 192.0.2.1: icmp_seq=3 ttl=57 time=0.045 ms\n\n--- statistics ---\n3 packets transmitted, 2 received, 33% packet loss, time 2003ms\n";
+
+  expect(timesIn(output)).toEqual([12.3, 0.045]);
+});

@@ -1,0 +1,94 @@
+/** The crawler as a process of its own, as partners and `nearcrawl up` run it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { keyOf, type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+
+const root = join(import.meta.dirname, "../..");
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** `ended` waits for the exit, not for `close`, which does not come after a disconnected IPC channel. */
+interface Run {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  readonly ended: Promise<number | null>;
+}
+
+function run(settings: unknown, stdio: "ipc" | "ignore" = "ignore"): Run {
+  const folder = mkdtempSync(join(tmpdir(), "nearcrawl-process-"));
+  const file = join(folder, "settings.json");
+  writeFileSync(
+    file,
+    typeof settings === "string" ? settings : JSON.stringify({ home: folder, ...(settings as object) }),
+  );
+  const node = [
+    "--conditions=nearcrawl-source",
+    "--import",
+    "tsx",
+    join(root, "migrating-crawler/main.ts"),
+    file,
+  ];
+  const child = spawn(process.execPath, node, { cwd: root, stdio: ["ignore", "pipe", "pipe", stdio] });
+  let output = "";
+  child.stdout?.on("data", (data) => (output += data));
+  child.stderr?.on("data", (data) => (output += data));
+  cleanups.push(() => child.kill("SIGKILL"));
+  return { child, output: () => output, ended: once(child, "exit").then(([code]) => code as number | null) };
+}
+
+async function gateway(): Promise<LoopbackGateway> {
+  const world = await startGateway({ zlibSync: null });
+  cleanups.push(() => world.close());
+  return world;
+}
+
+const amber = (world: LoopbackGateway) => ({ coordinatorUrl: world.url, key: keyOf("amber"), name: "amber" });
+const soon = { timeout: 20_000 };
+
+describe("a crawler process", () => {
+  it("connects, and on SIGTERM says goodbye and ends with 0", async () => {
+    const world = await gateway();
+    const crawler = run(amber(world));
+    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
+
+    crawler.child.kill("SIGTERM");
+
+    expect(await crawler.ended).toBe(0);
+    await vi.waitFor(() => expect(world.seen.leaves[0]?.reason).toContain("the crawler stops"), soon);
+    expect(crawler.output()).toContain('"msg":"the crawler has stopped"');
+  });
+
+  it("stops by itself when its supervisor is gone", async () => {
+    const world = await gateway();
+    const crawler = run(amber(world), "ipc");
+    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
+
+    crawler.child.disconnect();
+
+    expect(await crawler.ended).toBe(0);
+  });
+
+  it("with a wrong key ends with 1 and says what the coordinator said", async () => {
+    const world = await gateway();
+    const crawler = run({ ...amber(world), key: "0123456789abcdef" });
+
+    expect(await crawler.ended).toBe(1);
+    expect(crawler.output()).toContain("wrong-key");
+  });
+
+  it.each([
+    ["wrong settings", { name: "amber", proxy: "ftp://x" }, ["coordinatorUrl", "key", "proxy"]],
+    ["a file that is not JSON", "{", ["settings.json"]],
+  ])("with %s ends with 2 and lists every fault", async (_what, settings, faults) => {
+    const crawler = run(settings);
+
+    expect(await crawler.ended).toBe(2);
+    for (const fault of faults) expect(crawler.output()).toContain(fault);
+  });
+});
