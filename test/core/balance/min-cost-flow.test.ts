@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { planByMinCostFlow } from "#core/balance/min-cost-flow";
 import { planByVarianceRule } from "#core/balance/variance-rule";
+import { seededRandom } from "../../support/seeded-random.ts";
 import { balanceInput, bruteForceCost, costOf, loadsAfter, randomInput } from "./tiny-worlds.ts";
 
 describe("the cheapest set of moves", () => {
@@ -60,6 +61,35 @@ describe("the cheapest set of moves", () => {
       [1, 3],
       [2, 2],
     ]);
+  });
+
+  it("hands a subnet on that it has only just handed over", () => {
+    // Subnet 1 goes to 2 first (1 ms); then 2 to where 1 was (2 ms) and 1 on to 3 (10 ms) beat anything else (100 ms).
+    const input = balanceInput({
+      capacities: [1, 1, 1],
+      subnets: [
+        [1, 1, [10, 11, 21]],
+        [1, 1, [10, 12, 210]],
+        [1, 1, [10, 110, 110]],
+      ],
+    });
+
+    expect(planByMinCostFlow(input).map(({ subnetId, to }) => [subnetId, to])).toEqual([
+      [1, 3],
+      [2, 2],
+    ]);
+  });
+
+  it("leaves a subnet alone that would be as near elsewhere", () => {
+    const input = balanceInput({
+      capacities: [9, 9, 0],
+      subnets: [
+        [2, 1, [10, 10, 10]],
+        [3, 1, [30, 20, 10]],
+      ],
+    });
+
+    expect(planByMinCostFlow(input).map(({ subnetId, to }) => [subnetId, to])).toEqual([[2, 2]]);
   });
 
   it("predicts an RTT that nobody measured from the crawlers' distance, and says so", () => {
@@ -129,6 +159,29 @@ describe("against brute force, with unit loads", () => {
       for (const { crawlerId, capacityPagesPerDay } of input.crawlers) {
         expect(loadsAfter(moves, input).get(crawlerId)).toBeLessThanOrEqual(capacityPagesPerDay);
       }
+    },
+  );
+});
+
+describe("against brute force, where RTTs follow no geometry and owners no sense", () => {
+  it.each(Array.from({ length: 40 }, (_, index) => 13 * index + 5))(
+    "the cost is the least there is, seed %i",
+    (seed) => {
+      const random = seededRandom(seed);
+      const rtt = () => 1 + Math.floor(random() * 60);
+      const owned = Array.from(
+        { length: 6 },
+        () => [1 + Math.floor(random() * 4), 1, [rtt(), rtt(), rtt(), rtt()]] as const,
+      );
+      const input = balanceInput({
+        capacities: [0, 3, 1, 2],
+        subnets: [...owned.slice(1), [1, 1, [rtt(), rtt(), rtt(), rtt()]]],
+      });
+
+      const moves = planByMinCostFlow(input);
+
+      expect(costOf(moves, input)).toBeCloseTo(bruteForceCost(input), 6);
+      expect([...loadsAfter(moves, input).values()]).toEqual([0, 3, 1, 2]);
     },
   );
 });

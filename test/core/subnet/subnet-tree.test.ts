@@ -167,11 +167,11 @@ describe("a tree", () => {
   it("takes ids that are sparse", () => {
     const tree = buildSubnetTree([
       subnet(2_000_000_000, "10.0.0.0/8", { holder: 1_999_999_999 }),
-      subnet(5, "10.0.0.0/16", { parent: 2_000_000_000 }),
+      subnet(5, "10.0.0.0/16", { parent: 2_000_000_000, holder: 1_999_999_999 }),
     ]);
 
     expect(ids(tree.ancestors(asSubnetId(5)))).toEqual([2_000_000_000]);
-    expect(ids(tree.ofHolder(asHolderId(1_999_999_999)))).toEqual([2_000_000_000]);
+    expect(ids(tree.ofHolder(asHolderId(1_999_999_999)))).toEqual([2_000_000_000, 5]);
     expect(tree.get(asSubnetId(6))).toBeNull();
   });
 
