@@ -182,7 +182,7 @@ test("a lease holds the due URLs of one host and says where the host is", async 
   ]);
 });
 
-test("a lease takes so many URLs as asked for, and the host has the rest due", async () => {
+test("a lease takes so many URLs as asked for; the rest is due, but not to be had before the lease is closed", async () => {
   const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
 
   const [lease] = await world.frontier.leaseHosts({
@@ -194,6 +194,7 @@ test("a lease takes so many URLs as asked for, and the host has the rest due", a
   });
 
   expect(lease?.urls.length).toBe(1);
+  expect(await world.lease(crawlerId)).toEqual([]);
   expect(await world.rows("select due_at from frontier_host")).toEqual([{ due_at: noon }]);
 });
 

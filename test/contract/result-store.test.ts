@@ -128,6 +128,7 @@ test("the same batch twenty times at once counts once", async () => {
   const batch = urls.map((url, i) =>
     arrivedResult({ sequence: i + 1, leaseId, url, links: ["http://b.example/"] }),
   );
+  await world.take(crawlerId, []);
 
   const answers = await Promise.all(
     Array.from({ length: 20 }, async () => await world.take(crawlerId, batch)),
@@ -230,13 +231,21 @@ test("a result and the lease's expiry at once: either counts, never both", async
 });
 
 test("nobody's result counts under another crawler's lease, nor for a URL that the lease does not hold", async () => {
-  const { crawlerId, leaseId } = await leased(root);
+  const crawlerId = await world.delegatedHost("north", root, "http://b.example/");
+  const [lease] = await world.frontier.leaseHosts({
+    crawlerId,
+    hosts: 1,
+    urlsPerHost: 1,
+    leaseSeconds: 60,
+    now: noon,
+  });
+  const leaseId = lease!.leaseId;
+  const held = lease!.urls[0]!.url;
+  const due = held === root ? "http://b.example/" : root;
   const south = await world.crawler("south");
 
-  const stranger = await world.take(south, [arrivedResult({ sequence: 1, leaseId, url: root })]);
-  const elsewhere = await world.take(crawlerId, [
-    arrivedResult({ sequence: 1, leaseId, url: "http://b.example/" }),
-  ]);
+  const stranger = await world.take(south, [arrivedResult({ sequence: 1, leaseId, url: held })]);
+  const elsewhere = await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId, url: due })]);
 
   expect(stranger).toMatchObject({ stored: 0, withoutLease: 1 });
   expect(elsewhere).toMatchObject({ stored: 0, withoutLease: 1 });

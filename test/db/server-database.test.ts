@@ -89,10 +89,12 @@ test("connections that are lost, idle or in use, leave the pool usable", async (
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
   await database.pool.query("select 1");
 
+  const lost = new Promise((resolve) => client.once("end", () => resolve(undefined)));
   const killed = await database.pool.query(
     "select pg_terminate_backend(pid) from pg_stat_activity where pid = $1",
     [rows[0]?.pid],
   );
+  await lost;
   await expect(client.query("commit")).rejects.toThrow();
   client.release(true);
 
