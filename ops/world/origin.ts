@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { LRUCache } from "lru-cache";
 import type { WorldSite } from "./model.ts";
+import { type Furniture, siteFurniture } from "./page-furniture.ts";
 import { pageHtml } from "./page-html.ts";
 import { RequestLog } from "./request-log.ts";
 import { hashText } from "./seeded-random.ts";
@@ -53,6 +54,17 @@ export async function startOrigin(state: WorldState): Promise<RunningOrigin> {
         server.closeAllConnections();
       }),
   };
+}
+
+/** Large, and asked for again only while a site's pages are crawled. */
+const furnitures = new LRUCache<string, Furniture>({ max: 300 });
+
+function furnitureOf({ site, pages }: SitePlan): Furniture {
+  const known = furnitures.get(site.host);
+  if (known) return known;
+  const furniture = siteFurniture(hashText(pages[0]?.seed ?? 0, site.host));
+  furnitures.set(site.host, furniture);
+  return furniture;
 }
 
 interface Answer {
@@ -110,7 +122,7 @@ function pageAnswer(plan: SitePlan, page: PlannedPage, request: IncomingMessage)
     vary: "accept-encoding",
   };
   if (isUnchanged(request, etag, lastModified)) return { status: 304, headers, body: () => "" };
-  return { status: 200, headers, body: () => pageHtml(plan, page) };
+  return { status: 200, headers, body: () => pageHtml(plan, page, furnitureOf(plan)) };
 }
 
 /** If-None-Match wins over If-Modified-Since (RFC 9110 section 13.2.2). */

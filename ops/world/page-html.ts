@@ -1,10 +1,11 @@
 /** A planned page as HTML: the same plan gives the same bytes. */
 
+import type { Furniture } from "./page-furniture.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { sentencePool } from "./sentences.ts";
 import type { PageLink, PlannedPage, SitePlan } from "./site-plan.ts";
 
-export function pageHtml(plan: SitePlan, page: PlannedPage): string {
+export function pageHtml(plan: SitePlan, page: PlannedPage, furniture: Furniture): string {
   const random = new SeededRandom(page.seed);
   const text = bodyText(page, plan.name, random);
   const language = plan.saysLanguage ? ` lang="${page.language}"` : "";
@@ -17,16 +18,19 @@ export function pageHtml(plan: SitePlan, page: PlannedPage): string {
 <meta name="description" content="${escapeHtml(random.pick(sentencePool(page.language)))}">
 <meta name="viewport" content="width=device-width">${robots}
 ${style}
+${furniture.head}
 </head>
 <body>
 <header><p>${escapeHtml(plan.name)}</p>
 <nav><ul>${navigation(plan)}</ul></nav></header>
+${furniture.menu}
 <main>
 <h1>${escapeHtml(page.title)}</h1>
 ${text}
 <ul>${page.links.map(item).join("")}</ul>
 </main>
 <footer><p>${escapeHtml(plan.name)} · <a href="mailto:office@${plan.site.host}">office@${plan.site.host}</a></p></footer>
+${furniture.foot}
 </body>
 </html>
 `;

@@ -62,7 +62,7 @@ export function planSite(world: World, site: WorldSite): SitePlan {
       title: titles[index] ?? name,
       language: site.language,
       seed: hashText(world.seed ^ index, site.host),
-      textBytes: Math.round(Math.min(38_000, Math.max(2_500, 9_000 * Math.exp(0.7 * random.normal())))),
+      textBytes: Math.round(Math.min(20_000, Math.max(800, 3_500 * Math.exp(0.7 * random.normal())))),
       noindex: false,
       links: [...inside, ...home, ...linksAbroad(world, site, random)],
     };
