@@ -23,6 +23,12 @@ export class Carrier {
     this.#spool = settings.spool;
     this.#link = settings.link;
     this.#log = settings.log;
+    this.#readLeases();
+  }
+
+  /** Leases with results that are not acknowledged. */
+  get leases(): Iterable<string> {
+    return this.#latestOfLease.keys();
   }
 
   /** False when the spool is full: the result is not kept, and its URL will be fetched again. */
@@ -75,6 +81,16 @@ export class Carrier {
     const sequence = this.#spool.last;
     if (sequence === null) return;
     await new Promise<void>((wake) => this.#waiters.push({ sequence, wake }));
+  }
+
+  /** What an earlier process left in the spool. */
+  #readLeases(): void {
+    const { first, last } = this.#spool;
+    if (first === null || last === null) return;
+    for (let sequence = first; sequence <= last; sequence++) {
+      const record = this.#spool.read(sequence);
+      if (record) this.#latestOfLease.set(record.leaseId, sequence);
+    }
   }
 
   /**

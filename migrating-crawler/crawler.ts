@@ -4,7 +4,12 @@
  *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
  */
 import { readFileSync } from "node:fs";
-import type { CoordinatorProbe, CrawlerHeartbeat, CrawlerHello } from "#protocol/messages";
+import {
+  type CoordinatorProbe,
+  type CrawlerHeartbeat,
+  type CrawlerHello,
+  maxHeldLeases,
+} from "#protocol/messages";
 import { protocolVersions } from "#protocol/version";
 import { Carrier } from "./carrier.ts";
 import type { CrawlerConfig } from "./config.ts";
@@ -219,11 +224,20 @@ export class Crawler {
       key,
       softwareVersion: this.#surroundings.softwareVersion,
       spoolId: this.#spool.id,
+      heldLeases: this.#heldLeases(),
       publicAddress,
       place,
       capabilities: { probeMethods: this.#prober.methods, ipv6 },
       limits: { pagesPerDay, bytesPerDay, concurrentHosts },
     };
+  }
+
+  #heldLeases(): string[] | null {
+    // Results of a lease that the disk has lost are under "0", which is no lease.
+    const held = new Set(
+      [...this.#loop.leases, ...this.#carrier.leases].filter((leaseId) => leaseId !== "0"),
+    );
+    return held.size > maxHeldLeases ? null : [...held];
   }
 
   #heartbeat(): CrawlerHeartbeat {

@@ -47,6 +47,11 @@ export class TaskLoop {
     return this.#slices.size;
   }
 
+  /** Leases being worked on. */
+  get leases(): Iterable<string> {
+    return this.#slices.keys();
+  }
+
   get idleReason(): string {
     return this.#slices.size === 0 ? this.#idleReason : "";
   }

@@ -3,7 +3,7 @@
  * (paper section 4.1). A crawler leaves: for a while nothing happens, since most come back; after that its
  * leases return and its subnets go to the runners-up.
  */
-import type { CrawlerId, SubnetId } from "#core/ids";
+import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { CrawlerHello } from "#protocol/messages";
@@ -29,6 +29,10 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
   const address = publicAddressOf(arrival);
   const subnetId = address === null ? null : ports.state.subnetOf(address);
   const acknowledged = await ports.crawlers.arrive({ crawlerId, hello, address, subnetId, now });
+  if (hello.heldLeases !== null) {
+    // What it was leased and no longer has would otherwise lie idle until the leases run out.
+    await ports.frontier.returnLeasesOf(crawlerId, now, hello.heldLeases.map(asLeaseId));
+  }
   await refreshCrawlers(ports);
   if (subnetId !== null) await takeOwnSubnet(subnetId, crawlerId, ports, now);
   return acknowledged;

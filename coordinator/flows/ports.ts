@@ -204,8 +204,8 @@ export interface FrontierStore {
   returnLease(leaseId: LeaseId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
   /** Leases past their deadline return; gives their number. */
   returnExpired(now: Date): Promise<number>;
-  /** Every open lease of a crawler returns (it is gone for good). */
-  returnLeasesOf(crawlerId: CrawlerId, now: Date): Promise<number>;
+  /** Every open lease of a crawler returns, but for those that it still holds; gives their number. */
+  returnLeasesOf(crawlerId: CrawlerId, now: Date, held?: readonly LeaseId[]): Promise<number>;
   /** New subnets for known addresses, after the tree changed. */
   reassignSubnets(subnetOf: (address: string) => SubnetId | null): Promise<number>;
   /** Subnet ids of a resolved host, for tasks that start at a URL. */

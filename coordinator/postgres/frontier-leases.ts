@@ -142,15 +142,19 @@ export async function returnLease(
   return returned === 1;
 }
 
-export async function returnLeasesOf(pool: Pool, crawlerId: CrawlerId, now: Date): Promise<number> {
+export async function returnLeasesOf(
+  pool: Pool,
+  owner: { readonly crawlerId: CrawlerId; readonly held: readonly LeaseId[] },
+  now: Date,
+): Promise<number> {
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<OpenLease>(
       `select lease_id, host_hash
        from lease
-       where crawler_id = $1 and closed_at is null
+       where crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])
        order by lease_id
        for update`,
-      [crawlerId],
+      [owner.crawlerId, owner.held],
     );
     return await close(client, rows, { ending: "returned", now });
   });

@@ -15,7 +15,7 @@ export function createFrontierStore(pool: Pool): FrontierStore {
     leaseHosts: async (request) => await leaseHosts(pool, request),
     returnLease: async (leaseId, crawlerId, now) => await returnLease(pool, { leaseId, crawlerId }, now),
     returnExpired: async (now) => await returnExpired(pool, now),
-    returnLeasesOf: async (crawlerId, now) => await returnLeasesOf(pool, crawlerId, now),
+    returnLeasesOf: async (crawlerId, now, held = []) => await returnLeasesOf(pool, { crawlerId, held }, now),
     reassignSubnets: async (subnetOf) => await reassignSubnets(pool, subnetOf),
     progress: async () => await progress(pool),
   };

@@ -8,6 +8,8 @@ import { fetchResultSchema } from "./result.ts";
 
 /** Longest URL that is accepted anywhere (RFC 9110 section 4.1 recommends at least 8000; the web rarely passes 2 KB). */
 export const maxUrlLength = 2048;
+/** Most leases that a hello lists: what fits the bound on a first message. */
+export const maxHeldLeases = 2000;
 /** Most URLs in one lease. */
 export const maxLeaseUrls = 1000;
 
@@ -61,6 +63,12 @@ export const crawlerHello = z.object({
   softwareVersion: z.string().max(40),
   /** Names this crawler's on-disk spool; sequence numbers count within it. */
   spoolId: z.uuid(),
+  /**
+   * Leases that this crawler still works on or holds results of; the coordinator takes all others of its
+   * leases back at once (it was started anew, or they got lost on the way). Null: too many to list, so they
+   * are left to run out.
+   */
+  heldLeases: z.array(leaseId).max(maxHeldLeases).nullable(),
   /** The address other hosts see this crawler under, when its partner states it. */
   publicAddress: address.nullable(),
   place: z

@@ -77,6 +77,7 @@ export function helloOf(name: string, changes: Partial<CrawlerHello> = {}): Craw
     key: keyOf(name),
     softwareVersion: "0.1.0",
     spoolId: "7f0c2f0e-6d0b-4a55-9a43-7e2a1c5d1b11",
+    heldLeases: [],
     publicAddress: null,
     place: null,
     capabilities: { probeMethods: ["connect"], ipv6: false },
