@@ -34,7 +34,7 @@ export function figuresOf(rounds: readonly SimulatedRound[]): Figures {
   };
 }
 
-/** 12.7 − 7.7 is a little more or less than 5 in floating point. */
+/** 20.1 − 15.1 is a little more than 5 in floating point. */
 const floatSlackMs = 1e-9;
 
 function percentOf(values: readonly number[], holds: (value: number) => boolean): number {

@@ -50,6 +50,11 @@ describe("anycast", () => {
     expect(anycastEvidence([answer(1, 0.1, athens)], noPeers)).toBeNull();
     expect(anycastEvidence([answer(1, 0.1, athens), answer(2, 0.1, athens)], noPeers)).toBeNull();
     expect(anycastEvidence([answer(1, 0.1), answer(2, 0.1)], noPeers)).toBeNull();
+    const nearPeers = peerTable([
+      [0, 30],
+      [30, 0],
+    ]);
+    expect(anycastEvidence([answer(1, 0.1), answer(2, 0.1)], nearPeers)).toBeNull();
   });
 
   it("names the pair that contradicts one place most", () => {
@@ -59,8 +64,15 @@ describe("anycast", () => {
       [100, 240, 0],
     ]);
 
-    const evidence = anycastEvidence([answer(3, 6), answer(1, 4), answer(2, 5)], peers);
-
-    expect([evidence?.near.crawlerId, evidence?.far.crawlerId]).toEqual([1, 2]);
+    for (const order of [
+      [1, 2, 3],
+      [3, 2, 1],
+    ]) {
+      const evidence = anycastEvidence(
+        order.map((crawler) => answer(crawler, crawler + 3)),
+        peers,
+      );
+      expect([evidence?.near.crawlerId, evidence?.far.crawlerId]).toEqual([1, 2]);
+    }
   });
 });

@@ -171,13 +171,13 @@ describe("nearest", () => {
       placement: here,
     });
     const first = nearestPolicy.observe(nearestPolicy.start(input), id(1), { rttMs: 150 });
-    const second = nearestPolicy.observe(first, id(4), { rttMs: 150 });
+    const second = nearestPolicy.observe(first, id(4), { rttMs: 100 });
 
     const bounds = second.probes.map((probe) => Array.from(probe.lowerBoundsMs, Math.round));
-    // From 1: 0.8·|D − 150|; from 4 the same seen from the other end.
+    // From 1: 0.8·|D − 150|. From 4: 0.8·|D − 100|, which is 160, 80, 0, 80: crawlers 3 and 4 keep their bounds.
     expect(bounds).toEqual([
       [120, 40, 40, 120],
-      [120, 40, 40, 120],
+      [160, 80, 40, 120],
     ]);
     expect(first.probes).toHaveLength(1);
   });

@@ -84,6 +84,8 @@ describe.each(policyNames)("%s", (policy) => {
     expect(observe(round, id(3), { rttMs: 1 }).state.probes).toEqual([]);
     const once = observe(round, id(1), { rttMs: Number.NaN });
     const twice = observe(once, id(1), { rttMs: 4 });
+    expect(twice.state).toBe(once.state);
+    expect(observe(round, id(1), { rttMs: -1 }).state.rttsMs[0]).toBeNaN();
     expect(twice.state.probes.map((probe) => probe.observation)).toEqual([{ failed: "no valid time" }]);
   });
 });
@@ -161,13 +163,15 @@ describe("a fleet", () => {
 
   it("takes the smaller of the two directions between crawlers, and knows what nobody measured", () => {
     const table = peerTable([
-      [0, 30, null],
-      [20, 0, null],
-      [null, null, 0],
+      [0, 30, null, 7],
+      [20, 0, null, null],
+      [null, null, 0, null],
+      [9, null, null, 0],
     ]);
 
     expect(table.rttMs(id(1), id(2))).toBe(20);
     expect(table.rttMs(id(2), id(1))).toBe(20);
+    expect(table.rttMs(id(1), id(4))).toBe(7);
     expect(table.rttMs(id(1), id(3))).toBeNull();
     expect(table.rttMs(id(1), id(99))).toBeNull();
   });
