@@ -1,0 +1,36 @@
+/** The demonstration's registry files come back as the very subnets and holders that they were made from. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { formatRange } from "#core/ip/range";
+import { generateWorld } from "#ops/world/generate-world";
+import { writeRegistryFiles } from "#ops/world/registry-files";
+import { readState } from "#rir-import/check";
+import { wantedSubnets } from "#rir-import/tree/registry-state";
+
+it("every range, parent and holder of the generated world, nothing malformed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rir-world-"));
+  const world = generateWorld({ seed: 7, sites: 200, crawlers: 6 });
+  await writeRegistryFiles(world, folder);
+
+  const { files, state } = await readState([folder], () => {});
+  rmSync(folder, { recursive: true });
+
+  const subnets = [...wantedSubnets(state)];
+  const parentOf = (
+    parent: number | null | undefined,
+    all: readonly { range: (typeof subnets)[0]["range"] }[],
+  ) => (parent === null || parent === undefined ? null : formatRange(all[parent]!.range));
+  expect(files.map(({ malformed, warnings }) => [malformed, warnings])).toEqual(files.map(() => [0, []]));
+  expect(
+    subnets.map(({ range, parentOrdinal }) => [formatRange(range), parentOf(parentOrdinal, subnets)]),
+  ).toEqual(world.subnets.map(({ range, parent }) => [formatRange(range), parentOf(parent, world.subnets)]));
+  // What IANA gave a registry is the registry's to give out: nobody holds it.
+  const holderOf = world.subnets.map(({ holder, kind }) =>
+    holder === null || kind === "iana" ? null : world.holders[holder]!.name,
+  );
+  expect(subnets.map(({ holder }) => (holder === null ? null : state.holders[holder]!.name))).toEqual(
+    holderOf,
+  );
+});
