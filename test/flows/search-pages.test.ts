@@ -54,6 +54,12 @@ describe("search", () => {
   });
 
   it("stems each page by the language that it is in", async () => {
+    await seedPage(database.pool, {
+      url: "https://www.example.org/stem",
+      title: "haf",
+      text: "A stem is no English word.",
+    });
+
     const answer = await search("Häfen");
 
     expect(answer.pages.map((page) => page.host)).toEqual(["de.example.org"]);

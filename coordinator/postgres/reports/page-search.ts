@@ -5,13 +5,11 @@
  */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
-import type { FoundPage, SearchQuery, SnippetPart } from "../../flows/search-pages.ts";
+import type { FoundPage, SearchQuery } from "../../flows/search-pages.ts";
+import { snippetOf, startMark, stopMark } from "../../flows/snippet.ts";
 
 /** Pages ranked at most: ranking reads every candidate's lexemes. */
 const rankedLimit = 2000;
-/** Around the words that match in a snippet; stripped from the text itself. */
-const startMark = "\u0002";
-const stopMark = "\u0003";
 
 interface FoundRow {
   url: string;
@@ -60,7 +58,7 @@ export async function findPages(pool: Pool, query: SearchQuery): Promise<FoundPa
     query.host === null ? null : (query.host.hostHash satisfies HostHash),
     query.limit,
     query.offset,
-    `StartSel=${startMark}, StopSel=${stopMark}, MaxWords=24, MinWords=8, MaxFragments=2, FragmentDelimiter=" … "`,
+    `StartSel=${startMark}, StopSel=${stopMark}, HighlightAll=true`,
   ]);
   const candidates =
     rows[0]?.candidates ?? (query.offset > 0 ? await countOf(pool, query, anyConfiguration) : 0);
@@ -120,15 +118,6 @@ function foundPage(row: FoundRow): FoundPage {
     crawler: row.crawler,
     words: row.words,
     rank: Math.round(row.rank * 10_000) / 10_000,
-    snippet: snippetParts(row.headline),
+    snippet: snippetOf(row.headline),
   };
-}
-
-function snippetParts(headline: string): SnippetPart[] {
-  return headline.split(startMark).flatMap((piece, index) => {
-    if (index === 0) return piece === "" ? [] : [{ text: piece, matches: false }];
-    const [hit = "", rest = ""] = piece.split(stopMark);
-    const parts = [{ text: hit, matches: true }];
-    return rest === "" ? parts : [...parts, { text: rest, matches: false }];
-  });
 }
