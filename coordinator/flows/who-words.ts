@@ -39,9 +39,18 @@ export function verdictOf(answer: WhoAnswer): string {
   if (answer.takenFor.type === "crawler" && answer.crawler)
     return `${answer.crawler.name} is ${answer.crawler.state}`;
   if (answer.organisation) return organisationVerdict(answer.organisation);
-  if (answer.effective) return `${answer.effective.crawler.name} crawls this`;
+  if (answer.effective) return `${answer.effective.crawler.name} ${crawlWords(answer)}`;
   if (!answer.found) return "Nothing is known of this";
   return "Nobody crawls this";
+}
+
+/** Waiting for its time is part of being crawled; anything else in the way, or only a wider subnet's delegation, is not. */
+const partOfCrawling = new Set(["not-due", "politeness", "nothing-due"]);
+
+/** What the crawler of the effective delegation does with this: "crawls this", or "would crawl this". */
+export function crawlWords(answer: WhoAnswer): string {
+  const hindered = answer.standing.some((line) => line.stops && !partOfCrawling.has(line.code));
+  return hindered || answer.effective?.inherited ? "would crawl this" : "crawls this";
 }
 
 function organisationVerdict(organisation: NonNullable<WhoAnswer["organisation"]>): string {

@@ -40,6 +40,9 @@ export interface WebPorts {
   readonly now: () => Date;
 }
 
+/** How long a request may take to arrive, and an idle connection to stay. */
+const patience = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 30_000 };
+
 /** In the source folder and in dist alike: beside this file's folder. */
 const assetsFolder = fileURLToPath(new URL("../web/assets/", import.meta.url));
 const openApiFile = new URL("./openapi.json", import.meta.url);
@@ -48,10 +51,10 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const { settings } = ports;
   const app = fastify({
     serverFactory: (handler) =>
-      settings.tls ? createSecureServer({ ...settings.tls }, handler) : createServer(handler),
+      settings.tls
+        ? createSecureServer({ ...patience, ...settings.tls }, handler)
+        : createServer(patience, handler),
     bodyLimit: 1024,
-    requestTimeout: 30_000,
-    keepAliveTimeout: 30_000,
     routerOptions: { maxParamLength: 200 },
     forceCloseConnections: true,
   });

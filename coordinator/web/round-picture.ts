@@ -9,6 +9,13 @@ import { type Html, html, nothing } from "./html.ts";
 
 const notAskedShown = 10;
 
+const legend = [
+  ["chosen", "chosen"],
+  ["runner-up", "runner-up"],
+  ["other", "asked"],
+  ["bound", "not asked: could only be here"],
+] as const;
+
 export function roundPicture(round: ProbeRound): Html {
   const scaleMs = scaleOf(round);
   const shown = round.notAsked.slice(0, notAskedShown);
@@ -17,7 +24,7 @@ export function roundPicture(round: ProbeRound): Html {
 ${round.probes.map((probe) => probeRow(probe, round, scaleMs))}
 ${shown.map((one) => notAskedRow(one, scaleMs))}
 </ol>${hidden > 0 ? html`<p class="small">and ${hidden} more that ${hidden === 1 ? "was" : "were"} not asked</p>` : nothing}
-<p class="legend small"><span class="key key-chosen"></span>chosen <span class="key key-runner-up"></span>runner-up <span class="key key-other"></span>asked <span class="key key-bound"></span>not asked: could only be here</p>`;
+<p class="legend small">${legend.map(([key, words]) => html`<span><span class="key key-${key}"></span>${words}</span>`)}</p>`;
 }
 
 /** All that was measured fits; bounds beyond twice that end at the edge. */

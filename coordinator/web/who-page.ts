@@ -1,6 +1,7 @@
 /** Who crawls it, and why (not): the answer of flows/answer-who as a page. */
 import type { EffectiveDelegation, Standing, WhoAnswer } from "../flows/who-answer.ts";
 import {
+  crawlWords,
   delegationCauseWords,
   roundCauseWords,
   rttText,
@@ -58,7 +59,7 @@ function whoForm(question: string): Html {
 function verdict(answer: WhoAnswer): Html {
   const kind = answer.effective ? "verdict" : "verdict verdict-none";
   return html`<section class="${kind}"><p class="asked">${takenForText(answer)}</p>
-<p class="answer">${answer.effective ? html`<strong>${crawlerLink(answer.effective.crawler.name)}</strong> crawls this` : verdictOf(answer)}</p>
+<p class="answer">${answer.effective ? html`<strong>${crawlerLink(answer.effective.crawler.name)}</strong> ${crawlWords(answer)}` : verdictOf(answer)}</p>
 ${answer.effective ? facts(answer.effective) : nothing}
 ${addresses(answer)}</section>`;
 }
@@ -103,6 +104,6 @@ function roundSection(answer: WhoAnswer): Html {
   const decided = answer.effective?.roundId === round.roundId;
   return html`<section><h2>${decided ? "The round that decided" : "The latest probe round"}</h2>
 <p>${round.reasonWords}</p>
-${round.probes.length + round.notAsked.length > 0 ? roundPicture(round) : nothing}
+${round.probes.length > 0 ? roundPicture(round) : nothing}
 <p class="small">Round ${round.roundId}, policy ${round.policy}, ${instant(round.decidedAt)}, held because ${roundCauseWords[round.cause]}. Target: <span class="mono">${round.targetUrl}</span> at ${askAbout(round.targetAddress)}.</p></section>`;
 }

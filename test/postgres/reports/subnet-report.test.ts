@@ -34,7 +34,20 @@ describe("the chain over an address", () => {
   });
 
   it("leaves out subnets that an import removed", async () => {
-    expect(ranges(await chainOf(database.pool, "1.2.3.9", "1.2.3.9"))[0]).toBe("1.2.3.0/24");
+    expect(ranges(await chainOf(database.pool, "1.2.3.2", "1.2.3.2"))[0]).toBe("1.2.3.0/24");
+  });
+
+  it("prefers the smaller of two subnets that start at the same address", async () => {
+    await database.pool.query(
+      `insert into subnet (first_address, last_address, parent_id, registry, added_in)
+       values ('2a00:1::', '2a00:1:0:ffff:ffff:ffff:ffff:ffff', 7, 'ripencc', 1)`,
+    );
+
+    expect(ranges(await chainOf(database.pool, "2a00:1::5", "2a00:1::5"))).toEqual([
+      "2a00:1::/48",
+      "2a00:1::/32",
+    ]);
+    await database.pool.query("delete from subnet where parent_id = 7");
   });
 
   it("carries holder, country, registry and own delegation", async () => {
