@@ -1,0 +1,105 @@
+/** The commands as people run them: own process, real database, exit codes. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../../support/database.ts";
+import { faultsOf, type JsonSchema } from "../../support/schema-check.ts";
+import { seedPage, seedWorld } from "../../support/seed-world.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await database.pool.query(`update holder set name = E'Bad\\x1b[31m Org' where holder_id = 3`);
+  await seedPage(database.pool, {
+    url: "https://www.example.org/f",
+    title: "Ferry\u001b]0;x\u0007",
+    text: "The harbour.",
+  });
+});
+afterAll(async () => await database?.close());
+
+interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function nearcrawl(args: readonly string[], schema: string = database.schema): Promise<Outcome> {
+  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
+  const env = { ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: schema };
+  return new Promise((resolve) => {
+    execFile(process.execPath, command, { env, timeout: 60_000 }, (error, out, err) => {
+      resolve({ code: error ? Number(error.code) : 0, out, err });
+    });
+  });
+}
+
+describe("nearcrawl who", () => {
+  it("prints the verdict, the tree of subnets and the probes", async () => {
+    const { code, out } = await nearcrawl(["who", "1.2.3.4"]);
+
+    expect(code).toBe(0);
+    expect(out).toContain("athens would crawl this  (address 1.2.3.4)");
+    expect(out).toContain("12.5 ms, ahead of berlin (48.3 ms)");
+    expect(out).toContain("└─ 1.2.0.0/16  EXAMPLE-NET · Example Networks · GR · apnic · → athens, 12.5 ms");
+    expect(out).toMatch(/2 +athens +head +12\.5 ms +chosen/);
+    expect(out).toContain("tokyo (at least 140 ms)");
+  });
+
+  it("prints the same value as the API with --json", async () => {
+    const { code, out } = await nearcrawl(["who", "Example", "Networks", "--json"]);
+    const file = new URL("../../../coordinator/net/openapi.json", import.meta.url);
+    const { components } = JSON.parse(readFileSync(file, "utf8")) as {
+      components: { schemas: Record<string, JsonSchema> };
+    };
+
+    const answer: unknown = JSON.parse(out);
+
+    expect(code).toBe(0);
+    expect(answer).toMatchObject({ takenFor: { type: "organisation" }, organisation: { subnetCount: 3 } });
+    expect(faultsOf(answer, { $ref: "#/components/schemas/WhoAnswer" }, components.schemas)).toEqual([]);
+  });
+
+  it("ends with 3 when nothing is known, and offers names like it", async () => {
+    const { code, out } = await nearcrawl(["who", "Exampel", "Netwroks"]);
+
+    expect(code).toBe(3);
+    expect(out).toContain("Did you mean\n  Example Networks (ORG-EX1-AP), organisation");
+  });
+
+  it("lets no escape sequence of a registry through to the terminal", async () => {
+    const { out } = await nearcrawl(["who", "5.6.7.8"]);
+
+    expect(out).toContain("Bad [31m Org");
+    expect(out.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
+  });
+
+  it("says so when nothing has been set up", async () => {
+    const { code, err } = await nearcrawl(["who", "1.2.3.4"], "no_such_schema");
+
+    expect(code).toBe(1);
+    expect(err).toContain('nothing has been set up in schema "no_such_schema"');
+  });
+});
+
+describe("nearcrawl search", () => {
+  it("prints titles, addresses and snippets", async () => {
+    const { code, out } = await nearcrawl(["search", "harbour"]);
+
+    expect(code).toBe(0);
+    expect(out).toBe("1. Ferry ]0;x \n   https://www.example.org/f\n   The harbour.\n\n1 page\n");
+  });
+
+  it("ends with 3 when no page matches, and with 2 when an option is wrong", async () => {
+    const nothing = await nearcrawl(["search", "submarine", "--json"]);
+    const wrong = await nearcrawl(["search", "harbour", "--limit", "many"]);
+
+    expect([nothing.code, JSON.parse(nothing.out).total]).toEqual([3, 0]);
+    expect([wrong.code, wrong.err]).toEqual([
+      2,
+      "nearcrawl: --limit many: must be a whole number up to 100\n",
+    ]);
+  });
+});
