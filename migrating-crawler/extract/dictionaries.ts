@@ -45,7 +45,7 @@ export function textSearchConfigOf(language: string | null): string {
   return configs[language ?? ""] ?? "simple";
 }
 
-/** Stems of frequent words are kept, so many of each dictionary. */
+/** Lexemes of words met lately are kept, so many of each dictionary: stemming costs some 20 µs a word. */
 const maxKept = 20_000;
 const dictionaries = new Map<string, Promise<Dictionary>>();
 
@@ -59,30 +59,36 @@ export function dictionaryOf(config: string): Promise<Dictionary> {
 
 async function loadDictionary(config: string): Promise<Dictionary> {
   if (config === "simple") return (_kind, token) => token.toLowerCase();
-  const words = await stemsOf(config);
-  const ascii = englishForAscii.has(config) ? await stemsOf("english") : words;
+  const words = await stemmerOf(config);
+  const ascii = englishForAscii.has(config) ? await stemmerOf("english") : words;
+  const kept = new Map<string, string | null>();
   return (kind, token) => {
-    const lower = token.toLowerCase();
-    if (kind === "simple") return lower;
-    return kind === "ascii" ? ascii(lower) : words(lower);
+    if (kind === "simple") return token.toLowerCase();
+    const known = kept.get(token);
+    if (known !== undefined) return known;
+    const lexeme = lexemeOf(token, words, ascii);
+    if (kept.size >= maxKept) kept.clear();
+    kept.set(token, lexeme);
+    return lexeme;
   };
 }
 
-async function stemsOf(config: string): Promise<(lower: string) => string | null> {
+type Stem = (lower: string) => string | null;
+
+/** As Postgres sorts words: those with a digit are left alone, ASCII ones may have a dictionary of their own. */
+function lexemeOf(token: string, words: Stem, ascii: Stem): string | null {
+  const lower = token.toLowerCase();
+  if (/[0-9]/.test(token)) return lower;
+  return /^[A-Za-z-]+$/.test(token) ? ascii(lower) : words(lower);
+}
+
+async function stemmerOf(config: string): Promise<Stem> {
   const { newStemmer } = await import("snowball-stemmers");
   const stemmer = newStemmer(config);
   const stopWords = stopWordsOf(config);
   const stem = editions[config] ?? ((word: string, old: (word: string) => string) => old(word));
   const old = (word: string) => stemmer.stem(word);
-  const kept = new Map<string, string | null>();
-  return (lower) => {
-    const known = kept.get(lower);
-    if (known !== undefined) return known;
-    const lexeme = stopWords.has(lower) ? null : stem(lower, old);
-    if (kept.size >= maxKept) kept.clear();
-    kept.set(lower, lexeme);
-    return lexeme;
-  };
+  return (lower) => (stopWords.has(lower) ? null : stem(lower, old));
 }
 
 /** What Postgres' edition of an algorithm does beyond the one we have. */

@@ -5,9 +5,10 @@
 
 /** 16 hex digits. `0000000000000000` for a page without words. */
 export function simhash(counts: Iterable<readonly [lexeme: string, count: number]>): string {
-  const sums = new Float64Array(64);
+  const sums = new Int32Array(64);
   for (const [lexeme, count] of counts) {
-    const weight = 1 + Math.log2(count);
+    // Whole numbers are several times faster here: 1 for a word met once, 4 for eight times.
+    const weight = 32 - Math.clz32(count);
     addBits(sums, 0, mixed(fnv(lexeme, 0x811c9dc5)), weight);
     addBits(sums, 32, mixed(fnv(lexeme, 0x01000193)), weight);
   }
@@ -22,11 +23,11 @@ export function simhashDistance(a: string, b: string): number {
   return distance;
 }
 
-function addBits(sums: Float64Array, from: number, hash: number, weight: number): void {
-  for (let bit = 0; bit < 32; bit++) sums[from + bit]! += (hash >>> bit) & 1 ? weight : -weight;
+function addBits(sums: Int32Array, from: number, hash: number, weight: number): void {
+  for (let bit = 0; bit < 32; bit++) sums[from + bit]! += (((hash >>> bit) & 1) * 2 - 1) * weight;
 }
 
-function hexOf(sums: Float64Array, from: number): string {
+function hexOf(sums: Int32Array, from: number): string {
   let value = 0;
   for (let bit = 0; bit < 32; bit++) if (sums[from + bit]! > 0) value |= 1 << bit;
   return (value >>> 0).toString(16).padStart(8, "0");

@@ -8,8 +8,8 @@
  * a neighbouring character says that the word may be part of something larger.
  */
 
-/** Which dictionary reads the token: the one for ASCII words, the one for other words, or none. */
-export type TokenKind = "ascii" | "word" | "simple";
+/** Words and compounds, for the dictionary to sort by their characters; everything else is taken as it is. */
+export type TokenKind = "word" | "simple";
 export type TakeToken = (kind: TokenKind, text: string) => void;
 
 /** What may stand in a word; digits of other scripts count as letters, marks only continue a word. */
@@ -48,7 +48,7 @@ export function splitTokens(source: string, take: TakeToken, isFull: () => boole
     const before = found.index > done ? text[found.index - 1]! : "";
     const isPlain = !opens.has(before) && !continues.has(text[end] ?? "");
     if (isPlain && !startsWithDigit(text, found.index)) {
-      takeRun(found[0], take);
+      take("word", found[0]);
       done = end;
     } else {
       done = takeComplex(text, beginning(text, found.index, done), found.index, take);
@@ -121,18 +121,12 @@ function takeWords(text: string, at: number, take: TakeToken): number {
   const whole = match(compound, text, at);
   if (whole === "") {
     const word = match(plainRun, text, at);
-    takeRun(word, take);
+    take("word", word);
     return at + word.length;
   }
-  takeRun(whole, take);
-  for (const part of whole.split("-")) takeRun(part, take);
+  take("word", whole);
+  for (const part of whole.split("-")) take("word", part);
   return at + whole.length;
-}
-
-/** A word or compound by what it is made of. */
-function takeRun(text: string, take: TakeToken): void {
-  if (/^[A-Za-z-]+$/.test(text)) take("ascii", text);
-  else take(/[0-9]/.test(text) ? "simple" : "word", text);
 }
 
 function takeMatch(pattern: RegExp, text: string, at: number, take: TakeToken): number {
