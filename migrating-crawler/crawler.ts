@@ -63,6 +63,8 @@ export class Crawler {
   readonly #carrier: Carrier;
   readonly #loop: TaskLoop;
   readonly #tally = new Tally();
+  /** Leases whose results an earlier process of this crawler left in the spool. */
+  readonly #leftBehind: string[];
   #userAgent: string;
   #crawlerId: number | null = null;
   #downReason = "not connected to the coordinator yet";
@@ -82,6 +84,7 @@ export class Crawler {
     this.#prober = new Prober({ connector: this.#connector, probeMethods, userAgent });
     this.#link = this.#makeLink();
     this.#carrier = new Carrier({ spool: this.#spool, link: this.#link, log: surroundings.log });
+    this.#leftBehind = [...this.#carrier.leases].filter((leaseId) => leaseId !== "0");
     const take = (bytes: number) => this.#governor.takeBytes(bytes);
     this.#loop = new TaskLoop({
       tools: {
@@ -161,8 +164,9 @@ export class Crawler {
           this.#crawlerId = welcome.crawlerId;
           this.#userAgent = this.#config.userAgent ?? welcome.userAgent;
           this.#downReason = "";
-          this.#carrier.onWelcome(welcome.acknowledgedSequence);
           this.#loop.onWelcome();
+          this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
+          this.#carrier.onWelcome(welcome.acknowledgedSequence);
         },
         onMessage: (message) => this.#take(message),
         onRoom: () => this.#carrier.pump(),

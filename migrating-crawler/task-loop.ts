@@ -86,6 +86,11 @@ export class TaskLoop {
     }, waitMs);
   }
 
+  /** Gives back what an earlier process of this crawler left in the spool and nobody works on any more. */
+  giveBackLeftBehind(leaseIds: readonly string[]): void {
+    for (const leaseId of leaseIds) this.#giveBack({ leaseId, host: "" }, "the crawler was started anew");
+  }
+
   /** Ends all slices: those at rest at once, those in a request when it is through. */
   async stop(): Promise<void> {
     this.#stopping = true;
@@ -139,7 +144,7 @@ export class TaskLoop {
   }
 
   /** After the lease's results are acknowledged; while the link is down the lease just runs out. */
-  #giveBack(lease: Lease, reason: string): void {
+  #giveBack(lease: Pick<Lease, "leaseId" | "host">, reason: string): void {
     const { carrier, send, log } = this.#settings;
     log.info({ host: lease.host, leaseId: lease.leaseId, reason }, "a host slice is given back");
     void carrier.settled(lease.leaseId).then(() => {
