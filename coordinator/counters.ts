@@ -1,11 +1,12 @@
 /** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
 import type { FinishedRound, TakenResults } from "./flows/ports.ts";
-import type { LiveTotals } from "./flows/show-overview.ts";
+import type { LiveState, LiveTotals } from "./flows/show-overview.ts";
 import type { ResultBatch } from "./flows/take-results.ts";
 import { createMetrics, type Metrics } from "./net/metrics.ts";
 
 export class Counters {
   readonly metrics: Metrics = createMetrics({ processMetrics: true });
+  readonly #refusals = new Map<string, number>();
   #totals: LiveTotals = { fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 };
 
   get totals(): LiveTotals {
@@ -42,6 +43,18 @@ export class Counters {
     this.metrics.rounds.inc({ policy: round.policy, cause: round.cause, decided });
     for (const { outcome } of round.probes) {
       this.metrics.probes.inc({ method: outcome.method, outcome: outcome.type });
+    }
+  }
+
+  /** What is now, and the refusals so far by code. */
+  observe(live: LiveState, refusals: Readonly<Record<string, number>>): void {
+    const { metrics } = this;
+    metrics.sessions.set(live.sessions);
+    metrics.roundsUnderWay.set(live.roundsUnderWay);
+    metrics.probesUnderWay.set(live.probesUnderWay);
+    for (const [code, count] of Object.entries(refusals)) {
+      metrics.sessionsRefused.inc({ code }, count - (this.#refusals.get(code) ?? 0));
+      this.#refusals.set(code, count);
     }
   }
 

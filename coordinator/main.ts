@@ -43,6 +43,9 @@ export interface RunningCoordinator {
   stop(): Promise<void>;
 }
 
+/** How often the metrics' gauges are set. */
+const observeMs = 2000;
+
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator({
   config,
@@ -130,6 +133,7 @@ export async function startCoordinator({
   const { metrics } = counters;
   const { web, url } = await openWebServer({ config, database, resolver, live, metrics, version, log });
   gateway.attach(web.server as Server);
+  timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   const registry = await followRegistry({ ...stores, state, log });
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");
   return {

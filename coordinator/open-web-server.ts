@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { ConfigError } from "#core/errors";
 import type { Database } from "#db/connect";
+import { createPool } from "#db/server-database";
 import type { CoordinatorConfig } from "./config.ts";
 import type { NameResolver } from "./flows/ports.ts";
 import type { LiveState } from "./flows/show-overview.ts";
@@ -22,13 +23,19 @@ export interface OpenWebOptions {
   readonly log: Log;
 }
 
+/** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/config). */
+const defaultPolitenessSeconds = 1;
+const readingConnections = 4;
+const readingTimeoutMs = 5000;
 /** How many ports after the one asked for are tried when it is taken. */
 const portsTried = 20;
 
 export async function openWebServer(options: OpenWebOptions): Promise<{ web: FastifyInstance; url: string }> {
   const { config, database, log } = options;
+  // Pages have connections of their own, few and impatient, so that they never starve the flows.
+  const pool = createPool(database.url, readingConnections, readingTimeoutMs);
   const web = createWebServer({
-    reads: createReports(database.pool, () => Date.now()),
+    reads: createReports(pool, () => performance.now()),
     resolver: options.resolver,
     scope: config.scope,
     live: options.live,
@@ -39,10 +46,11 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       version: options.version,
       userAgent: config.userAgent,
       contact: config.contact,
-      politenessSeconds: null,
+      politenessSeconds: defaultPolitenessSeconds,
       tls: readTls(config),
     },
   });
+  web.addHook("onClose", async () => await pool.end());
   await listen(web, config.listen);
   const { port } = web.server.address() as AddressInfo;
   const host = config.listen.host.includes(":") ? `[${config.listen.host}]` : config.listen.host;

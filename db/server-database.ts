@@ -36,12 +36,18 @@ export async function openServerDatabase(options: {
  * A pool whose lost connections never end the process: a connection that breaks is dropped, its query fails
  * with the reason, and the next query opens a new one.
  */
-export function createPool(url: string, maxConnections: number = defaultMaxConnections): Pool {
+export function createPool(
+  url: string,
+  maxConnections: number = defaultMaxConnections,
+  /** A statement that takes longer is ended; by default it may take its time. */
+  statementTimeoutMs = 0,
+): Pool {
   const pool = new Pool({
     connectionString: url,
     max: maxConnections,
     connectionTimeoutMillis: connectionTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionMs,
+    statement_timeout: statementTimeoutMs,
     application_name: "nearcrawl",
     keepAlive: true,
   });

@@ -102,15 +102,16 @@ export class CoordinatorState {
     return [...(this.#owned.get(crawlerId) ?? [])];
   }
 
+  /** What nobody measured teaches nothing: a guess must not become the evidence for the next one. */
   setDelegation(delegation: Delegation): void {
     const before = this.#delegations.get(delegation.subnetId);
     const placement = this.placementOf(delegation.subnetId);
     if (before) {
       this.#owned.get(before.crawlerId)?.delete(before.subnetId);
-      if (placement) this.#knowledge.forget(placement, before.crawlerId);
+      if (placement && before.measured) this.#knowledge.forget(placement, before.crawlerId);
     }
     this.#keep(delegation);
-    if (placement) this.#knowledge.record(placement, delegation.crawlerId);
+    if (placement && delegation.measured) this.#knowledge.record(placement, delegation.crawlerId);
   }
 
   moveDelegation(move: DelegationMove): void {
@@ -133,7 +134,8 @@ export class CoordinatorState {
 
   #relearn(): void {
     this.#knowledge = new DelegationKnowledge();
-    for (const { subnetId, crawlerId } of this.#delegations.values()) {
+    for (const { subnetId, crawlerId, measured } of this.#delegations.values()) {
+      if (!measured) continue;
       const placement = this.placementOf(subnetId);
       if (placement) this.#knowledge.record(placement, crawlerId);
     }

@@ -2,13 +2,11 @@
  * Which crawlers a round could leave unasked: RTTs nearly obey the triangle inequality, so a crawler that is
  * far from one that answered fast cannot be near the target (design section 5, step 3). A round records the
  * bounds of the first crawlers that it ruled out; those of the others follow from today's RTTs between the
- * crawlers, by the policy's own rule, 0.7 · |D[a][c] − y|.
+ * crawlers, by the policy's own rule.
  */
+import { trustInTriangle } from "#core/delegation/policy-nearest";
 import { parseReason } from "#core/delegation/reason";
 import type { CrawlerName, RecordedRound, RuledOut } from "./who-answer.ts";
-
-/** Slack for violations of the triangle inequality, as the policy `nearest` has it. */
-const boundShare = 0.7;
 
 export interface PeerDistance {
   readonly from: number;
@@ -47,7 +45,7 @@ function lowerBounds(
     const bounds = round.probes.flatMap(({ crawler, rttMs }) => {
       const apartMs =
         between.get(`${crawler.crawlerId} ${crawlerId}`) ?? between.get(`${crawlerId} ${crawler.crawlerId}`);
-      return rttMs === null || apartMs === undefined ? [] : [boundShare * Math.abs(apartMs - rttMs)];
+      return rttMs === null || apartMs === undefined ? [] : [trustInTriangle * Math.abs(apartMs - rttMs)];
     });
     const today = bounds.length === 0 ? null : Math.max(...bounds);
     const lowerBoundMs = recorded.get(crawlerId) ?? today;
