@@ -3,10 +3,10 @@
  * the presence: it tells the server's other users that somebody is here, and tells us when the server dies.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { Client } from "pg";
+import { Client, type PoolClient } from "pg";
 import type { Database } from "./connect.ts";
 import { serverCrashed, serverIsAlive } from "./embedded-pid-file.ts";
-import { startEmbeddedPostgres, stopEmbeddedPostgres } from "./embedded-postgres.ts";
+import { passingVisitor, startEmbeddedPostgres, stopEmbeddedPostgres } from "./embedded-postgres.ts";
 import { openServerDatabase } from "./server-database.ts";
 
 /**
@@ -20,17 +20,32 @@ export async function openEmbeddedDatabase(options: {
 }): Promise<Database> {
   const server = await startEmbeddedPostgres(options.home);
   const presence = new Presence(server.home, server.url);
-  await presence.begin();
-  const opened = await openServerDatabase({ ...options, databaseUrl: server.url });
-  return {
-    ...opened,
-    description: `embedded Postgres in ${server.home}`,
-    close: async () => {
-      await opened.close();
-      const others = await presence.end();
-      if ((server.started || presence.restarted) && others === 0) await stopEmbeddedPostgres(server.home);
-    },
+  const ownBackends = new Set<number>();
+  const leave = async (): Promise<void> => {
+    await presence.settle();
+    const isOurs = server.started || presence.restarted;
+    const isFree = isOurs && (await presence.isAlone(ownBackends));
+    await presence.end();
+    if (isFree) await stopEmbeddedPostgres(server.home);
   };
+  try {
+    await presence.begin();
+    const opened = await openServerDatabase({ ...options, databaseUrl: server.url });
+    opened.pool.on("acquire", (client) => ownBackends.add(backendOf(client)));
+    const close = async (): Promise<void> => {
+      await opened.close();
+      await leave();
+    };
+    return { ...opened, description: `embedded Postgres in ${server.home}`, close };
+  } catch (error) {
+    await leave();
+    throw error;
+  }
+}
+
+/** The server's process behind a connection: pg has it, its types don't. */
+function backendOf(client: PoolClient): number {
+  return (client as PoolClient & { readonly processID: number }).processID;
 }
 
 /**
@@ -42,6 +57,7 @@ class Presence {
   readonly #url: string;
   #client: Client | null = null;
   #ended = false;
+  #recovery: Promise<void> = Promise.resolve();
   /** True when it was we who brought the server back. */
   restarted = false;
 
@@ -54,49 +70,57 @@ class Presence {
     const client = new Client({
       connectionString: this.#url,
       application_name: "nearcrawl presence",
+      connectionTimeoutMillis: 10_000,
       keepAlive: true,
     });
     client.on("error", () => {});
     await client.connect();
     this.#client = client;
     client.once("end", () => {
-      if (!this.#ended) void this.#lost();
+      if (!this.#ended) this.#recovery = this.#lost();
     });
   }
 
-  /** Leaves; the number of other clients that the server has, -1 when it cannot be asked. */
-  async end(): Promise<number> {
+  /** From now on a loss is nobody's business; a recovery that is under way comes to its end first. */
+  async settle(): Promise<void> {
     this.#ended = true;
-    try {
-      return await this.#countOthers();
-    } catch {
-      return -1;
-    } finally {
-      await this.#client?.end().catch(() => {});
-    }
+    await this.#recovery;
+    if (this.#client === null && serverIsAlive(this.#home)) await this.begin().catch(() => {});
   }
 
-  /** Connections that this process closed a moment ago still show for some milliseconds: counted again, a few times. */
-  async #countOthers(): Promise<number> {
-    let others = -1;
-    for (let attempt = 0; attempt < 20 && others !== 0; attempt++) {
-      if (attempt > 0) await delay(10);
-      const result = await this.#client?.query<{ others: number }>(
-        `select count(*)::int as others
-         from pg_stat_activity
-         where backend_type = 'client backend'
-           and pid <> pg_backend_pid()`,
-      );
-      others = result?.rows[0]?.others ?? -1;
+  /**
+   * True when the server has no other client. What others closed a moment ago still shows for a while, longer
+   * on a busy machine: it looks again for a second. False when the server cannot be asked.
+   */
+  async isAlone(ownBackends: ReadonlySet<number>): Promise<boolean> {
+    for (let attempt = 0; attempt < 50; attempt++) {
+      if (attempt > 0) await delay(20);
+      const found = await this.#client
+        ?.query<{ others: number }>(
+          `select count(*)::int as others
+           from pg_stat_activity
+           where backend_type = 'client backend'
+             and pid <> pg_backend_pid()
+             and pid <> all($1::int[])
+             and application_name <> $2`,
+          [[...ownBackends], passingVisitor],
+        )
+        .catch(() => undefined);
+      if (found === undefined) return false;
+      if (found.rows[0]?.others === 0) return true;
     }
-    return others;
+    return false;
+  }
+
+  async end(): Promise<void> {
+    await this.#client?.end().catch(() => {});
   }
 
   /** A server that was stopped on purpose is not started again, but found when somebody else starts it. */
   async #lost(): Promise<void> {
     this.#client = null;
     while (!this.#ended && this.#client === null) {
-      await delay(200, undefined, { ref: false });
+      await delay(200);
       try {
         if (serverCrashed(this.#home)) this.restarted ||= (await startEmbeddedPostgres(this.#home)).started;
         if (serverIsAlive(this.#home)) await this.begin();

@@ -36,6 +36,9 @@ export interface EmbeddedServer {
   readonly started: boolean;
 }
 
+/** Names connections that only look whether the server answers: they end at once, and count as nobody. */
+export const passingVisitor = "nearcrawl looks";
+
 /** Recovery after a crash takes its time; past this nobody waits for it any more. */
 const startDeadlineMs = 120_000;
 const lookAgainMs = 50;
@@ -86,6 +89,7 @@ async function look(home: string): Promise<ServerState> {
   const client = new Client({
     connectionString: socketUrl(socketFolder, embeddedName),
     connectionTimeoutMillis: 5_000,
+    application_name: passingVisitor,
   });
   client.on("error", () => {});
   try {

@@ -129,6 +129,7 @@ export async function returnLease(
   lease: { readonly leaseId: LeaseId; readonly crawlerId: CrawlerId },
   now: Date,
 ): Promise<boolean> {
+  if (!isLeaseNumber(lease.leaseId)) return false;
   const returned = await inTransaction(pool, async (client) => {
     const { rows } = await client.query<OpenLease>(
       `select lease_id, host_hash
@@ -154,7 +155,7 @@ export async function returnLeasesOf(
        where crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])
        order by lease_id
        for update`,
-      [owner.crawlerId, owner.held],
+      [owner.crawlerId, owner.held.filter(isLeaseNumber)],
     );
     return await close(client, rows, { ending: "returned", now });
   });
@@ -181,6 +182,11 @@ export async function returnExpired(pool: Pool, now: Date): Promise<number> {
     total += returned;
     if (returned < leasesPerBatch) return total;
   }
+}
+
+/** On the wire a lease's number has up to 19 digits, which can be more than a bigint holds: no lease has such a number. */
+export function isLeaseNumber(leaseId: LeaseId): boolean {
+  return BigInt(leaseId) < 2n ** 63n;
 }
 
 interface OpenLease {

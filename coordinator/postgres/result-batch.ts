@@ -7,7 +7,7 @@ import type { PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import type { AdmittedUrl, ArrivedResult, ResultStore, TakenResults } from "../flows/ports.ts";
 import { addHosts, addUrls, countBackLinks, distinctUrls, lockHosts } from "./frontier-admission.ts";
-import { settleHosts } from "./frontier-leases.ts";
+import { isLeaseNumber, settleHosts } from "./frontier-leases.ts";
 import * as write from "./result-writes.ts";
 
 export type ResultBatch = Parameters<ResultStore["take"]>[0];
@@ -61,8 +61,9 @@ type CountedResult = ArrivedResult & { readonly pageDepth: number };
 async function underLease(
   client: PoolClient,
   crawlerId: CrawlerId,
-  results: readonly ArrivedResult[],
+  arrived: readonly ArrivedResult[],
 ): Promise<CountedResult[]> {
+  const results = arrived.filter((one) => isLeaseNumber(one.leaseId));
   if (results.length === 0) return [];
   await client.query(
     `select from lease

@@ -18,6 +18,7 @@ const hello: CrawlerHello = crawlerHello.parse({
   key: "k".repeat(32),
   softwareVersion: "0.1.0",
   spoolId,
+  heldLeases: null,
   publicAddress: "198.51.100.1",
   place: { name: "Oslo", country: "NO", latitude: 59.9, longitude: 10.7 },
   capabilities: { probeMethods: ["connect", "head"], ipv6: false },

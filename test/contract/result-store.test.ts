@@ -1,6 +1,6 @@
 /** Results: exactly once, only under a lease, and what they change in the frontier. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { CrawlerId } from "#core/ids";
+import { asLeaseId, type CrawlerId } from "#core/ids";
 import {
   arrivedResult,
   newWorld,
@@ -252,6 +252,20 @@ test("nobody's result counts under another crawler's lease, nor for a URL that t
   expect(await world.rows("select open_urls, closed_at from lease")).toEqual([
     { open_urls: 1, closed_at: null },
   ]);
+});
+
+test("a lease's number that no lease can have is no lease", async () => {
+  const { crawlerId, leaseId } = await leased(root);
+  const tooLarge = "9".repeat(19);
+
+  const taken = await world.take(crawlerId, [
+    arrivedResult({ sequence: 1, leaseId: tooLarge, url: root }),
+    arrivedResult({ sequence: 2, leaseId, url: root }),
+  ]);
+
+  expect(taken).toMatchObject({ stored: 1, withoutLease: 1 });
+  expect(await world.frontier.returnLease(asLeaseId(tooLarge), crawlerId, noon)).toBe(false);
+  expect(await world.frontier.returnLeasesOf(crawlerId, noon, [asLeaseId(tooLarge)])).toBe(0);
 });
 
 test("two results for one URL in a batch: the first counts", async () => {

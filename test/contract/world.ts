@@ -29,6 +29,7 @@ export const seeds = (...urls: string[]) => urls.map((url) => ({ key: keyOf(url)
 export async function newWorld() {
   const database = await testDatabase({ maxConnections: 25 });
   const { pool } = database;
+  await reset(pool);
   const crawlers = createCrawlerStore(pool);
   const delegations = createDelegationStore(pool);
   const frontier = createFrontierStore(pool);

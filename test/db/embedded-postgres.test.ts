@@ -178,22 +178,26 @@ test("a pid file that names another live program does not stop the server from s
 });
 
 test("a home with a long path has its socket elsewhere", async () => {
-  home = join(folder, 'it\'s a "home"'.repeat(12));
+  home = join(folder, "a folder in a folder ".repeat(6));
 
   const database = await open();
 
-  expect(
-    (await database.pool.query("show unix_socket_directories")).rows[0]?.unix_socket_directories,
-  ).toMatch(/^"?\/tmp\/nearcrawl-[0-9a-f]{16}"?$/);
+  const shown = await database.pool.query<{ folders: string }>(
+    "select current_setting('unix_socket_directories') as folders",
+  );
+  const socketFolder = shown.rows[0]!.folders.replaceAll('"', "");
+  expect(socketFolder).toMatch(/^\/tmp\/nearcrawl-[0-9a-f]{16}$/);
   await database.close();
+  rmSync(socketFolder, { recursive: true });
 });
 
 test("a path with spaces, quotes and what a shell would expand is only a path", async () => {
-  home = join(folder, 'it\'s "here"');
+  home = join(folder, 'it\'s "$HOME" `id`');
 
   const database = await open();
 
   expect((await database.pool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  expect(serverRuns()).toBe(true);
   await database.close();
 });
 
@@ -211,6 +215,13 @@ test("a folder that is no data folder is left alone", async () => {
 
   await expect(open()).rejects.toThrow(/holds something, but not a Postgres data folder/);
   expect(existsSync(join(home, "postgres/letter.txt"))).toBe(true);
+});
+
+test("an opening that fails leaves no server behind", async () => {
+  const opening = openDatabase({ databaseUrl: null, home, schema: "No Schema" });
+
+  await expect(opening).rejects.toThrow('schema "No Schema"');
+  expect(serverRuns()).toBe(false);
 });
 
 test("a server that does not start says why in its own words", async () => {
