@@ -1,0 +1,93 @@
+/** robots.txt by the sections of RFC 9309, on our own files. */
+import { describe, expect, it } from "vitest";
+import { maxRobotsBytes, parseRobots, robotsVerdict } from "#crawler/fetch/robots-rules";
+
+const allows = (robots: string | Buffer, path: string) =>
+  robotsVerdict(parseRobots(robots, "Nearcrawl"), path).allowed;
+
+/** Section 2.2.1 */
+describe("groups", () => {
+  it("of our name are merged, and hide those for everybody", () => {
+    const robots =
+      "User-agent: *\nDisallow: /\n\nUser-agent: nearcrawl\nDisallow: /a\n\nUser-agent: Other\nUser-agent: NEARCRAWL/2\nDisallow: /b";
+
+    expect(["/a", "/b", "/c"].map((path) => allows(robots, path))).toEqual([false, false, true]);
+  });
+
+  it("are not ended by lines that are no rules", () => {
+    const robots =
+      "User-agent: nearcrawl\nSitemap: https://x.example/s.xml\nCrawl-delay: 2.5\nUser-agent: other\nDisallow: /a";
+    const rules = parseRobots(robots, "Nearcrawl");
+
+    expect(robotsVerdict(rules, "/a").allowed).toBe(false);
+    expect(rules).toMatchObject({ crawlDelaySeconds: 2.5, sitemaps: ["https://x.example/s.xml"] });
+  });
+
+  it("without rules allow everything", () => {
+    expect(allows("User-agent: *\nDisallow: /\nUser-agent: Nearcrawl\nDisallow:", "/x")).toBe(true);
+  });
+});
+
+/** Section 2.2.2 */
+describe("rules", () => {
+  it.each([
+    ["Disallow: /a\nAllow: /a/b", "/a/b/c", true],
+    ["Allow: /a\nDisallow: /a", "/a", true],
+    ["Disallow: /*.gif$", "/x/y.gif", false],
+    ["Disallow: /*.gif$", "/x/y.gif?z", true],
+    ["Disallow: /a*b*c", "/a-b-b-c-d", false],
+    ["Disallow: /a*b*c", "/a-c-b", true],
+    ["Disallow: /*a$", "/banana", false],
+    ["Disallow: /a%3Cd", "/a%3cd", false],
+    ["Disallow: /grüß", "/gr%C3%BC%C3%9F", false],
+    ["Disallow: /%7Ejoe", "/~joe", false],
+    ["Disallow: /a%2Fb", "/a/b", true],
+    ["Disallow: /a%2A", "/a*", false],
+    ["Disallow: /%61", "/a", false],
+    ["Disallow: /[x]", "/[x]", false],
+    ["Disallow: /", "/robots.txt", true],
+    ["Disalow: /a", "/a", false],
+  ])("%j on %s: allowed %s", (rules, path, allowed) => {
+    expect(allows(`User-agent: *\n${rules}`, path)).toBe(allowed);
+  });
+
+  it("name the line that decided", () => {
+    expect(robotsVerdict(parseRobots("User-agent: *\n\nDisallow: /a", "Nearcrawl"), "/ab")).toEqual({
+      allowed: false,
+      rule: "Disallow: /a (line 3)",
+    });
+  });
+});
+
+describe("a file", () => {
+  it("may begin with a byte order mark and end its lines as it likes", () => {
+    expect(allows("\ufeffUser-agent: *\rDisallow: /a\r\nDisallow: /b", "/b")).toBe(false);
+  });
+
+  it("that is not UTF-8 is compared by its bytes", () => {
+    const latin1 = Buffer.from("User-agent: *\nDisallow: /caf\xe9", "latin1");
+
+    expect([allows(latin1, "/caf%E9"), allows(latin1, "/caf%C3%A9")]).toEqual([false, true]);
+  });
+
+  it("is read up to a bound that is at least 500 KiB", () => {
+    const filler = `${"#".repeat(1023)}\n`;
+    const late = (kibibytes: number) => `User-agent: *\n${filler.repeat(kibibytes)}Disallow: /a`;
+
+    expect(maxRobotsBytes).toBeGreaterThanOrEqual(500 * 1024);
+    expect(allows(late(499), "/a")).toBe(false);
+    expect(allows(late(1100), "/a")).toBe(true);
+  });
+
+  it("full of wildcards costs no more than its length", () => {
+    const hostile = `User-agent: *\n${`Disallow: /${"*a".repeat(500)}b\n`.repeat(500)}`;
+    const rules = parseRobots(hostile, "Nearcrawl");
+
+    expect(robotsVerdict(rules, `/${"a".repeat(2000)}`).allowed).toBe(true);
+  });
+
+  it("of garbage allows", () => {
+    expect(allows("<html><body>404 not found</body></html>", "/a")).toBe(true);
+    expect(allows(Buffer.alloc(10_000, 0xff), "/a")).toBe(true);
+  });
+});
