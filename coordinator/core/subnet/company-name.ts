@@ -49,8 +49,16 @@ const commonWords = words(`
   telecomunicaciones telecomunicacoes telekom telephone television the trading und university uplink user users wan web wifi wireless world y
 `);
 
-/** Fewest letters and digits that a name of its own has. */
-const minDistinctLetters = 5;
+/** Fewest letters and digits in the own words of a name, when there are two words or more. */
+const minOwnLetters = 5;
+/**
+ * Fewest in a single own word, alone or beside a common one. Among 75,000 network operators "Skynet", "Intercom",
+ * "Fiberlink" and "Infinity Broadband" were several strangers each; longer words mostly meant one company.
+ */
+const minLettersOfOneWord = 10;
+const minLettersBesideCommon = 9;
+/** The same for Chinese, Japanese and Korean names, in characters. */
+const minWideLetters = 4;
 
 /** The name without case, accents, punctuation and legal forms, words separated by single spaces; may be empty. */
 export function normaliseCompanyName(name: string): string {
@@ -63,7 +71,10 @@ export function normaliseCompanyName(name: string): string {
 /** Whether a normalised name is long and particular enough to mean one company wherever it is read. */
 export function isDistinctive(normalised: string): boolean {
   const own = normalised.split(" ").filter((word) => !commonWords.has(word) && !/^\d+$/.test(word));
-  return [...own.join("")].length >= (hasWideLetters(normalised) ? 2 : minDistinctLetters);
+  const letters = [...own.join("")].length;
+  if (hasWideLetters(normalised)) return letters >= minWideLetters;
+  if (own.length > 1) return letters >= minOwnLetters;
+  return letters >= (normalised.includes(" ") ? minLettersBesideCommon : minLettersOfOneWord);
 }
 
 function plainWords(name: string): string {

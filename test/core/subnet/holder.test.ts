@@ -67,16 +67,25 @@ describe("a name that strangers share", () => {
     "customer 17",
     "ibm",
     "net 4",
+    "skynet",
+    "fiberlink",
+    "infinity broadband",
+    "university of nicosia",
+    "通信",
   ])("is not distinctive: %s", (name) => {
     expect(isDistinctive(name)).toBe(false);
   });
 
-  it.each(["example networks", "beispiel", "university of nicosia", "例示通信", "primer svyaz"])(
-    "is not %s",
-    (name) => {
-      expect(isDistinctive(name)).toBe(true);
-    },
-  );
+  it.each([
+    "example harbour networks",
+    "cloudflare",
+    "exemplary networks",
+    "smith and sons",
+    "例示通信",
+    "primer svyaz",
+  ])("is not %s", (name) => {
+    expect(isDistinctive(name)).toBe(true);
+  });
 
   it("identifies within registry and country only, and nowhere when neither is known", () => {
     expect(holderOf({ name: "Data Center Ltd", registry: "apnic", country: "JP" })?.key).toBe(
@@ -91,11 +100,11 @@ describe("a name that strangers share", () => {
 
 describe("holderOf", () => {
   it("takes the handle first, within its registry", () => {
-    const source = { handle: "org-ex1-ripe", opaqueId: "abc123", name: "Example Networks Inc" };
+    const source = { handle: "org-ex1-ripe", opaqueId: "abc123", name: "Example Harbour Networks Inc" };
 
     expect(holderOf({ ...source, registry: "ripencc" })).toEqual({
       key: "ripencc:org-handle:ORG-EX1-RIPE",
-      name: "Example Networks Inc",
+      name: "Example Harbour Networks Inc",
       handle: "ORG-EX1-RIPE",
     });
     expect(holderOf({ ...source, registry: "arin" })?.key).toBe("arin:org-handle:ORG-EX1-RIPE");
@@ -105,9 +114,9 @@ describe("holderOf", () => {
     expect(holderOf({ registry: "afrinic", opaqueId: "F36B9F4B", name: "Example" })?.key).toBe(
       "afrinic:opaque-id:F36B9F4B",
     );
-    expect(holderOf({ registry: "afrinic", name: "Example Networks Ltd." })).toEqual({
-      key: "name:example networks",
-      name: "Example Networks Ltd.",
+    expect(holderOf({ registry: "afrinic", name: "Example Harbour Networks Ltd." })).toEqual({
+      key: "name:example harbour networks",
+      name: "Example Harbour Networks Ltd.",
       handle: null,
     });
   });
@@ -118,7 +127,9 @@ describe("holderOf", () => {
   });
 
   it("takes a handle or opaque-id for nothing without a registry", () => {
-    expect(holderOf({ handle: "EXNET", name: "Example Networks" })?.key).toBe("name:example networks");
+    expect(holderOf({ handle: "EXNET", name: "Example Harbour Networks" })?.key).toBe(
+      "name:example harbour networks",
+    );
     expect(holderOf({ opaqueId: "12345" })).toBeNull();
   });
 
@@ -148,8 +159,8 @@ describe("holderOf", () => {
 
   it("passes over placeholder handles and ids to what comes next", () => {
     expect(holderOf({ registry: "ripencc", handle: "ORG-IANA1-RIPE" })).toBeNull();
-    expect(holderOf({ registry: "apnic", opaqueId: "00000000", name: "Example Networks" })?.key).toBe(
-      "name:example networks",
+    expect(holderOf({ registry: "apnic", opaqueId: "00000000", name: "Example Harbour Networks" })?.key).toBe(
+      "name:example harbour networks",
     );
   });
 
