@@ -3,7 +3,8 @@
  * every subnet whether it is added, returned, changed, reparented or removed. Plan reads these tables,
  * apply writes from them; both inside one transaction, at whose end they vanish.
  *
- * `staged_match` is the heart: one row per wanted subnet, with the id it has or null when it is new.
+ * `staged_match` is the heart: one row per wanted subnet, with the id that it has or, when it is new, will
+ * have. Ids are counted on from the largest: only imports add subnets, and they hold the import lock.
  */
 import { once } from "node:events";
 import { finished } from "node:stream/promises";
@@ -58,7 +59,9 @@ const matchWithCurrent = `
   create temporary table staged_match on commit drop as
   select s.ordinal, s.first_address, s.last_address, s.parent_ordinal, s.country, s.registry, s.name,
     h.holder_key,
-    c.subnet_id,
+    coalesce(c.subnet_id, largest.subnet_id
+      + count(*) filter (where c.subnet_id is null) over (order by s.ordinal rows unbounded preceding)
+    )::integer as subnet_id,
     c.subnet_id is null as is_new,
     c.removed_in is not null as is_returned,
     c.subnet_id is not null and (
@@ -71,19 +74,17 @@ const matchWithCurrent = `
     ) as is_changed,
     false as is_reparented
   from staged_subnet s
+  cross join (select coalesce(max(subnet_id), 0) as subnet_id from subnet) largest
   left join staged_holder h on h.holder = s.holder
   left join subnet c on c.first_address = s.first_address and c.last_address = s.last_address
   left join holder o on o.holder_id = c.holder_id`;
 
-/** A parent that is new has no id yet: its known children are reparented in any case. */
 const markReparented = `
   update staged_match m set is_reparented = true
   from staged_match child
     left join staged_match parent on parent.ordinal = child.parent_ordinal
     join subnet c on c.subnet_id = child.subnet_id
-  where m.ordinal = child.ordinal
-    and ((parent.ordinal is not null and parent.subnet_id is null)
-      or c.parent_id is distinct from parent.subnet_id)`;
+  where m.ordinal = child.ordinal and c.parent_id is distinct from parent.subnet_id`;
 
 const findRemoved = `
   create temporary table staged_removed on commit drop as

@@ -39,9 +39,6 @@ const steps: readonly string[] = [
    on conflict (holder_key) do update set name = excluded.name, handle = excluded.handle
    where holder.name <> excluded.name or holder.handle is distinct from excluded.handle`,
 
-  `update staged_match set subnet_id = nextval(pg_get_serial_sequence('subnet', 'subnet_id'))
-   where is_new`,
-
   `insert into subnet
      (subnet_id, first_address, last_address, parent_id, holder_id, country, registry, name, added_in)
    overriding system value
@@ -51,6 +48,8 @@ const steps: readonly string[] = [
    left join staged_match p on p.ordinal = m.parent_ordinal
    left join holder h on h.holder_key = m.holder_key
    where m.is_new`,
+
+  `select setval(pg_get_serial_sequence('subnet', 'subnet_id'), greatest(max(subnet_id), 1)) from subnet`,
 
   `insert into subnet_change (generation, subnet_id, change, after)
    select $1, m.subnet_id, 'added', jsonb_build_object(

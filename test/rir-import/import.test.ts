@@ -123,7 +123,10 @@ describe("apply", () => {
   });
 
   it("brings a subnet that was gone back with its id and delegation", async () => {
-    const [a, b] = [folder.write("a.db", stateA), folder.write("b.db", stateB)];
+    const [a, b] = [
+      folder.write("a.db", stateA),
+      folder.write("b.db", stateA.replace(net("45.10.128.0/17"), "")),
+    ];
     await applyImport(database, [a]);
     const id = await delegate(database, "45.10.128.0/17", "zurich");
     await applyImport(database, [b]);

@@ -3,10 +3,10 @@
  * describe, and every subnet keeps its id for ever. The seed is in the test's name.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { seededRandom } from "#core/seeded-random";
 import type { Database } from "#db/connect";
 import { applyImport, rollbackImport } from "#rir-import/main";
 import { testDatabase } from "../support/database.ts";
-import { seededRandom } from "../support/seeded-random.ts";
 import { type SourceFolder, sourceFolder, stateOf } from "./source-folder.ts";
 import { type StoredSubnet, treeInForce } from "./tree-in-force.ts";
 

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parseAddress } from "#core/ip/address";
+import { seededRandom } from "#core/seeded-random";
 import { readIpv6 } from "#rir-import/formats/ipv6-text";
-import { seededRandom } from "../../support/seeded-random.ts";
 import { sharedData } from "../../support/shared-data.ts";
 
 const strict = (text: string) => {
