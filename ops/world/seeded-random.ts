@@ -1,24 +1,17 @@
 /**
- * Seeded chance for the emulated Internet: a small generator for sequences (Tommy Ettinger's mulberry32:
- * 32 bits of state, good enough for a model, never for keys) and a hash for values that belong to a pair
+ * Seeded chance for the emulated Internet: draws from core's generator and a hash for values that belong to a pair
  * of things and must not depend on the order in which they are asked for.
  */
 
+import { seededRandom } from "#core/seeded-random";
+
 /** A sequence of draws that is the same for the same seed on every machine. */
 export class SeededRandom {
-  #state: number;
+  /** Uniform in [0, 1). */
+  readonly next: () => number;
 
   constructor(seed: number) {
-    this.#state = mix32(seed >>> 0);
-  }
-
-  /** Uniform in [0, 1). */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let t = this.#state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+    this.next = seededRandom(mix32(seed >>> 0));
   }
 
   /** An integer from `from` to `to`, both included. */

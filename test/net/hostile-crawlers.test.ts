@@ -7,11 +7,11 @@ import { constants, deflateRawSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { GatewaySettings } from "#coordinator/net/gateway-settings";
 import { asCrawlerId } from "#core/ids";
+import { seededRandom } from "#core/seeded-random";
 import { maxHelloBytes, maxMessageBytes } from "#protocol/codec";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { generatedResults } from "../protocol/generated-results.ts";
 import { makeGate } from "../support/gate.ts";
-import { seededRandom } from "../support/seeded-random.ts";
 import { helloOf, keyOf, type LoopbackGateway, revokedName, startGateway } from "./gateway-on-loopback.ts";
 import { RawCrawler } from "./raw-crawler.ts";
 

@@ -1,7 +1,8 @@
 /** Seeded, page-like results in the shape of the wire, for tests and benchmarks that need realistic bytes. */
+
+import { seededRandom } from "#core/seeded-random";
 import type { CrawlerMessage } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
-import { seededRandom } from "../support/seeded-random.ts";
 
 /** Result messages with ascending sequences from 1: `hosts` sites, whose pages share words, paths and link lists. */
 export function generatedResults(options: {

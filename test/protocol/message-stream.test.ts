@@ -2,10 +2,10 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { ProtocolError } from "#core/errors";
+import { seededRandom } from "#core/seeded-random";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { type MessageInflater, NodeInflater } from "#protocol/message-inflater";
 import { InflaterPool, loadZlibSync } from "#protocol/zlib-sync-inflater";
-import { seededRandom } from "../support/seeded-random.ts";
 import { generatedResults } from "./generated-results.ts";
 
 const zlibSync = await loadZlibSync();

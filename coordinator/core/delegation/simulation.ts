@@ -4,6 +4,7 @@
  * best one. Deterministic: the same instance, options and seed give the same figures on every machine.
  */
 import { asCrawlerId, type CrawlerId } from "../ids.ts";
+import { seededRandom } from "../seeded-random.ts";
 import { candidateFleet, type MeasuredPeer, PeerRttTable } from "./fleet.ts";
 import { DelegationKnowledge } from "./knowledge.ts";
 import type { Placement } from "./placement.ts";
@@ -81,17 +82,6 @@ export function simulateDelegation(
   };
 }
 
-/** A sequence of numbers in [0, 1) that the seed decides (mulberry32: 32 bits of state). */
-export function seededDraw(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 interface DelegatedTarget {
   readonly chosen: number;
   readonly probes: number;
@@ -107,7 +97,7 @@ class SimulationRun {
   readonly #paths = new PathNumbers();
 
   constructor(instance: SimulationInstance, options: SimulationOptions) {
-    this.draw = seededDraw(options.seed ?? defaultSeed);
+    this.draw = seededRandom(options.seed ?? defaultSeed);
     this.#instance = instance;
     this.#policy = options.policy;
     const crawlerIds = instance.crawlers.map((_, index) => idOf(index));

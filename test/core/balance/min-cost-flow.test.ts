@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { planByMinCostFlow } from "#core/balance/min-cost-flow";
 import { planByVarianceRule } from "#core/balance/variance-rule";
-import { seededRandom } from "../../support/seeded-random.ts";
+import { seededRandom } from "#core/seeded-random";
 import { balanceInput, bruteForceCost, costOf, loadsAfter, randomInput } from "./tiny-worlds.ts";
 
 describe("the cheapest set of moves", () => {

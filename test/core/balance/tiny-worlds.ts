@@ -2,7 +2,7 @@
 import type { BalanceInput, BalanceSubnet, Move } from "#core/balance/plan";
 import { addedRtt } from "#core/balance/predict-rtt";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
-import { seededRandom } from "../../support/seeded-random.ts";
+import { seededRandom } from "#core/seeded-random";
 
 export interface TinyWorld {
   /** Capacity of crawlers 1, 2, 3 … */

@@ -4,12 +4,12 @@ import { candidateFleet } from "#core/delegation/fleet";
 import { DelegationKnowledge } from "#core/delegation/knowledge";
 import { nextStep, observe, startRound } from "#core/delegation/probe-round";
 import { policyNames } from "#core/delegation/round";
-import { seededDraw } from "#core/delegation/simulation";
+import { seededRandom } from "#core/seeded-random";
 import { decisionOf, id, inputOf, peerTable, placement, runRound } from "./rounds.ts";
 
 /** Crawlers and a target at random on a square of 200 × 200 ms, with noise; some crawlers fail. */
 function randomWorld(seed: number, failing: number) {
-  const draw = seededDraw(seed);
+  const draw = seededRandom(seed);
   const count = 2 + Math.floor(draw() * 20);
   const spot = () => [draw() * 200, draw() * 200] as const;
   const spots = Array.from({ length: count }, spot);

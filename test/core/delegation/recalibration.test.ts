@@ -1,7 +1,7 @@
 /** Paper section 4.4: slower than usual by the operator's factor, more than once in a row. */
 import { describe, expect, it } from "vitest";
 import { defaultRecalibrationRule, judgeFetchTimes, median } from "#core/delegation/recalibration";
-import { seededDraw } from "#core/delegation/simulation";
+import { seededRandom } from "#core/seeded-random";
 
 const steady = [40, 42, 41, 39, 40, 43];
 
@@ -47,7 +47,7 @@ describe("recalibration", () => {
   });
 
   it("alarms on less than 1 in 1,000 fetches at 4 ms of exponential noise, and finds a jump of 60 ms at once", () => {
-    const draw = seededDraw(7);
+    const draw = seededRandom(7);
     const noisy = (baseMs: number) => baseMs - 4 * Math.log(1 - draw());
     let alarms = 0;
     let found = 0;

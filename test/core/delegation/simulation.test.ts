@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { PolicyName } from "#core/delegation/round";
-import { type SimulationInstance, seededDraw, simulateDelegation } from "#core/delegation/simulation";
+import { type SimulationInstance, simulateDelegation } from "#core/delegation/simulation";
 import { figuresOf } from "#core/delegation/simulation-figures";
 import { PathNumbers } from "#core/delegation/simulation-paths";
+import { seededRandom } from "#core/seeded-random";
 import { parseFixture } from "#ops/simulate/read-fixture";
 import { sharedData } from "../../support/shared-data.ts";
 
@@ -15,7 +16,7 @@ function read(path: string): SimulationInstance {
 
 /** Crawlers and targets in clusters on a plane of 150 × 150 ms; a tenth of the targets is registered elsewhere. */
 function clusteredInstance(seed: number, crawlers: number, targets: number): SimulationInstance {
-  const draw = seededDraw(seed);
+  const draw = seededRandom(seed);
   const towns = Array.from({ length: 12 }, () => [draw() * 150, draw() * 150] as const);
   const host = (index: number) => {
     const town = Math.floor(draw() * towns.length);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
-import { seededRandom } from "../../support/seeded-random.ts";
+import { seededRandom } from "#core/seeded-random";
 import { sharedData } from "../../support/shared-data.ts";
 
 const ip = (text: string): IpAddress => parseAddress(text) as IpAddress;

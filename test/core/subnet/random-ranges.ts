@@ -3,7 +3,7 @@
  * where asked for, cross. The same numbers serve both families; an IPv6 space spreads over all four words.
  */
 import type { IpRange } from "#core/ip/range";
-import { seededRandom } from "../../support/seeded-random.ts";
+import { seededRandom } from "#core/seeded-random";
 
 export interface RandomRanges {
   readonly seed: number;

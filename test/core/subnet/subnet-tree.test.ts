@@ -11,10 +11,10 @@ import {
   rangeCovers,
   rangeHolds,
 } from "#core/ip/range";
+import { seededRandom } from "#core/seeded-random";
 import { nest } from "#core/subnet/nest";
 import type { Subnet } from "#core/subnet/subnet";
 import { buildSubnetTree, type SubnetTree, SubnetTreeBuilder } from "#core/subnet/subnet-tree";
-import { seededRandom } from "../../support/seeded-random.ts";
 import { placed, randomRanges, sizeOf, spaceSize } from "./random-ranges.ts";
 
 const ip = (text: string): IpAddress => parseAddress(text) as IpAddress;
