@@ -38,6 +38,9 @@ for (const folder of ["coordinator/web/assets", "coordinator/net/openapi.json"])
 }
 if (existsSync(join(root, "migrating-crawler/main.ts"))) {
   const { build } = await import("esbuild");
+  const { readStopWords } = await import(
+    new URL("../dist/migrating-crawler/extract/stop-words.js", import.meta.url)
+  );
   await build({
     entryPoints: [join(root, "migrating-crawler/main.ts")],
     outfile: join(root, "dist/crawler-bundle.mjs"),
@@ -47,6 +50,7 @@ if (existsSync(join(root, "migrating-crawler/main.ts"))) {
     format: "esm",
     conditions: ["nearcrawl-source"],
     external: ["zlib-sync"],
+    define: { bundledStopWords: JSON.stringify(readStopWords()) },
     banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     logLevel: "warning",
   });

@@ -1,7 +1,7 @@
 /**
  * Splits text into the tokens of Postgres' default text search parser (PostgreSQL manual, section 12.5):
- * words, numbers, compounds with their parts, hosts, URLs, e-mail addresses, files, versions. Written from
- * the manual and from what `ts_debug` answers; a test compares both on real text. What Postgres' default
+ * words, numbers, compounds with their parts, hosts, URLs, e-mail addresses, files, versions. It follows the
+ * manual, the parser's states and what `ts_debug` answers; a test compares both on real text. What Postgres' default
  * configurations throw away (tags, entities, blanks, protocols) is not reported.
  *
  * A plain word, which most are, costs one step of one regular expression; the rest is sorted out only where
