@@ -13,6 +13,7 @@ import type {
   NameResolver,
   ResultStore,
 } from "./flows/ports.ts";
+import { PutOffMoves } from "./flows/put-off-moves.ts";
 import { rebalanceLoad } from "./flows/rebalance-load.ts";
 import type { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
 import { replaceCrawler } from "./flows/replace-crawler.ts";
@@ -71,10 +72,12 @@ export function scheduleDuties(ports: DutyPorts, config: CoordinatorConfig): voi
     ports.counters.leases("expired", leases);
     if (leases > 0) ports.log.warn({ leases }, "leases ran out and returned");
   });
+  timekeeper.every("reopen-refused", 60_000, async () => await ports.frontier.reopenRefused(ports.now()));
   timekeeper.every("replace-departed-crawlers", 5000, async () => await replaceDeparted(ports, config));
+  const putOff = new PutOffMoves();
   timekeeper.every(duties.rebalance, config.balance.everySeconds * 1000, async () => {
     const settings = { ...config.balance, probe: config.probe };
-    const moved = await rebalanceLoad({ ...ports, fleet: ports.gateway }, settings, ports.now());
+    const moved = await rebalanceLoad({ ...ports, fleet: ports.gateway, putOff }, settings, ports.now());
     ports.counters.moves("overload", moved.length);
     if (moved.length > 0) ports.log.info({ subnets: moved.length }, "load was rebalanced");
   });

@@ -26,6 +26,7 @@ export class DelegationQueue {
   readonly #running = new Map<SubnetId, Promise<void>>();
   readonly #restingUntilMs = new Map<SubnetId, number>();
   readonly #requested = new Map<SubnetId, RoundCause>();
+  #filling: Promise<unknown> = Promise.resolve();
 
   constructor(ports: QueuePorts, settings: QueueSettings) {
     this.#ports = ports;
@@ -38,14 +39,28 @@ export class DelegationQueue {
 
   /** Asks for a new round for a subnet that is delegated already (it turned slow, its crawler left …). */
   request(subnetIds: readonly SubnetId[], cause: RoundCause): void {
+    const busy = new Set(this.#busy());
     for (const subnetId of subnetIds) {
-      const known = this.#requested.has(subnetId) || this.#running.has(subnetId);
-      if (!known && !this.#restingUntilMs.has(subnetId)) this.#requested.set(subnetId, cause);
+      if (!this.#requested.has(subnetId) && !busy.has(subnetId)) this.#requested.set(subnetId, cause);
     }
   }
 
-  /** Fills the free places with rounds; returns how many it started. */
-  async fill(): Promise<number> {
+  /**
+   * Fills the free places with rounds; returns how many it started. One call at a time: of two, the later
+   * could hold an answer from before a round that the earlier started and that has ended since.
+   */
+  fill(): Promise<number> {
+    const filled = this.#filling.then(() => this.#fill());
+    this.#filling = filled.catch(() => {});
+    return filled;
+  }
+
+  /** Resolves when no round is under way. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#running.values());
+  }
+
+  async #fill(): Promise<number> {
     const free = this.#settings.concurrentRounds - this.#running.size;
     if (free <= 0 || this.#ports.fleet.online().length === 0) return 0;
     const requested = await this.#requestedTargets(free);
@@ -55,11 +70,6 @@ export class DelegationQueue {
     const waiting = await this.#ports.delegations.waiting(left, this.#busy());
     for (const target of waiting) this.#start(target, "new-subnet");
     return requested.length + waiting.length;
-  }
-
-  /** Resolves when no round is under way. */
-  async idle(): Promise<void> {
-    await Promise.all(this.#running.values());
   }
 
   async #requestedTargets(most: number): Promise<{ target: WaitingSubnet; cause: RoundCause }[]> {

@@ -202,6 +202,8 @@ export interface FrontierStore {
   }): Promise<Lease[]>;
   /** Returns what is left of a lease to the frontier, if this crawler owns it. */
   returnLease(leaseId: LeaseId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
+  /** URLs that robots.txt refused and whose wait is over are due again (RFC 9309 section 2.4); gives their number. */
+  reopenRefused(now: Date): Promise<number>;
   /** Leases past their deadline return; gives their number. */
   returnExpired(now: Date): Promise<number>;
   /** Every open lease of a crawler returns, but for those that it still holds; gives their number. */
@@ -246,8 +248,8 @@ export interface ArrivedResult {
   readonly result: FetchResult;
   /** Bytes this result took on the wire, compressed. */
   readonly shippedBytes: number;
-  /** Recrawl decision, made by the flow. */
-  readonly nextFetchAt: Date;
+  /** Recrawl decision, made by the flow, given how many failures in a row came before this result. */
+  readonly again: (failuresBefore: number) => { readonly at: Date; readonly isGone: boolean };
   /** Links to admit: keys made by the flow, nofollow ones already dropped; `depth` counts from this page, the store adds the page's own. */
   readonly admit: readonly AdmittedUrl[];
   readonly links: readonly {

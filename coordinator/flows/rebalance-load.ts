@@ -9,13 +9,15 @@ import type { BalanceInput, Move } from "#core/balance/plan";
 import { type BalancePolicyName, balancePolicies } from "#core/balance/policies";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { DelegationMove, DelegationStore, Fleet } from "./ports.ts";
+import type { DelegationMove, DelegationStore, Fleet, WaitingSubnet } from "./ports.ts";
 import { originOf, type ProbeSettings } from "./probe-target.ts";
+import type { PutOffMoves } from "./put-off-moves.ts";
 
 export interface RebalancePorts {
   readonly state: CoordinatorState;
   readonly fleet: Fleet;
   readonly delegations: Pick<DelegationStore, "loads" | "probedRtts" | "targetsFor" | "move">;
+  readonly putOff: PutOffMoves;
 }
 
 export interface RebalanceSettings {
@@ -26,6 +28,8 @@ export interface RebalanceSettings {
 
 /** A measured round trip may exceed its prediction by so much before the move is put off. */
 const surpriseMs = 20;
+/** What planning takes for a crawler that could not measure a subnet: any other is better. */
+const unmeasurableMs = 10_000;
 
 /** Plans and makes the moves; returns the subnets that moved. */
 export async function rebalanceLoad(
@@ -34,10 +38,10 @@ export async function rebalanceLoad(
   now: Date,
 ): Promise<SubnetId[]> {
   if (settings.policy === "none") return [];
-  const input = await balanceInput(ports);
+  const input = await balanceInput(ports, now);
   if (overloads(input).length === 0) return [];
   const plan = balancePolicies[settings.policy](input).slice(0, settings.movesPerPass);
-  const moves = await measuredMoves(plan, input, { ...ports, probe: settings.probe });
+  const moves = await measuredMoves(plan, input, { ...ports, probe: settings.probe, now });
   const planned = new Map(moves.map((move) => [move.subnetId, move]));
   const made = await ports.delegations.move(moves, now);
   for (const subnetId of made) ports.state.moveDelegation(planned.get(subnetId) as DelegationMove);
@@ -48,7 +52,8 @@ export async function rebalanceLoad(
  * Crawlers that are offline are left alone here: their subnets have their own way to others, after a grace
  * time (replace-crawler). A draining crawler has no capacity.
  */
-async function balanceInput({ state, fleet, delegations }: RebalancePorts): Promise<BalanceInput> {
+async function balanceInput(ports: RebalancePorts, now: Date): Promise<BalanceInput> {
+  const { state, fleet, delegations, putOff } = ports;
   const online = new Set(fleet.online());
   const crawlers = state.crawlers
     .filter(({ crawlerId }) => online.has(crawlerId))
@@ -63,6 +68,9 @@ async function balanceInput({ state, fleet, delegations }: RebalancePorts): Prom
     bySubnet.set(subnetId, new Map(rttMs === null ? [] : [[crawlerId, rttMs]]));
   }
   for (const { subnetId, crawlerId, rttMs } of rtts) bySubnet.get(subnetId)?.set(crawlerId, rttMs);
+  for (const [subnetId, known] of bySubnet) {
+    for (const [crawlerId, rttMs] of putOff.of(subnetId, now)) known.set(crawlerId, rttMs ?? unmeasurableMs);
+  }
   return {
     crawlers,
     subnets: loads.map(({ subnetId, crawlerId, pagesPerDay }) => ({
@@ -75,34 +83,43 @@ async function balanceInput({ state, fleet, delegations }: RebalancePorts): Prom
   };
 }
 
+type CheckPorts = RebalancePorts & { readonly probe: ProbeSettings; readonly now: Date };
+
 async function measuredMoves(
   plan: readonly Move[],
   input: BalanceInput,
-  ports: RebalancePorts & { readonly probe: ProbeSettings },
+  ports: CheckPorts,
 ): Promise<DelegationMove[]> {
-  const known = new Map(input.subnets.map((subnet) => [subnet.subnetId, subnet]));
-  const predicted = plan.filter((move) => !known.get(move.subnetId)?.rttMs.has(move.to));
-  const targets = await ports.delegations.targetsFor(predicted.map(({ subnetId }) => subnetId));
+  const known = new Map(input.subnets.map((subnet) => [subnet.subnetId, subnet.rttMs]));
+  const targets = await ports.delegations.targetsFor(plan.map(({ subnetId }) => subnetId));
   const targetOf = new Map(targets.map((target) => [target.subnetId, target]));
   const checked = await Promise.all(
-    plan.map(async (move): Promise<DelegationMove | null> => {
-      const measured = known.get(move.subnetId)?.rttMs.get(move.to);
-      if (measured !== undefined) return moveOf(move, measured);
+    plan.map(async (move) => {
+      const rttsMs = known.get(move.subnetId) ?? new Map<CrawlerId, number>();
+      const measured = rttsMs.get(move.to);
+      if (measured !== undefined && measured < unmeasurableMs) return moveOf(move, measured);
       const target = targetOf.get(move.subnetId);
       // Nothing in it was ever resolved, so there is nothing to measure and nothing to lose.
       if (!target) return moveOf(move, null);
-      const outcome = await ports.fleet.probe(move.to, {
-        ...originOf(target),
-        address: target.address,
-        ...ports.probe,
-      });
-      if (outcome.type !== "measured") return null;
-      const presentMs = known.get(move.subnetId)?.rttMs.get(move.from) ?? 0;
-      const isSurprise = outcome.rttMs - presentMs > Math.max(0, move.addedRttMs) + surpriseMs;
-      return isSurprise ? null : moveOf(move, outcome.rttMs);
+      return await measuredMove(move, { target, presentMs: rttsMs.get(move.from) ?? 0, ports });
     }),
   );
   return checked.filter((move) => move !== null);
+}
+
+/** The move with what its new crawler measures now; null when it is put off. */
+async function measuredMove(
+  move: Move,
+  context: { readonly target: WaitingSubnet; readonly presentMs: number; readonly ports: CheckPorts },
+): Promise<DelegationMove | null> {
+  const { target, presentMs, ports } = context;
+  const asked = { ...originOf(target), address: target.address, ...ports.probe };
+  const outcome = await ports.fleet.probe(move.to, asked);
+  const rttMs = outcome.type === "measured" ? outcome.rttMs : null;
+  const most = presentMs + Math.max(0, move.addedRttMs) + surpriseMs;
+  if (rttMs !== null && rttMs <= most) return moveOf(move, rttMs);
+  ports.putOff.note({ subnetId: move.subnetId, to: move.to, rttMs }, ports.now);
+  return null;
 }
 
 function moveOf(move: Move, rttMs: number | null): DelegationMove {

@@ -6,7 +6,7 @@
 
 import { urlKeyOf } from "#core/frontier/url-key";
 import type { CrawlerId, LeaseId } from "#core/ids";
-import { nextFetchAt, type RecrawlSettings } from "#core/recrawl/fixed-interval";
+import { isGone, nextFetchAt, type RecrawlSettings } from "#core/recrawl/fixed-interval";
 import type { FetchResult } from "#protocol/result";
 import type { AdmittedUrl, ArrivedResult, CrawlScope, ResultStore, TakenResults } from "./ports.ts";
 
@@ -55,7 +55,10 @@ function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date
     leaseId: one.leaseId,
     result: one.result,
     shippedBytes: one.wireBytes,
-    nextFetchAt: nextFetchAt({ now, outcome: one.result.outcome }, settings.recrawl),
+    again: (failures) => {
+      const attempt = { now, outcome: one.result.outcome, failures };
+      return { at: nextFetchAt(attempt, settings.recrawl), isGone: isGone(attempt, settings.recrawl) };
+    },
     admit,
     links,
     key,

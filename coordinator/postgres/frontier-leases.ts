@@ -225,6 +225,39 @@ async function close(
   return leases.length;
 }
 
+/** A batch of the URLs that robots.txt refused long enough ago. */
+export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ host_hash: HostHash }>(
+      `select distinct host_hash
+       from (
+         select host_hash
+         from frontier_url
+         where state = 'refused' and last_outcome = 'refused-by-robots' and next_fetch_at <= $1
+         limit ${leasesPerBatch}
+       ) u`,
+      [now],
+    );
+    const hosts = rows.map((row) => row.host_hash);
+    if (hosts.length === 0) return 0;
+    await lockHosts(client, hosts);
+    const { rowCount } = await client.query(
+      `update frontier_url u
+       set state = 'due'
+       from frontier_host h
+       where h.host_hash = any($1::bigint[])
+         and h.state <> 'refused'
+         and u.host_hash = h.host_hash
+         and u.state = 'refused'
+         and u.last_outcome = 'refused-by-robots'
+         and u.next_fetch_at <= $2`,
+      [hosts, now],
+    );
+    await settleHosts(client, hosts);
+    return rowCount ?? 0;
+  });
+}
+
 /** Brings hosts, which are locked, in line with their URLs and leases: when something is due, and who holds them. */
 export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]): Promise<void> {
   await client.query(

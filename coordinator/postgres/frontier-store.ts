@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { AdmittedUrl, CrawlScope, FrontierStore } from "../flows/ports.ts";
 import { addHosts, addUrls, countBackLinks, distinctUrls, lockHosts } from "./frontier-admission.ts";
-import { leaseHosts, returnExpired, returnLease, returnLeasesOf } from "./frontier-leases.ts";
+import { leaseHosts, reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./frontier-leases.ts";
 import { progress } from "./frontier-progress.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./frontier-resolution.ts";
 import { inTransaction } from "./transaction.ts";
@@ -15,6 +15,7 @@ export function createFrontierStore(pool: Pool): FrontierStore {
     leaseHosts: async (request) => await leaseHosts(pool, request),
     returnLease: async (leaseId, crawlerId, now) => await returnLease(pool, { leaseId, crawlerId }, now),
     returnExpired: async (now) => await returnExpired(pool, now),
+    reopenRefused: async (now) => await reopenRefused(pool, now),
     returnLeasesOf: async (crawlerId, now, held = []) => await returnLeasesOf(pool, { crawlerId, held }, now),
     reassignSubnets: async (subnetOf) => await reassignSubnets(pool, subnetOf),
     progress: async () => await progress(pool),

@@ -52,7 +52,7 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
   );
 }
 
-type CountedResult = ArrivedResult & { readonly pageDepth: number };
+type CountedResult = ArrivedResult & { readonly pageDepth: number; readonly failuresBefore: number };
 
 /**
  * The results that count: their lease is open, belongs to this crawler and still holds the URL. The leases
@@ -72,8 +72,8 @@ async function underLease(
      for update`,
     [results.map((one) => one.leaseId), crawlerId],
   );
-  const { rows } = await client.query<{ ordinal: string; depth: number }>(
-    `select given.ordinal, u.depth
+  const { rows } = await client.query<{ ordinal: string; depth: number; failures: number }>(
+    `select given.ordinal, u.depth, u.failures
      from unnest($1::bigint[], $2::bigint[], $3::bigint[])
        with ordinality as given (lease_id, host_hash, url_hash, ordinal)
      join lease l on l.lease_id = given.lease_id and l.crawler_id = $4 and l.closed_at is null
@@ -89,10 +89,10 @@ async function underLease(
       crawlerId,
     ],
   );
-  const depths = new Map(rows.map((row) => [Number(row.ordinal) - 1, row.depth]));
+  const found = new Map(rows.map((row) => [Number(row.ordinal) - 1, row]));
   const held = results.flatMap((one, index) => {
-    const pageDepth = depths.get(index);
-    return pageDepth === undefined ? [] : [{ ...one, pageDepth }];
+    const row = found.get(index);
+    return row === undefined ? [] : [{ ...one, pageDepth: row.depth, failuresBefore: row.failures }];
   });
   return firstOfEach(held, ({ key }) => `${key.hostHash}/${key.urlHash}`);
 }

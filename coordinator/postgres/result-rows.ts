@@ -58,14 +58,15 @@ export function pageRow(arrived: ArrivedResult, now: Date) {
 }
 
 /** What the URL's row in the frontier learns from the result. */
-export function urlRow(arrived: ArrivedResult, now: Date) {
-  const { result, key, nextFetchAt } = arrived;
+export function urlRow(arrived: ArrivedResult & { readonly failuresBefore: number }, now: Date) {
+  const { result, key } = arrived;
   const { outcome } = result;
+  const again = arrived.again(arrived.failuresBefore);
   return {
     hostHash: key.hostHash,
     urlHash: key.urlHash,
-    state: stateAfter(outcome),
-    nextFetchAt,
+    state: isRefusal(outcome) ? "refused" : again.isGone ? "gone" : "due",
+    nextFetchAt: again.at,
     fetchedAt: fetchedAtOf(result, now),
     failed: isFailure(outcome),
     outcome: outcome.type,
@@ -85,7 +86,9 @@ export function notBeforeOf(result: FetchResult, now: Date): Date {
 
 /** True when what the index holds of the URL no longer stands: there is a new page, or none any more. */
 export function replacesPage(outcome: FetchOutcome): boolean {
-  return outcome.type === "fetched" || outcome.type === "redirected" || stateAfter(outcome) !== "due";
+  return (
+    outcome.type === "fetched" || outcome.type === "redirected" || isRefusal(outcome) || isMissing(outcome)
+  );
 }
 
 /** NUL is the one character that Postgres' text cannot hold. */
@@ -93,10 +96,12 @@ export function clean(text: string): string {
   return text.replaceAll("\0", "");
 }
 
-function stateAfter(outcome: FetchOutcome): "due" | "refused" | "gone" {
-  if (outcome.type === "refused-by-robots" || outcome.type === "refused-address") return "refused";
-  if (outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410)) return "gone";
-  return "due";
+function isRefusal(outcome: FetchOutcome): boolean {
+  return outcome.type === "refused-by-robots" || outcome.type === "refused-address";
+}
+
+function isMissing(outcome: FetchOutcome): boolean {
+  return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
 }
 
 function isFailure(outcome: FetchOutcome): boolean {

@@ -8,7 +8,7 @@ import { columnsOf } from "./transaction.ts";
 
 export interface Batch {
   readonly crawlerId: CrawlerId;
-  readonly results: readonly ArrivedResult[];
+  readonly results: readonly (ArrivedResult & { readonly failuresBefore: number })[];
   readonly now: Date;
 }
 

@@ -306,6 +306,8 @@ create index frontier_host_unresolved on frontier_host (resolve_at) where state 
 create index frontier_host_outdated on frontier_host (resolve_at) where state = 'resolved';
 create index frontier_host_name on frontier_host (host);
 create index frontier_url_due on frontier_url (host_hash, next_fetch_at) where state = 'due';
+-- Refused by robots.txt: to be asked for again.
+create index frontier_url_refused on frontier_url (next_fetch_at) where state = 'refused' and last_outcome = 'refused-by-robots';
 create index frontier_url_lease on frontier_url (lease_id) where lease_id is not null;
 
 ------------------------------------------------------------------------------ operation

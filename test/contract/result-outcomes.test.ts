@@ -27,8 +27,7 @@ test("each outcome leaves the URL in the state that follows from it", async () =
   const outcomes: readonly [FetchOutcome, string, number, string | null][] = [
     [{ type: "unchanged", status: 304 }, "due", 0, null],
     [{ type: "redirected", status: 301, location: "http://b.example/" }, "due", 0, "to http://b.example/"],
-    [{ type: "http-error", status: 404, retryAfterSeconds: null }, "gone", 1, "status 404"],
-    [{ type: "http-error", status: 410, retryAfterSeconds: null }, "gone", 1, "status 410"],
+    [{ type: "http-error", status: 404, retryAfterSeconds: null }, "due", 1, "status 404"],
     [{ type: "http-error", status: 503, retryAfterSeconds: 60 }, "due", 1, "status 503"],
     [{ type: "refused-by-robots", rule: "Disallow: /" }, "refused", 0, "robots.txt: Disallow: /"],
     [
@@ -123,7 +122,16 @@ test("a page that is gone leaves the index, with its links and validators", asyn
 
   await world.take(
     crawlerId,
-    [arrivedResult({ sequence: 2, leaseId: leases[0]!.leaseId, url: root, outcome, result: { etag: null } })],
+    [
+      arrivedResult({
+        sequence: 2,
+        leaseId: leases[0]!.leaseId,
+        url: root,
+        outcome,
+        result: { etag: null },
+        again: () => ({ at: tomorrow, isGone: true }),
+      }),
+    ],
     tomorrow,
   );
 
@@ -191,4 +199,47 @@ test("the latest fetches of a host come oldest first, and a day's fetches are co
   expect(fetches.map((one) => one.fetchedAt)).toEqual([secondsAfterNoon(-10), noon]);
   expect(fetches[0]).toMatchObject({ crawlerId, connectMs: 10, firstByteMs: 20, totalMs: 30 });
   expect(await world.results.fetchesSince(secondsAfterNoon(-10))).toEqual([{ crawlerId, pages: 2 }]);
+});
+
+test("the failures before a result decide when it is fetched again, and whether it is gone", async () => {
+  const { crawlerId, leaseId } = await leased(root);
+  const asked: number[] = [];
+  const again = (failuresBefore: number) => {
+    asked.push(failuresBefore);
+    return { at: secondsAfterNoon(60 * 2 ** failuresBefore), isGone: failuresBefore >= 2 };
+  };
+  const outcome: FetchOutcome = { type: "http-error", status: 404, retryAfterSeconds: null };
+  const states: unknown[] = [];
+
+  let lease = leaseId;
+  for (const sequence of [1, 2, 3]) {
+    const at = secondsAfterNoon(sequence * 1000);
+    await world.take(crawlerId, [arrivedResult({ sequence, leaseId: lease, url: root, outcome, again })], at);
+    states.push(...(await world.rows("select state, failures from frontier_url")));
+    lease = (await world.lease(crawlerId, at))[0]?.leaseId ?? lease;
+  }
+
+  expect(asked).toEqual([0, 1, 2]);
+  expect(states).toEqual([
+    { state: "due", failures: 1 },
+    { state: "due", failures: 2 },
+    { state: "gone", failures: 3 },
+  ]);
+});
+
+test("a URL that robots.txt refused is due again when its wait is over, one at a refused address is not", async () => {
+  const { crawlerId, leaseId } = await leased(root, "http://a.example/private");
+  const robots: FetchOutcome = { type: "refused-by-robots", rule: "Disallow: /private" };
+  const address: FetchOutcome = { type: "refused-address", address: "10.0.0.1", block: "Private-Use" };
+  await world.take(crawlerId, [
+    arrivedResult({ sequence: 1, leaseId, url: root, outcome: address }),
+    arrivedResult({ sequence: 2, leaseId, url: "http://a.example/private", outcome: robots }),
+  ]);
+
+  const early = await world.frontier.reopenRefused(secondsAfterNoon(86_399));
+  const later = await world.frontier.reopenRefused(secondsAfterNoon(86_400));
+
+  expect([early, later]).toEqual([0, 1]);
+  const [lease] = await world.lease(crawlerId, secondsAfterNoon(86_401));
+  expect(lease?.urls.map(({ url }) => url)).toEqual(["http://a.example/private"]);
 });

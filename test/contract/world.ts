@@ -169,6 +169,7 @@ export function arrivedResult(given: {
   readonly outcome?: FetchOutcome;
   readonly result?: Partial<FetchResult>;
   readonly page?: Partial<PageExtract>;
+  readonly again?: ArrivedResult["again"];
 }): ArrivedResult {
   const { outcome = fetched, links = [] } = given;
   const followed = links.map((link) => ({ key: keyOf(link), depth: 1 }));
@@ -176,7 +177,7 @@ export function arrivedResult(given: {
     sequence: given.sequence,
     leaseId: asLeaseId(given.leaseId),
     shippedBytes: 100,
-    nextFetchAt: secondsAfterNoon(86_400),
+    again: given.again ?? (() => ({ at: secondsAfterNoon(86_400), isGone: false })),
     admit: followed,
     links: followed.map(({ key }) => ({ ...key, anchor: `to ${key.url}`, nofollow: false })),
     key: keyOf(given.url),
