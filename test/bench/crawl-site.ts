@@ -2,7 +2,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
-import { seededRandom } from "../support/seeded-random.ts";
+import { seededRandom } from "#core/seeded-random";
 
 const hosts = 200;
 const pageBytes = 40_000;

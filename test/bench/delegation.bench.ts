@@ -11,8 +11,8 @@ import { nextStep, observe, startRound } from "#core/delegation/probe-round";
 import { defaultParameters, type PolicyName } from "#core/delegation/round";
 import { simulateDelegation } from "#core/delegation/simulation";
 import { asCrawlerId } from "#core/ids";
+import { seededRandom } from "#core/seeded-random";
 import { parseFixture } from "#ops/simulate/read-fixture";
-import { seededRandom } from "../support/seeded-random.ts";
 import { sharedData } from "../support/shared-data.ts";
 
 const seeds = 40;

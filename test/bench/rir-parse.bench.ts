@@ -8,11 +8,11 @@
  */
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
+import { seededRandom } from "#core/seeded-random";
 import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";
 import type { OpenReader } from "#rir-import/formats/record";
 import { openRpslReader } from "#rir-import/formats/rpsl";
-import { seededRandom } from "../support/seeded-random.ts";
 
 const runs = 7;
 const chunkBytes = 262_144;
