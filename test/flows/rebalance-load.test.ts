@@ -1,0 +1,192 @@
+/**
+ * Load, over real stores. North may crawl 4 pages a day and has two subnets of 3 pages each; south has room.
+ * North measured both at 10 ms. South measured the first at 40 ms; the second, which it never measured, is
+ * predicted at 25 ms, half way between |25 − 10| and 25 + 10, since the crawlers are 25 ms apart.
+ */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import { PutOffMoves } from "#coordinator/flows/put-off-moves";
+import { rebalanceLoad } from "#coordinator/flows/rebalance-load";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { noon, roundOf, secondsAfterNoon } from "../contract/world.ts";
+import { type FlowWorld, newFlowWorld, TableFleet } from "./flow-world.ts";
+
+let world: FlowWorld;
+let north: CrawlerId;
+let south: CrawlerId;
+let first: SubnetId;
+let second: SubnetId;
+let state: CoordinatorState;
+let putOff: PutOffMoves;
+
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  north = await world.arrived("north", 4);
+  south = await world.arrived("south", 100);
+  first = await world.site(1, "a", "b");
+  second = await world.site(2, "a", "b");
+  await world.delegations.saveRound(
+    roundOf(first, [
+      [north, 10],
+      [south, 40],
+    ]),
+  );
+  await world.delegations.saveRound(roundOf(second, [[north, 10]]));
+  await world.crawlers.saveRtts([{ from: north, to: south, rttMs: 25, method: "connect" }], noon);
+  state = await world.state();
+  putOff = new PutOffMoves();
+});
+afterAll(async () => await world.close());
+
+const settings = {
+  policy: "min-cost-flow",
+  movesPerPass: 10,
+  probe: { method: "connect", tries: 3, deadlineMs: 3000 },
+} as const;
+
+async function pass(
+  fleet: TableFleet,
+  changed: Partial<Parameters<typeof rebalanceLoad>[1]> = {},
+  at = noon,
+) {
+  const ports = { state, fleet, delegations: world.delegations, putOff };
+  return await rebalanceLoad(ports, { ...settings, ...changed }, at);
+}
+
+/** South answers the second subnet's probe so. */
+const southAnswers = (rttMs: number) =>
+  new TableFleet([north, south], { "5.1.2.7": new Map([[south, rttMs]]) });
+
+it("measures a predicted move first, by the crawler that would get the subnet, and then makes it", async () => {
+  const fleet = southAnswers(26);
+
+  expect(await pass(fleet)).toEqual([second]);
+
+  expect(fleet.asked).toEqual([{ crawlerId: south, address: "5.1.2.7" }]);
+  expect((await world.delegations.readAll())[1]).toEqual({
+    subnetId: second,
+    crawlerId: south,
+    measured: true,
+    rttMs: 26,
+    runnerUpId: north,
+    runnerUpRttMs: 10,
+  });
+  expect(
+    await world.rows("select to_crawler_id, cause, reason from delegation_history where cause = 'overload'"),
+  ).toEqual([{ to_crawler_id: south, cause: "overload", reason: expect.stringContaining("at 26.0 ms") }]);
+});
+
+it("leaves memory as a coordinator that starts afterwards would read it", async () => {
+  await pass(southAnswers(26));
+
+  expect(state.delegationOf(second)).toEqual((await world.state()).delegationOf(second));
+  expect(state.subnetsOf(north)).toEqual([first]);
+  expect(state.subnetsOf(south)).toEqual([second]);
+});
+
+it("moves without a probe where the new crawler's round trip is known", async () => {
+  await world.delegations.saveRound(
+    roundOf(second, [
+      [north, 10],
+      [south, 12],
+    ]),
+  );
+  const fleet = southAnswers(500);
+
+  expect(await pass(fleet)).toEqual([second]);
+
+  expect(fleet.asked).toEqual([]);
+  expect((await world.delegations.readAll())[1]).toMatchObject({ crawlerId: south, rttMs: 12 });
+});
+
+it("puts a move off that costs much more than predicted, and plans the next pass with what was measured", async () => {
+  const fleet = southAnswers(90);
+
+  expect(await pass(fleet)).toEqual([]);
+  // The second would cost 80 ms and the first 30 ms: now the first is the cheaper one to give up.
+  expect(await pass(fleet)).toEqual([first]);
+
+  expect(fleet.asked).toHaveLength(1);
+  expect(state.delegationOf(second)?.crawlerId).toBe(north);
+});
+
+it("puts a move off that cannot be measured, and then prefers one that can", async () => {
+  const fleet = new TableFleet([north, south]);
+
+  expect(await pass(fleet)).toEqual([]);
+  expect(await pass(fleet)).toEqual([first]);
+});
+
+it("measures a move again that could not be measured, when nothing better is left", async () => {
+  await world.pool.query("delete from probe where crawler_id = $1", [south]);
+  const silent = new TableFleet([north, south]);
+  expect([...(await pass(silent)), ...(await pass(silent))]).toEqual([]);
+
+  const moved = await pass(
+    new TableFleet([north, south], {
+      "5.1.1.7": new Map([[south, 60]]),
+      "5.1.2.7": new Map([[south, 60]]),
+    }),
+  );
+
+  expect(moved).toHaveLength(1);
+  expect(state.delegationOf(moved[0]!)).toMatchObject({ crawlerId: south, rttMs: 60, measured: true });
+});
+
+it("trusts what it measured for a put-off move for an hour only", async () => {
+  await pass(southAnswers(90));
+
+  expect(await pass(southAnswers(26), {}, secondsAfterNoon(3601))).toEqual([second]);
+});
+
+it("moves nothing while everybody has room, or where balancing is switched off", async () => {
+  const fleet = southAnswers(26);
+
+  expect(await pass(fleet, { policy: "none" })).toEqual([]);
+  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 6 })));
+  expect(await pass(fleet)).toEqual([]);
+  expect(fleet.asked).toEqual([]);
+});
+
+it("takes everything from a draining crawler, and gives it nothing", async () => {
+  state.setCrawlers(
+    state.crawlers.map((crawler) => ({
+      ...crawler,
+      state: crawler.crawlerId === north ? "draining" : "online",
+      pagesPerDay: 100,
+    })),
+  );
+
+  expect((await pass(southAnswers(26))).toSorted()).toEqual([first, second]);
+  expect(state.subnetsOf(north)).toEqual([]);
+});
+
+it("leaves the subnets of an offline crawler alone, and gives it nothing", async () => {
+  const fleet = southAnswers(26);
+  fleet.goOnline(north);
+  expect(await pass(fleet)).toEqual([]);
+
+  fleet.goOnline(south);
+  expect(await pass(fleet)).toEqual([]);
+  expect(state.subnetsOf(north)).toHaveLength(2);
+});
+
+it("keeps to the number of moves of one pass", async () => {
+  const fleet = southAnswers(26);
+  state.setCrawlers(
+    state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: crawler.crawlerId === north ? 0 : 100 })),
+  );
+
+  expect(await pass(fleet, { movesPerPass: 1 })).toHaveLength(1);
+});
+
+it("follows the paper's variance rule where it is chosen", async () => {
+  const fleet = southAnswers(26);
+
+  // Only the first was measured by two crawlers, so it alone has a variance.
+  expect(await pass(fleet, { policy: "variance-rule" })).toEqual([first]);
+  expect(fleet.asked).toEqual([]);
+});
