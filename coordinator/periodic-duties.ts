@@ -23,10 +23,10 @@ import type { CrawlerGateway } from "./net/crawler-gateway.ts";
 import type { Timekeeper } from "./timekeeper.ts";
 
 export interface DutyPorts {
-  readonly timekeeper: Timekeeper;
+  readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly state: CoordinatorState;
-  readonly gateway: CrawlerGateway;
-  readonly queue: DelegationQueue;
+  readonly gateway: Pick<CrawlerGateway, "online" | "probe" | "send">;
+  readonly queue: Pick<DelegationQueue, "fill" | "request">;
   readonly settling: FleetSettling;
   readonly recalibration: RecalibrationQueue;
   readonly crawlers: CrawlerStore;
@@ -73,7 +73,10 @@ export function scheduleDuties(ports: DutyPorts, config: CoordinatorConfig): voi
     if (leases > 0) ports.log.warn({ leases }, "leases ran out and returned");
   });
   timekeeper.every("reopen-refused", 60_000, async () => await ports.frontier.reopenRefused(ports.now()));
-  timekeeper.every("replace-departed-crawlers", 5000, async () => await replaceDeparted(ports, config));
+  const departures = { since: ports.now(), orphansTold: new Map<CrawlerId, number>() };
+  timekeeper.every("replace-departed-crawlers", 5000, async () => {
+    await replaceDeparted(ports, departures, config);
+  });
   const putOff = new PutOffMoves();
   timekeeper.every(duties.rebalance, config.balance.everySeconds * 1000, async () => {
     const settings = { ...config.balance, probe: config.probe };
@@ -109,8 +112,19 @@ function sendPeers(ports: DutyPorts, which: "unmeasured" | "all"): void {
   }
 }
 
-async function replaceDeparted(ports: DutyPorts, config: CoordinatorConfig): Promise<void> {
-  const gone = departedCrawlers(ports.state, config.departureSeconds * 1000, ports.now());
+interface Departures {
+  readonly since: Date;
+  /** How many subnets of each departed crawler nobody could take; told once, since it may stay so for long. */
+  readonly orphansTold: Map<CrawlerId, number>;
+}
+
+async function replaceDeparted(
+  ports: DutyPorts,
+  { since, orphansTold }: Departures,
+  config: CoordinatorConfig,
+): Promise<void> {
+  const departureMs = config.departureSeconds * 1000;
+  const gone = departedCrawlers(ports.state, { departureMs, since, now: ports.now() });
   const online = () => ports.gateway.online();
   if (online().length === 0) return;
   for (const crawlerId of gone) {
@@ -118,6 +132,9 @@ async function replaceDeparted(ports: DutyPorts, config: CoordinatorConfig): Pro
     ports.queue.request(replaced.orphans, "crawler-left");
     const { moved, orphans, returnedLeases } = replaced;
     ports.counters.moves("crawler-left", moved.length);
+    const isOld = moved.length + returnedLeases === 0 && orphansTold.get(crawlerId) === orphans.length;
+    orphansTold.set(crawlerId, orphans.length);
+    if (isOld) continue;
     const counts = { crawlerId, moved: moved.length, orphans: orphans.length, returnedLeases };
     ports.log.warn(counts, "a crawler is gone, its subnets go to others");
   }

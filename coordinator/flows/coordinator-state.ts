@@ -114,14 +114,16 @@ export class CoordinatorState {
     if (placement && delegation.measured) this.#knowledge.record(placement, delegation.crawlerId);
   }
 
+  /** As the store moves it: the former crawler stays as runner-up, unless it has left. */
   moveDelegation(move: DelegationMove): void {
+    const stays = move.cause !== "crawler-left";
     this.setDelegation({
       subnetId: move.subnetId,
       crawlerId: move.to,
       measured: move.rttMs !== null,
       rttMs: move.rttMs,
-      runnerUpId: move.from,
-      runnerUpRttMs: this.#delegations.get(move.subnetId)?.rttMs ?? null,
+      runnerUpId: stays ? move.from : null,
+      runnerUpRttMs: stays ? (this.#delegations.get(move.subnetId)?.rttMs ?? null) : null,
     });
   }
 

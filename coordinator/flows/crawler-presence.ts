@@ -70,11 +70,19 @@ async function takeOwnSubnet(
   });
 }
 
-/** Crawlers that have been gone for longer than `departureMs` and still own something. */
-export function departedCrawlers(state: CoordinatorState, departureMs: number, now: Date): CrawlerId[] {
+/**
+ * Crawlers that have been gone for longer than `departureMs` and still own something. Nobody could come back
+ * before `since`, when this coordinator started, so nobody counts as gone for longer than that.
+ */
+export function departedCrawlers(
+  state: CoordinatorState,
+  time: { readonly departureMs: number; readonly since: Date; readonly now: Date },
+): CrawlerId[] {
+  const goneMs = (lastSeenAt: Date | null) =>
+    time.now.getTime() - Math.max(time.since.getTime(), lastSeenAt?.getTime() ?? 0);
   return state.crawlers
     .filter(({ state: presence }) => presence === "offline")
-    .filter(({ lastSeenAt }) => now.getTime() - (lastSeenAt?.getTime() ?? 0) > departureMs)
+    .filter(({ lastSeenAt }) => goneMs(lastSeenAt) > time.departureMs)
     .filter(({ crawlerId }) => state.subnetsOf(crawlerId).length > 0)
     .map(({ crawlerId }) => crawlerId);
 }

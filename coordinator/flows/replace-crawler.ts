@@ -30,7 +30,7 @@ export async function replaceCrawler(
 ): Promise<Replaced> {
   const returnedLeases = await ports.frontier.returnLeasesOf(gone, now);
   const subnets = ports.state.subnetsOf(gone);
-  const heirs = new Set(ports.online().filter((crawlerId) => crawlerId !== gone));
+  const heirs = new Set(ports.online().filter((crawlerId) => mayInherit(crawlerId, gone, ports.state)));
   const moved: SubnetId[] = [];
   const orphans: SubnetId[] = [];
   for (let start = 0; start < subnets.length; start += batchSize) {
@@ -43,6 +43,10 @@ export async function replaceCrawler(
     orphans.push(...batch.filter((subnetId) => !planned.has(subnetId)));
   }
   return { returnedLeases, moved, orphans };
+}
+
+function mayInherit(crawlerId: CrawlerId, gone: CrawlerId, state: CoordinatorState): boolean {
+  return crawlerId !== gone && state.crawler(crawlerId)?.state !== "draining";
 }
 
 async function runnersUp(

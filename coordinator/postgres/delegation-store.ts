@@ -148,7 +148,7 @@ async function ownSubnet(pool: Pool, subnetId: SubnetId, crawlerId: CrawlerId, n
   const { rowCount } = await pool.query(
     `with added as (
        insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
-       values ($1, $2, 'own-subnet', false, $3)
+       values ($1, $2, 'own-subnet', true, $3)
        on conflict (subnet_id) do nothing
        returning subnet_id, crawler_id
      )

@@ -1,0 +1,211 @@
+/** What the coordinator does by the clock, each duty turned by hand over real stores. */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { Counters } from "#coordinator/counters";
+import { FleetSettling } from "#coordinator/flows/fleet-settling";
+import type { RoundCause } from "#coordinator/flows/ports";
+import { RecalibrationQueue } from "#coordinator/flows/recalibrate-delegations";
+import { silentLog } from "#coordinator/log";
+import { scheduleDuties } from "#coordinator/periodic-duties";
+import { recalibrationRule } from "#coordinator/wiring-settings";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CoordinatorMessage } from "#protocol/messages";
+import { noon, roundOf, scope, seeds } from "../contract/world.ts";
+import { type FlowWorld, newFlowWorld, TableFleet } from "../flows/flow-world.ts";
+
+let world: FlowWorld;
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+async function scheduled(fleet: TableFleet, settings: object = {}) {
+  const config = readCoordinatorConfig(settings);
+  const state = await world.state();
+  const clock = { ms: noon.getTime() };
+  const now = () => new Date(clock.ms);
+  const duties = new Map<string, () => Promise<unknown>>();
+  const hurried: string[] = [];
+  const warned: object[] = [];
+  const sent: [CrawlerId, CoordinatorMessage][] = [];
+  const requested: [readonly SubnetId[], RoundCause][] = [];
+  let fills = 0;
+  scheduleDuties(
+    {
+      ...world,
+      state,
+      now,
+      timekeeper: {
+        every: (name, _, work) => duties.set(name, work),
+        hurry: (name) => hurried.push(name),
+      },
+      gateway: {
+        online: () => fleet.online(),
+        probe: async (crawlerId, target) => await fleet.probe(crawlerId, target),
+        send: (crawlerId, message) => sent.push([crawlerId, message]) > 0,
+      },
+      queue: {
+        fill: async () => ++fills,
+        request: (subnetIds, cause) => {
+          if (subnetIds.length > 0) requested.push([subnetIds, cause]);
+        },
+      },
+      settling: new FleetSettling({ expectedCrawlers: 1, settleMs: 0 }),
+      recalibration: new RecalibrationQueue({ ...world, state, now }, recalibrationRule(config)),
+      resolver: { resolve: async () => ({ addresses: ["5.1.1.7"], ttlSeconds: 60 }) },
+      counters: new Counters(),
+      log: { ...silentLog, warn: (fields) => warned.push(fields) },
+    },
+    config,
+  );
+  const run = async (name: string) => await duties.get(name)!();
+  return {
+    run,
+    state,
+    clock,
+    hurried,
+    warned,
+    sent,
+    requested,
+    filled: () => fills,
+    names: [...duties.keys()],
+  };
+}
+
+/** Two subnets of a crawler that is offline: the other has measured the first, and nothing lies in the second. */
+async function departure() {
+  const gone = await world.arrived("gone");
+  const heir = await world.arrived("heir");
+  const known = await world.site(1);
+  const empty = await world.subnet("5.1.9.0", "5.1.9.255");
+  await world.delegations.saveRound(
+    roundOf(known, [
+      [gone, 5],
+      [heir, 9],
+    ]),
+  );
+  await world.delegations.delegateOwnSubnet(empty, gone, noon);
+  const duties = await scheduled(new TableFleet([heir]));
+  duties.state.setCrawlers(
+    duties.state.crawlers.map((crawler) =>
+      crawler.crawlerId === heir ? { ...crawler, state: "online" as const } : crawler,
+    ),
+  );
+  return { gone, heir, known, empty, duties };
+}
+
+it("replaces a crawler after the departure time: what is known moves, the rest is requested anew", async () => {
+  const { gone, heir, known, empty, duties } = await departure();
+
+  await duties.run("replace-departed-crawlers");
+  expect(duties.state.subnetsOf(gone)).toEqual([known, empty]);
+  duties.clock.ms += 121_000;
+  await duties.run("replace-departed-crawlers");
+
+  expect(duties.state.subnetsOf(heir)).toEqual([known]);
+  expect(duties.requested).toEqual([[[empty], "crawler-left"]]);
+});
+
+it("says once that a crawler is gone, however long a subnet of it stays without an heir", async () => {
+  const { gone, duties } = await departure();
+  duties.clock.ms += 121_000;
+
+  await duties.run("replace-departed-crawlers");
+  await duties.run("replace-departed-crawlers");
+  await duties.run("replace-departed-crawlers");
+
+  expect(duties.warned).toEqual([{ crawlerId: gone, moved: 1, orphans: 1, returnedLeases: 0 }]);
+  expect(duties.requested).toHaveLength(3);
+});
+
+it("waits for somebody to come before it replaces anybody", async () => {
+  const gone = await world.arrived("gone");
+  const subnetId = await world.site(1);
+  await world.delegations.saveRound(roundOf(subnetId, [[gone, 5]]));
+  const duties = await scheduled(new TableFleet([]));
+  duties.clock.ms += 121_000;
+
+  await duties.run("replace-departed-crawlers");
+
+  expect(duties.state.subnetsOf(gone)).toEqual([subnetId]);
+  expect(duties.warned).toEqual([]);
+});
+
+it("resolves new hosts and hurries the rounds", async () => {
+  await world.subnet("5.1.1.0", "5.1.1.255");
+  await world.frontier.admit(seeds("http://new.example/"), scope, noon);
+  const duties = await scheduled(new TableFleet([]));
+
+  await duties.run("resolve-hosts");
+  await duties.run("resolve-hosts");
+
+  expect(duties.hurried).toEqual(["delegate-subnets"]);
+  expect(await world.rows("select state, host(addresses[1]) as address from frontier_host")).toEqual([
+    { state: "resolved", address: "5.1.1.7" },
+  ]);
+});
+
+it("starts rounds only when the fleet has settled", async () => {
+  const fleet = new TableFleet([]);
+  const duties = await scheduled(fleet);
+
+  await duties.run("delegate-subnets");
+  expect(duties.filled()).toBe(0);
+  fleet.goOnline(await world.arrived("north"));
+  await duties.run("delegate-subnets");
+
+  expect(duties.filled()).toBe(1);
+});
+
+it("tells each crawler the peers that it has not measured, and now and then all of them", async () => {
+  const [north, south] = [await world.arrived("north"), await world.arrived("south")];
+  const duties = await scheduled(new TableFleet([north, south]));
+  const placed = { [north]: "5.1.1.1", [south]: "5.1.2.1" };
+  duties.state.setCrawlers(
+    duties.state.crawlers.map((crawler) => ({ ...crawler, address: placed[crawler.crawlerId] ?? null })),
+  );
+  duties.state.learnRtts([{ from: north, to: south, rttMs: 20, method: "connect" }]);
+
+  await duties.run("measure-crawlers");
+  expect(duties.sent).toEqual([
+    [south, { type: "coordinator:peers", peers: [{ crawlerId: north, address: "5.1.1.1", port: 443 }] }],
+  ]);
+  await duties.run("measure-crawlers-again");
+  expect(duties.sent).toHaveLength(3);
+});
+
+it("returns leases that ran out", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/");
+  const duties = await scheduled(new TableFleet([]));
+  await world.lease(crawlerId);
+
+  duties.clock.ms += 59_000;
+  await duties.run("return-expired-leases");
+  expect(duties.warned).toEqual([]);
+  duties.clock.ms += 2000;
+  await duties.run("return-expired-leases");
+
+  expect(duties.warned).toEqual([{ leases: 1 }]);
+  expect(await world.rows("select ending from lease")).toEqual([{ ending: "expired" }]);
+});
+
+it("asks anew for the subnets that were delegated without any answer", async () => {
+  const north = await world.arrived("north");
+  const subnetId = await world.site(1);
+  await world.delegations.saveRound(roundOf(subnetId, [], { crawlerId: north, measured: false }));
+  const duties = await scheduled(new TableFleet([north]));
+
+  await duties.run("retry-unmeasured");
+
+  expect(duties.requested).toEqual([[[subnetId], "retry"]]);
+});
+
+it("gives every duty that can be hurried a turn of its own", async () => {
+  const { names } = await scheduled(new TableFleet([]));
+
+  expect(new Set(names).size).toBe(names.length);
+  expect(names).toEqual(
+    expect.arrayContaining(["resolve-hosts", "delegate-subnets", "measure-crawlers", "rebalance-load"]),
+  );
+});
