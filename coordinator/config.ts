@@ -3,7 +3,7 @@
  * Defaults carry their unit in the name and their origin in the comment. The values come from a JSON file
  * and from flags; the environment is read by the command, not here.
  */
-import { isIP } from "node:net";
+import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
 import { balancePolicyNames } from "#core/balance/policies";
 import { policyNames } from "#core/delegation/round";
@@ -28,7 +28,7 @@ const delegation = z.strictObject({
   lambdaMs: z.number().min(0).max(1000).default(0.1),
   /** Seeds the policy `random`. */
   seed: z.int().min(0).max(0xffff_ffff).default(1),
-  concurrentRounds: z.int().min(1).max(1000).default(16),
+  concurrentRounds: z.int().min(1).max(1000).default(24),
   /** How long a new fleet may take to assemble and measure itself before the first round starts. */
   settleSeconds: z.number().min(0).max(600).default(10),
   /** Rounds wait (at most settleSeconds) until so many crawlers are connected. */
@@ -41,8 +41,8 @@ const probe = z.strictObject({
    * HEAD adds the server's own time (paper section 4.2 found HEAD and ping about equally good).
    */
   method: probeMethod.default("connect"),
-  /** The smallest of so many is taken. */
-  tries: z.int().min(1).max(20).default(3),
+  /** At most so many, fewer when two agree; the smallest is taken. */
+  tries: z.int().min(1).max(20).default(6),
   deadlineMs: z.int().min(10).max(60_000).default(3000),
 });
 
@@ -81,13 +81,20 @@ const recrawl = z.strictObject({
     .default(24 * 7),
 });
 
+const resolver = z
+  .string()
+  .max(60)
+  .refine(isResolver, {
+    error: ({ input }) => `"${input}" is not an address with an optional port, such as 192.0.2.1:53`,
+  });
+
 const configSchema = z.strictObject({
   listen: listen.prefault({}),
   tls: tls.nullable().default(null),
   /** Listening beyond loopback needs TLS, or a proxy in front that does it. */
   behindProxy: z.boolean().default(false),
   /** DNS servers as `address:port`; empty: the system's. */
-  resolvers: z.array(z.string().max(60)).max(8).default([]),
+  resolvers: z.array(resolver).max(8).default([]),
   /** Networks that may be crawled although they are special-purpose (a partner's own, tests). */
   allowSpecialPurpose: z.boolean().default(false),
   delegation: delegation.prefault({}),
@@ -113,15 +120,18 @@ const configSchema = z.strictObject({
   logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
 });
 
-export type CoordinatorConfig = Readonly<z.infer<typeof configSchema>>;
+export type CoordinatorConfig = DeepReadonly<z.infer<typeof configSchema>>;
+
+type DeepReadonly<Value> = Value extends object
+  ? { readonly [Name in keyof Value]: DeepReadonly<Value[Name]> }
+  : Value;
 
 /** Checks the settings; throws one ConfigError that lists every fault. */
 export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
   const checked = configSchema.safeParse(values);
-  if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
-  const faults = [...exposureFaults(checked.data), ...checked.data.resolvers.flatMap(resolverFaults)];
-  if (faults.length > 0) throw new ConfigError(faults);
-  return Object.freeze(checked.data);
+  const faults = [...(checked.error?.issues.flatMap(faultsOf) ?? []), ...exposureFaults(values)];
+  if (!checked.success || faults.length > 0) throw new ConfigError(faults);
+  return frozen(checked.data);
 }
 
 function faultsOf(issue: z.core.$ZodIssue): string[] {
@@ -132,18 +142,32 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
   return [`${path || "settings"}: ${issue.message}`];
 }
 
-function exposureFaults(config: CoordinatorConfig): string[] {
-  const { host } = config.listen;
-  const onLoopback = host === "localhost" || host === "::1" || host.startsWith("127.");
-  if (onLoopback || config.tls !== null || config.behindProxy) return [];
+/** What exposure depends on, read by itself: whatever else is wrong, this is told too. */
+const exposureSchema = z.object({
+  listen: z.object({ host: listen.shape.host }).prefault({}),
+  tls: z.unknown().optional(),
+  behindProxy: z.unknown().optional(),
+});
+
+function exposureFaults(values: unknown): string[] {
+  const { data } = exposureSchema.safeParse(values);
+  if (!data) return [];
+  const { host } = data.listen;
+  const onLoopback = host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
+  if (onLoopback || (data.tls ?? null) !== null || data.behindProxy === true) return [];
   return [
     `listen.host: ${host} is reachable from outside, so tls must be set (or behindProxy, when something in front does TLS)`,
   ];
 }
 
-function resolverFaults(resolver: string): string[] {
-  const match = /^(?:\[([0-9a-fA-F:]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(resolver);
-  const address = match?.[1] ?? match?.[2];
-  if (address && isIP(address) !== 0 && Number(match?.[3] ?? 53) <= 65_535) return [];
-  return [`resolvers: "${resolver}" is not an address with an optional port, such as 192.0.2.1:53`];
+function isResolver(text: string): boolean {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(text);
+  const [, v6, v4, portText = "53"] = match ?? [];
+  const port = Number(portText);
+  return (isIPv6(v6 ?? "") || isIPv4(v4 ?? "")) && port >= 1 && port <= 65_535;
+}
+
+function frozen<Value>(value: Value): DeepReadonly<Value> {
+  if (typeof value === "object" && value !== null) Object.values(value).forEach(frozen);
+  return Object.freeze(value) as DeepReadonly<Value>;
 }

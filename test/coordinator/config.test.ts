@@ -1,0 +1,143 @@
+/** The coordinator's settings: what is refused, with every fault at once. */
+import { describe, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import { DayBudget } from "#coordinator/flows/day-budget";
+import type { CrawlerRecord } from "#coordinator/flows/ports";
+import {
+  crawlersWithoutRoom,
+  gatewaySettings,
+  queueSettings,
+  recalibrationRule,
+  takeResultsSettings,
+} from "#coordinator/wiring-settings";
+import { ConfigError } from "#core/errors";
+import type { CrawlerId } from "#core/ids";
+
+function faultsOf(values: unknown): readonly string[] {
+  try {
+    readCoordinatorConfig(values);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+}
+
+describe("settings", () => {
+  it("have a default each, on loopback", () => {
+    const config = readCoordinatorConfig({});
+
+    expect(config.listen).toEqual({ host: "127.0.0.1", port: 7411 });
+    expect(config.delegation).toMatchObject({ policy: "nearest", thresholdMs: 50, lambdaMs: 0.1 });
+    expect(config.allowSpecialPurpose).toBe(false);
+  });
+
+  it("cannot be changed once they are read, at no depth", () => {
+    const config = readCoordinatorConfig({ resolvers: ["192.0.2.1"] });
+
+    expect(() => Object.assign(config, { logLevel: "debug" })).toThrow(TypeError);
+    expect(() => Object.assign(config.probe, { tries: 9 })).toThrow(TypeError);
+    expect(() => (config.resolvers as string[]).push("192.0.2.2")).toThrow(TypeError);
+  });
+
+  it("are refused with every fault at once, each with its name", () => {
+    const faults = faultsOf({
+      listen: { host: "0.0.0.0", port: 70_000 },
+      delegation: { policy: "closest", treshold: 50 },
+      probe: { tries: 0 },
+      resolvers: ["192.0.2.1", "dns.example:53"],
+      recrawl: { intervalHours: "daily" },
+      colour: "red",
+    });
+
+    expect(faults).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^listen\.host: 0\.0\.0\.0 is reachable from outside/),
+        expect.stringMatching(/^listen\.port: /),
+        expect.stringMatching(/^delegation\.policy: /),
+        "delegation.treshold: there is no such setting",
+        expect.stringMatching(/^probe\.tries: /),
+        expect.stringMatching(/^resolvers.*"dns\.example:53" is not an address/),
+        expect.stringMatching(/^recrawl\.intervalHours: /),
+        "colour: there is no such setting",
+      ]),
+    );
+    expect(faults).toHaveLength(8);
+  });
+
+  it("name the faults in one message", () => {
+    expect(() => readCoordinatorConfig({ a: 1, b: 2 })).toThrow(
+      "2 settings are wrong:\n  a: there is no such setting\n  b: there is no such setting",
+    );
+  });
+
+  it("that are no object are refused", () => {
+    for (const values of [null, [], "{}", 3]) expect(faultsOf(values)).toHaveLength(1);
+  });
+});
+
+describe("listening beyond loopback", () => {
+  it.each(["0.0.0.0", "::", "192.0.2.7", "crawl.example.org", "127.0.0.1.example.org", "127.example"])(
+    "at %s needs TLS, or a proxy that does it",
+    (host) => {
+      const tls = { certificateFile: "/etc/cert.pem", keyFile: "/etc/key.pem" };
+
+      expect(faultsOf({ listen: { host } })).toEqual([expect.stringMatching(/^listen\.host: /)]);
+      expect(faultsOf({ listen: { host }, tls })).toEqual([]);
+      expect(faultsOf({ listen: { host }, behindProxy: true })).toEqual([]);
+    },
+  );
+
+  it.each(["127.0.0.1", "127.8.8.8", "::1", "localhost"])("is not what %s is", (host) => {
+    expect(faultsOf({ listen: { host } })).toEqual([]);
+  });
+});
+
+describe("resolvers", () => {
+  it.each(["192.0.2.1", "192.0.2.1:5353", "[2001:db8::1]", "[2001:db8::1]:53"])("may be %s", (resolver) => {
+    expect(faultsOf({ resolvers: [resolver] })).toEqual([]);
+  });
+
+  it.each(["", "dns", "300.0.2.1", "192.0.2.1:0", "192.0.2.1:65536", "[192.0.2.1]", "2001:db8::1", "1.1:53"])(
+    'cannot be "%s"',
+    (resolver) => {
+      expect(faultsOf({ resolvers: [resolver] })).toEqual([expect.stringMatching(/^resolvers/)]);
+    },
+  );
+});
+
+describe("the settings reach the parts", () => {
+  const config = readCoordinatorConfig({
+    delegation: { policy: "ipmicra", thresholdMs: 25, lambdaMs: 0.5, concurrentRounds: 7 },
+    recalibration: { slowerThanFactor: 2, timesInARow: 3 },
+    recrawl: { intervalHours: 2 },
+    heartbeatSeconds: 4,
+  });
+
+  it("of delegation, recalibration, recrawl and the gateway", () => {
+    expect(queueSettings(config)).toMatchObject({
+      concurrentRounds: 7,
+      round: { policy: "ipmicra", parameters: { thresholdMs: 25, lambdaMs: 0.5 }, probe: config.probe },
+    });
+    expect(recalibrationRule(config)).toMatchObject({ factor: 2, inARow: 3 });
+    expect(takeResultsSettings(config)).toMatchObject({
+      scope: config.scope,
+      recrawl: { intervalSeconds: 7200 },
+    });
+    expect(gatewaySettings(config)).toMatchObject({ heartbeatMs: 4000, userAgent: config.userAgent });
+  });
+
+  it("and crawlers that drain or have used up their day count as without room", () => {
+    const crawler = (crawlerId: number, state: CrawlerRecord["state"]) =>
+      ({ crawlerId: crawlerId as CrawlerId, pagesPerDay: 10, state }) as CrawlerRecord;
+    const now = new Date("2030-01-01T12:00:00Z");
+    const state = new CoordinatorState();
+    state.setCrawlers([crawler(1, "online"), crawler(2, "draining"), crawler(3, "online")]);
+    const budget = new DayBudget();
+    budget.spend(1 as CrawlerId, 9, now);
+    budget.spend(3 as CrawlerId, 10, now);
+
+    expect([...crawlersWithoutRoom(state, budget, now)]).toEqual([2, 3]);
+  });
+});
