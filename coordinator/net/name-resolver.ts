@@ -24,7 +24,7 @@ export function createNameResolver(options: {
         resolver.resolve6(host, { ttl: true }),
       ]);
       const records = [v4, v6].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
-      if (records.length === 0) return { failed: whyNot(v4.status === "rejected" ? v4.reason : null) };
+      if (records.length === 0) return { failed: whyNot([v4, v6]) };
       const ttlSeconds = Math.min(...records.map((record) => record.ttl));
       return {
         addresses: records.slice(0, maxAddresses).map((record) => record.address),
@@ -34,18 +34,23 @@ export function createNameResolver(options: {
   };
 }
 
-function whyNot(error: unknown): string {
-  const code = (error as { code?: string } | null)?.code;
+/** Trouble with either question says more than "no address" of the other, which may not be the whole truth. */
+function whyNot(answers: readonly PromiseSettledResult<unknown>[]): string {
+  const codes = answers.map((answer) =>
+    answer.status === "rejected" ? (answer.reason as { code?: string }).code : undefined,
+  );
+  const code = codes.find((one) => one !== undefined && one !== "ENODATA");
   switch (code) {
     case "ENOTFOUND":
       return "the name does not exist";
-    case "ENODATA":
     case undefined:
       return "the name has no address";
     case "ETIMEOUT":
       return "the name servers did not answer in time";
     case "ESERVFAIL":
       return "the name servers failed";
+    case "EREFUSED":
+      return "the name servers refused to answer";
     case "ECONNREFUSED":
       return "the configured name servers cannot be reached";
     default:
