@@ -4,6 +4,7 @@
  */
 import type net from "node:net";
 import { Failure, failureOf } from "../net/failure.ts";
+import { triesAgree } from "./agreement.ts";
 
 /** Longest response header that is read. */
 const maxHeadBytes = 32 * 1024;
@@ -36,7 +37,7 @@ export async function timeHeads(socket: net.Socket, settings: HeadSettings): Pro
         return { rttsMs: [], refused: `HEAD is answered with ${answer.status}` };
       }
       rttsMs.push(answer.rttMs);
-      if (!answer.keptOpen) break;
+      if (!answer.keptOpen || triesAgree(rttsMs)) break;
     } catch (error) {
       if (rttsMs.length > 0) break;
       const failure = failureOf(error);

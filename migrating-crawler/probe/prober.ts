@@ -1,6 +1,6 @@
 /**
- * Measures the way to an address: HTTP HEAD, TCP connect or ICMP echo, the smallest of several tries,
- * within a deadline. HEAD that a site does not answer falls back to connect, and the outcome names the
+ * Measures the way to an address: HTTP HEAD, TCP connect or ICMP echo, the smallest of several tries
+ * (as few as agree, `agreement.ts`), within a deadline. HEAD that a site does not answer falls back to connect, and the outcome names the
  * method really used. Through a proxy connect is the time of the proxy's answer; ICMP is not possible.
  *
  * While a probe is under way, `quiet()` holds back the crawler's own long computations (extraction) for a
@@ -11,6 +11,7 @@ import type { CrawlerConfig } from "../config.ts";
 import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { ProxyRefusal } from "../net/proxy.ts";
+import { triesAgree } from "./agreement.ts";
 import { timeHeads } from "./http-head.ts";
 import { canPing, timeEchoes } from "./icmp-echo.ts";
 
@@ -133,6 +134,7 @@ export class Prober {
         last = time;
         if (rttsMs.length === 0) break;
       } else rttsMs.push(time);
+      if (triesAgree(rttsMs)) break;
       if (tried + 1 < request.tries) await new Promise((resolve) => setTimeout(resolve, betweenConnectsMs));
     }
     if (rttsMs.length > 0) return measured("connect", rttsMs);

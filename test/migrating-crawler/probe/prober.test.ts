@@ -50,6 +50,8 @@ async function raw(behave: Parameters<typeof startRawOrigin>[0]) {
   return origin;
 }
 
+/** Fewer tries than asked for when they agree. */
+const upToThree = expect.toSatisfy((tries: number) => tries === 2 || tries === 3);
 const ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 describe("a HEAD probe", () => {
@@ -63,7 +65,7 @@ describe("a HEAD probe", () => {
 
     const outcome = await probe({ port: origin.port, host: "site.example" });
 
-    expect(outcome).toMatchObject({ type: "measured", method: "head", tries: 3 });
+    expect(outcome).toMatchObject({ type: "measured", method: "head", tries: upToThree });
     expect(outcome.type === "measured" && outcome.rttMs).toBeLessThan(40);
     expect(origin.connections()).toBe(1);
     expect(heads[0]).toContain(
@@ -91,7 +93,7 @@ describe("a HEAD probe", () => {
     expect(await probe({ port: origin.port })).toMatchObject({
       type: "measured",
       method: "connect",
-      tries: 3,
+      tries: upToThree,
     });
   });
 
@@ -108,7 +110,7 @@ describe("a connect probe", () => {
   it("takes a reset for an answer: it crossed the network", async () => {
     const outcome = await probe({ port: await closedPort(), method: "connect" });
 
-    expect(outcome).toMatchObject({ type: "measured", method: "connect", tries: 3 });
+    expect(outcome).toMatchObject({ type: "measured", method: "connect", tries: upToThree });
   });
 
   it.each([
@@ -125,8 +127,8 @@ describe("a connect probe", () => {
     const open = await probe({ port: origin.port, method: "connect" }, { proxy: proxy.url });
     const closed = await probe({ port: await closedPort(), method: "connect" }, { proxy: proxy.url });
 
-    expect(open).toMatchObject({ type: "measured", method: "connect", tries: 3 });
-    expect(closed).toMatchObject({ type: "measured", method: "connect", tries: 3 });
+    expect(open).toMatchObject({ type: "measured", method: "connect", tries: upToThree });
+    expect(closed).toMatchObject({ type: "measured", method: "connect", tries: upToThree });
   });
 
   it.each([
