@@ -57,12 +57,18 @@ export class RecalibrationQueue {
     return [...slow].filter((subnetId) => this.#mayProbe(subnetId));
   }
 
-  /** One history a host, of the crawler that owns its subnet now: after a move the past starts anew. */
+  /**
+   * One history a host, of the crawler that owns its subnet now, since the last fetch by another: after a
+   * move the past starts anew, also when the subnet comes back.
+   */
   #historiesByOwner(fetches: readonly RecentFetch[]): [SubnetId, RecentFetch[]][] {
     const histories = new Map<HostHash, { subnetId: SubnetId; history: RecentFetch[] }>();
     for (const fetch of fetches) {
       if (fetch.subnetId === null) continue;
-      if (this.#ports.state.delegationOf(fetch.subnetId)?.crawlerId !== fetch.crawlerId) continue;
+      if (this.#ports.state.delegationOf(fetch.subnetId)?.crawlerId !== fetch.crawlerId) {
+        histories.delete(fetch.hostHash);
+        continue;
+      }
       const known = histories.get(fetch.hostHash);
       if (known) known.history.push(fetch);
       else histories.set(fetch.hostHash, { subnetId: fetch.subnetId, history: [fetch] });
