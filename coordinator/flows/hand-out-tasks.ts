@@ -30,10 +30,13 @@ export async function handOutTasks(
 ): Promise<Tasks> {
   if (request.draining) return nothing("this crawler is being drained", 30_000);
   if (request.pagesLeftToday <= 0) return nothing("the pages of this day are used up", 60_000);
+  // All slices together stay within what the day has left.
+  const urlsPerHost = Math.min(settings.urlsPerHost, request.pagesLeftToday);
+  const affordableHosts = Math.floor(request.pagesLeftToday / urlsPerHost);
   const leases = await frontier.leaseHosts({
     crawlerId: request.crawlerId,
-    hosts: Math.min(request.freeHosts, settings.hostsPerRequest),
-    urlsPerHost: Math.min(settings.urlsPerHost, request.pagesLeftToday),
+    hosts: Math.min(request.freeHosts, settings.hostsPerRequest, affordableHosts),
+    urlsPerHost,
     leaseSeconds: settings.leaseSeconds,
     now,
   });

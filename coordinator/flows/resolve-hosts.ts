@@ -42,9 +42,10 @@ async function resolveHost(
   const judged = answer.addresses.map((address) => ({ address, block: blockOf(address) }));
   const usable = settings.allowSpecialPurpose ? judged : judged.filter(({ block }) => block === null);
   const [first] = usable;
+  const [refused] = judged;
+  if (!refused) return { type: "failed", host, reason: "the name has no address" };
   if (!first) {
-    const [refused] = judged;
-    const reason = `${refused?.address ?? "its address"} is a special-purpose address (${refused?.block ?? "unknown"})`;
+    const reason = `${refused.address} is a special-purpose address (${refused.block})`;
     return { type: "refused", host, addresses: answer.addresses, reason };
   }
   return {

@@ -75,7 +75,9 @@ function followed(result: FetchResult, from: string): Pick<ArrivedResult, "links
   }
   for (const link of found) {
     const key = urlKeyOf(link.url);
-    if (typeof key === "string" || key.url === from || links.has(key.url)) continue;
+    if (typeof key === "string" || key.url === from) continue;
+    // Of several links to one URL, the first that may be followed counts.
+    if (links.get(key.url)?.nofollow === false || (link.nofollow && links.has(key.url))) continue;
     links.set(key.url, {
       hostHash: key.hostHash,
       urlHash: key.urlHash,

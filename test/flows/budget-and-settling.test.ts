@@ -1,0 +1,86 @@
+/** The pages of a day, and whether a new fleet is ready for its first round. */
+import { describe, expect, it } from "vitest";
+import { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import { DayBudget } from "#coordinator/flows/day-budget";
+import { FleetSettling } from "#coordinator/flows/fleet-settling";
+import { asCrawlerId } from "#core/ids";
+
+const north = asCrawlerId(1);
+const south = asCrawlerId(2);
+const east = asCrawlerId(3);
+
+describe("a day's pages", () => {
+  const evening = new Date("2030-01-01T23:59:59.999Z");
+  const midnight = new Date("2030-01-02T00:00:00.000Z");
+
+  it("are spent by each crawler for itself, and never less than none are left", () => {
+    const budget = new DayBudget();
+    budget.spend(north, 30, evening);
+    budget.spend(north, 80, evening);
+
+    expect(budget.left(north, 200, evening)).toBe(90);
+    expect(budget.left(north, 100, evening)).toBe(0);
+    expect(budget.left(south, 100, evening)).toBe(100);
+  });
+
+  it("are all there again at midnight UTC, whoever asks first", () => {
+    for (const touch of ["spend", "left"] as const) {
+      const budget = new DayBudget();
+      budget.spend(north, 100, evening);
+      if (touch === "spend") budget.spend(south, 1, midnight);
+
+      expect(budget.left(north, 100, midnight)).toBe(100);
+    }
+  });
+
+  it("count what was fetched today before a restart", () => {
+    const budget = new DayBudget();
+    budget.restore([{ crawlerId: north, pages: 40 }], evening);
+    budget.spend(north, 10, evening);
+
+    expect(budget.left(north, 100, evening)).toBe(50);
+    expect(budget.left(north, 100, midnight)).toBe(100);
+  });
+});
+
+describe("a new fleet", () => {
+  const settings = { expectedCrawlers: 2, settleMs: 10_000 };
+  const measured = (...pairs: [typeof north, typeof north][]) => {
+    const state = new CoordinatorState();
+    state.learnRtts(pairs.map(([from, to]) => ({ from, to, rttMs: 20, method: "connect" })));
+    return state;
+  };
+
+  it("has settled when the expected crawlers are there and have measured each other", () => {
+    const settling = new FleetSettling(settings);
+
+    expect(settling.isSettled([north], measured(), 0)).toBe(false);
+    expect(settling.isSettled([north, south], measured(), 0)).toBe(false);
+    expect(settling.isSettled([north, south, east], measured([north, south]), 0)).toBe(false);
+    expect(settling.settled).toBe(false);
+    expect(settling.isSettled([north, south], measured([south, north]), 0)).toBe(true);
+    expect(settling.settled).toBe(true);
+  });
+
+  it("does not wait for ever: the time counts from the first crawler", () => {
+    const settling = new FleetSettling(settings);
+
+    expect(settling.isSettled([], measured(), 0)).toBe(false);
+    expect(settling.isSettled([north], measured(), 50_000)).toBe(false);
+    expect(settling.isSettled([], measured(), 60_000)).toBe(false);
+    expect(settling.isSettled([north], measured(), 59_999)).toBe(false);
+    expect(settling.isSettled([north], measured(), 60_000)).toBe(true);
+  });
+
+  it("stays settled whoever leaves", () => {
+    const settling = new FleetSettling({ expectedCrawlers: 1, settleMs: 10_000 });
+
+    expect(settling.isSettled([north], measured(), 0)).toBe(true);
+    expect(settling.isSettled([], measured(), 1)).toBe(true);
+  });
+
+  it("of one crawler has nobody to measure", () => {
+    expect(measured().rttCoverage([north])).toBe(1);
+    expect(measured([north, south]).rttCoverage([north, south, east])).toBeCloseTo(1 / 3);
+  });
+});
