@@ -39,13 +39,14 @@ export interface ComparedRun {
   readonly parameters: WorldParameters;
 }
 
-/** The run's own policy live, the three others computed; in the order of `tableOrder`. */
+/**
+ * The run's own policy live, and all four computed, so that the live row can be held against its own
+ * computed one; in the order of `tableOrder`.
+ */
 export async function comparePolicies(run: ComparedRun): Promise<PolicyRow[]> {
   const pages = await readFetchedPages(run.pool, run.world);
   const live = await liveRow(run, pages);
-  const computed = policyNames
-    .filter((policy) => policy !== run.parameters.policy)
-    .map((policy) => computedRow(policy, run, pages));
+  const computed = policyNames.map((policy) => computedRow(policy, run, pages));
   return inTableOrder([live, ...computed]);
 }
 
