@@ -31,25 +31,38 @@ export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<voi
   ports.budget.restore(await ports.results.fetchesSince(midnight), now);
 }
 
-/** Swaps the tree whenever an import or a rollback has committed. */
-export async function followRegistry(ports: {
+interface RegistryPorts {
   readonly subnets: SubnetStore;
   readonly frontier: FrontierStore;
   readonly state: CoordinatorState;
   readonly log: Log;
-}): Promise<{ stop(): Promise<void> }> {
+}
+
+/**
+ * Swaps the tree whenever an import or a rollback has committed, and at once where one has since the tree
+ * was read: nobody listened then.
+ */
+export async function followRegistry(ports: RegistryPorts): Promise<{ stop(): Promise<void> }> {
   let turn = Promise.resolve();
-  return await ports.subnets.onChange(() => {
-    turn = turn.then(async () => {
-      try {
-        const { subnets, movedHosts } = await refreshTree(ports);
-        ports.log.info({ subnets, movedHosts }, "registry changed, new tree in place");
-      } catch (error) {
-        ports.log.error(
-          { error },
-          "registry changed, but the new tree could not be built; the old one serves on",
-        );
-      }
-    });
-  });
+  const changed = () => {
+    turn = turn.then(async () => await swapTree(ports));
+  };
+  const notices = await ports.subnets.onChange(changed);
+  if ((await ports.subnets.currentGeneration()) !== ports.state.generation) changed();
+  return {
+    stop: async () => {
+      await notices.stop();
+      await turn;
+    },
+  };
+}
+
+async function swapTree(ports: RegistryPorts): Promise<void> {
+  try {
+    const { subnets, movedHosts } = await refreshTree(ports);
+    ports.log.info({ subnets, movedHosts }, "registry changed, new tree in place");
+  } catch (error) {
+    const what = "registry changed, but the new tree could not be built; the old one serves on";
+    ports.log.error({ error }, what);
+  }
 }

@@ -13,6 +13,7 @@ import type { CrawlerRecord, Delegation, DelegationMove, PeerRtt } from "./ports
 
 export class CoordinatorState {
   #tree: SubnetTree = buildSubnetTree([]);
+  #generation: number | null = null;
   #knowledge = new DelegationKnowledge();
   readonly #delegations = new Map<SubnetId, Delegation>();
   readonly #owned = new Map<CrawlerId, Set<SubnetId>>();
@@ -42,9 +43,15 @@ export class CoordinatorState {
     return this.#peerRtts;
   }
 
+  /** The registry's generation that the tree was read from; a newer one may have begun meanwhile. */
+  get generation(): number | null {
+    return this.#generation;
+  }
+
   /** A new tree: everything that was learned is placed in it anew. */
-  setTree(tree: SubnetTree): void {
+  setTree(tree: SubnetTree, generation: number | null): void {
     this.#tree = tree;
+    this.#generation = generation;
     this.#relearn();
   }
 

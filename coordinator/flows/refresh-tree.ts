@@ -7,19 +7,20 @@ import type { CoordinatorState } from "./coordinator-state.ts";
 import type { FrontierStore, SubnetStore } from "./ports.ts";
 
 export interface RefreshTreePorts {
-  readonly subnets: Pick<SubnetStore, "readAll">;
+  readonly subnets: Pick<SubnetStore, "readAll" | "currentGeneration">;
   readonly frontier: Pick<FrontierStore, "reassignSubnets">;
   readonly state: CoordinatorState;
 }
 
 export async function loadTree(ports: Pick<RefreshTreePorts, "subnets" | "state">): Promise<number> {
+  const generation = await ports.subnets.currentGeneration();
   const builder = new SubnetTreeBuilder();
   let subnets = 0;
   for await (const subnet of ports.subnets.readAll()) {
     builder.add(subnet);
     subnets += 1;
   }
-  ports.state.setTree(builder.finish());
+  ports.state.setTree(builder.finish(), generation);
   return subnets;
 }
 

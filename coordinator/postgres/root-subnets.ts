@@ -25,7 +25,9 @@ export async function ensureRootSubnets(pool: Pool): Promise<boolean> {
        cross join (values
          ('0.0.0.0'::inet, '255.255.255.255'::inet),
          ('::'::inet, 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet)
-       ) as roots (first_address, last_address)`,
+       ) as roots (first_address, last_address)
+       on conflict (first_address, last_address) do update
+         set removed_in = null`,
     );
     return true;
   });

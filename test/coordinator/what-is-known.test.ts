@@ -1,0 +1,184 @@
+/** What a coordinator reads at its start, and how it follows the registry, over a real database. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import { DayBudget } from "#coordinator/flows/day-budget";
+import { silentLog } from "#coordinator/log";
+import { ensureRootSubnets } from "#coordinator/postgres/root-subnets";
+import { followRegistry, readWhatIsKnown } from "#coordinator/what-is-known";
+import { keyOf, noon, roundOf, scope, seeds } from "../contract/world.ts";
+import { type FlowWorld, newFlowWorld } from "../flows/flow-world.ts";
+import { until } from "../support/until.ts";
+
+let world: FlowWorld;
+const following: { stop(): Promise<void> }[] = [];
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => await world.reset());
+afterEach(async () => {
+  for (const { stop } of following.splice(0)) await stop();
+});
+afterAll(async () => await world.close());
+
+const told = async () => await world.pool.query("select pg_notify('nearcrawl_registry', '{}')");
+const newGeneration = async () =>
+  await world.pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
+
+async function follow(ports: Parameters<typeof followRegistry>[0]): Promise<{ stop(): Promise<void> }> {
+  const registry = await followRegistry(ports);
+  following.push(registry);
+  return registry;
+}
+
+describe("a coordinator that starts", () => {
+  it("knows tree, crawlers, delegations, distances and today's pages, and nobody is online", async () => {
+    const north = await world.arrived("north", 100);
+    const south = await world.arrived("south");
+    const subnetId = await world.site(1);
+    await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+    await world.crawlers.saveRtts([{ from: north, to: south, rttMs: 25, method: "connect" }], noon);
+    const { hostHash, urlHash } = keyOf("http://s1.example/");
+    const midnight = new Date("2030-01-01T00:00:00Z");
+    for (const fetchedAt of [new Date(midnight.getTime() - 1), midnight, noon]) {
+      await world.pool.query(
+        `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, total_ms, wire_bytes,
+           body_bytes, shipped_bytes)
+         values ($1, $2, $3, $4, 'fetched', 1, 1, 1, 1)`,
+        [hostHash, urlHash, north, fetchedAt],
+      );
+    }
+    const budget = new DayBudget();
+
+    const state = await world.state(budget);
+
+    expect(state.subnetOf("5.1.1.200")).toBe(subnetId);
+    expect(state.delegationOf(subnetId)).toMatchObject({ crawlerId: north, rttMs: 10 });
+    expect(state.knowledge.owners({ kind: "root", key: 0 })).toEqual([{ crawlerId: north, count: 1 }]);
+    expect(state.peerRtts.rttMs(south, north)).toBe(25);
+    expect(state.crawlers.map((crawler) => [crawler.name, crawler.state])).toEqual([
+      ["north", "offline"],
+      ["south", "offline"],
+    ]);
+    expect(budget.left(north, 100, noon)).toBe(98);
+  });
+
+  it("is told of nothing where there is nothing", async () => {
+    const state = new CoordinatorState();
+
+    await readWhatIsKnown({ ...world, state, budget: new DayBudget() }, noon);
+
+    expect([state.tree.size, state.crawlers, state.delegationCount]).toEqual([0, [], 0]);
+  });
+});
+
+describe("the registry in force", () => {
+  it("takes the place of the old one when an import says so, and hosts move with it", async () => {
+    const wide = await world.site(1);
+    const state = await world.state();
+    const registry = await follow({ ...world, state, log: silentLog });
+    const narrow = await world.subnet("5.1.1.0", "5.1.1.63");
+    await newGeneration();
+
+    await told();
+    await until(() => state.subnetOf("5.1.1.7") === narrow, 5000);
+    await registry.stop();
+
+    expect(state.subnetOf("5.1.1.99")).toBe(wide);
+    expect(await world.rows("select subnet_id from frontier_host")).toEqual([{ subnet_id: narrow }]);
+  });
+
+  it("is read again when it changed between the start and the first notice", async () => {
+    const state = await world.state();
+    const subnetId = await world.subnet("5.1.1.0", "5.1.1.255");
+    await newGeneration();
+
+    await follow({ ...world, state, log: silentLog });
+
+    await until(() => state.subnetOf("5.1.1.7") === subnetId, 5000);
+  });
+
+  it("goes on with the old tree when the new one cannot be read, and says so", async () => {
+    const subnetId = await world.site(1);
+    const state = await world.state();
+    const errors: string[] = [];
+    const log = { ...silentLog, error: (_: object, message: string) => errors.push(message) };
+    const subnets = {
+      ...world.subnets,
+      readAll: () => {
+        throw new Error("away");
+      },
+    };
+    const registry = await follow({ ...world, subnets, state, log });
+
+    await told();
+    await until(() => errors.length > 0, 5000);
+    await registry.stop();
+
+    expect(errors[0]).toContain("the old one serves on");
+    expect(state.subnetOf("5.1.1.7")).toBe(subnetId);
+  });
+
+  it("is no longer read by somebody who stopped", async () => {
+    const state = await world.state();
+    let reads = 0;
+    const subnets = {
+      ...world.subnets,
+      readAll: () => {
+        reads += 1;
+        return world.subnets.readAll();
+      },
+    };
+    const registry = await follow({ ...world, subnets, state, log: silentLog });
+    await told();
+    await until(() => reads > 0, 5000);
+
+    await registry.stop();
+    const subnetId = await world.subnet("5.1.1.0", "5.1.1.255");
+    await told();
+    await world.rows("select pg_sleep(0.05)");
+
+    expect(reads).toBe(1);
+    expect(state.subnetOf("5.1.1.7")).not.toBe(subnetId);
+  });
+});
+
+describe("the two roots", () => {
+  beforeEach(async () => {
+    await world.pool.query("delete from registry_generation");
+  });
+
+  it("hold every address where no registry is in force, so that one crawler can work", async () => {
+    expect(await ensureRootSubnets(world.pool)).toBe(true);
+
+    const state = await world.state();
+    expect(state.tree.size).toBe(2);
+    expect(state.subnetOf("5.1.1.7")).not.toBeNull();
+    expect(state.subnetOf("2a00:1::1")).not.toBe(state.subnetOf("5.1.1.7"));
+    await world.frontier.admit(seeds("http://a.example/"), scope, noon);
+  });
+
+  it("are added once, by whichever of twenty comes first", async () => {
+    const added = await Promise.all(Array.from({ length: 20 }, () => ensureRootSubnets(world.pool)));
+
+    expect(added.filter((one) => one)).toHaveLength(1);
+    expect((await world.state()).tree.size).toBe(2);
+  });
+
+  it("are not added to a registry", async () => {
+    await newGeneration();
+
+    expect(await ensureRootSubnets(world.pool)).toBe(false);
+    expect((await world.state()).tree.size).toBe(0);
+  });
+
+  it("come back after they were rolled back or replaced", async () => {
+    await ensureRootSubnets(world.pool);
+    await world.pool.query(
+      `update subnet set removed_in = added_in where family(first_address) = 4;
+       update registry_generation set state = 'rolled-back'`,
+    );
+
+    expect(await ensureRootSubnets(world.pool)).toBe(true);
+    expect((await world.state()).tree.size).toBe(2);
+  });
+});
