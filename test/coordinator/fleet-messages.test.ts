@@ -1,0 +1,172 @@
+/** What crawlers say, each message to its flow, over real stores. */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { Counters } from "#coordinator/counters";
+import { fleetMessageHandlers } from "#coordinator/fleet-messages";
+import { DayBudget } from "#coordinator/flows/day-budget";
+import { silentLog } from "#coordinator/log";
+import type { CrawlerId } from "#core/ids";
+import type { CoordinatorMessage } from "#protocol/messages";
+import { arrivedResult, noon, spoolId } from "../contract/world.ts";
+import { type FlowWorld, hello, newFlowWorld } from "../flows/flow-world.ts";
+
+let world: FlowWorld;
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+const size = { wireBytes: 10, inflatedBytes: 20 };
+
+/** North has http://a.example/ and two pages more, and is connected. */
+async function connected(pagesPerDay = 1000) {
+  const north = await world.delegatedHost(
+    "north",
+    "http://a.example/",
+    "http://a.example/1",
+    "http://a.example/2",
+  );
+  const state = await world.state();
+  const budget = new DayBudget();
+  const counters = new Counters();
+  const sent: [CrawlerId, CoordinatorMessage][] = [];
+  const happened: string[] = [];
+  const handlers = fleetMessageHandlers(
+    {
+      ...world,
+      state,
+      budget,
+      counters,
+      log: silentLog,
+      send: (crawlerId, message) => sent.push([crawlerId, message]) > 0,
+      onFleetChange: () => happened.push("fleet changed"),
+      onNewUrls: () => happened.push("new URLs"),
+      onFetched: () => happened.push("fetched"),
+      now: () => noon,
+    },
+    readCoordinatorConfig({ scope: { admitNewHosts: true } }),
+  );
+  const limits = { pagesPerDay, bytesPerDay: 1e12, concurrentHosts: 10 };
+  const arrival = { crawlerId: north, hello: hello("north", { limits }), remoteAddress: "127.0.0.1" };
+  const arrived = await handlers.onArrive(arrival);
+  const ask = async () => {
+    await handlers.onMessage(north, { type: "crawler:ready", freeHosts: 5 }, size);
+    const [, tasks] = sent.at(-1)!;
+    if (tasks.type !== "coordinator:tasks") throw new Error(tasks.type);
+    return tasks;
+  };
+  return { north, state, budget, counters, sent, happened, handlers, arrived, ask };
+}
+
+it("recognises a crawler by its name and the hash of its key", async () => {
+  const { handlers, north } = await connected();
+
+  expect(await handlers.authenticate("north", "key of north")).toEqual({ crawlerId: north, revoked: false });
+  expect(await handlers.authenticate("north", "key of south")).toBeNull();
+});
+
+it("welcomes a crawler with what is acknowledged of its spool, and the fleet has changed", async () => {
+  const { arrived, state, north, happened } = await connected();
+
+  expect(arrived).toEqual({ acknowledgedSequence: 0 });
+  expect(state.crawler(north)?.state).toBe("online");
+  expect(happened).toEqual(["fleet changed"]);
+});
+
+it("answers a crawler that is ready with leases, and counts them", async () => {
+  const { ask, sent, north, counters } = await connected();
+
+  expect((await ask()).leases).toMatchObject([{ host: "a.example" }]);
+  expect(sent[0]?.[0]).toBe(north);
+  expect(await counters.metrics.registry.getSingleMetricAsString("nearcrawl_leases_total")).toContain(
+    'event="granted"} 1',
+  );
+});
+
+it("gives a crawler no more in a day than its partner allows, and nothing while it is drained", async () => {
+  const { ask, budget, north, state } = await connected(10);
+
+  budget.spend(north, 8, noon);
+  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, state: "draining" })));
+  expect(await ask()).toMatchObject({ leases: [], reason: "this crawler is being drained" });
+  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, state: "online" })));
+  expect((await ask()).leases[0]?.urls).toHaveLength(2);
+  budget.spend(north, 2, noon);
+  expect(await ask()).toMatchObject({ leases: [], reason: "the pages of this day are used up" });
+});
+
+it("stores results, spends the day's pages, counts, and tells who waits for fetches and URLs", async () => {
+  const { ask, handlers, north, budget, counters, happened } = await connected();
+  const [lease] = (await ask()).leases;
+  const result = (sequence: number, url: string, links: string[] = []) => ({
+    ...arrivedResult({
+      sequence,
+      leaseId: lease!.leaseId,
+      url,
+      page: { links: links.map((link) => ({ url: link, anchor: "", nofollow: false })) },
+    }),
+    wireBytes: 70,
+  });
+  const results = [result(1, "http://a.example/", ["http://new.example/"]), result(2, "http://a.example/1")];
+
+  await handlers.onResults({ crawlerId: north, spoolId, results });
+
+  expect(happened).toEqual(["fleet changed", "fetched", "new URLs"]);
+  expect(budget.left(north, 1000, noon)).toBe(998);
+  expect(counters.totals).toMatchObject({ fetches: 2, pages: 2, shippedBytes: 140 });
+});
+
+it("spends and counts a result once that arrives twice", async () => {
+  const { ask, handlers, north, budget, counters } = await connected();
+  const [lease] = (await ask()).leases;
+  const one = arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: "http://a.example/" });
+  const batch = { crawlerId: north, spoolId, results: [{ ...one, wireBytes: 70 }] };
+
+  await handlers.onResults(batch);
+  await handlers.onResults(batch);
+
+  expect(budget.left(north, 1000, noon)).toBe(999);
+  expect(counters.totals.fetches).toBe(1);
+});
+
+it("takes a lease back that its crawler gives back, and no other crawler's", async () => {
+  const { ask, handlers, north } = await connected();
+  const other = await world.crawler("other");
+  const [lease] = (await ask()).leases;
+  const end = { type: "crawler:lease-end", leaseId: lease!.leaseId, reason: "stopping" } as const;
+
+  await handlers.onMessage(other, end, size);
+  expect(await world.rows("select ending from lease")).toEqual([{ ending: null }]);
+  await handlers.onMessage(north, end, size);
+
+  expect(await world.rows("select ending from lease")).toEqual([{ ending: "returned" }]);
+});
+
+it("keeps a heartbeat, and what a crawler measured of its peers", async () => {
+  const { handlers, north, state } = await connected();
+  const south = await world.crawler("south");
+  state.setCrawlers(await world.crawlers.list());
+  const counts = { openHosts: 3, spooledResults: 0, pages: 9, fetchedBytes: 1, shippedBytes: 1 };
+
+  await handlers.onMessage(north, { type: "crawler:heartbeat", ...counts, holdingBack: [] }, size);
+  const outcome = { type: "measured", method: "connect", rttMs: 31, tries: 3 } as const;
+  const peers = [{ crawlerId: south, outcome }];
+  await handlers.onMessage(north, { type: "crawler:peer-rtts", peers }, size);
+
+  const [row] = await world.rows<{ heartbeat: object }>("select heartbeat from crawler order by crawler_id");
+  expect(row?.heartbeat).toEqual({ ...counts, holdingBack: [] });
+  expect(state.peerRtts.rttMs(south, north)).toBe(31);
+});
+
+it("marks a crawler that leaves as offline, with the reason", async () => {
+  const { handlers, north, state } = await connected();
+
+  await handlers.onLeave(north, "its machine restarts");
+
+  expect(state.crawler(north)).toMatchObject({
+    state: "offline",
+    offlineReason: "its machine restarts",
+    lastSeenAt: noon,
+  });
+});
