@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { z } from "zod";
 import { type Database, openDatabase } from "#db/connect";
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, interrupted: 130 } as const;
@@ -34,17 +35,20 @@ export interface ContextOptions {
   readonly schema?: string;
 }
 
-/** Options win over the environment, the environment over the latest run, that over the defaults. */
+/**
+ * Options win over the environment, the environment over the latest run, that over the defaults. An empty
+ * variable counts as not set.
+ */
 export function commandContext(
   options: ContextOptions,
   env: NodeJS.ProcessEnv = process.env,
 ): CommandContext {
-  const home = resolve(options.home ?? env.NEARCRAWL_HOME ?? defaultHome(env));
+  const home = resolve(options.home ?? (env.NEARCRAWL_HOME || defaultHome(env)));
   const currentRun = readCurrentRun(home);
   return {
     home,
-    databaseUrl: options.databaseUrl ?? env.DATABASE_URL ?? null,
-    schema: options.schema ?? env.NEARCRAWL_SCHEMA ?? currentRun?.schema ?? "nearcrawl",
+    databaseUrl: options.databaseUrl ?? (env.DATABASE_URL || null),
+    schema: options.schema ?? (env.NEARCRAWL_SCHEMA || (currentRun?.schema ?? "nearcrawl")),
     currentRun,
   };
 }
@@ -69,8 +73,15 @@ export async function withDatabase<T>(
 /** As root a system folder (another user has to reach it), else the user's data folder. */
 export function defaultHome(env: NodeJS.ProcessEnv): string {
   if (process.getuid?.() === 0) return "/var/lib/nearcrawl";
-  return join(env.XDG_DATA_HOME ?? join(homedir(), ".local/share"), "nearcrawl");
+  return join(env.XDG_DATA_HOME || join(homedir(), ".local/share"), "nearcrawl");
 }
+
+const currentRunSchema = z.object({
+  schema: z.string(),
+  webUrl: z.string().nullable().catch(null),
+  pid: z.number(),
+  resolvers: z.array(z.string()).catch([]),
+});
 
 const currentRunFile = (home: string) => join(home, "current-run.json");
 
@@ -78,9 +89,7 @@ export function readCurrentRun(home: string): CurrentRun | null {
   const file = currentRunFile(home);
   if (!existsSync(file)) return null;
   try {
-    const run = JSON.parse(readFileSync(file, "utf8")) as Partial<CurrentRun>;
-    if (typeof run.schema !== "string" || typeof run.pid !== "number") return null;
-    return { schema: run.schema, webUrl: run.webUrl ?? null, pid: run.pid, resolvers: run.resolvers ?? [] };
+    return currentRunSchema.parse(JSON.parse(readFileSync(file, "utf8")));
   } catch {
     return null;
   }

@@ -3,7 +3,10 @@ import { z } from "zod";
 import { policyNames } from "#core/delegation/round";
 import { UsageError } from "#core/errors";
 
-const count = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+/** From the command line as text; an empty one would be read as 0. */
+const written = z.union([z.number(), z.string().regex(/\S/, "expected a number").transform(Number)]);
+const amount = (least: number, most: number) => written.pipe(z.number().min(least).max(most));
+const count = (least: number, most: number) => written.pipe(z.int().min(least).max(most));
 
 const worldSchema = z.strictObject({
   sites: count(1, 100_000).default(1000),
@@ -11,11 +14,11 @@ const worldSchema = z.strictObject({
   policy: z.enum(policyNames).default("nearest"),
   seed: count(0, 0xffff_ffff).default(1),
   pagesPerSite: count(1, 1000).default(5),
-  noiseMs: z.coerce.number().min(0).max(100).default(0),
+  noiseMs: amount(0, 100).default(0),
   /** A fixture file (format of `simulate delegation`) in place of the generated world; null: generated. */
   fixture: z.string().nullable().default(null),
-  thresholdMs: z.coerce.number().min(0).max(10_000).default(50),
-  lambdaMs: z.coerce.number().min(0).max(1000).default(0.1),
+  thresholdMs: amount(0, 10_000).default(50),
+  lambdaMs: amount(0, 1000).default(0.1),
 });
 
 /** A run against the emulated Internet. The same parameters name the same run. */
