@@ -4,5 +4,7 @@ export function untilAskedToStop(): Promise<"signal" | "disconnect"> {
     process.once("SIGINT", () => resolve("signal"));
     process.once("SIGTERM", () => resolve("signal"));
     if (process.connected) process.once("disconnect", () => resolve("disconnect"));
+    // Its supervisor ended before it came to ask.
+    else if (process.send) resolve("disconnect");
   });
 }

@@ -62,12 +62,19 @@ export class SupervisedProcess {
     child.stdout?.pipe(log, { end: false });
     child.stderr?.pipe(log, { end: false });
     if (onMessage) child.on("message", onMessage);
-    child.on("error", (error) => log.write(`${this.#settings.name}: ${error.message}\n`));
-    child.on("exit", (code, signal) => {
-      log.end();
+    // A full disk costs the log, not the run.
+    log.on("error", () => {});
+    // The last words may come after the exit.
+    child.on("close", () => log.end());
+    const ended = (how: string) => {
       this.#child = null;
-      if (!this.#stopping) this.#died(code, signal, performance.now() - startedMs);
+      if (!this.#stopping) this.#died(how, performance.now() - startedMs);
+    };
+    child.on("error", (error) => {
+      log.write(`${this.#settings.name}: ${error.message}\n`);
+      if (child.pid === undefined) ended(`could not be started: ${error.message}`);
     });
+    child.on("exit", (code, signal) => ended(signal ? `was ended by ${signal}` : `ended with code ${code}`));
   }
 
   /** Asks it to stop, and makes it after some seconds. */
@@ -83,9 +90,8 @@ export class SupervisedProcess {
     clearTimeout(force);
   }
 
-  #died(code: number | null, signal: string | null, livedMs: number): void {
+  #died(how: string, livedMs: number): void {
     this.#failuresInARow = livedMs > healthyAfterMs ? 1 : this.#failuresInARow + 1;
-    const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
     const { name, logFile, onDeath, restart = true } = this.#settings;
     onDeath?.(`${name} ${how}${restart ? "; starting it again" : ""} (log: ${logFile})`);
     if (!restart) return;
