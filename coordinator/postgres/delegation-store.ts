@@ -1,5 +1,6 @@
 /** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
 import type { Pool, PoolClient } from "pg";
+import { briefReason } from "#core/delegation/reason";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import type { Delegation, DelegationMove, DelegationStore, FinishedRound } from "../flows/ports.ts";
 import { targetsFor, waiting } from "./delegation-targets.ts";
@@ -139,7 +140,7 @@ async function delegate(
       round.crawlerId,
       round.cause,
       roundId,
-      String(round.reason.type ?? round.policy),
+      briefReason(round.reason),
     ],
   );
 }

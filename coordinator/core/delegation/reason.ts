@@ -153,3 +153,21 @@ const crawlers = (count: number) => (count === 1 ? "1 crawler" : `${count} crawl
 function ms(value: number): string {
   return `${value >= 99.95 ? Math.round(value) : Number(value.toPrecision(value < 1 ? 2 : 3))} ms`;
 }
+
+const briefWords: Readonly<Record<DelegationReason["type"], string>> = {
+  random: "drawn at random",
+  "only-candidate": "the only crawler that could take it",
+  "same-company": "it has the company's other subnets",
+  "under-threshold": "the first answer under the threshold",
+  "fastest-of-all": "the fastest of all that were asked",
+  "expected-gain": "the nearest, as far as probing was worth it",
+  "by-prior": "nobody answered: the likeliest by past delegations",
+  anycast: "the range answers from many places: by load",
+  "no-candidates": "nobody could take it",
+};
+
+/** A reason in a few words, for a list; what is no reason of ours as it is called. */
+export function briefReason(reason: Readonly<Record<string, unknown>>): string {
+  const type = String(reason.type ?? "unknown");
+  return briefWords[type as DelegationReason["type"]] ?? type;
+}
