@@ -110,6 +110,9 @@ it("looks only at hosts that were fetched since the last pass", async () => {
   expect(await recalibration.findSlow()).toEqual([]);
   recalibration.note(batch("not a url", "http://other.example/"));
   expect(await recalibration.findSlow()).toEqual([]);
+  expect(await slowAfter(recalibration)).toEqual([subnetId]);
+  clock.seconds = 7200;
+  expect(await recalibration.findSlow()).toEqual([]);
 });
 
 it("wants no second round within the cool-down of an hour, and one after it", async () => {

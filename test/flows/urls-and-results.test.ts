@@ -236,6 +236,7 @@ describe("results", () => {
       { url: "http://a.example/", depth: 0 },
       { url: "http://b.example/", depth: 1 },
     ]);
+    expect(await world.rows("select from link")).toHaveLength(1);
   });
 
   it("bring the location of a redirect in, one deeper", async () => {

@@ -11,10 +11,12 @@ import { worldFromFixture } from "#ops/world/fixture-world";
 import type { World } from "#ops/world/model";
 import { newWorld, noon, roundOf, scope, seeds } from "../../contract/world.ts";
 
+let fixture: { readonly targets: readonly object[] };
 let world: World;
 beforeAll(() => {
   const file = new URL("../../fixtures/latency/three-places.json", import.meta.url);
-  world = worldFromFixture({ json: JSON.parse(readFileSync(file, "utf8")) });
+  fixture = JSON.parse(readFileSync(file, "utf8"));
+  world = worldFromFixture({ json: fixture });
 });
 
 const [athens, berlin, tokyo] = [0, 1, 2];
@@ -37,6 +39,21 @@ describe("how near the choices came", () => {
     expect(near.bestPct).toBeCloseTo(near.within5msPct);
     expect(near.bestPct).toBeLessThanOrEqual(50);
     expect(near.meanRttMs).toBeCloseTo((4 + 6 + 3) / 3);
+  });
+
+  it("tells a choice that is a few milliseconds off from the best, and from one that is far off", () => {
+    const rttsMs = [4, 8, 10];
+    const json = { ...fixture, targets: rttsMs.map(() => ({ ...fixture.targets[0], rtt: rttsMs })) };
+    const apart = json.targets.map((target, index) => ({ ...target, path: ["root", `1${index}`, "x", "y"] }));
+
+    const near = nearness(worldFromFixture({ json: { ...json, targets: apart } }), {
+      crawlerOfSite: [athens, berlin, tokyo],
+      probes: 3,
+    });
+
+    expect(near.subnets).toBe(3);
+    expect(near.bestPct).toBeCloseTo(100 / 3);
+    expect(near.within5msPct).toBeCloseTo(200 / 3);
   });
 
   it("counts a choice that is far off", () => {

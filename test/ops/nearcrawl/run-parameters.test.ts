@@ -87,7 +87,8 @@ describe("the line of a run", () => {
 
   it("tells the rate of the last seconds, not of the whole run", () => {
     const clock = new RunClock(0);
-    for (let second = 0; second <= 60; second++) clock.measure(progress({ pages: 600 }), at(second));
+    clock.measure(progress({ pages: 0 }), at(0));
+    for (let second = 1; second <= 60; second++) clock.measure(progress({ pages: 600 }), at(second));
 
     const measure = clock.measure(progress({ pages: 600 }), at(61));
 
