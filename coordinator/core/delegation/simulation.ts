@@ -7,15 +7,9 @@ import { asCrawlerId, type CrawlerId } from "../ids.ts";
 import { seededRandom } from "../seeded-random.ts";
 import { candidateFleet, type MeasuredPeer, PeerRttTable } from "./fleet.ts";
 import { DelegationKnowledge } from "./knowledge.ts";
-import type { Placement } from "./placement.ts";
+import type { PlaceKey, Placement } from "./placement.ts";
 import { nextStep, observe, startRound } from "./probe-round.ts";
-import {
-  type Decision,
-  defaultParameters,
-  type PolicyName,
-  type PolicyParameters,
-  type RoundInput,
-} from "./round.ts";
+import { defaultParameters, type PolicyName, type PolicyParameters, type RoundInput } from "./round.ts";
 import { type Figures, figuresOf } from "./simulation-figures.ts";
 import { PathNumbers } from "./simulation-paths.ts";
 
@@ -95,6 +89,7 @@ class SimulationRun {
   readonly #policy: PolicyName;
   readonly #input: Omit<RoundInput, "placement" | "random">;
   readonly #paths = new PathNumbers();
+  readonly #owners = new Map<PlaceKey, CrawlerId>();
 
   constructor(instance: SimulationInstance, options: SimulationOptions) {
     this.draw = seededRandom(options.seed ?? defaultSeed);
@@ -103,7 +98,9 @@ class SimulationRun {
     const crawlerIds = instance.crawlers.map((_, index) => idOf(index));
     const knowledge = new DelegationKnowledge();
     instance.crawlers.forEach((crawler, index) => {
-      knowledge.record(this.#placementOf(crawler), idOf(index));
+      const placement = this.#placementOf(crawler);
+      knowledge.record(placement, idOf(index));
+      if (!this.#owners.has(placement.subnetKey)) this.#owners.set(placement.subnetKey, idOf(index));
     });
     this.#input = {
       fleet: candidateFleet(crawlerIds, new PeerRttTable(peersOf(instance.crawlerRtt))),
@@ -115,9 +112,9 @@ class SimulationRun {
   delegate(targetIndex: number): DelegatedTarget {
     const target = this.#instance.targets[targetIndex]!;
     const placement = this.#placementOf(target);
-    const { decision, probes } = this.#decide(target, placement);
-    this.#input.knowledge.record(placement, decision.crawlerId);
-    const chosen = indexOf(decision.crawlerId);
+    const owner = this.#owners.get(placement.subnetKey);
+    const { crawlerId, probes } = owner ? { crawlerId: owner, probes: 0 } : this.#decide(target, placement);
+    const chosen = indexOf(crawlerId);
     return {
       chosen,
       probes,
@@ -126,12 +123,17 @@ class SimulationRun {
     };
   }
 
-  #decide(target: SimulatedTarget, placement: Placement): { decision: Decision; probes: number } {
+  /** A round for a leaf that nobody owns; the next target in it is its owner's, without a probe (paper section 4.3). */
+  #decide(target: SimulatedTarget, placement: Placement): { crawlerId: CrawlerId; probes: number } {
     let round = startRound(this.#policy, { ...this.#input, placement, random: this.draw() });
     let probes = 0;
     for (;;) {
       const step = nextStep(round);
-      if (step.type === "decided") return { decision: step, probes };
+      if (step.type === "decided") {
+        this.#owners.set(placement.subnetKey, step.crawlerId);
+        this.#input.knowledge.record(placement, step.crawlerId);
+        return { crawlerId: step.crawlerId, probes };
+      }
       if (step.type === "nobody") throw new RangeError("the instance has no crawlers");
       if (step.how === "probe") probes += 1;
       round = observe(round, step.crawlerId, { rttMs: target.rtt[indexOf(step.crawlerId)]! });

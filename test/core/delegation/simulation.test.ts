@@ -41,6 +41,19 @@ function clusteredInstance(seed: number, crawlers: number, targets: number): Sim
 }
 
 describe("a simulated run", () => {
+  it.each(["exhaustive", "ipmicra", "nearest"] as const)(
+    "%s: a second target in a leaf that is delegated already is its owner's, without a probe",
+    (policy) => {
+      const [first] = threePlaces.targets;
+      const instance = { ...threePlaces, targets: [first!, first!, first!] };
+
+      const result = simulateDelegation(instance, { policy });
+
+      expect(result.chosen).toEqual([result.chosen[0], result.chosen[0], result.chosen[0]]);
+      expect(result.probes.filter((probes) => probes === 0).length).toBeGreaterThanOrEqual(2);
+    },
+  );
+
   it("gives figures that can be followed by hand: three places, six targets", () => {
     const result = simulateDelegation(threePlaces, { policy: "exhaustive" });
 
