@@ -13,6 +13,7 @@ export class Counters {
     return this.#totals;
   }
 
+  /** What came over the wire: a result that arrives twice is in these bytes twice, and in the database once. */
   results(batch: ResultBatch, taken: TakenResults): void {
     const pages = batch.results.filter(({ result }) => result.page !== null);
     const fetchedBytes = pages.reduce((sum, { result }) => sum + result.bodyBytes, 0);

@@ -99,6 +99,7 @@ export async function startCoordinator({
     log,
     zlibSync: await loadZlibSync(),
   });
+  const withoutRoom = () => crawlersWithoutRoom(state, budget, now());
   const queue = new DelegationQueue(
     {
       state,
@@ -106,7 +107,7 @@ export async function startCoordinator({
       delegations: stores.delegations,
       random: seededRandom(config.delegation.seed),
       now,
-      excluded: () => crawlersWithoutRoom(state, budget, now()),
+      excluded: withoutRoom,
       log,
       onDecided: (round) => counters.round(round),
     },
@@ -123,6 +124,7 @@ export async function startCoordinator({
       settling,
       resolver,
       counters,
+      withoutRoom,
       log,
       now,
     },

@@ -35,6 +35,8 @@ export interface DutyPorts {
   readonly results: ResultStore;
   readonly resolver: NameResolver;
   readonly counters: Counters;
+  /** Crawlers that get no new subnet now. */
+  readonly withoutRoom: () => ReadonlySet<CrawlerId>;
   readonly log: Log;
   readonly now: () => Date;
 }
@@ -125,7 +127,8 @@ async function replaceDeparted(
 ): Promise<void> {
   const departureMs = config.departureSeconds * 1000;
   const gone = departedCrawlers(ports.state, { departureMs, since, now: ports.now() });
-  const online = () => ports.gateway.online();
+  const full = ports.withoutRoom();
+  const online = () => ports.gateway.online().filter((crawlerId) => !full.has(crawlerId));
   if (online().length === 0) return;
   for (const crawlerId of gone) {
     const replaced = await replaceCrawler(crawlerId, { ...ports, online }, ports.now());

@@ -51,6 +51,8 @@ function untilAsked(): Promise<null> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(null));
     if (process.connected) process.once("disconnect", () => resolve(null));
+    // Forked, and the supervisor is gone already.
+    else if (process.send) resolve(null);
   });
 }
 

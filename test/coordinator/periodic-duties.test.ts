@@ -30,6 +30,7 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
   const warned: object[] = [];
   const sent: [CrawlerId, CoordinatorMessage][] = [];
   const requested: [readonly SubnetId[], RoundCause][] = [];
+  const full = new Set<CrawlerId>();
   let fills = 0;
   scheduleDuties(
     {
@@ -55,6 +56,7 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
       recalibration: new RecalibrationQueue({ ...world, state, now }, recalibrationRule(config)),
       resolver: { resolve: async () => ({ addresses: ["5.1.1.7"], ttlSeconds: 60 }) },
       counters: new Counters(),
+      withoutRoom: () => full,
       log: { ...silentLog, warn: (fields) => warned.push(fields) },
     },
     config,
@@ -68,6 +70,7 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
     warned,
     sent,
     requested,
+    full,
     filled: () => fills,
     names: [...duties.keys()],
   };
@@ -105,6 +108,17 @@ it("replaces a crawler after the departure time: what is known moves, the rest i
 
   expect(duties.state.subnetsOf(heir)).toEqual([known]);
   expect(duties.requested).toEqual([[[empty], "crawler-left"]]);
+});
+
+it("gives nothing of a crawler that is gone to one whose day is used up", async () => {
+  const { gone, heir, known, empty, duties } = await departure();
+  duties.full.add(heir);
+  duties.clock.ms += 121_000;
+
+  await duties.run("replace-departed-crawlers");
+
+  expect(duties.state.subnetsOf(heir)).toEqual([]);
+  expect(duties.state.subnetsOf(gone)).toEqual([known, empty]);
 });
 
 it("says once that a crawler is gone, however long a subnet of it stays without an heir", async () => {
