@@ -97,6 +97,12 @@ async function importRegistry(
  */
 const hostsAtOnce = 14;
 
+/**
+ * Rounds under way at once. A policy that learns must not start dozens of rounds before the first is decided, or
+ * it would be measured without what it learns; one that does not may hurry.
+ */
+const roundsAtOnce = { random: 24, exhaustive: 24, ipmicra: 6, nearest: 6 } as const;
+
 async function startSystem(
   world: World,
   run: OpenedRun,
@@ -162,6 +168,7 @@ function coordinatorSettings(options: EmulatedRunOptions, resolvers: readonly st
       seed: parameters.seed,
       expectedCrawlers: world.crawlers.length,
       settleSeconds: 15,
+      concurrentRounds: roundsAtOnce[parameters.policy],
     },
     scope: { pagesPerHost: parameters.pagesPerSite, maxDepth: 20, admitNewHosts: false },
     lease: { seconds: 90 },
