@@ -52,10 +52,13 @@ export class InflaterPool {
   }
 }
 
+/** Not a literal: the compiler must not look for it, since it may not be installed. */
+const optionalPackage: string = "zlib-sync";
+
 /** The package, or null where it is not installed or does not load (no compiler): node:zlib works too. */
 export async function loadZlibSync(): Promise<ZlibSync | null> {
   try {
-    const loaded: { default: ZlibSync } = await import("zlib-sync");
+    const loaded = (await import(optionalPackage)) as { default: ZlibSync };
     return loaded.default;
   } catch {
     return null;
