@@ -113,6 +113,15 @@ export async function startCoordinator({
     },
     queueSettings(config),
   );
+  const live = () => liveState({ startedAt, gateway, queue, counters, settling });
+  const { metrics } = counters;
+  const registry = await followRegistry({ ...stores, state, log });
+  const opened = openWebServer({ config, database, resolver, live, metrics, version, log });
+  const { web, url } = await opened.catch(async (error) => {
+    // A start that fails leaves nothing behind; nothing else has been set going until here.
+    await registry.stop();
+    throw error;
+  });
   scheduleDuties(
     {
       ...stores,
@@ -130,13 +139,8 @@ export async function startCoordinator({
     },
     config,
   );
-
-  const live = () => liveState({ startedAt, gateway, queue, counters, settling });
-  const { metrics } = counters;
-  const { web, url } = await openWebServer({ config, database, resolver, live, metrics, version, log });
-  gateway.attach(web.server as Server);
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
-  const registry = await followRegistry({ ...stores, state, log });
+  gateway.attach(web.server as Server);
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");
   return {
     webUrl: url,
