@@ -13,14 +13,21 @@ export interface RunVoice {
 export function createRunVoice(options: { readonly json: boolean }): RunVoice {
   const stream = options.json ? process.stderr : process.stdout;
   const line = new ProgressLine(stream);
+  /** Until the address is said, which comes first; null after. */
+  let held: string[] | null = [];
+  const say = (words: string) => {
+    line.done();
+    stream.write(`${words}\n`);
+  };
   return {
     webUrl(url, database) {
-      line.done();
-      stream.write(`web page: ${url}\ndatabase: ${database}\n`);
+      say(`web page: ${url}\ndatabase: ${database}`);
+      for (const words of held ?? []) say(words);
+      held = null;
     },
     note(words) {
-      line.done();
-      stream.write(`${words}\n`);
+      if (held) held.push(words);
+      else say(words);
     },
     progress(text) {
       line.show(text);
