@@ -33,7 +33,11 @@ export async function readFixture(file: string): Promise<Fixture> {
 
 /** The same for a text that is already here; `file` is what errors name. */
 export function parseFixture(text: string, file: string): Fixture {
-  const json = parseJson(text, file);
+  return checkFixture(parseJson(text, file), file);
+}
+
+/** The same for JSON that is parsed already. */
+export function checkFixture(json: unknown, file: string): Fixture {
   const parsed = fixture.safeParse(json);
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;

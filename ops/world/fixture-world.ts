@@ -6,7 +6,8 @@
  */
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
-import { type InstanceHost, type LatencyInstance, readInstance } from "./instance.ts";
+import { checkFixture } from "../simulate/read-fixture.ts";
+import type { InstanceHost, LatencyInstance } from "./instance.ts";
 import { layOut, type PlannedBlock, type PlannedHost, type PlannedSubnet } from "./lay-out.ts";
 import type { World, WorldCrawler, WorldHolder, WorldSite, WorldSubnet } from "./model.ts";
 import { places, type RegionalRegistry } from "./places.ts";
@@ -22,9 +23,9 @@ export interface FixtureSettings {
   readonly sites?: number;
 }
 
-/** Throws UsageError when the file is not an instance. */
+/** Throws SourceFileError when it is not an instance, UsageError when there are not enough /8s for it. */
 export function worldFromFixture({ json, seed = 1, sites: wanted }: FixtureSettings): World {
-  const whole = readInstance(json);
+  const whole = checkFixture(json, "fixture");
   const instance = wanted === undefined ? whole : { ...whole, targets: whole.targets.slice(0, wanted) };
   const draft = draftOf(instance);
   const { subnets, hosts } = layOut(draft.blocks);

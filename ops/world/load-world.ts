@@ -1,6 +1,5 @@
 /** The world that a run's parameters mean: generated, or from a fixture file. The same parameters, the same world. */
-import { readFile } from "node:fs/promises";
-import { UsageError } from "#core/errors";
+import { readFixture } from "../simulate/read-fixture.ts";
 import { worldFromFixture } from "./fixture-world.ts";
 import { generateWorld } from "./generate-world.ts";
 import type { World } from "./model.ts";
@@ -16,11 +15,6 @@ export interface LoadParameters {
 
 export async function loadWorld({ seed, sites, crawlers, fixture }: LoadParameters): Promise<World> {
   if (fixture === undefined || fixture === null) return generateWorld({ seed, sites, crawlers });
-  let json: unknown;
-  try {
-    json = JSON.parse(await readFile(fixture, "utf8"));
-  } catch (error) {
-    throw new UsageError(`fixture ${fixture}: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  const json = await readFixture(fixture);
   return worldFromFixture({ json, seed, sites });
 }

@@ -8,7 +8,7 @@
  */
 import { setPriority } from "node:os";
 import { z } from "zod";
-import { UsageError } from "#core/errors";
+import { SourceFileError, UsageError } from "#core/errors";
 import { loadWorld } from "./load-world.ts";
 import { type RunningWorld, startWorld } from "./main.ts";
 import { obey } from "./world-control.ts";
@@ -101,5 +101,5 @@ try {
   await run(await askedFor());
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exit(error instanceof UsageError ? 2 : 1);
+  process.exit(error instanceof UsageError || error instanceof SourceFileError ? 2 : 1);
 }

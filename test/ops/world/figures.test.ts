@@ -1,13 +1,7 @@
-/**
- * The generated world must be as hard as measured ones. The bounds are what two measured PlanetLab matrices
- * show (12 crawlers: 14.7 % of triangles violated, 1.3 % severely, gap to the runner-up 9.9 ms in the
- * median; 50 crawlers: 17.2 %, 1.8 %, 6.3 ms), and 60 % for how well a country predicts the best crawler.
- */
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { readFixture } from "#ops/simulate/read-fixture";
 import { instanceFigures, type WorldFigures, worldFigures } from "#ops/world/figures";
 import { generateWorld } from "#ops/world/generate-world";
-import { readInstance } from "#ops/world/instance";
 import { sharedData } from "../../support/shared-data.ts";
 
 /** Not those (1 to 30) on which the generator's constants were chosen. */
@@ -75,8 +69,8 @@ describe("instanceFigures", () => {
 const measured = ["PL12", "PL50"].map((name) => [name, sharedData(`latency/${name}.json`)] as const);
 
 describe.skipIf(measured.some(([, path]) => path === null))("beside measured matrices", () => {
-  it.each(measured)("the generated world is about as hard as %s", (name, path) => {
-    const there = instanceFigures(readInstance(JSON.parse(readFileSync(path!, "utf8"))));
+  it.each(measured)("the generated world is about as hard as %s", async (name, path) => {
+    const there = instanceFigures(await readFixture(path!));
     const here = name === "PL12" ? of12 : of50;
 
     expect(typical(here, (one) => one.triangleViolationShare)).toBeGreaterThan(

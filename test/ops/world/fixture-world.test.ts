@@ -67,10 +67,18 @@ describe("a world from a fixture", () => {
   });
 
   it.each([
-    ["no object", [], /fixture: the file/],
-    ["a missing row", { ...small, crawlerRtt: [[0, 1]] }, /crawlerRtt has 1 values/],
-    ["a short row", { ...small, targets: [{ ...small.targets[0], rtt: [1] }] }, /targets.0.rtt has 1 values/],
-    ["a negative RTT", { ...small, targets: [{ ...small.targets[0], rtt: [1, -1] }] }, /targets.0.rtt.1/],
+    ["no object", [], /fixture: the whole file/],
+    ["a missing row", { ...small, crawlerRtt: [[0, 1]] }, /crawlerRtt: 1 values for 2/],
+    [
+      "a short row",
+      { ...small, targets: [{ ...small.targets[0], rtt: [1] }] },
+      /targets\[0\].rtt: 1 values for 2/,
+    ],
+    [
+      "a negative RTT",
+      { ...small, targets: [{ ...small.targets[0], rtt: [1, -1] }] },
+      /targets\[0\].rtt\[1\]/,
+    ],
   ])("refuses %s and says where", (_, json, reason) => {
     expect(() => worldFromFixture({ json })).toThrow(reason);
   });

@@ -67,7 +67,11 @@ describe("the world's process", () => {
 
   it.each([
     ["not JSON", "{", /not JSON/],
-    ["a fixture that is not there", '{"fixture":"/nowhere/at/all.json"}', /fixture \/nowhere\/at\/all.json/],
+    [
+      "a fixture that is not there",
+      '{"fixture":"/nowhere/at/all.json"}',
+      /\/nowhere\/at\/all.json: cannot be read/,
+    ],
     ["no sites", '{"sites":0}', /sites is 0/],
     ["a word for a number", '{"noiseMs":"loud"}', /noiseMs/],
   ])("stops at once and says why: %s", async (_, text, reason) => {
