@@ -1,0 +1,128 @@
+import type { PoolClient } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Database } from "#db/connect";
+import { readCopy, writeCopy } from "#db/copy-rows";
+import { testDatabase } from "../support/database.ts";
+
+let database: Database;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await database.pool.query(
+    "create table copied (id integer primary key, small smallint, flag boolean, name text, address inet)",
+  );
+});
+afterAll(() => database.close());
+
+const into = { table: "copied", columns: ["id", "small", "flag", "name", "address"] };
+
+async function withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await database.pool.connect();
+  try {
+    await client.query("truncate copied");
+    return await work(client);
+  } finally {
+    client.release();
+  }
+}
+
+describe("rows by binary COPY", () => {
+  it("arrive as they were written, every type, nulls too", async () => {
+    const rows = await withClient(async (client) => {
+      await writeCopy(client, into, async (out) => {
+        out.row();
+        out.int32(-7);
+        out.int16(-2);
+        out.boolean(true);
+        out.text("é\t\\N 日本 😀");
+        out.inet(Uint32Array.of(0, 0xc0000201), 1, 1);
+        out.row();
+        out.int32(8);
+        out.null();
+        out.null();
+        out.text("");
+        out.inet(Uint32Array.of(0x20010db8, 0, 0, 0xffffffff), 0, 4);
+      });
+      return (await client.query("select *, address::text as address from copied order by id")).rows;
+    });
+
+    expect(rows).toEqual([
+      { id: -7, small: -2, flag: true, name: "é\t\\N 日本 😀", address: "192.0.2.1/32" },
+      { id: 8, small: null, flag: null, name: "", address: "2001:db8::ffff:ffff/128" },
+    ]);
+  });
+
+  it("are read as the server holds them, however the chunks fall", async () => {
+    const count = 30_000;
+
+    const { read, wrong } = await withClient(async (client) => {
+      await client.query(
+        `insert into copied (id, name, address)
+         select n, case when n % 3 = 0 then null else repeat('ü', n % 50) end,
+           case when n % 2 = 0 then inet '10.0.0.0' + n else inet '2001:db8::' + n end
+         from generate_series(1, $1::integer) n`,
+        [count],
+      );
+      const wrong: number[] = [];
+      let expected = 0;
+      const read = await readCopy(client, "select id, name, address from copied order by id", (row) => {
+        expected += 1;
+        const id = row.int32(0);
+        const family = id % 2 === 0 ? 4 : 6;
+        const last = row.word(2, family === 4 ? 0 : 3);
+        const name = row.isNull(1) ? null : row.text(1);
+        const isRight =
+          id === expected &&
+          row.family(2) === family &&
+          last === (family === 4 ? 0x0a000000 + id : id) &&
+          name === (id % 3 === 0 ? null : "ü".repeat(id % 50));
+        if (!isRight) wrong.push(id);
+      });
+      return { read, wrong };
+    });
+
+    expect({ read, wrong }).toEqual({ read: count, wrong: [] });
+  });
+
+  it("are all refused when one is, and the connection goes on", async () => {
+    const left = await withClient(async (client) => {
+      const copy = writeCopy(client, { table: "copied", columns: ["id"] }, async (out) => {
+        for (const id of [1, 2, 1]) {
+          out.row();
+          out.int32(id);
+        }
+      });
+      await expect(copy).rejects.toThrow("duplicate key");
+      return (await client.query("select * from copied")).rows;
+    });
+
+    expect(left).toEqual([]);
+  });
+
+  it("are not written when the writer fails half-way, and the connection goes on", async () => {
+    const left = await withClient(async (client) => {
+      const copy = writeCopy(client, { table: "copied", columns: ["id"] }, async (out) => {
+        out.row();
+        out.int32(1);
+        await out.flush();
+        throw new Error("half-way");
+      });
+      await expect(copy).rejects.toThrow("half-way");
+      return (await client.query("select * from copied")).rows;
+    });
+
+    expect(left).toEqual([]);
+  });
+
+  it("may be refused by their reader half-way, and the connection goes on", async () => {
+    const answer = await withClient(async (client) => {
+      const reading = readCopy(client, "select n from generate_series(1, 200000) n", (row) => {
+        if (row.int32(0) === 5) throw new Error("enough");
+      });
+      await expect(reading).rejects.toThrow("enough");
+      return (await client.query("select 1 as one")).rows;
+    });
+
+    expect(answer).toEqual([{ one: 1 }]);
+  });
+});
