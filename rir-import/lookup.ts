@@ -6,7 +6,8 @@ import type { Database } from "#db/connect";
 import { rangeFrom } from "./database/range-text.ts";
 
 export interface FoundSubnet {
-  readonly subnetId: number;
+  /** Null when it comes straight from files. */
+  readonly subnetId: number | null;
   readonly range: string;
   readonly registry: string;
   readonly country: string | null;
@@ -15,10 +16,12 @@ export interface FoundSubnet {
   readonly handle: string | null;
   /** The crawler that this very subnet is delegated to, or null. */
   readonly delegatedTo: string | null;
-  readonly addedIn: number;
+  /** The generation that it came with; null when it comes straight from files. */
+  readonly addedIn: number | null;
 }
 
 export interface LookUp {
+  /** The address, or the range, in canonical text. */
   readonly asked: string;
   /** From the least to the most specific; empty when nothing in the tree holds it. */
   readonly chain: readonly FoundSubnet[];
@@ -32,15 +35,21 @@ interface Row extends Omit<FoundSubnet, "range"> {
   readonly parentId: number | null;
 }
 
+/** What a person asks for: an address or a range. Throws UsageError when the text is neither. */
+export function readAsked(text: string): { readonly range: IpRange; readonly asked: string } {
+  const range = parseRange(text.trim());
+  if (!range) throw new UsageError(`"${text.slice(0, 80)}" is neither an address nor a range`);
+  return { range, asked: isUnary(range) ? formatAddress(firstAddress(range)) : formatRange(range) };
+}
+
 /** Throws UsageError when the text is neither an address nor a range. */
 export async function lookUp(database: Database, text: string): Promise<LookUp> {
-  const asked = parseRange(text.trim());
-  if (!asked) throw new UsageError(`"${text.slice(0, 80)}" is neither an address nor a range`);
-  const rows = await readHolding(database, asked);
+  const { range, asked } = readAsked(text);
+  const rows = await readHolding(database, range);
   const chain = chainOf(rows);
   const inChain = new Set(chain);
   return {
-    asked: isUnary(asked) ? formatAddress(firstAddress(asked)) : formatRange(asked),
+    asked,
     chain: chain.map(toFound),
     crossing: rows.filter((row) => !inChain.has(row)).map(toFound),
   };

@@ -1,0 +1,108 @@
+/**
+ * Random registries out of a small space, so that their ranges nest deeply, cross, touch, repeat and shrink to
+ * one address; as RPSL text in the spellings that registries use, and as the table of what it says.
+ */
+import { formatAddress } from "#core/ip/address";
+import { formatRange } from "#core/ip/range";
+import type { ReferenceRange } from "./reference-table.ts";
+
+export interface RandomRegistry {
+  readonly family: 4 | 6;
+  readonly ranges: readonly ReferenceRange[];
+  readonly text: string;
+  /** Addresses and ranges to ask for: every edge, its neighbours, and some between. */
+  readonly asked: readonly { readonly first: bigint; readonly last: bigint; readonly text: string }[];
+}
+
+/** Nothing special-purpose lies in these; the space is 2¹² addresses or, for IPv6, as many steps of 2⁷⁰. */
+const bases = { 4: 0x2d0a_0000n, 6: 0x2a02_0f00n << 96n } as const;
+const spaceSize = 4096;
+
+export function randomRegistry(random: () => number, family: 4 | 6, count: number): RandomRegistry {
+  const below = (limit: number) => Math.floor(random() * limit);
+  const step = family === 4 || random() < 0.3 ? 1n : 1n << 70n;
+  const spans: [number, number][] = [];
+  while (spans.length < count) spans.push(...randomSpans(below, spans));
+  const ranges = spans.slice(0, count).map(([first, last], index) => ({
+    first: bases[family] + BigInt(first) * step,
+    last: bases[family] + BigInt(last + 1) * step - 1n,
+    name: `NET-${index}`,
+  }));
+  const text = ranges.map((range) => objectText(range, { family, below })).join("\n");
+  return { family, ranges, text, asked: askedOf(ranges, family, below) };
+}
+
+/** One new span, or a nest of them: what registries do, and what they should not. */
+function randomSpans(
+  below: (limit: number) => number,
+  spans: readonly (readonly [number, number])[],
+): [number, number][] {
+  const [first, last] = spans[below(spans.length)] ?? [0, spaceSize - 1];
+  const inside = (from: number, to: number): [number, number] => {
+    const [a, b] = [from + below(to - from + 1), from + below(to - from + 1)];
+    return [Math.min(a, b), Math.max(a, b)];
+  };
+  switch (below(8)) {
+    case 0:
+      return [inside(0, spaceSize - 1)];
+    case 1:
+      return [[first, last]];
+    case 2:
+      return [[first, first]];
+    case 3:
+      return last + 1 < spaceSize ? [[last + 1, inside(last + 1, spaceSize - 1)[1]]] : [];
+    case 4:
+      return first > 0 && last > first ? [[below(first), first + below(last - first)]] : [];
+    case 5:
+      return Array.from({ length: 12 + below(30) }, (_, depth): [number, number] => [
+        Math.min(first + depth, last),
+        Math.max(last - depth, Math.min(first + depth, last)),
+      ]);
+    default:
+      return [inside(first, last)];
+  }
+}
+
+/** A CIDR block now and then as such, upper case, tabs, comments, a missing last blank line. */
+function objectText(
+  { first, last, name }: ReferenceRange,
+  with_: { readonly family: 4 | 6; readonly below: (limit: number) => number },
+): string {
+  const { family, below } = with_;
+  const address = (value: bigint) => addressText(value, family);
+  const prefix = formatRange(rangeValue(first, last, family));
+  const dashed = `${address(first)}${["-", " - ", "\t-  "][below(3)]}${address(last)}`;
+  const range = prefix.includes("/") && below(2) === 0 ? prefix : dashed;
+  const shown = family === 6 && below(3) === 0 ? range.toUpperCase() : range;
+  const comment = below(5) === 0 ? " # of the text" : "";
+  const key = family === 4 ? "inetnum" : "inet6num";
+  return `${key}:${["  ", "\t"][below(2)]}${shown}${comment}\nnetname: ${name}\ncountry: NL\nsource: RIPE\n`;
+}
+
+function askedOf(
+  ranges: readonly ReferenceRange[],
+  family: 4 | 6,
+  below: (limit: number) => number,
+): RandomRegistry["asked"] {
+  const edges = ranges.flatMap(({ first, last }) => [first - 1n, first, last, last + 1n]);
+  const addresses = [...new Set(edges)].map((value) => [value, value] as const);
+  const spans = Array.from({ length: ranges.length }, () => {
+    const [a, b] = [edges[below(edges.length)]!, edges[below(edges.length)]!];
+    return a < b ? ([a, b] as const) : ([b, a] as const);
+  });
+  return [...addresses, ...spans].map(([first, last]) => ({
+    first,
+    last,
+    text: `${addressText(first, family)} - ${addressText(last, family)}`,
+  }));
+}
+
+function addressText(value: bigint, family: 4 | 6): string {
+  return formatAddress(family === 4 ? { family, value: Number(value) } : { family, value });
+}
+
+function rangeValue(first: bigint, last: bigint, family: 4 | 6) {
+  return family === 4
+    ? ({ family, first: Number(first), last: Number(last) } as const)
+    : ({ family, first, last } as const);
+}

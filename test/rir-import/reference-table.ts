@@ -1,0 +1,59 @@
+/**
+ * The slow table that fast look-ups are compared with: a plain array, searched from end to end, by the rule of
+ * core/subnet/nest and nothing else: the smallest range wins, and of equal sizes the one that starts later.
+ */
+export interface ReferenceRange {
+  readonly first: bigint;
+  readonly last: bigint;
+  readonly name: string;
+}
+
+export interface ReferenceAnswer {
+  /** Names from the least to the most specific. */
+  readonly chain: readonly string[];
+  /** Names of the others that hold what was asked for, by first address, the widest first. */
+  readonly crossing: readonly string[];
+}
+
+/** Of equal ranges the first counts. */
+export function withoutDuplicates(ranges: readonly ReferenceRange[]): readonly ReferenceRange[] {
+  const seen = new Set<string>();
+  return ranges.filter(({ first, last }) => seen.size < seen.add(`${first}-${last}`).size);
+}
+
+export function referenceAnswer(
+  table: readonly ReferenceRange[],
+  asked: { readonly first: bigint; readonly last: bigint },
+): ReferenceAnswer {
+  const chain: ReferenceRange[] = [];
+  let next = smallestHolder(table, asked);
+  while (next !== null) {
+    chain.unshift(next);
+    next = smallestHolder(table, next);
+  }
+  const crossing = table
+    .filter((range) => holds(range, asked) && !chain.includes(range))
+    .sort((a, b) => Number(a.first > b.first) - Number(a.first < b.first) || (a.last > b.last ? -1 : 1));
+  return { chain: chain.map(({ name }) => name), crossing: crossing.map(({ name }) => name) };
+}
+
+/** The smallest range of the table that holds the given one and is another. */
+function smallestHolder(
+  table: readonly ReferenceRange[],
+  within: { readonly first: bigint; readonly last: bigint },
+): ReferenceRange | null {
+  let best: ReferenceRange | null = null;
+  for (const range of table) {
+    if (range === within || !holds(range, within)) continue;
+    if (best === null || isSmaller(range, best)) best = range;
+  }
+  return best;
+}
+
+const holds = (range: ReferenceRange, { first, last }: { readonly first: bigint; readonly last: bigint }) =>
+  range.first <= first && range.last >= last;
+
+function isSmaller(a: ReferenceRange, b: ReferenceRange): boolean {
+  const [sizeA, sizeB] = [a.last - a.first, b.last - b.first];
+  return sizeA === sizeB ? a.first > b.first : sizeA < sizeB;
+}
