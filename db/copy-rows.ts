@@ -24,6 +24,7 @@ const flushBytes = 262_144;
 export interface CopiedRow {
   isNull(column: number): boolean;
   int32(column: number): number;
+  boolean(column: number): boolean;
   text(column: number): string;
   /** 4 or 6. */
   family(column: number): 4 | 6;
@@ -88,6 +89,10 @@ class RowReader implements CopiedRow {
 
   int32(column: number): number {
     return this.#bytes.readInt32BE(this.#starts[column] as number);
+  }
+
+  boolean(column: number): boolean {
+    return this.#bytes[this.#starts[column] as number] === 1;
   }
 
   text(column: number): string {

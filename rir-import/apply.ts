@@ -1,13 +1,23 @@
 /**
- * Makes the files the tree in force: read first, then one transaction that stages, compares, writes and
- * tells the coordinators. Killed anywhere, the old generation serves on and nothing is left behind.
+ * Makes the files the tree in force: read first, compared in memory, then one transaction that writes the
+ * differences and tells the coordinators. Killed anywhere, the old generation serves on; the next import
+ * clears away what was left.
  */
 import type { PoolClient } from "pg";
 import type { Database } from "#db/connect";
 import { readState, requireSubnets } from "./check.ts";
-import { insertGeneration, insertSources, isMadeFrom, notifyRegistryChange } from "./database/generations.ts";
+import {
+  beginGeneration,
+  clearInterrupted,
+  dropGeneration,
+  insertSources,
+  isMadeFrom,
+  notifyRegistryChange,
+  putInForce,
+} from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
-import { writeChanges } from "./database/write-changes.ts";
+import type { TreeDifference } from "./database/tree-difference.ts";
+import { writeDifference } from "./database/write-difference.ts";
 import { changesNothing, compareState, type ImportPlan } from "./plan.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
@@ -19,7 +29,18 @@ export interface AppliedImport {
   readonly generation: number;
   /** False: the same files again, and nothing to change; no generation was made. */
   readonly isNew: boolean;
-  readonly seconds: number;
+  /** Imports that were killed before this one and are cleared away. */
+  readonly cleared: number;
+  readonly seconds: ImportSeconds;
+}
+
+export interface ImportSeconds {
+  readonly total: number;
+  /** Reading the files and building their tree. */
+  readonly reading: number;
+  /** Reading the tree in force and comparing. */
+  readonly comparing: number;
+  readonly writing: number;
 }
 
 export interface ApplyOptions {
@@ -32,42 +53,80 @@ export async function applyImport(
   paths: readonly string[],
   options: ApplyOptions = {},
 ): Promise<AppliedImport> {
-  const startedAt = performance.now();
   const onProgress = options.onProgress ?? (() => {});
   return await withImportLock(database, async (client) => {
+    const times = [performance.now()];
+    const lap = () => times.push(performance.now());
+    const cleared = await clearInterrupted(client);
     const { files, state } = await readState(paths, onProgress);
     requireSubnets(files, state);
-    const applied = await inTransaction(client, () =>
-      applyState({ client, schema: database.schema, files, state, onProgress }),
-    );
-    if (applied.isNew) await client.query("analyze subnet, holder");
-    return { ...applied, seconds: (performance.now() - startedAt) / 1000 };
+    lap();
+    const { plan, difference } = await compareState({ client, files, state, onProgress });
+    lap();
+    const current = plan.generation;
+    const isNew = current === null || !changesNothing(plan) || !(await isMadeFrom(client, current, files));
+    const generation = isNew
+      ? await writeGeneration({ database, client, plan, state, difference, onProgress })
+      : current;
+    lap();
+    return { plan, generation, isNew, cleared, seconds: secondsBetween(times) };
   });
 }
 
-async function applyState(work: {
+interface GenerationWork {
+  readonly database: Database;
   readonly client: PoolClient;
-  readonly schema: string;
-  readonly files: readonly FileReport[];
+  readonly plan: ImportPlan;
   readonly state: RegistryState;
+  readonly difference: TreeDifference;
   readonly onProgress: OnProgress;
-}): Promise<Omit<AppliedImport, "seconds">> {
-  const { client, files, onProgress } = work;
-  const plan = await compareState(work);
-  const current = plan.generation;
-  if (current !== null && changesNothing(plan.changes) && (await isMadeFrom(client, current, files))) {
-    return { plan, generation: current, isNew: false };
-  }
-  const { state, changes } = plan;
-  const generation = await insertGeneration(client, { state, changes, delegations: withoutSamples(plan) });
-  await insertSources(client, generation, files);
-  await writeChanges(client, generation, (done, total) =>
-    onProgress({ phase: "write", done, total, file: "", records: state.subnets }),
-  );
-  await notifyRegistryChange(client, work.schema, generation);
-  return { plan, generation, isNew: true };
 }
 
-function withoutSamples({ delegations: { kept, returned, moved, lost } }: ImportPlan) {
-  return { kept, returned, moved, lost };
+async function writeGeneration(work: GenerationWork): Promise<number> {
+  const { database, client } = work;
+  const generation = await beginGeneration(database.pool);
+  try {
+    await inTransaction(client, () => writeAll(work, generation));
+  } catch (error) {
+    await dropGeneration(database.pool, generation).catch(() => {});
+    throw error;
+  }
+  await client.query("analyze subnet, holder");
+  return generation;
+}
+
+async function writeAll(work: GenerationWork, generation: number): Promise<void> {
+  const { client, plan, state, difference, onProgress } = work;
+  const records = readCount(plan.files);
+  await insertSources(client, generation, plan.files);
+  await writeDifference({
+    client,
+    generation,
+    state,
+    difference,
+    onRows: (done, total) => onProgress({ phase: "write", done, total, file: "", records }),
+  });
+  await putInForce(client, generation, {
+    state: plan.state,
+    changes: plan.changes,
+    holders: withoutSamples(plan.holders),
+    delegations: withoutSamples(plan.delegations),
+  });
+  await notifyRegistryChange(client, work.database.schema, generation);
+}
+
+const readCount = (files: readonly FileReport[]) => files.reduce((sum, { read }) => sum + read, 0);
+
+function withoutSamples(counts: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(counts).filter(([, value]) => typeof value === "number"));
+}
+
+function secondsBetween(times: readonly number[]): ImportSeconds {
+  const [start = 0, read = 0, compared = 0, end = 0] = times;
+  return {
+    total: (end - start) / 1000,
+    reading: (read - start) / 1000,
+    comparing: (compared - read) / 1000,
+    writing: (end - compared) / 1000,
+  };
 }

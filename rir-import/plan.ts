@@ -1,12 +1,14 @@
-/** What an import would change, without changing it: staged in a transaction that is rolled back. */
+/** What an import would change, without changing it: the files beside the database, compared in memory. */
 import type { PoolClient } from "pg";
 import type { Database } from "#db/connect";
 import { readState, requireSubnets } from "./check.ts";
-import { type ChangeCounts, type ChangeSamples, countChanges, sampleChanges } from "./database/compare.ts";
+import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
 import { compareDelegations, type DelegationChanges } from "./database/delegation-changes.ts";
+import { type Difference, differencesOf, sampleDifferences } from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
-import { stageState } from "./database/stage.ts";
-import type { ImportProgress, OnProgress } from "./progress.ts";
+import { describeHolders, type HolderChanges } from "./database/holder-difference.ts";
+import { type ChangeCounts, compareTrees, type TreeDifference } from "./database/tree-difference.ts";
+import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 
@@ -16,7 +18,8 @@ export interface ImportPlan {
   readonly files: readonly FileReport[];
   readonly state: StateSummary;
   readonly changes: ChangeCounts;
-  readonly samples: ChangeSamples;
+  readonly samples: Readonly<Record<Difference["kind"], readonly Difference[]>>;
+  readonly holders: HolderChanges;
   readonly delegations: DelegationChanges;
 }
 
@@ -24,10 +27,16 @@ export interface PlanOptions {
   readonly onProgress?: OnProgress;
   /** Samples of each kind of change; 20 unless told. */
   readonly samples?: number;
+  /** Called with the plan and a way to read every difference of a kind; the differences end with the call. */
+  readonly onDifferences?: (
+    plan: ImportPlan,
+    differences: (kind: Difference["kind"]) => Iterable<Difference>,
+  ) => Promise<void>;
 }
 
 const defaultSamples = 20;
 
+/** Throws SourceFileError for a source that is not what it claims to be. */
 export async function planImport(
   database: Database,
   paths: readonly string[],
@@ -38,48 +47,54 @@ export async function planImport(
   requireSubnets(files, state);
   const client = await database.pool.connect();
   try {
-    await client.query("begin isolation level repeatable read");
-    return await compareState({
+    await client.query("begin isolation level repeatable read read only");
+    const { plan, difference } = await compareState({
       client,
       files,
       state,
       onProgress,
       samples: options.samples ?? defaultSamples,
     });
+    await options.onDifferences?.(plan, (kind) => differencesOf(state, difference, kind));
+    return plan;
   } finally {
     await client.query("rollback").catch(() => {});
     client.release();
   }
 }
 
-/** Stages the state in the caller's transaction and says what is different. */
+/** Reads the tree in force in the caller's transaction and says what is different. */
 export async function compareState(work: {
   readonly client: PoolClient;
   readonly files: readonly FileReport[];
   readonly state: RegistryState;
   readonly onProgress: OnProgress;
   readonly samples?: number;
-}): Promise<ImportPlan> {
+}): Promise<{ readonly plan: ImportPlan; readonly difference: TreeDifference }> {
   const { client, files, state } = work;
   const limit = work.samples ?? defaultSamples;
   const records = files.reduce((total, { read }) => total + read, 0);
-  const report = (phase: ImportProgress["phase"], done: number, total: number) =>
+  const report = (phase: "current" | "compare", done: number, total: number) =>
     work.onProgress({ phase, done, total, file: "", records });
-  await stageState(client, state, (rows) => report("stage", rows, state.summary.subnets));
+  const tree = await readCurrentTree(client, state.texts, (rows) => report("current", rows, 0));
+  const holders = await readCurrentHolders(client, state.texts, (key) => state.holders.find(key));
   report("compare", 0, 1);
+  const difference = compareTrees(state, tree, holders);
   const plan = {
     generation: await currentGeneration(client),
     files,
     state: state.summary,
-    changes: await countChanges(client),
-    samples: await sampleChanges(client, limit),
-    delegations: await compareDelegations(client, state, limit),
+    changes: difference.counts,
+    samples: sampleDifferences(state, difference, limit),
+    holders: describeHolders(difference, (text) => state.texts.textAt(text), limit),
+    delegations: await compareDelegations(client, difference, limit),
   };
   report("compare", 1, 1);
-  return plan;
+  return { plan, difference };
 }
 
-/** True when the tree would stay exactly as it is. */
-export function changesNothing({ added, returned, changed, reparented, removed }: ChangeCounts): boolean {
-  return added + returned + changed + reparented + removed === 0;
+/** True when the tree and its holders would stay exactly as they are. */
+export function changesNothing({ changes, holders }: ImportPlan): boolean {
+  const { added, returned, changed, moved, removed } = changes;
+  return added + returned + changed + moved + removed + holders.renamed === 0;
 }

@@ -1,78 +1,83 @@
 /**
- * Undoes the newest generation in force, from what `subnet_change` wrote down: one transaction. Rows are not
- * deleted: what the generation added is marked as removed by it, so that a later import can bring it back
- * with its id and delegation.
+ * Undoes the newest generations in force, from what `subnet_before` and `holder_before` wrote down: one
+ * transaction. Rows are not deleted: what a generation added is marked as removed by it, so that a later
+ * import can bring it back with its id and delegation.
  */
 import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
-import { currentGeneration, notifyRegistryChange } from "./database/generations.ts";
+import { clearInterrupted, currentGeneration, notifyRegistryChange } from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
 
 export interface RolledBack {
-  readonly rolledBack: number;
+  /** The newest first. */
+  readonly rolledBack: readonly number[];
   /** The generation in force now; null: none, the tree is empty. */
   readonly generation: number | null;
   /** Changes undone, by their kind. */
   readonly undone: Readonly<Record<string, number>>;
 }
 
-/** Throws UsageError when there is no generation to undo, DatabaseError when an import is running. */
-export async function rollbackImport(database: Database): Promise<RolledBack> {
-  return await withImportLock(database, (client) =>
-    inTransaction(client, async () => {
-      const rolledBack = await currentGeneration(client);
-      if (rolledBack === null) throw new UsageError("there is no import to roll back");
-      const undone = await countUndone(client, rolledBack);
-      for (const sql of steps) await client.query(sql, [rolledBack]);
+/**
+ * Undoes that many imports, one unless told. Throws UsageError, and undoes nothing, when there are not so
+ * many; DatabaseError when an import is running.
+ */
+export async function rollbackImport(database: Database, imports = 1): Promise<RolledBack> {
+  return await withImportLock(database, async (client) => {
+    await clearInterrupted(client);
+    return await inTransaction(client, async () => {
+      const rolledBack: number[] = [];
+      const undone: Record<string, number> = {};
+      while (rolledBack.length < imports) rolledBack.push(await undoNewest(client, undone, imports));
       const generation = await currentGeneration(client);
       await notifyRegistryChange(client, database.schema, generation);
       return { rolledBack, generation, undone };
-    }),
-  );
+    });
+  });
 }
 
-async function countUndone(
+async function undoNewest(
   client: PoolClient,
-  generation: number,
-): Promise<Readonly<Record<string, number>>> {
-  const { rows } = await client.query<{ change: string; count: string }>(
-    "select change, count(*) from subnet_change where generation = $1 group by change order by change",
-    [generation],
-  );
-  return Object.fromEntries(rows.map(({ change, count }) => [change, Number(count)]));
+  undone: Record<string, number>,
+  imports: number,
+): Promise<number> {
+  const generation = await currentGeneration(client);
+  if (generation === null) {
+    throw new UsageError(
+      imports === 1
+        ? "there is no import to roll back"
+        : `there are fewer than ${imports} imports to roll back`,
+    );
+  }
+  for (const [change, sql] of steps) {
+    const { rows, rowCount } = await client.query<{ change: string; count: string }>(sql, [generation]);
+    if (change === "counted") for (const row of rows) count(undone, row.change, Number(row.count));
+    else if (change !== null) count(undone, change, rowCount ?? 0);
+  }
+  return generation;
 }
 
-const steps: readonly string[] = [
-  `update holder h
-   set name = x.before->'holder'->>'name', handle = x.before->'holder'->>'handle'
-   from (
-     select distinct on (before->'holder'->>'key') before
-     from subnet_change
-     where generation = $1 and before->'holder'->>'key' is not null
-     order by before->'holder'->>'key'
-   ) x
-   where h.holder_key = x.before->'holder'->>'key'
-     and (h.name <> x.before->'holder'->>'name' or h.handle is distinct from x.before->'holder'->>'handle')`,
+function count(undone: Record<string, number>, change: string, rows: number): void {
+  if (rows > 0) undone[change] = (undone[change] ?? 0) + rows;
+}
 
-  `update subnet c
-   set country = x.before->>'country', registry = x.before->>'registry', name = x.before->>'name',
-     removed_in = (x.before->>'removedIn')::integer,
-     holder_id = (select holder_id from holder where holder_key = x.before->'holder'->>'key')
-   from subnet_change x
-   where x.generation = $1 and x.change in ('changed', 'returned') and c.subnet_id = x.subnet_id`,
-
-  `update subnet c set parent_id = (x.before->>'parentId')::integer
-   from subnet_change x
-   where x.generation = $1 and x.change = 'reparented' and c.subnet_id = x.subnet_id`,
-
-  `update subnet c set removed_in = null
-   from subnet_change x
-   where x.generation = $1 and x.change = 'removed' and c.subnet_id = x.subnet_id`,
-
-  `update subnet c set removed_in = $1
-   from subnet_change x
-   where x.generation = $1 and x.change = 'added' and c.subnet_id = x.subnet_id`,
-
-  "update registry_generation set state = 'rolled-back' where generation = $1",
+/** What each undoes; `counted` says itself, by kind. */
+const steps: readonly (readonly [change: string | null, sql: string])[] = [
+  ["counted", "select change, count(*) from subnet_before where generation = $1 group by change"],
+  [
+    null,
+    `update subnet c
+     set parent_id = x.parent_id, holder_id = x.holder_id, country = x.country, registry = x.registry,
+       name = x.name, crosses = x.crosses, removed_in = x.removed_in
+     from subnet_before x
+     where x.generation = $1 and c.subnet_id = x.subnet_id`,
+  ],
+  ["added", "update subnet set removed_in = $1 where added_in = $1 and removed_in is null"],
+  [
+    "holders renamed",
+    `update holder h set name = x.name, handle = x.handle
+     from holder_before x
+     where x.generation = $1 and h.holder_id = x.holder_id`,
+  ],
+  [null, "update registry_generation set state = 'rolled-back' where generation = $1"],
 ];

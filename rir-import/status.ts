@@ -1,5 +1,6 @@
 /** What the tree in force was made from and how old that is, and the imports before it. */
 import type { Database } from "#db/connect";
+import { isImportRunning } from "./database/import-lock.ts";
 
 export interface SourceStatus {
   readonly file: string;
@@ -29,6 +30,8 @@ export interface RegistryStatus {
   readonly sources: readonly SourceStatus[];
   /** Registries whose data are older than a quarter: time for the next import. */
   readonly outdated: readonly string[];
+  /** An import that has begun and not ended: it runs, or it was interrupted. */
+  readonly unfinished: { readonly begunAt: string; readonly isRunning: boolean } | null;
   /** The newest first, at most twenty. */
   readonly history: readonly GenerationStatus[];
 }
@@ -46,6 +49,7 @@ export async function registryStatus(database: Database, now: Date = new Date())
     ...(await readTotals(database)),
     sources,
     outdated: outdatedAmong(sources),
+    unfinished: await readUnfinished(database),
     history,
   };
 }
@@ -87,6 +91,7 @@ async function readHistory(database: Database): Promise<readonly GenerationStatu
   const { rows } = await database.pool.query<GenerationRow>(
     `select generation, state, applied_at, counts
      from registry_generation
+     where state <> 'staged'
      order by generation desc
      limit 20`,
   );
@@ -103,6 +108,15 @@ async function readCurrent(database: Database): Promise<GenerationStatus | null>
      limit 1`,
   );
   return rows[0] ? toStatus(rows[0]) : null;
+}
+
+async function readUnfinished(database: Database): Promise<RegistryStatus["unfinished"]> {
+  const { rows } = await database.pool.query<{ created_at: Date }>(
+    "select created_at from registry_generation where state = 'staged' order by generation desc limit 1",
+  );
+  const begun = rows[0];
+  if (begun === undefined) return null;
+  return { begunAt: begun.created_at.toISOString(), isRunning: await isImportRunning(database) };
 }
 
 const toStatus = (row: GenerationRow): GenerationStatus => ({

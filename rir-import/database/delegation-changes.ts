@@ -1,14 +1,13 @@
 /**
  * What an import does to delegations. A delegation is kept when its subnet stays. When its subnet goes, the
- * addresses fall to the next less specific subnet: moved, when that one or one above it is delegated; lost,
- * when nobody above has them, and the next URL there starts a probe round.
+ * addresses fall to the next less specific subnet: inherited, when that one or one above it is delegated;
+ * lost, when nobody above has them, and the next URL there starts a probe round.
  */
 import type { PoolClient } from "pg";
 import { formatRange, type IpRange } from "#core/ip/range";
-import { nest } from "#core/subnet/nest";
-import { emptyColumns, rangeAt, writeRange } from "#core/subnet/range-columns";
-import type { FamilyState, RegistryState } from "../tree/registry-state.ts";
-import { rangeFrom } from "./range-text.ts";
+import { compareSpecificity, rangeAt } from "#core/subnet/range-columns";
+import { HoldingRanges } from "../holding-ranges.ts";
+import { changeKinds, type FamilyDifference, type TreeDifference } from "./tree-difference.ts";
 
 export interface DelegationSample {
   readonly range: string;
@@ -22,107 +21,84 @@ export interface DelegationChanges {
   readonly kept: number;
   /** Delegations that come back into force with a returned subnet. */
   readonly returned: number;
-  readonly moved: number;
+  readonly inherited: number;
   readonly lost: number;
-  readonly movedSamples: readonly DelegationSample[];
+  readonly inheritedSamples: readonly DelegationSample[];
   readonly lostSamples: readonly DelegationSample[];
 }
 
 export async function compareDelegations(
   client: PoolClient,
-  state: RegistryState,
+  difference: TreeDifference,
   limit: number,
 ): Promise<DelegationChanges> {
-  const owners = await readOwners(client);
-  const removed = await readRemoved(client);
-  const samples = [
-    ...placeRemoved({ family: 4, state: state.ipv4, offset: 0, owners, removed }),
-    ...placeRemoved({ family: 6, state: state.ipv6, offset: state.ipv4.columns.count, owners, removed }),
-  ];
-  const moved = samples.filter(({ to }) => to !== null);
-  const lost = samples.filter(({ to }) => to === null);
-  const returned = [...owners.values()].filter(({ isReturned }) => isReturned).length;
+  const crawlers = await readDelegations(client);
+  const families = [difference.ipv4, difference.ipv6].map((family) => ownersIn(family, crawlers));
+  const moves = families.flatMap(({ moves }) => moves);
+  const inherited = moves.filter(({ to }) => to !== null);
+  const lost = moves.filter(({ to }) => to === null);
   return {
-    kept: owners.size - returned,
-    returned,
-    moved: moved.length,
+    kept: families.reduce((sum, { kept }) => sum + kept, 0),
+    returned: families.reduce((sum, { returned }) => sum + returned, 0),
+    inherited: inherited.length,
     lost: lost.length,
-    movedSamples: moved.slice(0, limit),
+    inheritedSamples: inherited.slice(0, limit),
     lostSamples: lost.slice(0, limit),
   };
 }
 
-interface Owner {
-  readonly crawler: string;
-  readonly isReturned: boolean;
+/** Name of the crawler by the subnet's id. */
+async function readDelegations(client: PoolClient): Promise<ReadonlyMap<number, string>> {
+  const { rows } = await client.query<{ subnet_id: number; crawler: string }>(
+    "select d.subnet_id, k.name as crawler from delegation d join crawler k using (crawler_id)",
+  );
+  return new Map(rows.map(({ subnet_id, crawler }) => [subnet_id, crawler]));
 }
 
-/** Delegated subnets that are in the wanted state, by ordinal. */
-async function readOwners(client: PoolClient): Promise<ReadonlyMap<number, Owner>> {
-  const { rows } = await client.query<{ ordinal: number; crawler: string; is_returned: boolean }>(`
-    select m.ordinal, k.name as crawler, m.is_returned
-    from delegation d
-    join staged_match m using (subnet_id)
-    join crawler k using (crawler_id)`);
-  return new Map(rows.map((row) => [row.ordinal, { crawler: row.crawler, isReturned: row.is_returned }]));
-}
-
-interface RemovedDelegation {
-  readonly range: IpRange;
-  readonly crawler: string;
-}
-
-async function readRemoved(client: PoolClient): Promise<readonly RemovedDelegation[]> {
-  const { rows } = await client.query<{ first: string; last: string; crawler: string }>(`
-    select host(r.first_address) as first, host(r.last_address) as last, k.name as crawler
-    from delegation d
-    join staged_removed r using (subnet_id)
-    join crawler k using (crawler_id)
-    order by r.first_address, r.last_address desc`);
-  return rows.map((row) => ({ range: rangeFrom(row.first, row.last), crawler: row.crawler }));
-}
-
-interface FamilyWork {
-  readonly family: 4 | 6;
-  readonly state: FamilyState;
-  /** Ordinal of the family's first subnet. */
-  readonly offset: number;
-  readonly owners: ReadonlyMap<number, Owner>;
-  readonly removed: readonly RemovedDelegation[];
-}
-
-/** The removed ranges are nested together with the wanted ones: their wanted ancestors say who has them now. */
-function placeRemoved(work: FamilyWork): readonly DelegationSample[] {
-  const removed = work.removed.filter(({ range }) => range.family === work.family);
-  if (removed.length === 0) return [];
-  const { columns } = work.state;
-  const both = emptyColumns(work.family, columns.count + removed.length);
-  both.first.set(columns.first);
-  both.last.set(columns.last);
-  removed.forEach(({ range }, index) => {
-    writeRange(both, columns.count + index, range);
+function ownersIn(family: FamilyDifference, crawlers: ReadonlyMap<number, string>) {
+  const owners = new Map<number, string>();
+  let returned = 0;
+  family.ids.forEach((id, place) => {
+    const crawler = family.rows[place] === -1 ? undefined : crawlers.get(id);
+    if (crawler === undefined) return;
+    owners.set(place, crawler);
+    if (changeKinds[family.kinds[place] as number] === "returned") returned += 1;
   });
-  const { parents } = nest(both);
-  return removed.map(({ range, crawler }, index) => {
-    const heir = heirOf(work, parents, columns.count + index);
+  return { kept: owners.size - returned, returned, moves: movesOf(family, owners, crawlers) };
+}
+
+/** Who has the addresses of the removed subnets that were delegated. */
+function movesOf(
+  family: FamilyDifference,
+  owners: ReadonlyMap<number, string>,
+  crawlers: ReadonlyMap<number, string>,
+): readonly DelegationSample[] {
+  const { current, removed } = family;
+  const delegated = removed.filter((row) => crawlers.has(current.ids[row] as number));
+  if (delegated.length === 0) return [];
+  const holding = new HoldingRanges(family.wanted.columns);
+  return Array.from(delegated, (row) => {
+    const range = rangeAt(current.columns, row);
+    const heir = heirOf(family, holding, range, owners);
     return {
       range: formatRange(range),
-      from: crawler,
-      to: heir?.crawler ?? null,
-      through: heir?.through ?? null,
+      from: crawlers.get(current.ids[row] as number) as string,
+      to: heir === null ? null : (owners.get(heir) as string),
+      through: heir === null ? null : formatRange(rangeAt(family.wanted.columns, heir)),
     };
   });
 }
 
+/** The most specific subnet above the range that is delegated. */
 function heirOf(
-  work: FamilyWork,
-  parents: Int32Array,
-  start: number,
-): { crawler: string; through: string } | null {
-  const { columns } = work.state;
-  for (let at = parents[start] as number; at >= 0; at = parents[at] as number) {
-    const owner = at < columns.count ? work.owners.get(work.offset + at) : undefined;
-    if (owner) return { crawler: owner.crawler, through: formatRange(rangeAt(columns, at)) };
+  { wanted }: FamilyDifference,
+  holding: HoldingRanges,
+  range: IpRange,
+  owners: ReadonlyMap<number, string>,
+): number | null {
+  const [nearest] = holding.holdersOf(range).sort((a, b) => compareSpecificity(wanted.columns, a, b));
+  for (let place = nearest ?? -1; place >= 0; place = wanted.parents[place] as number) {
+    if (owners.has(place)) return place;
   }
   return null;
 }

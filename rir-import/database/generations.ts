@@ -1,5 +1,5 @@
 /** The rows that say which imports there were: registry_generation and registry_source. */
-import type { PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { FileReport } from "../read/file-report.ts";
 
 /** What a generation's row keeps of its import. */
@@ -13,14 +13,42 @@ export async function currentGeneration(client: PoolClient): Promise<number | nu
   return rows[0]?.generation ?? null;
 }
 
-export async function insertGeneration(client: PoolClient, counts: GenerationCounts): Promise<number> {
-  const { rows } = await client.query<{ generation: number }>(
-    `insert into registry_generation (state, applied_at, counts)
-     values ('applied', now(), $1)
-     returning generation`,
-    [JSON.stringify(counts)],
+/**
+ * Begins a generation, in a transaction of its own: whatever becomes of the import, the row says that there
+ * was one. It counts only when it is applied.
+ */
+export async function beginGeneration(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ generation: number }>(
+    "insert into registry_generation (state) values ('staged') returning generation",
   );
   return rows[0]!.generation;
+}
+
+export async function putInForce(
+  client: PoolClient,
+  generation: number,
+  counts: GenerationCounts,
+): Promise<void> {
+  await client.query(
+    "update registry_generation set state = 'applied', applied_at = now(), counts = $2 where generation = $1",
+    [generation, JSON.stringify(counts)],
+  );
+}
+
+export async function dropGeneration(pool: Pool, generation: number): Promise<void> {
+  await pool.query("delete from registry_generation where generation = $1 and state = 'staged'", [
+    generation,
+  ]);
+}
+
+/**
+ * Clears away what an import left that was killed: its row, and the space of the rows that it wrote and
+ * nobody ever saw. Returns how many there were. The caller holds the import lock.
+ */
+export async function clearInterrupted(client: PoolClient): Promise<number> {
+  const { rowCount } = await client.query("delete from registry_generation where state = 'staged'");
+  if (rowCount) await client.query("vacuum subnet, holder, subnet_before, holder_before");
+  return rowCount ?? 0;
 }
 
 export async function insertSources(

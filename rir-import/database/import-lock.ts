@@ -34,6 +34,21 @@ export async function withImportLock<T>(
   }
 }
 
+/** Whether an import or a rollback holds the lock. */
+export async function isImportRunning({ pool, schema }: Database): Promise<boolean> {
+  const { rows } = await pool.query<{ is_running: boolean }>(
+    `select exists (
+       select from pg_locks
+       where locktype = 'advisory' and granted and objsubid = 2
+         and database = (select oid from pg_database where datname = current_database())
+         and classid::bigint = hashtext('nearcrawl rir-import')::bigint & 4294967295
+         and objid::bigint = hashtext($1)::bigint & 4294967295
+     ) as is_running`,
+    [schema],
+  );
+  return rows[0]?.is_running ?? false;
+}
+
 /** Commits what `work` did, or nothing of it. */
 export async function inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
   await client.query("begin");

@@ -49,6 +49,8 @@ export interface OrganisationRecord {
   readonly handle: string;
   readonly name: string;
   readonly country: string | null;
+  /** ARIN: the handle of the organisation that this one belongs to, or whose customer it is. */
+  readonly parentHandle?: string | null;
 }
 
 export type RegistryRecord = NetworkRecord | OrganisationRecord;

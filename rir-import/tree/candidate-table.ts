@@ -4,6 +4,7 @@
  */
 import { emptyColumns, type RangeColumns, writeRange } from "#core/subnet/range-columns";
 import { type Registry, registries } from "#core/subnet/subnet";
+import { packCountry } from "#core/subnet/subnet-rows";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
 
 const sourceKinds: readonly SourceKind[] = ["whois", "statistics", "iana"];
@@ -17,15 +18,15 @@ export class CandidateTable {
   #countries = new Uint16Array(0);
   #registries = new Uint8Array(0);
   #sources = new Uint8Array(0);
-  readonly #names: string[] = [];
+  #names = new Int32Array(0);
 
   constructor(family: 4 | 6) {
     this.family = family;
     this.#columns = emptyColumns(family, 0);
   }
 
-  /** `holder` is an index into the holder references, or −1. */
-  add(record: NetworkRecord, holder: number): void {
+  /** `holder` is an index into the holder references, or −1; `name` an id of the import's texts. */
+  add(record: NetworkRecord, holder: number, name: number): void {
     if (this.count === this.#holders.length) this.#grow(Math.max(1024, this.count * 2));
     const index = this.count++;
     writeRange(this.#columns, index, record.range);
@@ -33,7 +34,7 @@ export class CandidateTable {
     this.#countries[index] = packCountry(record.country);
     this.#registries[index] = record.registry === null ? noRegistry : registries.indexOf(record.registry);
     this.#sources[index] = sourceKinds.indexOf(record.source);
-    this.#names.push(record.name);
+    this.#names[index] = name;
   }
 
   /** The ranges so far, in the order in which they were added. */
@@ -53,8 +54,9 @@ export class CandidateTable {
     return this.#holders[index] ?? -1;
   }
 
-  country(index: number): string | null {
-    return unpackCountry(this.#countries[index] ?? 0);
+  /** Packed; 0 for none. */
+  country(index: number): number {
+    return this.#countries[index] ?? 0;
   }
 
   registry(index: number): Registry | null {
@@ -65,8 +67,9 @@ export class CandidateTable {
     return sourceKinds[this.#sources[index] ?? 0] ?? "whois";
   }
 
-  name(index: number): string {
-    return this.#names[index] ?? "";
+  /** Id of the import's texts. */
+  name(index: number): number {
+    return this.#names[index] ?? 0;
   }
 
   #grow(capacity: number): void {
@@ -78,19 +81,11 @@ export class CandidateTable {
     this.#countries = grown(this.#countries, new Uint16Array(capacity));
     this.#registries = grown(this.#registries, new Uint8Array(capacity));
     this.#sources = grown(this.#sources, new Uint8Array(capacity));
+    this.#names = grown(this.#names, new Int32Array(capacity));
   }
 }
 
 function grown<Column extends { set(values: Column): void }>(old: Column, larger: Column): Column {
   larger.set(old);
   return larger;
-}
-
-/** Two letters in 16 bits; 0 for none. */
-function packCountry(country: string | null): number {
-  return country === null ? 0 : (country.charCodeAt(0) << 8) | country.charCodeAt(1);
-}
-
-function unpackCountry(packed: number): string | null {
-  return packed === 0 ? null : String.fromCharCode(packed >> 8, packed & 255);
 }

@@ -1,12 +1,14 @@
 /**
- * What an import wants the tree to be: every subnet once, nested, with its holder. Subnets are numbered
- * from 0 through both families (IPv4 first), in the order of the tree; a parent has a smaller number than
- * its children.
+ * What an import wants the tree to be: every subnet once, nested, with its holder, in flat columns. Subnets
+ * are numbered from 0 through both families (IPv4 first), in the order of the tree; the number is the
+ * subnet's ordinal.
  */
 import type { IpRange } from "#core/ip/range";
 import { type RangeColumns, rangeAt } from "#core/subnet/range-columns";
-import type { Registry } from "#core/subnet/subnet";
-import type { ResolvedHolder } from "./holder-references.ts";
+import { type Registry, registries } from "#core/subnet/subnet";
+import { unpackCountry } from "#core/subnet/subnet-rows";
+import type { TextPool } from "#core/text-pool";
+import type { HolderTable } from "./holder-table.ts";
 
 export interface WantedSubnet {
   readonly ordinal: number;
@@ -19,20 +21,29 @@ export interface WantedSubnet {
   readonly name: string;
 }
 
+/** One family, each column indexed by the subnet's place within the family. */
 export interface FamilyState {
   readonly columns: RangeColumns;
-  /** Index of the parent within this family, or −1. */
+  /** Place of the parent, or −1. */
   readonly parents: Int32Array;
+  /** Index into the state's holders, or −1. */
   readonly holders: Int32Array;
-  readonly countries: readonly (string | null)[];
-  readonly registries: readonly Registry[];
-  readonly names: readonly string[];
+  /** Packed (core/subnet/subnet-rows); 0 for none. */
+  readonly countries: Uint16Array;
+  /** Index into `registries`. */
+  readonly registries: Uint8Array;
+  /** Id of the state's texts. */
+  readonly names: Int32Array;
+  /** 1 for a subnet that crosses another. */
+  readonly crosses: Uint8Array;
 }
 
 export interface RegistryState {
   readonly ipv4: FamilyState;
   readonly ipv6: FamilyState;
-  readonly holders: readonly ResolvedHolder[];
+  readonly holders: HolderTable;
+  /** Names of subnets and holders, by id. */
+  readonly texts: TextPool;
   readonly summary: StateSummary;
 }
 
@@ -45,28 +56,40 @@ export interface StateSummary {
   /** Records that spoke of a range another record has already, and were merged with it. */
   readonly duplicates: number;
   readonly deepest: number;
+  /** Pairs of crossing ranges; a tangle of n ranges may have n² pairs, of which at most 2n count. */
   readonly crossings: number;
-  /** The first pairs of crossing ranges, at most fifty; `earlier` starts first. */
+  /** The first pairs, at most a thousand; `earlier` starts first. */
   readonly crossingSamples: readonly { readonly earlier: string; readonly later: string }[];
 }
 
-export function* wantedSubnets(state: RegistryState): Generator<WantedSubnet> {
-  yield* familySubnets(state.ipv4, 0);
-  yield* familySubnets(state.ipv6, state.ipv4.columns.count);
+/** Both families, each with the ordinal of its first subnet. */
+export function familiesOf(
+  state: RegistryState,
+): readonly { readonly family: FamilyState; readonly offset: number }[] {
+  return [
+    { family: state.ipv4, offset: 0 },
+    { family: state.ipv6, offset: state.ipv4.columns.count },
+  ];
 }
 
-function* familySubnets(family: FamilyState, offset: number): Generator<WantedSubnet> {
-  for (let index = 0; index < family.columns.count; index++) {
-    const parent = family.parents[index] as number;
-    const holder = family.holders[index] as number;
-    yield {
-      ordinal: offset + index,
-      range: rangeAt(family.columns, index),
-      parentOrdinal: parent < 0 ? null : offset + parent,
-      holder: holder < 0 ? null : holder,
-      country: family.countries[index] ?? null,
-      registry: family.registries[index] as Registry,
-      name: family.names[index] ?? "",
-    };
+/** Every subnet as a record, for those who read few or want them plain. */
+export function* wantedSubnets(state: RegistryState): Generator<WantedSubnet> {
+  for (const { family, offset } of familiesOf(state)) {
+    for (let place = 0; place < family.columns.count; place += 1)
+      yield subnetAt(state, family, offset, place);
   }
+}
+
+function subnetAt(state: RegistryState, family: FamilyState, offset: number, place: number): WantedSubnet {
+  const parent = family.parents[place] as number;
+  const holder = family.holders[place] as number;
+  return {
+    ordinal: offset + place,
+    range: rangeAt(family.columns, place),
+    parentOrdinal: parent < 0 ? null : offset + parent,
+    holder: holder < 0 ? null : holder,
+    country: unpackCountry(family.countries[place] as number),
+    registry: registries[family.registries[place] as number] as Registry,
+    name: state.texts.textAt(family.names[place] as number),
+  };
 }

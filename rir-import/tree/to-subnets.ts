@@ -12,21 +12,26 @@ import {
   rangeAt,
   sortedOrder,
 } from "#core/subnet/range-columns";
-import type { Registry } from "#core/subnet/subnet";
+import { type Registry, registries } from "#core/subnet/subnet";
+import { packCountry } from "#core/subnet/subnet-rows";
+import { TextPool } from "#core/text-pool";
 import type { NetworkRecord, OrganisationRecord } from "../formats/record.ts";
 import { CandidateTable } from "./candidate-table.ts";
-import { HolderReferences, type ResolvedHolder } from "./holder-references.ts";
+import { HolderReferences } from "./holder-references.ts";
+import { HolderTable } from "./holder-table.ts";
 import { rankOf } from "./precedence.ts";
 import type { FamilyState, RegistryState } from "./registry-state.ts";
 import { responsibleRegistries } from "./responsible-registry.ts";
 
-const maxCrossingSamples = 50;
+const maxCrossingSamples = 1000;
+const ianaIndex = registries.indexOf("iana");
 
 /** Takes the records of all files, then builds the state they describe. */
 export class SubnetBuilder {
   readonly #ipv4 = new CandidateTable(4);
   readonly #ipv6 = new CandidateTable(6);
-  readonly #references = new HolderReferences();
+  readonly #texts = new TextPool();
+  readonly #references = new HolderReferences(this.#texts);
 
   get organisationCount(): number {
     return this.#references.organisationCount;
@@ -34,7 +39,7 @@ export class SubnetBuilder {
 
   addNetwork(record: NetworkRecord, file: string): void {
     const table = record.range.family === 4 ? this.#ipv4 : this.#ipv6;
-    table.add(record, this.#references.indexOf(record.holder, file));
+    table.add(record, this.#references.indexOf(record.holder, file), this.#texts.intern(record.name));
   }
 
   addOrganisation(record: OrganisationRecord): void {
@@ -42,24 +47,25 @@ export class SubnetBuilder {
   }
 
   build(): RegistryState {
-    const holders = new HolderList(this.#references);
-    const ipv4 = buildFamily(this.#ipv4, holders);
-    const ipv6 = buildFamily(this.#ipv6, holders);
+    const joined = new JoinedHolders(this.#references, this.#texts);
+    const ipv4 = buildFamily(this.#ipv4, joined, this.#texts);
+    const ipv6 = buildFamily(this.#ipv6, joined, this.#texts);
     const families = [ipv4, ipv6];
     return {
       ipv4: ipv4.state,
       ipv6: ipv6.state,
-      holders: holders.list,
+      holders: joined.table,
+      texts: this.#texts,
       summary: {
         subnets: ipv4.state.columns.count + ipv6.state.columns.count,
         ipv4Subnets: ipv4.state.columns.count,
         ipv6Subnets: ipv6.state.columns.count,
-        holders: holders.list.length,
+        holders: joined.table.count,
         withoutHolder: sum(families, ({ state }) =>
           state.holders.reduce((count, holder) => count + (holder < 0 ? 1 : 0), 0),
         ),
         duplicates: sum(families, ({ duplicates }) => duplicates),
-        deepest: Math.max(...families.map(({ state }) => depthOf(state.parents))),
+        deepest: Math.max(...families.map(({ state }) => depthOf(state))),
         crossings: sum(families, ({ crossings }) => crossings.length),
         crossingSamples: families.flatMap(crossingSamples).slice(0, maxCrossingSamples),
       },
@@ -67,33 +73,36 @@ export class SubnetBuilder {
   }
 }
 
-/** Holders in the order in which subnets name them; references that come to one key are one holder. */
-class HolderList {
-  readonly list: ResolvedHolder[] = [];
-  readonly #references: HolderReferences;
-  readonly #indexByReference = new Map<number, number>();
-  readonly #indexByKey = new Map<string, number>();
+const notYet = -2;
 
-  constructor(references: HolderReferences) {
+/** Holders in the order in which subnets name them; references that come to one key are one holder. */
+class JoinedHolders {
+  readonly table: HolderTable;
+  readonly #references: HolderReferences;
+  readonly #indexes: Int32Array;
+  readonly #countries: (string | null)[] = [];
+
+  constructor(references: HolderReferences, texts: TextPool) {
+    this.table = new HolderTable(texts);
     this.#references = references;
+    this.#indexes = new Int32Array(references.count).fill(notYet);
   }
 
   /** The holder's index for a reference's, or −1. */
   indexOf(reference: number): number {
     if (reference < 0) return -1;
-    const known = this.#indexByReference.get(reference);
-    if (known !== undefined) return known;
-    const index = this.#add(this.#references.resolve(reference));
-    this.#indexByReference.set(reference, index);
+    const known = this.#indexes[reference] as number;
+    if (known !== notYet) return known;
+    const holder = this.#references.resolve(reference);
+    const index = holder === null ? -1 : this.table.add(holder);
+    if (holder !== null && index === this.#countries.length) this.#countries.push(holder.country);
+    this.#indexes[reference] = index;
     return index;
   }
 
-  #add(holder: ResolvedHolder | null): number {
-    if (holder === null) return -1;
-    const known = this.#indexByKey.get(holder.key);
-    if (known !== undefined) return known;
-    this.#indexByKey.set(holder.key, this.list.length);
-    return this.list.push(holder) - 1;
+  /** Where the holder is, packed; 0 where that is not known. */
+  countryOf(holder: number): number {
+    return packCountry(this.#countries[holder] ?? null);
   }
 }
 
@@ -103,11 +112,11 @@ interface BuiltFamily {
   readonly crossings: Nesting["crossings"];
 }
 
-function buildFamily(table: CandidateTable, holders: HolderList): BuiltFamily {
+function buildFamily(table: CandidateTable, joined: JoinedHolders, texts: TextPool): BuiltFamily {
   const columns = table.columns();
   const order = sortedOrder(columns);
   const responsible = responsibleRegistries(table, columns, order);
-  const merged = new MergedColumns(table, holders);
+  const merged = new MergedColumns({ table, joined, emptyName: texts.intern("") });
   for (let from = 0; from < order.length; ) {
     let to = from + 1;
     while (to < order.length && isSameRange(columns, order[from] as number, order[to] as number)) to++;
@@ -116,7 +125,10 @@ function buildFamily(table: CandidateTable, holders: HolderList): BuiltFamily {
   }
   const state = merged.state(columns);
   const { parents, crossings } = nest(state.columns);
-  return { state: { ...state, parents }, duplicates: columns.count - state.columns.count, crossings };
+  const crosses = new Uint8Array(state.columns.count);
+  for (const { earlier, later } of crossings) crosses[earlier] = crosses[later] = 1;
+  const duplicates = columns.count - state.columns.count;
+  return { state: { ...state, parents, crosses }, duplicates, crossings };
 }
 
 function isSameRange({ first, last, words }: RangeColumns, i: number, j: number): boolean {
@@ -126,83 +138,91 @@ function isSameRange({ first, last, words }: RangeColumns, i: number, j: number)
 /** One row per range, from the best-ranked of its records and, where that is silent, the next. */
 class MergedColumns {
   readonly #table: CandidateTable;
-  readonly #holders: HolderList;
-  readonly #candidates: number[] = [];
-  readonly #holderIndexes: number[] = [];
-  readonly #countries: (string | null)[] = [];
-  readonly #registries: Registry[] = [];
-  readonly #names: string[] = [];
+  readonly #joined: JoinedHolders;
+  readonly #emptyName: number;
+  #count = 0;
+  readonly #candidates: Int32Array;
+  readonly #holders: Int32Array;
+  readonly #countries: Uint16Array;
+  readonly #registries: Uint8Array;
+  readonly #names: Int32Array;
 
-  constructor(table: CandidateTable, holders: HolderList) {
-    this.#table = table;
-    this.#holders = holders;
+  constructor(from: {
+    readonly table: CandidateTable;
+    readonly joined: JoinedHolders;
+    readonly emptyName: number;
+  }) {
+    const { count } = from.table;
+    this.#table = from.table;
+    this.#joined = from.joined;
+    this.#emptyName = from.emptyName;
+    this.#candidates = new Int32Array(count);
+    this.#holders = new Int32Array(count);
+    this.#countries = new Uint16Array(count);
+    this.#registries = new Uint8Array(count);
+    this.#names = new Int32Array(count);
   }
 
   add(candidates: Int32Array, responsible: (candidate: number) => Registry | null): void {
     const table = this.#table;
     const first = candidates[0] as number;
     const owner = responsible(first);
-    const ranked = candidates.length === 1 ? [first] : byRank(table, candidates, owner);
+    const ranked = candidates.length === 1 ? candidates : byRank(table, candidates, owner);
     const best = ranked[0] as number;
-    const holder = this.#holderOf(ranked);
-    this.#candidates.push(first);
-    this.#holderIndexes.push(holder);
-    this.#countries.push(
-      firstOf(ranked, (at) => table.country(at)) ?? this.#holders.list[holder]?.country ?? null,
-    );
-    this.#registries.push(table.source(best) === "iana" ? "iana" : (table.registry(best) ?? owner ?? "iana"));
-    this.#names.push(firstOf(ranked, (at) => table.name(at) || null) ?? "");
+    const holder = firstOf(ranked, -1, (at) => this.#joined.indexOf(table.holder(at)));
+    const country = firstOf(ranked, 0, (at) => table.country(at));
+    const at = this.#count++;
+    this.#candidates[at] = first;
+    this.#holders[at] = holder;
+    this.#countries[at] = country === 0 && holder >= 0 ? this.#joined.countryOf(holder) : country;
+    this.#registries[at] = this.#registryOf(best, owner);
+    this.#names[at] = firstOf(ranked, this.#emptyName, (candidate) => table.name(candidate));
   }
 
-  #holderOf(ranked: readonly number[]): number {
-    return (
-      firstOf(ranked, (at) => {
-        const index = this.#holders.indexOf(this.#table.holder(at));
-        return index < 0 ? null : index;
-      }) ?? -1
-    );
+  #registryOf(best: number, owner: Registry | null): number {
+    const table = this.#table;
+    if (table.source(best) === "iana") return ianaIndex;
+    return registries.indexOf(table.registry(best) ?? owner ?? "iana");
   }
 
-  state(source: RangeColumns): FamilyState {
-    const columns = emptyColumns(source.family, this.#candidates.length);
+  state(source: RangeColumns): Omit<FamilyState, "parents" | "crosses"> {
+    const count = this.#count;
+    const columns = emptyColumns(source.family, count);
     const { words } = columns;
-    this.#candidates.forEach((candidate, index) => {
-      for (let word = 0; word < words; word++) {
-        columns.first[index * words + word] = source.first[candidate * words + word] as number;
-        columns.last[index * words + word] = source.last[candidate * words + word] as number;
+    for (let at = 0; at < count; at += 1) {
+      const candidate = this.#candidates[at] as number;
+      for (let word = 0; word < words; word += 1) {
+        columns.first[at * words + word] = source.first[candidate * words + word] as number;
+        columns.last[at * words + word] = source.last[candidate * words + word] as number;
       }
-    });
+    }
     return {
       columns,
-      parents: new Int32Array(0),
-      holders: Int32Array.from(this.#holderIndexes),
-      countries: this.#countries,
-      registries: this.#registries,
-      names: this.#names,
+      holders: this.#holders.subarray(0, count),
+      countries: this.#countries.subarray(0, count),
+      registries: this.#registries.subarray(0, count),
+      names: this.#names.subarray(0, count),
     };
   }
 }
 
-function byRank(
-  table: CandidateTable,
-  candidates: Int32Array,
-  responsible: Registry | null,
-): readonly number[] {
+function byRank(table: CandidateTable, candidates: Int32Array, responsible: Registry | null): Int32Array {
   const rank = (at: number) =>
     rankOf({ source: table.source(at), registry: table.registry(at), responsible });
-  return [...candidates].sort((a, b) => rank(a) - rank(b) || a - b);
+  return candidates.slice().sort((a, b) => rank(a) - rank(b) || a - b);
 }
 
-function firstOf<T>(candidates: readonly number[], read: (candidate: number) => T | null): T | null {
+/** The first value that says something; `silent` where none does. */
+function firstOf(candidates: Int32Array, silent: number, read: (candidate: number) => number): number {
   for (const candidate of candidates) {
     const value = read(candidate);
-    if (value !== null) return value;
+    if (value !== silent) return value;
   }
-  return null;
+  return silent;
 }
 
 /** Parents stand before their children, so one pass is enough. */
-function depthOf(parents: Int32Array): number {
+function depthOf({ parents }: FamilyState): number {
   const depths = new Uint16Array(parents.length);
   let deepest = 0;
   parents.forEach((parent, index) => {

@@ -41,7 +41,7 @@ const stateB =
   net("2a02:f00::/32") +
   net("2a02:f00:1::/48");
 
-const counts = { added: 0, returned: 0, changed: 0, reparented: 0, removed: 0, unchanged: 0 };
+const counts = { added: 0, returned: 0, changed: 0, moved: 0, removed: 0, unchanged: 0 };
 
 describe("apply", () => {
   it("stores the tree with parents, holders and sources", async () => {
@@ -102,11 +102,12 @@ describe("apply", () => {
     expect(plan.changes).toEqual({
       added: 2,
       returned: 0,
-      changed: 3,
-      reparented: 1,
+      changed: 2,
+      moved: 1,
       removed: 1,
-      unchanged: 0,
+      unchanged: 1,
     });
+    expect(plan.holders).toMatchObject({ added: 0, gone: 0, renamed: 1, merged: 0, split: 0 });
     const after = await treeInForce(database);
     for (const { range, id } of after) expect(before.get(range) ?? id).toBe(id);
     expect(
@@ -191,14 +192,20 @@ describe("plan", () => {
     expect(plan.samples.removed).toEqual([
       {
         range: "45.10.128.0/17",
-        before: { holder: "Example Holdings", country: "NL", registry: "ripencc", name: "EX" },
+        kind: "removed",
+        before: {
+          holder: "Example Holdings",
+          country: "NL",
+          registry: "ripencc",
+          name: "EX",
+          under: "45.10.0.0/16",
+        },
         after: null,
       },
     ]);
-    expect(plan.samples.changed.map(({ range }) => range)).toEqual([
-      "45.10.0.0/16",
-      "45.10.0.0/17",
-      "2a02:f00::/32",
+    expect(plan.samples.changed.map(({ range }) => range)).toEqual(["45.10.0.0/16", "45.10.0.0/17"]);
+    expect(plan.samples.moved).toMatchObject([
+      { range: "45.10.130.0/24", before: { under: "45.10.128.0/17" }, after: { under: "45.10.0.0/16" } },
     ]);
     expect((await applyImport(database, [b])).plan).toMatchObject({
       changes: plan.changes,
@@ -206,7 +213,7 @@ describe("plan", () => {
     });
   });
 
-  it("says which delegations are kept, move to a less specific subnet's crawler, or are lost", async () => {
+  it("says which delegations are kept, are inherited by the subnet above, or are lost", async () => {
     const other = net("46.10.0.0/16");
     await applyImport(database, [folder.write("a.db", stateA + other)]);
     await delegate(database, "45.10.0.0/16", "amsterdam");
@@ -218,9 +225,11 @@ describe("plan", () => {
     expect(delegations).toEqual({
       kept: 1,
       returned: 0,
-      moved: 1,
+      inherited: 1,
       lost: 1,
-      movedSamples: [{ range: "45.10.128.0/17", from: "zurich", to: "amsterdam", through: "45.10.0.0/16" }],
+      inheritedSamples: [
+        { range: "45.10.128.0/17", from: "zurich", to: "amsterdam", through: "45.10.0.0/16" },
+      ],
       lostSamples: [{ range: "46.10.0.0/16", from: "madrid", to: null, through: null }],
     });
   });
@@ -236,9 +245,9 @@ describe("rollback", () => {
     const rolledBack = await rollbackImport(database);
 
     expect(rolledBack).toMatchObject({
-      rolledBack: 2,
+      rolledBack: [2],
       generation: 1,
-      undone: { added: 2, changed: 3, removed: 1, reparented: 1 },
+      undone: { added: 2, changed: 2, removed: 1, moved: 1, "holders renamed": 1 },
     });
     expect(await treeInForce(database)).toEqual(before);
     expect(await delegationsInForce(database)).toEqual({ "45.10.128.0/17": "zurich" });
@@ -251,10 +260,63 @@ describe("rollback", () => {
   it("of the only import leaves an empty tree, and then there is nothing to undo", async () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
 
-    expect(await rollbackImport(database)).toMatchObject({ rolledBack: 1, generation: null });
+    expect(await rollbackImport(database)).toMatchObject({ rolledBack: [1], generation: null });
 
     expect(await treeInForce(database)).toEqual([]);
     await expect(rollbackImport(database)).rejects.toThrow(UsageError);
+  });
+});
+
+describe("rollback of several imports", () => {
+  it("undoes them all, or none when there are not so many", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    const before = await treeInForce(database);
+    await applyImport(database, [folder.write("b.db", stateB)]);
+    await applyImport(database, [folder.write("c.db", net("46.10.0.0/16"))]);
+
+    await expect(rollbackImport(database, 4)).rejects.toThrow("there are fewer than 4 imports to roll back");
+    expect(await treeInForce(database)).toHaveLength(1);
+    const rolledBack = await rollbackImport(database, 2);
+
+    expect(rolledBack).toMatchObject({ rolledBack: [3, 2], generation: 1 });
+    expect(await treeInForce(database)).toEqual(before);
+  });
+});
+
+describe("holders", () => {
+  const holding = (ranges: readonly string[], org: string) =>
+    ranges.map((range) => net(range, `org: ORG-${org}-RIPE`)).join("");
+  const named = (...orgs: readonly string[]) =>
+    orgs.map((org) => `organisation: ORG-${org}-RIPE\norg-name: Company ${org}\nsource: RIPE\n\n`).join("");
+
+  it("that are merged and split are told from those that only give a range away", async () => {
+    const before =
+      named("ONE", "TWO", "BIG", "OLD", "NEW") +
+      holding(["45.1.0.0/16", "45.2.0.0/16"], "ONE") +
+      holding(["46.1.0.0/16"], "TWO") +
+      holding(["47.1.0.0/16", "47.2.0.0/16"], "BIG") +
+      holding(["48.1.0.0/16", "48.2.0.0/16"], "OLD") +
+      holding(["49.1.0.0/16"], "NEW");
+    const after =
+      named("TWO", "BIG", "PART", "OLD", "NEW") +
+      holding(["45.1.0.0/16", "45.2.0.0/16", "46.1.0.0/16"], "TWO") +
+      holding(["47.1.0.0/16"], "BIG") +
+      holding(["47.2.0.0/16"], "PART") +
+      holding(["48.1.0.0/16"], "OLD") +
+      holding(["48.2.0.0/16", "49.1.0.0/16"], "NEW");
+    await applyImport(database, [folder.write("before.db", before)]);
+
+    const { holders } = await planImport(database, [folder.write("after.db", after)]);
+
+    expect(holders).toEqual({
+      added: 1,
+      gone: 1,
+      renamed: 0,
+      merged: 1,
+      split: 1,
+      mergedSamples: [{ from: "Company ONE", to: ["Company TWO"] }],
+      splitSamples: [{ from: "Company BIG", to: ["Company PART", "Company BIG"] }],
+    });
   });
 });
 

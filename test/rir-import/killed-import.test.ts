@@ -20,7 +20,7 @@ afterAll(async () => {
   await database.close();
 });
 
-it("an import that is killed while it writes leaves the old tree, no lock and no generation", async () => {
+it("an import that is killed while it writes leaves the old tree and no lock, is told of, and is cleared away by the next", async () => {
   await applyImport(database, [folder.write("a.db", "inetnum: 45.10.0.0/16\nsource: RIPE\n")]);
   const before = await treeInForce(database);
   const next = folder.write(
@@ -33,7 +33,10 @@ it("an import that is killed while it writes leaves the old tree, no lock and no
   expect(await treeInForce(database)).toEqual(before);
   expect((await registryStatus(database)).history).toHaveLength(1);
   await lockReleased();
-  const { plan } = await applyImport(database, [next]);
+  expect((await registryStatus(database)).unfinished).toMatchObject({ isRunning: false });
+  const { plan, cleared } = await applyImport(database, [next]);
+  expect(cleared).toBe(1);
+  expect((await registryStatus(database)).unfinished).toBeNull();
   expect(plan.changes).toMatchObject({ added: 2, removed: 1 });
   expect((await treeInForce(database)).map(({ range }) => range)).toEqual(["45.11.0.0/16", "45.12.0.0/16"]);
 });

@@ -54,7 +54,7 @@ function shownSubnets(state: RegistryState): readonly ShownSubnet[] {
   return all.map((subnet) => ({
     range: formatRange(subnet.range),
     parent: subnet.parentOrdinal === null ? null : formatRange(all[subnet.parentOrdinal]!.range),
-    holder: subnet.holder === null ? null : state.holders[subnet.holder]!.key,
+    holder: subnet.holder === null ? null : state.holders.at(subnet.holder).key,
     country: subnet.country,
     registry: subnet.registry,
     name: subnet.name,

@@ -30,7 +30,7 @@ it("every range, parent and holder of the generated world, nothing malformed", a
   const holderOf = world.subnets.map(({ holder, kind }) =>
     holder === null || kind === "iana" ? null : world.holders[holder]!.name,
   );
-  expect(subnets.map(({ holder }) => (holder === null ? null : state.holders[holder]!.name))).toEqual(
+  expect(subnets.map(({ holder }) => (holder === null ? null : state.holders.at(holder).name))).toEqual(
     holderOf,
   );
 });

@@ -4,6 +4,8 @@
  * a company costs a few probes; in doubt, split. So identity is taken, in this order, from
  *
  *   1. the organisation's handle, within its registry      ripencc:org-handle:ORG-EX1-RIPE
+ *      a customer of ARIN's, who has a handle for every    arin:customer:EXAMP-12:example bakery
+ *      range: the parent's handle and the name
  *   2. the opaque-id of extended statistics, within the    ripencc:opaque-id:6c1b…
  *      registry (its publisher promises no more)
  *   3. the name, normalised                                name:example networks
@@ -20,6 +22,8 @@ export interface HolderSource {
   readonly country?: string | null;
   /** The organisation's handle: `org:` in RPSL, `orgHandle` at ARIN, `ownerid` at LACNIC. */
   readonly handle?: string | null;
+  /** Of a customer whose own handle means one range only: the organisation that it is a customer of. */
+  readonly parentHandle?: string | null;
   readonly opaqueId?: string | null;
   readonly name?: string | null;
 }
@@ -52,11 +56,24 @@ export function holderOf(source: HolderSource): HolderIdentity | null {
   return byHandle(source, name) ?? byOpaqueId(source, name) ?? byName(source, name);
 }
 
-function byHandle({ registry, handle }: HolderSource, name: string | null): HolderIdentity | null {
+function byHandle(source: HolderSource, name: string | null): HolderIdentity | null {
+  const { registry, handle } = source;
   const text = handle?.trim().toUpperCase() ?? "";
   if (!registry || !idText.test(text) || placeholderHandles.has(text) || maintainerName.test(text))
     return null;
-  return { key: `${registry}:org-handle:${text}`, name: name ?? text, handle: text };
+  return {
+    key: customerKey(source, name) ?? `${registry}:org-handle:${text}`,
+    name: name ?? text,
+    handle: text,
+  };
+}
+
+/** Null where the customer has no name of its own: then each of its ranges is somebody else's. */
+function customerKey({ registry, parentHandle }: HolderSource, name: string | null): string | null {
+  const parent = parentHandle?.trim().toUpperCase() ?? "";
+  const normalised = name === null ? "" : normaliseCompanyName(name);
+  if (!idText.test(parent) || normalised === "" || placeholderNames.test(normalised)) return null;
+  return `${registry}:customer:${parent}:${normalised}`;
 }
 
 function byOpaqueId({ registry, opaqueId }: HolderSource, name: string | null): HolderIdentity | null {

@@ -12,8 +12,9 @@ import {
 } from "#rir-import/main";
 import { type ContextOptions, commandContext, exitCodes, withDatabase } from "../command-context.ts";
 import { ProgressLine, printJson } from "../output.ts";
+import { appliedText, planText, rolledBackText, statusText } from "../rir/plan-text.ts";
 import { progressText } from "../rir/progress-text.ts";
-import { appliedText, checkText, lookUpText, planText, rolledBackText, statusText } from "../rir/rir-text.ts";
+import { checkText, lookUpText } from "../rir/rir-text.ts";
 
 type Options = ContextOptions & { readonly json?: boolean };
 

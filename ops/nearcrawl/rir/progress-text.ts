@@ -4,7 +4,7 @@ import type { ImportProgress } from "#rir-import/main";
 const phases: Readonly<Record<ImportProgress["phase"], string>> = {
   read: "reading",
   nest: "nesting",
-  stage: "staging",
+  current: "reading the tree in force",
   compare: "comparing",
   write: "writing",
 };
@@ -13,7 +13,9 @@ const phases: Readonly<Record<ImportProgress["phase"], string>> = {
 export function progressText(progress: ImportProgress, elapsedSeconds: number): string {
   const { phase, done, total, file, records } = progress;
   const share = total > 0 ? Math.min(1, done / total) : 0;
-  const parts = [`${phases[phase]} ${Math.floor(share * 100)} %`, `${records.toLocaleString("en")} records`];
+  const parts = [total > 0 ? `${phases[phase]} ${Math.floor(share * 100)} %` : phases[phase]];
+  if (phase === "current" || phase === "write") parts.push(`${done.toLocaleString("en")} rows`);
+  else parts.push(`${records.toLocaleString("en")} records`);
   if (phase === "read" && elapsedSeconds > 0.5) {
     parts.push(`${Math.round(records / elapsedSeconds).toLocaleString("en")}/s`);
     if (share > 0.02) parts.push(`${secondsText((elapsedSeconds * (1 - share)) / share)} left`);

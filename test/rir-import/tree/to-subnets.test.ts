@@ -97,13 +97,12 @@ describe("holders", () => {
         "organisation: ORG-EX1-RIPE\norg-name: Example Holdings\ncountry: NL\nsource: RIPE\n",
     });
 
-    expect(state.holders).toEqual([
+    expect([...state.holders.all()]).toEqual([
       {
         key: "ripencc:org-handle:ORG-EX1-RIPE",
         name: "Example Holdings",
         handle: "ORG-EX1-RIPE",
         registry: "ripencc",
-        country: "NL",
       },
     ]);
   });
@@ -172,7 +171,7 @@ describe("dropped: neither subnet nor holder", () => {
     });
 
     expect(subnets).toEqual([]);
-    expect(state.holders).toEqual([]);
+    expect([...state.holders.all()]).toEqual([]);
   });
 
   it("but a range that only touches a special-purpose block stays", async () => {

@@ -1,0 +1,162 @@
+/** What `nearcrawl rir plan`, `apply`, `rollback` and `status` say to people. */
+import type { AppliedImport, ImportPlan, RegistryStatus, RolledBack } from "#rir-import/main";
+import { type Column, formatTable } from "../output.ts";
+import { secondsText } from "./progress-text.ts";
+import { filesText, shortened, stateText } from "./rir-text.ts";
+
+const count = (value: number) => value.toLocaleString("en");
+const left = (title: string): Column => ({ title });
+const right = (title: string): Column => ({ title, align: "right" });
+const samplesShown = 10;
+
+export function planText(plan: ImportPlan): string {
+  const against = plan.generation === null ? "an empty tree" : `generation ${plan.generation}`;
+  const parts = [
+    filesText(plan.files),
+    stateText(plan.state),
+    `compared with ${against}:\n${changesText(plan)}`,
+    samplesText(plan),
+    holdersText(plan),
+    delegationsText(plan),
+  ];
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+export function appliedText(applied: AppliedImport): string {
+  const { plan, generation, isNew, cleared, seconds } = applied;
+  const { reading, comparing, writing, total } = seconds;
+  const times = `${secondsText(total)}: reading ${secondsText(reading)}, comparing ${secondsText(comparing)}, writing ${secondsText(writing)}`;
+  const ending = isNew
+    ? `generation ${generation} is in force (${times}); undo with: nearcrawl rir rollback`
+    : `nothing to do: generation ${generation} was made from the same files (${times})`;
+  const parts = [
+    filesText(plan.files),
+    stateText(plan.state),
+    changesText(plan),
+    holdersText(plan),
+    delegationsText(plan),
+    cleared === 0 ? "" : `cleared away what ${cleared} interrupted import left`,
+    ending,
+  ];
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+export function rolledBackText({ rolledBack, generation, undone }: RolledBack): string {
+  const changes = Object.entries(undone).map(([change, number]) => `${count(number)} ${change}`);
+  const now = generation === null ? "the tree is empty now" : `generation ${generation} is in force again`;
+  const which = rolledBack.length === 1 ? "generation" : "generations";
+  return `${which} ${rolledBack.join(", ")} rolled back (${changes.join(", ") || "no changes"}); ${now}`;
+}
+
+export function statusText(status: RegistryStatus): string {
+  if (status.generation === null) {
+    return ["no import yet: nearcrawl rir apply SOURCE…", ...remarksOf(status)].join("\n\n");
+  }
+  const sources = formatTable(
+    [
+      left("file"),
+      left("format"),
+      left("registry"),
+      left("date"),
+      right("age, days"),
+      right("kept"),
+      right("malformed"),
+    ],
+    status.sources.map((source) => [
+      source.file,
+      source.format,
+      source.registry ?? "",
+      source.fileDate ?? "",
+      source.ageDays === null ? "" : String(source.ageDays),
+      count(source.kept),
+      count(source.malformed),
+    ]),
+  );
+  const history = formatTable(
+    [
+      right("generation"),
+      left("state"),
+      left("applied"),
+      right("added"),
+      right("removed"),
+      right("changed"),
+      right("moved"),
+    ],
+    status.history.map(({ generation, state, appliedAt, changes }) => [
+      String(generation),
+      state,
+      appliedAt?.slice(0, 19).replace("T", " ") ?? "",
+      count(changes.added ?? 0),
+      count(changes.removed ?? 0),
+      count(changes.changed ?? 0),
+      count(changes.moved ?? 0),
+    ]),
+  );
+  const totals = `generation ${status.generation}: ${count(status.ipv4Subnets)} IPv4 and ${count(status.ipv6Subnets)} IPv6 subnets, ${count(status.holders)} holders, ${count(status.delegations)} delegations`;
+  return [totals, sources, history, ...remarksOf(status)].join("\n\n");
+}
+
+function remarksOf({ outdated, unfinished }: RegistryStatus): readonly string[] {
+  const since = unfinished?.begunAt.slice(0, 19).replace("T", " ");
+  return [
+    ...(outdated.length === 0 ? [] : [`older than a quarter: ${outdated.join(", ")}`]),
+    ...(unfinished === null
+      ? []
+      : [
+          unfinished.isRunning
+            ? `an import is running since ${since}`
+            : `an import that began at ${since} was interrupted; the next one clears it away`,
+        ]),
+  ];
+}
+
+function changesText({ changes }: ImportPlan): string {
+  const { added, returned, removed, changed, moved, unchanged } = changes;
+  const kinds = { added, returned, removed, changed, moved, unchanged };
+  return formatTable(Object.keys(kinds).map(right), [Object.values(kinds).map(count)]);
+}
+
+function samplesText({ samples }: ImportPlan): string {
+  const words = (subnet: ImportPlan["samples"]["added"][number]["before"]) =>
+    subnet === null
+      ? ""
+      : [subnet.holder, subnet.country, subnet.registry, subnet.name].filter(Boolean).join(" · ");
+  const under = (subnet: ImportPlan["samples"]["added"][number]["before"]) =>
+    subnet?.under ? `under ${subnet.under}` : "under nothing";
+  const rows = (["added", "returned", "removed", "changed", "moved"] as const).flatMap((kind) =>
+    samples[kind].map(({ range, before, after }) => [
+      kind,
+      range,
+      shortened(kind === "moved" ? under(before) : words(before), 60),
+      shortened(kind === "moved" ? under(after) : words(after), 60),
+    ]),
+  );
+  return rows.length === 0 ? "" : formatTable(["change", "range", "before", "after"].map(left), rows);
+}
+
+function holdersText({ holders }: ImportPlan): string {
+  const { added, gone, renamed, merged, split, mergedSamples, splitSamples } = holders;
+  if (added + gone + renamed + merged + split === 0) return "";
+  const sample = (word: string, samples: typeof mergedSamples) =>
+    samples
+      .slice(0, samplesShown)
+      .map(({ from, to }) => `  ${word}: ${shortened(from, 50)} → ${shortened(to.join(" + "), 80)}`);
+  return [
+    `holders: ${count(added)} new, ${count(gone)} gone, ${count(renamed)} renamed, ${count(merged)} merged into another, ${count(split)} split`,
+    ...sample("merged", mergedSamples),
+    ...sample("split", splitSamples),
+  ].join("\n");
+}
+
+function delegationsText({ delegations }: ImportPlan): string {
+  const { kept, returned, inherited, lost, inheritedSamples, lostSamples } = delegations;
+  return [
+    `delegations: ${count(kept)} kept, ${count(returned)} returned, ${count(inherited)} inherited by the subnet above, ${count(lost)} lost`,
+    ...inheritedSamples
+      .slice(0, samplesShown)
+      .map(({ range, from, to, through }) => `  ${range}: ${from} → ${to}, through ${through}`),
+    ...lostSamples
+      .slice(0, samplesShown)
+      .map(({ range, from }) => `  ${range}: ${from} → nobody; the next URL there is probed anew`),
+  ].join("\n");
+}

@@ -1,0 +1,127 @@
+/** The differences one by one, as people read them: for samples, and for the page of all of them. */
+import { formatRange } from "#core/ip/range";
+import { type IdIndex, indexIds } from "#core/subnet/id-index";
+import { type RangeColumns, rangeAt } from "#core/subnet/range-columns";
+import { registries } from "#core/subnet/subnet";
+import { unpackCountry } from "#core/subnet/subnet-rows";
+import type { RegistryState } from "../tree/registry-state.ts";
+import {
+  type ChangeKind,
+  changeKinds,
+  type FamilyDifference,
+  type TreeDifference,
+} from "./tree-difference.ts";
+
+export interface SubnetWords {
+  readonly holder: string | null;
+  readonly country: string | null;
+  readonly registry: string;
+  readonly name: string;
+  /** The next less specific range; null directly under the root. */
+  readonly under: string | null;
+}
+
+export interface Difference {
+  readonly kind: Exclude<ChangeKind, "unchanged"> | "removed";
+  readonly range: string;
+  readonly before: SubnetWords | null;
+  readonly after: SubnetWords | null;
+}
+
+/** Every difference of one kind, in the order of addresses, IPv4 first. */
+export function* differencesOf(
+  state: RegistryState,
+  difference: TreeDifference,
+  kind: Difference["kind"],
+): Generator<Difference> {
+  for (const family of [difference.ipv4, difference.ipv6]) {
+    const words = new FamilyWords(state, difference, family);
+    if (kind === "removed") {
+      for (const row of family.removed) {
+        yield { kind, range: textOf(family.current.columns, row), before: words.before(row), after: null };
+      }
+      continue;
+    }
+    const wantedKind = changeKinds.indexOf(kind);
+    for (
+      let place = family.kinds.indexOf(wantedKind);
+      place >= 0;
+      place = family.kinds.indexOf(wantedKind, place + 1)
+    ) {
+      const row = family.rows[place] as number;
+      const range = textOf(family.wanted.columns, place);
+      yield { kind, range, before: row < 0 ? null : words.before(row), after: words.after(place) };
+    }
+  }
+}
+
+/** The first of each kind, at most `limit`. */
+export function sampleDifferences(
+  state: RegistryState,
+  difference: TreeDifference,
+  limit: number,
+): Readonly<Record<Difference["kind"], readonly Difference[]>> {
+  const sample = (kind: Difference["kind"]) => first(differencesOf(state, difference, kind), limit);
+  return {
+    added: sample("added"),
+    returned: sample("returned"),
+    changed: sample("changed"),
+    moved: sample("moved"),
+    removed: sample("removed"),
+  };
+}
+
+class FamilyWords {
+  readonly #state: RegistryState;
+  readonly #difference: TreeDifference;
+  readonly #family: FamilyDifference;
+  #byId: IdIndex | null = null;
+
+  constructor(state: RegistryState, difference: TreeDifference, family: FamilyDifference) {
+    this.#state = state;
+    this.#difference = difference;
+    this.#family = family;
+  }
+
+  before(row: number): SubnetWords {
+    const { current } = this.#family;
+    const { texts } = this.#state;
+    const holder = current.holderIds[row] as number;
+    const parent = current.parentIds[row] as number;
+    return {
+      holder: holder === 0 ? null : texts.textAt(this.#difference.holders.current.names[holder] as number),
+      country: unpackCountry(current.countries[row] as number),
+      registry: registries[current.registries[row] as number] ?? "",
+      name: texts.textAt(current.names[row] as number),
+      under: parent === 0 ? null : textOf(current.columns, this.#rowOf(parent)),
+    };
+  }
+
+  after(place: number): SubnetWords {
+    const { wanted } = this.#family;
+    const { texts, holders } = this.#state;
+    const holder = wanted.holders[place] as number;
+    const parent = wanted.parents[place] as number;
+    return {
+      holder: holder < 0 ? null : texts.textAt(holders.nameId(holder)),
+      country: unpackCountry(wanted.countries[place] as number),
+      registry: registries[wanted.registries[place] as number] ?? "",
+      name: texts.textAt(wanted.names[place] as number),
+      under: parent < 0 ? null : textOf(wanted.columns, parent),
+    };
+  }
+
+  #rowOf(id: number): number {
+    this.#byId ??= indexIds(this.#family.current.ids);
+    return this.#byId.firstRow(id);
+  }
+}
+
+const textOf = (columns: RangeColumns, index: number) => formatRange(rangeAt(columns, index));
+
+function first<T>(values: Generator<T>, limit: number): readonly T[] {
+  const found: T[] = [];
+  if (limit === 0) return found;
+  for (const value of values) if (found.push(value) === limit) break;
+  return found;
+}

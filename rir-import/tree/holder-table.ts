@@ -1,0 +1,70 @@
+/** The holders of a state, each key once, as columns of text ids. A holder's index is its key's id. */
+import { GrowingColumn } from "#core/subnet/growing-column";
+import { type Registry, registries } from "#core/subnet/subnet";
+import { TextPool } from "#core/text-pool";
+import type { ResolvedHolder } from "./holder-references.ts";
+
+export interface Holder {
+  readonly key: string;
+  readonly name: string;
+  readonly handle: string | null;
+  readonly registry: string | null;
+}
+
+const none = -1;
+
+export class HolderTable {
+  readonly #texts: TextPool;
+  readonly #keys = new TextPool();
+  readonly #names = new GrowingColumn((length) => new Int32Array(length));
+  readonly #handles = new GrowingColumn((length) => new Int32Array(length));
+  readonly #registries = new GrowingColumn((length) => new Uint8Array(length));
+
+  /** Names and handles are kept among these texts. */
+  constructor(texts: TextPool) {
+    this.#texts = texts;
+  }
+
+  get count(): number {
+    return this.#keys.count;
+  }
+
+  /** The holder's index; the first holder with a key counts. */
+  add(holder: ResolvedHolder): number {
+    const index = this.#keys.intern(holder.key);
+    if (index < this.#names.length) return index;
+    this.#names.push(this.#texts.intern(holder.name));
+    this.#handles.push(holder.handle === null ? none : this.#texts.intern(holder.handle));
+    this.#registries.push(registries.indexOf(holder.registry as Registry) & 0xff);
+    return index;
+  }
+
+  /** Index of the holder with this key, or −1. */
+  find(key: string): number {
+    return this.#keys.find(key);
+  }
+
+  *all(): Generator<Holder> {
+    for (let index = 0; index < this.count; index += 1) yield this.at(index);
+  }
+
+  at(index: number): Holder {
+    const handle = this.handleId(index);
+    return {
+      key: this.#keys.textAt(index),
+      name: this.#texts.textAt(this.nameId(index)),
+      handle: handle === none ? null : this.#texts.textAt(handle),
+      registry: registries[this.#registries.values()[index] as number] ?? null,
+    };
+  }
+
+  /** Id of the name among the texts. */
+  nameId(index: number): number {
+    return this.#names.values()[index] as number;
+  }
+
+  /** Id of the handle among the texts, or −1. */
+  handleId(index: number): number {
+    return this.#handles.values()[index] as number;
+  }
+}
