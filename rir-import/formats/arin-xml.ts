@@ -5,7 +5,8 @@
  * the organisation. Net types: arin.net, reference/research/bulkwhois.
  */
 import type { IpRange } from "#core/ip/range";
-import { countryCode, type HolderReference, type RecordReader, type RecordSink } from "./record.ts";
+import { countryCode } from "./country.ts";
+import type { HolderReference, RecordReader, RecordSink } from "./record.ts";
 import { readRangeBetween, readRegistryRange } from "./registry-range.ts";
 import { childOf, parseXmlRecord, textOf, XmlRecordReader } from "./xml-records.ts";
 

@@ -6,6 +6,7 @@
  */
 import type { IpRange } from "#core/ip/range";
 import type { Registry } from "#core/subnet/subnet";
+import type { EncodingCounts } from "./text-decoding.ts";
 
 /** Which kind of source said it; tree/precedence.ts ranks them. */
 export type SourceKind = "whois" | "statistics" | "iana";
@@ -28,11 +29,17 @@ export type HolderReference =
       readonly country: string | null;
     };
 
+/** Valid until the call that hands it over returns: a reader may use the same one for its next record. */
 export interface NetworkRecord {
   readonly type: "network";
   readonly line: number;
   readonly source: SourceKind;
   readonly range: IpRange;
+  /**
+   * The same range where it is IPv6 and the reader has it at hand: first and last address, four 32-bit words each,
+   * most significant first. Spares the big integers of `range`.
+   */
+  readonly ipv6Words?: Uint32Array | null;
   /** Null where the file does not say (an unknown `source:`); then the authority over the range decides. */
   readonly registry: Registry | null;
   /** The registry's own name for the range; may be empty. */
@@ -67,6 +74,8 @@ export interface FileFacts {
   readonly registry?: Registry;
   /** ISO date of the data, as far as the file states one. */
   readonly fileDate?: string;
+  /** Stated at the file's end, where not everything was plain ASCII. */
+  readonly encoding?: EncodingCounts;
 }
 
 export interface RecordSink {
@@ -79,6 +88,7 @@ export interface RecordSink {
 }
 
 export interface RecordReader {
+  /** The chunk may be overwritten when the call has returned. */
   push(chunk: Buffer): void;
   /** The file's end: the last object is finished. Throws SourceFileError when the file is visibly cut off. */
   end(): void;
@@ -112,11 +122,4 @@ const registryNames: ReadonlyMap<string, Registry> = new Map(
 /** The registry that a name means (`RIPE`, `ripencc`, `ARIN` …), or null. */
 export function registryNamed(text: string): Registry | null {
   return registryNames.get(text) ?? registryNames.get(text.toLowerCase()) ?? null;
-}
-
-/** `nl` → `NL`; null for ZZ (unknown) and for whatever is not two letters. */
-export function countryCode(text: string | null): string | null {
-  if (text === null || !/^[A-Za-z]{2}$/.test(text)) return null;
-  const code = text.toUpperCase();
-  return code === "ZZ" ? null : code;
 }

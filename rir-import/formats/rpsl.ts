@@ -3,108 +3,123 @@
  * which has the same shape with other attribute names. rpsl-scanner.ts finds the objects; here they become
  * networks and organisations. ` #` inside a value starts a comment.
  */
-import type { Registry } from "#core/subnet/subnet";
-import { LineCutter } from "./lines.ts";
-import {
-  countryCode,
-  type HolderReference,
-  maxTextLength,
-  type RecordReader,
-  type RecordSink,
-  registryNamed,
-} from "./record.ts";
+import { SourceFileError } from "#core/errors";
+import { BlockCutter } from "./line-blocks.ts";
+import { RangeReader } from "./range-reader.ts";
+import type { RecordReader, RecordSink } from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
-import { type RpslObject, RpslScanner, type SlotName } from "./rpsl-scanner.ts";
+import type { SlotName } from "./rpsl-attributes.ts";
+import { RpslNetwork } from "./rpsl-network.ts";
+import { RpslScanner } from "./rpsl-scanner.ts";
+import type { RpslValues } from "./rpsl-values.ts";
+import { ValueDecoder } from "./text-decoding.ts";
 
-export function openRpslReader(_file: string, sink: RecordSink): RecordReader {
-  const scanner = new RpslScanner({
-    object: (object) => readObject(sink, object),
-    other: (className) => sink.ignore(`object class ${className.slice(0, 40)}`),
-    malformed: (problem) => sink.malformed(problem),
-  });
-  const cutter = new LineCutter(scanner);
-  return {
-    push: (chunk) => cutter.push(chunk),
-    end: () => {
-      cutter.end();
-      scanner.end();
-    },
-  };
+export function openRpslReader(file: string, sink: RecordSink): RecordReader {
+  return new RpslReader(file, sink);
 }
 
-function readObject(sink: RecordSink, object: RpslObject): void {
-  if (object.className === "organisation") readOrganisation(sink, object, "org-name");
-  else if (object.className === "orgid") readOrganisation(sink, object, "orgname");
-  else readNetwork(sink, object);
-}
+class RpslReader implements RecordReader {
+  readonly #file: string;
+  readonly #sink: RecordSink;
+  readonly #decoder = new ValueDecoder();
+  readonly #scanner: RpslScanner;
+  readonly #values: RpslValues;
+  readonly #cutter: BlockCutter;
+  readonly #network: RpslNetwork;
+  readonly #ranges = new RangeReader();
+  readonly #readIpv4 = this.#ranges.readIpv4.bind(this.#ranges);
+  readonly #readIpv6 = this.#ranges.readIpv6.bind(this.#ranges);
+  readonly #ipv6Range = () => this.#ranges.ipv6;
+  /** RIPE's form ends each object with its source: one that lacks it at the file's end was cut off. */
+  #sourcesSeen = 0;
+  #isEnding: "inside a line" | "behind a line" | null = null;
 
-function readNetwork(sink: RecordSink, object: RpslObject): void {
-  const { className, line } = object;
-  const isArin = className === "nethandle" || className === "v6nethandle";
-  const text = object.text(isArin ? "netrange" : className) ?? "";
-  const reading = readRegistryRange(text);
-  if ("reason" in reading) {
-    sink.malformed({ line, reason: reading.reason, value: text });
-    return;
+  constructor(file: string, sink: RecordSink) {
+    this.#file = file;
+    this.#sink = sink;
+    this.#scanner = new RpslScanner(this.#decoder, {
+      object: (className, line) => this.#object(className, line),
+      other: (className) => sink.ignore(`object class ${className.slice(0, 40)}`),
+      malformed: (problem) => sink.malformed(problem),
+    });
+    this.#values = this.#scanner.values;
+    this.#cutter = new BlockCutter(this.#scanner);
+    this.#network = new RpslNetwork(this.#values);
   }
-  if (isArin && isOfAnotherRegistry(object.text("nettype"))) {
-    sink.ignore("net type of another registry");
-    return;
+
+  push(chunk: Buffer): void {
+    this.#cutter.push(chunk);
   }
-  const registry = isArin ? "arin" : sourceOf(object);
-  const country = countryCode(bare(object.text("country")));
-  sink.record({
-    type: "network",
-    line,
-    source: "whois",
-    range: reading.range,
-    registry,
-    name: bare(object.text("netname")) ?? "",
-    country,
-    holder: holderOf(object, registry, country),
-  });
+
+  /** Throws when the file ends inside a line and its last object is not whole: a broken download. */
+  end(): void {
+    this.#isEnding = this.#cutter.insideLine ? "inside a line" : "behind a line";
+    this.#cutter.end();
+    this.#scanner.end();
+    const encoding = this.#decoder.counts;
+    if (encoding !== null) this.#sink.facts({ encoding });
+  }
+
+  #object(className: SlotName, line: number): void {
+    if (this.#values.has("source")) this.#sourcesSeen++;
+    else if (this.#isEnding !== null && this.#sourcesSeen > 0) {
+      this.#cutOff(line);
+      return;
+    }
+    if (className === "organisation") this.#organisation(className, "org-name", line);
+    else if (className === "orgid") this.#organisation(className, "orgname", line);
+    else if (className === "nethandle" || className === "v6nethandle") this.#arinNetwork(line);
+    else this.#networkAt(className, line, this.#values.registry());
+  }
+
+  #cutOff(line: number): void {
+    const reason = "the file is cut off: its last object has no source, as the others have";
+    if (this.#isEnding === "inside a line")
+      throw new SourceFileError(this.#file, this.#scanner.lines, reason);
+    this.#sink.malformed({ line, reason, value: "" });
+  }
+
+  /** ARIN's text says in words what is another registry's. */
+  #arinNetwork(line: number): void {
+    if (!isOfAnotherRegistry(this.#values.text("nettype"))) this.#networkAt("netrange", line, "arin");
+    else this.#sink.ignore("net type of another registry");
+  }
+
+  /** LACNIC has IPv6 under `inetnum:` too, so the value says what it is. */
+  #networkAt(slot: SlotName, line: number, registry: RpslNetwork["registry"]): void {
+    const network = this.#network;
+    if (this.#values.readInPlace(slot, this.#readIpv4)) network.begin(line, registry, this.#ranges.ipv4);
+    else if (this.#values.readInPlace(slot, this.#readIpv6)) {
+      network.begin(line, registry, this.#ipv6Range);
+      network.ipv6Words = this.#ranges.words;
+    } else {
+      const value = this.#values.text(slot) ?? "";
+      const reading = readRegistryRange(value);
+      if ("reason" in reading) {
+        this.#sink.malformed({ line, reason: reading.reason, value });
+        return;
+      }
+      network.begin(line, registry, reading.range);
+    }
+    this.#sink.record(network);
+  }
+
+  #organisation(className: SlotName, nameSlot: SlotName, line: number): void {
+    const values = this.#values;
+    const handle = values.handle(className);
+    const name = values.bare(nameSlot);
+    if (handle === null || name === null) {
+      const reason =
+        handle === null ? "an organisation without a handle" : `an organisation without ${nameSlot}`;
+      this.#sink.malformed({ line, reason, value: handle ?? "" });
+      return;
+    }
+    const registry = className === "orgid" ? "arin" : values.registry();
+    this.#sink.record({ type: "organisation", line, registry, handle, name, country: values.country() });
+  }
 }
 
 /** ARIN's net types in words: `Allocated to RIPE NCC`, `Early Registrations, Transferred to APNIC`, `IANA …`. */
 function isOfAnotherRegistry(netType: string | null): boolean {
   return netType !== null && /transferred|allocated to (?!arin)|iana/i.test(netType);
-}
-
-/** The organisation's handle; else LACNIC's owner; else the description. `mnt-by` is never a name. */
-function holderOf(
-  object: RpslObject,
-  registry: Registry | null,
-  country: string | null,
-): HolderReference | null {
-  const handle = bare(object.text("org") ?? object.text("ownerid") ?? object.text("orgid"));
-  const owner = bare(object.text("owner"));
-  if (handle !== null) return { type: "handle", handle: handle.toUpperCase(), registry, name: owner };
-  const name = owner ?? bare(object.text("descr"));
-  return name === null ? null : { type: "name", name, registry, country };
-}
-
-function readOrganisation(sink: RecordSink, object: RpslObject, nameSlot: SlotName): void {
-  const { className, line } = object;
-  const handle = bare(object.text(className));
-  const name = bare(object.text(nameSlot));
-  if (handle === null || name === null) {
-    const reason =
-      handle === null ? "an organisation without a handle" : `an organisation without ${nameSlot}`;
-    sink.malformed({ line, reason, value: handle ?? "" });
-    return;
-  }
-  const registry = className === "orgid" ? "arin" : sourceOf(object);
-  const country = countryCode(bare(object.text("country")));
-  sink.record({ type: "organisation", line, registry, handle: handle.toUpperCase(), name, country });
-}
-
-const sourceOf = (object: RpslObject) => registryNamed(bare(object.text("source")) ?? "");
-
-/** A value without its trailing comment; null when nothing is left. */
-function bare(value: string | null): string | null {
-  if (value === null || value === "") return null;
-  if (!value.includes("#")) return value.length > maxTextLength ? value.slice(0, maxTextLength) : value;
-  const comment = value.startsWith("#") ? 0 : value.search(/[ \t]#/);
-  const text = (comment < 0 ? value : value.slice(0, comment)).trim().slice(0, maxTextLength);
-  return text === "" ? null : text;
 }

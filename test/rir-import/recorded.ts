@@ -42,5 +42,7 @@ export function recorded(open: OpenReader, bytes: Buffer, chunkBytes = bytes.len
 }
 
 function printable(record: RegistryRecord): unknown {
-  return record.type === "network" ? { ...record, range: formatRange(record.range) } : record;
+  if (record.type === "organisation") return record;
+  const { type, line, source, range, registry, name, country, holder } = record;
+  return { type, line, source, range: formatRange(range), registry, name, country, holder };
 }
