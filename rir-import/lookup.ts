@@ -55,21 +55,48 @@ export async function lookUp(database: Database, text: string): Promise<LookUp> 
   };
 }
 
-/** Every subnet in force that holds the whole range. */
+/**
+ * Every subnet in force that holds the whole range: the subnet that starts last before it or with it, those
+ * above that one, and the few that cross others and so may hold it beside them. What crosses nothing and
+ * holds the range holds that first subnet too, hence stands above it.
+ */
+const holdingSql = `
+  with recursive climb as (
+    (select subnet_id, parent_id
+     from subnet
+     where removed_in is null and first_address between $3::inet and $1::inet
+     order by first_address desc, last_address asc
+     limit 1)
+    union all
+    select p.subnet_id, p.parent_id
+    from climb
+    join subnet p on p.subnet_id = climb.parent_id
+  ),
+  holding as (
+    select subnet_id from climb
+    union
+    select subnet_id
+    from subnet
+    where crosses and removed_in is null
+      and first_address between $3::inet and $1::inet and last_address >= $2::inet
+  )
+  select c.subnet_id as "subnetId", host(c.first_address) as first, host(c.last_address) as last,
+    c.parent_id as "parentId", c.registry, c.country, c.name, h.name as holder, h.handle,
+    k.name as "delegatedTo", c.added_in as "addedIn"
+  from holding
+  join subnet c using (subnet_id)
+  left join holder h using (holder_id)
+  left join delegation d on d.subnet_id = c.subnet_id
+  left join crawler k using (crawler_id)
+  where c.last_address >= $2::inet
+  order by c.first_address, c.last_address desc`;
+
 async function readHolding(database: Database, range: IpRange): Promise<readonly Row[]> {
-  const { rows } = await database.pool.query<Row>(
-    `select c.subnet_id as "subnetId", host(c.first_address) as first, host(c.last_address) as last,
-       c.parent_id as "parentId", c.registry, c.country, c.name, h.name as holder, h.handle,
-       k.name as "delegatedTo", c.added_in as "addedIn"
-     from subnet c
-     left join holder h using (holder_id)
-     left join delegation d on d.subnet_id = c.subnet_id
-     left join crawler k using (crawler_id)
-     where c.removed_in is null and c.first_address <= $1::inet and c.last_address >= $2::inet
-       and family(c.first_address) = family($1::inet)
-     order by c.first_address, c.last_address desc`,
-    [formatAddress(firstAddress(range)), formatAddress(lastAddress(range))],
-  );
+  const { rows } = await database.pool.query<Row>(holdingSql, [
+    formatAddress(firstAddress(range)),
+    formatAddress(lastAddress(range)),
+    range.family === 4 ? "0.0.0.0" : "::",
+  ]);
   return rows;
 }
 
