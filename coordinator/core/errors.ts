@@ -37,6 +37,11 @@ export class SourceFileError extends NearcrawlError {
   }
 }
 
+/** The command ends with exit code 1: the cache of registry files is in use, damaged or incomplete. */
+export class CacheError extends NearcrawlError {
+  readonly code = "NC_CACHE";
+}
+
 /** The command ends with exit code 2: what was asked for does not exist or is not of the stated form. */
 export class UsageError extends NearcrawlError {
   readonly code = "NC_USAGE";

@@ -1,0 +1,130 @@
+/**
+ * One fetch at a time in a cache folder. The lock is a file made whole by a hard link, which fails when it is
+ * there; it names its holder, who touches it while at work. It has lost its holder when that process of this
+ * machine is gone, or when nobody touched it for minutes (another machine or container on a shared folder).
+ */
+import { randomUUID } from "node:crypto";
+import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import { CacheError } from "#core/errors";
+
+const touchEveryMs = 20_000;
+const abandonedAfterMs = 5 * 60_000;
+
+const holderSchema = z.object({
+  pid: z.int().positive(),
+  host: z.string(),
+  token: z.string(),
+  since: z.string(),
+});
+type Holder = z.infer<typeof holderSchema>;
+
+/**
+ * Makes the folder where needed and runs `work` alone in it; its signal aborts when the lock is lost (the machine
+ * slept, and another took over). Throws a CacheError when another is at work.
+ */
+export async function withCacheLock<T>(
+  cacheFolder: string,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  await mkdir(cacheFolder, { recursive: true }).catch((error: Error) => {
+    throw new CacheError(`${cacheFolder} cannot be made: ${error.message}`, { cause: error });
+  });
+  const file = join(cacheFolder, "fetch.lock");
+  const token = await takeLock(file);
+  const lost = new AbortController();
+  const touch = setInterval(async () => {
+    const now = new Date();
+    if (await isHeldBy(file, token)) await utimes(file, now, now).catch(() => {});
+    else lost.abort(new CacheError(`${file}: the lock was lost to another fetch`));
+  }, touchEveryMs).unref();
+  try {
+    return await work(lost.signal);
+  } finally {
+    clearInterval(touch);
+    if (await isHeldBy(file, token)) await rm(file, { force: true });
+  }
+}
+
+async function isHeldBy(file: string, token: string): Promise<boolean> {
+  const holder = await holderOf(file);
+  return holder !== null && holder !== "gone" && holder.token === token;
+}
+
+async function takeLock(file: string): Promise<string> {
+  const token = randomUUID();
+  const holder: Holder = { pid: process.pid, host: hostname(), token, since: new Date().toISOString() };
+  const own = `${file}.${token}`;
+  try {
+    await writeFile(own, JSON.stringify(holder), { flag: "wx" });
+    for (let tries = 0; tries < 3; tries++) {
+      if (await linked(own, file)) return token;
+      await removeAbandoned(file);
+    }
+  } catch (error) {
+    if (error instanceof CacheError) throw error;
+    throw new CacheError(`${file} cannot be written: ${(error as Error).message}`, { cause: error });
+  } finally {
+    await rm(own, { force: true });
+  }
+  throw new CacheError(`${file}: others take the lock again and again`);
+}
+
+/** False when the lock is there already. */
+async function linked(own: string, file: string): Promise<boolean> {
+  try {
+    await link(own, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Takes an abandoned lock away; throws when its holder is at work. */
+async function removeAbandoned(file: string): Promise<void> {
+  const holder = await holderOf(file);
+  if (holder === "gone") return;
+  if (await isAtWork(file, holder)) throw busy(file, holder);
+  // Two may come here at once: what the later one takes away may be the earlier one's new lock.
+  const aside = `${file}.${randomUUID()}`;
+  await rename(file, aside).catch(() => {});
+  const taken = await holderOf(aside);
+  if (taken !== "gone" && taken?.token !== holder?.token) {
+    await linked(aside, file);
+    await rm(aside, { force: true });
+    throw busy(file, taken);
+  }
+  await rm(aside, { force: true });
+}
+
+/** Null when it cannot be understood. */
+async function holderOf(file: string): Promise<Holder | null | "gone"> {
+  try {
+    return holderSchema.parse(JSON.parse(await readFile(file, "utf8")));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? "gone" : null;
+  }
+}
+
+async function isAtWork(file: string, holder: Holder | null): Promise<boolean> {
+  if (holder?.host === hostname() && holder.pid !== process.pid && !isRunning(holder.pid)) return false;
+  const facts = await stat(file).catch(() => null);
+  return facts !== null && Date.now() - facts.mtimeMs < abandonedAfterMs;
+}
+
+function busy(file: string, holder: Holder | null): CacheError {
+  const who = holder === null ? "" : ` (process ${holder.pid} on ${holder.host}, since ${holder.since})`;
+  return new CacheError(`${file}: another fetch is at work in this folder${who}`);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === "EPERM";
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * `manifest.json` in the cache folder: what each file there is, where it came from and when. Written beside and
+ * renamed, so that it is whole at any moment; checked when it is read. An entry whose file is not as it says
+ * counts for nothing.
+ */
+import { open, readFile, rename, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { CacheError } from "#core/errors";
+import { registries } from "#core/subnet/subnet";
+import { downloadKinds } from "./download-source.ts";
+
+const time = z.iso.datetime();
+
+const entrySchema = z.strictObject({
+  registry: z.enum(registries),
+  kind: z.enum(downloadKinds),
+  /** In the cache folder. */
+  file: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,120}$/),
+  /** As asked for, without secrets and before redirects. */
+  url: z.string().max(2000),
+  etag: z.string().max(1000).nullable(),
+  /** As the server wrote it. */
+  lastModified: z.string().max(100).nullable(),
+  bytes: z.int().min(0),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  /** True when a checksum published beside the file agreed. */
+  checksumAgreed: z.boolean(),
+  fetchedAt: time,
+  /** When the server last said that this is its newest. */
+  checkedAt: time,
+});
+
+const manifestSchema = z.strictObject({
+  version: z.literal(1),
+  sources: z.record(z.string().max(63), entrySchema),
+});
+
+export type CachedFile = Readonly<z.infer<typeof entrySchema>>;
+/** By the source's name. */
+export type CacheManifest = Readonly<Record<string, CachedFile>>;
+
+const maxManifestBytes = 4_000_000;
+
+/** Empty where there is none. Throws a CacheError when it is damaged. */
+export async function readManifest(cacheFolder: string): Promise<CacheManifest> {
+  const file = join(cacheFolder, "manifest.json");
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
+    throw new CacheError(`${file} cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+  const checked = text.length > maxManifestBytes ? null : manifestSchema.safeParse(parsed(text));
+  if (checked?.success) return checked.data.sources;
+  const issue = checked?.error.issues[0];
+  const fault = issue ? `${issue.path.join(".") || "it"}: ${issue.message}` : "it is too long";
+  throw new CacheError(`${file} is damaged (${fault}): delete it, and the next fetch starts anew`);
+}
+
+export async function writeManifest(cacheFolder: string, sources: CacheManifest): Promise<void> {
+  const file = join(cacheFolder, "manifest.json");
+  const unfinished = `${file}.new`;
+  const handle = await open(unfinished, "w");
+  try {
+    await handle.writeFile(`${JSON.stringify({ version: 1, sources }, null, 2)}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(unfinished, file);
+}
+
+/** True when the file lies there with the size that the entry states. */
+export async function isInPlace(cacheFolder: string, entry: CachedFile): Promise<boolean> {
+  try {
+    const facts = await stat(join(cacheFolder, entry.file));
+    return facts.isFile() && facts.size === entry.bytes;
+  } catch {
+    return false;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

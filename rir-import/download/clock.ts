@@ -1,0 +1,19 @@
+/** Time, as downloads need it: passed in, so that tests turn it by hand. */
+import { setTimeout as delay } from "node:timers/promises";
+
+export interface Clock {
+  now(): Date;
+  /** Runs once when the time has passed; the answer calls it off. */
+  after(ms: number, run: () => void): () => void;
+  /** Rejects when the signal aborts. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => new Date(),
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+  sleep: async (ms, signal) => await delay(ms, undefined, { signal }),
+};

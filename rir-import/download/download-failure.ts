@@ -1,0 +1,42 @@
+/**
+ * Why one try of a download came to nothing. It ends that try; whether another may help is said in `again`.
+ * Caught in fetch-source.ts, where it becomes part of the result of that source.
+ */
+export class DownloadFailure extends Error {
+  /** `later`: a passing fault. `once`: one more try may help. `never`: the same answer would come again. */
+  readonly again: "later" | "once" | "never";
+  /** The least wait that the server asked for, in ms; null when it did not say. */
+  readonly retryAfterMs: number | null;
+
+  constructor(
+    again: DownloadFailure["again"],
+    reason: string,
+    options: ErrorOptions & { readonly retryAfterMs?: number | null } = {},
+  ) {
+    super(reason, options);
+    this.again = again;
+    this.retryAfterMs = options.retryAfterMs ?? null;
+  }
+}
+
+/** Any error as a DownloadFailure: faults of the network may pass, those of the disk and of TLS do not. */
+export function downloadFailure(error: unknown): DownloadFailure {
+  if (error instanceof DownloadFailure) return error;
+  const cause = causeOf(error);
+  const code = String((cause as { code?: unknown }).code ?? "");
+  const lasting =
+    /^(ENOSPC|EDQUOT|EROFS|EACCES|EPERM|ENOENT|ENOTDIR|EISDIR|ERR_TLS|ERR_SSL|CERT_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|ERR_INVALID|UND_ERR_INVALID)/;
+  return new DownloadFailure(lasting.test(code) ? "never" : "later", wordsOf(cause, code), { cause: error });
+}
+
+/** Node wraps the faults of several addresses into one AggregateError without a message. */
+function causeOf(error: unknown): Error {
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) return error.errors[0];
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function wordsOf(error: Error, code: string): string {
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `the name cannot be resolved (${error.message})`;
+  if (code === "ENOSPC" || code === "EDQUOT") return `the disk is full (${error.message})`;
+  return error.message === "" ? code : error.message;
+}

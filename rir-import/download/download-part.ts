@@ -1,0 +1,151 @@
+/**
+ * One try to bring one URL into its part file: conditional (a 304 keeps what we have), resumed where an earlier
+ * try broke off, bounded in size. Throws a DownloadFailure that says whether another try may help.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Clock } from "./clock.ts";
+import { DownloadFailure } from "./download-failure.ts";
+import type { HttpAnswer, HttpClient, RequestSecrets } from "./http-client.ts";
+import {
+  appendToPart,
+  beginPart,
+  type PartBeginning,
+  partBeginning,
+  removePart,
+  strongValidator,
+} from "./part-file.ts";
+import { retryAfterMs } from "./retry-after.ts";
+import type { Watch } from "./watch.ts";
+
+export interface PartJob {
+  readonly client: HttpClient;
+  readonly url: string;
+  readonly secrets: RequestSecrets;
+  readonly partFile: string;
+  /** Of the copy we have of this URL; null to have it whatever it is. */
+  readonly known: { readonly etag: string | null; readonly lastModified: string | null } | null;
+  readonly fewestBytes: number;
+  readonly mostBytes: number;
+  readonly watch: Watch;
+  readonly clock: Clock;
+  /** Bytes there are now, of how many (null: the server does not say). */
+  readonly onBytes: (done: number, total: number | null) => void;
+}
+
+export type DownloadedPart =
+  | { readonly type: "unchanged" }
+  | { readonly type: "whole"; readonly etag: string | null; readonly lastModified: string | null };
+
+export async function downloadPart(job: PartJob): Promise<DownloadedPart> {
+  const beginning = await partBeginning(job.partFile, job.url);
+  const answer = await job.client.get({
+    url: job.url,
+    secrets: job.secrets,
+    watch: job.watch,
+    headers: { accept: "*/*", "accept-encoding": "identity", ...conditions(job, beginning) },
+  });
+  try {
+    return await takeAnswer(job, beginning, answer);
+  } finally {
+    answer.close();
+  }
+}
+
+/** If-Range for a part; else the validators of the copy we have, both, as RFC 9110 section 13.1 advises. */
+function conditions(job: PartJob, beginning: PartBeginning | null): Record<string, string> {
+  if (beginning !== null) {
+    return { range: `bytes=${beginning.bytes}-`, "if-range": beginning.validator };
+  }
+  const { etag, lastModified } = job.known ?? { etag: null, lastModified: null };
+  return {
+    ...(etag !== null && { "if-none-match": etag }),
+    ...(lastModified !== null && { "if-modified-since": lastModified }),
+  };
+}
+
+async function takeAnswer(
+  job: PartJob,
+  beginning: PartBeginning | null,
+  answer: HttpAnswer,
+): Promise<DownloadedPart> {
+  const { status, headers } = answer;
+  if (status === 304 && beginning === null && job.known !== null) return { type: "unchanged" };
+  if (status === 206 && beginning !== null) await goOn(job, beginning, answer);
+  else if (status === 200) await startAnew(job, answer);
+  else throw await refusal(job, answer);
+  return { type: "whole", etag: headers.etag ?? null, lastModified: headers["last-modified"] ?? null };
+}
+
+async function startAnew(job: PartJob, answer: HttpAnswer): Promise<void> {
+  const total = lengthOf(answer.headers);
+  checkSize(job, total);
+  const validator = strongValidator(answer.headers);
+  await beginPart(job.partFile, validator === null ? null : { url: job.url, validator });
+  await append(job, answer, { start: 0, total });
+}
+
+async function goOn(job: PartJob, beginning: PartBeginning, answer: HttpAnswer): Promise<void> {
+  const range = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/.exec(answer.headers["content-range"] ?? "");
+  const start = Number(range?.[1]);
+  const total = range?.[3] === "*" || !range ? null : Number(range[3]);
+  if (start !== beginning.bytes || (total !== null && total !== Number(range?.[2]) + 1)) {
+    await removePart(job.partFile);
+    const stated = (answer.headers["content-range"] ?? "none").slice(0, 80);
+    throw new DownloadFailure("later", `asked from byte ${beginning.bytes} on, the range sent is ${stated}`);
+  }
+  checkSize(job, total);
+  await append(job, answer, { start, total });
+}
+
+async function append(
+  job: PartJob,
+  answer: HttpAnswer,
+  at: { readonly start: number; readonly total: number | null },
+): Promise<void> {
+  let done = at.start;
+  async function* counted(): AsyncGenerator<Buffer> {
+    job.onBytes(done, at.total);
+    for await (const piece of answer.body) {
+      done += piece.length;
+      if (done > job.mostBytes) throw tooLarge(job, null);
+      yield piece;
+      job.onBytes(done, at.total);
+    }
+  }
+  await appendToPart(job.partFile, at.start, counted());
+  if (at.total !== null && done !== at.total) {
+    throw new DownloadFailure("later", `${done} bytes came of ${at.total}`);
+  }
+  checkSize(job, done);
+}
+
+/** Said before the first byte where the server states the length. */
+function checkSize(job: PartJob, bytes: number | null): void {
+  if (bytes === null) return;
+  if (bytes > job.mostBytes) throw tooLarge(job, bytes);
+  if (bytes < job.fewestBytes) {
+    throw new DownloadFailure(
+      "never",
+      `only ${bytes} bytes, much smaller than the last one (at least ${job.fewestBytes} are expected)`,
+    );
+  }
+}
+
+function tooLarge(job: PartJob, bytes: number | null): DownloadFailure {
+  const size = bytes === null ? "larger" : `${bytes} bytes, larger`;
+  return new DownloadFailure("never", `${size} than the ${job.mostBytes} bytes that are taken`);
+}
+
+async function refusal(job: PartJob, answer: HttpAnswer): Promise<DownloadFailure> {
+  const { status, headers } = answer;
+  if (status === 416) await removePart(job.partFile);
+  const passing = status >= 500 || status === 416 || status === 429 || status === 408 || status === 425;
+  return new DownloadFailure(passing ? "later" : "never", `the server answers ${status}`, {
+    retryAfterMs: retryAfterMs(headers, job.clock.now()),
+  });
+}
+
+function lengthOf(headers: IncomingHttpHeaders): number | null {
+  const text = headers["content-length"] ?? "";
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,189 @@
+/**
+ * Brings one source into the cache: the URL, then its mirrors; several tries with growing pauses; then what came
+ * is checked (content, size, published sum) and takes the old file's place in one rename. Whatever goes wrong,
+ * the file that was there stays.
+ */
+import { copyFile, link, open, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { type CachedFile, isInPlace } from "./cache-manifest.ts";
+import { checkContent } from "./check-content.ts";
+import type { Clock } from "./clock.ts";
+import { DownloadFailure, downloadFailure } from "./download-failure.ts";
+import { downloadPart } from "./download-part.ts";
+import type { DownloadSource } from "./download-source.ts";
+import type { HttpClient, RequestSecrets } from "./http-client.ts";
+import { removePart } from "./part-file.ts";
+import { md5OfFile, publishedMd5 } from "./published-md5.ts";
+import { backOffMs } from "./retry-after.ts";
+import type { FetchLimits } from "./source-settings.ts";
+import { Watch } from "./watch.ts";
+
+export interface SourceJob {
+  readonly source: DownloadSource;
+  readonly secrets: RequestSecrets;
+  readonly cacheFolder: string;
+  /** What the manifest says of the copy we have. */
+  readonly cached: CachedFile | null;
+  readonly acceptSmaller: boolean;
+  readonly client: HttpClient;
+  readonly limits: FetchLimits;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Ends the work; the part file stays for the next time. */
+  readonly signal: AbortSignal;
+  readonly onBytes: (done: number, total: number | null) => void;
+  /** A pause before the next try, and why. */
+  readonly onWait: (ms: number, reason: string) => void;
+}
+
+export interface FetchedSource {
+  readonly type: "fetched" | "unchanged";
+  readonly entry: CachedFile;
+  readonly warning: string | null;
+}
+
+/** Throws a DownloadFailure, with the reasons of every URL that was asked. */
+export async function fetchSource(job: SourceJob): Promise<FetchedSource> {
+  const { source, clock, limits } = job;
+  const total = new Watch({
+    clock,
+    ms: limits.totalMinutes * 60_000,
+    again: "never",
+    reason: `not finished within ${limits.totalMinutes} minutes`,
+    parent: job.signal,
+  });
+  total.restart();
+  try {
+    const cached = job.cached !== null && (await isInPlace(job.cacheFolder, job.cached)) ? job.cached : null;
+    const urls = [...(source.url === null ? [] : [source.url]), ...source.mirrors];
+    return await fromFirstThatWorks(urls, total.signal, (url) =>
+      fetchFrom(url, { ...job, cached, signal: total.signal }),
+    );
+  } finally {
+    total.pause();
+  }
+}
+
+async function fromFirstThatWorks(
+  urls: readonly string[],
+  signal: AbortSignal,
+  work: (url: string) => Promise<FetchedSource>,
+): Promise<FetchedSource> {
+  const reasons: string[] = [];
+  for (const url of urls) {
+    try {
+      return await work(url);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      reasons.push(`${url}: ${downloadFailure(error).message}`);
+    }
+  }
+  throw new DownloadFailure("never", reasons.join("; "));
+}
+
+async function fetchFrom(url: string, job: SourceJob): Promise<FetchedSource> {
+  for (let failedTries = 0; ; ) {
+    try {
+      return await tryOnce(url, job);
+    } catch (error) {
+      if (job.signal.aborted) throw job.signal.reason;
+      const failure = downloadFailure(error);
+      failedTries++;
+      const most = { later: job.limits.tries, once: 2, never: 1 }[failure.again];
+      if (failedTries >= Math.min(most, job.limits.tries)) throw failure;
+      await pause(job, failure, failedTries);
+    }
+  }
+}
+
+async function pause(job: SourceJob, failure: DownloadFailure, failedTries: number): Promise<void> {
+  const asked = failure.retryAfterMs ?? 0;
+  if (asked > job.limits.longestWaitSeconds * 1000) {
+    const seconds = Math.ceil(asked / 1000);
+    throw new DownloadFailure("never", `${failure.message} and asks to come back in ${seconds} seconds`);
+  }
+  const ms = Math.max(asked, backOffMs(failedTries, job.random));
+  job.onWait(ms, failure.message);
+  await job.clock.sleep(ms, job.signal);
+}
+
+async function tryOnce(url: string, job: SourceJob): Promise<FetchedSource> {
+  const { source, clock, cacheFolder, cached, client, limits } = job;
+  const partFile = join(cacheFolder, `${source.file}.part`);
+  const watch = new Watch({
+    clock,
+    ms: limits.idleSeconds * 1000,
+    again: "later",
+    reason: `nothing came for ${limits.idleSeconds} seconds`,
+    parent: job.signal,
+  });
+  const isAskedUrl = url === source.url;
+  const part = await downloadPart({
+    client,
+    url,
+    secrets: isAskedUrl ? job.secrets : { headers: {}, query: {} },
+    partFile,
+    known: cached?.url === url ? cached : null,
+    fewestBytes: fewestBytes(job),
+    mostBytes: source.maxBytes,
+    watch,
+    clock,
+    onBytes: job.onBytes,
+  }).catch(async (error: unknown) => {
+    if (error instanceof DownloadFailure && error.again === "never") await removePart(partFile);
+    throw error;
+  });
+  const checkedAt = clock.now().toISOString();
+  if (part.type === "unchanged") {
+    return { type: "unchanged", entry: { ...cached!, checkedAt }, warning: null };
+  }
+  const { sha256, sum } = await checkedPart(partFile, { url, job, watch });
+  const { size } = await stat(partFile);
+  await takePlace(cacheFolder, source.file);
+  const { etag, lastModified } = part;
+  const { registry, kind, file } = source;
+  const facts = { registry, kind, file, url, etag, lastModified, bytes: size, sha256 };
+  const entry = { ...facts, checksumAgreed: sum === "agrees", fetchedAt: checkedAt, checkedAt };
+  const warning = sum === "missing" ? "the checksum that should be beside it is not there" : null;
+  return { type: "fetched", entry, warning };
+}
+
+function fewestBytes({ cached, acceptSmaller, source }: SourceJob): number {
+  return cached === null || acceptSmaller ? 1 : Math.max(1, Math.floor(cached.bytes * source.smallestShare));
+}
+
+/** The digest of a part that is what it should be; any other is removed, and a DownloadFailure thrown. */
+async function checkedPart(
+  partFile: string,
+  at: { readonly url: string; readonly job: SourceJob; readonly watch: Watch },
+): Promise<{ readonly sha256: string; readonly sum: "agrees" | "missing" | "none" }> {
+  const { url, job, watch } = at;
+  try {
+    const sha256 = await checkContent(partFile, job.source.kind);
+    if (!job.source.hasMd5) return { sha256, sum: "none" };
+    const published = await publishedMd5(job.client, url, watch);
+    if (published === null) return { sha256, sum: "missing" };
+    const ours = await md5OfFile(partFile);
+    if (ours === published) return { sha256, sum: "agrees" };
+    // A file and its sum are replaced one after the other: one more try may see both of the same day.
+    throw new DownloadFailure("once", `its MD5 sum is ${ours}, the published one ${published}`);
+  } catch (error) {
+    await removePart(partFile);
+    throw error;
+  }
+}
+
+/** The part becomes the file, the file the `.previous`. There is a whole file at any moment. */
+async function takePlace(cacheFolder: string, file: string): Promise<void> {
+  const path = join(cacheFolder, file);
+  const previous = `${path}.previous`;
+  await rm(previous, { force: true });
+  await link(path, previous).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") await copyFile(path, previous);
+  });
+  await rename(`${path}.part`, path);
+  await rm(`${path}.part.json`, { force: true });
+  const folder = await open(cacheFolder, "r");
+  await folder.sync().catch(() => {});
+  await folder.close();
+}

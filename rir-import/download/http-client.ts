@@ -1,0 +1,180 @@
+/**
+ * GET over undici for registries' files and RDAP: redirects by hand (few, never from https to http, secrets stay
+ * with the origin they are meant for), one request at a time to a host, an own User-Agent, a proxy where the
+ * operator has one. What is waited for is bounded by the caller's watch.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import tls from "node:tls";
+import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
+import { DownloadFailure, downloadFailure } from "./download-failure.ts";
+import { HostTurns } from "./host-turns.ts";
+import type { Watch } from "./watch.ts";
+
+export interface HttpSettings {
+  readonly userAgent: string;
+  readonly proxy: { readonly url: string; readonly authorization: string | null } | null;
+  /** PEM texts of authorities to trust besides the built-in ones. */
+  readonly certificates: readonly string[];
+  readonly redirects: number;
+}
+
+/** Values that must not appear in messages or files; sent to the origin of the URL that was asked for, only. */
+export interface RequestSecrets {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+}
+export const noSecrets: RequestSecrets = { headers: {}, query: {} };
+
+export interface HttpRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly secrets: RequestSecrets;
+  /** Restarted when the host is free and with every piece that comes. */
+  readonly watch: Watch;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Where the answer came from, after redirects and without a query. */
+  readonly url: string;
+  /** The body as sent; can be read once. Rejects with a DownloadFailure. */
+  readonly body: AsyncIterable<Buffer>;
+  /** Lets the host go. What was not read is dropped. */
+  close(): void;
+}
+
+/** Larger response headers end the request. */
+const maxHeaderBytes = 32 * 1024;
+
+export class HttpClient {
+  readonly #settings: HttpSettings;
+  readonly #dispatcher: Dispatcher;
+  readonly #turns = new HostTurns();
+
+  constructor(settings: HttpSettings) {
+    this.#settings = settings;
+    this.#dispatcher = dispatcherFor(settings);
+  }
+
+  /** The first answer that is not a redirect. Throws a DownloadFailure. */
+  async get(asked: HttpRequest): Promise<HttpAnswer> {
+    const secretQuery = Object.entries(asked.secrets.query);
+    let url = new URL(asked.url);
+    for (const [key, value] of secretQuery) url.searchParams.set(key, value);
+    for (let redirects = 0; ; redirects++) {
+      const answer = await this.#once(url, asked);
+      const target = redirectOf(answer);
+      if (target === null) return answer;
+      answer.close();
+      if (redirects >= this.#settings.redirects) {
+        throw new DownloadFailure("never", `more than ${this.#settings.redirects} redirects`);
+      }
+      url = checkedRedirect(url, target);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#dispatcher.destroy();
+  }
+
+  async #once(url: URL, { headers, secrets, watch, url: askedUrl }: HttpRequest): Promise<HttpAnswer> {
+    const isAskedOrigin = new URL(askedUrl).origin === url.origin;
+    watch.pause();
+    const free = await this.#turns.take(url.host, watch.signal);
+    try {
+      watch.restart();
+      const {
+        statusCode,
+        headers: answered,
+        body,
+      } = await request(url, {
+        dispatcher: this.#dispatcher,
+        signal: watch.signal,
+        headers: {
+          "user-agent": this.#settings.userAgent,
+          ...headers,
+          ...(isAskedOrigin ? secrets.headers : {}),
+        },
+      });
+      // A body that is dropped while it comes emits an error that nobody waits for.
+      body.on("error", () => {});
+      return {
+        status: statusCode,
+        headers: answered,
+        url: `${url.origin}${url.pathname}`,
+        body: watched(body, watch),
+        close: () => {
+          watch.pause();
+          body.destroy();
+          free();
+        },
+      };
+    } catch (error) {
+      watch.pause();
+      free();
+      throw watch.signal.aborted ? watch.signal.reason : downloadFailure(error);
+    }
+  }
+}
+
+/** The body with the watch restarted by every piece. */
+async function* watched(body: AsyncIterable<Buffer>, watch: Watch): AsyncGenerator<Buffer> {
+  try {
+    for await (const piece of body) {
+      watch.pause();
+      yield piece;
+      watch.restart();
+    }
+  } catch (error) {
+    throw watch.signal.aborted ? watch.signal.reason : brokenOff(error);
+  } finally {
+    watch.pause();
+  }
+}
+
+function brokenOff(error: unknown): DownloadFailure {
+  const { again, message, cause } = downloadFailure(error);
+  return new DownloadFailure(again, `the answer broke off: ${message}`, { cause });
+}
+
+function redirectOf({ status, headers }: HttpAnswer): string | null {
+  if (![301, 302, 303, 307, 308].includes(status)) return null;
+  if (headers.location === undefined) {
+    throw new DownloadFailure("never", `status ${status} without a Location`);
+  }
+  return headers.location;
+}
+
+/** Messages name the target without its query: a server may put our key back into it. */
+function checkedRedirect(from: URL, location: string): URL {
+  if (!URL.canParse(location, from.href)) {
+    throw new DownloadFailure("never", "redirected to something that is no URL");
+  }
+  const target = new URL(location, from);
+  const shown = `${target.origin}${target.pathname}`.slice(0, 200);
+  if (!/^https?:$/.test(target.protocol)) {
+    throw new DownloadFailure("never", `redirected to ${target.protocol}, which is not fetched`);
+  }
+  if (from.protocol === "https:" && target.protocol === "http:") {
+    throw new DownloadFailure("never", `redirected from https to http: ${shown} is refused`);
+  }
+  if (target.username !== "" || target.password !== "") {
+    throw new DownloadFailure("never", "redirected to a URL with a user or password");
+  }
+  return target;
+}
+
+function dispatcherFor({ proxy, certificates }: HttpSettings): Dispatcher {
+  const ca = certificates.length === 0 ? {} : { ca: [...tls.rootCertificates, ...certificates] };
+  // The caller's watch bounds every wait; these would only be a second, different limit.
+  const options = { connections: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: maxHeaderBytes };
+  if (proxy === null) return new Agent({ ...options, connect: { timeout: 0, ...ca } });
+  return new ProxyAgent({
+    ...options,
+    uri: proxy.url,
+    requestTls: { timeout: 0, ...ca },
+    proxyTls: { timeout: 0, ...ca },
+    ...(proxy.authorization === null ? {} : { token: proxy.authorization }),
+  });
+}

@@ -1,0 +1,197 @@
+/**
+ * The operator's settings for downloads: a JSON file that adds, changes or switches off sources and says who we
+ * are, which proxy to use and how patient to be. Unknown keys are refused; every fault is listed at once, with
+ * its place. Secrets never stand in it: it names the files that hold them. Paths are relative to its folder.
+ *
+ *   { "contact": "noc@example.org",
+ *     "sources": {
+ *       "arin-bulk": { "queryFiles": { "apikey": "/etc/nearcrawl/arin-api-key" } },
+ *       "ripencc-inetnum": { "mirrors": ["https://mirror.example.org/ripe.db.inetnum.gz"] },
+ *       "lacnic-database": { "enabled": false } } }
+ */
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { z } from "zod";
+import { ConfigError } from "#core/errors";
+import { registries } from "#core/subnet/subnet";
+import { defaultSources, sourceOf } from "./default-sources.ts";
+import { type DownloadSource, downloadKinds } from "./download-source.ts";
+
+const name = /^[a-z0-9][a-z0-9-]{0,62}$/;
+const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,120}$/;
+const webAddress = z
+  .string()
+  .max(2000)
+  .refine(isPlainUrl, { error: "must be an http or https URL without user, password or fragment" });
+const secretFiles = z.record(z.string().regex(/^[A-Za-z0-9_-]{1,80}$/), z.string().min(1).max(4096));
+
+const sourceSchema = z.strictObject({
+  enabled: z.boolean().optional(),
+  registry: z.enum(registries).optional(),
+  kind: z.enum(downloadKinds).optional(),
+  url: webAddress.optional(),
+  mirrors: z.array(webAddress).max(10).optional(),
+  file: z
+    .string()
+    .regex(fileName, { error: "must be a plain file name" })
+    .refine((text) => !/\.(part|json|previous|lock|md5)$/.test(text), { error: "has an ending of our own" })
+    .optional(),
+  hasMd5: z.boolean().optional(),
+  headerFiles: secretFiles.optional(),
+  queryFiles: secretFiles.optional(),
+  smallestShare: z.number().min(0).max(1).optional(),
+  maxBytes: z.int().min(1).max(1e13).optional(),
+});
+
+const limitsSchema = z.strictObject({
+  /** Connecting, and every pause between two pieces of an answer. */
+  idleSeconds: z.number().positive().max(3600).default(60),
+  /** One source, all tries together. A database of some hundred MB over a slow line takes under an hour. */
+  totalMinutes: z
+    .number()
+    .positive()
+    .max(24 * 60)
+    .default(240),
+  tries: z.int().min(1).max(100).default(6),
+  /** RFC 9110 leaves the number open; registries use none to two. */
+  redirects: z.int().min(0).max(20).default(5),
+  /** A longer Retry-After ends the tries of that source for this time. */
+  longestWaitSeconds: z.number().min(0).max(86_400).default(900),
+});
+
+const settingsSchema = z.strictObject({
+  /** Whom a registry may write to about our requests: an e-mail address or a URL, told in the User-Agent. */
+  contact: z
+    .string()
+    .regex(/^[\x21-\x27\x2a-\x7e]{3,200}$/, "must be an address or a URL")
+    .optional(),
+  proxy: webAddress.optional(),
+  /** A file with the value of the Proxy-Authorization header. */
+  proxyAuthorizationFile: z.string().min(1).max(4096).optional(),
+  /** A PEM file with authorities to trust besides the built-in ones: a mirror's or a proxy's. */
+  certificateFile: z.string().min(1).max(4096).optional(),
+  limits: limitsSchema.prefault({}),
+  /** Starts from an empty list in place of the registries' public locations. */
+  onlyThese: z.boolean().default(false),
+  sources: z.record(z.string().regex(name), sourceSchema).default({}),
+});
+
+type SourceChanges = z.infer<typeof sourceSchema>;
+export type FetchLimits = Readonly<z.infer<typeof limitsSchema>>;
+
+export interface SourceSettings {
+  readonly contact: string | null;
+  readonly proxy: string | null;
+  readonly proxyAuthorizationFile: string | null;
+  readonly certificateFile: string | null;
+  readonly limits: FetchLimits;
+  readonly sources: readonly DownloadSource[];
+}
+
+const maxSettingsBytes = 1_000_000;
+
+/** Reads the file; null gives the defaults. Throws a ConfigError that lists every fault. */
+export async function readSourceSettings(file: string | null): Promise<SourceSettings> {
+  if (file === null) return sourceSettings({}, ".");
+  const text = await readFile(file, "utf8").catch((error: Error) => {
+    throw new ConfigError([`${file}: cannot be read: ${error.message}`]);
+  });
+  if (text.length > maxSettingsBytes) throw new ConfigError([`${file}: longer than a megabyte`]);
+  let values: unknown;
+  try {
+    values = JSON.parse(text);
+  } catch (error) {
+    throw new ConfigError([`${file}: not JSON: ${(error as Error).message}`]);
+  }
+  try {
+    return sourceSettings(values, dirname(resolve(file)));
+  } catch (error) {
+    if (error instanceof ConfigError) throw new ConfigError(error.faults.map((fault) => `${file}: ${fault}`));
+    throw error;
+  }
+}
+
+/** Checks values that were read already; `folder` is what their paths are relative to. */
+export function sourceSettings(values: unknown, folder: string): SourceSettings {
+  const checked = settingsSchema.safeParse(values);
+  if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
+  const { contact, proxy, proxyAuthorizationFile, certificateFile, limits, onlyThese } = checked.data;
+  const path = (text: string | undefined) => (text === undefined ? null : resolve(folder, text));
+  const byName = new Map((onlyThese ? [] : defaultSources).map((source) => [source.name, source]));
+  const faults: string[] = [];
+  for (const [key, changes] of Object.entries(checked.data.sources)) {
+    const source = changedSource(key, { changes, known: byName.get(key), folder });
+    if (typeof source === "string") faults.push(`sources.${key}: ${source}`);
+    else byName.set(key, source);
+  }
+  const sources = [...byName.values()];
+  faults.push(...sharedFileFaults(sources));
+  if (faults.length > 0) throw new ConfigError(faults);
+  return {
+    contact: contact ?? null,
+    proxy: proxy ?? null,
+    proxyAuthorizationFile: path(proxyAuthorizationFile),
+    certificateFile: path(certificateFile),
+    limits,
+    sources,
+  };
+}
+
+/** The source as the operator wants it, or what is missing. Naming a secret or a URL sets up one that waited. */
+function changedSource(
+  key: string,
+  at: {
+    readonly changes: SourceChanges;
+    readonly known: DownloadSource | undefined;
+    readonly folder: string;
+  },
+): DownloadSource | string {
+  const { enabled, headerFiles, queryFiles, ...plain } = at.changes;
+  const secrets = {
+    headerFiles: absolute(at.folder, headerFiles) ?? at.known?.headerFiles ?? {},
+    queryFiles: absolute(at.folder, queryFiles) ?? at.known?.queryFiles ?? {},
+  };
+  const registry = plain.registry ?? at.known?.registry;
+  const kind = plain.kind ?? at.known?.kind;
+  const url = plain.url ?? at.known?.url ?? null;
+  if (registry === undefined || kind === undefined) return "a new source needs registry, kind and url";
+  if (enabled === true && url === null) return "url: has to be given, there is no public one";
+  const isSetUp = headerFiles !== undefined || queryFiles !== undefined || plain.url !== undefined;
+  const usual = at.known?.state === "waiting" && !isSetUp ? "waiting" : "on";
+  const state = enabled === false ? "off" : enabled === true ? "on" : usual;
+  if (state === "on" && url === null) return "a new source needs registry, kind and url";
+  const given = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
+  return sourceOf({ ...at.known, ...given, ...secrets, name: key, registry, kind, url, state });
+}
+
+function absolute(
+  folder: string,
+  files: Readonly<Record<string, string>> | undefined,
+): Record<string, string> | undefined {
+  if (files === undefined) return undefined;
+  return Object.fromEntries(Object.entries(files).map(([key, file]) => [key, resolve(folder, file)]));
+}
+
+/** Two sources must not write the same file of the cache. */
+function sharedFileFaults(sources: readonly DownloadSource[]): string[] {
+  const owners = new Map<string, string>();
+  return sources.flatMap(({ name: own, file }) => {
+    const other = owners.get(file);
+    owners.set(file, own);
+    return other === undefined ? [] : [`sources.${own}.file: ${file} is the file of ${other} too`];
+  });
+}
+
+function isPlainUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && username === "" && password === "" && hash === "";
+}
+
+function faultsOf(issue: z.core.$ZodIssue): string[] {
+  const path = issue.path.join(".");
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => `${path === "" ? "" : `${path}.`}${key}: there is no such setting`);
+  }
+  return [`${path || "settings"}: ${issue.message}`];
+}

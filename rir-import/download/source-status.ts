@@ -1,0 +1,119 @@
+/** `rir sources`: what would be fetched from where, and how old our copies are. */
+import type { Registry } from "#core/subnet/subnet";
+import { type CachedFile, isInPlace, readManifest } from "./cache-manifest.ts";
+import type { DownloadKind, DownloadSource, SourceAccess } from "./download-source.ts";
+
+/** `stale`: past a quarter. `not in the list`: a copy of a source that the settings no longer name. */
+export type CopyState =
+  | "fresh"
+  | "stale"
+  | "missing"
+  | "changed on disk"
+  | "not set up"
+  | "off"
+  | "not in the list";
+
+export interface SourceRow {
+  readonly name: string;
+  readonly registry: Registry;
+  readonly kind: DownloadKind;
+  readonly access: SourceAccess;
+  readonly url: string | null;
+  readonly mirrors: readonly string[];
+  /** In the cache folder. */
+  readonly file: string;
+  readonly state: CopyState;
+  /** Of our copy; null without one, as are the others below. */
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly checksumAgreed: boolean | null;
+  /** ISO time: the server's Last-Modified, else when we fetched it. */
+  readonly dataDate: string | null;
+  /** Days since that. Registries publish daily; IANA changes its registries a few times a year. */
+  readonly dataAgeDays: number | null;
+  readonly fetchedAt: string | null;
+  /** Days since the server last said that ours is its newest. */
+  readonly checkedDaysAgo: number | null;
+}
+
+/** A quarter, in days: how often the registries are to be refreshed. */
+export const quarterDays = 92;
+const dayMs = 86_400_000;
+
+export async function sourceRows(
+  sources: readonly DownloadSource[],
+  cacheFolder: string,
+  now: Date,
+): Promise<readonly SourceRow[]> {
+  const manifest = await readManifest(cacheFolder);
+  const known = new Set(sources.map(({ name }) => name));
+  const listed = sources.map(async (source) => {
+    const entry = manifest[source.name] ?? null;
+    const inPlace = entry !== null && (await isInPlace(cacheFolder, entry));
+    const copy = copyFacts(entry, now);
+    return { ...namedFacts(source), ...copy, state: copyState(source, { entry, inPlace, copy }) };
+  });
+  const others = Object.entries(manifest)
+    .filter(([name]) => !known.has(name))
+    .map(([name, entry]) => unlistedRow(name, entry, now));
+  return [...(await Promise.all(listed)), ...others];
+}
+
+function namedFacts({ name, registry, kind, access, url, mirrors, file }: DownloadSource) {
+  return { name, registry, kind, access, url, mirrors, file };
+}
+
+function unlistedRow(name: string, entry: CachedFile, now: Date): SourceRow {
+  const { registry, kind, url, file } = entry;
+  const access = { type: "public" } as const;
+  return {
+    name,
+    registry,
+    kind,
+    access,
+    url,
+    mirrors: [],
+    file,
+    state: "not in the list",
+    ...copyFacts(entry, now),
+  };
+}
+
+function copyFacts(entry: CachedFile | null, now: Date) {
+  const modified = Date.parse(entry?.lastModified ?? "");
+  const dataDate = Number.isNaN(modified) ? (entry?.fetchedAt ?? null) : new Date(modified).toISOString();
+  return {
+    bytes: entry?.bytes ?? null,
+    sha256: entry?.sha256 ?? null,
+    checksumAgreed: entry?.checksumAgreed ?? null,
+    dataDate,
+    dataAgeDays: daysSince(dataDate, now),
+    fetchedAt: entry?.fetchedAt ?? null,
+    checkedDaysAgo: daysSince(entry?.checkedAt ?? null, now),
+  };
+}
+
+function copyState(
+  source: DownloadSource,
+  at: {
+    readonly entry: CachedFile | null;
+    readonly inPlace: boolean;
+    readonly copy: ReturnType<typeof copyFacts>;
+  },
+): CopyState {
+  if (source.state === "off") return "off";
+  if (at.entry === null) return source.state === "waiting" ? "not set up" : "missing";
+  if (!at.inPlace) return "changed on disk";
+  const { checkedDaysAgo, dataAgeDays } = at.copy;
+  const isOldData = publishedDaily(source.kind) && (dataAgeDays ?? 0) > quarterDays;
+  return isOldData || (checkedDaysAgo ?? 0) > quarterDays ? "stale" : "fresh";
+}
+
+/** IANA's files may be years old and still the newest: there only our asking can be overdue. */
+function publishedDaily(kind: DownloadKind): boolean {
+  return kind !== "iana-registry" && kind !== "rdap-bootstrap";
+}
+
+function daysSince(time: string | null, now: Date): number | null {
+  return time === null ? null : Math.max(0, Math.floor((now.getTime() - Date.parse(time)) / dayMs));
+}

@@ -1,0 +1,85 @@
+/** Fetches with everything a test may turn: settings for local servers, a clock turned by hand, a cache folder. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "#rir-import/download/clock";
+import { type FetchOptions, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
+import { sourceSettings } from "#rir-import/download/source-settings";
+
+export interface ManualClock extends Clock {
+  /** What was slept, in ms, one by one. A sleep is over at once, and the time with it. */
+  readonly slept: number[];
+  advance(ms: number): void;
+}
+
+export function manualClock(start = "2026-03-02T12:00:00.000Z"): ManualClock {
+  let nowMs = Date.parse(start);
+  const timers = new Map<() => void, number>();
+  const slept: number[] = [];
+  const advance = (ms: number) => {
+    nowMs += ms;
+    for (const [run, atMs] of [...timers]) {
+      if (atMs > nowMs) continue;
+      timers.delete(run);
+      run();
+    }
+  };
+  return {
+    slept,
+    advance,
+    now: () => new Date(nowMs),
+    after: (ms, run) => {
+      const own = () => run();
+      timers.set(own, nowMs + ms);
+      return () => timers.delete(own);
+    },
+    sleep: async (ms, signal) => {
+      signal.throwIfAborted();
+      slept.push(ms);
+      advance(ms);
+    },
+  };
+}
+
+export interface CacheFolder {
+  readonly path: string;
+  read(name: string): string;
+  bytes(name: string): Buffer;
+  manifest(): Readonly<Record<string, Record<string, unknown>>>;
+  remove(): void;
+}
+
+export function cacheFolder(): CacheFolder {
+  const path = mkdtempSync(join(tmpdir(), "registry-cache-"));
+  const bytes = (name: string) => readFileSync(join(path, name));
+  return {
+    path,
+    bytes,
+    read: (name) => bytes(name).toString("utf8"),
+    manifest: () => JSON.parse(bytes("manifest.json").toString("utf8")).sources,
+    remove: () => rmSync(path, { recursive: true, force: true }),
+  };
+}
+
+/** Fetches what the settings name, and nothing of the registries' public locations. */
+export function fetchFrom(
+  settings: Record<string, unknown>,
+  options: Partial<FetchOptions> & { readonly cacheFolder: string },
+): Promise<readonly FetchResult[]> {
+  return fetchSources({
+    settings: sourceSettings({ onlyThese: true, contact: "noc@example.org", ...settings }, "/"),
+    names: [],
+    acceptSmaller: false,
+    version: "1.2.3",
+    clock: manualClock(),
+    random: () => 1,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    ...options,
+  });
+}
+
+/** Settings for one source of statistics. */
+export const oneSource = (url: string, more: Record<string, unknown> = {}) => ({
+  sources: { stats: { registry: "ripencc", kind: "statistics", url, ...more } },
+});
