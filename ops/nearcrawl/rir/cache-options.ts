@@ -1,0 +1,56 @@
+/** Options that the commands around downloads share, and what follows from them. */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { readSourceSettings, type SourceSettings } from "#rir-import/download/source-settings";
+import { commandContext } from "../command-context.ts";
+
+export interface CacheOptions {
+  readonly home?: string;
+  readonly cache?: string;
+  readonly sources?: string;
+  readonly contact?: string;
+  readonly json?: boolean;
+}
+
+export const sourcesFileHelp = `
+Settings: --sources FILE, else registry-sources.json in the home folder where there is one. JSON, for example
+  { "contact": "noc@example.org",
+    "sources": { "arin-bulk": { "queryFiles": { "apikey": "/etc/nearcrawl/arin-api-key" } },
+                 "lacnic-database": { "enabled": false },
+                 "ripencc-inetnum": { "mirrors": ["https://mirror.example.org/ripe.db.inetnum.gz"] } } }
+Secrets stand in files of their own, which the settings name.`;
+
+export function withCacheOptions(command: Command): Command {
+  return command
+    .option("--cache <folder>", "where downloads are kept (default: registry-cache in the home folder)")
+    .option("--sources <file>", "settings for sources, mirrors, proxy and limits")
+    .option("--home <folder>", "where everything is kept")
+    .option("--json", "print for programs");
+}
+
+export function cacheFolderOf(options: CacheOptions): string {
+  return resolve(options.cache ?? join(commandContext(options).home, "registry-cache"));
+}
+
+/** The contact: the option, else the variable NEARCRAWL_CONTACT, else the settings'. */
+export async function settingsOf(
+  options: CacheOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<SourceSettings> {
+  const usual = join(commandContext(options).home, "registry-sources.json");
+  const settings = await readSourceSettings(options.sources ?? (existsSync(usual) ? usual : null));
+  const contact = options.contact ?? (env.NEARCRAWL_CONTACT || null);
+  return contact === null ? settings : { ...settings, contact };
+}
+
+/** Aborts with the first SIGINT or SIGTERM; `release` gives the signals back. */
+export function untilInterrupted(): { readonly signal: AbortSignal; release(): void } {
+  const controller = new AbortController();
+  const abort = () => controller.abort(new Error("interrupted"));
+  process.once("SIGINT", abort).once("SIGTERM", abort);
+  return {
+    signal: controller.signal,
+    release: () => process.off("SIGINT", abort).off("SIGTERM", abort),
+  };
+}
