@@ -2,29 +2,48 @@
  * ARIN's bulk WHOIS in XML: `<net>`, `<org>` and `<customer>` elements, record by record. A net has one or
  * more net blocks, each of which becomes one network; octets are zero-padded; the prefix length is spelled
  * `cidrLenth` or `cidrLength`. The holder is the customer where there is one (a simple reassignment), else
- * the organisation. Net types: arin.net, reference/research/bulkwhois.
+ * the organisation; both may name the organisation above them. Net types: arin.net, reference/research/bulkwhois.
  */
 import type { IpRange } from "#core/ip/range";
 import { countryCode } from "./country.ts";
 import type { HolderReference, RecordReader, RecordSink } from "./record.ts";
 import { readRangeBetween, readRegistryRange } from "./registry-range.ts";
-import { childOf, parseXmlRecord, textOf, XmlRecordReader } from "./xml-records.ts";
-
-type Content = Readonly<Record<string, unknown>>;
+import { ValueDecoder } from "./text-decoding.ts";
+import { childOf, isContent, textOf, type XmlContent } from "./xml-content.ts";
+import { XmlRecordReader } from "./xml-records.ts";
 
 export function openArinXmlReader(file: string, sink: RecordSink): RecordReader {
+  const decoder = new ValueDecoder();
   sink.facts({ registry: "arin" });
-  return new XmlRecordReader({
+  const reader = new XmlRecordReader({
     file,
     rootName: "bulkwhois",
-    names: ["net", "org", "customer", "asn", "poc"],
+    records: ["net", "org", "customer"],
+    passed: ["asn", "poc"],
+    wanted: wantedElements,
+    decoder,
     handler: {
-      element: (name, xml, line) => readElement(sink, { name, xml, line }),
-      tooLong: (name, line) =>
-        sink.malformed({ line, reason: `a <${name}> element larger than 1 MiB`, value: name }),
+      record: (name, value, line) =>
+        readElement(sink, { name, content: isContent(value) ? value : {}, line }),
+      passed: (name) => sink.ignore(`element <${name}>`),
+      malformed: (problem) => sink.malformed(problem),
     },
   });
+  return {
+    push: (chunk) => reader.push(chunk),
+    end: () => {
+      reader.end();
+      const encoding = decoder.counts;
+      if (encoding !== null) sink.facts({ encoding });
+    },
+  };
 }
+
+const wantedElements = [
+  ...["handle", "name", "orgHandle", "customerHandle", "parentOrgHandle"],
+  ...["netBlocks", "netBlock", "startAddress", "endAddress", "cidrLength", "cidrLenth", "type"],
+  ...["iso3166-1", "code2"],
+];
 
 /** Held by ARIN or through it: (re)allocated, (re)assigned, direct, early, and ARIN's own blocks. */
 const ownNetTypes = new Set(["A", "S", "DA", "DS", "AV", "AR"]);
@@ -33,24 +52,18 @@ const otherNetTypes = new Set(["AF", "AP", "FX", "LN", "LX", "PV", "PX", "RN", "
 
 interface Element {
   readonly name: string;
-  readonly xml: string;
+  readonly content: XmlContent;
   readonly line: number;
 }
 
-function readElement(sink: RecordSink, element: Element): void {
-  const { name, xml, line } = element;
-  if (name === "asn" || name === "poc") {
-    sink.ignore(`element <${name}>`);
-    return;
-  }
-  const content = parseXmlRecord(name, xml);
-  if (content === null) sink.malformed({ line, reason: `a <${name}> that is not well formed`, value: xml });
-  else if (name === "net") readNet(sink, content, line);
+function readElement(sink: RecordSink, { name, content, line }: Element): void {
+  if (name === "net") readNet(sink, content, line);
   else readOrganisation(sink, content, line);
 }
 
-function readOrganisation(sink: RecordSink, content: Content, line: number): void {
-  const handle = textOf(content, "handle");
+/** An organisation, or a customer of one; `parentOrgHandle` names the one above. */
+function readOrganisation(sink: RecordSink, content: XmlContent, line: number): void {
+  const handle = textOf(content, "handle")?.toUpperCase() ?? null;
   const name = textOf(content, "name");
   if (handle === null || name === null) {
     const reason = handle === null ? "an organisation without a handle" : "an organisation without a name";
@@ -59,10 +72,12 @@ function readOrganisation(sink: RecordSink, content: Content, line: number): voi
   }
   const codes = childOf(content, "iso3166-1");
   const country = countryCode(codes && textOf(codes, "code2"));
-  sink.record({ type: "organisation", line, registry: "arin", handle: handle.toUpperCase(), name, country });
+  const parentHandle = textOf(content, "parentOrgHandle")?.toUpperCase();
+  const parent = parentHandle === undefined ? null : { parentHandle };
+  sink.record({ type: "organisation", line, registry: "arin", handle, name, country, ...parent });
 }
 
-function readNet(sink: RecordSink, content: Content, line: number): void {
+function readNet(sink: RecordSink, content: XmlContent, line: number): void {
   const blocks = netBlocksOf(content);
   const handle = textOf(content, "handle") ?? "";
   if (blocks.length === 0) sink.malformed({ line, reason: "a net without net blocks", value: handle });
@@ -81,7 +96,7 @@ interface Net {
   readonly holder: HolderReference | null;
 }
 
-function readBlock(sink: RecordSink, block: Content, net: Net): void {
+function readBlock(sink: RecordSink, block: XmlContent, net: Net): void {
   const range = rangeOfBlock(block);
   if (typeof range !== "string") {
     sink.record({ type: "network", source: "whois", range, registry: "arin", country: null, ...net });
@@ -92,7 +107,7 @@ function readBlock(sink: RecordSink, block: Content, net: Net): void {
 }
 
 /** From the addresses; the prefix length only where an end is missing. The reason in words when it is none. */
-function rangeOfBlock(block: Content): IpRange | string {
+function rangeOfBlock(block: XmlContent): IpRange | string {
   const first = textOf(block, "startAddress");
   const last = textOf(block, "endAddress");
   if (first === null) return "a net block without a start address";
@@ -103,15 +118,15 @@ function rangeOfBlock(block: Content): IpRange | string {
 }
 
 /** Net blocks in `<netBlocks>`; older files have them in the net itself, or one pair of addresses only. */
-function netBlocksOf(content: Content): readonly Content[] {
+function netBlocksOf(content: XmlContent): readonly XmlContent[] {
   const wrapper = childOf(content, "netBlocks");
   const { netBlock: blocks } = wrapper ?? content;
   const list: readonly unknown[] = Array.isArray(blocks) ? blocks : blocks === undefined ? [] : [blocks];
-  const contents = list.filter((block): block is Content => typeof block === "object" && block !== null);
+  const contents = list.filter(isContent);
   return contents.length > 0 || textOf(content, "startAddress") === null ? contents : [content];
 }
 
-function holderOfNet(content: Content): HolderReference | null {
+function holderOfNet(content: XmlContent): HolderReference | null {
   const handle = textOf(content, "customerHandle") ?? textOf(content, "orgHandle");
   return handle === null
     ? null

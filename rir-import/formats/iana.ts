@@ -8,33 +8,35 @@ import type { IpRange } from "#core/ip/range";
 import type { Registry } from "#core/subnet/subnet";
 import { type HolderReference, type RecordReader, type RecordSink, registryNamed } from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
-import { parseXmlRecord, textOf, XmlRecordReader } from "./xml-records.ts";
+import { ValueDecoder } from "./text-decoding.ts";
+import { isContent, plainText, textOf, type XmlContent } from "./xml-content.ts";
+import { XmlRecordReader } from "./xml-records.ts";
 
 export function openIanaReader(file: string, sink: RecordSink): RecordReader {
   sink.facts({ registry: "iana" });
   return new XmlRecordReader({
     file,
     rootName: "registry",
-    names: ["record", "updated"],
+    records: ["record", "updated"],
+    passed: [],
+    wanted: ["prefix", "status", "designation", "description", "whois"],
+    decoder: new ValueDecoder(),
     handler: {
-      element: (name, xml, line) =>
-        name === "updated" ? readUpdated(sink, xml) : readRecord(sink, xml, line),
-      tooLong: (name, line) => sink.malformed({ line, reason: `a <${name}> larger than 1 MiB`, value: name }),
+      record: (name, value, line) =>
+        name === "updated" ? readUpdated(sink, value) : readRecord(sink, isContent(value) ? value : {}, line),
+      passed: () => {},
+      malformed: (problem) => sink.malformed(problem),
     },
   });
 }
 
-function readUpdated(sink: RecordSink, xml: string): void {
-  const fileDate = /\d{4}-\d\d-\d\d/.exec(xml)?.[0];
+function readUpdated(sink: RecordSink, value: unknown): void {
+  const fileDate =
+    typeof value === "string" ? /\d{4}-\d\d-\d\d/.exec(plainText(value) ?? "")?.[0] : undefined;
   if (fileDate) sink.facts({ fileDate });
 }
 
-function readRecord(sink: RecordSink, xml: string, line: number): void {
-  const content = parseXmlRecord("record", xml);
-  if (content === null) {
-    sink.malformed({ line, reason: "a <record> that is not well formed", value: xml });
-    return;
-  }
+function readRecord(sink: RecordSink, content: XmlContent, line: number): void {
   const prefix = textOf(content, "prefix") ?? "";
   const reading = readRegistryRange(prefix);
   if ("reason" in reading) sink.malformed({ line, reason: reading.reason, value: prefix });
@@ -43,7 +45,7 @@ function readRecord(sink: RecordSink, xml: string, line: number): void {
 
 function readBlock(
   sink: RecordSink,
-  content: Readonly<Record<string, unknown>>,
+  content: XmlContent,
   at: { readonly line: number; readonly range: IpRange },
 ): void {
   const status = (textOf(content, "status") ?? "").toUpperCase();

@@ -44,15 +44,32 @@ export class ValueDecoder {
   #utf8Values = 0;
   #latin1Values = 0;
   #firstLatin1Line: number | null = null;
+  #marked: EncodingCounts = { utf8Values: 0, latin1Values: 0, firstLatin1Line: null };
 
   /** Null while everything was plain ASCII. */
   get counts(): EncodingCounts | null {
-    if (this.#utf8Values + this.#latin1Values === 0) return null;
+    return this.#utf8Values + this.#latin1Values === 0 ? null : this.#now();
+  }
+
+  #now(): EncodingCounts {
     return {
       utf8Values: this.#utf8Values,
       latin1Values: this.#latin1Values,
       firstLatin1Line: this.#firstLatin1Line,
     };
+  }
+
+  /** Where to go back to when what follows has to be read once more. */
+  mark(): void {
+    const { utf8Values, latin1Values } = this.#marked;
+    if (utf8Values !== this.#utf8Values || latin1Values !== this.#latin1Values) this.#marked = this.#now();
+  }
+
+  /** What was counted since the mark is forgotten. */
+  backToMark(): void {
+    this.#utf8Values = this.#marked.utf8Values;
+    this.#latin1Values = this.#marked.latin1Values;
+    this.#firstLatin1Line = this.#marked.firstLatin1Line;
   }
 
   /** A value with its comments, controls replaced and ends trimmed. */

@@ -1,242 +1,243 @@
 /**
- * Finds the elements of given names in an XML stream of any size and hands them out one by one, each with
- * the line it starts at. fast-xml-parser then reads one record; the file is never held whole (as a whole
- * 191 MB took it 2 GB). Comments, CDATA sections and processing instructions are stepped over, inside
- * records too; a record over the bound is skipped. Document type definitions are refused: no registry has
- * one, and entities defined there (billion laughs) are never expanded.
+ * Finds the elements of given names in an XML stream of any size and hands out what they hold one by one, each
+ * with the line it starts at; the file is never held whole (as a whole 191 MB took fast-xml-parser 2 GB). A record
+ * is picked from the bytes where it is regular (xml-picker.ts), else its end is searched, and fast-xml-parser reads
+ * it. Comments, CDATA sections and processing instructions are stepped over, inside records too; a record over the
+ * bound is skipped. Document type definitions are refused: no registry has one, and entities defined there
+ * (billion laughs) are never expanded.
  */
-import { XMLParser } from "fast-xml-parser";
 import { SourceFileError } from "#core/errors";
-import { maxTextLength, type RecordReader } from "./record.ts";
+import { countLineFeeds } from "./line-feeds.ts";
+import type { Malformed, RecordReader } from "./record.ts";
+import { decodeText, type ValueDecoder } from "./text-decoding.ts";
+import { parseXmlRecord } from "./xml-content.ts";
+import { XmlPicker } from "./xml-picker.ts";
 
 /** The largest real record known is under 100 KB (a net with thousands of comment lines). */
 export const maxRecordBytes = 1_048_576;
 
 export interface XmlHandler {
-  /** The element, tags included, as text. */
-  element(name: string, xml: string, line: number): void;
-  tooLong(name: string, line: number): void;
+  /** A record's value: its content, or its text where it has no children. */
+  record(name: string, value: unknown, line: number): void;
+  /** An element that is passed over. */
+  passed(name: string): void;
+  malformed(problem: Malformed): void;
 }
 
-interface Skip {
-  readonly until: string;
+export interface XmlOptions {
+  readonly file: string;
+  readonly rootName: string;
+  readonly records: readonly string[];
+  /** Elements that are counted and passed over. */
+  readonly passed: readonly string[];
+  /** Names of elements in records whose values are needed. */
+  readonly wanted: readonly string[];
+  readonly decoder: ValueDecoder;
+  readonly handler: XmlHandler;
+}
+
+/** An element whose end is searched, and up to where it was. */
+interface OpenElement {
+  readonly element: ElementName;
+  searched: number;
+}
+
+interface ElementName {
+  readonly name: string;
+  readonly startTag: Buffer;
+  readonly endTag: Buffer;
+  readonly isRecord: boolean;
 }
 
 export class XmlRecordReader implements RecordReader {
-  readonly #file: string;
-  readonly #names: ReadonlySet<string>;
-  readonly #rootName: string;
-  readonly #handler: XmlHandler;
-  #pending: Buffer = Buffer.alloc(0);
-  /** Lines before the first pending byte. */
+  readonly #options: XmlOptions;
+  readonly #picker: XmlPicker;
+  readonly #elements: readonly ElementName[];
+  readonly #rootEnd: Buffer;
+  #bytes: Buffer = Buffer.alloc(0);
+  /** Everything before is done with. */
+  #at = 0;
+  /** Line feeds before `#at`. */
   #linesBefore = 0;
-  /** Inside a comment, CDATA section, instruction or an element that is too long: text until this is skipped. */
-  #skip: Skip | null = null;
-  /** The record that is open: its name and how far it was searched. */
-  #open: { readonly name: string; searched: number } | null = null;
+  /** Inside a comment, CDATA section, instruction or an element that is too long: to be skipped up to this. */
+  #skipTo: string | null = null;
+  #open: OpenElement | null = null;
   #sawRootEnd = false;
 
-  constructor(options: {
-    readonly file: string;
-    readonly rootName: string;
-    readonly names: readonly string[];
-    readonly handler: XmlHandler;
-  }) {
-    this.#file = options.file;
-    this.#rootName = options.rootName;
-    this.#names = new Set(options.names);
-    this.#handler = options.handler;
+  constructor(options: XmlOptions) {
+    this.#options = options;
+    this.#picker = new XmlPicker(options.wanted, options.decoder);
+    this.#elements = [
+      ...options.records.map((name) => elementName(name, true)),
+      ...options.passed.map((name) => elementName(name, false)),
+    ];
+    this.#rootEnd = Buffer.from(`</${options.rootName}`);
   }
 
   push(chunk: Buffer): void {
-    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    const rest = this.#bytes;
+    this.#bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     while (this.#step()) {
       // each step consumes bytes, or asks for more
     }
+    this.#bytes = Buffer.from(this.#bytes.subarray(this.#at));
+    if (this.#open !== null) this.#open.searched -= this.#at;
+    this.#at = 0;
   }
 
   end(): void {
-    if (this.#open !== null || this.#skip !== null || !this.#sawRootEnd) {
-      const line = this.#linesBefore + 1;
-      throw new SourceFileError(this.#file, line, `the XML ends early: no </${this.#rootName}>`);
+    if (this.#open !== null || this.#skipTo !== null || !this.#sawRootEnd) {
+      throw this.#error(`the XML ends early: no </${this.#options.rootName}>`);
     }
   }
 
   /** True when there may be more to do with the bytes at hand. */
   #step(): boolean {
-    if (this.#skip !== null) return this.#stepSkip(this.#skip);
-    if (this.#open !== null) return this.#stepRecord(this.#open);
-    const tag = this.#pending.indexOf(lessThan);
-    if (tag < 0) {
-      this.#drop(this.#pending.length);
-      return false;
-    }
-    this.#drop(tag);
-    return this.#stepTag();
+    if (this.#skipTo !== null) return this.#stepSkip(this.#skipTo);
+    if (this.#open !== null) return this.#stepOpen(this.#open);
+    const tag = this.#bytes.indexOf(lessThan, this.#at);
+    this.#moveTo(tag < 0 ? this.#bytes.length : tag);
+    return tag >= 0 && this.#stepTag();
   }
 
   #stepTag(): boolean {
-    if (this.#pending.length < longestMarker) return this.#needMoreUnlessClosing();
-    const head = this.#pending.toString("latin1", 0, longestMarker);
-    const section = sections.find(({ opening }) => head.startsWith(opening));
-    if (section) {
-      this.#skip = { until: section.closing };
-      this.#drop(section.opening.length);
-      return true;
-    }
-    if (/^<!doctype/i.test(head)) {
-      throw new SourceFileError(this.#file, this.#linesBefore + 1, "a document type definition is refused");
-    }
-    const name = /^<([A-Za-z][\w.-]*)[\s/>]/.exec(head)?.[1];
-    if (name !== undefined && this.#names.has(name)) {
-      this.#open = { name, searched: 1 };
-      return true;
-    }
-    if (this.#isRootEnd(head)) this.#sawRootEnd = true;
-    this.#drop(1);
+    const bytes = this.#bytes;
+    const at = this.#at;
+    if (isTag(bytes, at, this.#rootEnd)) this.#sawRootEnd = true;
+    else if (bytes.length - at < longestMarker) return false;
+    const second = bytes[at + 1];
+    if (second === exclamation || second === question) return this.#stepSection();
+    const element =
+      second === slash ? undefined : this.#elements.find(({ startTag }) => isTag(bytes, at, startTag));
+    if (element === undefined) this.#moveTo(at + 1);
+    else if (!element.isRecord || !this.#pick(element)) this.#open = { element, searched: at + 1 };
     return true;
   }
 
-  #needMoreUnlessClosing(): boolean {
-    if (this.#isRootEnd(this.#pending.toString("latin1"))) {
-      this.#sawRootEnd = true;
-      this.#drop(1);
-      return true;
-    }
-    return false;
+  #stepSection(): boolean {
+    const section = sectionAt(this.#bytes, this.#at);
+    if (section === undefined) throw this.#error("a document type definition is refused");
+    this.#skipTo = section.closing;
+    this.#moveTo(this.#at + section.opening.length);
+    return true;
   }
 
-  #isRootEnd(head: string): boolean {
-    if (!head.startsWith(`</${this.#rootName}`)) return false;
-    return /^[\s>]/.test(head.slice(2 + this.#rootName.length));
+  /** False when the record has to be read the long way: it is irregular, or not here to its end. */
+  #pick(element: ElementName): boolean {
+    const limit = Math.min(this.#bytes.length, this.#at + maxRecordBytes);
+    const line = this.#startLine();
+    if (this.#picker.pick(this.#bytes, this.#at, limit) !== "picked") return false;
+    this.#options.handler.record(element.name, this.#picker.value, line);
+    this.#moveTo(this.#picker.end);
+    return true;
   }
 
-  /** Looks for the record's end tag from where the last search stopped. */
-  #stepRecord(open: { readonly name: string; searched: number }): boolean {
-    const endTag = `</${open.name}`;
-    const bytes = this.#pending;
-    for (;;) {
-      const tag = bytes.indexOf(lessThan, open.searched);
-      if (tag < 0) return this.#recordNeedsMore(open, bytes.length);
-      const head = bytes.toString("latin1", tag, tag + longestMarker);
-      if (tag + Math.max(longestMarker, endTag.length + 1) > bytes.length && !isEndTag(head, endTag)) {
-        return this.#recordNeedsMore(open, tag);
+  /** Looks for the element's end tag from where the last search stopped. */
+  #stepOpen(open: OpenElement): boolean {
+    const bytes = this.#bytes;
+    const { endTag } = open.element;
+    for (
+      let at = bytes.indexOf(lessThan, open.searched);
+      at >= 0;
+      at = bytes.indexOf(lessThan, open.searched)
+    ) {
+      if (at + Math.max(longestMarker, endTag.length + 1) > bytes.length && !isTag(bytes, at, endTag))
+        return this.#needsMore(open, at);
+      if (isTag(bytes, at, endTag)) {
+        const close = bytes.indexOf(greaterThan, at);
+        return close < 0 ? this.#needsMore(open, at) : this.#finish(open.element, close + 1);
       }
-      if (isEndTag(head, endTag)) {
-        const close = bytes.indexOf(greaterThan, tag);
-        if (close < 0) return this.#recordNeedsMore(open, tag);
-        return this.#emit(open.name, close + 1);
-      }
-      const section = sections.find(({ opening }) => head.startsWith(opening));
-      if (section === undefined) {
-        open.searched = tag + 1;
-        continue;
-      }
-      const closing = bytes.indexOf(section.closing, tag + section.opening.length, "latin1");
-      if (closing < 0) return this.#recordNeedsMore(open, tag);
+      const second = bytes[at + 1];
+      open.searched = at + 1;
+      if (second !== exclamation && second !== question) continue;
+      const section = sectionAt(bytes, at);
+      if (section === undefined) throw this.#error("a document type definition is refused");
+      const closing = bytes.indexOf(section.closing, at + section.opening.length, "latin1");
+      if (closing < 0) return this.#needsMore(open, at);
       open.searched = closing + section.closing.length;
     }
+    return this.#needsMore(open, bytes.length);
   }
 
-  #recordNeedsMore(open: { readonly name: string; searched: number }, searched: number): boolean {
+  #needsMore(open: OpenElement, searched: number): boolean {
     open.searched = searched;
-    if (this.#pending.length <= maxRecordBytes) return false;
-    this.#handler.tooLong(open.name, this.#linesBefore + 1);
+    if (this.#bytes.length - this.#at <= maxRecordBytes) return false;
+    this.#tooLong(open.element);
     this.#open = null;
-    this.#skip = { until: `</${open.name}>` };
+    this.#skipTo = `</${open.element.name}>`;
     return true;
   }
 
-  #emit(name: string, end: number): boolean {
+  #finish(element: ElementName, end: number): boolean {
     this.#open = null;
-    const line = this.#linesBefore + 1;
-    if (end > maxRecordBytes) this.#handler.tooLong(name, line);
-    else this.#handler.element(name, this.#pending.toString("utf8", 0, end), line);
-    this.#drop(end);
+    if (end - this.#at > maxRecordBytes) this.#tooLong(element);
+    else if (element.isRecord) this.#read(element, end);
+    else this.#options.handler.passed(element.name);
+    this.#moveTo(end);
     return true;
   }
 
-  #stepSkip(skip: Skip): boolean {
-    const end = this.#pending.indexOf(skip.until, 0, "latin1");
+  /** Once more by picking, now that all of it is here; then the long way. */
+  #read({ name }: ElementName, end: number): void {
+    const { handler, decoder } = this.#options;
+    const line = this.#startLine();
+    const isPicked = this.#picker.pick(this.#bytes, this.#at, end) === "picked" && this.#picker.end === end;
+    const value = isPicked
+      ? this.#picker.value
+      : parseXmlRecord(name, decoder.raw(this.#bytes, this.#at, end));
+    if (value !== null) handler.record(name, value, line);
+    else {
+      const shown = decodeText(this.#bytes, this.#at, Math.min(end, this.#at + shownBytes));
+      handler.malformed({ line, reason: `a <${name}> that is not well formed`, value: shown });
+    }
+  }
+
+  #tooLong({ name }: ElementName): void {
+    const reason = `a <${name}> element larger than 1 MiB`;
+    this.#options.handler.malformed({ line: this.#startLine(), reason, value: name });
+  }
+
+  #stepSkip(closing: string): boolean {
+    const end = this.#bytes.indexOf(closing, this.#at, "latin1");
     if (end < 0) {
-      this.#drop(Math.max(0, this.#pending.length - skip.until.length + 1));
+      this.#moveTo(Math.max(this.#at, this.#bytes.length - closing.length + 1));
       return false;
     }
-    this.#drop(end + skip.until.length);
-    this.#skip = null;
+    this.#moveTo(end + closing.length);
+    this.#skipTo = null;
     return true;
   }
 
-  #drop(count: number): void {
-    for (let at = this.#pending.indexOf(lineFeed); at >= 0 && at < count; ) {
-      this.#linesBefore++;
-      at = this.#pending.indexOf(lineFeed, at + 1);
-    }
-    this.#pending = this.#pending.subarray(count);
+  #startLine(): number {
+    const line = this.#linesBefore + 1;
+    this.#options.decoder.line = line;
+    return line;
+  }
+
+  #moveTo(at: number): void {
+    this.#linesBefore += countLineFeeds(this.#bytes, this.#at, at);
+    this.#at = at;
+  }
+
+  #error(reason: string): SourceFileError {
+    return new SourceFileError(this.#options.file, this.#linesBefore + 1, reason);
   }
 }
 
-/** One parser for all records: no attributes, no type guessing, no entities beyond the five of XML. */
-const parser = new XMLParser({
-  ignoreAttributes: true,
-  parseTagValue: false,
-  processEntities: false,
-  htmlEntities: false,
-  removeNSPrefix: true,
-  trimValues: true,
+const elementName = (name: string, isRecord: boolean): ElementName => ({
+  name,
+  startTag: Buffer.from(`<${name}`),
+  endTag: Buffer.from(`</${name}`),
+  isRecord,
 });
 
-/** The record's content as nested values; null when it is not well formed. */
-export function parseXmlRecord(name: string, xml: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const content: unknown = (parser.parse(xml, true) as Record<string, unknown>)[name];
-    return typeof content === "object" && content !== null ? (content as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
+/** True when the tag stands there, and its name ends with it. */
+function isTag(bytes: Buffer, at: number, tag: Buffer): boolean {
+  if (at + tag.length >= bytes.length) return false;
+  for (let index = 1; index < tag.length; index++) if (bytes[at + index] !== tag[index]) return false;
+  const next = bytes[at + tag.length] as number;
+  return next === greaterThan || next === slash || next === 0x20 || (next >= 0x09 && next <= 0x0d);
 }
-
-/** A child element's text, entities decoded; null when it is absent, empty, or not plain text. */
-export function textOf(content: Readonly<Record<string, unknown>>, name: string): string | null {
-  const value = content[name];
-  const first: unknown = Array.isArray(value) ? value[0] : value;
-  if (typeof first !== "string") return null;
-  const text = decodeEntities(first)
-    .replace(/\p{Cc}+/gu, " ")
-    .trim()
-    .slice(0, maxTextLength);
-  return text === "" ? null : text;
-}
-
-/** A child element's content when it has children; null otherwise. */
-export function childOf(
-  content: Readonly<Record<string, unknown>>,
-  name: string,
-): Readonly<Record<string, unknown>> | null {
-  const value = content[name];
-  const first: unknown = Array.isArray(value) ? value[0] : value;
-  return typeof first === "object" && first !== null ? (first as Record<string, unknown>) : null;
-}
-
-const namedEntities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
-
-/** The five entities of XML and character references; anything else stays as it is written. */
-function decodeEntities(text: string): string {
-  if (!text.includes("&")) return text;
-  return text.replace(
-    /&(?:#x([0-9a-fA-F]{1,6})|#(\d{1,7})|(amp|lt|gt|quot|apos));/g,
-    (whole, hex, decimal, name) => {
-      if (name) return namedEntities[name as string] ?? whole;
-      const code = hex ? Number.parseInt(hex as string, 16) : Number(decimal);
-      return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)
-        ? String.fromCodePoint(code)
-        : "";
-    },
-  );
-}
-
-const isEndTag = (head: string, endTag: string) =>
-  head.startsWith(endTag) && (head.length === endTag.length || /[\s>]/.test(head[endTag.length]!));
 
 const sections = [
   { opening: "<!--", closing: "-->" },
@@ -244,6 +245,14 @@ const sections = [
   { opening: "<?", closing: "?>" },
 ] as const;
 const longestMarker = 16;
+const shownBytes = 200;
 const lessThan = 0x3c;
 const greaterThan = 0x3e;
-const lineFeed = 0x0a;
+const slash = 0x2f;
+const exclamation = 0x21;
+const question = 0x3f;
+
+function sectionAt(bytes: Buffer, at: number): (typeof sections)[number] | undefined {
+  const head = bytes.toString("latin1", at, at + longestMarker);
+  return sections.find(({ opening }) => head.startsWith(opening));
+}
