@@ -1,0 +1,97 @@
+/** `nearcrawl rir rdap`: what the registry says of one range today, beside what our database says. */
+import { Command } from "commander";
+import { UsageError } from "#core/errors";
+import { formatRange, parseRange } from "#core/ip/range";
+import { systemClock } from "#rir-import/download/clock";
+import { httpSettings } from "#rir-import/download/http-settings";
+import { lookUp } from "#rir-import/lookup";
+import { cachedBootstrap } from "#rir-import/rdap/cached-bootstrap";
+import { type RdapAnswer, refreshRange } from "#rir-import/rdap/refresh-range";
+import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { printJson } from "../output.ts";
+import { readDatabase } from "../read-database.ts";
+import { softwareVersion } from "../software-version.ts";
+import {
+  type CacheOptions,
+  cacheFolderOf,
+  settingsOf,
+  untilInterrupted,
+  withCacheOptions,
+} from "./cache-options.ts";
+import { rdapJson, rdapText } from "./rdap-text.ts";
+
+type Options = CacheOptions & ContextOptions & { readonly compare?: boolean; readonly timeout: string };
+
+const help = `
+Asks the registry itself (RDAP, RFC 9082), for one range; imports use whole files (rir fetch).
+
+Exit codes: 0 found, 1 failed or asked to wait, 2 wrong usage, 3 nothing is registered there.
+
+Examples:
+  nearcrawl rir rdap 193.0.6.139
+  nearcrawl rir rdap 2001:67c:2e8::/48 --compare`;
+
+export function rdapCommand(): Command {
+  return withCacheOptions(new Command("rdap"))
+    .description("ask the responsible registry about one address or range, now (RDAP)")
+    .argument("<range>", "an address, a/prefix or 'a - b'")
+    .option("--compare", "show what our database says of the same range")
+    .option("--contact <address>", "told to the registry in the User-Agent: an e-mail address or a URL")
+    .option("--timeout <seconds>", "for one query", "20")
+    .option("--database-url <url>", "a Postgres server in place of the embedded one")
+    .option("--schema <name>", "the database schema")
+    .addHelpText("after", help)
+    .action(ask);
+}
+
+async function ask(text: string, options: Options): Promise<void> {
+  const range = parseRange(text.trim());
+  if (range === null) throw new UsageError(`"${text.slice(0, 80)}" is neither an address nor a range`);
+  const timeoutMs = timeoutOf(options.timeout);
+  const answer = await answerFor(range, { options, timeoutMs });
+  const ours = options.compare
+    ? await readDatabase(commandContext(options), (database) => lookUp(database, formatRange(range)))
+    : null;
+  if (options.json) printJson({ asked: formatRange(range), ...rdapJson(answer), ...(ours && { ours }) });
+  else process.stdout.write(`${rdapText(formatRange(range), answer, ours)}\n`);
+  process.exitCode = exitCodeOf(answer);
+}
+
+async function answerFor(
+  range: NonNullable<ReturnType<typeof parseRange>>,
+  { options, timeoutMs }: { readonly options: Options; readonly timeoutMs: number },
+): Promise<RdapAnswer> {
+  const settings = await settingsOf(options);
+  const interrupted = untilInterrupted();
+  const version = softwareVersion();
+  const { signal } = interrupted;
+  try {
+    const bootstrap = await cachedBootstrap({
+      settings,
+      version,
+      signal,
+      cacheFolder: cacheFolderOf(options),
+      clock: systemClock,
+      random: Math.random,
+      onProgress: () => {},
+    });
+    const http = await httpSettings(settings, version);
+    return await refreshRange({ bootstrap, http, clock: systemClock, signal, timeoutMs }, range);
+  } finally {
+    interrupted.release();
+  }
+}
+
+function exitCodeOf(answer: RdapAnswer): number {
+  if (answer.type === "found") return exitCodes.done;
+  return answer.type === "not registered" || answer.type === "no server"
+    ? exitCodes.notFound
+    : exitCodes.failed;
+}
+
+function timeoutOf(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds >= 1 && seconds <= 600))
+    throw new UsageError(`--timeout: 1 to 600 seconds are expected, not "${text}"`);
+  return seconds * 1000;
+}
