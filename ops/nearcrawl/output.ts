@@ -3,6 +3,12 @@
  * and plain lines elsewhere.
  */
 
+/** Prints an answer: its text for people, itself for programs. */
+export function printAnswer(options: { readonly json?: boolean }, answer: unknown, text: string): void {
+  if (options.json) printJson(answer);
+  else process.stdout.write(`${text}\n`);
+}
+
 /** Prints one JSON value and a line end. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);

@@ -1,6 +1,5 @@
 /** The differences one by one, as people read them: for samples, and for the page of all of them. */
 import { formatRange } from "#core/ip/range";
-import { type IdIndex, indexIds } from "#core/subnet/id-index";
 import { type RangeColumns, rangeAt } from "#core/subnet/range-columns";
 import { registries } from "#core/subnet/subnet";
 import { unpackCountry } from "#core/subnet/subnet-rows";
@@ -75,7 +74,7 @@ class FamilyWords {
   readonly #state: RegistryState;
   readonly #difference: TreeDifference;
   readonly #family: FamilyDifference;
-  #byId: IdIndex | null = null;
+  #rowById: Int32Array | null = null;
 
   constructor(state: RegistryState, difference: TreeDifference, family: FamilyDifference) {
     this.#state = state;
@@ -111,10 +110,20 @@ class FamilyWords {
     };
   }
 
+  /** Parents' rows by their id, made when the first is asked for. */
   #rowOf(id: number): number {
-    this.#byId ??= indexIds(this.#family.current.ids);
-    return this.#byId.firstRow(id);
+    this.#rowById ??= rowsById(this.#family.current.ids);
+    return this.#rowById[id] as number;
   }
+}
+
+function rowsById(ids: Int32Array): Int32Array {
+  const largest = ids.reduce((most, id) => Math.max(most, id), 0);
+  const rows = new Int32Array(largest + 1);
+  ids.forEach((id, row) => {
+    rows[id] = row;
+  });
+  return rows;
 }
 
 const textOf = (columns: RangeColumns, index: number) => formatRange(rangeAt(columns, index));
