@@ -3,7 +3,7 @@
  * is checked (content, size, published sum) and takes the old file's place in one rename. Whatever goes wrong,
  * the file that was there stays.
  */
-import { copyFile, link, open, rename, rm, stat } from "node:fs/promises";
+import { copyFile, link, open, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { type CachedFile, isInPlace } from "./cache-manifest.ts";
 import { checkContent } from "./check-content.ts";
@@ -139,8 +139,9 @@ async function tryOnce(url: string, job: SourceJob): Promise<FetchedSource> {
   }
   const { sha256, sum } = await checkedPart(partFile, { url, job, watch });
   const { size } = await stat(partFile);
-  await takePlace(cacheFolder, source.file);
   const { etag, lastModified } = part;
+  await dateBack(partFile, lastModified);
+  await takePlace(cacheFolder, source.file);
   const { registry, kind, file } = source;
   const facts = { registry, kind, file, url, etag, lastModified, bytes: size, sha256 };
   const entry = { ...facts, checksumAgreed: sum === "agrees", fetchedAt: checkedAt, checkedAt };
@@ -171,6 +172,12 @@ async function checkedPart(
     await removePart(partFile);
     throw error;
   }
+}
+
+/** A file's date on disk is that of its data: reports take it for files that do not state one. */
+async function dateBack(partFile: string, lastModified: string | null): Promise<void> {
+  const modified = new Date(lastModified ?? Number.NaN);
+  if (!Number.isNaN(modified.getTime())) await utimes(partFile, modified, modified);
 }
 
 /** The part becomes the file, the file the `.previous`. There is a whole file at any moment. */

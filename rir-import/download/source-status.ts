@@ -3,10 +3,14 @@ import type { Registry } from "#core/subnet/subnet";
 import { type CachedFile, isInPlace, readManifest } from "./cache-manifest.ts";
 import type { DownloadKind, DownloadSource, SourceAccess } from "./download-source.ts";
 
-/** `stale`: past a quarter. `not in the list`: a copy of a source that the settings no longer name. */
+/**
+ * `stale`: a quarter has passed since we last asked. `old at its source`: we asked, and the registry itself has
+ * published nothing newer for a quarter. `not in the list`: a copy of a source that the settings no longer name.
+ */
 export type CopyState =
   | "fresh"
   | "stale"
+  | "old at its source"
   | "missing"
   | "changed on disk"
   | "not set up"
@@ -105,8 +109,9 @@ function copyState(
   if (at.entry === null) return source.state === "waiting" ? "not set up" : "missing";
   if (!at.inPlace) return "changed on disk";
   const { checkedDaysAgo, dataAgeDays } = at.copy;
-  const isOldData = publishedDaily(source.kind) && (dataAgeDays ?? 0) > quarterDays;
-  return isOldData || (checkedDaysAgo ?? 0) > quarterDays ? "stale" : "fresh";
+  if ((checkedDaysAgo ?? 0) > quarterDays) return "stale";
+  const isOld = publishedDaily(source.kind) && (dataAgeDays ?? 0) > quarterDays;
+  return isOld ? "old at its source" : "fresh";
 }
 
 /** IANA's files may be years old and still the newest: there only our asking can be overdue. */

@@ -37,20 +37,23 @@ export function sourcesText(cacheFolder: string, rows: readonly SourceRow[]): st
   const lines = notPublic.map(
     (row) => `${row.name}: ${row.access.type === "on-request" ? row.access.how : ""}`,
   );
-  return [`kept in ${cacheFolder}`, table, ...lines, ...whatToDo(rows)].join("\n\n");
+  const bytes = rows.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
+  return [`kept in ${cacheFolder}: ${bytesText(bytes)}`, table, ...lines, ...whatToDo(rows)].join("\n\n");
 }
 
 function whatToDo(rows: readonly SourceRow[]): readonly string[] {
   const named = (state: SourceRow["state"]) =>
     rows.filter((row) => row.state === state).map(({ name }) => name);
-  const [stale, missing, changed, unlisted] = [
+  const [stale, old, missing, changed, unlisted] = [
     named("stale"),
+    named("old at its source"),
     named("missing"),
     named("changed on disk"),
     named("not in the list"),
   ];
   return [
     ...(stale.length > 0 ? [`older than a quarter (${quarterDays} days): ${stale.join(", ")}`] : []),
+    ...(old.length > 0 ? [`nothing newer published for a quarter: ${old.join(", ")}`] : []),
     ...(missing.length > 0 ? [`never fetched: ${missing.join(", ")}`] : []),
     ...(changed.length > 0 ? [`not what was fetched: ${changed.join(", ")}`] : []),
     ...(unlisted.length > 0

@@ -1,10 +1,10 @@
 /** `nearcrawl rir rdap`: what the registry says of one range today, beside what our database says. */
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
-import { formatRange, parseRange } from "#core/ip/range";
+import type { IpRange } from "#core/ip/range";
 import { systemClock } from "#rir-import/download/clock";
 import { httpSettings } from "#rir-import/download/http-settings";
-import { lookUp } from "#rir-import/lookup";
+import { lookUp, readAsked } from "#rir-import/lookup";
 import { cachedBootstrap } from "#rir-import/rdap/cached-bootstrap";
 import { type RdapAnswer, refreshRange } from "#rir-import/rdap/refresh-range";
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
@@ -45,20 +45,19 @@ export function rdapCommand(): Command {
 }
 
 async function ask(text: string, options: Options): Promise<void> {
-  const range = parseRange(text.trim());
-  if (range === null) throw new UsageError(`"${text.slice(0, 80)}" is neither an address nor a range`);
+  const { range, asked } = readAsked(text);
   const timeoutMs = timeoutOf(options.timeout);
   const answer = await answerFor(range, { options, timeoutMs });
   const ours = options.compare
-    ? await readDatabase(commandContext(options), (database) => lookUp(database, formatRange(range)))
+    ? await readDatabase(commandContext(options), (database) => lookUp(database, text))
     : null;
-  if (options.json) printJson({ asked: formatRange(range), ...rdapJson(answer), ...(ours && { ours }) });
-  else process.stdout.write(`${rdapText(formatRange(range), answer, ours)}\n`);
+  if (options.json) printJson({ asked, ...rdapJson(answer), ...(ours && { ours }) });
+  else process.stdout.write(`${rdapText(asked, answer, ours)}\n`);
   process.exitCode = exitCodeOf(answer);
 }
 
 async function answerFor(
-  range: NonNullable<ReturnType<typeof parseRange>>,
+  range: IpRange,
   { options, timeoutMs }: { readonly options: Options; readonly timeoutMs: number },
 ): Promise<RdapAnswer> {
   const settings = await settingsOf(options);

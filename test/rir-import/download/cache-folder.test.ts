@@ -93,7 +93,7 @@ describe("how old our copies are", () => {
   const stateOf = async (name: string, now: string) =>
     (await sourceRows(defaultSources, cache.path, new Date(now))).find((row) => row.name === name);
 
-  it("counts from the day of the data; past a quarter it is stale", async () => {
+  it("counts from the day we last asked; past a quarter it is stale", async () => {
     await writeManifest(cache.path, Object.fromEntries([cached("apnic-inetnum")]));
 
     expect(await stateOf("apnic-inetnum", "2026-06-02T12:00:00Z")).toMatchObject({
@@ -109,11 +109,11 @@ describe("how old our copies are", () => {
     });
   });
 
-  it("is stale too when the registry itself publishes no more, however often we asked", async () => {
+  it("is told when the registry itself publishes no more, however often we asked", async () => {
     const checkedAt = "2026-08-01T00:00:00.000Z";
     await writeManifest(cache.path, Object.fromEntries([cached("apnic-inetnum", { checkedAt })]));
 
-    expect((await stateOf("apnic-inetnum", "2026-08-02T00:00:00Z"))?.state).toBe("stale");
+    expect((await stateOf("apnic-inetnum", "2026-08-02T00:00:00Z"))?.state).toBe("old at its source");
   });
 
   it("does not count against IANA, whose registries rarely change", async () => {

@@ -1,6 +1,6 @@
 /** Downloads against a real HTTP server on loopback: what is taken, what is refused, what stays. */
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -56,6 +56,7 @@ describe("a source is fetched", () => {
       checkedAt: "2026-03-02T12:00:00.000Z",
     });
     expect(readdirSync(cache.path).sort()).toEqual(["manifest.json", "stats"]);
+    expect(statSync(join(cache.path, "stats")).mtime).toEqual(new Date("2026-03-02T03:04:05Z"));
   });
 
   it("under our own name, with the contact, as it lies on the server's disk", async () => {
