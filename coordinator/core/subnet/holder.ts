@@ -14,7 +14,8 @@
  *
  * Placeholders ("not allocated", "private customer") and maintainers (`mnt-by`) never name a company.
  */
-import { isDistinctive, normaliseCompanyName } from "./company-name.ts";
+import { companyNameOf, normaliseCompanyName } from "./company-name.ts";
+import { isPlaceholderHandle, isPlaceholderId, isPlaceholderName } from "./placeholder-names.ts";
 
 export interface HolderSource {
   /** The registry that the handle or opaque-id belongs to. */
@@ -37,17 +38,7 @@ export interface HolderIdentity {
 
 /** Handles and ids as registries write them; anything else is no identity. */
 const idText = /^[\p{L}\p{N}][\p{L}\p{N}._@/:+-]{0,99}$/u;
-/** Organisations that stand for "nobody in particular" in registry databases. */
-const placeholderHandles = new Set([
-  "ORG-IANA1-RIPE",
-  "IANA",
-  "IANA-RESERVED",
-  "IANA1-RIPE",
-  "NOT-ALLOCATED",
-]);
-const placeholderIds = /^(?:0+|x+|n\/?a|none|null|unknown|reserved|available|unallocated)$/i;
-const placeholderNames =
-  /^(?:|[^\p{L}]*|x+|tba|tbd|n ?a|nil|none|null|unknown|unspecified|undefined|unnamed|no name|not available|not applicable|anonymous|private|private (?:customer|person|individual|user|residence|residential customer)s?|(?:residential )?(?:customer|user|individual|subscriber)s?|reserved|unallocated|unassigned|available|free|spare|legacy|test|testing|dummy|example|placeholder|stub|to be (?:defined|determined|assigned)|various(?: registries)?|iana|internet assigned numbers authority|(?:not|never) (?:allocated|assigned)(?: .*)?|administered by .*|(?:early|transferred) .*registration.*|non ripe ncc managed.*|address(?:es)? not .*|(?:iana|afrinic|apnic|arin|lacnic|ripe) (?:reserved|special|block|blk|pool).*)$/u;
+const isMaintainer = (text: string) => text.includes("-") && maintainerName.test(text);
 const maintainerName = /^(?:mnt|maint)-|-mnt$/i;
 
 /** The holder that a registry's record names, or null when nothing in it identifies a company. */
@@ -58,9 +49,9 @@ export function holderOf(source: HolderSource): HolderIdentity | null {
 
 function byHandle(source: HolderSource, name: string | null): HolderIdentity | null {
   const { registry, handle } = source;
-  const text = handle?.trim().toUpperCase() ?? "";
-  if (!registry || !idText.test(text) || placeholderHandles.has(text) || maintainerName.test(text))
-    return null;
+  if (!registry || !handle) return null;
+  const text = handle.trim().toUpperCase();
+  if (!idText.test(text) || isPlaceholderHandle(text) || isMaintainer(text)) return null;
   return {
     key: customerKey(source, name) ?? `${registry}:org-handle:${text}`,
     name: name ?? text,
@@ -70,35 +61,38 @@ function byHandle(source: HolderSource, name: string | null): HolderIdentity | n
 
 /** Null where the customer has no name of its own: then each of its ranges is somebody else's. */
 function customerKey({ registry, parentHandle }: HolderSource, name: string | null): string | null {
-  const parent = parentHandle?.trim().toUpperCase() ?? "";
-  const normalised = name === null ? "" : normaliseCompanyName(name);
-  if (!idText.test(parent) || normalised === "" || placeholderNames.test(normalised)) return null;
+  if (!parentHandle || name === null) return null;
+  const parent = parentHandle.trim().toUpperCase();
+  const normalised = normaliseCompanyName(name);
+  if (!idText.test(parent) || isPlaceholderName(normalised)) return null;
   return `${registry}:customer:${parent}:${normalised}`;
 }
 
 function byOpaqueId({ registry, opaqueId }: HolderSource, name: string | null): HolderIdentity | null {
-  const text = opaqueId?.trim() ?? "";
-  if (!registry || !idText.test(text) || placeholderIds.test(text)) return null;
+  if (!registry || !opaqueId) return null;
+  const text = opaqueId.trim();
+  if (!idText.test(text) || isPlaceholderId(text)) return null;
   return { key: `${registry}:opaque-id:${text}`, name: name ?? text, handle: null };
 }
 
 function byName({ registry, country }: HolderSource, name: string | null): HolderIdentity | null {
-  const normalised = name === null ? "" : normaliseCompanyName(name);
-  if (name === null || normalised === "" || placeholderNames.test(normalised)) return null;
-  if (isDistinctive(normalised)) return { key: `name:${normalised}`, name, handle: null };
+  if (name === null) return null;
+  const { text, isDistinctive } = companyNameOf(name);
+  if (isPlaceholderName(text)) return null;
+  if (isDistinctive) return { key: `name:${text}`, name, handle: null };
   if (!registry && !country) return null;
-  return { key: `name:${registry ?? ""}:${country ?? ""}:${normalised}`, name, handle: null };
+  return { key: `name:${registry ?? ""}:${country ?? ""}:${text}`, name, handle: null };
 }
 
 /** The name with its spaces put in order, or null when it is a placeholder, a maintainer or empty. */
 function shownName(name: string | null | undefined): string | null {
-  const text = name?.slice(0, 500).replace(/\s+/g, " ").trim() ?? "";
-  if (text === "" || maintainerName.test(text)) return null;
-  return placeholderNames.test(plain(text)) ? null : text;
+  const text = withSingleSpaces(name?.slice(0, 500) ?? "");
+  return text === "" || isMaintainer(text) || isPlaceholderName(text) ? null : text;
 }
 
-const plain = (text: string) =>
-  text
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, " ")
-    .trim();
+function withSingleSpaces(text: string): string {
+  const trimmed = text.trim();
+  return oddSpace.test(trimmed) ? trimmed.replace(/\s+/g, " ") : trimmed;
+}
+
+const oddSpace = / {2}|[^\S ]/;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isDistinctive, normaliseCompanyName } from "#core/subnet/company-name";
+import { companyNameOf, normaliseCompanyName } from "#core/subnet/company-name";
 import { holderOf } from "#core/subnet/holder";
 
 describe("one company, however it is written", () => {
@@ -36,10 +36,51 @@ describe("one company, however it is written", () => {
     ["пример связь", ["ООО «Пример Связь»", "Пример Связь"]],
     ["udaharan", ["Udaharan (Private) Limited", "Udaharan Pvt. Ltd.", "Udaharan Private Limited"]],
     ["smith and sons", ["Smith & Sons Ltd", "Smith and Sons, Limited"]],
+    [
+      "exemplo fibra",
+      ["Exemplo Fibra Ltda - ME", "EXEMPLO FIBRA LTDA", "Exemplo Fibra EIRELI ME", "Exemplo Fibra EPP"],
+    ],
+    ["ornek iletisim", ["Örnek İletişim Ltd. Şti.", "ORNEK ILETISIM LIMITED SIRKETI", "Ornek Iletisim A.S."]],
+    [
+      "ejemplo andino",
+      [
+        "Ejemplo Andino, C.A.",
+        "Ejemplo Andino S.A.C.",
+        "EJEMPLO ANDINO E.I.R.L.",
+        "Ejemplo Andino S.A. E.S.P.",
+      ],
+    ],
+    [
+      "ejemplo del sur",
+      ["Ejemplo del Sur Sociedad Anónima", "Ejemplo del Sur Sociedad Limitada", "Ejemplo del Sur S.L."],
+    ],
+    ["naide vork", ["Näide Võrk OÜ", "NAIDE VORK OU"]],
+    ["priklad spojeni", ["Příklad spojení, spol. s r.o.", "Priklad Spojeni s.r.o.", "PRIKLAD SPOJENI SRO"]],
+    [
+      "przykladowa siec",
+      ["Przykladowa Siec Sp. z.o.o.", "Przykladowa Siec Spolka z ograniczona odpowiedzialnoscia"],
+    ],
+    [
+      "primer zavod",
+      ['Joint Stock Company "Primer Zavod"', "Primer Zavod (Public Joint-Stock Company)", "JSC Primer Zavod"],
+    ],
+    ["primer holod", ["Limited Liability Company Primer Holod", "Primer Holod LLC", 'PE "Primer Holod"']],
+    ["piemers tikls", ['SIA "Piemers Tikls"', "Piemers Tikls SIA"]],
+    ["exemplu fibra", ["S.C. Exemplu Fibra S.R.L.", "Exemplu Fibra SRL"]],
+    ["contoh media", ["Contoh Media, PT", "PT Contoh Media Tbk", "PT. Contoh Media"]],
+    ["misal", ["Misal Company (PJS)", "Misal Co. Private Joint Stock"]],
     ["例示通信", ["株式会社例示通信", "例示通信株式会社", "例示通信"]],
     ["obriens", ["O'Briens Ltd", "O’Briens"]],
   ])("is %s", (expected, spellings) => {
     expect(spellings.map(normaliseCompanyName)).toEqual(spellings.map(() => expected));
+  });
+
+  it("keeps what is a legal form elsewhere only", () => {
+    expect(normaliseCompanyName("City of Example, CA")).toBe("city of example ca");
+    expect(normaliseCompanyName("Contoh.PT")).toBe("contoh pt");
+    expect(normaliseCompanyName("Ask Me")).toBe("ask me");
+    expect(normaliseCompanyName("Example Joint Stock Bank")).toBe("example joint stock bank");
+    expect(normaliseCompanyName("SC Example")).toBe("sc example");
   });
 
   it("has no name when only a legal form is written", () => {
@@ -70,10 +111,16 @@ describe("a name that strangers share", () => {
     "skynet",
     "fiberlink",
     "infinity broadband",
+    "interconnect",
+    "hostmaster",
+    "smart ip",
+    "alfa link",
+    "last mile",
+    "ip com",
     "university of nicosia",
     "通信",
   ])("is not distinctive: %s", (name) => {
-    expect(isDistinctive(name)).toBe(false);
+    expect(companyNameOf(name).isDistinctive).toBe(false);
   });
 
   it.each([
@@ -84,7 +131,7 @@ describe("a name that strangers share", () => {
     "例示通信",
     "primer svyaz",
   ])("is not %s", (name) => {
-    expect(isDistinctive(name)).toBe(true);
+    expect(companyNameOf(name).isDistinctive).toBe(true);
   });
 
   it("identifies within registry and country only, and nowhere when neither is known", () => {
@@ -119,6 +166,15 @@ describe("holderOf", () => {
       name: "Example Harbour Networks Ltd.",
       handle: null,
     });
+  });
+
+  it("takes a customer's name within the organisation that it is a customer of", () => {
+    const customer = { registry: "arin", handle: "C00000001", parentHandle: "examp-12" };
+
+    expect(holderOf({ ...customer, name: "Example Bakery, Inc." })?.key).toBe(
+      "arin:customer:EXAMP-12:example bakery",
+    );
+    expect(holderOf({ ...customer, name: "Private Customer" })?.key).toBe("arin:org-handle:C00000001");
   });
 
   it("shows the handle or opaque-id where there is no name", () => {
