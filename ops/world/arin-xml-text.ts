@@ -5,6 +5,8 @@
  */
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import { firstAddress, lastAddress, prefixLengthOf } from "#core/ip/range";
+import { paddedIpv4Text } from "#rir-import/generate/address-text";
+import { element, escapeXml, netBlockText } from "#rir-import/generate/xml-text";
 import type { World, WorldSubnet } from "./model.ts";
 import { arinHandle, fileDay, holderName, registeredOn, subnetsOf } from "./registry-names.ts";
 
@@ -44,9 +46,9 @@ function holderElement(world: World, holder: number): string {
   const { name = "", country = null } = world.holders[holder] ?? {};
   const code =
     country === null ? "" : `<iso3166-1><code2>${country}</code2><name>${country}</name></iso3166-1>`;
-  const element = isCustomer(holder) ? "customer" : "org";
+  const tag = isCustomer(holder) ? "customer" : "org";
   const handle = isCustomer(holder) ? customerHandle(holder) : arinHandle(world, holder);
-  return `<${element}>${text("city", "Withheld")}${code}${text("handle", handle)}${text("name", name)}${text("registrationDate", `${fileDay}T00:00:00-04:00`)}</${element}>`;
+  return `<${tag}>${element("city", "Withheld")}${code}${element("handle", handle)}${element("name", name)}${element("registrationDate", `${fileDay}T00:00:00-04:00`)}</${tag}>`;
 }
 
 function netElement(world: World, subnets: readonly WorldSubnet[]): string {
@@ -54,49 +56,36 @@ function netElement(world: World, subnets: readonly WorldSubnet[]): string {
   if (!first) return "";
   const holder = first.holder ?? 0;
   const owner = isCustomer(holder)
-    ? text("customerHandle", customerHandle(holder))
-    : text("orgHandle", arinHandle(world, holder));
+    ? element("customerHandle", customerHandle(holder))
+    : element("orgHandle", arinHandle(world, holder));
   const handle = `NET${first.range.family === 6 ? "6" : ""}-${plain(firstAddress(first.range)).replace(/[.:]+/g, "-")}-1`;
   const lines = [
-    text("version", String(first.range.family)),
-    text("handle", handle),
+    element("version", String(first.range.family)),
+    element("handle", handle),
     `<netBlocks>${subnets.map(netBlock).join("")}</netBlocks>`,
-    text("name", first.name),
+    element("name", first.name),
     owner,
-    text("registrationDate", `${registeredOn(world, first)}T00:00:00-04:00`),
-    text("updateDate", `${fileDay}T00:00:00-04:00`),
+    element("registrationDate", `${registeredOn(world, first)}T00:00:00-04:00`),
+    element("updateDate", `${fileDay}T00:00:00-04:00`),
     `<comment><line number="0">${escapeXml(holderName(world, first))}</line></comment>`,
   ];
   return `<net>\n  ${lines.join("\n  ")}\n</net>`;
 }
 
 function netBlock(subnet: WorldSubnet): string {
-  const length = prefixLengthOf(subnet.range);
-  const type = subnet.kind === "allocation" ? "A" : subnet.parent === null ? "DS" : "S";
-  return [
-    "<netBlock>",
-    length === null ? "" : text("cidrLength", String(length).padStart(2, "0")),
-    text("endAddress", padded(lastAddress(subnet.range))),
-    text("startAddress", padded(firstAddress(subnet.range))),
-    text("type", type),
-    "</netBlock>",
-  ].join("");
+  return netBlockText({
+    startAddress: padded(firstAddress(subnet.range)),
+    endAddress: padded(lastAddress(subnet.range)),
+    prefixLength: prefixLengthOf(subnet.range),
+    lengthName: "cidrLength",
+    type: subnet.kind === "allocation" ? "A" : subnet.parent === null ? "DS" : "S",
+  });
 }
 
 /** `008.000.144.003`; IPv6 as it is. */
 function padded(address: IpAddress): string {
-  const shown = plain(address);
-  if (address.family === 6) return shown;
-  return shown
-    .split(".")
-    .map((octet) => octet.padStart(3, "0"))
-    .join(".");
+  return address.family === 6 ? plain(address) : paddedIpv4Text(address.value);
 }
 
 const plain = (address: IpAddress) => formatAddress(address).toUpperCase();
 const customerHandle = (holder: number) => `C${String(holder + 1).padStart(8, "0")}`;
-const text = (name: string, value: string) => `<${name}>${escapeXml(value)}</${name}>`;
-
-function escapeXml(value: string): string {
-  return value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}

@@ -6,6 +6,8 @@
 
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, lastAddress, prefixLengthOf } from "#core/ip/range";
+import { shortBlockText } from "#rir-import/generate/address-text";
+import { attribute } from "#rir-import/generate/rpsl-attributes";
 import type { SubnetKind, World, WorldSubnet } from "./model.ts";
 import type { RegionalRegistry } from "./places.ts";
 import {
@@ -111,11 +113,9 @@ function shortBlock(subnet: WorldSubnet): string {
   const prefixLength = prefixLengthOf(subnet.range);
   if (prefixLength === null) throw new Error(`${subnet.name}: ${formatRange(subnet.range)} is no CIDR block`);
   const first = formatAddress(firstAddress(subnet.range));
-  if (subnet.range.family === 6) return `${first}/${prefixLength}`;
-  const octets = Math.max(1, Math.ceil(prefixLength / 8));
-  return `${first.split(".").slice(0, octets).join(".")}/${prefixLength}`;
+  return subnet.range.family === 6 ? `${first}/${prefixLength}` : shortBlockText(first, prefixLength);
 }
 
 function attributes(pairs: readonly (readonly [name: string, value: string])[]): string {
-  return `${pairs.map(([name, value]) => `${`${name}:`.padEnd(16)}${value}`.trimEnd()).join("\n")}\n`;
+  return pairs.map(([name, value]) => attribute(name, value)).join("");
 }

@@ -3,7 +3,7 @@
  * of things and must not depend on the order in which they are asked for.
  */
 
-import { seededRandom } from "#core/seeded-random";
+import { mix32, seededRandom } from "#core/seeded-random";
 
 /** A sequence of draws that is the same for the same seed on every machine. */
 export class SeededRandom {
@@ -70,12 +70,4 @@ export function hashText(seed: number, text: string): number {
 
 function normalOf(u: number, v: number): number {
   return Math.sqrt(-2 * Math.log(1 - u)) * Math.cos(2 * Math.PI * v);
-}
-
-/** The finaliser of MurmurHash3: every input bit reaches every output bit. */
-function mix32(value: number): number {
-  let h = value | 0;
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
-  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
-  return (h ^ (h >>> 16)) >>> 0;
 }

@@ -4,6 +4,8 @@
  */
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, prefixLengthOf } from "#core/ip/range";
+import { type IanaRecord, ianaFileText } from "#rir-import/generate/iana-text";
+import { delegationLine, summaryLine, versionLine } from "#rir-import/generate/statistics-lines";
 import type { World, WorldSubnet } from "./model.ts";
 import type { RegionalRegistry } from "./places.ts";
 import { registryNames } from "./plan-registry.ts";
@@ -16,86 +18,61 @@ export function delegatedText(world: World, registry: RegionalRegistry): string 
     .map((subnet) => delegatedLine(world, registry, subnet));
   const day = compactDay(fileDay);
   const count = (type: string) => records.filter((record) => record.split("|")[2] === type).length;
-  const asNumbers = [`${registry}|ZZ|asn|65000|1|${day}|reserved||`];
+  const asNumbers = [`${registry}|ZZ|asn|65000|1|${day}|reserved||\n`];
   const head = [
-    `2.3|${registry}|${day}|${records.length + asNumbers.length}|19960101|${day}|+0000`,
-    `${registry}|*|asn|*|${asNumbers.length}|summary`,
-    `${registry}|*|ipv4|*|${count("ipv4")}|summary`,
-    `${registry}|*|ipv6|*|${count("ipv6")}|summary`,
+    versionLine({ registry, day, records: records.length + asNumbers.length }),
+    summaryLine(registry, "asn", asNumbers.length),
+    summaryLine(registry, "ipv4", count("ipv4")),
+    summaryLine(registry, "ipv6", count("ipv6")),
   ];
-  return `${[...head, ...asNumbers, ...records].join("\n")}\n`;
+  return [...head, ...asNumbers, ...records].join("");
 }
 
 export function ianaIpv4Xml(world: World): string {
-  const blocks = topBlocks(world, 4).map((subnet) => ({
-    prefix: `${String(Math.floor(Number(subnet.range.first) / 2 ** 24)).padStart(3, "0")}/8`,
-    registry: subnet.registry as RegionalRegistry,
-  }));
+  const blocks = topBlocks(world, 4).map((subnet) =>
+    ianaBlock(`${String(Math.floor(Number(subnet.range.first) / 2 ** 24)).padStart(3, "0")}/8`, subnet),
+  );
   const records = [
-    ianaRecord("000/8", "IANA - Local Identification", null, "RESERVED"),
-    ...blocks.map(({ prefix, registry }) =>
-      ianaRecord(prefix, registryNames[registry], registry, "ALLOCATED"),
-    ),
-    ianaRecord("224/8", "Multicast", null, "RESERVED"),
+    {
+      prefix: "000/8",
+      designation: "IANA - Local Identification",
+      registry: null,
+      status: "RESERVED" as const,
+    },
+    ...blocks,
+    { prefix: "224/8", designation: "Multicast", registry: null, status: "RESERVED" as const },
   ];
-  return ianaFile("ipv4-address-space", "IPv4 Address Space", records);
+  return ianaFileText({ id: "ipv4-address-space", title: "IPv4 Address Space", updated: fileDay, records });
 }
 
 export function ianaIpv6Xml(world: World): string {
-  const records = topBlocks(world, 6).map((subnet) => {
-    const registry = subnet.registry as RegionalRegistry;
-    return ianaRecord(formatRange(subnet.range), registryNames[registry], registry, "ALLOCATED");
+  return ianaFileText({
+    id: "ipv6-unicast-address-assignments",
+    title: "IPv6 Global Unicast Address Space",
+    updated: fileDay,
+    records: topBlocks(world, 6).map((subnet) => ianaBlock(formatRange(subnet.range), subnet)),
   });
-  return ianaFile("ipv6-unicast-address-assignments", "IPv6 Global Unicast Address Space", records);
+}
+
+function ianaBlock(prefix: string, subnet: WorldSubnet): IanaRecord {
+  const registry = subnet.registry as RegionalRegistry;
+  return { prefix, designation: registryNames[registry], registry, status: "ALLOCATED" };
 }
 
 function delegatedLine(world: World, registry: RegionalRegistry, subnet: WorldSubnet): string {
-  const first = formatAddress(firstAddress(subnet.range));
   const isIpv4 = subnet.range.family === 4;
-  const value = isIpv4
-    ? Number(subnet.range.last) - Number(subnet.range.first) + 1
-    : prefixLengthOf(subnet.range);
-  return [
+  return delegationLine({
     registry,
-    subnet.country ?? "ZZ",
-    isIpv4 ? "ipv4" : "ipv6",
-    first,
-    value,
-    compactDay(registeredOn(world, subnet)),
-    "allocated",
-    opaqueId(world, subnet.holder ?? 0),
-  ].join("|");
+    country: subnet.country ?? "ZZ",
+    type: isIpv4 ? "ipv4" : "ipv6",
+    start: formatAddress(firstAddress(subnet.range)),
+    value: isIpv4 ? Number(subnet.range.last) - Number(subnet.range.first) + 1 : prefixLengthOf(subnet.range),
+    day: compactDay(registeredOn(world, subnet)),
+    status: "allocated",
+    opaqueId: opaqueId(world, subnet.holder ?? 0),
+  });
 }
 
 function topBlocks(world: World, family: 4 | 6): WorldSubnet[] {
   return world.subnets.filter((subnet) => subnet.kind === "iana" && subnet.range.family === family);
-}
-
-const whoisServers: Readonly<Record<RegionalRegistry, string>> = {
-  afrinic: "whois.afrinic.net",
-  apnic: "whois.apnic.net",
-  arin: "whois.arin.net",
-  lacnic: "whois.lacnic.net",
-  ripencc: "whois.ripe.net",
-};
-
-function ianaRecord(
-  prefix: string,
-  designation: string,
-  registry: RegionalRegistry | null,
-  status: string,
-): string {
-  const name = prefix.includes(":") ? "description" : "designation";
-  const whois = registry === null ? "" : `\n    <whois>${whoisServers[registry]}</whois>`;
-  return `  <record>\n    <prefix>${prefix}</prefix>\n    <${name}>${designation}</${name}>\n    <date>2005-01</date>${whois}\n    <status>${status}</status>\n  </record>`;
-}
-
-function ianaFile(id: string, title: string, records: readonly string[]): string {
-  return `<?xml version="1.0" encoding="UTF-8"?>
-<registry xmlns="http://www.iana.org/assignments" id="${id}">
-  <title>${title}</title>
-  <updated>${fileDay}</updated>
-${records.join("\n")}
-</registry>
-`;
 }

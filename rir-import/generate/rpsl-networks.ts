@@ -1,0 +1,122 @@
+/**
+ * Objects of RIPE's, APNIC's and AFRINIC's databases as text: `inetnum`, `inet6num` and `organisation`, with
+ * the spellings that occur in them. Text is Latin-1: one character, one byte.
+ */
+import { ipv4Text, ipv6Text, lastIpv6Text, paddedIpv4Text, prefixLengthOfSpan } from "./address-text.ts";
+import { anonymousNames, companyName, sharedNames } from "./company-names.ts";
+import { changedOn, registeredOn } from "./dates.ts";
+import { isMissing, maintainerName, organisationHandle, personHandle, rpslSources } from "./handles.ts";
+import type { HolderChoice } from "./holder-choice.ts";
+import { draw } from "./path-random.ts";
+import { countryOf, townOf } from "./places.ts";
+import type { RegistryPlan } from "./registry-plan.ts";
+import { addressLines, commentBefore, remarksOf } from "./remarks.ts";
+import { attribute } from "./rpsl-attributes.ts";
+import type { Slot } from "./slot.ts";
+import type { SlotView } from "./slot-view.ts";
+
+/** With the empty line behind it. */
+export function rpslNetwork(plan: RegistryPlan, slot: Slot, view: SlotView): string {
+  const { path, kind, block } = slot;
+  const { registry } = plan;
+  const { name, country, holder } = view;
+  const person = personHandle(registry, draw(path, 110));
+  const comment = (draw(path, 111) & 0x1ff) === 0 ? ` # as registered` : "";
+  return `${commentBefore(path)}${rangeLine(slot)}${attribute("netname", name)}${description(holder, path)}${attribute("country", country + comment)}${organisationLine(plan, holder)}${attribute("admin-c", person)}${attribute("tech-c", (draw(path, 112) & 1) === 0 ? person : personHandle(registry, draw(path, 113)))}${attribute("status", statusOf(registry, kind, block.family))}${attribute("mnt-by", maintainerName(registry, slot.organisation))}${remarksOf(path)}${datesOf(slot)}${attribute("source", rpslSources[registry])}\n`;
+}
+
+/** Null for an organisation that is missing from the database. */
+export function rpslOrganisation(plan: RegistryPlan, number: number): string | null {
+  if (isMissing(plan, "organisation", number)) return null;
+  const { registry } = plan;
+  const path = draw(number ^ plan.path, 114);
+  const person = personHandle(registry, draw(path, 110));
+  const mail = `noc@${townOf(draw(path, 115)).toLowerCase()}.example`;
+  return `${attribute("organisation", organisationHandle(registry, number))}${attribute("org-name", companyName(plan.companies + number, path))}${attribute("org-type", number === 0 ? "RIR" : "LIR")}${attribute("country", countryOf(registry, draw(path, 116)))}${attribute("address", `${1 + (draw(path, 117) % 300)} ${townOf(draw(path, 118))} Road`)}${attribute("address", townOf(draw(path, 119)))}${attribute("phone", `+00 555 ${draw(path, 120) % 10_000_000}`)}${attribute("e-mail", mail)}${attribute("admin-c", person)}${attribute("mnt-ref", maintainerName(registry, number))}${attribute("mnt-by", maintainerName(registry, number))}${attribute("created", `${registeredOn(path)}T09:00:00Z`)}${attribute("last-modified", `${changedOn(path)}T09:00:00Z`)}${attribute("source", rpslSources[registry])}\n`;
+}
+
+/** `inetnum:        192.0.2.0 - 192.0.2.255`, and the ways in which some objects spell it. */
+function rangeLine(slot: Slot): string {
+  return slot.block.family === 4 ? ipv4Line(slot) : ipv6Line(slot);
+}
+
+function ipv4Line({ span, path }: Slot): string {
+  const first = ipv4Text(span.first);
+  const last = ipv4Text(span.last);
+  switch (draw(path, 121) & 0x3ff) {
+    case 0:
+      return `inetnum:\t${first}-${last}\n`;
+    case 1:
+      return `INETNUM:        ${first}  -  ${last}   # see the contract\n`;
+    case 2:
+      return attribute("inetnum", `${paddedIpv4Text(span.first)} - ${paddedIpv4Text(span.last)}`);
+    case 3:
+      return attribute("inetnum", span.bits < 0 ? `${first} - ${last}` : `${first}/${32 - span.bits}`);
+    default:
+      return attribute("inetnum", span.first === span.last ? oneAddress(first, path) : `${first} - ${last}`);
+  }
+}
+
+/** One address is mostly a range of one, now and then on its own. */
+function oneAddress(address: string, path: number): string {
+  return (draw(path, 122) & 7) === 0 ? address : `${address} - ${address}`;
+}
+
+function ipv6Line(slot: Slot): string {
+  const { block, span, isHost, path } = slot;
+  const first = ipv6Text(block, span.first);
+  if (isHost) return attribute("inet6num", `${first}/128`);
+  const prefix = `${first}/${prefixLengthOfSpan(6, span)}`;
+  const spelling = draw(path, 121) & 0xff;
+  if (spelling === 0) return attribute("inet6num", `${first}1/${prefixLengthOfSpan(6, span)}`);
+  if (spelling === 1) return attribute("inet6num", `${first} - ${lastIpv6Text(block, span.last)}`);
+  return attribute("inet6num", spelling < 20 ? prefix.toUpperCase() : prefix);
+}
+
+/** The holder's name, or for an organisation what the range is for; continued on the next line now and then. */
+function description(holder: HolderChoice, path: number): string {
+  const name = nameOf(holder, path);
+  if (name === null) return "";
+  const isContinued = (draw(path, 123) & 0xff) === 0 && name.includes(" ");
+  const shown = isContinued ? name.replace(/ (?=[^ ]*$)/, "\n+               ") : name;
+  return `${attribute("descr", shown)}${(draw(path, 124) & 3) === 0 ? addressLines(path) : ""}`;
+}
+
+const uses = [
+  "Infrastructure",
+  "Customer links",
+  "Hosting",
+  "Dial-up pool",
+  "Stra\u00dfenbahn-WLAN",
+  "DSL pool",
+];
+
+function nameOf({ type, number }: HolderChoice, path: number): string | null {
+  if (type === "company") return companyName(number, path);
+  if (type === "shared-name") return sharedNames[number] as string;
+  if (type === "anonymous") return anonymousNames[number] as string;
+  return type === "none" ? null : (uses[draw(path, 125) % uses.length] as string);
+}
+
+function organisationLine({ registry }: RegistryPlan, { type, number }: HolderChoice): string {
+  return type === "organisation" ? attribute("org", organisationHandle(registry, number)) : "";
+}
+
+function statusOf(registry: RegistryPlan["registry"], kind: Slot["kind"], family: 4 | 6): string {
+  if (kind === "block") return registry === "apnic" ? "ALLOCATED PORTABLE" : "ALLOCATED UNSPECIFIED";
+  if (kind === "allocation") {
+    if (registry === "apnic") return "ALLOCATED PORTABLE";
+    return family === 4 ? "ALLOCATED PA" : "ALLOCATED-BY-RIR";
+  }
+  if (registry === "apnic") return "ASSIGNED NON-PORTABLE";
+  return family === 4 ? "ASSIGNED PA" : "ASSIGNED";
+}
+
+/** AFRINIC's older objects have `changed:` in place of the dates. */
+function datesOf({ path, life, block }: Slot): string {
+  const edits = life.names + life.holders + life.countries;
+  if (block.registry === "afrinic") {
+    return attribute("changed", `hostmaster@registry.example ${changedOn(path + edits).replaceAll("-", "")}`);
+  }
+  return `${attribute("created", `${registeredOn(path)}T08:15:${10 + (path % 50)}Z`)}${attribute("last-modified", `${changedOn(path + edits)}T10:20:${10 + (path % 50)}Z`)}`;
+}
