@@ -73,10 +73,9 @@ export class DelegatedNetwork implements NetworkRecord {
       return "the start is not an IPv4 address";
     const count = this.#number(maxCountDigits);
     if (count < 1) return "the count is not a positive number";
-    const { first } = ranges;
-    const last = first + count - 1;
-    if (last > 0xffffffff) return "the count passes the end of the address space";
-    this.#range = { family: 4, first, last };
+    ranges.last = ranges.first + count - 1;
+    if (ranges.last > 0xffffffff) return "the count passes the end of the address space";
+    this.#range = ranges.ipv4;
     return null;
   }
 

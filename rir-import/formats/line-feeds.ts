@@ -45,14 +45,13 @@ export function lineFeedAt(
   return end;
 }
 
-/** How many line feeds lie between two positions. */
-export function countLineFeeds(bytes: Buffer, start: number, end: number): number {
+/** How many line feeds lie between two positions; `words` are those of the bytes. */
+export function countLineFeeds(bytes: Buffer, words: Int32Array, start: number, end: number): number {
   let count = 0;
   let at = start;
   const before = bytes.byteOffset & 3;
   for (; at < end && ((at + before) & 3) !== 0; at++) if (bytes[at] === lineFeed) count++;
   if (at >= end) return count;
-  const words = wordsOf(bytes);
   const lastWord = (end + before) >> 2;
   let word = (at + before) >> 2;
   for (; word < lastWord; word++) {

@@ -24,6 +24,7 @@ export class RangeReader {
   last = 0;
   /** IPv6: four 32-bit words of the first address, most significant first, then four of the last. */
   readonly words = new Uint32Array(8);
+  readonly #ipv4 = { family: 4 as const, first: 0xffffffff, last: 0xffffffff };
   readonly #groups = new Uint16Array(8);
   /** The position behind what was read last. */
   #at = 0;
@@ -76,8 +77,11 @@ export class RangeReader {
     return this.#setIpv6Block(length);
   }
 
+  /** What was read last; the same object with other addresses the next time. */
   get ipv4(): Ipv4Range {
-    return { family: 4, first: this.first, last: this.last };
+    this.#ipv4.first = this.first;
+    this.#ipv4.last = this.last;
+    return this.#ipv4;
   }
 
   get ipv6(): Ipv6Range {

@@ -19,6 +19,8 @@ export function readRegistryRange(text: string): RangeReading {
 
 /** The range between two addresses that are spelled apart (ARIN's startAddress and endAddress). */
 export function readRangeBetween(first: string, last: string): RangeReading {
+  const [from, to] = [readIpv4(first), readIpv4(last)];
+  if (from >= 0 && to >= from) return { range: { family: 4, first: from, last: to } };
   return readRegistryRange(`${first} - ${last}`);
 }
 

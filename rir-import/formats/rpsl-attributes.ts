@@ -45,43 +45,44 @@ export const lineKinds = Uint8Array.from({ length: 256 }, (_, code) => {
 export const maxNameBytes = 64;
 
 /**
- * Bytes of a name, capitals as small letters: letters, digits, `*`, `+`, `,`, `-`, `.`, `/`, `_` and spaces, which
- * is what stands before the colon in real files. 0 for every other byte.
+ * Bytes of a name: letters, digits, `*`, `+`, `,`, `-`, `.`, `/`, `_` and spaces, which is what stands before the
+ * colon in real files. 0 for every other byte.
  */
-export const nameCodes = Uint8Array.from({ length: 256 }, (_, code) =>
-  /[A-Za-z0-9*+,./_ -]/.test(String.fromCharCode(code))
-    ? String.fromCharCode(code).toLowerCase().charCodeAt(0)
-    : 0,
+export const isNameByte = Uint8Array.from({ length: 256 }, (_, code) =>
+  /[A-Za-z0-9*+,./_ -]/.test(String.fromCharCode(code)) ? 1 : 0,
 );
 
-/** The running hash of a name's codes: `hash = (hash · 31 + code) mod 2³²`. */
-export const hashStep = (hash: number, code: number): number => (Math.imul(hash, 31) + code) | 0;
-
-const tableBits = 10;
-const placeOf = (hash: number) => (hash ^ (hash >>> 15)) & ((1 << tableBits) - 1);
 const nameBytes = slotNames.map((name) => Buffer.from(name));
 const table = slotTable();
 
-/** The slot of the name between two positions, whose hash is given; `noSlot` for any other. */
-export function slotOf(hash: number, bytes: Buffer, start: number, end: number): number {
-  const slot = table[placeOf(hash)] as number;
-  return slot !== noSlot && isNameOf(slot, bytes, start, end) ? slot : noSlot;
+/** The slot of the name between two positions, in capitals or not; `noSlot` for any other. */
+export function slotOf(bytes: Buffer, start: number, end: number): number {
+  const length = end - start;
+  const middle = bytes[start + (length >> 1)] as number;
+  const slot = table[placeOf(length, bytes[start] as number, middle)] as number;
+  return slot !== noSlot && isNameOf(slot, bytes, start, length) ? slot : noSlot;
 }
 
-function isNameOf(slot: number, bytes: Buffer, start: number, end: number): boolean {
+/** Length, first and middle letter tell the names apart; the case of a letter is its bit 5. */
+function placeOf(length: number, first: number, middle: number): number {
+  return ((length & 15) << 10) | ((first & 31) << 5) | (middle & 31);
+}
+
+function isNameOf(slot: number, bytes: Buffer, start: number, length: number): boolean {
   const name = nameBytes[slot] as Buffer;
-  if (name.length !== end - start) return false;
-  for (let at = 0; at < name.length; at++) {
-    if (nameCodes[bytes[start + at] as number] !== name[at]) return false;
+  if (name.length !== length) return false;
+  for (let at = 0; at < length; at++) {
+    const code = bytes[start + at] as number;
+    if ((code >= 0x41 && code <= 0x5a ? code | 0x20 : code) !== name[at]) return false;
   }
   return true;
 }
 
 /** One slot to a place; names that share one would be lost, so that is checked. */
 function slotTable(): Int8Array {
-  const slotAt = new Int8Array(1 << tableBits).fill(noSlot);
+  const slotAt = new Int8Array(1 << 14).fill(noSlot);
   for (const [slot, name] of nameBytes.entries()) {
-    const place = placeOf(name.reduce(hashStep, 0));
+    const place = placeOf(name.length, name[0] as number, name[name.length >> 1] as number);
     if (slotAt[place] !== noSlot) throw new Error(`two attribute names at one place: ${slotNames[slot]}`);
     slotAt[place] = slot;
   }

@@ -5,6 +5,7 @@
 import type { IpRange } from "#core/ip/range";
 import type { Registry } from "#core/subnet/subnet";
 import type { HolderReference, NetworkRecord } from "./record.ts";
+import { slots } from "./rpsl-attributes.ts";
 import type { RpslValues } from "./rpsl-values.ts";
 
 export class RpslNetwork implements NetworkRecord {
@@ -40,7 +41,7 @@ export class RpslNetwork implements NetworkRecord {
   }
 
   get name(): string {
-    this.#name ??= this.#values.bare("netname") ?? "";
+    this.#name ??= this.#values.bare(slots.netname) ?? "";
     return this.#name;
   }
 
@@ -58,10 +59,10 @@ export class RpslNetwork implements NetworkRecord {
   #readHolder(): HolderReference | null {
     const values = this.#values;
     const registry = this.registry;
-    const handle = values.handle("org") ?? values.handle("ownerid") ?? values.handle("orgid");
-    const owner = values.bare("owner");
+    const handle = values.handle(slots.org) ?? values.handle(slots.ownerid) ?? values.handle(slots.orgid);
+    const owner = values.bare(slots.owner);
     if (handle !== null) return { type: "handle", handle, registry, name: owner };
-    const name = owner ?? values.bare("descr");
+    const name = owner ?? values.bare(slots.descr);
     return name === null ? null : { type: "name", name, registry, country: this.country };
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Cuts blocks of RPSL lines into objects (RFC 2622 section 2) and notes where the values of the attributes of
- * interest lie. One pass over the bytes: a line's name is hashed up to its colon, the rest is searched for the line
- * feed only.
+ * interest lie. One pass over the bytes: a line is read up to the colon behind its name, the rest is searched for the
+ * line feed only.
  *
  * Rules: an empty line ends an object, the last one may lack it; `#` and `%` lines are comments; a line that
  * starts with a space, a tab or `+` continues the value above; names are case-insensitive and attributes come
@@ -13,14 +13,12 @@ import { type BlockHandler, maxLineBytes, tooLongReason } from "./line-blocks.ts
 import { lineFeedAt, wordsOf } from "./line-feeds.ts";
 import type { Malformed } from "./record.ts";
 import {
-  hashStep,
   isClassSlot,
+  isNameByte,
   lineKind,
   lineKinds,
   maxNameBytes,
-  nameCodes,
   noSlot,
-  type SlotName,
   slotNames,
   slotOf,
   slots,
@@ -29,8 +27,8 @@ import { RpslValues } from "./rpsl-values.ts";
 import { decodeText, type ValueDecoder } from "./text-decoding.ts";
 
 export interface RpslHandler {
-  /** An object of interest: the attribute that makes it what it is, and the line where that stands. */
-  object(className: SlotName, line: number): void;
+  /** An object of interest: the slot of the attribute that makes it what it is, and the line where that stands. */
+  object(classSlot: number, line: number): void;
   /** An object of another class. */
   other(className: string): void;
   malformed(problem: Malformed): void;
@@ -74,21 +72,16 @@ export class RpslScanner implements BlockHandler {
     for (let at = start; at < end; ) {
       const kind = lineKinds[bytes[at] as number] as number;
       let nameEnd = at;
-      let hash = 0;
       if (kind === lineKind.attribute) {
         const furthest = Math.min(end, at + maxNameBytes);
-        for (; nameEnd < furthest; nameEnd++) {
-          const code = nameCodes[bytes[nameEnd] as number] as number;
-          if (code === 0) break;
-          hash = hashStep(hash, code);
-        }
+        while (nameEnd < furthest && isNameByte[bytes[nameEnd] as number] === 1) nameEnd++;
       }
       const lineEnd = lineFeedAt(bytes, words, before, nameEnd, end);
       this.#line++;
       if (lineEnd - at > maxLineBytes) this.#tooLong(bytes.subarray(at, at + shownBytes));
       else if (kind !== lineKind.attribute) this.#plainLine(kind, bytes, at, lineEnd);
       else if (nameEnd < lineEnd && bytes[nameEnd] === colon) {
-        const slot = slotOf(hash, bytes, at, nameEnd);
+        const slot = slotOf(bytes, at, nameEnd);
         this.#openSlot = noSlot;
         if (slot !== noSlot) this.#attribute(slot, bytes, nameEnd + 1, lineEnd);
         else if (!this.#isOpen) this.#openOther(bytes, at, nameEnd);
@@ -162,7 +155,7 @@ export class RpslScanner implements BlockHandler {
     this.#decoder.line = this.#classLine;
     if (this.#classSlot === noSlot && this.#otherClass !== "") this.#handler.other(this.#otherClass);
     else if (this.#fault !== null) this.#handler.malformed(this.#fault);
-    else this.#handler.object(slotNames[this.#classSlot] as SlotName, this.#classLine);
+    else this.#handler.object(this.#classSlot, this.#classLine);
     this.#isOpen = false;
     this.#otherClass = "";
     this.#classSlot = noSlot;

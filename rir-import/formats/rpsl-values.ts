@@ -1,13 +1,14 @@
 /**
- * The values of one RPSL object: where they lie in the block of lines at hand, until somebody asks for a text. A
+ * The values of one RPSL object, by slot (rpsl-attributes.ts): where they lie in the block of lines at hand, until somebody asks for a text. A
  * value that is continued on a second line becomes text at once; what lies in a block that ends within the object is
  * copied.
  */
 import type { Registry } from "#core/subnet/subnet";
 import { countryCode, readCountry } from "./country.ts";
+import type { RangeReader } from "./range-reader.ts";
 import { registryNamed } from "./record.ts";
 import { RememberedBytes } from "./remembered-bytes.ts";
-import { type SlotName, slotCount, slots } from "./rpsl-attributes.ts";
+import { slotCount, slots } from "./rpsl-attributes.ts";
 import { type ValueDecoder, withoutComment } from "./text-decoding.ts";
 
 /** Values longer than this (many continuation lines) are cut: no name or range needs more. */
@@ -59,8 +60,8 @@ export class RpslValues {
     this.#copied = nothing;
   }
 
-  has(name: SlotName): boolean {
-    return (this.#present & (1 << slots[name])) !== 0;
+  has(slot: number): boolean {
+    return (this.#present & (1 << slot)) !== 0;
   }
 
   /** False when the object has this attribute already: the first counts. */
@@ -81,27 +82,24 @@ export class RpslValues {
   }
 
   /** The value with its comment, trimmed; null when the object has no such attribute. */
-  text(name: SlotName): string | null {
-    const slot = slots[name];
-    if (!this.has(name)) return null;
+  text(slot: number): string | null {
+    if (!this.has(slot)) return null;
     if (!(this.#asText & (1 << slot))) this.#toText(slot);
     return this.#texts[slot] as string;
   }
 
   /** The value without its comment; null when nothing is left. */
-  bare(name: SlotName): string | null {
-    const slot = slots[name];
+  bare(slot: number): string | null {
     if (this.#lies(slot))
       return this.#decoder.bare(this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot));
-    return this.has(name) ? withoutComment(this.#texts[slot] as string) : null;
+    return this.has(slot) ? withoutComment(this.#texts[slot] as string) : null;
   }
 
   /** The value as a handle, in capitals. */
-  handle(name: SlotName): string | null {
-    const slot = slots[name];
+  handle(slot: number): string | null {
     if (this.#lies(slot))
       return this.#decoder.handle(this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot));
-    return this.has(name) ? (withoutComment(this.#texts[slot] as string)?.toUpperCase() ?? null) : null;
+    return this.has(slot) ? (withoutComment(this.#texts[slot] as string)?.toUpperCase() ?? null) : null;
   }
 
   country(): string | null {
@@ -109,20 +107,25 @@ export class RpslValues {
     const code = this.#lies(slot)
       ? readCountry(this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot))
       : undefined;
-    return code === undefined ? countryCode(this.bare("country")) : code;
+    return code === undefined ? countryCode(this.bare(slot)) : code;
   }
 
   /** The registry that `source:` names; a file has the same one nearly throughout. */
   registry(): Registry | null {
     const slot = slots.source;
-    if (!this.#lies(slot)) return registryIn(this.text("source") ?? "");
+    if (!this.#lies(slot)) return registryIn(this.text(slot) ?? "");
     return this.#registries.of(this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot));
   }
 
-  /** Reads the value where it lies; false when it does not lie in the block or the reader refuses it. */
-  readInPlace(name: SlotName, read: (bytes: Buffer, start: number, end: number) => boolean): boolean {
-    const slot = slots[name];
-    return this.#lies(slot) && read(this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot));
+  /** Reads the value as a range where it lies; false when it is no bytes any more, or of a spelling out of the way. */
+  readIpv4(slot: number, ranges: RangeReader): boolean {
+    if (!this.#lies(slot)) return false;
+    return ranges.readIpv4(this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot));
+  }
+
+  readIpv6(slot: number, ranges: RangeReader): boolean {
+    if (!this.#lies(slot)) return false;
+    return ranges.readIpv6(this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot));
   }
 
   /** True while the value is bytes. */

@@ -8,7 +8,7 @@ import { BlockCutter } from "./line-blocks.ts";
 import { RangeReader } from "./range-reader.ts";
 import type { RecordReader, RecordSink } from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
-import type { SlotName } from "./rpsl-attributes.ts";
+import { slots } from "./rpsl-attributes.ts";
 import { RpslNetwork } from "./rpsl-network.ts";
 import { RpslScanner } from "./rpsl-scanner.ts";
 import type { RpslValues } from "./rpsl-values.ts";
@@ -27,8 +27,6 @@ class RpslReader implements RecordReader {
   readonly #cutter: BlockCutter;
   readonly #network: RpslNetwork;
   readonly #ranges = new RangeReader();
-  readonly #readIpv4 = this.#ranges.readIpv4.bind(this.#ranges);
-  readonly #readIpv6 = this.#ranges.readIpv6.bind(this.#ranges);
   readonly #ipv6Range = () => this.#ranges.ipv6;
   /** RIPE's form ends each object with its source: one that lacks it at the file's end was cut off. */
   #sourcesSeen = 0;
@@ -38,7 +36,7 @@ class RpslReader implements RecordReader {
     this.#file = file;
     this.#sink = sink;
     this.#scanner = new RpslScanner(this.#decoder, {
-      object: (className, line) => this.#object(className, line),
+      object: (slot, line) => this.#object(slot, line),
       other: (className) => sink.ignore(`object class ${className.slice(0, 40)}`),
       malformed: (problem) => sink.malformed(problem),
     });
@@ -60,16 +58,16 @@ class RpslReader implements RecordReader {
     if (encoding !== null) this.#sink.facts({ encoding });
   }
 
-  #object(className: SlotName, line: number): void {
-    if (this.#values.has("source")) this.#sourcesSeen++;
+  #object(slot: number, line: number): void {
+    if (this.#values.has(slots.source)) this.#sourcesSeen++;
     else if (this.#isEnding !== null && this.#sourcesSeen > 0) {
       this.#cutOff(line);
       return;
     }
-    if (className === "organisation") this.#organisation(className, "org-name", line);
-    else if (className === "orgid") this.#organisation(className, "orgname", line);
-    else if (className === "nethandle" || className === "v6nethandle") this.#arinNetwork(line);
-    else this.#networkAt(className, line, this.#values.registry());
+    if (slot === slots.organisation) this.#organisation(slot, "org-name", line);
+    else if (slot === slots.orgid) this.#organisation(slot, "orgname", line);
+    else if (slot === slots.nethandle || slot === slots.v6nethandle) this.#arinNetwork(line);
+    else this.#networkAt(slot, line, this.#values.registry());
   }
 
   #cutOff(line: number): void {
@@ -81,15 +79,15 @@ class RpslReader implements RecordReader {
 
   /** ARIN's text says in words what is another registry's. */
   #arinNetwork(line: number): void {
-    if (!isOfAnotherRegistry(this.#values.text("nettype"))) this.#networkAt("netrange", line, "arin");
+    if (!isOfAnotherRegistry(this.#values.text(slots.nettype))) this.#networkAt(slots.netrange, line, "arin");
     else this.#sink.ignore("net type of another registry");
   }
 
   /** LACNIC has IPv6 under `inetnum:` too, so the value says what it is. */
-  #networkAt(slot: SlotName, line: number, registry: RpslNetwork["registry"]): void {
+  #networkAt(slot: number, line: number, registry: RpslNetwork["registry"]): void {
     const network = this.#network;
-    if (this.#values.readInPlace(slot, this.#readIpv4)) network.begin(line, registry, this.#ranges.ipv4);
-    else if (this.#values.readInPlace(slot, this.#readIpv6)) {
+    if (this.#values.readIpv4(slot, this.#ranges)) network.begin(line, registry, this.#ranges.ipv4);
+    else if (this.#values.readIpv6(slot, this.#ranges)) {
       network.begin(line, registry, this.#ipv6Range);
       network.ipv6Words = this.#ranges.words;
     } else {
@@ -104,17 +102,17 @@ class RpslReader implements RecordReader {
     this.#sink.record(network);
   }
 
-  #organisation(className: SlotName, nameSlot: SlotName, line: number): void {
+  #organisation(slot: number, nameAttribute: "org-name" | "orgname", line: number): void {
     const values = this.#values;
-    const handle = values.handle(className);
-    const name = values.bare(nameSlot);
+    const handle = values.handle(slot);
+    const name = values.bare(slots[nameAttribute]);
     if (handle === null || name === null) {
       const reason =
-        handle === null ? "an organisation without a handle" : `an organisation without ${nameSlot}`;
+        handle === null ? "an organisation without a handle" : `an organisation without ${nameAttribute}`;
       this.#sink.malformed({ line, reason, value: handle ?? "" });
       return;
     }
-    const registry = className === "orgid" ? "arin" : values.registry();
+    const registry = slot === slots.orgid ? "arin" : values.registry();
     this.#sink.record({ type: "organisation", line, registry, handle, name, country: values.country() });
   }
 }

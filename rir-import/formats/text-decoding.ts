@@ -41,6 +41,8 @@ export function decodeText(bytes: Buffer, start: number, end: number): string {
 export class ValueDecoder {
   /** Line of the record at hand: what `firstLatin1Line` is taken from. */
   line = 0;
+  /** Of the value that `bare` gave last. */
+  #hasSmallLetters = false;
   #utf8Values = 0;
   #latin1Values = 0;
   #firstLatin1Line: number | null = null;
@@ -86,14 +88,15 @@ export class ValueDecoder {
     const to = skipBlanksBack(bytes, from, end);
     if (from === to) return null;
     const flags = flagsOf(bytes, from, to);
-    if ((flags & ~lowerFlag) === 0 && to - from <= maxTextLength) return bytes.toString("latin1", from, to);
+    this.#hasSmallLetters = (flags & ~hashFlag) !== 0;
+    if ((flags & ~lowerFlag) === 0 && to - from <= maxTextLength) return asciiText(bytes, from, to);
     return withoutComment(this.text(bytes, from, to));
   }
 
   /** Like `bare`, in capitals: handles are written either way. */
   handle(bytes: Buffer, start: number, end: number): string | null {
     const text = this.bare(bytes, start, end);
-    return text !== null && flagsOf(bytes, start, end) & (lowerFlag | oddFlag) ? text.toUpperCase() : text;
+    return text !== null && this.#hasSmallLetters ? text.toUpperCase() : text;
   }
 
   /** Control characters and blanks left as they are. */
@@ -159,6 +162,17 @@ function sequenceLength(bytes: Buffer, at: number, end: number): number {
   const isOverlong = (first === 0xe0 && second < 0xa0) || (first === 0xf0 && second < 0x90);
   const isBeyond = (first === 0xed && second > 0x9f) || (first === 0xf4 && second > 0x8f);
   return isOverlong || isBeyond ? 0 : length;
+}
+
+/** Lists of codes, one for each length that is worth it: what a short text is made of. */
+const shortest = Array.from({ length: 17 }, (_, length) => new Array<number>(length).fill(0));
+
+/** Short texts, nearly all, are made here: a call into the engine for each costs more. */
+function asciiText(bytes: Buffer, start: number, end: number): string {
+  const codes = shortest[end - start];
+  if (codes === undefined) return bytes.toString("latin1", start, end);
+  for (let index = 0; index < codes.length; index++) codes[index] = bytes[start + index] as number;
+  return String.fromCharCode.apply(null, codes);
 }
 
 function flagsOf(bytes: Buffer, start: number, end: number): number {

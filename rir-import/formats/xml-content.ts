@@ -45,6 +45,7 @@ export function childOf(content: XmlContent, name: string): XmlContent | null {
   return isContent(first) ? first : null;
 }
 
+/** An entity or a control character. */
 const marked = /[&\p{Cc}]/u;
 
 /** Entities decoded, control characters as spaces, bounded; null when nothing is left. */

@@ -28,6 +28,14 @@ const nameBytes = Uint8Array.from({ length: 256 }, (_, code) => {
 });
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
+interface Name {
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+/** Length and first letter, which leave few names to compare with. */
+const places = 1 << 11;
+const placeOf = (length: number, first: number) => ((length & 63) << 5) | (first & 31);
+
 type Writable = { [name: string]: unknown };
 
 export class XmlPicker {
@@ -36,7 +44,7 @@ export class XmlPicker {
   /** The position behind the record that was picked last. */
   end = 0;
   readonly #decoder: ValueDecoder;
-  readonly #wanted: readonly (readonly [name: string, bytes: Buffer])[][];
+  readonly #wanted: readonly (readonly Name[] | undefined)[];
   #bytes: Buffer = Buffer.alloc(0);
   #limit = 0;
   #at = 0;
@@ -51,9 +59,11 @@ export class XmlPicker {
   /** `wanted`: the names of elements below the record whose values are kept. */
   constructor(wanted: readonly string[], decoder: ValueDecoder) {
     this.#decoder = decoder;
-    this.#wanted = Array.from({ length: 64 }, (_, length) =>
-      wanted.filter((name) => name.length === length).map((name) => [name, Buffer.from(name)] as const),
-    );
+    const names = wanted.map((name) => ({ name, bytes: Buffer.from(name) }));
+    this.#wanted = Array.from({ length: places }, (_, place) => {
+      const found = names.filter(({ bytes }) => placeOf(bytes.length, bytes[0] as number) === place);
+      return found.length === 0 ? undefined : found;
+    });
   }
 
   /** Picks the record whose start tag is at `start`; nothing at or behind `limit` is looked at. */
@@ -133,9 +143,12 @@ export class XmlPicker {
   }
 
   #wantedName(start: number, end: number): string | null {
-    const candidates = this.#wanted[end - start];
+    const candidates = this.#wanted[placeOf(end - start, this.#bytes[start] as number)];
     if (candidates === undefined) return null;
-    for (const [name, wanted] of candidates) if (isSame(wanted, this.#bytes, start)) return name;
+    for (let index = 0; index < candidates.length; index++) {
+      const { name, bytes } = candidates[index] as Name;
+      if (bytes.length === end - start && isSame(bytes, this.#bytes, start)) return name;
+    }
     return null;
   }
 

@@ -7,7 +7,7 @@
  * (billion laughs) are never expanded.
  */
 import { SourceFileError } from "#core/errors";
-import { countLineFeeds } from "./line-feeds.ts";
+import { countLineFeeds, wordsOf } from "./line-feeds.ts";
 import type { Malformed, RecordReader } from "./record.ts";
 import { decodeText, type ValueDecoder } from "./text-decoding.ts";
 import { parseXmlRecord } from "./xml-content.ts";
@@ -55,6 +55,7 @@ export class XmlRecordReader implements RecordReader {
   readonly #elements: readonly ElementName[];
   readonly #rootEnd: Buffer;
   #bytes: Buffer = Buffer.alloc(0);
+  #words = wordsOf(this.#bytes);
   /** Everything before is done with. */
   #at = 0;
   /** Line feeds before `#at`. */
@@ -77,10 +78,12 @@ export class XmlRecordReader implements RecordReader {
   push(chunk: Buffer): void {
     const rest = this.#bytes;
     this.#bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    this.#words = wordsOf(this.#bytes);
     while (this.#step()) {
       // each step consumes bytes, or asks for more
     }
     this.#bytes = Buffer.from(this.#bytes.subarray(this.#at));
+    this.#words = wordsOf(this.#bytes);
     if (this.#open !== null) this.#open.searched -= this.#at;
     this.#at = 0;
   }
@@ -215,7 +218,7 @@ export class XmlRecordReader implements RecordReader {
   }
 
   #moveTo(at: number): void {
-    this.#linesBefore += countLineFeeds(this.#bytes, this.#at, at);
+    this.#linesBefore += countLineFeeds(this.#bytes, this.#words, this.#at, at);
     this.#at = at;
   }
 

@@ -14,8 +14,7 @@
  * 4. Dropped: records that stand in for another registry's space or for nobody (placeholders), and ranges
  *    that lie wholly in a special-purpose block. They neither make a subnet nor a holder.
  */
-import type { IpRange } from "#core/ip/range";
-import { specialPurposeOfRange } from "#core/ip/special-purpose";
+import { mayBeSpecialPurpose, specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { Registry } from "#core/subnet/subnet";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
 
@@ -29,30 +28,39 @@ export function rankOf(record: {
   return record.source === "statistics" ? 2 : 3;
 }
 
-/** Names of the registries' own stand-ins: space managed elsewhere, early registrations moved away, IANA's. */
-const placeholderNames = [
-  /(^|-)NON-[A-Z]+(-NCC)?-MANAGED-ADDRESS-BLOCK/,
-  /^IANA-(BLK|BLOCK|NETBLOCK|RESERVED)/,
-  /(^|-)ERX(-|$)/,
-  /^STUB-/,
-  /(^|-)TRANSFERRED(-|$)/,
-  /^NOT-(RIPE|APNIC|AFRINIC|LACNIC|ARIN)/,
-  /^VARIOUS-REGISTRIES/,
-];
+/**
+ * Names of the registries' own stand-ins: space managed elsewhere (RIPE's NON-RIPE-NCC-MANAGED-ADDRESS-BLOCK),
+ * early registrations that moved away (ERX), APNIC's STUB-… for transfers, IANA's blocks. One pattern, since it is
+ * asked of every record.
+ */
+const placeholderName =
+  /(?:^|-)(?:NON-[A-Z]+(?:-NCC)?-MANAGED-ADDRESS-BLOCK|ERX(?:-|$)|TRANSFERRED(?:-|$))|^(?:IANA-(?:BLK|BLOCK|NETBLOCK|RESERVED)|STUB-|NOT-(?:RIPE(?:NCC)?|APNIC|AFRINIC|LACNIC|ARIN)(?:-|$)|VARIOUS-REGISTRIES)/i;
+/** The same in words, where the description names the holder. */
 const placeholderWords =
-  /\btransferred to (the )?(ripe|apnic|arin|lacnic|afrinic)|\bnot managed by the (ripe|apnic|afrinic)/i;
+  /\b(?:transferred to|not (?:managed|administered|allocated) (?:by|to)) (?:the )?(?:ripe|apnic|arin|lacnic|afrinic)\b|^various registries\b/i;
 
 /** Why a record makes no subnet, or null when it does. */
 export function reasonToDrop(record: NetworkRecord): string | null {
-  if (isWholeSpace(record.range)) return "placeholder";
-  const name = record.name.toUpperCase();
-  if (placeholderNames.some((pattern) => pattern.test(name))) return "placeholder";
-  if (record.holder?.type === "name" && placeholderWords.test(record.holder.name)) return "placeholder";
-  return specialPurposeOfRange(record.range) === null ? null : "special-purpose range";
+  if (isWholeSpace(record) || placeholderName.test(record.name)) return "placeholder";
+  const { holder } = record;
+  if (holder?.type === "name" && placeholderWords.test(holder.name)) return "placeholder";
+  return isSpecialPurpose(record) ? "special-purpose range" : null;
 }
 
 /** `0.0.0.0/0`, `::/0` and whatever holds half of a family or more: nobody holds that. */
-function isWholeSpace(range: IpRange): boolean {
+function isWholeSpace(record: NetworkRecord): boolean {
+  const words = record.ipv6Words ?? null;
+  if (words !== null && (words[4] as number) - (words[0] as number) < 2 ** 31 - 1) return false;
+  const { range } = record;
   if (range.family === 4) return range.last - range.first >= 2 ** 31 - 1;
   return range.last - range.first >= 2n ** 127n - 1n;
+}
+
+/** Most records are told by their first 16 bits. */
+function isSpecialPurpose(record: NetworkRecord): boolean {
+  const words = record.ipv6Words ?? null;
+  if (words !== null && !mayBeSpecialPurpose(6, (words[0] as number) >>> 16)) return false;
+  const { range } = record;
+  if (range.family === 4 && !mayBeSpecialPurpose(4, range.first >>> 16)) return false;
+  return specialPurposeOfRange(range) !== null;
 }

@@ -72,6 +72,8 @@ interface Block {
 
 const ipv4Blocks = readBlocks(4);
 const ipv6Blocks = readBlocks(6);
+const ipv4Touched = touchedBy(ipv4Blocks, 32);
+const ipv6Touched = touchedBy(ipv6Blocks, 128);
 
 /** The special-purpose block that holds the address, in words such as `10.0.0.0/8 private use (RFC 1918)`; null for a globally reachable unicast address. */
 export function specialPurposeOf(address: IpAddress): string | null {
@@ -83,6 +85,25 @@ export function specialPurposeOf(address: IpAddress): string | null {
 export function specialPurposeOfRange(range: IpRange): string | null {
   const candidates = range.family === 4 ? ipv4Blocks : ipv6Blocks;
   return candidates.find((block) => rangeCovers(block.range, range))?.words ?? null;
+}
+
+/**
+ * False when no special-purpose block reaches into the /16 that begins with these first 16 bits: nothing there is
+ * special, and readers of millions of ranges need not search.
+ */
+export function mayBeSpecialPurpose(family: 4 | 6, first16Bits: number): boolean {
+  return (family === 4 ? ipv4Touched : ipv6Touched)[first16Bits] !== 0;
+}
+
+/** 1 for every first 16 bits that a refused block holds or begins with. */
+function touchedBy(candidates: readonly Block[], addressBits: number): Uint8Array {
+  const touched = new Uint8Array(0x10000);
+  for (const { range, words } of candidates) {
+    if (words === null) continue;
+    const first16 = (address: number | bigint) => Number(BigInt(address) >> BigInt(addressBits - 16));
+    touched.fill(1, first16(range.first), first16(range.last) + 1);
+  }
+  return touched;
 }
 
 /** The blocks of one family, longest prefix first, so that the first that holds an address decides. */
