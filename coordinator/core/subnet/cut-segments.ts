@@ -6,10 +6,10 @@
 import { compareSpecificity, compareWords, type RangeColumns } from "./range-columns.ts";
 import { indexSegments, type Segments } from "./segments.ts";
 
-/** The look-up table over ranges; `order` sorts them by first address, the widest first. */
+/** The table over the ranges in `order`, which sorts them by first address, the widest first; owners are indexes into the columns. */
 export function cutSegments(columns: RangeColumns, order: Int32Array): Segments {
   const { first, last, words } = columns;
-  const cut = new SegmentWriter(columns);
+  const cut = new SegmentWriter(columns, order.length);
   const open = new OpenRanges(columns);
   for (const coming of order) {
     while (open.top >= 0 && compareWords(last, open.top, first, coming, words) < 0) endTop(open, cut);
@@ -87,11 +87,11 @@ class SegmentWriter {
   readonly #owners: Int32Array;
   #count = 0;
 
-  constructor(columns: RangeColumns) {
+  constructor(columns: RangeColumns, ranges: number) {
     this.#columns = columns;
     // A range starts one segment and ends one, at most.
-    this.#starts = new Uint32Array(2 * columns.count * columns.words);
-    this.#owners = new Int32Array(2 * columns.count);
+    this.#starts = new Uint32Array(2 * ranges * columns.words);
+    this.#owners = new Int32Array(2 * ranges);
   }
 
   startAt(range: number, owner: number): void {

@@ -1,59 +1,58 @@
 /**
- * From an id to the rows it stands in. Ids come from a database sequence and are nearly dense, so one array
- * holds the first row of each; where they are sparse (most of the sequence went to other rows) it is a map.
- * Further rows with the same id are linked to the first.
+ * From an id to the row (in the tree: the place) it stands in. Ids come from a database sequence and are nearly
+ * dense, so it is one array by id; where they are sparse (most of the sequence went to other rows) it is the
+ * rows sorted by id.
  */
 
 export interface IdIndex {
-  /** The first row with this id, or -1. */
+  /** The row with this id, or −1. */
   firstRow(id: number): number;
-  /** For each row the next one with the same id, or -1. */
-  readonly nextRows: Int32Array;
+  /** Besides the ids themselves. */
   readonly bytes: number;
 }
 
-/** Most slots of the array per id before a map takes less memory. */
-const slotsPerId = 8;
-/** What a JavaScript map of small integers takes per entry, measured on Node 20. */
-const mapBytesPerEntry = 40;
+/** Most array entries per id before the sorted rows take its stead. */
+const entriesPerId = 4;
+const alwaysDense = 1024;
 
-/** Index over the ids of rows 0, 1, 2 …; a negative id stands for none. */
+/** Index over the ids of rows 0, 1, 2 …, none below 0. Throws a RangeError that names an id which appears twice. */
 export function indexIds(ids: Int32Array): IdIndex {
   let highest = -1;
-  for (const id of ids) highest = Math.max(highest, id);
-  return highest < slotsPerId * ids.length + 1024 ? denseIndex(ids, highest) : sparseIndex(ids);
-}
-
-/** The first id that stands in two rows, or null. */
-export function repeatedId(ids: Int32Array, { nextRows }: IdIndex): number | null {
-  const row = nextRows.findIndex((next) => next >= 0);
-  return row < 0 ? null : (ids[row] as number);
+  for (const id of ids) if (id > highest) highest = id;
+  return highest < entriesPerId * ids.length + alwaysDense ? denseIndex(ids, highest) : sparseIndex(ids);
 }
 
 function denseIndex(ids: Int32Array, highest: number): IdIndex {
-  const heads = new Int32Array(highest + 1).fill(-1);
-  const nextRows = new Int32Array(ids.length).fill(-1);
-  for (let row = ids.length - 1; row >= 0; row -= 1) {
+  const rows = new Int32Array(highest + 1).fill(-1);
+  for (let row = 0; row < ids.length; row += 1) {
     const id = ids[row] as number;
-    if (id < 0) continue;
-    nextRows[row] = heads[id] as number;
-    heads[id] = row;
+    if (rows[id] !== -1) refuse(id);
+    rows[id] = row;
   }
-  return { firstRow: (id) => heads[id] ?? -1, nextRows, bytes: heads.byteLength + nextRows.byteLength };
+  return { firstRow: (id) => rows[id] ?? -1, bytes: rows.byteLength };
 }
 
 function sparseIndex(ids: Int32Array): IdIndex {
-  const heads = new Map<number, number>();
-  const nextRows = new Int32Array(ids.length).fill(-1);
-  for (let row = ids.length - 1; row >= 0; row -= 1) {
-    const id = ids[row] as number;
-    if (id < 0) continue;
-    nextRows[row] = heads.get(id) ?? -1;
-    heads.set(id, row);
+  const byId = new Int32Array(ids.length).map((_, row) => row);
+  byId.sort((a, b) => (ids[a] as number) - (ids[b] as number));
+  for (let at = 1; at < byId.length; at += 1) {
+    const id = ids[byId[at] as number] as number;
+    if (id === ids[byId[at - 1] as number]) refuse(id);
   }
-  return {
-    firstRow: (id) => heads.get(id) ?? -1,
-    nextRows,
-    bytes: mapBytesPerEntry * heads.size + nextRows.byteLength,
-  };
+  return { firstRow: (id) => rowOf(ids, byId, id), bytes: byId.byteLength };
+}
+
+function rowOf(ids: Int32Array, byId: Int32Array, id: number): number {
+  let low = 0;
+  for (let high = byId.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if ((ids[byId[middle] as number] as number) < id) low = middle + 1;
+    else high = middle;
+  }
+  const row = byId[low];
+  return row !== undefined && ids[row] === id ? row : -1;
+}
+
+function refuse(id: number): never {
+  throw new RangeError(`the subnet id ${id} appears twice`);
 }

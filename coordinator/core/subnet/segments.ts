@@ -1,6 +1,6 @@
 /**
- * The look-up table under the tree: the address space of one family cut into segments, each owned by the
- * most specific range over it.
+ * The address space of one family cut into segments, each owned by the most specific range over it. The tree
+ * has such a table over the stretches where the way from place to parent does not serve (`hard-stretches.ts`).
  *
  *   ranges      A [0 .......................... 99]
  *                   B [10 ........ 49]
@@ -11,7 +11,7 @@
  * A look-up finds the last segment that starts at the address or before: a first jump by the top bits of the
  * address, then a binary search of a few steps. Nothing is walked, however deep the ranges nest or cross.
  */
-import type { IpAddress } from "../ip/address.ts";
+import { compareWords } from "./range-columns.ts";
 
 export interface Segments {
   /** First address of each segment, ascending: one 32-bit word (IPv4) or four. */
@@ -45,18 +45,12 @@ export function indexSegments(starts: Uint32Array, owners: Int32Array): Segments
   return { starts, owners, slots, shift };
 }
 
-/** Index of the most specific range over the address, or -1. The address is of the table's family. */
-export function ownerAt(segments: Segments, address: IpAddress): number {
-  const segment =
-    address.family === 4 ? findIpv4(segments, address.value) : findIpv6(segments, address.value);
-  return segment < 0 ? -1 : (segments.owners[segment] as number);
-}
-
 export function segmentBytes({ starts, owners, slots }: Segments): number {
   return starts.byteLength + owners.byteLength + slots.byteLength;
 }
 
-function findIpv4({ starts, slots, shift }: Segments, value: number): number {
+/** The segment of the address, or −1 before the first. */
+export function findIpv4({ starts, slots, shift }: Segments, value: number): number {
   const slot = value >>> shift;
   let low = slots[slot] as number;
   let high = slots[slot + 1] as number;
@@ -68,28 +62,14 @@ function findIpv4({ starts, slots, shift }: Segments, value: number): number {
   return low - 1;
 }
 
-/** Scratch that takes an IPv6 address apart with one intermediate bigint; used within one call only. */
-const scratch = new DataView(new ArrayBuffer(16));
-
-function findIpv6({ starts, slots, shift }: Segments, value: bigint): number {
-  scratch.setBigUint64(0, value >> 64n);
-  scratch.setBigUint64(8, value);
-  const a = scratch.getUint32(0);
-  const b = scratch.getUint32(4);
-  const c = scratch.getUint32(8);
-  const d = scratch.getUint32(12);
-  const slot = a >>> shift;
+/** The same for an IPv6 address of four words, the most significant first. */
+export function findIpv6({ starts, slots, shift }: Segments, words: Uint32Array): number {
+  const slot = (words[0] as number) >>> shift;
   let low = slots[slot] as number;
   let high = slots[slot + 1] as number;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const at = 4 * middle;
-    const difference =
-      (starts[at] as number) - a ||
-      (starts[at + 1] as number) - b ||
-      (starts[at + 2] as number) - c ||
-      (starts[at + 3] as number) - d;
-    if (difference <= 0) low = middle + 1;
+    if (compareWords(starts, middle, words, 0, 4) <= 0) low = middle + 1;
     else high = middle;
   }
   return low - 1;
