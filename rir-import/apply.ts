@@ -6,6 +6,7 @@
 import type { PoolClient } from "pg";
 import type { Database } from "#db/connect";
 import { readState, requireSubnets } from "./check.ts";
+import { isBulkImport, restoreIndexes, setIndexesAside } from "./database/bulk-indexes.ts";
 import {
   beginGeneration,
   clearInterrupted,
@@ -58,6 +59,7 @@ export async function applyImport(
     const times = [performance.now()];
     const lap = () => times.push(performance.now());
     const cleared = await clearInterrupted(client);
+    await restoreIndexes(client);
     const { files, state } = await readState(paths, onProgress);
     requireSubnets(files, state);
     lap();
@@ -83,14 +85,18 @@ interface GenerationWork {
 }
 
 async function writeGeneration(work: GenerationWork): Promise<number> {
-  const { database, client } = work;
+  const { database, client, plan } = work;
+  const { added, returned, changed, moved, unchanged } = plan.changes;
   const generation = await beginGeneration(database.pool);
   try {
+    if (isBulkImport(added, returned + changed + moved + unchanged)) await setIndexesAside(client);
     await inTransaction(client, () => writeAll(work, generation));
   } catch (error) {
     await dropGeneration(database.pool, generation).catch(() => {});
+    await restoreIndexes(client).catch(() => {});
     throw error;
   }
+  await restoreIndexes(client);
   await client.query("analyze subnet, holder");
   return generation;
 }

@@ -1,17 +1,17 @@
 /**
- * A process that applies an import and stands still in the middle of writing, for a test that kills it.
- * Arguments: database URL, schema, file.
+ * A process that applies an import and stands still at a moment of it, for a test that kills it.
+ * Arguments: database URL, schema, file, phase, and how much of the phase is done at least.
  */
 import { writeSync } from "node:fs";
 import { openDatabase } from "#db/connect";
-import { applyImport } from "#rir-import/main";
+import { applyImport } from "#rir-import/apply";
 
-const [databaseUrl = "", schema = "", file = ""] = process.argv.slice(2);
+const [databaseUrl = "", schema = "", file = "", wantedPhase = "", least = "0"] = process.argv.slice(2);
 const database = await openDatabase({ databaseUrl, schema, home: "/nonexistent" });
 await applyImport(database, [file], {
   onProgress: ({ phase, done }) => {
-    if (phase !== "write" || done === 0) return;
-    writeSync(1, "writing\n");
+    if (phase !== wantedPhase || done < Number(least)) return;
+    writeSync(1, "stands still\n");
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   },
 });
