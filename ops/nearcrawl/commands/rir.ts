@@ -3,9 +3,11 @@ import { Command } from "commander";
 import { applyCommand } from "../rir/apply-command.ts";
 import { checkCommand } from "../rir/check-command.ts";
 import { fetchCommand } from "../rir/fetch-command.ts";
+import { generateCommand } from "../rir/generate-command.ts";
 import { historyCommand } from "../rir/history-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
 import { planCommand } from "../rir/plan-command.ts";
+import { rdapCommand } from "../rir/rdap-command.ts";
 import { rollbackCommand } from "../rir/rollback-command.ts";
 import { sourcesCommand } from "../rir/sources-command.ts";
 import { statusCommand } from "../rir/status-command.ts";
@@ -36,6 +38,8 @@ export function rirCommand(): Command {
     statusCommand,
     historyCommand,
     lookUpCommand,
+    rdapCommand,
+    generateCommand,
   ]) {
     command.addCommand(subcommand());
   }
