@@ -306,6 +306,20 @@ describe("what is not the data stays out of the cache, and the old file in", () 
     expect(untold).toMatch(/larger than the \d+ bytes that are taken/);
   });
 
+  it("a file without end, as soon as it passes its limit", async () => {
+    const endless: Parameters<typeof refused>[0] = (_request, response) => {
+      response.writeHead(200);
+      const more = () => {
+        if (!response.destroyed) response.write(statistics(100), () => setImmediate(more));
+      };
+      more();
+    };
+
+    const reason = await refused(endless, { maxBytes: 1_000_000 });
+
+    expect(reason).toContain("larger than the 1000000 bytes that are taken");
+  });
+
   it("a redirect from https to http", async () => {
     const secure = await registryServer(
       { "/stats": always(302, "", { location: `${server.origin}/plain` }) },

@@ -176,6 +176,27 @@ describe("an ip network (RFC 9083 section 5.4)", () => {
     });
   });
 
+  it("is held by the organisation, where a person is a registrant too", async () => {
+    const person = entity(
+      "TC1-AP",
+      ["registrant"],
+      [
+        ["fn", "Tess Case"],
+        ["kind", "individual"],
+      ],
+    );
+    const company = entity(
+      "ORG-EX2-AP",
+      ["registrant"],
+      [
+        ["fn", "Example Pty"],
+        ["kind", "org"],
+      ],
+    );
+
+    expect(await holderIn([person, company])).toEqual({ handle: "ORG-EX2-AP", name: "Example Pty" });
+  });
+
   it("takes the organisation of the card before the person on it, also in parts", async () => {
     const card = [
       ["fn", "Tess Case"],
@@ -254,7 +275,7 @@ describe("other answers are values", () => {
     server.paths.set(here, (_request, response) => {
       response.writeHead(200);
       const drip = () => {
-        clock.advance(19_000);
+        clock.advance(1000);
         if (!response.destroyed) response.write("  ", () => setImmediate(drip));
       };
       drip();
@@ -264,7 +285,7 @@ describe("other answers are values", () => {
 
     expect(answer).toMatchObject({
       type: "failed",
-      reason: expect.stringMatching(/within 20 seconds|for 20 seconds/),
+      reason: "no answer within 20 seconds",
     });
   });
 });
