@@ -208,7 +208,9 @@ async function answerOrganisation(
     ...emptyAnswer(question, { type: "organisation", value: organisation.name }),
     found: true,
     organisation,
-    nearMatches: near.filter((match) => match.name !== organisation.name),
+    nearMatches: near.filter(
+      ({ name, handle }) => name !== organisation.name || handle !== organisation.handle,
+    ),
   };
 }
 

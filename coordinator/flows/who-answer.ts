@@ -273,6 +273,6 @@ export interface NearMatch {
   readonly type: "organisation" | "crawler";
   readonly name: string;
   readonly handle: string | null;
-  /** 0 to 1, as pg_trgm counts similarity. */
+  /** 0 to 1, as pg_trgm counts similarity; at most 0.8 where the name has more words than were asked for. */
   readonly similarity: number;
 }

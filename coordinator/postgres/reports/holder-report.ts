@@ -1,6 +1,8 @@
-/** Organisations by handle or name: exact ones, near ones (pg_trgm), and what they hold. */
+/** Organisations by handle or name, however it is written, and what they hold. */
 import type { Pool } from "pg";
-import type { NearMatch, OrganisationReport } from "../../flows/who-answer.ts";
+import { companyNameOf } from "#core/subnet/company-name";
+import type { OrganisationReport } from "../../flows/who-answer.ts";
+import { closeHolders } from "./near-names.ts";
 import { subnetsOfHolder } from "./subnet-report.ts";
 
 interface HolderRow {
@@ -14,18 +16,57 @@ interface HolderRow {
 /** Subnets counted per organisation at most: a count over more would take longer than a page may. */
 const countLimit = 20_000;
 
-/** The holder of that handle or, in any case, name; where several share a name, the one with most subnets. */
+/** Candidates for a name that is written otherwise; those of one company stand close together. */
+const closeCandidates = 50;
+
+/**
+ * The holder of that handle; else of that name in any case; else of a name that differs in legal form, accents
+ * and punctuation only. Where several share it, the one with most subnets.
+ */
 export async function organisationNamed(
   pool: Pool,
   text: string,
   subnetLimit: number,
 ): Promise<OrganisationReport | null> {
+  // Without a letter or digit no index helps, and no organisation is called so.
+  if (!/[\p{L}\p{N}]/u.test(text)) return null;
+  const holder =
+    (await chosenHolder(pool, text, byHandleOrName(text))) ??
+    (await chosenHolder(pool, text, await sameCompany(pool, text)));
+  return holder && reportOf(pool, holder, subnetLimit);
+}
+
+interface HolderSearch {
+  /** Gives holder_id; its parameter is $2. */
+  readonly sql: string;
+  readonly value: unknown;
+}
+
+function byHandleOrName(text: string): HolderSearch {
+  const sql = `
+    (select holder_id from holder where handle in ($1, upper($1)) limit 100)
+    union
+    (select holder_id from holder where name ilike $2 limit 100)`;
+  return { sql, value: escapeLike(text) };
+}
+
+/** Holders whose normalised name is that of the text. */
+async function sameCompany(pool: Pool, text: string): Promise<HolderSearch | null> {
+  const asked = companyNameOf(text).text;
+  if (asked === "") return null;
+  const close = await closeHolders(pool, asked, closeCandidates);
+  const same = close.filter(({ name }) => companyNameOf(name).text === asked);
+  return { sql: "select unnest($2::integer[])", value: same.map(({ holderId }) => holderId) };
+}
+
+async function chosenHolder(
+  pool: Pool,
+  text: string,
+  search: HolderSearch | null,
+): Promise<HolderRow | null> {
+  if (search === null) return null;
   const { rows } = await pool.query<HolderRow>(
-    `with named as (
-       (select holder_id from holder where handle in ($1, upper($1)) limit 100)
-       union
-       (select holder_id from holder where name ilike $2 limit 100)
-     )
+    `with named (holder_id) as (${search.sql})
      select holder_id, holder_key, name, handle, registry
      from named
      join holder using (holder_id)
@@ -35,30 +76,9 @@ export async function organisationNamed(
         ) counted) desc,
        holder_id
      limit 1`,
-    [text, escapeLike(text)],
+    [text, search.value],
   );
-  return rows[0] ? reportOf(pool, rows[0], subnetLimit) : null;
-}
-
-/** Organisations and crawlers whose names resemble the text, best first. */
-export async function namesLike(pool: Pool, text: string, limit: number): Promise<NearMatch[]> {
-  const { rows } = await pool.query<NearMatch>(
-    `(select 'organisation' as type, name, handle, similarity(name, $1)::float8 as similarity
-      from holder
-      where name % $1
-      order by similarity desc, holder_id
-      limit $2)
-     union all
-     (select 'crawler', name, null, similarity(name, $1)::float8
-      from crawler
-      where name % $1
-      order by 4 desc
-      limit $2)
-     order by similarity desc, name
-     limit $2`,
-    [text, limit],
-  );
-  return rows.map((row) => ({ ...row, similarity: Math.round(row.similarity * 100) / 100 }));
+  return rows[0] ?? null;
 }
 
 async function reportOf(pool: Pool, holder: HolderRow, subnetLimit: number): Promise<OrganisationReport> {
