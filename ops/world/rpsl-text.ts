@@ -112,8 +112,10 @@ function organisationsOf(world: World, registry: RpslRegistry): number[] {
 function shortBlock(subnet: WorldSubnet): string {
   const prefixLength = prefixLengthOf(subnet.range);
   if (prefixLength === null) throw new Error(`${subnet.name}: ${formatRange(subnet.range)} is no CIDR block`);
-  const first = formatAddress(firstAddress(subnet.range));
-  return subnet.range.family === 6 ? `${first}/${prefixLength}` : shortBlockText(first, prefixLength);
+  const first = firstAddress(subnet.range);
+  return first.family === 6
+    ? `${formatAddress(first)}/${prefixLength}`
+    : shortBlockText(first.value, prefixLength);
 }
 
 function attributes(pairs: readonly (readonly [name: string, value: string])[]): string {

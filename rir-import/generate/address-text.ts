@@ -17,10 +17,18 @@ export function paddedIpv4Text(address: number): string {
   return `${paddedOctets[address >>> 24]}.${paddedOctets[(address >>> 16) & 255]}.${paddedOctets[(address >>> 8) & 255]}.${paddedOctets[address & 255]}`;
 }
 
-/** `200.3.12.0`, 22 → `200.3.12/22`: octets behind the prefix are left out, at least one stays. */
-export function shortBlockText(address: string, prefixLength: number): string {
-  const shown = Math.max(1, Math.ceil(prefixLength / 8));
-  return `${address.split(".").slice(0, shown).join(".")}/${prefixLength}`;
+/** `200.3.12/22`: octets behind the prefix are left out, at least one stays. */
+export function shortBlockText(address: number, prefixLength: number): string {
+  if (prefixLength > 24) return `${ipv4Text(address)}/${prefixLength}`;
+  let shown = octets[address >>> 24] as string;
+  if (prefixLength > 8) shown += `.${octets[(address >>> 16) & 255]}`;
+  if (prefixLength > 16) shown += `.${octets[(address >>> 8) & 255]}`;
+  return `${shown}/${prefixLength}`;
+}
+
+/** `8-0-144-3`, as in ARIN's handles. */
+export function dashedIpv4Text(address: number): string {
+  return `${octets[address >>> 24]}-${octets[(address >>> 16) & 255]}-${octets[(address >>> 8) & 255]}-${octets[address & 255]}`;
 }
 
 /** The first address of a /64, counted from the block's start: `2a00:0:12::`. */

@@ -3,33 +3,42 @@
  * of contact and autonomous systems that lie between them. Zero-padded octets; both spellings of the prefix
  * length; the holder of a simple reassignment is a customer, who names its parent organisation.
  */
-import { ipv4Text, ipv6Text, lastIpv6Text, paddedIpv4Text, prefixLengthOfSpan } from "./address-text.ts";
+import {
+  dashedIpv4Text,
+  ipv6Text,
+  lastIpv6Text,
+  paddedIpv4Text,
+  prefixLengthOfSpan,
+} from "./address-text.ts";
 import { companyName } from "./company-names.ts";
-import { changedOn, registeredOn } from "./dates.ts";
+import { datesOf, isoDay } from "./dates.ts";
 import { customerHandle, isMissing, organisationHandle } from "./handles.ts";
+import type { HolderChoice } from "./holder-choice.ts";
 import { draw } from "./path-random.ts";
 import { countryOf, townOf } from "./places.ts";
 import type { RegistryPlan } from "./registry-plan.ts";
 import type { Slot, SlotKind, Span } from "./slot.ts";
+import { editsOf } from "./slot-life.ts";
 import type { SlotView } from "./slot-view.ts";
 import { element, netBlockText } from "./xml-text.ts";
 
 export function arinNet(_plan: RegistryPlan, slot: Slot, { name, holder }: SlotView): string {
-  const { path, span, secondSpan, block } = slot;
-  const owner =
-    holder.type === "customer"
-      ? `<customerHandle>${customerHandle(holder.number)}</customerHandle>`
-      : `<orgHandle>${organisationHandle("arin", holder.number)}</orgHandle>`;
-  const handle = netHandle(slot);
-  const blocks = `${blockText(slot, span)}${secondSpan === null ? "" : blockText(slot, secondSpan)}`;
-  const dates = `<registrationDate>${registeredOn(path)}T00:00:00-04:00</registrationDate>\n  <startAddress>${startOf(slot, span)}</startAddress>\n  <updateDate>${changedOn(path)}T15:53:35-04:00</updateDate>`;
-  return `<net>\n  <endAddress>${endOf(slot, secondSpan ?? span)}</endAddress>\n  <handle>${handle}</handle>\n  <name>${name}</name>\n  <netBlocks>${blocks}</netBlocks>\n  <pocLinks/>\n  ${owner}\n  <parentNetHandle>NET-${handle.split("-", 2)[1]}-0-0-0-0</parentNetHandle>\n${commentOf(path)}  ${dates}\n  <version>${block.family}</version>\n</net>\n`;
-}
-
-/** `NET-8-0-144-0-1`, `NET6-2600-12-1`. */
-function netHandle({ block, span }: Slot): string {
-  if (block.family === 4) return `NET-${ipv4Text(span.first).replaceAll(".", "-")}-1`;
-  return `NET6-${ipv6Text(block, span.first).toUpperCase().replace(/:+/g, "-")}1`;
+  const { path, life, span, secondSpan, block } = slot;
+  const { registered, changed } = datesOf(path, editsOf(life));
+  return `<net>
+  <endAddress>${endOf(slot, secondSpan ?? span)}</endAddress>
+  <handle>${netHandle(slot)}</handle>
+  <name>${name}</name>
+  <netBlocks>${blockText(slot, span)}${secondSpan === null ? "" : blockText(slot, secondSpan)}</netBlocks>
+  <pocLinks/>
+  ${holderReference(holder)}
+  <parentNetHandle>${blockHandle(slot)}</parentNetHandle>
+${commentOf(path)}  <registrationDate>${isoDay(registered)}T00:00:00-04:00</registrationDate>
+  <startAddress>${startOf(slot, span)}</startAddress>
+  <updateDate>${isoDay(changed)}T15:53:35-04:00</updateDate>
+  <version>${block.family}</version>
+</net>
+`;
 }
 
 /** Null for one that is missing. */
@@ -45,28 +54,72 @@ export function arinCustomer(plan: RegistryPlan, number: number): string | null 
 }
 
 export function arinAsn(number: number): string {
-  return `<asn>\n  ${element("endAsNumber", String(number))}\n  ${element("handle", `AS${number}`)}\n  ${element("name", `AS-${number}`)}\n  ${element("startAsNumber", String(number))}\n</asn>\n`;
+  return `<asn>
+  <endAsNumber>${number}</endAsNumber>
+  <handle>AS${number}</handle>
+  <name>AS-${number}</name>
+  <startAsNumber>${number}</startAsNumber>
+</asn>
+`;
 }
 
 export function arinPoc(number: number): string {
-  return `<poc>\n  ${element("handle", `NOC${number}-ARIN`)}\n  ${element("isRoleAccount", "Y")}\n  ${element("lastName", "Network Operations & Abuse <NOC>")}\n</poc>\n`;
+  return `<poc>
+  <handle>NOC${number}-ARIN</handle>
+  <isRoleAccount>Y</isRoleAccount>
+  ${element("lastName", "Network Operations & Abuse <NOC>")}
+</poc>
+`;
 }
 
-function holderElement(
-  plan: RegistryPlan,
-  holder: { readonly tag: "org" | "customer"; readonly handle: string; readonly number: number },
-): string {
-  const { tag, handle, number } = holder;
+interface HolderToWrite {
+  readonly tag: "org" | "customer";
+  readonly handle: string;
+  readonly number: number;
+}
+
+function holderElement(plan: RegistryPlan, { tag, handle, number }: HolderToWrite): string {
   const isCustomer = tag === "customer";
   const path = draw(number ^ plan.path, isCustomer ? 140 : 141);
+  const { registered, changed } = datesOf(path, 0);
   const country = countryOf("arin", draw(path, 142) % 97 === 0 ? draw(path, 143) : 0);
-  const name = companyName(plan.companies + number + (isCustomer ? plan.organisations : 0), path);
-  const isWithRemark = number % 50 === 7;
-  const title = isWithRemark ? `${name} d/b/a R&D <Holdings>` : name;
-  const parent = isCustomer
-    ? `  ${element("parentOrgHandle", organisationHandle("arin", draw(path, 144) % plan.organisations))}\n`
-    : "";
-  return `<${tag}>\n  ${element("city", townOf(draw(path, 145)))}\n  <iso3166-1><code2>${country}</code2><code3>${country}A</code3>${element("name", country)}</iso3166-1>\n  ${element("handle", handle)}\n  ${element("name", title)}\n${parent}  ${element("postalCode", String(10_000 + (draw(path, 146) % 89_999)))}\n  ${element("registrationDate", `${registeredOn(path)}T00:00:00-05:00`)}\n  <streetAddress><line number="1">${1 + (draw(path, 147) % 9000)} ${townOf(draw(path, 148))} Avenue</line></streetAddress>\n  ${element("updateDate", `${changedOn(path)}T00:00:00-05:00`)}\n</${tag}>\n`;
+  const parent = organisationHandle("arin", draw(path, 144) % plan.organisations);
+  return `<${tag}>
+  <city>${townOf(draw(path, 145))}</city>
+  <iso3166-1><code2>${country}</code2><code3>${country}A</code3><name>${country}</name></iso3166-1>
+  <handle>${handle}</handle>
+  ${element("name", holderName(plan, { tag, handle, number }, path))}
+${isCustomer ? `  <parentOrgHandle>${parent}</parentOrgHandle>\n` : ""}  <postalCode>${10_000 + (draw(path, 146) % 89_999)}</postalCode>
+  <registrationDate>${isoDay(registered)}T00:00:00-05:00</registrationDate>
+  <streetAddress><line number="1">${1 + (draw(path, 147) % 9000)} ${townOf(draw(path, 148))} Avenue</line></streetAddress>
+  <updateDate>${isoDay(changed)}T00:00:00-05:00</updateDate>
+</${tag}>
+`;
+}
+
+/** One in fifty has something to escape. */
+function holderName(plan: RegistryPlan, { tag, number }: HolderToWrite, path: number): string {
+  const first = plan.companies + (tag === "customer" ? plan.organisations : 0);
+  const name = companyName(first + number, path);
+  return number % 50 === 7 ? `${name} d/b/a R&D <Holdings>` : name;
+}
+
+function holderReference({ type, number }: HolderChoice): string {
+  if (type === "customer") return `<customerHandle>${customerHandle(number)}</customerHandle>`;
+  return `<orgHandle>${organisationHandle("arin", number)}</orgHandle>`;
+}
+
+/** `NET-8-0-144-0-1`, `NET6-2600-12-1`. */
+function netHandle({ block, span }: Slot): string {
+  if (block.family === 4) return `NET-${dashedIpv4Text(span.first)}-1`;
+  return `NET6-${ipv6Text(block, span.first).toUpperCase().replace(/:+/g, "-")}1`;
+}
+
+/** Of the block that ARIN has from IANA. */
+function blockHandle({ block }: Slot): string {
+  return block.family === 4
+    ? `NET-${dashedIpv4Text(block.top)}-1`
+    : `NET6-${(block.top >>> 16).toString(16)}-1`;
 }
 
 const netTypes: Readonly<Record<SlotKind, readonly string[]>> = {

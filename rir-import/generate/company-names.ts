@@ -8,6 +8,7 @@ import { draw } from "./path-random.ts";
 const consonants = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "br", "st"];
 const vowels = ["a", "e", "i", "o", "u"];
 const syllables = consonants.flatMap((consonant) => vowels.map((vowel) => consonant + vowel));
+const firstSyllables = syllables.map((syllable) => syllable.charAt(0).toUpperCase() + syllable.slice(1));
 /** None of them is so common among companies that the importer sets it aside. */
 const seconds =
   "Anvil Archive Bakery Brewery Canal Castle Dairy Depot Farm Ferry Forest Foundry Garden Gazette Grain Harbour Island Journal Kitchen Lantern Meadow Mill Museum Orchard Pharmacy Pier Quarry Railway Steel Theatre Textile Tower Valley Vineyard Workshop".split(
@@ -43,12 +44,14 @@ export function companyName(number: number, spelling: number): string {
 
 /** `Vakelox`: base 80, a syllable for each digit, at least three. */
 export function firstWord(number: number): string {
+  const base = syllables.length;
   let word = "x";
-  for (let rest = number, digits = 0; rest > 0 || digits < 3; digits++) {
-    word = syllables[rest % syllables.length] + word;
-    rest = Math.floor(rest / syllables.length);
+  let rest = number;
+  for (let digits = 1; rest >= base || digits < 3; digits++) {
+    word = `${syllables[rest % base]}${word}`;
+    rest = Math.floor(rest / base);
   }
-  return word.charAt(0).toUpperCase() + word.slice(1);
+  return `${firstSyllables[rest]}${word}`;
 }
 
 /** Too common to mean one company: told apart by registry and country only. */

@@ -1,6 +1,6 @@
 /** Objects that whole-database files hold beside networks and organisations; the importer passes over them. */
 import type { RegionalRegistry } from "./address-blocks.ts";
-import { personHandle, rpslSources } from "./handles.ts";
+import { rpslSources } from "./handles.ts";
 import { townOf } from "./places.ts";
 import { attribute } from "./rpsl-attributes.ts";
 
@@ -14,31 +14,27 @@ const kinds = ["aut-num", "person", "mntner", "route", "as-block"] as const;
 
 export function otherObject(registry: RegionalRegistry, at: number): OtherObject {
   const kind = kinds[at % kinds.length] as (typeof kinds)[number];
-  const source = attribute("source", rpslSources[registry]);
-  const person = personHandle(registry, at);
-  const named = `${attribute("admin-c", person)}${attribute("mnt-by", "GEN-MNT")}${source}\n`;
+  const source = `${attribute("source", rpslSources[registry])}\n`;
+  return { kind, text: attribute(kind, keyOf(kind, at)) + restOf(kind, at) + source };
+}
+
+function keyOf(kind: (typeof kinds)[number], at: number): string {
   switch (kind) {
     case "aut-num":
-      return {
-        kind,
-        text: `${attribute(kind, `AS${37_000 + at}`)}${attribute("as-name", `GEN-${at}`)}${named}`,
-      };
+      return `AS${37_000 + at}`;
     case "person":
-      return {
-        kind,
-        text: `${attribute(kind, `Generated Person ${at}`)}${attribute("address", townOf(at))}${attribute("nic-hdl", person)}${source}\n`,
-      };
+      return `Generated Person ${at}`;
     case "mntner":
-      return { kind, text: `${attribute(kind, `GEN${at}-MNT`)}${attribute("descr", "Maintainer")}${named}` };
+      return `GEN${at}-MNT`;
     case "route":
-      return {
-        kind,
-        text: `${attribute(kind, "41.0.0.0/16")}${attribute("origin", `AS${37_000 + at}`)}${named}`,
-      };
+      return `41.${at % 256}.0.0/16`;
     case "as-block":
-      return {
-        kind,
-        text: `${attribute(kind, `AS${37_000 + at} - AS${37_001 + at}`)}${attribute("descr", "ASN block")}${named}`,
-      };
+      return `AS${37_000 + at} - AS${37_001 + at}`;
   }
+}
+
+function restOf(kind: (typeof kinds)[number], at: number): string {
+  const maintainer = attribute("mnt-by", "GEN-MNT");
+  if (kind === "person") return attribute("address", townOf(at)) + maintainer;
+  return (kind === "route" ? attribute("origin", `AS${37_000 + at}`) : "") + maintainer;
 }

@@ -30,26 +30,50 @@ function plainRpsl({ registry }: RegistryPlan, object: PlainObject): string {
   const { family, first, last, prefixLength, name, holder, organisation } = object;
   const range = family === 4 ? `${first} - ${last}` : `${first}/${prefixLength}`;
   const handle = organisation === null ? "" : attribute("org", organisationHandle(registry, organisation));
-  return `${attribute(family === 4 ? "inetnum" : "inet6num", range)}${attribute("netname", name)}${attribute("descr", holder)}${attribute("country", countryOf(registry, 0))}${handle}${attribute("status", "LEGACY")}${attribute("mnt-by", "RIR-HM-MNT")}${attribute("source", rpslSources[registry])}\n`;
+  return (
+    attribute(family === 4 ? "inetnum" : "inet6num", range) +
+    attribute("netname", name) +
+    attribute("descr", holder) +
+    attribute("country", countryOf(registry, 0)) +
+    handle +
+    attribute("status", "LEGACY") +
+    attribute("mnt-by", "RIR-HM-MNT") +
+    `${attribute("source", rpslSources[registry])}\n`
+  );
 }
 
 function plainLacnic({ family, first, prefixLength, holder, organisation }: PlainObject): string {
-  const range = family === 4 ? shortBlockText(first, prefixLength) : `${first}/${prefixLength}`;
+  const range = family === 4 ? shortBlockText(readIpv4(first), prefixLength) : `${first}/${prefixLength}`;
   const id = organisation === null ? "" : attribute("ownerid", organisationHandle("lacnic", organisation));
-  return `${attribute("inetnum", range)}${attribute("status", "allocated")}${attribute("owner", holder)}${id}${attribute("country", countryOf("lacnic", 0))}${attribute("created", "20020101")}${attribute("source", "LACNIC")}\n`;
+  return (
+    attribute("inetnum", range) +
+    attribute("status", "allocated") +
+    attribute("owner", holder) +
+    id +
+    attribute("country", countryOf("lacnic", 0)) +
+    attribute("created", "20020101") +
+    `${attribute("source", "LACNIC")}\n`
+  );
 }
 
-function plainNet({ family, first, last, prefixLength, name, netType, organisation }: PlainObject): string {
-  const [start, end] = [first, last].map((address) =>
-    family === 4 ? paddedIpv4Text(readIpv4(address)) : address.toUpperCase(),
-  ) as [string, string];
+function plainNet(object: PlainObject): string {
+  const { family, first, last, prefixLength, name, netType, organisation } = object;
+  const written = (address: string) =>
+    family === 4 ? paddedIpv4Text(readIpv4(address)) : address.toUpperCase();
   const block = netBlockText({
-    startAddress: start,
-    endAddress: end,
+    startAddress: written(first),
+    endAddress: written(last),
     prefixLength,
     lengthName: "cidrLenth",
     type: netType,
   });
   const owner = organisation === null ? "" : element("orgHandle", organisationHandle("arin", organisation));
-  return `<net>\n  ${element("handle", `NET-${first.replace(/[.:]+/g, "-")}-9`)}\n  ${element("name", name)}\n  <netBlocks>${block}</netBlocks>\n  ${owner}\n  ${element("version", String(family))}\n</net>\n`;
+  return `<net>
+  <handle>NET-${first.replace(/[.:]+/g, "-")}-9</handle>
+  <name>${name}</name>
+  <netBlocks>${block}</netBlocks>
+  ${owner}
+  <version>${family}</version>
+</net>
+`;
 }

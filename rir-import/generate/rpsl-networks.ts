@@ -2,9 +2,10 @@
  * Objects of RIPE's, APNIC's and AFRINIC's databases as text: `inetnum`, `inet6num` and `organisation`, with
  * the spellings that occur in them. Text is Latin-1: one character, one byte.
  */
+import { type RegionalRegistry, regionalRegistries } from "./address-blocks.ts";
 import { ipv4Text, ipv6Text, lastIpv6Text, paddedIpv4Text, prefixLengthOfSpan } from "./address-text.ts";
 import { anonymousNames, companyName, sharedNames } from "./company-names.ts";
-import { changedOn, registeredOn } from "./dates.ts";
+import { compactDayOf, datesOf, isoDay } from "./dates.ts";
 import { isMissing, maintainerName, organisationHandle, personHandle, rpslSources } from "./handles.ts";
 import type { HolderChoice } from "./holder-choice.ts";
 import { draw } from "./path-random.ts";
@@ -13,16 +14,28 @@ import type { RegistryPlan } from "./registry-plan.ts";
 import { addressLines, commentBefore, remarksOf } from "./remarks.ts";
 import { attribute } from "./rpsl-attributes.ts";
 import type { Slot } from "./slot.ts";
+import { editsOf } from "./slot-life.ts";
 import type { SlotView } from "./slot-view.ts";
 
 /** With the empty line behind it. */
-export function rpslNetwork(plan: RegistryPlan, slot: Slot, view: SlotView): string {
-  const { path, kind, block } = slot;
+export function rpslNetwork(plan: RegistryPlan, slot: Slot, { name, country, holder }: SlotView): string {
+  const { path, kind, block, organisation } = slot;
   const { registry } = plan;
-  const { name, country, holder } = view;
-  const person = personHandle(registry, draw(path, 110));
-  const comment = (draw(path, 111) & 0x1ff) === 0 ? ` # as registered` : "";
-  return `${commentBefore(path)}${rangeLine(slot)}${attribute("netname", name)}${description(holder, path)}${attribute("country", country + comment)}${organisationLine(plan, holder)}${attribute("admin-c", person)}${attribute("tech-c", (draw(path, 112) & 1) === 0 ? person : personHandle(registry, draw(path, 113)))}${attribute("status", statusOf(registry, kind, block.family))}${attribute("mnt-by", maintainerName(registry, slot.organisation))}${remarksOf(path)}${datesOf(slot)}${attribute("source", rpslSources[registry])}\n`;
+  const isCommented = (draw(path, 111) & 0x1ff) === 0;
+  return (
+    commentBefore(path) +
+    rangeLine(slot) +
+    attribute("netname", name) +
+    description(holder, path) +
+    attribute("country", isCommented ? `${country} # as registered` : country) +
+    organisationLine(plan, holder) +
+    contactLines(registry, path) +
+    attribute("status", statusOf(registry, kind, block.family)) +
+    attribute("mnt-by", maintainerName(registry, organisation)) +
+    remarksOf(path) +
+    dateLines(slot) +
+    sourceLine(registry)
+  );
 }
 
 /** Null for an organisation that is missing from the database. */
@@ -30,9 +43,24 @@ export function rpslOrganisation(plan: RegistryPlan, number: number): string | n
   if (isMissing(plan, "organisation", number)) return null;
   const { registry } = plan;
   const path = draw(number ^ plan.path, 114);
-  const person = personHandle(registry, draw(path, 110));
-  const mail = `noc@${townOf(draw(path, 115)).toLowerCase()}.example`;
-  return `${attribute("organisation", organisationHandle(registry, number))}${attribute("org-name", companyName(plan.companies + number, path))}${attribute("org-type", number === 0 ? "RIR" : "LIR")}${attribute("country", countryOf(registry, draw(path, 116)))}${attribute("address", `${1 + (draw(path, 117) % 300)} ${townOf(draw(path, 118))} Road`)}${attribute("address", townOf(draw(path, 119)))}${attribute("phone", `+00 555 ${draw(path, 120) % 10_000_000}`)}${attribute("e-mail", mail)}${attribute("admin-c", person)}${attribute("mnt-ref", maintainerName(registry, number))}${attribute("mnt-by", maintainerName(registry, number))}${attribute("created", `${registeredOn(path)}T09:00:00Z`)}${attribute("last-modified", `${changedOn(path)}T09:00:00Z`)}${attribute("source", rpslSources[registry])}\n`;
+  const { registered, changed } = datesOf(path, 0);
+  const maintainer = maintainerName(registry, number);
+  return (
+    attribute("organisation", organisationHandle(registry, number)) +
+    attribute("org-name", companyName(plan.companies + number, path)) +
+    attribute("org-type", number === 0 ? "RIR" : "LIR") +
+    attribute("country", countryOf(registry, draw(path, 116))) +
+    attribute("address", `${1 + (draw(path, 117) % 300)} ${townOf(draw(path, 118))} Road`) +
+    attribute("address", townOf(draw(path, 119))) +
+    attribute("phone", `+00 555 ${draw(path, 120) % 10_000_000}`) +
+    attribute("e-mail", `noc@${townOf(draw(path, 115)).toLowerCase()}.example`) +
+    attribute("admin-c", personHandle(registry, draw(path, 110))) +
+    attribute("mnt-ref", maintainer) +
+    attribute("mnt-by", maintainer) +
+    attribute("created", `${isoDay(registered)}T09:00:00Z`) +
+    attribute("last-modified", `${isoDay(changed)}T09:00:00Z`) +
+    sourceLine(registry)
+  );
 }
 
 /** `inetnum:        192.0.2.0 - 192.0.2.255`, and the ways in which some objects spell it. */
@@ -102,7 +130,7 @@ function organisationLine({ registry }: RegistryPlan, { type, number }: HolderCh
   return type === "organisation" ? attribute("org", organisationHandle(registry, number)) : "";
 }
 
-function statusOf(registry: RegistryPlan["registry"], kind: Slot["kind"], family: 4 | 6): string {
+function statusOf(registry: RegionalRegistry, kind: Slot["kind"], family: 4 | 6): string {
   if (kind === "block") return registry === "apnic" ? "ALLOCATED PORTABLE" : "ALLOCATED UNSPECIFIED";
   if (kind === "allocation") {
     if (registry === "apnic") return "ALLOCATED PORTABLE";
@@ -112,11 +140,31 @@ function statusOf(registry: RegistryPlan["registry"], kind: Slot["kind"], family
   return family === 4 ? "ASSIGNED PA" : "ASSIGNED";
 }
 
-/** AFRINIC's older objects have `changed:` in place of the dates. */
-function datesOf({ path, life, block }: Slot): string {
-  const edits = life.names + life.holders + life.countries;
-  if (block.registry === "afrinic") {
-    return attribute("changed", `hostmaster@registry.example ${changedOn(path + edits).replaceAll("-", "")}`);
-  }
-  return `${attribute("created", `${registeredOn(path)}T08:15:${10 + (path % 50)}Z`)}${attribute("last-modified", `${changedOn(path + edits)}T10:20:${10 + (path % 50)}Z`)}`;
+function contactLines(registry: RegionalRegistry, path: number): string {
+  const person = personHandle(registry, draw(path, 110));
+  const isBoth = (draw(path, 112) & 1) === 0;
+  const other = isBoth ? person : personHandle(registry, draw(path, 113));
+  return attribute("admin-c", person) + attribute("tech-c", other);
 }
+
+/** AFRINIC's older objects have `changed:` in place of the dates. */
+function dateLines({ path, life, block }: Slot): string {
+  const { registered, changed } = datesOf(path, editsOf(life));
+  if (block.registry === "afrinic") {
+    return attribute("changed", `hostmaster@registry.example ${compactDayOf(changed)}`);
+  }
+  const seconds = 10 + (path % 50);
+  return (
+    attribute("created", `${isoDay(registered)}T08:15:${seconds}Z`) +
+    attribute("last-modified", `${isoDay(changed)}T10:20:${seconds}Z`)
+  );
+}
+
+/** The last one, and the empty line that ends the object. */
+function sourceLine(registry: RegionalRegistry): string {
+  return sourceLines[registry];
+}
+
+const sourceLines = Object.fromEntries(
+  regionalRegistries.map((registry) => [registry, `${attribute("source", rpslSources[registry])}\n`]),
+) as Readonly<Record<RegionalRegistry, string>>;

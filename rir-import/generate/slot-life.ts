@@ -54,6 +54,11 @@ export function lifeOf(path: number, rules: LifeRules, mortality: Mortality): Li
   return life;
 }
 
+/** How often anything was edited. */
+export function editsOf({ names, holders, countries }: Life): number {
+  return names + holders + countries;
+}
+
 /** A range that appeared in generation `since` and has been there from then on. */
 export function innerLife(since: number, generation: number): Life {
   return { ...untouched, wasLive: since < generation };

@@ -6,7 +6,7 @@
 
 import { firstWord } from "./company-names.ts";
 import { type HolderChoice, holderOfSlot, isSame } from "./holder-choice.ts";
-import { below, draw } from "./path-random.ts";
+import { draw } from "./path-random.ts";
 import { countryOf } from "./places.ts";
 import type { RegistryPlan } from "./registry-plan.ts";
 import type { Slot } from "./slot.ts";
@@ -65,12 +65,13 @@ function viewAfter(plan: RegistryPlan, slot: Slot, { names, holders, countries }
   };
 }
 
+const words = Array.from({ length: 5000 }, (_, number) => firstWord(number * 97).toUpperCase());
+
 function nameOf({ kind, path, block }: Slot, country: string, edits: number): string {
   const ending = edits === 0 ? "" : `-R${edits}`;
   if (kind === "block")
     return `${block.registry.toUpperCase()}-BLOCK-${(block.top >>> 16).toString(16)}${ending}`;
-  const word = firstWord(below(path, 41, 40_000)).toUpperCase();
-  return `${country}-${word}-${draw(path, 42) % 100_000}${ending}`;
+  return `${country}-${words[draw(path, 41) % words.length]}-${draw(path, 42) % 100_000}${ending}`;
 }
 
 /** Nobody in particular and nobody at all look alike. */

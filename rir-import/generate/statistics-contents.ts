@@ -4,7 +4,7 @@
  * the allocations are walked twice.
  */
 import { ipv4Text, ipv6Text } from "./address-text.ts";
-import { compactDay, fileDay, registeredOn } from "./dates.ts";
+import { compactDay, compactDayOf, datesOf, fileDay } from "./dates.ts";
 import { faultyStatistics } from "./faulty-records.ts";
 import { opaqueId } from "./handles.ts";
 import type { ContentWork } from "./network-contents.ts";
@@ -94,7 +94,7 @@ function lineOf(plan: RegistryPlan, slot: Slot, span: Span): string {
     type: isIpv4 ? "ipv4" : "ipv6",
     start: isIpv4 ? ipv4Text(span.first) : ipv6Text(block, span.first),
     value: isIpv4 ? span.last - span.first + 1 : 64 - span.bits,
-    day: compactDay(registeredOn(path)),
+    day: compactDayOf(datesOf(path, 0).registered),
     status: fraction(path, 191) < 0.8 ? "allocated" : "assigned",
     opaqueId: opaqueId(registry, organisation),
   });

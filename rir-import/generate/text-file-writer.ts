@@ -62,23 +62,52 @@ async function writeBlocks(blocks: Iterable<Buffer>, target: Writable, done: Pro
   return bytes;
 }
 
+/** Short texts are joined before they become bytes: a call for each costs more than the bytes. */
+const joinedLength = 16_384;
+
 function* blocksOf(
   texts: Iterable<string>,
   { encoding, isCrLf }: TextFileOptions,
   onText: () => void,
 ): Generator<Buffer> {
-  const mostBytes = encoding === "latin1" ? 1 : 3;
-  let block = Buffer.allocUnsafe(blockBytes);
-  let used = 0;
+  const block = new Block(encoding, isCrLf);
+  let joined = "";
   for (const text of texts) {
-    const written = isCrLf ? text.replaceAll("\n", "\r\n") : text;
-    if (used + written.length * mostBytes > block.length) {
-      yield block.subarray(0, used);
-      block = Buffer.allocUnsafe(Math.max(blockBytes, written.length * mostBytes));
-      used = 0;
-    }
-    used += block.write(written, used, encoding);
+    joined += text;
     onText();
+    if (joined.length < joinedLength) continue;
+    yield* block.add(joined);
+    joined = "";
   }
-  if (used > 0) yield block.subarray(0, used);
+  yield* block.add(joined);
+  yield* block.rest();
+}
+
+/** The block that is being filled. */
+class Block {
+  readonly #encoding: "latin1" | "utf8";
+  readonly #isCrLf: boolean;
+  #bytes = Buffer.allocUnsafe(blockBytes);
+  #used = 0;
+
+  constructor(encoding: "latin1" | "utf8", isCrLf: boolean) {
+    this.#encoding = encoding;
+    this.#isCrLf = isCrLf;
+  }
+
+  /** Takes the text; first gives the bytes so far when it does not fit behind them. */
+  *add(text: string): Generator<Buffer> {
+    const written = this.#isCrLf ? text.replaceAll("\n", "\r\n") : text;
+    const mostBytes = written.length * (this.#encoding === "latin1" ? 1 : 3);
+    if (this.#used + mostBytes > this.#bytes.length) {
+      yield* this.rest();
+      this.#bytes = Buffer.allocUnsafe(Math.max(blockBytes, mostBytes));
+    }
+    this.#used += this.#bytes.write(written, this.#used, this.#encoding);
+  }
+
+  *rest(): Generator<Buffer> {
+    if (this.#used > 0) yield this.#bytes.subarray(0, this.#used);
+    this.#used = 0;
+  }
 }
