@@ -31,11 +31,11 @@ export const isClassSlot = Uint8Array.from(slotNames, (name) =>
   /^(inetnum|inet6num|organisation|nethandle|v6nethandle)$/.test(name) ? 1 : 0,
 );
 
-/** What a line is, by its first byte. */
+/** What a line is, by its first byte; `blank` for the carriage return of a line that has nothing else. */
 export const lineKind = { attribute: 0, blank: 1, comment: 2, continuation: 3, other: 4 } as const;
 export const lineKinds = Uint8Array.from({ length: 256 }, (_, code) => {
   const letter = String.fromCharCode(code);
-  if ("\r\n".includes(letter)) return lineKind.blank;
+  if (letter === "\r") return lineKind.blank;
   if ("#%".includes(letter)) return lineKind.comment;
   if (" \t+".includes(letter)) return lineKind.continuation;
   return /[A-Za-z0-9*,./_-]/.test(letter) ? lineKind.attribute : lineKind.other;

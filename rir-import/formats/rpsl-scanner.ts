@@ -35,6 +35,7 @@ export interface RpslHandler {
 }
 
 const colon = 0x3a;
+const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const shownBytes = 80;
 
@@ -70,6 +71,12 @@ export class RpslScanner implements BlockHandler {
     const before = bytes.byteOffset & 3;
     this.values.enter(bytes);
     for (let at = start; at < end; ) {
+      if (bytes[at] === lineFeed) {
+        this.#line++;
+        at++;
+        if (this.#isOpen) this.#finish();
+        continue;
+      }
       const kind = lineKinds[bytes[at] as number] as number;
       let nameEnd = at;
       if (kind === lineKind.attribute) {
@@ -131,7 +138,7 @@ export class RpslScanner implements BlockHandler {
       if (this.#openSlot === noSlot) return;
       this.#decoder.line = this.#line;
       this.values.extend(this.#openSlot, start + 1, end);
-    } else if (kind === lineKind.blank && (end === start || end === start + 1)) this.#finish();
+    } else if (kind === lineKind.blank && end === start + 1) this.#finish();
     else if (kind !== lineKind.comment) this.#nameless(bytes, start, end);
   }
 

@@ -237,13 +237,19 @@ function isSpaceOnly(bytes: Buffer, start: number, end: number): boolean {
   return true;
 }
 
-/** `&name;` or `&#number;`, short. */
+/** `&name;`, `&#65;` or `&#x41;`, short. */
 function isEntity(bytes: Buffer, start: number, limit: number): boolean {
   const furthest = Math.min(limit, start + longestEntity);
-  for (let at = start + 1; at < furthest; at++) {
+  const isNumber = bytes[start + 1] === 0x23;
+  const isHex = isNumber && bytes[start + 2] === 0x78;
+  const first = start + (isHex ? 3 : isNumber ? 2 : 1);
+  for (let at = first; at < furthest; at++) {
     const code = bytes[at] as number;
-    if (code === semicolon) return at > start + 1;
-    if (nameBytes[code] === 0 && code !== 0x23) return false;
+    if (code === semicolon) return at > first;
+    if (isNumber ? !isDigit(code, isHex) : (nameBytes[code] as number) < (at === first ? 2 : 1)) return false;
   }
   return false;
 }
+
+const isDigit = (code: number, isHex: boolean) =>
+  (code >= 0x30 && code <= 0x39) || (isHex && (code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);

@@ -4,6 +4,7 @@
  */
 import type { Registry } from "#core/subnet/subnet";
 import type { FileFacts, Malformed } from "../formats/record.ts";
+import type { EncodingCounts } from "../formats/text-decoding.ts";
 import type { SourceFormat } from "./sniff.ts";
 
 export interface FileReport {
@@ -24,6 +25,8 @@ export interface FileReport {
   /** The first malformed records, at most `maxSamples`. */
   readonly malformedSamples: readonly (Malformed & { readonly file: string })[];
   readonly warnings: readonly string[];
+  /** Of the values that were needed; null where all of them were plain ASCII. */
+  readonly encoding: EncodingCounts | null;
   readonly seconds: number;
 }
 
@@ -115,6 +118,7 @@ export class FileReportBuilder {
       malformed: this.#malformed,
       malformedSamples: this.#samples,
       warnings: this.#warnings,
+      encoding: this.#facts.encoding ?? null,
       seconds: disk.seconds,
     };
   }

@@ -9,11 +9,17 @@ import { open, stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { SourceFileError } from "#core/errors";
+import { readError } from "./read-error.ts";
 import { type SourceFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
 import { readZipDirectory, readZipEntry } from "./zip.ts";
 
 /** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
 export const maxUnpackedBytes = 2 ** 38;
+/** Dumps unpack to 5 to 15 times their size; past so much text, one that unpacks to more than this is a bomb. */
+const maxUnpackedShare = 200;
+const unpackedBytesToJudge = 2 ** 26;
+/** Large pieces: each has a fixed cost. */
+const chunkBytes = 2 ** 20;
 
 export interface SourcePart {
   /** The file, or `archive.zip!entry`. */
@@ -37,19 +43,17 @@ export interface OpenedSource {
 export type OnBytes = (bytes: number) => void;
 
 export async function openSource(file: string, onBytes: OnBytes): Promise<OpenedSource> {
-  const facts = await stat(file).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === "ENOENT" ? "no such file" : `cannot be read: ${error.message}`;
-    throw new SourceFileError(file, null, reason, { cause: error });
-  });
+  const facts = await stat(file).catch((error: unknown) => Promise.reject(readError(file, error)));
   if (!facts.isFile()) throw new SourceFileError(file, null, "not a file");
-  const packing = sniffPacking(await firstBytes(file));
+  const start = await firstBytes(file).catch((error: unknown) => Promise.reject(readError(file, error)));
+  const packing = sniffPacking(start);
   const hash = createHash("sha256");
   const disk = { file, bytes: facts.size, modifiedAt: facts.mtime };
   if (packing === "zip") {
     return { ...disk, parts: zipParts(file, onBytes), sha256: () => digestOfFile(file) };
   }
   const raw = diskChunks(file, hash, onBytes);
-  const chunks = packing === "gzip" ? gunzip(file, raw) : raw;
+  const chunks = packing === "gzip" ? gunzip(file, raw, facts.size) : raw;
   return { ...disk, parts: singlePart(file, chunks), sha256: async () => hash.digest("hex") };
 }
 
@@ -72,6 +76,7 @@ async function* zipParts(file: string, onBytes: OnBytes): AsyncGenerator<SourceP
     const name = `${file}!${entry.name}`;
     if (entry.unpackedBytes > maxUnpackedBytes)
       throw new SourceFileError(name, null, "too large when unpacked");
+    if (isBomb(entry.unpackedBytes, entry.packedBytes)) throw bombError(name);
     const chunks = readZipEntry(file, entry);
     const { start, all } = await peek(chunks);
     const format = formatOrError(name, start);
@@ -96,7 +101,10 @@ function formatOrError(name: string, start: Buffer): SourceFormat | SourceFileEr
   }
 }
 
-/** The first bytes of a stream, and the stream with them put back. */
+/** UTF-8's, which editors put before a text. */
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** The first bytes of a stream, and the stream with them put back, without a byte order mark. */
 async function peek(chunks: AsyncGenerator<Buffer>): Promise<{ start: Buffer; all: AsyncIterable<Buffer> }> {
   const head: Buffer[] = [];
   for (let bytes = 0; bytes < sniffBytes; ) {
@@ -105,6 +113,7 @@ async function peek(chunks: AsyncGenerator<Buffer>): Promise<{ start: Buffer; al
     head.push(next.value);
     bytes += next.value.length;
   }
+  if (head[0]?.subarray(0, 3).equals(byteOrderMark)) head[0] = head[0].subarray(3);
   async function* all(): AsyncGenerator<Buffer> {
     try {
       yield* head;
@@ -117,21 +126,35 @@ async function peek(chunks: AsyncGenerator<Buffer>): Promise<{ start: Buffer; al
 }
 
 async function* diskChunks(file: string, hash: Hash, onBytes: OnBytes): AsyncGenerator<Buffer> {
-  for await (const chunk of createReadStream(file, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>) {
-    hash.update(chunk);
-    onBytes(chunk.length);
-    yield chunk;
+  const stream = createReadStream(file, { highWaterMark: chunkBytes });
+  let failure: unknown = null;
+  stream.on("error", (error) => {
+    failure = error;
+  });
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      onBytes(chunk.length);
+      yield chunk;
+    }
+  } catch (error) {
+    throw error === failure ? readError(file, error) : error;
   }
 }
 
-async function* gunzip(file: string, packed: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  const stream = createGunzip({ chunkSize: 262_144 });
+async function* gunzip(
+  file: string,
+  packed: AsyncGenerator<Buffer>,
+  packedBytes: number,
+): AsyncGenerator<Buffer> {
+  const stream = createGunzip({ chunkSize: chunkBytes });
   const source = Readable.from(packed, { objectMode: false }).on("error", (error) => stream.destroy(error));
   let bytes = 0;
   try {
     for await (const chunk of source.pipe(stream) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes > maxUnpackedBytes) throw new SourceFileError(file, null, "too large when unpacked");
+      if (isBomb(bytes, packedBytes)) throw bombError(file);
       yield chunk;
     }
   } catch (error) {
@@ -141,6 +164,17 @@ async function* gunzip(file: string, packed: AsyncGenerator<Buffer>): AsyncGener
     stream.destroy();
   }
 }
+
+function isBomb(unpackedBytes: number, packedBytes: number): boolean {
+  return unpackedBytes > unpackedBytesToJudge && unpackedBytes > packedBytes * maxUnpackedShare;
+}
+
+const bombError = (file: string) =>
+  new SourceFileError(
+    file,
+    null,
+    `unpacks to more than ${maxUnpackedShare} times its size: not a registry file`,
+  );
 
 function gzipError(file: string, error: NodeJS.ErrnoException): SourceFileError {
   const reason =

@@ -21,7 +21,7 @@ export function sniffPacking(start: Buffer): Packing {
 /** The format of unpacked bytes. Throws SourceFileError that says what they look like instead. */
 export function sniffFormat(file: string, start: Buffer): SourceFormat {
   if (start.length === 0) throw new SourceFileError(file, null, "the file is empty");
-  const text = start.toString("latin1").replace(/^(?:\u00ef\u00bb\u00bf)?\s*/, "");
+  const text = start.toString("latin1").trimStart();
   if (text.startsWith("<")) return sniffXml(file, text);
   if (start.subarray(0, 512).includes(0) && /^\0|\0\0/.test(text.slice(0, 512))) {
     throw new SourceFileError(file, 1, "binary data, not a registry file");
@@ -38,7 +38,7 @@ function sniffXml(file: string, text: string): SourceFormat {
   if (/<!doctype/i.test(text)) {
     throw new SourceFileError(file, lineOf(text, /<!doctype/i), "a document type definition is refused");
   }
-  const root = /<([A-Za-z][\w.-]*(?::[\w.-]+)?)([^>]*)/.exec(text.replace(/<\?.*?\?>|<!--.*?-->/gs, ""));
+  const root = /^<([A-Za-z][\w.-]*(?::[\w.-]+)?)([^>]*)/.exec(withoutProlog(text));
   const name = root?.[1]?.replace(/^.*:/, "");
   if (name === "bulkwhois") return "arin-xml";
   if (
@@ -49,6 +49,17 @@ function sniffXml(file: string, text: string): SourceFormat {
   }
   const found = name ? `XML with the root <${name.slice(0, 40)}>` : "XML without a root element";
   throw new SourceFileError(file, 1, `${found}, neither ARIN's bulk data nor an IANA address registry`);
+}
+
+/** What stands behind the declaration and the comments at the start. */
+function withoutProlog(text: string): string {
+  let rest = text;
+  for (;;) {
+    const closing = rest.startsWith("<?") ? "?>" : rest.startsWith("<!--") ? "-->" : null;
+    const end = closing === null ? -1 : rest.indexOf(closing);
+    if (closing === null || end < 0) return rest;
+    rest = rest.slice(end + closing.length).trimStart();
+  }
 }
 
 function sniffText(file: string, text: string): SourceFormat {

@@ -6,6 +6,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { SourceFileError } from "#core/errors";
+import { readError } from "./read-error.ts";
 
 const besideData = /^\.|\.(md5|sha\d*|asc|sig|gpg|readme|md|html?)$|^(readme|license|copying)\b|\.part$/i;
 const maxDepth = 8;
@@ -25,13 +26,11 @@ export async function listSourceFiles(paths: readonly string[]): Promise<readonl
 }
 
 async function filesAt(path: string, depth: number): Promise<readonly string[]> {
-  const facts = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === "ENOENT" ? "no such file or folder" : `cannot be read: ${error.message}`;
-    throw new SourceFileError(path, null, reason, { cause: error });
-  });
+  const facts = await stat(path).catch((error: unknown) => Promise.reject(readError(path, error)));
   if (!facts.isDirectory()) return [path];
   if (depth > maxDepth) throw new SourceFileError(path, null, `folders nested deeper than ${maxDepth}`);
-  const names = (await readdir(path)).filter((name) => !besideData.test(basename(name))).sort();
+  const entries = await readdir(path).catch((error: unknown) => Promise.reject(readError(path, error)));
+  const names = entries.filter((name) => !besideData.test(basename(name))).sort();
   const lists = await Promise.all(names.map((name) => filesAt(join(path, name), depth + 1)));
   return lists.flat();
 }

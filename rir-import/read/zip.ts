@@ -20,6 +20,9 @@ export interface ZipEntry {
 
 const maxEntries = 10_000;
 const maxDirectoryBytes = 16 * 1024 * 1024;
+/** Longer names are cut: they are only shown. */
+const maxNameBytes = 300;
+const chunkBytes = 2 ** 20;
 const stored = 0;
 const deflated = 8;
 
@@ -77,13 +80,13 @@ async function* unpackedChunks(file: string, entry: ZipEntry, start: number): As
   const packed = createReadStream(file, {
     start,
     end: start + entry.packedBytes - 1,
-    highWaterMark: 262_144,
+    highWaterMark: chunkBytes,
   });
   if (entry.method === stored) {
     yield* packed as AsyncIterable<Buffer>;
     return;
   }
-  const inflate = createInflateRaw({ chunkSize: 262_144 });
+  const inflate = createInflateRaw({ chunkSize: chunkBytes });
   packed.on("error", (error) => inflate.destroy(error));
   try {
     yield* packed.pipe(inflate) as AsyncIterable<Buffer>;
@@ -146,7 +149,7 @@ function parseDirectory(directory: Buffer, file: string): readonly ZipEntry[] {
     }
     const nameEnd = at + 46 + directory.readUInt16LE(at + 28);
     const extraEnd = nameEnd + directory.readUInt16LE(at + 30);
-    const name = directory.toString("utf8", at + 46, nameEnd);
+    const name = directory.toString("utf8", at + 46, Math.min(nameEnd, at + 46 + maxNameBytes));
     const sizes = zip64Sizes(directory.subarray(nameEnd, extraEnd), {
       unpacked: directory.readUInt32LE(at + 24),
       packed: directory.readUInt32LE(at + 20),
@@ -154,7 +157,7 @@ function parseDirectory(directory: Buffer, file: string): readonly ZipEntry[] {
     });
     if (!name.endsWith("/")) {
       entries.push({
-        name,
+        name: name.replace(/\p{Cc}/gu, "?"),
         packedBytes: sizes.packed,
         unpackedBytes: sizes.unpacked,
         method: directory.readUInt16LE(at + 10),
@@ -193,8 +196,9 @@ async function readAt(
   handle: FileHandle,
   part: { readonly file: string; readonly offset: number; readonly bytes: number },
 ): Promise<Buffer> {
-  const buffer = Buffer.alloc(part.bytes);
-  const { bytesRead } = await handle.read(buffer, 0, part.bytes, part.offset);
+  const isInside = Number.isSafeInteger(part.offset + part.bytes) && part.offset >= 0;
+  const buffer = Buffer.alloc(isInside ? part.bytes : 0);
+  const { bytesRead } = isInside ? await handle.read(buffer, 0, part.bytes, part.offset) : { bytesRead: -1 };
   if (bytesRead !== part.bytes) throw new SourceFileError(part.file, null, "the ZIP archive ends early");
   return buffer;
 }

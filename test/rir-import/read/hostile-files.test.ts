@@ -1,0 +1,337 @@
+/**
+ * Broken and hostile files: each ends in an error that names the file, or in records counted as malformed beside
+ * neighbours that are kept. Never in a crash, never in memory without bound.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SourceFileError } from "#core/errors";
+import { seededRandom } from "#core/seeded-random";
+import { openArinXmlReader } from "#rir-import/formats/arin-xml";
+import { openDelegatedReader } from "#rir-import/formats/delegated";
+import type { Malformed, OpenReader } from "#rir-import/formats/record";
+import { openRpslReader } from "#rir-import/formats/rpsl";
+import { checkSources } from "#rir-import/main";
+import { fixture, recorded } from "../recorded.ts";
+import { type SourceFolder, sourceFolder } from "../source-folder.ts";
+
+let folder: SourceFolder;
+beforeAll(() => {
+  folder = sourceFolder();
+});
+afterAll(() => folder.remove());
+
+const object = (third: number, more = "") =>
+  `inetnum: 45.1.${third}.0 - 45.1.${third}.255\nnetname: EX-${third}\n${more}source: RIPE\n\n`;
+
+async function reportOf(name: string, content: string | Buffer) {
+  const { files } = await checkSources([folder.write(name, content)]);
+  return files[0]!;
+}
+
+const errorOf = (name: string, content: string | Buffer) =>
+  checkSources([folder.write(name, content)]).then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+/** What a reader makes of a stream that is never held whole. */
+function streamed(open: OpenReader, pieces: Iterable<string>) {
+  const seen = { records: 0, ignored: 0, malformed: [] as Malformed[] };
+  const reader = open("stream", {
+    record: () => {
+      seen.records++;
+    },
+    ignore: () => {
+      seen.ignored++;
+    },
+    malformed: (problem) => seen.malformed.push(problem),
+    warn: () => {},
+    facts: () => {},
+  });
+  for (const piece of pieces) reader.push(Buffer.from(piece));
+  reader.end();
+  return seen;
+}
+
+function* repeated(before: string, part: string, times: number, after: string): Generator<string> {
+  yield before;
+  for (let index = 0; index < times; index++) yield part;
+  yield after;
+}
+
+describe("an RPSL dump that was cut off", () => {
+  it("inside a line of its last object stops the import", async () => {
+    const error = await errorOf("cut.db", object(1) + object(2).slice(0, 43));
+
+    expect(error).toBeInstanceOf(SourceFileError);
+    expect(String(error)).toContain("cut.db:6: the file is cut off: its last object has no source");
+  });
+
+  it("inside an attribute's name has a malformed object", async () => {
+    const report = await reportOf("cut-name.db", object(1) + object(2).slice(0, 35));
+
+    expect(report).toMatchObject({ kept: 1, malformed: 1 });
+    expect(report.malformedSamples).toMatchObject([{ line: 6, reason: "a line without an attribute name" }]);
+  });
+
+  it("behind a line of its last object has a malformed object", async () => {
+    const report = await reportOf("cut-line.db", object(1) + object(2).split("source")[0]);
+
+    expect(report).toMatchObject({ kept: 1, malformed: 1 });
+    expect(report.malformedSamples).toMatchObject([
+      { line: 5, reason: "the file is cut off: its last object has no source, as the others have" },
+    ]);
+  });
+
+  it("is not suspected where no object has a source, nor where the last has its", async () => {
+    const bare = "inetnum: 45.1.0.0/16\n\ninetnum: 45.2.0.0/16";
+
+    expect(await reportOf("bare.db", bare)).toMatchObject({ kept: 2, malformed: 0 });
+    expect(await reportOf("whole.db", (object(1) + object(2)).trimEnd())).toMatchObject({ malformed: 0 });
+  });
+});
+
+describe("damage inside an RPSL dump", () => {
+  it("two copies spliced in the middle of a line: the torn object is named, its neighbours stay", async () => {
+    const report = await reportOf("spliced.db", `${object(1)}${object(2).slice(0, 35)}\n${object(3)}`);
+
+    expect(report).toMatchObject({ kept: 2, malformed: 1 });
+    expect(report.malformedSamples[0]).toMatchObject({ line: 6, value: "netn" });
+  });
+
+  it("a certificate in remarks: kept where its lines are continued, named where they are bare", async () => {
+    const lines = [
+      "-----BEGIN CERTIFICATE-----",
+      "MIIBszCCAVmgAwIBAgIUc3RvcnkK",
+      "-----END CERTIFICATE-----",
+    ];
+    const continued = object(1, `remarks: ${lines.join("\n +")}\n`);
+    const bare = object(2, `remarks: ${lines.join("\n")}\n`);
+    const perLine = object(3, lines.map((line) => `remarks: ${line}\n`).join(""));
+
+    const report = await reportOf("certificate.db", continued + bare + perLine);
+
+    expect(report).toMatchObject({ kept: 2, malformed: 1 });
+    expect(report.malformedSamples[0]).toMatchObject({ line: 11, value: lines[1] });
+  });
+
+  it("NUL bytes harm only what they stand in", async () => {
+    const text = `${object(1)}inetnum: 45.1\0.2.0/24\nsource: RIPE\n\n${object(3, "descr: A\0B\n")}`;
+
+    const report = await reportOf("nul.db", text);
+
+    expect(report).toMatchObject({ kept: 2, malformed: 1 });
+    expect(report.malformedSamples[0]).toMatchObject({ line: 5, value: "45.1 .2.0/24" });
+  });
+
+  it("reversed ranges and prefix lengths out of range are named with line and value", async () => {
+    const wrong = ["45.1.2.0 - 45.1.1.255", "45.1.0.0/33", "2a02:f00::/129", "45.1.0.0/-1"];
+    const text = wrong.map((range) => `inetnum: ${range}\nsource: RIPE\n\n`).join("") + object(9);
+
+    const report = await reportOf("ranges.db", text);
+
+    expect(report.malformedSamples.map(({ line, value }) => [line, value])).toEqual(
+      wrong.map((range, index) => [1 + 3 * index, range]),
+    );
+  });
+
+  it("an object with a million attributes, and one of 100 MB, are objects", () => {
+    const pieces = repeated(
+      "inetnum: 45.1.0.0/16\n",
+      `${"remarks: x\n".repeat(10_000)}`,
+      100,
+      "source: RIPE\n\n",
+    );
+    const large = repeated(
+      "inetnum: 45.2.0.0/16\n",
+      `remarks: ${"y".repeat(60_000)}\n`,
+      1700,
+      "source: RIPE\n",
+    );
+
+    expect(streamed(openRpslReader, pieces)).toEqual({ records: 1, ignored: 0, malformed: [] });
+    expect(streamed(openRpslReader, large)).toEqual({ records: 1, ignored: 0, malformed: [] });
+  });
+
+  it("a million attributes of the kinds that are kept take the memory of the first", () => {
+    const pieces = repeated(
+      "inetnum: 45.1.0.0/16\n",
+      "descr: a\norg: b\ncountry: NL\n".repeat(5000),
+      60,
+      "\n",
+    );
+
+    expect(streamed(openRpslReader, pieces).records).toBe(1);
+  });
+});
+
+describe("statistics", () => {
+  it("with a 50 MB line: that line is malformed, the rest is read", () => {
+    const pieces = repeated(
+      "2|apnic|1|1|||\n",
+      "x".repeat(1_000_000),
+      50,
+      "\napnic|AU|ipv4|1.0.0.0|256|1|allocated\n",
+    );
+
+    const { records, malformed } = streamed(openDelegatedReader, pieces);
+
+    expect(records).toBe(1);
+    expect(malformed).toMatchObject([{ line: 2, reason: "a line longer than 65,536 bytes" }]);
+  });
+
+  it("with counts that are zero, negative, huge or no numbers: each is named", () => {
+    const counts = ["0", "-1", "1e3", "4294967297", "99999999999", ""];
+    const lines = counts.map((count) => `apnic|AU|ipv4|1.0.0.0|${count}|1|allocated`);
+
+    const { records, malformed } = recorded(
+      openDelegatedReader,
+      Buffer.from(["2|apnic|1|1|||", ...lines].join("\n")),
+    );
+
+    expect(records).toEqual([]);
+    expect(malformed.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6, 7]);
+  });
+});
+
+describe("XML", () => {
+  const org = "<org><handle>NEXT</handle><name>Next</name></org>";
+
+  it("with a record of 100 MB: that one is malformed, the next is read", () => {
+    const pieces = repeated(
+      "<bulkwhois><net><comment>",
+      "x".repeat(1_000_000),
+      100,
+      `</comment></net>${org}</bulkwhois>`,
+    );
+
+    const { records, malformed } = streamed(openArinXmlReader, pieces);
+
+    expect(records).toBe(1);
+    expect(malformed).toEqual([{ line: 1, reason: "a <net> element larger than 1 MiB", value: "net" }]);
+  });
+
+  it("nested a million deep outside of records is passed over", () => {
+    const pieces = repeated("<bulkwhois>", "<a>".repeat(10_000), 100, `${org}</bulkwhois>`);
+
+    expect(streamed(openArinXmlReader, pieces).records).toBe(1);
+  });
+
+  it("nested a hundred thousand deep inside a record is malformed", () => {
+    const deep = `${"<a>".repeat(100_000)}${"</a>".repeat(100_000)}`;
+    const pieces = [`<bulkwhois><net><handle>A</handle>${deep}</net>${org}</bulkwhois>`];
+
+    const { records, malformed } = streamed(openArinXmlReader, pieces);
+
+    expect(records).toBe(1);
+    expect(malformed).toMatchObject([{ line: 1, reason: "a <net> that is not well formed" }]);
+  });
+
+  it("with a billion laughs is refused, wherever the definition stands", async () => {
+    const entities = Array.from(
+      { length: 9 },
+      (_, index) => `<!ENTITY l${index + 1} "${`&l${index};`.repeat(10)}">`,
+    );
+    const definition = `<!DOCTYPE bulkwhois [<!ENTITY l0 "ha">${entities.join("")}]>`;
+    const laugh = "<org><handle>A</handle><name>&l9;</name></org>";
+
+    for (const text of [
+      `<?xml version="1.0"?>${definition}<bulkwhois>${laugh}</bulkwhois>`,
+      `<bulkwhois>${" ".repeat(100_000)}${definition}${laugh}</bulkwhois>`,
+      `<bulkwhois><org>${definition}<handle>A</handle><name>&l9;</name></org></bulkwhois>`,
+    ]) {
+      const error = await errorOf("laughs.xml", text);
+      expect(error).toBeInstanceOf(SourceFileError);
+      expect(String(error)).toContain("a document type definition is refused");
+    }
+  });
+});
+
+describe("packing that lies", () => {
+  it("a gzip bomb is stopped at 64 MiB", async () => {
+    const remark = `remarks: ${"x".repeat(991)}\n`;
+    const bomb = gzipSync(object(1) + remark.repeat(80_000));
+
+    const error = await errorOf("bomb.gz", bomb);
+
+    expect(error).toBeInstanceOf(SourceFileError);
+    expect(String(error)).toContain("bomb.gz: unpacks to more than 200 times its size");
+  });
+
+  /** The stored sizes of the first entry, in the archive's directory. */
+  function zipWithUnpackedBytes(bytes: number): Buffer {
+    const archive = Buffer.from(fixture("two-entries.zip"));
+    let entry = archive.indexOf(Buffer.from([0x50, 0x4b, 1, 2]));
+    while (archive.readUInt32LE(entry + 24) === 0)
+      entry = archive.indexOf(Buffer.from([0x50, 0x4b, 1, 2]), entry + 1);
+    archive.writeUInt32LE(bytes, entry + 24);
+    return archive;
+  }
+
+  it("a ZIP bomb is refused by what its directory says, and by what it does", async () => {
+    expect(String(await errorOf("bomb.zip", zipWithUnpackedBytes(2 ** 31)))).toContain(
+      "unpacks to more than 200 times its size",
+    );
+    expect(String(await errorOf("lying.zip", zipWithUnpackedBytes(10)))).toContain(
+      "more bytes than the ZIP directory states",
+    );
+  });
+
+  it.each<readonly [name: string, bytes: Buffer]>([
+    ["traps.db", fixture("traps.rpsl")],
+    ["arin.xml", fixture("arin-bulk.xml")],
+    ["delegated.txt", fixture("delegated-extended.txt")],
+    ["iana.xml", fixture("iana-ipv4.xml")],
+    ["two.zip", fixture("two-entries.zip")],
+    ["traps.gz", gzipSync(fixture("traps.rpsl"))],
+  ])("%s with bytes changed at random is read or refused, never a crash (seed 99)", async (name, bytes) => {
+    const random = seededRandom(99);
+    for (let round = 0; round < 60; round++) {
+      const damaged = Buffer.from(bytes);
+      for (let change = 0; change <= round % 5; change++) {
+        damaged[Math.floor(random() * damaged.length)] = Math.floor(random() * 256);
+      }
+      const cut = round % 3 === 0 ? damaged.subarray(0, Math.floor(random() * damaged.length)) : damaged;
+      const error = await errorOf(name, cut);
+      if (error !== null) expect([round, error]).toEqual([round, expect.any(SourceFileError)]);
+    }
+  });
+});
+
+describe("folders with things that are no files", () => {
+  it("a link that leads nowhere stops the import with its name", async () => {
+    const here = join(folder.path, "links");
+    mkdirSync(here);
+    symlinkSync(join(here, "gone"), join(here, "a.db"));
+
+    await expect(checkSources([here])).rejects.toThrow(`${join(here, "a.db")}: no such file or folder`);
+  });
+
+  it("a pipe does not block it", async () => {
+    const here = join(folder.path, "pipes");
+    mkdirSync(here);
+    execFileSync("mkfifo", [join(here, "a.db")]);
+
+    await expect(checkSources([here])).rejects.toThrow(`${join(here, "a.db")}: not a file`);
+  });
+
+  it("a folder that holds itself ends", async () => {
+    const here = join(folder.path, "loop");
+    mkdirSync(here);
+    symlinkSync(here, join(here, "again"));
+
+    await expect(checkSources([here])).rejects.toThrow("folders nested deeper than 8");
+  });
+});
+
+describe("text with a byte order mark", () => {
+  it("is read as if it had none, packed or not", async () => {
+    const marked = Buffer.from(`\ufeff${object(1)}`);
+
+    expect(await reportOf("mark.db", marked)).toMatchObject({ kept: 1, malformed: 0 });
+    expect(await reportOf("mark.gz", gzipSync(marked))).toMatchObject({ kept: 1, malformed: 0 });
+  });
+});
