@@ -1,8 +1,9 @@
 /** What `nearcrawl rir plan`, `apply`, `rollback` and `status` say to people. */
 import type { AppliedImport, ImportPlan, RegistryStatus, RolledBack } from "#rir-import/main";
 import { type Column, formatTable } from "../output.ts";
+import { filesText } from "./files-text.ts";
 import { secondsText } from "./progress-text.ts";
-import { filesText, shortened, stateText } from "./rir-text.ts";
+import { shortened, stateText } from "./rir-text.ts";
 
 const count = (value: number) => value.toLocaleString("en");
 const left = (title: string): Column => ({ title });

@@ -1,12 +1,11 @@
 /** The answers of `nearcrawl rir` for people. */
-import type { FileReport, LookUp, SourceCheck } from "#rir-import/main";
+import type { LookUp, SourceCheck } from "#rir-import/main";
 import { type Column, formatTable } from "../output.ts";
+import { filesText } from "./files-text.ts";
 import { secondsText } from "./progress-text.ts";
 
 const count = (value: number) => value.toLocaleString("en");
 const left = (title: string): Column => ({ title });
-const right = (title: string): Column => ({ title, align: "right" });
-const malformedShown = 10;
 
 export function checkText({ files, state, seconds }: SourceCheck): string {
   return [filesText(files), stateText(state), `read in ${secondsText(seconds)}`].join("\n\n");
@@ -30,43 +29,6 @@ export function lookUpText({ asked, chain, crossing }: LookUp): string {
   return [`${asked} lies in`, table(chain), ...others].join("\n");
 }
 
-export function filesText(files: readonly FileReport[]): string {
-  const table = formatTable(
-    [left("file"), left("format"), left("registry"), left("date"), ...figures.map(right)],
-    files.map((file) => [
-      file.file,
-      file.format,
-      file.registry ?? "",
-      file.fileDate ?? "",
-      count(file.read),
-      count(file.kept),
-      count(sumOf(file.ignored)),
-      count(file.malformed),
-      file.seconds.toFixed(2),
-      file.seconds > 0 ? (file.textBytes / 1e6 / file.seconds).toFixed(0) : "",
-    ]),
-  );
-  return [table, ...files.flatMap(remarksOf)].join("\n");
-}
-
-const figures = ["read", "kept", "ignored", "malformed", "seconds", "MB/s"];
-
-function remarksOf(file: FileReport): readonly string[] {
-  const ignored = Object.entries(file.ignored)
-    .sort(([, a], [, b]) => b - a)
-    .map(([reason, number]) => `${count(number)} ${reason}`);
-  const samples = file.malformedSamples.slice(0, malformedShown);
-  const more = file.malformed - samples.length;
-  return [
-    ...(ignored.length === 0 ? [] : [`  ${file.file}: ignored ${ignored.join(", ")}`]),
-    ...file.warnings.map((warning) => `  ${file.file}: warning: ${warning}`),
-    ...samples.map(
-      ({ line, reason, value }) => `  ${file.file}:${line}: ${reason}: "${shortened(value, 60)}"`,
-    ),
-    ...(more > 0 ? [`  ${file.file}: and ${count(more)} more malformed records`] : []),
-  ];
-}
-
 export function stateText(state: SourceCheck["state"]): string {
   const lines = [
     `${count(state.subnets)} subnets (${count(state.ipv4Subnets)} IPv4, ${count(state.ipv6Subnets)} IPv6), at most ${state.deepest} deep; ${count(state.holders)} holders, ${count(state.withoutHolder)} subnets without one; ${count(state.duplicates)} records merged with another of the same range`,
@@ -74,10 +36,6 @@ export function stateText(state: SourceCheck["state"]): string {
   if (state.crossings > 0) lines.push(`${count(state.crossings)} crossing ranges, kept both:`);
   lines.push(...state.crossingSamples.slice(0, 10).map(({ earlier, later }) => `  ${earlier} × ${later}`));
   return lines.join("\n");
-}
-
-function sumOf(counts: Readonly<Record<string, number>>): number {
-  return Object.values(counts).reduce((total, number) => total + number, 0);
 }
 
 export function shortened(text: string, length: number): string {
