@@ -57,9 +57,10 @@ export async function registryStatus(database: Database, now: Date = new Date())
 /** The registries (files, where none is known) whose newest data are older than a quarter. */
 function outdatedAmong(sources: readonly SourceStatus[]): readonly string[] {
   const youngest = new Map<string, number>();
-  for (const { registry, file, ageDays } of sources) {
+  for (const { registry, file, format, ageDays } of sources) {
     const name = registry ?? file;
-    if (ageDays !== null) youngest.set(name, Math.min(ageDays, youngest.get(name) ?? ageDays));
+    if (ageDays !== null && format !== "rdap")
+      youngest.set(name, Math.min(ageDays, youngest.get(name) ?? ageDays));
   }
   return [...youngest].filter(([, ageDays]) => ageDays > quarterDays).map(([name]) => name);
 }

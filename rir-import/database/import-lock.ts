@@ -20,18 +20,39 @@ export async function withImportLock<T>(
       `select pg_try_advisory_lock(${lockKeys}) as locked`,
       [database.schema],
     );
+    isReusable = true;
     if (!answer.rows[0]?.locked) {
       throw new DatabaseError(
         `another import or rollback is running on schema ${database.schema}; try again later`,
       );
     }
-    const result = await work(client);
-    await client.query(`select pg_advisory_unlock(${lockKeys})`, [database.schema]);
-    isReusable = true;
-    return result;
+    return await holdingLock(client, database.schema, work);
+  } catch (error) {
+    isReusable &&= await answers(client);
+    throw error;
   } finally {
     client.release(!isReusable);
   }
+}
+
+async function holdingLock<T>(
+  client: PoolClient,
+  schema: string,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(client);
+  } finally {
+    // Where the connection is broken the lock is gone with it.
+    await client.query(`select pg_advisory_unlock(${lockKeys})`, [schema]).catch(() => {});
+  }
+}
+
+async function answers(client: PoolClient): Promise<boolean> {
+  return await client.query("select").then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Whether an import or a rollback holds the lock. */

@@ -10,6 +10,8 @@ import { fetchCommand } from "#ops/nearcrawl/rir/fetch-command";
 import { rdapCommand } from "#ops/nearcrawl/rir/rdap-command";
 import { sourcesCommand } from "#ops/nearcrawl/rir/sources-command";
 import { applyImport } from "#rir-import/apply";
+import { lookUp } from "#rir-import/lookup";
+import { rollbackImport } from "#rir-import/rollback";
 import {
   always,
   published,
@@ -248,6 +250,22 @@ describe("nearcrawl rir rdap", () => {
     expect(out).toMatch(/^range +45\.10\.0\.0\/22 +45\.10\.0\.0\/22$/m);
     expect(out).toMatch(/^handle +ORG-EX1-RIPE +ORG-EX1-RIPE$/m);
     expect(out).toMatch(/^name +EXEMPLARY-NET +OLD-NAME +differs$/m);
+  });
+
+  it("puts the answer into our tree when it is told to, until that is undone", async () => {
+    const file = join(home, "a.db");
+    writeFileSync(file, "inetnum: 45.11.0.0/22\nsource: RIPE\n");
+    await applyImport(database, [file]);
+    const where = ["--database-url", database.url, "--schema", database.schema];
+
+    const { out } = await run("rdap", "45.10.0.7", "--apply", ...where);
+
+    expect(out).toMatch(
+      /45\.10\.0\.0\/22 (added|returned) in generation \d+; undo with: nearcrawl rir rollback/,
+    );
+    expect((await lookUp(database, "45.10.0.7")).chain).toMatchObject([{ name: "EXEMPLARY-NET" }]);
+    await rollbackImport(database);
+    expect((await lookUp(database, "45.10.0.7")).chain).toEqual([]);
   });
 
   it("exits with 3 for what nobody registered, with 1 when it is asked to wait", async () => {

@@ -5,10 +5,11 @@ import type { IpRange } from "#core/ip/range";
 import { systemClock } from "#rir-import/download/clock";
 import { httpSettings } from "#rir-import/download/http-settings";
 import { lookUp, readAsked } from "#rir-import/lookup";
+import { askRegistry, type RdapAnswer } from "#rir-import/rdap/ask-registry";
 import { cachedBootstrap } from "#rir-import/rdap/cached-bootstrap";
-import { type RdapAnswer, refreshRange } from "#rir-import/rdap/refresh-range";
+import { type RefreshedSubnet, refreshSubnet } from "#rir-import/refresh-subnet";
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
-import { printJson } from "../output.ts";
+import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
 import { softwareVersion } from "../software-version.ts";
 import {
@@ -18,24 +19,30 @@ import {
   untilInterrupted,
   withCacheOptions,
 } from "./cache-options.ts";
+import { withMigrated } from "./database-options.ts";
 import { rdapJson, rdapText } from "./rdap-text.ts";
 
-type Options = CacheOptions & ContextOptions & { readonly compare?: boolean; readonly timeout: string };
+type Options = CacheOptions &
+  ContextOptions & { readonly compare?: boolean; readonly apply?: boolean; readonly timeout: string };
 
 const help = `
-Asks the registry itself (RDAP, RFC 9082), for one range; imports use whole files (rir fetch).
+Asks the registry itself (RDAP, RFC 9082), for one range; imports use whole files (rir fetch). With --apply the
+answer takes the range's place in the tree, as a generation of its own: \`rir rollback\` undoes it, and the next
+import of the files has the last word.
 
 Exit codes: 0 found, 1 failed or asked to wait, 2 wrong usage, 3 nothing is registered there.
 
 Examples:
   nearcrawl rir rdap 193.0.6.139
-  nearcrawl rir rdap 2001:67c:2e8::/48 --compare`;
+  nearcrawl rir rdap 2001:67c:2e8::/48 --compare
+  nearcrawl rir rdap 2001:67c:2e8::/48 --apply`;
 
 export function rdapCommand(): Command {
   return withCacheOptions(new Command("rdap"))
     .description("ask the responsible registry about one address or range, now (RDAP)")
     .argument("<range>", "an address, a/prefix or 'a - b'")
     .option("--compare", "show what our database says of the same range")
+    .option("--apply", "put the answer into the tree")
     .option("--contact <address>", "told to the registry in the User-Agent: an e-mail address or a URL")
     .option("--timeout <seconds>", "for one query", "20")
     .option("--database-url <url>", "a Postgres server in place of the embedded one")
@@ -51,9 +58,26 @@ async function ask(text: string, options: Options): Promise<void> {
   const ours = options.compare
     ? await readDatabase(commandContext(options), (database) => lookUp(database, text))
     : null;
-  if (options.json) printJson({ asked, ...rdapJson(answer), ...(ours && { ours }) });
-  else process.stdout.write(`${rdapText(asked, answer, ours)}\n`);
+  const refreshed = options.apply && answer.type === "found" ? await applyAnswer(answer, options) : null;
+  const value = { asked, ...rdapJson(answer), ...(ours && { ours }), ...(refreshed && { refreshed }) };
+  printAnswer(options, value, rdapText(asked, answer, ours) + refreshedText(refreshed));
   process.exitCode = exitCodeOf(answer);
+}
+
+async function applyAnswer(
+  { record, url }: Extract<RdapAnswer, { type: "found" }>,
+  options: Options,
+): Promise<RefreshedSubnet> {
+  return await withMigrated(options, (database) =>
+    refreshSubnet(database, record, { source: url, date: systemClock.now() }),
+  );
+}
+
+function refreshedText(refreshed: RefreshedSubnet | null): string {
+  if (refreshed === null) return "";
+  const { range, event, generation, moved } = refreshed;
+  const under = moved === 0 ? "" : `, ${moved} subnets moved under it`;
+  return `\n\n${range} ${event} in generation ${generation}${under}; undo with: nearcrawl rir rollback`;
 }
 
 async function answerFor(
@@ -75,7 +99,7 @@ async function answerFor(
       onProgress: () => {},
     });
     const http = await httpSettings(settings, version);
-    return await refreshRange({ bootstrap, http, clock: systemClock, signal, timeoutMs }, range);
+    return await askRegistry({ bootstrap, http, clock: systemClock, signal, timeoutMs }, range);
   } finally {
     interrupted.release();
   }

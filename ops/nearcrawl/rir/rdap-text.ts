@@ -1,7 +1,7 @@
 /** The answer of `rir rdap` for people and for programs. */
 import { formatRange } from "#core/ip/range";
 import type { LookUp } from "#rir-import/lookup";
-import type { RdapAnswer } from "#rir-import/rdap/refresh-range";
+import type { RdapAnswer } from "#rir-import/rdap/ask-registry";
 import { formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
 

@@ -1,8 +1,8 @@
 /** A registry's RDAP server on loopback, bootstrap files that name it, and answers written from RFC 9083. */
 
 import { type IpRange, parseRange } from "#core/ip/range";
+import { askRegistry, type RdapAnswer } from "#rir-import/rdap/ask-registry";
 import { type RdapBootstrap, readBootstrap } from "#rir-import/rdap/bootstrap";
-import { type RdapAnswer, refreshRange } from "#rir-import/rdap/refresh-range";
 import { manualClock } from "../download/fetching.ts";
 import { answer, type Handler } from "../download/registry-server.ts";
 
@@ -85,12 +85,12 @@ export const rdap =
 
 export function ask(
   text: string,
-  settings: Partial<Parameters<typeof refreshRange>[0]> & {
+  settings: Partial<Parameters<typeof askRegistry>[0]> & {
     readonly bootstrap: { readonly ipv4: RdapBootstrap; readonly ipv6: RdapBootstrap };
   },
 ): Promise<RdapAnswer> {
   const http = { userAgent: "Nearcrawl/test", proxy: null, certificates: [], redirects: 3 };
   const signal = new AbortController().signal;
   const range = parseRange(text) as IpRange;
-  return refreshRange({ http, signal, clock: manualClock(), timeoutMs: 20_000, ...settings }, range);
+  return askRegistry({ http, signal, clock: manualClock(), timeoutMs: 20_000, ...settings }, range);
 }

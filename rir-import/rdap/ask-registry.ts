@@ -52,7 +52,7 @@ export type RdapAnswer =
 const maxAnswerBytes = 2 * 2 ** 20;
 
 /** Asks for the most specific network that holds the range. Rejects only with the signal's reason. */
-export async function refreshRange(settings: RdapSettings, range: IpRange): Promise<RdapAnswer> {
+export async function askRegistry(settings: RdapSettings, range: IpRange): Promise<RdapAnswer> {
   const service = serviceFor(settings.bootstrap[range.family === 4 ? "ipv4" : "ipv6"], range);
   if (service === null) return { type: "no server" };
   const client = new HttpClient(settings.http);
