@@ -5,7 +5,7 @@
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress } from "#core/ip/range";
 import type { Database } from "#db/connect";
-import { rangeText } from "./database/range-text.ts";
+import { rangeText } from "#db/range-text";
 import { lookUp, readAsked } from "./lookup.ts";
 
 export interface RangeState {

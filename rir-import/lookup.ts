@@ -1,9 +1,11 @@
 /** The chain of subnets that hold an address or a range, straight from the database. */
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
-import { firstAddress, formatRange, type IpRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
+import { firstAddress, formatRange, type IpRange, isUnary, parseRange } from "#core/ip/range";
+import { holdingChain } from "#core/subnet/holding-chain";
 import type { Database } from "#db/connect";
-import { rangeFrom } from "./database/range-text.ts";
+import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
+import { rangeFrom } from "#db/range-text";
 
 export interface FoundSubnet {
   /** Null when it comes straight from files. */
@@ -29,11 +31,14 @@ export interface LookUp {
   readonly crossing: readonly FoundSubnet[];
 }
 
-interface Row extends Omit<FoundSubnet, "range"> {
+interface Row extends Omit<FoundSubnet, "range" | "subnetId"> {
+  readonly subnetId: number;
   readonly first: string;
   readonly last: string;
   readonly parentId: number | null;
 }
+
+type Holding = Omit<Row, "first" | "last"> & { readonly range: IpRange };
 
 /** What a person asks for: an address or a range. Throws UsageError when the text is neither. */
 export function readAsked(text: string): { readonly range: IpRange; readonly asked: string } {
@@ -46,7 +51,7 @@ export function readAsked(text: string): { readonly range: IpRange; readonly ask
 export async function lookUp(database: Database, text: string): Promise<LookUp> {
   const { range, asked } = readAsked(text);
   const rows = await readHolding(database, range);
-  const chain = chainOf(rows);
+  const chain = holdingChain(rows);
   const inChain = new Set(chain);
   return {
     asked,
@@ -55,31 +60,8 @@ export async function lookUp(database: Database, text: string): Promise<LookUp> 
   };
 }
 
-/**
- * Every subnet in force that holds the whole range: the subnet that starts last before it or with it, those
- * above that one, and the few that cross others and so may hold it beside them. What crosses nothing and
- * holds the range holds that first subnet too, hence stands above it.
- */
 const holdingSql = `
-  with recursive climb as (
-    (select subnet_id, parent_id
-     from subnet
-     where removed_in is null and first_address between $3::inet and $1::inet
-     order by first_address desc, last_address asc
-     limit 1)
-    union all
-    select p.subnet_id, p.parent_id
-    from climb
-    join subnet p on p.subnet_id = climb.parent_id
-  ),
-  holding as (
-    select subnet_id from climb
-    union
-    select subnet_id
-    from subnet
-    where crosses and removed_in is null
-      and first_address between $3::inet and $1::inet and last_address >= $2::inet
-  )
+  with recursive ${holdingSubnets}
   select c.subnet_id as "subnetId", host(c.first_address) as first, host(c.last_address) as last,
     c.parent_id as "parentId", c.registry, c.country, c.name, h.name as holder, h.handle,
     k.name as "delegatedTo", c.added_in as "addedIn"
@@ -91,37 +73,11 @@ const holdingSql = `
   where c.last_address >= $2::inet
   order by c.first_address, c.last_address desc`;
 
-async function readHolding(database: Database, range: IpRange): Promise<readonly Row[]> {
-  const { rows } = await database.pool.query<Row>(holdingSql, [
-    formatAddress(firstAddress(range)),
-    formatAddress(lastAddress(range)),
-    range.family === 4 ? "0.0.0.0" : "::",
-  ]);
-  return rows;
+async function readHolding(database: Database, range: IpRange): Promise<readonly Holding[]> {
+  const { rows } = await database.pool.query<Row>(holdingSql, [...holdingParameters(range)]);
+  return rows.map(({ first, last, ...row }) => ({ ...row, range: rangeFrom(first, last) }));
 }
 
-/** The most specific (the smallest; of equal sizes the one that starts later) and its parents, top down. */
-function chainOf(rows: readonly Row[]): readonly Row[] {
-  const byId = new Map(rows.map((row) => [row.subnetId, row]));
-  const chain: Row[] = [];
-  let next: Row | undefined = [...rows].sort(compareSizes)[0];
-  while (next !== undefined) {
-    chain.unshift(next);
-    next = next.parentId === null ? undefined : byId.get(next.parentId);
-  }
-  return chain;
-}
-
-function compareSizes(a: Row, b: Row): number {
-  const size = (row: Row) => {
-    const range = rangeFrom(row.first, row.last);
-    return { bits: BigInt(range.last) - BigInt(range.first), first: BigInt(range.first) };
-  };
-  const [one, other] = [size(a), size(b)];
-  if (one.bits !== other.bits) return one.bits < other.bits ? -1 : 1;
-  return one.first > other.first ? -1 : 1;
-}
-
-function toFound({ first, last, parentId: _parentId, ...row }: Row): FoundSubnet {
-  return { ...row, range: formatRange(rangeFrom(first, last)) };
+function toFound({ range, parentId: _parentId, ...subnet }: Holding): FoundSubnet {
+  return { ...subnet, range: formatRange(range) };
 }

@@ -1,6 +1,6 @@
 /** The tree as the database has it, in the form in which test/rir-import/source-folder.ts shows a wanted one. */
 import type { Database } from "#db/connect";
-import { rangeText } from "#rir-import/database/range-text";
+import { rangeText } from "#db/range-text";
 import type { ShownSubnet } from "./source-folder.ts";
 
 export interface StoredSubnet extends ShownSubnet {

@@ -1,7 +1,8 @@
 /** Totals of the whole crawl for the overview. Their cost grows with the tables: see KeptAnswer. */
 import type { Pool } from "pg";
+import { rangeText } from "#db/range-text";
 import type { CrawlTotals, RecentDelegation } from "../../flows/show-overview.ts";
-import { iso, isoOrNull, rangeText, roundMs } from "./rows.ts";
+import { iso, isoOrNull, roundMs } from "./rows.ts";
 
 type TotalsRow = Omit<CrawlTotals, "generationAppliedAt"> & { readonly generationAppliedAt: Date | null };
 

@@ -1,6 +1,4 @@
-/** How database values become the texts and numbers of a report: ISO dates, canonical ranges, names. */
-import { parseAddress } from "#core/ip/address";
-import { formatRange, rangeBetween } from "#core/ip/range";
+/** How database values become the texts and numbers of a report: ISO dates, milliseconds, names. */
 import type { CrawlerName } from "../../flows/who-answer.ts";
 
 /** pg gives ±Infinity for the timestamps of that name; a report has null there. */
@@ -10,14 +8,6 @@ export function isoOrNull(value: Date | number | null): string | null {
 
 export function iso(value: Date): string {
   return value.toISOString();
-}
-
-/** Two addresses in Postgres' spelling as one range: `192.0.2.0/24` or `a - b`. */
-export function rangeText(first: string, last: string): string {
-  const from = parseAddress(first);
-  const to = parseAddress(last);
-  const range = from && to ? rangeBetween(from, to) : null;
-  return range ? formatRange(range) : `${first} - ${last}`;
 }
 
 /** `real` columns arrive with their binary noise: 12.300000190734863. */

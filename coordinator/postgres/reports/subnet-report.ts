@@ -1,17 +1,17 @@
-/**
- * Which subnets hold an address, who holds them, and who crawls them. Ranges in force nest, so the most
- * specific subnet over a range is found from one index entry: of the subnets that start at or before its
- * first address, the one that starts last and ends first. It holds the range, or one of its parents does.
- */
+/** Which subnets hold an address, who holds them, and who crawls them. */
 import type { Pool } from "pg";
+import { holdingChain } from "#core/subnet/holding-chain";
+import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
+import { rangeFrom, rangeText } from "#db/range-text";
 import type { ChainSubnet, DelegationCause, SubnetLine, SubnetList } from "../../flows/who-answer.ts";
-import { type CrawlerJson, crawlerJson, iso, rangeText, roundMs } from "./rows.ts";
+import { type CrawlerJson, crawlerJson, iso, roundMs } from "./rows.ts";
 
 /** Deeper than any registry nests; ends a climb through parents that a fault made circular. */
 const maxDepth = 100;
 
 interface ChainRow {
   subnet_id: number;
+  parent_id: number | null;
   first_address: string;
   last_address: string;
   name: string;
@@ -31,36 +31,33 @@ interface ChainRow {
 }
 
 const chainSql = `
-  with recursive climb as (
-    (select subnet_id, parent_id, last_address, 0 as step
-     from subnet
-     where removed_in is null and first_address <= $1::inet
-     order by first_address desc, last_address asc
-     limit 1)
-    union all
-    select parent.subnet_id, parent.parent_id, parent.last_address, climb.step + 1
-    from climb
-    join subnet parent on parent.subnet_id = climb.parent_id
-    where climb.step < ${maxDepth}
-  )
-  select s.subnet_id, host(s.first_address) as first_address, host(s.last_address) as last_address,
+  with recursive ${holdingSubnets}
+  select s.subnet_id, s.parent_id, host(s.first_address) as first_address, host(s.last_address) as last_address,
     s.name, s.country, s.registry,
     h.holder_id, h.name as holder_name, h.handle as holder_handle,
     ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as runner_up,
     d.measured, d.rtt_ms, d.runner_up_rtt_ms, d.cause, d.delegated_at, d.round_id
-  from climb
+  from holding
   join subnet s using (subnet_id)
   left join holder h using (holder_id)
   left join delegation d using (subnet_id)
   left join crawler c on c.crawler_id = d.crawler_id
   left join crawler r on r.crawler_id = d.runner_up_id
-  where climb.last_address >= $2::inet
-  order by climb.step`;
+  where s.last_address >= $2::inet`;
 
 /** Subnets in force that hold first to last, most specific first; empty when the registry has none. */
 export async function chainOf(pool: Pool, first: string, last: string): Promise<ChainSubnet[]> {
-  const { rows } = await pool.query<ChainRow>(chainSql, [first, last]);
-  return rows.map(chainSubnet);
+  const asked = rangeFrom(first, last);
+  const { rows } = await pool.query<ChainRow>(chainSql, [...holdingParameters(asked)]);
+  const holding = rows.map((row) => ({
+    row,
+    subnetId: row.subnet_id,
+    parentId: row.parent_id,
+    range: rangeFrom(row.first_address, row.last_address),
+  }));
+  return holdingChain(holding)
+    .map(({ row }) => chainSubnet(row))
+    .reverse();
 }
 
 function chainSubnet(row: ChainRow): ChainSubnet {

@@ -50,6 +50,34 @@ describe("the chain over an address", () => {
     await database.pool.query("delete from subnet where parent_id = 7");
   });
 
+  it("gives an address where two ranges cross to the smaller, as the tree does", async () => {
+    await database.pool.query(
+      `insert into subnet (subnet_id, first_address, last_address, registry, added_in, crosses)
+       overriding system value
+       values (901, '46.10.0.0', '46.10.1.255', 'ripencc', 1, true),
+         (902, '46.10.1.0', '46.10.9.255', 'ripencc', 1, true)`,
+    );
+
+    expect(ranges(await chainOf(database.pool, "46.10.1.7", "46.10.1.7"))).toEqual(["46.10.0.0/23"]);
+    expect(ranges(await chainOf(database.pool, "46.10.2.7", "46.10.2.7"))).toEqual([
+      "46.10.1.0 - 46.10.9.255",
+    ]);
+    await database.pool.query("delete from subnet where subnet_id in (901, 902)");
+  });
+
+  it("ends where a fault made the parents circular", async () => {
+    await database.pool.query(
+      `insert into subnet (subnet_id, first_address, last_address, parent_id, registry, added_in)
+       overriding system value
+       values (903, '47.10.0.0', '47.10.1.255', 904, 'ripencc', 1), (904, '47.10.0.0', '47.10.3.255', 903, 'ripencc', 1)`,
+    );
+
+    const looking = chainOf(database.pool, "47.10.0.7", "47.10.0.7");
+
+    await expect(looking).resolves.not.toHaveLength(0);
+    await database.pool.query("delete from subnet where subnet_id in (903, 904)");
+  });
+
   it("carries holder, country, registry and own delegation", async () => {
     const [subnet] = await chainOf(database.pool, "1.2.4.4", "1.2.4.4");
 
