@@ -21,7 +21,7 @@ import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { writeRegistryFiles } from "#ops/world/registry-files";
-import { applyImport } from "#rir-import/main";
+import { applyImport } from "#rir-import/apply";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 

@@ -1,7 +1,8 @@
 /** What `nearcrawl rir check` prints of the files it read. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { filesText } from "#ops/nearcrawl/rir/files-text";
-import { checkSources, type FileReport } from "#rir-import/main";
+import { checkSources } from "#rir-import/check";
+import type { FileReport } from "#rir-import/read/file-report";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
 let folder: SourceFolder;

@@ -2,7 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DatabaseError, SourceFileError, UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
-import { applyImport, lookUp, planImport, registryStatus, rollbackImport } from "#rir-import/main";
+import { applyImport } from "#rir-import/apply";
+import { lookUp } from "#rir-import/lookup";
+import { planImport } from "#rir-import/plan";
+import { rollbackImport } from "#rir-import/rollback";
+import { registryStatus } from "#rir-import/status";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 import { delegate, delegationsInForce, treeInForce } from "./tree-in-force.ts";

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/connect";
-import { applyImport, lookUp } from "#rir-import/main";
+import { applyImport } from "#rir-import/apply";
+import { lookUp } from "#rir-import/lookup";
 import { testDatabase } from "../support/database.ts";
 import { differencesFromTable, registryOfSeed } from "./random-lookups.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";

@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/seeded-random";
 import type { Database } from "#db/connect";
-import { applyImport, rollbackImport } from "#rir-import/main";
+import { applyImport } from "#rir-import/apply";
+import { rollbackImport } from "#rir-import/rollback";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder, stateOf } from "./source-folder.ts";
 import { type StoredSubnet, treeInForce } from "./tree-in-force.ts";

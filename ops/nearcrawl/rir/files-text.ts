@@ -2,7 +2,7 @@
  * What was read of each file, for an operator who has to decide whether to trust it: one row a file and their sum,
  * then per file why records were left out, what its text was written in, and each broken record with its line.
  */
-import type { FileReport } from "#rir-import/main";
+import type { FileReport } from "#rir-import/read/file-report";
 import { type Column, formatTable } from "../output.ts";
 
 const count = (value: number) => value.toLocaleString("en");

@@ -1,5 +1,8 @@
 /** What `nearcrawl rir plan`, `apply`, `rollback` and `status` say to people. */
-import type { AppliedImport, ImportPlan, RegistryStatus, RolledBack } from "#rir-import/main";
+import type { AppliedImport } from "#rir-import/apply";
+import type { ImportPlan } from "#rir-import/plan";
+import type { RolledBack } from "#rir-import/rollback";
+import type { RegistryStatus } from "#rir-import/status";
 import { type Column, formatTable } from "../output.ts";
 import { filesText } from "./files-text.ts";
 import { secondsText } from "./progress-text.ts";

@@ -1,5 +1,5 @@
 /** The progress line of an import: phase, how far, records and their rate, time left of the phase. */
-import type { ImportProgress } from "#rir-import/main";
+import type { ImportProgress } from "#rir-import/progress";
 
 const phases: Readonly<Record<ImportProgress["phase"], string>> = {
   read: "reading",

@@ -1,5 +1,6 @@
 /** The answers of `nearcrawl rir` for people. */
-import type { LookUp, SourceCheck } from "#rir-import/main";
+import type { SourceCheck } from "#rir-import/check";
+import type { LookUp } from "#rir-import/lookup";
 import { type Column, formatTable } from "../output.ts";
 import { filesText } from "./files-text.ts";
 import { secondsText } from "./progress-text.ts";

@@ -1,5 +1,5 @@
 /** Long work of `nearcrawl rir` with a progress line on standard error. */
-import type { OnProgress } from "#rir-import/main";
+import type { OnProgress } from "#rir-import/progress";
 import { ProgressLine } from "../output.ts";
 import { progressText } from "./progress-text.ts";
 

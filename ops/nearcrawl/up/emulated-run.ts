@@ -10,7 +10,7 @@ import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store
 import { loadWorld } from "#ops/world/load-world";
 import type { World } from "#ops/world/model";
 import { writeRegistryFiles } from "#ops/world/registry-files";
-import { applyImport } from "#rir-import/main";
+import { applyImport } from "#rir-import/apply";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { followRun, type RunOutcome } from "./follow-run.ts";

@@ -9,11 +9,11 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
 import { seededRandom } from "#core/seeded-random";
+import { checkSources } from "#rir-import/check";
 import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";
 import type { Malformed, OpenReader } from "#rir-import/formats/record";
 import { openRpslReader } from "#rir-import/formats/rpsl";
-import { checkSources } from "#rir-import/main";
 import { fixture, recorded } from "../recorded.ts";
 import { type SourceFolder, sourceFolder } from "../source-folder.ts";
 

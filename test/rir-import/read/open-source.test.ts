@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
-import { checkSources } from "#rir-import/main";
+import { checkSources } from "#rir-import/check";
 import { fixture, fixtures } from "../recorded.ts";
 
 let folder = "";
