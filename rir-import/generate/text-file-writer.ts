@@ -45,10 +45,16 @@ async function writePart(
   if (target !== file) target.on("error", (error: Error) => file.destroy(error)).pipe(file);
   const done = finished(file);
   done.catch(() => {});
-  const textBytes = await writeBlocks(blocksOf(texts, options, onText), target, done);
-  target.end();
-  await done;
-  return textBytes;
+  try {
+    const textBytes = await writeBlocks(blocksOf(texts, options, onText), target, done);
+    target.end();
+    await done;
+    return textBytes;
+  } catch (error) {
+    target.destroy();
+    file.destroy();
+    throw error;
+  }
 }
 
 async function writeBlocks(blocks: Iterable<Buffer>, target: Writable, done: Promise<void>): Promise<number> {

@@ -1,10 +1,9 @@
 /** A generated registry against its own account: the importer must find every number, exactly. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { UsageError } from "#core/errors";
 import { formatRange } from "#core/ip/range";
 import { checkSources, readState } from "#rir-import/check";
 import {
@@ -174,50 +173,5 @@ describe("the same settings", () => {
     expect(second).toEqual(first);
     expect(Object.keys(third)).toEqual(Object.keys(first));
     expect(third["ripe.db.inetnum.gz"]).not.toEqual(first["ripe.db.inetnum.gz"]);
-  });
-});
-
-describe("the folder", () => {
-  it("is refused when anything is in it, and the file there stays", async () => {
-    const { folder } = await generated({ objects: 10 });
-    const download = newFolder();
-    await generateRegistry({ objects: 10, folder: download });
-    rmSync(join(download, accountFileName));
-    const downloaded = readFileSync(join(download, "ipv4-address-space.xml"));
-
-    await expect(generateRegistry({ objects: 10, folder })).rejects.toThrow(UsageError);
-    await expect(generateRegistry({ objects: 10, folder })).rejects.toThrow(/is not empty/);
-    await expect(generateRegistry({ objects: 10, folder: download, mayReplace: true })).rejects.toThrow(
-      /was not made by this command/,
-    );
-    expect(readFileSync(join(download, "ipv4-address-space.xml"))).toEqual(downloaded);
-  });
-
-  it("is replaced on demand when all in it was generated, and only then", async () => {
-    const { folder } = await generated({ objects: 5000, isPlain: true });
-
-    const account = await generateRegistry({ objects: 40, folder, mayReplace: true });
-
-    const names = account.files.map(({ file }) => file);
-    expect(readdirSync(folder).sort()).toEqual([accountFileName, ...names].sort());
-    writeFileSync(join(folder, "notes.txt"), "mine");
-    await expect(generateRegistry({ objects: 40, folder, mayReplace: true })).rejects.toThrow(
-      /holds more than a generated registry \(notes\.txt\): nothing is removed/,
-    );
-    expect(readdirSync(folder)).toContain("ripe.db.inetnum.gz");
-  });
-
-  it.each([
-    [{ objects: 0 }, "objects is 0"],
-    [{ objects: 100_000_001 }, "objects is 100000001"],
-    [{ objects: 1.5 }, "objects is 1.5"],
-    [{ objects: 1, generation: 101 }, "generation is 101"],
-    [{ objects: 1, changedShare: Number.NaN }, "the changed share is NaN"],
-    [{ objects: 1, seed: -1 }, "seed is -1"],
-  ])("is not even made for settings out of range: %o", async (options, words) => {
-    const folder = newFolder();
-
-    await expect(generateRegistry({ ...options, folder })).rejects.toThrow(words);
-    expect(existsSync(folder)).toBe(false);
   });
 });
