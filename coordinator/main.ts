@@ -25,6 +25,7 @@ import { createDelegationStore } from "./postgres/delegation-store.ts";
 import { createFrontierStore } from "./postgres/frontier-store.ts";
 import { createResultStore } from "./postgres/result-store.ts";
 import { createSubnetStore } from "./postgres/subnet-store.ts";
+import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
 import { Timekeeper } from "./timekeeper.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
 import { crawlersWithoutRoom, gatewaySettings, queueSettings, recalibrationRule } from "./wiring-settings.ts";
@@ -35,6 +36,8 @@ export interface CoordinatorOptions {
   readonly log: Log;
   /** Of this software, shown on pages. */
   readonly version: string;
+  /** Where the tree is kept between two starts; null: it is built from the database each time. */
+  readonly snapshotFolder?: string | null;
 }
 
 export interface RunningCoordinator {
@@ -52,6 +55,7 @@ export async function startCoordinator({
   database,
   log,
   version,
+  snapshotFolder = null,
 }: CoordinatorOptions): Promise<RunningCoordinator> {
   const { pool } = database;
   const now = () => new Date();
@@ -72,7 +76,11 @@ export async function startCoordinator({
     expectedCrawlers: config.delegation.expectedCrawlers,
     settleMs: config.delegation.settleSeconds * 1000,
   });
-  await readWhatIsKnown({ ...stores, state, budget }, now());
+  const snapshots =
+    snapshotFolder === null
+      ? noSnapshots
+      : createTreeSnapshots({ folder: snapshotFolder, schema: database.schema, log });
+  await readWhatIsKnown({ ...stores, state, budget, snapshots }, now());
 
   const recalibration = new RecalibrationQueue(
     { results: stores.results, state, now },
@@ -115,7 +123,7 @@ export async function startCoordinator({
   );
   const live = () => liveState({ startedAt, gateway, queue, counters, settling });
   const { metrics } = counters;
-  const registry = await followRegistry({ ...stores, state, log });
+  const registry = await followRegistry({ ...stores, state, log, snapshots });
   const opened = openWebServer({ config, database, resolver, live, metrics, version, log });
   const { web, url } = await opened.catch(async (error) => {
     // A start that fails leaves nothing behind; nothing else has been set going until here.
@@ -146,6 +154,7 @@ export async function startCoordinator({
     webUrl: url,
     stop: async () => {
       await registry.stop();
+      await snapshots.idle();
       await timekeeper.stop();
       await gateway.close();
       await queue.idle();

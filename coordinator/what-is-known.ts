@@ -8,6 +8,7 @@ import type {
   FrontierStore,
   ResultStore,
   SubnetStore,
+  TreeSnapshots,
 } from "./flows/ports.ts";
 import { loadTree, refreshTree } from "./flows/refresh-tree.ts";
 import type { Log } from "./log.ts";
@@ -19,6 +20,7 @@ export interface KnownPorts {
   readonly results: ResultStore;
   readonly state: CoordinatorState;
   readonly budget: DayBudget;
+  readonly snapshots?: TreeSnapshots;
 }
 
 export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<void> {
@@ -36,6 +38,7 @@ interface RegistryPorts {
   readonly frontier: FrontierStore;
   readonly state: CoordinatorState;
   readonly log: Log;
+  readonly snapshots?: TreeSnapshots;
 }
 
 /**

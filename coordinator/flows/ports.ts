@@ -1,24 +1,42 @@
 /**
- * Everything the flows know of the outside. Each interface has one adapter in coordinator/postgres or
- * coordinator/net; `main.ts` puts them together. Stores work in batches; every write that a crash could
+ * Everything the flows know of the outside. Each interface has one adapter in coordinator/postgres,
+ * coordinator/net or coordinator/snapshot; `main.ts` puts them together. Stores work in batches; every write that a crash could
  * split is one method and one transaction.
  */
 
 import type { UrlKey } from "#core/frontier/url-key";
 import type { CrawlerId, HolderId, HostHash, LeaseId, RoundId, SubnetId, UrlHash } from "#core/ids";
-import type { Subnet } from "#core/subnet/subnet";
+import type { SubnetRows } from "#core/subnet/subnet-rows";
+import type { SubnetTree } from "#core/subnet/subnet-tree";
 import type { CrawlerHeartbeat, CrawlerHello, Lease, ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 
 /* ------------------------------------------------------------------ registry */
 
+/** Which registry it is. Generations are counted anew in each database; the moment tells them apart. */
+export interface RegistryInForce {
+  readonly generation: number;
+  /** As the database writes it, to the microsecond. */
+  readonly appliedAt: string;
+}
+
 export interface SubnetStore {
   /** The generation in force, or null before the first import. */
   currentGeneration(): Promise<number | null>;
-  /** Every subnet in force, parents before children within a family (by first address, then widest first). */
-  readAll(): AsyncIterable<Subnet>;
+  /** The registry in force, or null before the first import. */
+  registryInForce(): Promise<RegistryInForce | null>;
+  /** Adds every subnet in force, in no order; returns the registry they are of, as of one moment. */
+  readRows(into: SubnetRows): Promise<RegistryInForce | null>;
   /** Calls back whenever an import or a rollback has committed (Postgres NOTIFY `nearcrawl_registry`). */
   onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
+}
+
+/** Trees kept outside the database, for a quick start. */
+export interface TreeSnapshots {
+  /** The tree of that registry, or null when there is none of use. Never rejects. */
+  read(registry: RegistryInForce): Promise<SubnetTree | null>;
+  /** To be read from now on in place of any other; returns before it is written. */
+  keep(tree: SubnetTree, registry: RegistryInForce): void;
 }
 
 /* ------------------------------------------------------------------ crawlers */

@@ -1,14 +1,11 @@
 /** Table subnet: the registry hierarchy in force, and the notice that it changed. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
-import { DatabaseError } from "#core/errors";
-import { asHolderId, asSubnetId } from "#core/ids";
-import { parseAddress } from "#core/ip/address";
-import { rangeBetween } from "#core/ip/range";
-import type { Registry, Subnet } from "#core/subnet/subnet";
-import type { SubnetStore } from "../flows/ports.ts";
+import type { Registry } from "#core/subnet/subnet";
+import type { SubnetRows } from "#core/subnet/subnet-rows";
+import { type CopiedRow, readCopy } from "#db/copy-rows";
+import type { RegistryInForce, SubnetStore } from "../flows/ports.ts";
 
-const rowsPerFetch = 5_000;
 const listenAgainMs = 1_000;
 
 export function createSubnetStore(pool: Pool): SubnetStore {
@@ -20,7 +17,9 @@ export function createSubnetStore(pool: Pool): SubnetStore {
       return rows[0]?.generation ?? null;
     },
 
-    readAll: () => readSubnets(pool),
+    registryInForce: async () => await registryInForce(pool),
+
+    readRows: async (into) => await readSubnets(pool, into),
 
     onChange: async (changed) => {
       const listener = new RegistryListener(pool, changed);
@@ -30,56 +29,61 @@ export function createSubnetStore(pool: Pool): SubnetStore {
   };
 }
 
-interface SubnetRow {
-  subnet_id: number;
-  first: string;
-  last: string;
-  parent_id: number | null;
-  holder_id: number | null;
-  country: string | null;
-  registry: Registry;
-  name: string;
+async function registryInForce(on: Pool | PoolClient): Promise<RegistryInForce | null> {
+  const { rows } = await on.query<RegistryInForce>(
+    `select generation,
+       to_char(coalesce(applied_at, created_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "appliedAt"
+     from registry_generation
+     where state = 'applied'
+     order by generation desc
+     limit 1`,
+  );
+  return rows[0] ?? null;
 }
 
-/** By a cursor, so that millions of subnets never stand in memory twice; one snapshot, whatever is imported meanwhile. */
-async function* readSubnets(pool: Pool): AsyncGenerator<Subnet> {
+/** One snapshot, whatever is imported meanwhile. In no order: the tree sorts faster than the server. */
+async function readSubnets(pool: Pool, into: SubnetRows): Promise<RegistryInForce | null> {
   const client = await pool.connect();
+  let isUsable = false;
   try {
     await client.query("begin isolation level repeatable read read only");
-    await client.query(
-      `declare subnets no scroll cursor for
-       select subnet_id, host(first_address) as first, host(last_address) as last,
-         parent_id, holder_id, country, registry, name
-       from subnet
-       where removed_in is null
-       order by first_address, last_address desc`,
-    );
-    while (true) {
-      const { rows } = await client.query<SubnetRow>(`fetch ${rowsPerFetch} from subnets`);
-      for (const row of rows) yield subnetOf(row);
-      if (rows.length < rowsPerFetch) return;
-    }
+    const registry = await registryInForce(client);
+    await readCopy(client, selectSubnets, (row) => addRow(into, row));
+    await client.query("commit");
+    isUsable = true;
+    return registry;
   } finally {
-    const ended = await client.query("rollback").catch(() => null);
-    client.release(ended === null);
+    client.release(!isUsable);
   }
 }
 
-function subnetOf(row: SubnetRow): Subnet {
-  const first = parseAddress(row.first);
-  const last = parseAddress(row.last);
-  const range = first && last ? rangeBetween(first, last) : null;
-  if (!range) throw new DatabaseError(`subnet ${row.subnet_id}: ${row.first} - ${row.last} is no range`);
-  return {
-    id: asSubnetId(row.subnet_id),
-    range,
-    parentId: row.parent_id === null ? null : asSubnetId(row.parent_id),
-    holderId: row.holder_id === null ? null : asHolderId(row.holder_id),
-    country: row.country,
-    registry: row.registry,
-    name: row.name,
+const selectSubnets = `
+  select subnet_id, first_address, last_address, holder_id, country, registry, name
+  from subnet
+  where removed_in is null`;
+
+function addRow(into: SubnetRows, row: CopiedRow): void {
+  const facts = {
+    id: row.int32(0),
+    holderId: row.isNull(3) ? null : row.int32(3),
+    country: row.isNull(4) ? null : row.text(4),
+    registry: row.text(5) as Registry,
+    name: row.text(6),
   };
+  if (row.family(1) === 4) {
+    into.addIpv4(row.word(1, 0), row.word(2, 0), facts);
+    return;
+  }
+  for (let word = 0; word < 4; word += 1) {
+    first[word] = row.word(1, word);
+    last[word] = row.word(2, word);
+  }
+  into.addIpv6(first, last, facts);
 }
+
+/** The words of one IPv6 range on their way from the row to the columns. */
+const first = new Uint32Array(4);
+const last = new Uint32Array(4);
 
 /**
  * One connection that listens. When it breaks, a new one is taken until it listens again, and then the

@@ -10,7 +10,7 @@ import { nest } from "#core/subnet/nest";
 import type { RangeColumns } from "#core/subnet/range-columns";
 import { SubnetRows } from "#core/subnet/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#core/subnet/subnet-tree";
-import { flatIpv4, flatIpv6 } from "./ip-tree/flat-segments.ts";
+import { type FlatTable, flatIpv4, flatIpv6 } from "./ip-tree/flat-segments.ts";
 import { registryLikeIpv4, registryLikeIpv6 } from "./ip-tree/registry-like-ranges.ts";
 import { addressesAnywhere, addressesWithin } from "./ip-tree/sample-addresses.ts";
 
@@ -29,7 +29,6 @@ async function measureFamily(family: 4 | 6, columns: RangeColumns): Promise<void
   console.log(
     `flat table: ${flat.segments} segments, ${(flat.bytes / columns.count).toFixed(1)} bytes a range`,
   );
-  const idOf = flat.idOf as (address: number | bigint) => number;
   const random = seededRandom(seed + 1);
   const anywhere = addressesAnywhere(family, 3 * lookUps, random);
   const isHeld = (address: IpAddress) => tree.mostSpecific(address) !== null;
@@ -41,9 +40,9 @@ async function measureFamily(family: 4 | 6, columns: RangeColumns): Promise<void
   for (const [kind, addresses] of Object.entries(kinds)) {
     // Ranges within one block of 64 bits are not in the flat table.
     const asked = addresses.filter(
-      (address) => idOf(address.value) === (tree.mostSpecificNonUnaryId(address) ?? 0),
+      (address) => flat.idOf(address) === (tree.mostSpecificNonUnaryId(address) ?? 0),
     );
-    console.log(`${kind}: ${compare(asked, tree, idOf)}, ${addresses.length - asked.length} set aside`);
+    console.log(`${kind}: ${compare(asked, tree, flat)}, ${addresses.length - asked.length} set aside`);
   }
 }
 
@@ -83,37 +82,30 @@ function fillRows(rows: SubnetRows, columns: RangeColumns): void {
   }
 }
 
-type Look = (value: number | bigint) => number;
-
 /** Nanoseconds of CPU time per look-up, each way in turn, `rounds` times after a first one to warm up. */
-function compare(addresses: readonly IpAddress[], tree: SubnetTree, idOf: Look): string {
-  const family = addresses[0]?.family as 4;
-  const at = (value: number | bigint) => ({ family, value }) as IpAddress;
-  const ways: readonly Look[] = [
-    (value) => tree.mostSpecificNonUnaryId(at(value)) ?? 0,
-    idOf,
-    (value) => tree.mostSpecific(at(value))?.id ?? 0,
+function compare(addresses: readonly IpAddress[], tree: SubnetTree, flat: FlatTable): string {
+  const ways: readonly ((address: IpAddress) => number)[] = [
+    (address) => tree.mostSpecificNonUnaryId(address) ?? 0,
+    (address) => flat.idOf(address),
+    (address) => tree.mostSpecific(address)?.id ?? 0,
   ];
   const times = ways.map((): number[] => []);
-  // Plain numbers for IPv4, so that a look-up pays for no scattered objects.
-  const values = addresses.map(({ value }) => value);
-  const plain = family === 4 ? Float64Array.from(values as number[]) : values;
   let sum = 0;
   for (let round = 0; round <= rounds; round += 1) {
     ways.forEach((look, way) => {
       const start = cpuMs();
-      for (const value of plain) sum += look(value);
-      if (round > 0) times[way]?.push((1e6 * (cpuMs() - start)) / plain.length);
+      for (const address of addresses) sum += look(address);
+      if (round > 0) times[way]?.push((1e6 * (cpuMs() - start)) / addresses.length);
     });
   }
   if (Number.isNaN(sum)) throw new Error("look-ups must give numbers");
-  const [id, flat, record] = times.map((ofWay) => ofWay.sort((a, b) => a - b)) as [
+  const [id, flatTimes, record] = times.map((ofWay) => ofWay.sort((a, b) => a - b)) as [
     number[],
     number[],
     number[],
   ];
-  const ratio = ((id[rounds >> 1] as number) / (flat[rounds >> 1] as number)).toFixed(2);
-  return `id ${spread(id)} · flat ${spread(flat)} · ${ratio} times · record ${spread(record)} · ${plain.length} addresses`;
+  const ratio = ((id[rounds >> 1] as number) / (flatTimes[rounds >> 1] as number)).toFixed(2);
+  return `id ${spread(id)} · flat ${spread(flatTimes)} · ${ratio} times · record ${spread(record)} · ${addresses.length} addresses`;
 }
 
 function spread(times: readonly number[]): string {

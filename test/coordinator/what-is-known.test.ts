@@ -5,6 +5,7 @@ import { DayBudget } from "#coordinator/flows/day-budget";
 import { silentLog } from "#coordinator/log";
 import { ensureRootSubnets } from "#coordinator/postgres/root-subnets";
 import { followRegistry, readWhatIsKnown } from "#coordinator/what-is-known";
+import type { SubnetRows } from "#core/subnet/subnet-rows";
 import { keyOf, noon, roundOf, scope, seeds } from "../contract/world.ts";
 import { type FlowWorld, newFlowWorld } from "../flows/flow-world.ts";
 import { until } from "../support/until.ts";
@@ -104,7 +105,7 @@ describe("the registry in force", () => {
     const log = { ...silentLog, error: (_: object, message: string) => errors.push(message) };
     const subnets = {
       ...world.subnets,
-      readAll: () => {
+      readRows: async () => {
         throw new Error("away");
       },
     };
@@ -123,9 +124,9 @@ describe("the registry in force", () => {
     let reads = 0;
     const subnets = {
       ...world.subnets,
-      readAll: () => {
+      readRows: async (into: SubnetRows) => {
         reads += 1;
-        return world.subnets.readAll();
+        return await world.subnets.readRows(into);
       },
     };
     const registry = await follow({ ...world, subnets, state, log: silentLog });

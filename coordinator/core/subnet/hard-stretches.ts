@@ -28,14 +28,6 @@ export interface Hierarchy {
 
 /** A way up that is longer is hard whatever lies there: the look-up's time stays bounded. */
 const mostStepsUp = 8;
-/**
- * A part of a stretch that is so wide and two steps up or more is hard: addresses taken at random fall there
- * often, and a second search costs less than the steps. There cannot be many. In addresses (IPv4), and in
- * blocks of 64 bits (IPv6: a /40); measured in test/bench.
- */
-const wideIpv4 = 1024;
-const wideIpv6 = 2 ** 24;
-
 /** 1 for each place whose stretch is hard. */
 export function findHardStretches(hierarchy: Hierarchy): Uint8Array {
   const hard = new Uint8Array(hierarchy.columns.count);
@@ -80,27 +72,13 @@ function markCrossings({ columns, crossings }: Hierarchy, hard: Uint8Array): voi
 
 function markLongWays({ columns, parents }: Hierarchy, hard: Uint8Array): void {
   const { first, last, words, count } = columns;
-  const wide = words === 1 ? wideIpv4 : wideIpv6;
   for (let place = 0; place < count; place += 1) {
     const next = place + 1;
-    const end = next < count ? leading(first, next, words) : words === 1 ? 2 ** 32 : 2 ** 64;
-    let at = place;
-    for (let steps = 1; at >= 0; steps += 1) {
+    let steps = 0;
+    for (let at = place; at >= 0 && steps <= mostStepsUp; steps += 1) {
       if (next < count && compareWords(last, at, first, next, words) >= 0) break;
-      const parent = parents[at] as number;
-      const reach = parent < 0 ? end : Math.min(end, leading(last, parent, words));
-      const isWide = reach - leading(last, at, words) >= wide;
-      if (steps > mostStepsUp || (steps > 1 && isWide)) {
-        hard[place] = 1;
-        break;
-      }
-      at = parent;
+      at = parents[at] as number;
     }
+    if (steps > mostStepsUp) hard[place] = 1;
   }
-}
-
-/** An address as far as a JavaScript number tells: IPv6 by its first 64 bits, about. */
-function leading(addresses: Uint32Array, index: number, words: 1 | 4): number {
-  if (words === 1) return addresses[index] as number;
-  return (addresses[4 * index] as number) * 2 ** 32 + (addresses[4 * index + 1] as number);
 }

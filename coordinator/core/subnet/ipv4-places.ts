@@ -8,35 +8,48 @@
  * which the way up is long, are marked, and answered from a table of segments (`hard-stretches.ts`).
  */
 import type { Ipv4Range } from "../ip/range.ts";
-import { type Ipv4Index, indexIpv4, topBit } from "./first-index.ts";
+import { answerSlot, type Ipv4Index, indexIpv4, slotAnswer, topBit } from "./first-index.ts";
 import type { NestedRanges } from "./nested-ranges.ts";
 import {
   type ExtentCoding,
   extentIn,
   isHard,
-  linkBytes,
+  type LinkLists,
+  listBytes,
   oddEntry,
   oddExtent,
-  type PlaceLinks,
   packLinks,
   parentAt,
 } from "./place-links.ts";
+import type { RangeColumns } from "./range-columns.ts";
 import { findIpv4, type Segments, segmentBytes } from "./segments.ts";
 
-export interface Ipv4Places {
-  /** First addresses, their top bit flipped (`topBit`). */
+export interface Ipv4Places extends Ipv4Parts, Ipv4Index {}
+
+/** What a snapshot holds: the index is made from it. */
+export interface Ipv4Parts {
+  /** First addresses, the top bit flipped (`topBit`). */
   readonly keys: Int32Array;
-  /** An extent is the last address less the first; one that does not fit stands in `odd` as the last address, flipped. */
-  readonly links: PlaceLinks;
-  readonly index: Ipv4Index;
+  /**
+   * An extent is the last address less the first; one that does not fit stands in `lists.odd` as the last address,
+   * flipped.
+   */
+  readonly links: Int32Array;
+  readonly lists: LinkLists;
   /** Its owners are places. */
   readonly segments: Segments;
 }
 
 /** Of ranges in the order of places. */
 export function placeIpv4({ columns, parents, hard, segments }: NestedRanges): Ipv4Places {
-  const { first, last } = columns;
-  const coding: ExtentCoding = {
+  const keys = new Int32Array(columns.count);
+  for (let place = 0; place < columns.count; place += 1)
+    keys[place] = (columns.first[place] as number) ^ topBit;
+  return indexedIpv4({ keys, ...packLinks({ parents, hard, coding: codingOf(columns) }), segments });
+}
+
+function codingOf({ first, last }: RangeColumns): ExtentCoding {
+  return {
     oddWords: 1,
     extentOf: (place) => {
       const extent = (last[place] as number) - (first[place] as number);
@@ -44,39 +57,84 @@ export function placeIpv4({ columns, parents, hard, segments }: NestedRanges): I
     },
     writeOdd: (place, into) => into.push((last[place] as number) ^ topBit),
   };
-  return ipv4PlacesOf({ keys: flipped(first), links: packLinks({ parents, hard, coding }), segments });
 }
 
-/** With the index, which is made from the keys. */
-export function ipv4PlacesOf(parts: Omit<Ipv4Places, "index">): Ipv4Places {
-  return { ...parts, index: indexIpv4(parts.keys) };
+export function indexedIpv4(parts: Ipv4Parts): Ipv4Places {
+  const places = { ...parts, ...indexIpv4(parts.keys) };
+  fillAnswers(places);
+  return places;
 }
 
-function flipped(addresses: Uint32Array): Int32Array {
-  const keys = new Int32Array(addresses.length);
-  for (let at = 0; at < keys.length; at += 1) keys[at] = (addresses[at] as number) ^ topBit;
-  return keys;
+/** From the first slot to the last: an answer never hides a count that is still needed. */
+function fillAnswers(places: Ipv4Places): void {
+  const { keys, slots, shift } = places;
+  for (let slot = 0; slot + 1 < slots.length; slot += 1) {
+    const first = (slot << shift) ^ topBit;
+    const last = first + (2 ** shift - 1);
+    const before = (slots[slot + 1] as number) - 1;
+    if (before >= (slots[slot] as number) && keys[before] !== first) continue;
+    const place = nearestReaching(places, before, first);
+    if (place < 0 || !endsBefore(places, place, last)) slots[slot] = answerSlot(place);
+  }
 }
 
 /** The most specific place over the address, or −1. */
 export function placeOfIpv4(places: Ipv4Places, address: number): number {
-  const { links, segments } = places;
+  const { keys, links, slots, shift } = places;
   const key = address ^ topBit;
-  let place = lastStartingAt(places, key);
+  const slot = address >>> shift;
+  let low = slots[slot] as number;
+  if (low < 0) return slotAnswer(low);
+  let high = slots[slot + 1] as number;
+  if (high < 0) high = countThrough(keys, low, key);
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((keys[middle] as number) <= key) low = middle + 1;
+    else high = middle;
+  }
+  const place = low - 1;
   if (place < 0) return -1;
-  let link = links.words[place] as number;
-  if (isHard(link)) return segments.owners[findIpv4(segments, address)] ?? -1;
+  // The usual case by itself, since the loop would cost it a tenth.
+  const link = links[place] as number;
+  const extent = extentIn(link);
+  const isReached = extent < oddExtent && (key - (keys[place] as number)) >>> 0 <= extent;
+  return isReached && !isHard(link) ? place : nearestReaching(places, place, key);
+}
+
+/** A number of places that all start at the key or before are below, found in strides from `low` on. */
+function countThrough(keys: Int32Array, low: number, key: number): number {
+  const count = keys.length;
+  let step = 4;
+  while (low + step < count && (keys[low + step] as number) <= key) step *= 2;
+  return Math.min(count, low + step);
+}
+
+/** The nearest of the place, which is the last that starts at the key or before, and its parents that reaches the key; or −1. */
+function nearestReaching(places: Ipv4Places, last: number, key: number): number {
+  const { links, lists, segments } = places;
+  if (last < 0) return -1;
+  let place = last;
+  let link = links[place] as number;
+  if (isHard(link)) return segments.owners[findIpv4(segments, (key ^ topBit) >>> 0)] ?? -1;
   while (endsBefore(places, place, key)) {
-    place = parentAt(links, place, link);
+    place = parentAt(lists, place, link);
     if (place < 0) return -1;
-    link = links.words[place] as number;
+    link = links[place] as number;
   }
   return place;
 }
 
 /** Behind the last place that starts within the range of this one. */
 export function ipv4EndOf(places: Ipv4Places, place: number): number {
-  return lastStartingAt(places, lastKey(places, place)) + 1;
+  const { keys } = places;
+  const last = lastKey(places, place);
+  let low = place + 1;
+  for (let high = keys.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if ((keys[middle] as number) <= last) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 export function ipv4RangeAt(places: Ipv4Places, place: number): Ipv4Range {
@@ -84,37 +142,30 @@ export function ipv4RangeAt(places: Ipv4Places, place: number): Ipv4Range {
   return { family: 4, first, last: (lastKey(places, place) ^ topBit) >>> 0 };
 }
 
-export function isUnaryIpv4({ links }: Ipv4Places, place: number): boolean {
-  return extentIn(links.words[place] as number) === 0;
+export function ipv4ParentOf({ links, lists }: Ipv4Places, place: number): number {
+  return parentAt(lists, place, links[place] as number);
 }
 
-export function ipv4Bytes({ keys, links, index, segments }: Ipv4Places): number {
-  return keys.byteLength + linkBytes(links) + index.slots.byteLength + segmentBytes(segments);
+/** The most specific place of more than one address over the address, or −1: a unary range's parent is wider. */
+export function nonUnaryPlaceOfIpv4(places: Ipv4Places, address: number): number {
+  const place = placeOfIpv4(places, address);
+  if (place < 0 || extentIn(places.links[place] as number) !== 0) return place;
+  return ipv4ParentOf(places, place);
 }
 
-/** −1 when none does. */
-function lastStartingAt({ keys, index }: Ipv4Places, key: number): number {
-  const { slots, shift } = index;
-  const slot = (key ^ topBit) >>> shift;
-  let low = slots[slot] as number;
-  let high = slots[slot + 1] as number;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((keys[middle] as number) <= key) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+export function ipv4Bytes({ keys, links, lists, slots, segments }: Ipv4Places): number {
+  return keys.byteLength + links.byteLength + listBytes(lists) + slots.byteLength + segmentBytes(segments);
 }
 
 /** Whether the range at the place, which starts at the key or before, ends short of it. */
-function endsBefore({ keys, links }: Ipv4Places, place: number, key: number): boolean {
-  const extent = extentIn(links.words[place] as number);
+function endsBefore({ keys, links, lists }: Ipv4Places, place: number, key: number): boolean {
+  const extent = extentIn(links[place] as number);
   if (extent < oddExtent) return (key - (keys[place] as number)) >>> 0 > extent;
-  return (links.odd[oddEntry(links, place, extent)] as number) < key;
+  return (lists.odd[oddEntry(lists, place, extent)] as number) < key;
 }
 
-function lastKey({ keys, links }: Ipv4Places, place: number): number {
-  const extent = extentIn(links.words[place] as number);
+function lastKey({ keys, links, lists }: Ipv4Places, place: number): number {
+  const extent = extentIn(links[place] as number);
   if (extent < oddExtent) return ((keys[place] as number) + extent) | 0;
-  return links.odd[oddEntry(links, place, extent)] as number;
+  return lists.odd[oddEntry(lists, place, extent)] as number;
 }

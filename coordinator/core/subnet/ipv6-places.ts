@@ -1,33 +1,36 @@
 /**
  * IPv6 subnets by place, as in `ipv4-places.ts`. Registries hold IPv6 in blocks of 64 bits or wider, so a key
  * is the first 64 bits of the first address, in two words, and an extent is a prefix length up to 64: 12 bytes
- * a place. Ranges that start or end within such a block or are no CIDR block are odd: their remaining words
+ * a place, and the index. Ranges that start or end within such a block or are no CIDR block are odd: their remaining words
  * stand aside, 24 bytes more.
  */
 import type { Ipv6Range } from "../ip/range.ts";
-import { type Ipv6Index, indexIpv6, ipv6Slot, topBit } from "./first-index.ts";
+import { answerSlot, type Ipv6Index, indexIpv6, ipv6Slot, slotAnswer, topBit } from "./first-index.ts";
 import type { GrowingColumn } from "./growing-column.ts";
 import type { NestedRanges } from "./nested-ranges.ts";
 import {
   type ExtentCoding,
   extentIn,
   isHard,
-  linkBytes,
+  type LinkLists,
+  listBytes,
   oddEntry,
   oddExtent,
-  type PlaceLinks,
   packLinks,
   parentAt,
 } from "./place-links.ts";
 import type { RangeColumns } from "./range-columns.ts";
 import { findIpv6, type Segments, segmentBytes } from "./segments.ts";
 
-export interface Ipv6Places {
+export interface Ipv6Places extends Ipv6Parts, Ipv6Index {}
+
+/** What a snapshot holds: the index is made from it. */
+export interface Ipv6Parts {
   /** The first two words of each first address, their top bits flipped (`topBit`). */
   readonly keys: Int32Array;
+  readonly links: Int32Array;
   /** An odd range has six words: the last two of its first address, the four of its last one; top bits flipped. */
-  readonly links: PlaceLinks;
-  readonly index: Ipv6Index;
+  readonly lists: LinkLists;
   /** Its owners are places. */
   readonly segments: Segments;
 }
@@ -36,26 +39,58 @@ const oddWords = 6;
 
 /** Of ranges in the order of places. */
 export function placeIpv6({ columns, parents, hard, segments }: NestedRanges): Ipv6Places {
+  const keys = new Int32Array(2 * columns.count);
+  for (let place = 0; place < columns.count; place += 1) {
+    keys[2 * place] = (columns.first[4 * place] as number) ^ topBit;
+    keys[2 * place + 1] = (columns.first[4 * place + 1] as number) ^ topBit;
+  }
   const coding: ExtentCoding = {
     oddWords,
     extentOf: (place) => prefixLengthAt(columns, place),
     writeOdd: (place, into) => writeOdd(columns, place, into),
   };
-  return ipv6PlacesOf({ keys: keysOf(columns), links: packLinks({ parents, hard, coding }), segments });
+  return indexedIpv6({ keys, ...packLinks({ parents, hard, coding }), segments });
 }
 
-/** With the index, which is made from the keys. */
-export function ipv6PlacesOf(parts: Omit<Ipv6Places, "index">): Ipv6Places {
-  return { ...parts, index: indexIpv6(parts.keys) };
+export function indexedIpv6(parts: Ipv6Parts): Ipv6Places {
+  const places = { ...parts, ...indexIpv6(parts.keys) };
+  fillAnswers(places);
+  return places;
 }
 
-function keysOf({ first, count }: RangeColumns): Int32Array {
-  const keys = new Int32Array(2 * count);
-  for (let place = 0; place < count; place += 1) {
-    keys[2 * place] = (first[4 * place] as number) ^ topBit;
-    keys[2 * place + 1] = (first[4 * place + 1] as number) ^ topBit;
+/** From the first slot to the last: an answer never hides a count that is still needed. */
+function fillAnswers(places: Ipv6Places): void {
+  const { slots, blocks } = places;
+  for (let block = 0; block < 0x10000; block += 1) {
+    const from = blocks[2 * block] as number;
+    const to = blocks[2 * block + 2] ?? slots.length - 1;
+    const shift = blocks[2 * block + 1] as number;
+    for (let slot = from; slot < to; slot += 1) {
+      const first = shift === 32 ? 0 : (slot - from) << shift;
+      writeKey(block, first, 0);
+      const before = (slots[slot + 1] as number) - 1;
+      if (before >= (slots[slot] as number) && !startsAtKey(places, before)) continue;
+      const place = nearestReachingKey(places, before);
+      writeKey(block, first | (2 ** shift - 1), 0xffffffff);
+      if (place < 0 || !endsBeforeKey(places, place)) slots[slot] = answerSlot(place);
+    }
   }
-  return keys;
+}
+
+/** The key of an address by its first 16 bits, the 32 that follow, and what all others are. */
+function writeKey(block: number, following: number, rest: number): void {
+  key[0] = ((block << 16) | (following >>> 16)) ^ topBit;
+  key[1] = ((following << 16) | (rest >>> 16)) ^ topBit;
+  key[2] = rest ^ topBit;
+  key[3] = rest ^ topBit;
+}
+
+function startsAtKey({ keys, links, lists }: Ipv6Places, place: number): boolean {
+  if (keys[2 * place] !== key[0] || keys[2 * place + 1] !== key[1]) return false;
+  const extent = extentIn(links[place] as number);
+  if (extent < oddExtent) return true;
+  const at = oddWords * oddEntry(lists, place, extent);
+  return lists.odd[at] === topBit && lists.odd[at + 1] === topBit;
 }
 
 /** −1 for a range that is no CIDR block of 64 bits or wider. */
@@ -100,15 +135,55 @@ export function placeOfIpv6(places: Ipv6Places, address: bigint): number {
 }
 
 function placeOfKey(places: Ipv6Places): number {
-  const { links, segments } = places;
-  let place = lastStartingAtKey(places);
+  const { keys, links, slots } = places;
+  const high = key[0] as number;
+  const low = key[1] as number;
+  const slot = ipv6Slot(places, high, low);
+  let from = slots[slot] as number;
+  if (from < 0) return slotAnswer(from);
+  let to = slots[slot + 1] as number;
+  if (to < 0) to = countThroughKey(keys, from);
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    const middleHigh = keys[2 * middle] as number;
+    if (middleHigh < high || (middleHigh === high && (keys[2 * middle + 1] as number) <= low))
+      from = middle + 1;
+    else to = middle;
+  }
+  const place = from - 1;
   if (place < 0) return -1;
-  let link = links.words[place] as number;
+  // The usual case by itself: an even range that reaches the key.
+  const link = links[place] as number;
+  const isEven = extentIn(link) < oddExtent && !isHard(link);
+  if (isEven && !endsBeforeKey(places, place)) return place;
+  return nearestReachingKey(places, lastWithinBlock(places, place));
+}
+
+/** A number of places that all start in the key's block of 64 bits or before are below, found in strides from `from` on. */
+function countThroughKey(keys: Int32Array, from: number): number {
+  const count = keys.length / 2;
+  let step = 4;
+  while (from + step < count && !startsBehindBlock(keys, from + step)) step *= 2;
+  return Math.min(count, from + step);
+}
+
+function startsBehindBlock(keys: Int32Array, place: number): boolean {
+  const high = keys[2 * place] as number;
+  if (high !== key[0]) return high > (key[0] as number);
+  return (keys[2 * place + 1] as number) > (key[1] as number);
+}
+
+/** The nearest of the place, which is the last that starts at the key or before, and its parents that reaches the key; or −1. */
+function nearestReachingKey(places: Ipv6Places, last: number): number {
+  const { links, lists, segments } = places;
+  if (last < 0) return -1;
+  let place = last;
+  let link = links[place] as number;
   if (isHard(link)) return ownerOfKey(segments);
   while (endsBeforeKey(places, place)) {
-    place = parentAt(links, place, link);
+    place = parentAt(lists, place, link);
     if (place < 0) return -1;
-    link = links.words[place] as number;
+    link = links[place] as number;
   }
   return place;
 }
@@ -118,63 +193,44 @@ function ownerOfKey(segments: Segments): number {
   return segments.owners[findIpv6(segments, plainKey)] ?? -1;
 }
 
-/** The last place that starts at the key or before; −1 when none does. */
-function lastStartingAtKey(places: Ipv6Places): number {
-  const { keys, links, index } = places;
-  const high = key[0] as number;
-  const low = key[1] as number;
-  const slot = ipv6Slot(index, high, low);
-  let from = index.slots[slot] as number;
-  let to = index.slots[slot + 1] as number;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    const middleHigh = keys[2 * middle] as number;
-    if (middleHigh < high || (middleHigh === high && (keys[2 * middle + 1] as number) <= low))
-      from = middle + 1;
-    else to = middle;
-  }
-  const place = from - 1;
-  if (place < 0 || extentIn(links.words[place] as number) < oddExtent) return place;
-  return keys[2 * place] === high && keys[2 * place + 1] === low ? lastWithinBlock(places, place) : place;
-}
-
 /**
- * The address lies in the block of 64 bits where the place starts, perhaps before it: of the places that start
- * in that block the last that starts at the key or before. Those that are not odd start with the block.
+ * Of the places up to `last`, which start in the key's block of 64 bits or before, the last that starts at the
+ * key or before. Those that are not odd start with their block.
  */
-function lastWithinBlock({ keys, links }: Ipv6Places, last: number): number {
+function lastWithinBlock(places: Ipv6Places, last: number): number {
+  if (last < 0 || !startsBehindKey(places, last)) return last;
   let from = -1;
-  let to = last;
+  let to = last - 1;
   while (from < to) {
     const middle = (from + to + 1) >>> 1;
-    if (startsBehindKey({ keys, links }, middle)) to = middle - 1;
+    if (startsBehindKey(places, middle)) to = middle - 1;
     else from = middle;
   }
   return from;
 }
 
 /** Of a place that starts in the key's block of 64 bits or before: whether it starts behind the key. */
-function startsBehindKey({ keys, links }: Pick<Ipv6Places, "keys" | "links">, place: number): boolean {
-  if (keys[2 * place] !== key[0] || keys[2 * place + 1] !== key[1]) return false;
-  const extent = extentIn(links.words[place] as number);
+function startsBehindKey({ keys, links, lists }: Ipv6Places, place: number): boolean {
+  const extent = extentIn(links[place] as number);
   if (extent < oddExtent) return false;
-  const at = oddWords * oddEntry(links, place, extent);
-  const third = links.odd[at] as number;
+  if (keys[2 * place] !== key[0] || keys[2 * place + 1] !== key[1]) return false;
+  const at = oddWords * oddEntry(lists, place, extent);
+  const third = lists.odd[at] as number;
   return (
-    third > (key[2] as number) || (third === key[2] && (links.odd[at + 1] as number) > (key[3] as number))
+    third > (key[2] as number) || (third === key[2] && (lists.odd[at + 1] as number) > (key[3] as number))
   );
 }
 
 /** Whether the range at the place, which starts at the key or before, ends short of it. */
-function endsBeforeKey({ keys, links }: Ipv6Places, place: number): boolean {
-  const extent = extentIn(links.words[place] as number);
-  if (extent >= oddExtent) return oddEndsBeforeKey(links, oddEntry(links, place, extent));
+function endsBeforeKey({ keys, links, lists }: Ipv6Places, place: number): boolean {
+  const extent = extentIn(links[place] as number);
+  if (extent >= oddExtent) return oddEndsBeforeKey(lists, oddEntry(lists, place, extent));
   const high = (key[0] as number) ^ (keys[2 * place] as number);
   if (extent <= 32) return extent > 0 && high >>> (32 - extent) !== 0;
   return high !== 0 || ((key[1] as number) ^ (keys[2 * place + 1] as number)) >>> (64 - extent) !== 0;
 }
 
-function oddEndsBeforeKey({ odd }: PlaceLinks, entry: number): boolean {
+function oddEndsBeforeKey({ odd }: LinkLists, entry: number): boolean {
   for (let word = 0; word < 4; word += 1) {
     const last = odd[oddWords * entry + 2 + word] as number;
     if (last !== key[word]) return last < (key[word] as number);
@@ -185,42 +241,58 @@ function oddEndsBeforeKey({ odd }: PlaceLinks, entry: number): boolean {
 /** Behind the last place that starts within the range of this one. */
 export function ipv6EndOf(places: Ipv6Places, place: number): number {
   writeLast(places, place);
-  return lastStartingAtKey(places) + 1;
+  let from = place + 1;
+  for (let to = places.keys.length / 2; from < to; ) {
+    const middle = (from + to) >>> 1;
+    if (startsBehindBlock(places.keys, middle)) to = middle;
+    else from = middle + 1;
+  }
+  return lastWithinBlock(places, from - 1) + 1;
+}
+
+export function ipv6ParentOf({ links, lists }: Ipv6Places, place: number): number {
+  return parentAt(lists, place, links[place] as number);
 }
 
 export function ipv6RangeAt(places: Ipv6Places, place: number): Ipv6Range {
-  const { keys, links } = places;
-  const extent = extentIn(links.words[place] as number);
-  const odd = extent < oddExtent ? -1 : oddWords * oddEntry(links, place, extent);
+  const { keys, links, lists } = places;
+  const extent = extentIn(links[place] as number);
+  const odd = extent < oddExtent ? -1 : oddWords * oddEntry(lists, place, extent);
   key[0] = keys[2 * place] as number;
   key[1] = keys[2 * place + 1] as number;
-  key[2] = odd < 0 ? topBit : (links.odd[odd] as number);
-  key[3] = odd < 0 ? topBit : (links.odd[odd + 1] as number);
+  key[2] = odd < 0 ? topBit : (lists.odd[odd] as number);
+  key[3] = odd < 0 ? topBit : (lists.odd[odd + 1] as number);
   const first = keyAsBigint();
   writeLast(places, place);
   return { family: 6, first, last: keyAsBigint() };
 }
 
-export function isUnaryIpv6({ keys, links }: Ipv6Places, place: number): boolean {
-  const extent = extentIn(links.words[place] as number);
+/** The most specific place of more than one address over the address, or −1: a unary range's parent is wider. */
+export function nonUnaryPlaceOfIpv6(places: Ipv6Places, address: bigint): number {
+  const place = placeOfIpv6(places, address);
+  return place >= 0 && isUnary(places, place) ? ipv6ParentOf(places, place) : place;
+}
+
+function isUnary({ keys, links, lists }: Ipv6Places, place: number): boolean {
+  const extent = extentIn(links[place] as number);
   if (extent < oddExtent) return false;
-  const { odd } = links;
-  const at = oddWords * oddEntry(links, place, extent);
+  const { odd } = lists;
+  const at = oddWords * oddEntry(lists, place, extent);
   if (odd[at] !== odd[at + 4] || odd[at + 1] !== odd[at + 5]) return false;
   return keys[2 * place] === odd[at + 2] && keys[2 * place + 1] === odd[at + 3];
 }
 
-export function ipv6Bytes({ keys, links, index, segments }: Ipv6Places): number {
-  const indexBytes = index.slots.byteLength + index.blocks.byteLength;
-  return keys.byteLength + linkBytes(links) + indexBytes + segmentBytes(segments);
+export function ipv6Bytes({ keys, links, lists, slots, blocks, segments }: Ipv6Places): number {
+  const indexBytes = slots.byteLength + blocks.byteLength;
+  return keys.byteLength + links.byteLength + listBytes(lists) + indexBytes + segmentBytes(segments);
 }
 
 /** The last address of the place's range becomes the key. */
-function writeLast({ keys, links }: Ipv6Places, place: number): void {
-  const extent = extentIn(links.words[place] as number);
+function writeLast({ keys, links, lists }: Ipv6Places, place: number): void {
+  const extent = extentIn(links[place] as number);
   if (extent >= oddExtent) {
-    const at = oddWords * oddEntry(links, place, extent) + 2;
-    for (let word = 0; word < 4; word += 1) key[word] = links.odd[at + word] as number;
+    const at = oddWords * oddEntry(lists, place, extent) + 2;
+    for (let word = 0; word < 4; word += 1) key[word] = lists.odd[at + word] as number;
     return;
   }
   const highHost = extent >= 32 ? 0 : 0xffffffff >>> extent;

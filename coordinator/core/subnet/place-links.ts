@@ -1,8 +1,8 @@
 /**
- * One 32-bit word per place, which says where the place's parent is and how far its range reaches. Look-ups
- * read it first, so it is packed to be one cache miss:
+ * One 32-bit word per place says where the place's parent is and how far its range reaches, so that a look-up has
+ * both for one cache miss:
  *
- *   bit 31       the stretch behind the place is answered by the table of segments (`hard-stretches.ts`)
+ *   bit 31       the stretch from the place on is answered by the table of segments (`hard-stretches.ts`)
  *   bits 16–30   the parent: bit 30 clear, its place within this block of 2^14 places; bit 30 set, an index
  *                into the block's list of parents further ahead (and −1, for none)
  *   bits 0–15    the extent: below 2^15 what the family makes of it, else 2^15 plus an index into the
@@ -12,8 +12,7 @@
  */
 import { GrowingColumn } from "./growing-column.ts";
 
-export interface PlaceLinks {
-  readonly words: Int32Array;
+export interface LinkLists {
   /** Parents in earlier blocks, all blocks' lists one after the other, and where each block's list starts. */
   readonly farParents: Int32Array;
   readonly farStarts: Int32Array;
@@ -47,33 +46,39 @@ export interface UnpackedLinks {
   readonly coding: ExtentCoding;
 }
 
+export interface PlaceLinks {
+  /** One word per place. */
+  readonly links: Int32Array;
+  readonly lists: LinkLists;
+}
+
 export function packLinks(unpacked: UnpackedLinks): PlaceLinks {
   const { parents, coding } = unpacked;
-  const words = new Int32Array(parents.length);
+  const links = new Int32Array(parents.length);
   const [farParents, farStarts] = [int32Column(), int32Column()];
   const [odd, oddStarts] = [int32Column(), int32Column()];
   for (let start = 0; start < parents.length; start += 1 << blockBits) {
     farStarts.push(farParents.length);
     oddStarts.push(odd.length / coding.oddWords);
-    packBlock({ ...unpacked, words, start, farParents, odd });
+    packBlock({ ...unpacked, links, start, farParents, odd });
   }
-  return {
-    words,
+  const lists = {
     farParents: farParents.values().slice(),
     farStarts: farStarts.values().slice(),
     odd: odd.values().slice(),
     oddStarts: oddStarts.values().slice(),
   };
+  return { links, lists };
 }
 
 interface BlockWork extends UnpackedLinks {
-  readonly words: Int32Array;
+  readonly links: Int32Array;
   readonly start: number;
   readonly farParents: GrowingColumn<Int32Array<ArrayBuffer>>;
   readonly odd: GrowingColumn<Int32Array<ArrayBuffer>>;
 }
 
-function packBlock({ words, parents, hard, coding, start, farParents, odd }: BlockWork): void {
+function packBlock({ links, parents, hard, coding, start, farParents, odd }: BlockWork): void {
   const farIndexes = new Map<number, number>();
   const end = Math.min(parents.length, start + (1 << blockBits));
   let oddCount = 0;
@@ -90,20 +95,20 @@ function packBlock({ words, parents, hard, coding, start, farParents, odd }: Blo
     const fitting = coding.extentOf(place);
     const extent = fitting >= 0 ? fitting : oddExtent | oddCount++;
     if (fitting < 0) coding.writeOdd(place, odd);
-    words[place] = (hard[place] === 1 ? hardFlag : 0) | (link << 16) | extent;
+    links[place] = (hard[place] === 1 ? hardFlag : 0) | (link << 16) | extent;
   }
 }
 
-/** The parent's place, or −1; `link` is the word of the place. */
-export function parentAt(links: PlaceLinks, place: number, link: number): number {
+/** The parent's place, or −1; `link` is that of the place. */
+export function parentAt(lists: LinkLists, place: number, link: number): number {
   const parent = (link >>> 16) & (farParentFlag | inBlock);
   if (parent < farParentFlag) return (place & ~inBlock) | parent;
-  return links.farParents[(links.farStarts[place >>> blockBits] as number) + (parent & inBlock)] as number;
+  return lists.farParents[(lists.farStarts[place >>> blockBits] as number) + (parent & inBlock)] as number;
 }
 
 /** Which entry of `odd` tells of the place; its extent is `oddExtent` or above. */
-export function oddEntry(links: PlaceLinks, place: number, extent: number): number {
-  return (links.oddStarts[place >>> blockBits] as number) + (extent & inBlock);
+export function oddEntry(lists: LinkLists, place: number, extent: number): number {
+  return (lists.oddStarts[place >>> blockBits] as number) + (extent & inBlock);
 }
 
 export const extentIn = (link: number): number => link & 0xffff;
@@ -111,8 +116,8 @@ export const extentIn = (link: number): number => link & 0xffff;
 /** True when the table of segments has the answer. */
 export const isHard = (link: number): boolean => link < 0;
 
-export function linkBytes({ words, farParents, farStarts, odd, oddStarts }: PlaceLinks): number {
-  return [words, farParents, farStarts, odd, oddStarts].reduce((sum, { byteLength }) => sum + byteLength, 0);
+export function listBytes({ farParents, farStarts, odd, oddStarts }: LinkLists): number {
+  return [farParents, farStarts, odd, oddStarts].reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 const int32Column = () => new GrowingColumn((length: number) => new Int32Array(length));

@@ -8,9 +8,22 @@
  */
 import { asHolderId, asSubnetId, type HolderId, type SubnetId } from "../ids.ts";
 import type { IpAddress } from "../ip/address.ts";
-import { ipv4Bytes, ipv4EndOf, ipv4RangeAt, isUnaryIpv4, placeOfIpv4 } from "./ipv4-places.ts";
-import { ipv6Bytes, ipv6EndOf, ipv6RangeAt, isUnaryIpv6, placeOfIpv6 } from "./ipv6-places.ts";
-import { parentAt } from "./place-links.ts";
+import {
+  ipv4Bytes,
+  ipv4EndOf,
+  ipv4ParentOf,
+  ipv4RangeAt,
+  nonUnaryPlaceOfIpv4,
+  placeOfIpv4,
+} from "./ipv4-places.ts";
+import {
+  ipv6Bytes,
+  ipv6EndOf,
+  ipv6ParentOf,
+  ipv6RangeAt,
+  nonUnaryPlaceOfIpv6,
+  placeOfIpv6,
+} from "./ipv6-places.ts";
 import type { Subnet } from "./subnet.ts";
 import { countryOf, registryOf } from "./subnet-label.ts";
 import { noId, SubnetRows } from "./subnet-rows.ts";
@@ -161,20 +174,17 @@ export class SubnetTree {
     return place < 0 ? -1 : ipv6Base + place;
   }
 
-  /** A unary subnet's parent is wider, hence never unary itself. */
   #nonUnaryPlaceOf(address: IpAddress): number {
     const { ipv4, ipv6, ipv6Base } = this.columns;
-    const place = this.#placeOf(address);
-    if (place < 0) return -1;
-    const isUnary = address.family === 4 ? isUnaryIpv4(ipv4, place) : isUnaryIpv6(ipv6, place - ipv6Base);
-    return isUnary ? this.#parentOf(place) : place;
+    if (address.family === 4) return nonUnaryPlaceOfIpv4(ipv4, address.value);
+    const place = nonUnaryPlaceOfIpv6(ipv6, address.value);
+    return place < 0 ? -1 : ipv6Base + place;
   }
 
   #parentOf(place: number): number {
     const { ipv4, ipv6, ipv6Base } = this.columns;
-    if (place < ipv6Base) return parentAt(ipv4.links, place, ipv4.links.words[place] as number);
-    const within = place - ipv6Base;
-    const parent = parentAt(ipv6.links, within, ipv6.links.words[within] as number);
+    if (place < ipv6Base) return ipv4ParentOf(ipv4, place);
+    const parent = ipv6ParentOf(ipv6, place - ipv6Base);
     return parent < 0 ? -1 : ipv6Base + parent;
   }
 

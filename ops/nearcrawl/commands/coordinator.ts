@@ -1,5 +1,6 @@
 /** `nearcrawl coordinator`: the coordinator alone, and the keys of the crawlers that may connect to it. */
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Command } from "commander";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createLog } from "#coordinator/log";
@@ -62,7 +63,13 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const log = createLog({ level: config.logLevel, name: "coordinator" });
   await withDatabase(context, async (database) => {
     await migrate(database);
-    const coordinator = await startCoordinator({ config, database, log, version: softwareVersion() });
+    const coordinator = await startCoordinator({
+      config,
+      database,
+      log,
+      version: softwareVersion(),
+      snapshotFolder: join(context.home, "snapshots"),
+    });
     writeCurrentRun(context.home, {
       schema: context.schema,
       webUrl: coordinator.webUrl,

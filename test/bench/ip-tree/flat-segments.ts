@@ -3,11 +3,13 @@
  * that answers for it, unary subnets resolved beforehand. A jump by leading bits, a short binary search, one
  * read of the id. It can answer nothing else: no ranges, no parents, no labels. Right where no ranges cross.
  */
-import { indexIpv6, ipv6Slot, topBit } from "#core/subnet/first-index";
+import type { IpAddress } from "#core/ip/address";
+import { type Ipv6Index, indexIpv6, ipv6Slot, topBit } from "#core/subnet/first-index";
 import type { RangeColumns } from "#core/subnet/range-columns";
 
-export interface FlatTable<Address> {
-  readonly idOf: (address: Address) => number;
+export interface FlatTable {
+  /** The id of the most specific range, 0 for none. */
+  idOf(address: IpAddress): number;
   readonly segments: number;
   readonly bytes: number;
 }
@@ -21,7 +23,7 @@ interface Segment {
 const slotBits = 22;
 
 /** Ids are the places + 1; 0 for nobody. `columns` are sorted, `parents` are places. */
-export function flatIpv4(columns: RangeColumns, parents: Int32Array): FlatTable<number> {
+export function flatIpv4(columns: RangeColumns, parents: Int32Array): FlatTable {
   const starts = new Uint32Array(2 * columns.count);
   const ids = new Int32Array(2 * columns.count);
   const answers = answersOf(columns, parents);
@@ -38,29 +40,52 @@ export function flatIpv4(columns: RangeColumns, parents: Int32Array): FlatTable<
   return ipv4Table(starts.subarray(0, count), ids.slice(0, count));
 }
 
-function ipv4Table(starts: Uint32Array, ids: Int32Array): FlatTable<number> {
+function ipv4Table(starts: Uint32Array, ids: Int32Array): FlatTable {
   const shift = 32 - slotBits;
   const slots = new Int32Array(2 ** slotBits + 1);
   for (const start of starts) slots[(start >>> shift) + 1] = (slots[(start >>> shift) + 1] as number) + 1;
   for (let at = 1; at < slots.length; at += 1) slots[at] = (slots[at] as number) + (slots[at - 1] as number);
-  const halves = Uint16Array.from(starts, (start) => start & 0xffff);
-  const idOf = (address: number) => {
-    const slot = address >>> shift;
-    const half = address & 0xffff;
-    let low = slots[slot] as number;
-    let high = slots[slot + 1] as number;
+  return new FlatIpv4(slots, Uint16Array.from(starts), ids);
+}
+
+class FlatIpv4 implements FlatTable {
+  readonly #slots: Int32Array;
+  /** The low half of each segment's start. */
+  readonly #halves: Uint16Array;
+  readonly #ids: Int32Array;
+
+  constructor(slots: Int32Array, halves: Uint16Array, ids: Int32Array) {
+    this.#slots = slots;
+    this.#halves = halves;
+    this.#ids = ids;
+  }
+
+  get segments(): number {
+    return this.#ids.length;
+  }
+
+  get bytes(): number {
+    return this.#slots.byteLength + this.#halves.byteLength + this.#ids.byteLength;
+  }
+
+  idOf(address: IpAddress): number {
+    const value = address.value as number;
+    const halves = this.#halves;
+    const slot = value >>> (32 - slotBits);
+    const half = value & 0xffff;
+    let low = this.#slots[slot] as number;
+    let high = this.#slots[slot + 1] as number;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if ((halves[middle] as number) <= half) low = middle + 1;
       else high = middle;
     }
-    return low === 0 ? 0 : (ids[low - 1] as number);
-  };
-  return { idOf, segments: ids.length, bytes: slots.byteLength + halves.byteLength + ids.byteLength };
+    return low === 0 ? 0 : (this.#ids[low - 1] as number);
+  }
 }
 
 /** By the first 64 bits: ranges within one block of 64 bits must be left out of `columns`. */
-export function flatIpv6(columns: RangeColumns, parents: Int32Array): FlatTable<bigint> {
+export function flatIpv6(columns: RangeColumns, parents: Int32Array): FlatTable {
   const starts = new Int32Array(4 * columns.count);
   const ids = new Int32Array(2 * columns.count);
   let count = 0;
@@ -77,26 +102,49 @@ export function flatIpv6(columns: RangeColumns, parents: Int32Array): FlatTable<
   return ipv6Table(starts.slice(0, 2 * count), ids.slice(0, count));
 }
 
-function ipv6Table(starts: Int32Array, ids: Int32Array): FlatTable<bigint> {
-  const index = indexIpv6(starts);
-  const scratch = new DataView(new ArrayBuffer(8));
-  const idOf = (address: bigint) => {
-    scratch.setBigUint64(0, address >> 64n);
-    const high = scratch.getInt32(0) ^ topBit;
-    const low = scratch.getInt32(4) ^ topBit;
-    const slot = ipv6Slot(index, high, low);
-    let from = index.slots[slot] as number;
-    let to = index.slots[slot + 1] as number;
+function ipv6Table(starts: Int32Array, ids: Int32Array): FlatTable {
+  return new FlatIpv6(indexIpv6(starts), starts, ids);
+}
+
+class FlatIpv6 implements FlatTable {
+  readonly #index: Ipv6Index;
+  /** The first two words of each segment's start, top bits flipped. */
+  readonly #starts: Int32Array;
+  readonly #ids: Int32Array;
+  readonly #scratch = new DataView(new ArrayBuffer(8));
+
+  constructor(index: Ipv6Index, starts: Int32Array, ids: Int32Array) {
+    this.#index = index;
+    this.#starts = starts;
+    this.#ids = ids;
+  }
+
+  get segments(): number {
+    return this.#ids.length;
+  }
+
+  get bytes(): number {
+    const { slots, blocks } = this.#index;
+    return slots.byteLength + blocks.byteLength + this.#starts.byteLength + this.#ids.byteLength;
+  }
+
+  idOf(address: IpAddress): number {
+    const starts = this.#starts;
+    const { slots } = this.#index;
+    this.#scratch.setBigUint64(0, (address.value as bigint) >> 64n);
+    const high = this.#scratch.getInt32(0) ^ topBit;
+    const low = this.#scratch.getInt32(4) ^ topBit;
+    const slot = ipv6Slot(this.#index, high, low);
+    let from = slots[slot] as number;
+    let to = slots[slot + 1] as number;
     while (from < to) {
       const middle = (from + to) >>> 1;
       const start = starts[2 * middle] as number;
       if (start < high || (start === high && (starts[2 * middle + 1] as number) <= low)) from = middle + 1;
       else to = middle;
     }
-    return from === 0 ? 0 : (ids[from - 1] as number);
-  };
-  const bytes = index.slots.byteLength + index.blocks.byteLength + starts.byteLength + ids.byteLength;
-  return { idOf, segments: ids.length, bytes };
+    return from === 0 ? 0 : (this.#ids[from - 1] as number);
+  }
 }
 
 /** The place that answers where this one is most specific: its parent for a unary range. */

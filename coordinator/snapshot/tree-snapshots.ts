@@ -1,0 +1,58 @@
+/**
+ * The coordinator's snapshot of its tree: looked at when it starts, written in the background after it built a
+ * tree from the database. It only saves time: whatever is wrong with it costs one line in the log and the
+ * reading of the rows.
+ */
+import { join } from "node:path";
+import type { TreeSnapshots } from "../flows/ports.ts";
+import type { Log } from "../log.ts";
+import { readTreeSnapshot, writeTreeSnapshot } from "./tree-snapshot-file.ts";
+
+export interface SnapshotSettings {
+  /** Where the files are, one per schema. */
+  readonly folder: string;
+  readonly schema: string;
+  readonly log: Log;
+  /** A smaller tree is not worth a file: it is read from the database in less than a second. */
+  readonly fewestSubnets?: number;
+}
+
+const defaultFewestSubnets = 100_000;
+
+export interface RunningSnapshots extends TreeSnapshots {
+  /** Resolves when nothing is being written any more. */
+  idle(): Promise<void>;
+}
+
+export function createTreeSnapshots({
+  folder,
+  schema,
+  log,
+  fewestSubnets = defaultFewestSubnets,
+}: SnapshotSettings): RunningSnapshots {
+  const file = join(folder, `${schema}.tree`);
+  let writing = Promise.resolve();
+  return {
+    read: async (registry) =>
+      await readTreeSnapshot(file, registry).catch((error: unknown) => {
+        log.warn({ file, error }, "snapshot of the tree is of no use; the tree is built from the database");
+        return null;
+      }),
+    keep: (tree, registry) => {
+      if (tree.size < fewestSubnets) return;
+      writing = writing.then(async () => {
+        await writeTreeSnapshot(file, tree, registry).catch((error: unknown) => {
+          log.warn({ file, error }, "snapshot of the tree could not be written; the next start takes longer");
+        });
+      });
+    },
+    idle: async () => await writing,
+  };
+}
+
+/** For where nothing is kept. */
+export const noSnapshots: RunningSnapshots = {
+  read: async () => null,
+  keep: () => {},
+  idle: async () => {},
+};
