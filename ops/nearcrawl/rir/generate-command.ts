@@ -24,7 +24,7 @@ all five and IANA's two registries, and prints what an import of them must find,
 options give the same bytes. The ranges are real address space; names, organisations and holders are made up:
 rehearse in a schema of its own (--schema), never in the one that crawls.
 
-A million objects take about 75 MB of disk, 515 MB with --plain. The folder has to be empty: an import reads
+A million objects take about 80 MB of disk, 515 MB with --plain. The folder has to be empty: an import reads
 everything in it, and real downloads bear the same names.
 
 Exit codes: 0 done, 1 failed (a full disk), 2 wrong usage or a folder that is not empty.
