@@ -8,14 +8,25 @@
  */
 import { GrowingColumn } from "#core/subnet/growing-column";
 import { type HolderIdentity, type HolderSource, holderOf } from "#core/subnet/holder";
+import { type Registry, registries } from "#core/subnet/subnet";
 import { packCountry, unpackCountry } from "#core/subnet/subnet-rows";
-import { TextPool } from "#core/text-pool";
+import type { TextPool } from "#core/text-pool";
 import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
+import { PairIndex } from "./pair-index.ts";
 
 export interface ResolvedHolder extends HolderIdentity {
   readonly registry: string | null;
   /** Where the organisation is, for ranges that state no country. */
   readonly country: string | null;
+}
+
+/** What a reference's text means: all but the text itself. There are a few hundred of these at most. */
+interface Context {
+  readonly type: HolderReference["type"];
+  readonly registry: Registry | null;
+  readonly country: string | null;
+  /** Of an opaque-id: which of the registry's files; empty for the first. */
+  readonly scope: string;
 }
 
 const int32 = (length: number) => new Int32Array(length);
@@ -24,17 +35,20 @@ const none = -1;
 
 export class HolderReferences {
   readonly #texts: TextPool;
-  /** A reference's index is its key's id. */
-  readonly #references = new TextPool();
+  readonly #contexts: Context[] = [];
+  readonly #contextByKey = new Map<string, number>();
+  /** References as pairs of a context and the text's id. */
+  readonly #references = new PairIndex();
   /** The name that the first record with this reference gave beside the handle, or `none`. */
   readonly #ownNames = new GrowingColumn(int32);
-  readonly #organisations = new TextPool();
+  /** Organisations as pairs of a registry and the handle's id among the texts. */
+  readonly #organisations = new PairIndex();
   readonly #organisationNames = new GrowingColumn(int32);
   readonly #organisationCountries = new GrowingColumn(uint16);
   readonly #organisationParents = new GrowingColumn(int32);
   readonly #filesOfRegistry = new Map<string, string[]>();
 
-  /** Names are kept among these texts. */
+  /** Names, handles and ids are kept among these texts. */
   constructor(texts: TextPool) {
     this.#texts = texts;
   }
@@ -50,8 +64,8 @@ export class HolderReferences {
 
   /** Of two organisations with one handle the first counts. */
   addOrganisation({ registry, handle, name, country, parentHandle }: OrganisationRecord): void {
-    const id = this.#organisations.intern(handleKey(registry, handle));
-    if (id < this.#organisationNames.length) return;
+    const index = this.#organisations.intern(registryNumber(registry), this.#texts.intern(handle));
+    if (index < this.#organisationNames.length) return;
     this.#organisationNames.push(this.#texts.intern(name));
     this.#organisationCountries.push(packCountry(country));
     this.#organisationParents.push(parentHandle ? this.#texts.intern(parentHandle) : none);
@@ -60,30 +74,33 @@ export class HolderReferences {
   /** The reference's index; the same for the same reference. −1 for none. */
   indexOf(reference: HolderReference | null, file: string): number {
     if (reference === null) return none;
-    const index = this.#references.intern(this.#keyOf(reference, file));
+    const text = this.#texts.intern(textOf(reference));
+    const index = this.#references.intern(this.#contextOf(reference, file), text);
     if (index === this.#ownNames.length) this.#ownNames.push(this.#ownNameOf(reference));
     return index;
   }
 
   /** The holder behind an index, or null when nothing there identifies one. */
   resolve(index: number): ResolvedHolder | null {
-    const [type, registryText = "", country = "", scope = "", ...rest] = this.#references
-      .textAt(index)
-      .split(separator);
-    const text = rest.join(separator);
-    const registry = registryText === "" ? null : registryText;
-    if (type === "name") return resolved({ name: text, registry, country: country || null }, null);
-    if (type === "opaque-id") {
-      return resolved({ registry, opaqueId: scope === "" ? text : `${text}@${scope}` }, null);
-    }
-    return this.#resolveHandle(index, registry, text);
+    const context = this.#contexts[this.#references.firstAt(index)] as Context;
+    const textId = this.#references.secondAt(index);
+    const { type, registry, country, scope } = context;
+    if (type === "handle") return this.#resolveHandle(index, registry, textId);
+    const text = this.#texts.textAt(textId);
+    if (type === "name") return resolved({ name: text, registry, country }, null);
+    return resolved({ registry, opaqueId: scope === "" ? text : `${text}@${scope}` }, null);
   }
 
-  #resolveHandle(index: number, registry: string | null, handle: string): ResolvedHolder | null {
-    const ownName = this.#ownNames.values()[index] as number;
-    const fallback = ownName === none ? null : this.#texts.textAt(ownName);
-    const organisation = this.#organisations.find(handleKey(registry, handle));
-    if (organisation < 0) return resolved({ registry, handle, name: fallback }, null);
+  #resolveHandle(index: number, registry: Registry | null, handleId: number): ResolvedHolder | null {
+    const handle = this.#texts.textAt(handleId);
+    const organisation = this.#organisations.find(registryNumber(registry), handleId);
+    if (organisation < 0) {
+      const ownName = this.#ownNames.values()[index] as number;
+      return resolved(
+        { registry, handle, name: ownName === none ? null : this.#texts.textAt(ownName) },
+        null,
+      );
+    }
     const name = this.#texts.textAt(this.#organisationNames.values()[organisation] as number);
     const country = unpackCountry(this.#organisationCountries.values()[organisation] as number);
     const parent = this.#organisationParents.values()[organisation] as number;
@@ -96,12 +113,15 @@ export class HolderReferences {
     return reference.type === "handle" && reference.name !== null ? this.#texts.intern(reference.name) : none;
   }
 
-  #keyOf(reference: HolderReference, file: string): string {
-    const registry = reference.registry ?? "";
-    if (reference.type === "name")
-      return keyText("name", registry, reference.country ?? "", "", reference.name);
-    if (reference.type === "handle") return keyText("handle", registry, "", "", reference.handle);
-    return keyText("opaque-id", registry, "", this.#scopeOf(registry, file), reference.id);
+  #contextOf(reference: HolderReference, file: string): number {
+    const { type, registry } = reference;
+    const country = type === "name" ? reference.country : null;
+    const scope = type === "opaque-id" ? this.#scopeOf(reference.registry, file) : "";
+    const key = `${type} ${registry ?? ""} ${country ?? ""} ${scope}`;
+    const known = this.#contextByKey.get(key);
+    if (known !== undefined) return known;
+    this.#contextByKey.set(key, this.#contexts.length);
+    return this.#contexts.push({ type, registry, country, scope }) - 1;
   }
 
   /**
@@ -117,18 +137,21 @@ export class HolderReferences {
   }
 }
 
+function textOf(reference: HolderReference): string {
+  if (reference.type === "handle") return reference.handle;
+  return reference.type === "name" ? reference.name : reference.id;
+}
+
+/** −1 for none. */
+const registryNumber = (registry: Registry | null) =>
+  registry === null ? none : registries.indexOf(registry);
+
 /** ARIN's handles of customers; organisations' end otherwise (`EXAMP-12`). */
 const customerHandle = /^C\d+$/;
-const separator = "\t";
-
-/** The text comes last: it may hold separators itself. */
-function keyText(type: string, registry: string, country: string, scope: string, text: string): string {
-  return `${type}${separator}${registry}${separator}${country}${separator}${scope}${separator}${text}`;
-}
 
 function resolved(source: HolderSource, country: string | null): ResolvedHolder | null {
   const identity = holderOf(source);
-  return identity && { ...identity, registry: source.registry ?? null, country };
+  if (identity === null) return null;
+  const { key, name, handle } = identity;
+  return { key, name, handle, registry: source.registry ?? null, country };
 }
-
-const handleKey = (registry: string | null, handle: string) => `${registry ?? ""}:${handle}`;
