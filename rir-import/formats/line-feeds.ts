@@ -10,6 +10,7 @@
  */
 
 const lineFeed = 0x0a;
+const colon = 0x3a;
 
 /** The bytes as aligned words. The first word may begin up to three bytes before them. */
 export function wordsOf(bytes: Buffer): Int32Array {
@@ -42,6 +43,35 @@ export function lineFeedAt(
     if (zeros !== 0) return (word << 2) - before + ((31 - Math.clz32(zeros & -zeros)) >> 3);
   }
   for (at = Math.max(at, (word << 2) - before); at < end; at++) if (bytes[at] === lineFeed) return at;
+  return end;
+}
+
+/** The position of the first colon or line feed at `from` or behind it, or `end`; the rest as above. */
+export function colonOrLineFeedAt(
+  bytes: Buffer,
+  words: Int32Array,
+  before: number,
+  from: number,
+  end: number,
+): number {
+  let at = from;
+  while (((at + before) & 3) !== 0) {
+    if (at >= end) return end;
+    const code = bytes[at];
+    if (code === colon || code === lineFeed) return at;
+    at++;
+  }
+  const lastWord = (end + before) >> 2;
+  let word = (at + before) >> 2;
+  for (; word < lastWord; word++) {
+    const x = (words[word] as number) ^ 0x0a0a0a0a;
+    const y = (words[word] as number) ^ 0x3a3a3a3a;
+    const zeros = (((x - 0x01010101) & ~x) | ((y - 0x01010101) & ~y)) & 0x80808080;
+    if (zeros !== 0) return (word << 2) - before + ((31 - Math.clz32(zeros & -zeros)) >> 3);
+  }
+  for (at = Math.max(at, (word << 2) - before); at < end; at++) {
+    if (bytes[at] === lineFeed || bytes[at] === colon) return at;
+  }
   return end;
 }
 

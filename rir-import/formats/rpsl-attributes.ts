@@ -31,11 +31,11 @@ export const isClassSlot = Uint8Array.from(slotNames, (name) =>
   /^(inetnum|inet6num|organisation|nethandle|v6nethandle)$/.test(name) ? 1 : 0,
 );
 
-/** What a line is, by its first byte; `blank` for the carriage return of a line that has nothing else. */
+/** What a line is, by its first byte; `blank` where it is the line's end. */
 export const lineKind = { attribute: 0, blank: 1, comment: 2, continuation: 3, other: 4 } as const;
 export const lineKinds = Uint8Array.from({ length: 256 }, (_, code) => {
   const letter = String.fromCharCode(code);
-  if (letter === "\r") return lineKind.blank;
+  if ("\r\n".includes(letter)) return lineKind.blank;
   if ("#%".includes(letter)) return lineKind.comment;
   if (" \t+".includes(letter)) return lineKind.continuation;
   return /[A-Za-z0-9*,./_-]/.test(letter) ? lineKind.attribute : lineKind.other;
@@ -43,14 +43,6 @@ export const lineKinds = Uint8Array.from({ length: 256 }, (_, code) => {
 
 /** Longer ones are no attribute names: the longest in use has 23 bytes. */
 export const maxNameBytes = 64;
-
-/**
- * Bytes of a name: letters, digits, `*`, `+`, `,`, `-`, `.`, `/`, `_` and spaces, which is what stands before the
- * colon in real files. 0 for every other byte.
- */
-export const isNameByte = Uint8Array.from({ length: 256 }, (_, code) =>
-  /[A-Za-z0-9*+,./_ -]/.test(String.fromCharCode(code)) ? 1 : 0,
-);
 
 const nameBytes = slotNames.map((name) => Buffer.from(name));
 const table = slotTable();

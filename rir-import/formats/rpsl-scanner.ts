@@ -10,11 +10,10 @@
  * object (a missing empty line, or a spliced file), so that neither is lost.
  */
 import { type BlockHandler, maxLineBytes, tooLongReason } from "./line-blocks.ts";
-import { lineFeedAt, wordsOf } from "./line-feeds.ts";
+import { colonOrLineFeedAt, lineFeedAt, wordsOf } from "./line-feeds.ts";
 import type { Malformed } from "./record.ts";
 import {
   isClassSlot,
-  isNameByte,
   lineKind,
   lineKinds,
   maxNameBytes,
@@ -34,8 +33,6 @@ export interface RpslHandler {
   malformed(problem: Malformed): void;
 }
 
-const colon = 0x3a;
-const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const shownBytes = 80;
 
@@ -69,32 +66,32 @@ export class RpslScanner implements BlockHandler {
   block(bytes: Buffer, start: number, end: number): void {
     const words = wordsOf(bytes);
     const before = bytes.byteOffset & 3;
+    let line = this.#line;
     this.values.enter(bytes);
     for (let at = start; at < end; ) {
-      if (bytes[at] === lineFeed) {
-        this.#line++;
-        at++;
-        if (this.#isOpen) this.#finish();
-        continue;
-      }
+      line++;
       const kind = lineKinds[bytes[at] as number] as number;
-      let nameEnd = at;
-      if (kind === lineKind.attribute) {
-        const furthest = Math.min(end, at + maxNameBytes);
-        while (nameEnd < furthest && isNameByte[bytes[nameEnd] as number] === 1) nameEnd++;
-      }
+      const nameEnd = kind === lineKind.attribute ? colonOrLineFeedAt(bytes, words, before, at, end) : at;
       const lineEnd = lineFeedAt(bytes, words, before, nameEnd, end);
-      this.#line++;
-      if (lineEnd - at > maxLineBytes) this.#tooLong(bytes.subarray(at, at + shownBytes));
-      else if (kind !== lineKind.attribute) this.#plainLine(kind, bytes, at, lineEnd);
-      else if (nameEnd < lineEnd && bytes[nameEnd] === colon) {
+      if (
+        kind === lineKind.attribute &&
+        nameEnd < lineEnd &&
+        nameEnd - at <= maxNameBytes &&
+        lineEnd - at <= maxLineBytes
+      ) {
         const slot = slotOf(bytes, at, nameEnd);
         this.#openSlot = noSlot;
-        if (slot !== noSlot) this.#attribute(slot, bytes, nameEnd + 1, lineEnd);
-        else if (!this.#isOpen) this.#openOther(bytes, at, nameEnd);
-      } else this.#nameless(bytes, at, lineEnd);
+        if (slot !== noSlot) {
+          this.#line = line;
+          this.#attribute(slot, bytes, nameEnd + 1, lineEnd);
+        } else if (!this.#isOpen) this.#openOther(bytes, at, nameEnd);
+      } else {
+        this.#line = line;
+        this.#otherLine(kind, bytes, at, lineEnd);
+      }
       at = lineEnd + 1;
     }
+    this.#line = line;
     this.values.leave();
   }
 
@@ -133,13 +130,19 @@ export class RpslScanner implements BlockHandler {
     this.#otherClass = decodeText(bytes, start, nameEnd).toLowerCase();
   }
 
-  #plainLine(kind: number, bytes: Buffer, start: number, end: number): void {
-    if (kind === lineKind.continuation) {
-      if (this.#openSlot === noSlot) return;
-      this.#decoder.line = this.#line;
-      this.values.extend(this.#openSlot, start + 1, end);
-    } else if (kind === lineKind.blank && end === start + 1) this.#finish();
+  /** A line that is no attribute. */
+  #otherLine(kind: number, bytes: Buffer, start: number, end: number): void {
+    if (kind === lineKind.blank && isBlank(bytes, start, end)) {
+      if (this.#isOpen) this.#finish();
+    } else if (end - start > maxLineBytes) this.#tooLong(bytes.subarray(start, start + shownBytes));
+    else if (kind === lineKind.continuation) this.#continue(start + 1, end);
     else if (kind !== lineKind.comment) this.#nameless(bytes, start, end);
+  }
+
+  #continue(start: number, end: number): void {
+    if (this.#openSlot === noSlot) return;
+    this.#decoder.line = this.#line;
+    this.values.extend(this.#openSlot, start, end);
   }
 
   /** A line without an attribute name: garbage, which makes an object of ours malformed. */
@@ -171,3 +174,7 @@ export class RpslScanner implements BlockHandler {
     this.values.clear();
   }
 }
+
+/** Nothing but a carriage return, or nothing at all. */
+const isBlank = (bytes: Buffer, start: number, end: number) =>
+  end === start || (end === start + 1 && bytes[start] === carriageReturn);

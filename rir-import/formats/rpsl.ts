@@ -6,7 +6,7 @@
 import { SourceFileError } from "#core/errors";
 import { BlockCutter } from "./line-blocks.ts";
 import { RangeReader } from "./range-reader.ts";
-import type { RecordReader, RecordSink } from "./record.ts";
+import type { RecordReader, RecordSink, RegistryRecord } from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
 import { slots } from "./rpsl-attributes.ts";
 import { RpslNetwork } from "./rpsl-network.ts";
@@ -60,14 +60,16 @@ class RpslReader implements RecordReader {
 
   #object(slot: number, line: number): void {
     if (this.#values.has(slots.source)) this.#sourcesSeen++;
-    else if (this.#isEnding !== null && this.#sourcesSeen > 0) {
-      this.#cutOff(line);
-      return;
-    }
     if (slot === slots.organisation) this.#organisation(slot, "org-name", line);
     else if (slot === slots.orgid) this.#organisation(slot, "orgname", line);
     else if (slot === slots.nethandle || slot === slots.v6nethandle) this.#arinNetwork(line);
     else this.#networkAt(slot, line, this.#values.registry());
+  }
+
+  #emit(record: RegistryRecord): void {
+    const lacksSource = this.#isEnding !== null && !this.#values.has(slots.source);
+    if (lacksSource && this.#sourcesSeen > 0) this.#cutOff(record.line);
+    else this.#sink.record(record);
   }
 
   #cutOff(line: number): void {
@@ -83,23 +85,33 @@ class RpslReader implements RecordReader {
     else this.#sink.ignore("net type of another registry");
   }
 
-  /** LACNIC has IPv6 under `inetnum:` too, so the value says what it is. */
   #networkAt(slot: number, line: number, registry: RpslNetwork["registry"]): void {
-    const network = this.#network;
-    if (this.#values.readIpv4(slot, this.#ranges)) network.begin(line, registry, this.#ranges.ipv4);
-    else if (this.#values.readIpv6(slot, this.#ranges)) {
-      network.begin(line, registry, this.#ipv6Range);
-      network.ipv6Words = this.#ranges.words;
-    } else {
-      const value = this.#values.text(slot) ?? "";
-      const reading = readRegistryRange(value);
-      if ("reason" in reading) {
-        this.#sink.malformed({ line, reason: reading.reason, value });
-        return;
-      }
-      network.begin(line, registry, reading.range);
-    }
-    this.#sink.record(network);
+    const isRange =
+      slot === slots.inet6num ? this.#beginIpv6(slot, line, registry) : this.#beginIpv4(slot, line, registry);
+    if (isRange || this.#beginFromText(slot, line, registry)) this.#emit(this.#network);
+  }
+
+  #beginIpv4(slot: number, line: number, registry: RpslNetwork["registry"]): boolean {
+    if (!this.#values.readIpv4(slot, this.#ranges)) return false;
+    this.#network.begin(line, registry, this.#ranges.ipv4);
+    return true;
+  }
+
+  #beginIpv6(slot: number, line: number, registry: RpslNetwork["registry"]): boolean {
+    if (!this.#values.readIpv6(slot, this.#ranges)) return false;
+    this.#network.begin(line, registry, this.#ipv6Range);
+    this.#network.ipv6Words = this.#ranges.words;
+    return true;
+  }
+
+  /** Every other spelling, and LACNIC's IPv6 under `inetnum:`. False for what is no range, which is reported. */
+  #beginFromText(slot: number, line: number, registry: RpslNetwork["registry"]): boolean {
+    if (slot !== slots.inet6num && this.#beginIpv6(slot, line, registry)) return true;
+    const value = this.#values.text(slot) ?? "";
+    const reading = readRegistryRange(value);
+    if ("range" in reading) this.#network.begin(line, registry, reading.range);
+    else this.#sink.malformed({ line, reason: reading.reason, value });
+    return "range" in reading;
   }
 
   #organisation(slot: number, nameAttribute: "org-name" | "orgname", line: number): void {
@@ -113,7 +125,7 @@ class RpslReader implements RecordReader {
       return;
     }
     const registry = slot === slots.orgid ? "arin" : values.registry();
-    this.#sink.record({ type: "organisation", line, registry, handle, name, country: values.country() });
+    this.#emit({ type: "organisation", line, registry, handle, name, country: values.country() });
   }
 }
 

@@ -1,175 +1,123 @@
 /**
- * How fast registry text is read: CPU time per byte of our readers, beside plain ways to do the same work in
- * the same run, on generated files (same seed, same bytes). Run:
+ * How fast registry text is read: CPU time per byte of unpacked text, of our readers and of other ways in the same
+ * run, on generated files (same seed, same bytes); and how much memory a gigabyte of it takes. Run:
  *
- *   node --conditions=nearcrawl-source --import tsx test/bench/rir-parse.bench.ts
+ *   node --conditions=nearcrawl-source --import tsx test/bench/rir-parse.bench.ts [megabytes]
+ *   node --conditions=nearcrawl-source --import tsx test/bench/rir-parse.bench.ts memory
  *
  * Read the ratios, not the MB/s: those are this machine's, at this moment.
  */
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
-import { seededRandom } from "#core/seeded-random";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";
 import type { OpenReader } from "#rir-import/formats/record";
 import { openRpslReader } from "#rir-import/formats/rpsl";
+import { arinNet, chunksOf, rpslObject, statisticsLine } from "./rir-parse/registry-text.ts";
+import {
+  byteScanner,
+  fromFile,
+  gunzipOnly,
+  ours,
+  parserByRecord,
+  readlineFields,
+  readlineObjects,
+  type Work,
+} from "./rir-parse/sides.ts";
 
-const runs = 7;
-const chunkBytes = 262_144;
-const random = seededRandom(20260);
-const below = (limit: number) => Math.floor(random() * limit);
-
-function rpslObject(): string {
-  const first = [45 + below(100), below(256), below(256)].join(".");
-  const remarks = Array.from(
-    { length: below(4) },
-    () => "remarks:        For abuse please write to abuse@example.net\n",
-  ).join("");
-  return `inetnum:        ${first}.0 - ${first}.255\nnetname:        EX-NET-${below(1e6)}\ndescr:          Example Customer ${below(1e5)}\ndescr:          Street ${below(200)}, Town\ncountry:        ${["NL", "DE", "FR", "GB"][below(4)]}\norg:            ORG-EX${below(1e5)}-RIPE\nadmin-c:        DUMY-RIPE\ntech-c:         DUMY-RIPE\nstatus:         ASSIGNED PA\nmnt-by:         EX${below(1e4)}-MNT\n${remarks}created:        2012-05-04T08:00:00Z\nlast-modified:  2021-02-03T10:11:12Z\nsource:         RIPE\n\n`;
-}
-
-function rpsl6Object(): string {
-  const prefix = `2a${below(16).toString(16)}${below(16).toString(16)}:${below(65536).toString(16)}:${below(65536).toString(16)}`;
-  return `inet6num:       ${prefix}::/48\nnetname:        EX6-NET-${below(1e6)}\ncountry:        NL\norg:            ORG-EX${below(1e5)}-RIPE\nadmin-c:        DUMY-RIPE\ntech-c:         DUMY-RIPE\nstatus:         ASSIGNED\nmnt-by:         EX${below(1e4)}-MNT\ncreated:        2012-05-04T08:00:00Z\nlast-modified:  2021-02-03T10:11:12Z\nsource:         RIPE\n\n`;
-}
-
-function arinNet(): string {
-  const octets = [45 + below(100), below(256), below(256)]
-    .map((octet) => String(octet).padStart(3, "0"))
-    .join(".");
-  return `<net>\n<endAddress>${octets}.255</endAddress><handle>NET-${below(1e9)}-1</handle><name>EXAMPLE-${below(1e5)}</name><netBlocks><netBlock><cidrLenth>24</cidrLenth><endAddress>${octets}.255</endAddress><startAddress>${octets}.000</startAddress><type>S</type></netBlock></netBlocks><pocLinks/><orgHandle>EXAMP-${below(1e5)}</orgHandle><parentNetHandle>NET-45-0-0-0-0</parentNetHandle><registrationDate>2012-05-04T00:00:00-04:00</registrationDate><startAddress>${octets}.000</startAddress><updateDate>2012-05-04T00:00:00-04:00</updateDate><version>4</version>\n</net>\n`;
-}
-
-const statisticsLine = () =>
-  `ripencc|NL|ipv4|${45 + below(100)}.${below(256)}.${below(256)}.0|256|20120504|allocated|${below(1e9).toString(16)}-4d3a-9c1b\n`;
-
-/** Text of about that many bytes, in the chunks in which a file arrives. */
-function chunksOf(
-  bytes: number,
-  part: () => string,
-  frame: readonly [string, string] = ["", ""],
-): readonly Buffer[] {
-  const parts = [frame[0]];
-  for (let length = 0; length < bytes; ) {
-    const next = part();
-    parts.push(next);
-    length += next.length;
-  }
-  const all = Buffer.from(parts.join("") + frame[1]);
-  return Array.from({ length: Math.ceil(all.length / chunkBytes) }, (_, index) =>
-    all.subarray(index * chunkBytes, (index + 1) * chunkBytes),
-  );
-}
-
-/** Reads the chunks and gives the number of records, so that both sides can be seen to do the same work. */
-type Work = (chunks: readonly Buffer[]) => Promise<number>;
-
-const reader =
-  (open: OpenReader): Work =>
-  async (chunks) => {
-    let records = 0;
-    const nothing = () => {};
-    const sink = {
-      record: () => {
-        records++;
-      },
-      ignore: nothing,
-      malformed: nothing,
-      warn: nothing,
-      facts: nothing,
-    };
-    const opened = open("bench", sink);
-    for (const chunk of chunks) opened.push(chunk);
-    opened.end();
-    return records;
-  };
-
-/** The plain way: node:readline, every attribute of an object into a map, the object handed on at the empty line. */
-const readlineObjects: Work = async (chunks) => {
-  let records = 0;
-  let attributes = new Map<string, string>();
-  for await (const line of createInterface({
-    input: Readable.from(chunks),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })) {
-    if (line === "") {
-      if (attributes.has("inetnum") || attributes.has("inet6num")) records++;
-      attributes = new Map();
-      continue;
-    }
-    const colon = line.indexOf(":");
-    const name = line.slice(0, colon);
-    if (!attributes.has(name)) attributes.set(name, line.slice(colon + 1).trim());
-  }
-  return records;
-};
-
-const readlineFields: Work = async (chunks) => {
-  let records = 0;
-  for await (const line of createInterface({
-    input: Readable.from(chunks),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })) {
-    if (line.split("|")[2] === "ipv4") records++;
-  }
-  return records;
-};
-
-interface Measure {
-  readonly mbPerCpuSecond: number;
-  readonly records: number;
-}
-
-async function measure(work: Work, chunks: readonly Buffer[]): Promise<Measure> {
-  const bytes = chunks.reduce((total, chunk) => total + chunk.length, 0);
-  const before = process.cpuUsage();
-  const records = await work(chunks);
-  const { user, system } = process.cpuUsage(before);
-  return { mbPerCpuSecond: bytes / (user + system), records };
-}
-
+const runs = 9;
+const warmUps = 2;
+const print = (line: string) => process.stdout.write(`${line}\n`);
 const median = (values: readonly number[]) =>
   [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+const bytesOf = (chunks: readonly Buffer[]) => chunks.reduce((total, chunk) => total + chunk.length, 0);
 
-async function compare(
-  name: string,
-  chunks: readonly Buffer[],
-  sides: Readonly<Record<string, Work>>,
-): Promise<void> {
-  const speeds: Record<string, number[]> = {};
+/** All sides take turns, so that a busy moment of the machine meets all of them; the last side is the yardstick. */
+async function compare(name: string, bytes: number, sides: Readonly<Record<string, Work>>): Promise<void> {
+  const speeds = new Map<string, number[]>(Object.keys(sides).map((side) => [side, []]));
   const counts = new Set<number>();
-  for (let run = 0; run <= runs; run++) {
+  for (let run = 0; run < warmUps + runs; run++) {
     for (const [side, work] of Object.entries(sides)) {
-      const { mbPerCpuSecond, records } = await measure(work, chunks);
-      counts.add(records);
-      if (run > 0) speeds[side] = [...(speeds[side] ?? []), mbPerCpuSecond];
+      const before = process.cpuUsage();
+      counts.add(await work());
+      const { user, system } = process.cpuUsage(before);
+      if (run >= warmUps) speeds.get(side)!.push(bytes / (user + system));
     }
   }
-  if (counts.size !== 1)
-    throw new Error(`${name}: the sides disagree on the records: ${[...counts].join(", ")}`);
-  for (const [side, values] of Object.entries(speeds)) {
-    const spread = `${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)}`;
-    process.stdout.write(`| ${name} | ${side} | ${median(values).toFixed(0)} | ${spread} |\n`);
+  if (counts.size !== 1) throw new Error(`${name}: the sides disagree: ${[...counts].join(", ")} records`);
+  const yardstick = [...speeds.values()].at(-1)!;
+  for (const [side, values] of speeds) {
+    const ratio = median(values.map((value, run) => value / (yardstick[run] as number)));
+    const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(0));
+    print(`| ${name} | ${side} | ${median(values).toFixed(0)} | ${low} to ${high} | ${ratio.toFixed(2)} |`);
   }
 }
 
-const megabytes = Number(process.argv[2] ?? 48) * 1e6;
-process.stdout.write("| input | reader | MB per CPU second, median | spread |\n|---|---|---|---|\n");
-await compare("RPSL inetnum", chunksOf(megabytes, rpslObject), {
-  ours: reader(openRpslReader),
-  readline: readlineObjects,
-});
-await compare("RPSL inet6num", chunksOf(megabytes / 2, rpsl6Object), {
-  ours: reader(openRpslReader),
-  readline: readlineObjects,
-});
-await compare("delegated", chunksOf(megabytes / 4, statisticsLine, ["2|ripencc|1|1|||\n", ""]), {
-  ours: reader(openDelegatedReader),
-  readline: readlineFields,
-});
-await compare("ARIN XML", chunksOf(megabytes / 4, arinNet, ["<bulkwhois>\n", "</bulkwhois>\n"]), {
-  ours: reader(openArinXmlReader),
-});
-process.stdout.write(
-  `\nnode ${process.version}, ${runs} runs; peak memory ${Math.round(process.resourceUsage().maxRSS / 1024)} MB\n`,
-);
+async function speeds(megabytes: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "rir-parse-bench-"));
+  try {
+    print(
+      "| input | side | MB per CPU second, median | spread | times the byte scanner |\n|---|---|---|---|---|",
+    );
+    await rpslSpeeds(folder, chunksOf(megabytes * 1e6, rpslObject));
+    const lines = chunksOf(megabytes * 0.25e6, statisticsLine, ["2|ripencc|1|1|||\n", ""]);
+    await compare("statistics", bytesOf(lines), {
+      ours: ours(openDelegatedReader, lines),
+      readline: readlineFields(lines),
+      "byte scanner": byteScanner(lines, "b\n"),
+    });
+    const nets = chunksOf(megabytes * 0.25e6, arinNet, ["<bulkwhois>", "</bulkwhois>"]);
+    await compare("ARIN XML", bytesOf(nets), {
+      ours: ours(openArinXmlReader, nets),
+      "fast-xml-parser by record": parserByRecord(nets),
+      "byte scanner": byteScanner(nets, ">\n"),
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  print(`\nnode ${process.version}, ${runs} runs after ${warmUps} to warm up, ${megabytes} MB of RPSL`);
+}
+
+async function rpslSpeeds(folder: string, chunks: readonly Buffer[]): Promise<void> {
+  const [plain, packed] = [join(folder, "plain.db"), join(folder, "packed.db.gz")];
+  const gzip = gzipSync(Buffer.concat(chunks));
+  writeFileSync(plain, Buffer.concat(chunks));
+  writeFileSync(packed, gzip);
+  const records = await byteScanner(chunks, "\n\n")();
+  await compare("RPSL", bytesOf(chunks), {
+    "ours, in memory": ours(openRpslReader, chunks),
+    "ours, from a file": fromFile(plain),
+    "ours, from gzip": fromFile(packed),
+    "gunzip alone": gunzipOnly(gzip, records),
+    readline: readlineObjects(chunks),
+    "byte scanner": byteScanner(chunks, "\n\n"),
+  });
+}
+
+/** A gigabyte that is nowhere whole: eight megabytes, again and again, in memory that is used again. */
+function memory(name: string, open: OpenReader, part: () => string, frame: readonly [string, string]): void {
+  const chunks = chunksOf(8e6, part);
+  const nothing = () => {};
+  const reader = open("bench", {
+    record: nothing,
+    ignore: nothing,
+    malformed: nothing,
+    warn: nothing,
+    facts: nothing,
+  });
+  reader.push(Buffer.from(frame[0]));
+  let bytes = 0;
+  for (; bytes < 1e9; bytes += bytesOf(chunks)) for (const chunk of chunks) reader.push(Buffer.from(chunk));
+  reader.push(Buffer.from(frame[1]));
+  reader.end();
+  const peak = Math.round(process.resourceUsage().maxRSS / 1024);
+  print(`${name}: ${(bytes / 1e9).toFixed(2)} GB read, peak memory so far ${peak} MB`);
+}
+
+if (process.argv[2] === "memory") {
+  memory("RPSL", openRpslReader, rpslObject, ["", ""]);
+  memory("ARIN XML", openArinXmlReader, arinNet, ["<bulkwhois>", "</bulkwhois>"]);
+  memory("statistics", openDelegatedReader, statisticsLine, ["2|ripencc|1|1|||\n", ""]);
+} else await speeds(Number(process.argv[2] ?? 32));

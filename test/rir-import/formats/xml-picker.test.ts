@@ -120,7 +120,9 @@ describe("random records (seed 77)", () => {
       const value = picked(mangled);
       if (value === "irregular" || value === "incomplete") continue;
       taken++;
-      const own = Buffer.from(mangled).subarray(0, picker.end - 2).toString();
+      const own = Buffer.from(mangled)
+        .subarray(0, picker.end - 2)
+        .toString();
       expect([own, value]).toEqual([own, parsed(own)]);
     }
     expect(taken).toBeGreaterThan(2000);
