@@ -43,6 +43,7 @@ export class FileReportBuilder {
   readonly #samples: (Malformed & { readonly file: string })[] = [];
   readonly #warnings: string[] = [];
   readonly #registriesSeen = new Set<Registry>();
+  #lastRegistry: Registry | null = null;
   #kept = 0;
   #malformed = 0;
   #facts: FileFacts = {};
@@ -72,6 +73,8 @@ export class FileReportBuilder {
 
   keep(registry: Registry | null): void {
     this.#kept++;
+    if (registry === this.#lastRegistry) return;
+    this.#lastRegistry = registry;
     if (registry !== null) this.#registriesSeen.add(registry);
   }
 

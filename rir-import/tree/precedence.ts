@@ -43,9 +43,12 @@ const placeholderWords =
 export function reasonToDrop(record: NetworkRecord): string | null {
   if (isWholeSpace(record) || placeholderName.test(record.name)) return "placeholder";
   const { holder } = record;
-  if (holder?.type === "name" && placeholderWords.test(holder.name)) return "placeholder";
+  if (holder?.type === "name" && isPlaceholderText(holder.name)) return "placeholder";
   return isSpecialPurpose(record) ? "special-purpose range" : null;
 }
+
+/** The shortest, `various registries`, has 18 letters: most names need no search. */
+const isPlaceholderText = (name: string) => name.length >= 18 && placeholderWords.test(name);
 
 /** `0.0.0.0/0`, `::/0` and whatever holds half of a family or more: nobody holds that. */
 function isWholeSpace(record: NetworkRecord): boolean {

@@ -54,6 +54,8 @@ describe("placeholders", () => {
     "This network has been transferred to AFRINIC",
     "This network range is not allocated to APNIC.",
     "Not managed by the RIPE NCC",
+    "various registries",
+    "transferred to ripe",
     "Various Registries (Maintained by ARIN)",
   ])("a description that says %j stands for nobody", (words) => {
     expect(reasonToDrop(record("EX", named(words)))).toBe("placeholder");
