@@ -71,7 +71,7 @@ const delegatedLine = () =>
   ]);
 
 const netText = () =>
-  `<net>${oneOf(["", "\n", "<comment><line><![CDATA[</net>]]></line></comment>", "<!-- </net> -->"])}<handle>NET-${below(1e6)}</handle><name>Exempl\u00e9</name><netBlocks><netBlock><startAddress>045.001.${below(256)}.000</startAddress><endAddress>045.001.255.255</endAddress><type>${oneOf(["S", "DA", "RX"])}</type></netBlock></netBlocks><orgHandle>ex-${below(9)}</orgHandle></net>\n`;
+  `<net>${oneOf(["", "\n", "<comment><line><![CDATA[</net>]]></line></comment>", "<!-- </net> -->"])}<handle>NET-${below(1e6)}</handle><name>${oneOf(["Exempl\u00e9", "Exempl\u00c3\u00a9", "Example"])}</name><netBlocks><netBlock><startAddress>045.001.${below(256)}.000</startAddress><endAddress>045.001.255.255</endAddress><type>${oneOf(["S", "DA", "RX"])}</type></netBlock></netBlocks><orgHandle>ex-${below(9)}</orgHandle></net>\n`;
 const arinElement = () =>
   oneOf([
     netText(),

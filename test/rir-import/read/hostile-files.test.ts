@@ -241,7 +241,7 @@ describe("XML", () => {
     for (const text of [
       `<?xml version="1.0"?>${definition}<bulkwhois>${laugh}</bulkwhois>`,
       `<bulkwhois>${" ".repeat(100_000)}${definition}${laugh}</bulkwhois>`,
-      `<bulkwhois><org>${definition}<handle>A</handle><name>&l9;</name></org></bulkwhois>`,
+      `<bulkwhois>${" ".repeat(100_000)}<org>${definition}<handle>A</handle><name>&l9;</name></org></bulkwhois>`,
     ]) {
       const error = await errorOf("laughs.xml", text);
       expect(error).toBeInstanceOf(SourceFileError);
