@@ -6,7 +6,9 @@
 import { join } from "node:path";
 import type { TreeSnapshots } from "../flows/ports.ts";
 import type { Log } from "../log.ts";
-import { readTreeSnapshot, writeTreeSnapshot } from "./tree-snapshot-file.ts";
+import { readTreeSnapshot } from "./read-tree-snapshot.ts";
+import { OutdatedSnapshot } from "./snapshot-format.ts";
+import { writeTreeSnapshot } from "./write-tree-snapshot.ts";
 
 export interface SnapshotSettings {
   /** Where the files are, one per schema. */
@@ -18,6 +20,9 @@ export interface SnapshotSettings {
 }
 
 const defaultFewestSubnets = 100_000;
+const outdated = "the registry changed since the snapshot of the tree; the tree is built from the database";
+const useless = "snapshot of the tree is of no use; the tree is built from the database";
+const unwritten = "snapshot of the tree could not be written; the next start takes longer";
 
 export interface RunningSnapshots extends TreeSnapshots {
   /** Resolves when nothing is being written any more. */
@@ -35,14 +40,15 @@ export function createTreeSnapshots({
   return {
     read: async (registry) =>
       await readTreeSnapshot(file, registry).catch((error: unknown) => {
-        log.warn({ file, error }, "snapshot of the tree is of no use; the tree is built from the database");
+        if (error instanceof OutdatedSnapshot) log.info({ file, reason: error.message }, outdated);
+        else log.warn({ file, error }, useless);
         return null;
       }),
     keep: (tree, registry) => {
       if (tree.size < fewestSubnets) return;
       writing = writing.then(async () => {
         await writeTreeSnapshot(file, tree, registry).catch((error: unknown) => {
-          log.warn({ file, error }, "snapshot of the tree could not be written; the next start takes longer");
+          log.warn({ file, error }, unwritten);
         });
       });
     },

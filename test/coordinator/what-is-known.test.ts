@@ -1,9 +1,13 @@
 /** What a coordinator reads at its start, and how it follows the registry, over a real database. */
+import { mkdtemp, rm, truncate } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import { DayBudget } from "#coordinator/flows/day-budget";
 import { silentLog } from "#coordinator/log";
 import { ensureRootSubnets } from "#coordinator/postgres/root-subnets";
+import { createTreeSnapshots } from "#coordinator/snapshot/tree-snapshots";
 import { followRegistry, readWhatIsKnown } from "#coordinator/what-is-known";
 import type { SubnetRows } from "#core/subnet/subnet-rows";
 import { keyOf, noon, roundOf, scope, seeds } from "../contract/world.ts";
@@ -69,6 +73,99 @@ describe("a coordinator that starts", () => {
     await readWhatIsKnown({ ...world, state, budget: new DayBudget() }, noon);
 
     expect([state.tree.size, state.crawlers, state.delegationCount]).toEqual([0, [], 0]);
+  });
+});
+
+describe("a coordinator that keeps its tree on disk", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "nearcrawl-snapshot-"));
+  });
+  afterEach(async () => await rm(folder, { recursive: true, force: true }));
+
+  /** The state after a start, whether rows were read for it, and what the log said. */
+  const start = async () => {
+    const said: string[] = [];
+    const log = {
+      ...silentLog,
+      info: (_: object, text: string) => said.push(text),
+      warn: (_: object, text: string) => said.push(text),
+    };
+    const snapshots = createTreeSnapshots({ folder, schema: "world", log, fewestSubnets: 1 });
+    let reads = 0;
+    const readRows = async (into: SubnetRows) => {
+      reads += 1;
+      return await world.subnets.readRows(into);
+    };
+    const state = new CoordinatorState();
+    const ports = { ...world, subnets: { ...world.subnets, readRows }, state, snapshots };
+    await readWhatIsKnown({ ...ports, budget: new DayBudget() }, noon);
+    await snapshots.idle();
+    return { state, reads, said, ports, snapshots };
+  };
+
+  it("reads no rows when it starts again, and knows the same", async () => {
+    const subnetId = await world.site(1);
+    const first = await start();
+
+    const second = await start();
+
+    expect([first.reads, second.reads]).toEqual([1, 0]);
+    expect(second.state.subnetOf("5.1.1.200")).toBe(subnetId);
+    expect(second.state.generation).toBe(first.state.generation);
+    expect(second.said).toEqual([]);
+  });
+
+  it("reads the rows again after an import, and the next start has them", async () => {
+    await world.site(1);
+    await start();
+    const narrow = await world.subnet("5.1.1.0", "5.1.1.63");
+    await newGeneration();
+
+    const second = await start();
+    const third = await start();
+
+    expect([second.reads, third.reads]).toEqual([1, 0]);
+    expect(second.said).toEqual([
+      "the registry changed since the snapshot of the tree; the tree is built from the database",
+    ]);
+    expect(third.state.subnetOf("5.1.1.7")).toBe(narrow);
+  });
+
+  it("does not take the snapshot of another database for its own", async () => {
+    await world.site(1);
+    await start();
+    await world.pool.query("update registry_generation set applied_at = now() + interval '1 second'");
+
+    expect((await start()).reads).toBe(1);
+  });
+
+  it("reads the rows where the snapshot is damaged, says so, and writes a good one", async () => {
+    await world.site(1);
+    await start();
+    await truncate(join(folder, "world.tree"), 1000);
+
+    const second = await start();
+
+    expect(second.reads).toBe(1);
+    expect(second.said).toEqual(["snapshot of the tree is of no use; the tree is built from the database"]);
+    expect((await start()).reads).toBe(0);
+  });
+
+  it("keeps the new tree when the registry changes while it runs", async () => {
+    await world.site(1);
+    const first = await start();
+    const registry = await follow({ ...first.ports, log: silentLog });
+    const narrow = await world.subnet("5.1.1.0", "5.1.1.63");
+    await newGeneration();
+    await told();
+    await until(() => first.state.subnetOf("5.1.1.7") === narrow, 5000);
+    await registry.stop();
+    await first.snapshots.idle();
+
+    const second = await start();
+
+    expect([second.reads, second.state.subnetOf("5.1.1.7")]).toEqual([0, narrow]);
   });
 });
 

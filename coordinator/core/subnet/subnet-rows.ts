@@ -57,12 +57,12 @@ export class SubnetRows {
 
   /** A whole subnet. Parents follow from the ranges; a stated one must hold the subnet. */
   add(subnet: Subnet): void {
-    this.#addRange(subnet.range, subnet);
+    this.addRange(subnet.range, subnet);
     if (subnet.parentId !== null)
       this.statedParents.push({ id: subnet.id, parentId: checkedId(subnet.parentId) });
   }
 
-  #addRange(range: IpRange, facts: SubnetFacts): void {
+  addRange(range: IpRange, facts: SubnetFacts): void {
     if (range.family === 4) {
       this.addIpv4(range.first, range.last, facts);
       return;
