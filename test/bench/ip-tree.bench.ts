@@ -4,6 +4,11 @@
  * nothing else (ip-tree/flat-segments.ts), on the same ranges in the same run. Addresses in random order: within
  * a range taken at random, anywhere that some range holds, and where none does. Run: npm run bench -- ip-tree
  */
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readTreeSnapshot } from "#coordinator/snapshot/read-tree-snapshot";
+import { writeTreeSnapshot } from "#coordinator/snapshot/write-tree-snapshot";
 import type { IpAddress } from "#core/ip/address";
 import { seededRandom } from "#core/seeded-random";
 import { nest } from "#core/subnet/nest";
@@ -22,8 +27,11 @@ const rounds = 7;
 await measureFamily(4, registryLikeIpv4(10_000_000 * scale, seed));
 await measureFamily(6, registryLikeIpv6(2_000_000 * scale, seed));
 
+console.log(`\nmost memory: ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MB`);
+
 async function measureFamily(family: 4 | 6, columns: RangeColumns): Promise<void> {
   const tree = measureBuild(family, columns);
+  await measureSnapshot(tree);
   const { parents } = nest(columns);
   const flat = family === 4 ? flatIpv4(columns, parents) : flatIpv6(columns, parents);
   console.log(
@@ -63,6 +71,27 @@ function measureBuild(family: 4 | 6, columns: RangeColumns): SubnetTree {
     `bytes a range: ranges and parents ${per(bytes.ipv4Ranges + bytes.ipv6Ranges)}, label ${per(bytes.labels)}, id ${per(bytes.ids)}, holder ${per(bytes.holderIds)}, id index ${per(bytes.idIndex)}, names ${per(bytes.names)}`,
   );
   return tree;
+}
+
+/** To a file and back, with its checksum and sync; wall time too, as the disk takes its share. */
+async function measureSnapshot(tree: SubnetTree): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "nearcrawl-bench-"));
+  const file = join(folder, "bench.tree");
+  const registry = { generation: 1, appliedAt: "2026-03-01T12:00:00.000000Z" };
+  try {
+    const written = await timed(() => writeTreeSnapshot(file, tree, registry));
+    const { size } = await stat(file);
+    const read = await timed(() => readTreeSnapshot(file, registry));
+    console.log(`snapshot ${(size / 1e6).toFixed(0)} MB: written in ${written}, read in ${read}`);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function timed(work: () => Promise<unknown>): Promise<string> {
+  const [start, startCpu] = [performance.now(), cpuMs()];
+  await work();
+  return `${((performance.now() - start) / 1000).toFixed(2)} s (${((cpuMs() - startCpu) / 1000).toFixed(2)} s of CPU)`;
 }
 
 /** Ids are the places + 1, in the order in which the ranges come. */

@@ -5,11 +5,18 @@
  * stand aside, 24 bytes more.
  */
 import type { Ipv6Range } from "../ip/range.ts";
-import { answerSlot, type Ipv6Index, indexIpv6, ipv6Slot, slotAnswer, topBit } from "./first-index.ts";
-import type { GrowingColumn } from "./growing-column.ts";
+import {
+  answerSlot,
+  type FirstIndex,
+  forEachSlot,
+  indexKeys,
+  ipv6Slot,
+  slotAnswer,
+  topBit,
+} from "./first-index.ts";
+import { ipv6Extents, liesOutside, oddWords } from "./ipv6-extents.ts";
 import type { NestedRanges } from "./nested-ranges.ts";
 import {
-  type ExtentCoding,
   extentIn,
   isHard,
   type LinkLists,
@@ -19,10 +26,9 @@ import {
   packLinks,
   parentAt,
 } from "./place-links.ts";
-import type { RangeColumns } from "./range-columns.ts";
 import { findIpv6, type Segments, segmentBytes } from "./segments.ts";
 
-export interface Ipv6Places extends Ipv6Parts, Ipv6Index {}
+export interface Ipv6Places extends Ipv6Parts, FirstIndex {}
 
 /** What a snapshot holds: the index is made from it. */
 export interface Ipv6Parts {
@@ -35,8 +41,6 @@ export interface Ipv6Parts {
   readonly segments: Segments;
 }
 
-const oddWords = 6;
-
 /** Of ranges in the order of places. */
 export function placeIpv6({ columns, parents, hard, segments }: NestedRanges): Ipv6Places {
   const keys = new Int32Array(2 * columns.count);
@@ -44,37 +48,26 @@ export function placeIpv6({ columns, parents, hard, segments }: NestedRanges): I
     keys[2 * place] = (columns.first[4 * place] as number) ^ topBit;
     keys[2 * place + 1] = (columns.first[4 * place + 1] as number) ^ topBit;
   }
-  const coding: ExtentCoding = {
-    oddWords,
-    extentOf: (place) => prefixLengthAt(columns, place),
-    writeOdd: (place, into) => writeOdd(columns, place, into),
-  };
-  return indexedIpv6({ keys, ...packLinks({ parents, hard, coding }), segments });
+  return indexedIpv6({ keys, ...packLinks({ parents, hard, coding: ipv6Extents(columns) }), segments });
 }
 
 export function indexedIpv6(parts: Ipv6Parts): Ipv6Places {
-  const places = { ...parts, ...indexIpv6(parts.keys) };
+  const places = { ...parts, ...indexKeys(parts.keys, 6) };
   fillAnswers(places);
   return places;
 }
 
 /** From the first slot to the last: an answer never hides a count that is still needed. */
 function fillAnswers(places: Ipv6Places): void {
-  const { slots, blocks } = places;
-  for (let block = 0; block < 0x10000; block += 1) {
-    const from = blocks[2 * block] as number;
-    const to = blocks[2 * block + 2] ?? slots.length - 1;
-    const shift = blocks[2 * block + 1] as number;
-    for (let slot = from; slot < to; slot += 1) {
-      const first = shift === 32 ? 0 : (slot - from) << shift;
-      writeKey(block, first, 0);
-      const before = (slots[slot + 1] as number) - 1;
-      if (before >= (slots[slot] as number) && !startsAtKey(places, before)) continue;
-      const place = nearestReachingKey(places, before);
-      writeKey(block, first | (2 ** shift - 1), 0xffffffff);
-      if (place < 0 || !endsBeforeKey(places, place)) slots[slot] = answerSlot(place);
-    }
-  }
+  const { slots } = places;
+  forEachSlot(places, (slot, block, first, last) => {
+    writeKey(block, first, 0);
+    const before = (slots[slot + 1] as number) - 1;
+    if (before >= (slots[slot] as number) && !startsAtKey(places, before)) return;
+    const place = nearestReachingKey(places, before);
+    writeKey(block, last, 0xffffffff);
+    if (place < 0 || !endsBeforeKey(places, place)) slots[slot] = answerSlot(place);
+  });
 }
 
 /** The key of an address by its first 16 bits, the 32 that follow, and what all others are. */
@@ -93,33 +86,6 @@ function startsAtKey({ keys, links, lists }: Ipv6Places, place: number): boolean
   return lists.odd[at] === topBit && lists.odd[at + 1] === topBit;
 }
 
-/** −1 for a range that is no CIDR block of 64 bits or wider. */
-function prefixLengthAt({ first, last }: RangeColumns, place: number): number {
-  const at = 4 * place;
-  if (first[at + 2] !== 0 || first[at + 3] !== 0) return -1;
-  if (last[at + 2] !== 0xffffffff || last[at + 3] !== 0xffffffff) return -1;
-  const high = hostBits(first[at] as number, last[at] as number);
-  const low = hostBits(first[at + 1] as number, last[at + 1] as number);
-  if (high < 0 || low < 0 || (high > 0 && low < 32)) return -1;
-  return 64 - high - low;
-}
-
-/** How many low bits go from all zeros in `first` to all ones in `last`, the others being the same; −1 where it is not so. */
-function hostBits(first: number, last: number): number {
-  const differing = (first ^ last) >>> 0;
-  if ((first & differing) !== 0 || (differing & (differing + 1)) !== 0) return -1;
-  return 32 - Math.clz32(differing);
-}
-
-function writeOdd(
-  { first, last }: RangeColumns,
-  place: number,
-  into: GrowingColumn<Int32Array<ArrayBuffer>>,
-): void {
-  for (const word of [2, 3]) into.push((first[4 * place + word] as number) ^ topBit);
-  for (const word of [0, 1, 2, 3]) into.push((last[4 * place + word] as number) ^ topBit);
-}
-
 /** Takes an address apart with one intermediate bigint; used within one call only. */
 const scratch = new DataView(new ArrayBuffer(16));
 /** The words of the address that is looked up, top bits flipped. */
@@ -128,19 +94,15 @@ const plainKey = new Uint32Array(4);
 
 /** The most specific place over the address, or −1. */
 export function placeOfIpv6(places: Ipv6Places, address: bigint): number {
-  scratch.setBigUint64(0, address >> 64n);
-  scratch.setBigUint64(8, address);
-  for (let word = 0; word < 4; word += 1) key[word] = scratch.getInt32(4 * word) ^ topBit;
-  return placeOfKey(places);
-}
-
-function placeOfKey(places: Ipv6Places): number {
   const { keys, links, slots } = places;
-  const high = key[0] as number;
-  const low = key[1] as number;
+  scratch.setBigUint64(0, address >> 64n);
+  const high = scratch.getInt32(0) ^ topBit;
+  const low = scratch.getInt32(4) ^ topBit;
   const slot = ipv6Slot(places, high, low);
   let from = slots[slot] as number;
   if (from < 0) return slotAnswer(from);
+  key[0] = high;
+  key[1] = low;
   let to = slots[slot + 1] as number;
   if (to < 0) to = countThroughKey(keys, from);
   while (from < to) {
@@ -152,11 +114,22 @@ function placeOfKey(places: Ipv6Places): number {
   }
   const place = from - 1;
   if (place < 0) return -1;
-  // The usual case by itself: an even range that reaches the key.
+  // The usual case by itself: an even range that reaches the address.
   const link = links[place] as number;
-  const isEven = extentIn(link) < oddExtent && !isHard(link);
-  if (isEven && !endsBeforeKey(places, place)) return place;
-  return nearestReachingKey(places, lastWithinBlock(places, place));
+  const extent = extentIn(link);
+  if (extent < oddExtent && !isHard(link)) {
+    const differingHigh = high ^ (keys[2 * place] as number);
+    const differingLow = low ^ (keys[2 * place + 1] as number);
+    if (!liesOutside(extent, differingHigh, differingLow)) return place;
+  }
+  return placeFrom(places, place, address);
+}
+
+function placeFrom(places: Ipv6Places, last: number, address: bigint): number {
+  scratch.setBigUint64(8, address);
+  key[2] = scratch.getInt32(8) ^ topBit;
+  key[3] = scratch.getInt32(12) ^ topBit;
+  return nearestReachingKey(places, lastWithinBlock(places, last));
 }
 
 /** A number of places that all start in the key's block of 64 bits or before are below, found in strides from `from` on. */
@@ -225,9 +198,8 @@ function startsBehindKey({ keys, links, lists }: Ipv6Places, place: number): boo
 function endsBeforeKey({ keys, links, lists }: Ipv6Places, place: number): boolean {
   const extent = extentIn(links[place] as number);
   if (extent >= oddExtent) return oddEndsBeforeKey(lists, oddEntry(lists, place, extent));
-  const high = (key[0] as number) ^ (keys[2 * place] as number);
-  if (extent <= 32) return extent > 0 && high >>> (32 - extent) !== 0;
-  return high !== 0 || ((key[1] as number) ^ (keys[2 * place + 1] as number)) >>> (64 - extent) !== 0;
+  const differingHigh = (key[0] as number) ^ (keys[2 * place] as number);
+  return liesOutside(extent, differingHigh, (key[1] as number) ^ (keys[2 * place + 1] as number));
 }
 
 function oddEndsBeforeKey({ odd }: LinkLists, entry: number): boolean {

@@ -28,12 +28,14 @@ const inBlock = farParentFlag - 1;
 export const oddExtent = 0x8000;
 const hardFlag = 1 << 31;
 
+export type OddColumn = GrowingColumn<Int32Array<ArrayBuffer>>;
+
 /** What one family knows of its ranges' extents. */
 export interface ExtentCoding {
   /** The extent of the range at the place, below `oddExtent`; −1 when it does not fit. */
   extentOf(place: number): number;
   /** Appends what is known of a range that does not fit: always the same number of words. */
-  writeOdd(place: number, into: GrowingColumn<Int32Array<ArrayBuffer>>): void;
+  writeOdd(place: number, into: OddColumn): void;
   /** How many words those are. */
   readonly oddWords: number;
 }
@@ -75,7 +77,7 @@ interface BlockWork extends UnpackedLinks {
   readonly links: Int32Array;
   readonly start: number;
   readonly farParents: GrowingColumn<Int32Array<ArrayBuffer>>;
-  readonly odd: GrowingColumn<Int32Array<ArrayBuffer>>;
+  readonly odd: OddColumn;
 }
 
 function packBlock({ links, parents, hard, coding, start, farParents, odd }: BlockWork): void {

@@ -4,7 +4,7 @@
  * read of the id. It can answer nothing else: no ranges, no parents, no labels. Right where no ranges cross.
  */
 import type { IpAddress } from "#core/ip/address";
-import { type Ipv6Index, indexIpv6, ipv6Slot, topBit } from "#core/subnet/first-index";
+import { type FirstIndex, indexKeys, ipv6Slot, topBit } from "#core/subnet/first-index";
 import type { RangeColumns } from "#core/subnet/range-columns";
 
 export interface FlatTable {
@@ -103,17 +103,17 @@ export function flatIpv6(columns: RangeColumns, parents: Int32Array): FlatTable 
 }
 
 function ipv6Table(starts: Int32Array, ids: Int32Array): FlatTable {
-  return new FlatIpv6(indexIpv6(starts), starts, ids);
+  return new FlatIpv6(indexKeys(starts, 6), starts, ids);
 }
 
 class FlatIpv6 implements FlatTable {
-  readonly #index: Ipv6Index;
+  readonly #index: FirstIndex;
   /** The first two words of each segment's start, top bits flipped. */
   readonly #starts: Int32Array;
   readonly #ids: Int32Array;
   readonly #scratch = new DataView(new ArrayBuffer(8));
 
-  constructor(index: Ipv6Index, starts: Int32Array, ids: Int32Array) {
+  constructor(index: FirstIndex, starts: Int32Array, ids: Int32Array) {
     this.#index = index;
     this.#starts = starts;
     this.#ids = ids;
