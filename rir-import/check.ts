@@ -2,10 +2,10 @@
 import { SourceFileError } from "#core/errors";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
-import { readSources } from "./read/read-sources.ts";
+import { readInThreads } from "./read/read-in-threads.ts";
 import { listSourceFiles } from "./read/source-files.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
-import { SubnetBuilder } from "./tree/to-subnets.ts";
+import { buildState } from "./tree/to-subnets.ts";
 
 export interface SourceCheck {
   readonly files: readonly FileReport[];
@@ -27,17 +27,16 @@ export async function readState(
   paths: readonly string[],
   onProgress: OnProgress,
 ): Promise<{ readonly files: readonly FileReport[]; readonly state: RegistryState }> {
-  const builder = new SubnetBuilder();
   let records = 0;
-  const files = await readSources(await listSourceFiles(paths), builder, (progress) => {
+  const read = await readInThreads(await listSourceFiles(paths), (progress) => {
     records = progress.records;
     const { file, bytesDone, bytesTotal } = progress;
     onProgress({ phase: "read", done: bytesDone, total: bytesTotal, file, records });
   });
   onProgress({ phase: "nest", done: 0, total: 1, file: "", records });
-  const state = builder.build();
+  const state = buildState(read.store);
   onProgress({ phase: "nest", done: 1, total: 1, file: "", records });
-  return { files: withSharedRegistryWarnings(files), state };
+  return { files: withSharedRegistryWarnings(read.reports), state };
 }
 
 /** Stops an import that would leave an empty tree. */

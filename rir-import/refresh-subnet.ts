@@ -24,7 +24,8 @@ import type { NetworkRecord } from "./formats/record.ts";
 import { lookUp } from "./lookup.ts";
 import type { Holder } from "./tree/holder-table.ts";
 import { reasonToDrop } from "./tree/precedence.ts";
-import { SubnetBuilder } from "./tree/to-subnets.ts";
+import { RecordStore } from "./tree/record-store.ts";
+import { buildState } from "./tree/to-subnets.ts";
 
 export interface RefreshedSubnet {
   readonly generation: number;
@@ -142,10 +143,9 @@ async function write(client: PoolClient, writing: Writing): Promise<RefreshedSub
 
 /** The record as an import would have it. */
 function wantedSubnet(record: NetworkRecord) {
-  const builder = new SubnetBuilder();
-  builder.addNetwork(record, "");
-  const state = builder.build();
-  const [holder = null] = state.holders.all();
+  const store = new RecordStore();
+  store.addNetwork(record, "");
+  const [holder = null] = buildState(store).holders.all();
   return { holder, country: record.country, registry: record.registry ?? "iana", name: record.name };
 }
 

@@ -29,11 +29,14 @@ export class SourceFileError extends NearcrawlError {
   readonly code = "NC_SOURCE_FILE";
   readonly file: string;
   readonly line: number | null;
+  /** What is wrong, without the file and the line. */
+  readonly reason: string;
 
   constructor(file: string, line: number | null, reason: string, options?: ErrorOptions) {
     super(`${file}${line === null ? "" : `:${line}`}: ${reason}`, options);
     this.file = file;
     this.line = line;
+    this.reason = reason;
   }
 }
 

@@ -54,7 +54,23 @@ export class TextPool {
   /** The text's id; the same for the same text. Half surrogate pairs become U+FFFD. */
   intern(text: string): number {
     this.#makeRoom(text.length * 3);
-    const end = this.#write(text);
+    return this.#internWritten(this.#write(text));
+  }
+
+  /** Interns every text of another pool, without making strings; returns the id here of each id there. */
+  absorb({ text, ends }: TextPoolParts): Int32Array {
+    checkEnds(text, ends);
+    let start = 0;
+    return Int32Array.from(ends, (end) => {
+      this.#makeRoom(end - start);
+      this.#text.set(text.subarray(start, end), this.#textBytes);
+      const written = this.#textBytes + end - start;
+      start = end;
+      return this.#internWritten(written);
+    });
+  }
+
+  #internWritten(end: number): number {
     const hash = hashOf(this.#text, this.#textBytes, end);
     const place = this.#placeOf(hash, end);
     const found = (this.#table[place] as number) - 1;

@@ -10,7 +10,7 @@ import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { SourceFileError } from "#core/errors";
 import { readError } from "./read-error.ts";
-import { type SourceFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
+import { type Packing, type SourceFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
 import { readZipDirectory, readZipEntry } from "./zip.ts";
 
 /** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
@@ -182,6 +182,11 @@ function gzipError(file: string, error: NodeJS.ErrnoException): SourceFileError 
       ? "the gzip data end early: the download is incomplete"
       : `damaged gzip data: ${error.message}`;
   return new SourceFileError(file, null, reason, { cause: error });
+}
+
+/** What a file is packed in, by its first bytes. */
+export async function packingOf(file: string): Promise<Packing> {
+  return sniffPacking(await firstBytes(file));
 }
 
 async function firstBytes(file: string): Promise<Buffer> {

@@ -43,26 +43,30 @@ export async function readSources(
   files: readonly string[],
   receiver: RecordReceiver,
   onProgress: (progress: ReadProgress) => void,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<readonly FileReport[]> {
   const progress = await ProgressCounter.over(files, onProgress);
   const reports: FileReport[] = [];
   for (const file of files) {
-    reports.push(...(await readFile(file, receiver, progress)));
+    reports.push(...(await readFile(file, { receiver, progress, signal })));
   }
   return reports;
 }
 
-async function readFile(
-  file: string,
-  receiver: RecordReceiver,
-  progress: ProgressCounter,
-): Promise<readonly FileReport[]> {
-  const source = await openSource(file, (bytes) => progress.took(file, bytes));
+interface Reading {
+  readonly receiver: RecordReceiver;
+  readonly progress: ProgressCounter;
+  /** Ends the reading with its reason. */
+  readonly signal: AbortSignal;
+}
+
+async function readFile(file: string, reading: Reading): Promise<readonly FileReport[]> {
+  const source = await openSource(file, (bytes) => reading.progress.took(file, bytes));
   const parts: { report: FileReportBuilder; textBytes: number; seconds: number }[] = [];
   for await (const part of source.parts) {
     const startedAt = performance.now();
     const report = new FileReportBuilder(part.file, part.format);
-    const textBytes = await readPart(part, { report, receiver, progress });
+    const textBytes = await readPart(part, report, reading);
     judge(part.file, report);
     if (report.keptCount === 0)
       report.warn("nothing of it is kept: no networks and no organisations for the tree");
@@ -74,20 +78,18 @@ async function readFile(
 
 async function readPart(
   part: SourcePart,
-  work: {
-    readonly report: FileReportBuilder;
-    readonly receiver: RecordReceiver;
-    readonly progress: ProgressCounter;
-  },
+  report: FileReportBuilder,
+  { receiver, progress, signal }: Reading,
 ): Promise<number> {
-  const reader = readers[part.format](part.file, sinkOf(part.file, work.report, work.receiver));
+  const reader = readers[part.format](part.file, sinkOf(part.file, report, receiver));
   let textBytes = 0;
   let readBefore = 0;
   for await (const chunk of part.chunks) {
+    signal.throwIfAborted();
     textBytes += chunk.length;
     reader.push(chunk);
-    const read = work.report.read;
-    work.progress.records(part.file, read - readBefore);
+    const { read } = report;
+    progress.records(part.file, read - readBefore);
     readBefore = read;
   }
   reader.end();

@@ -7,6 +7,17 @@ import { type Registry, registries } from "#core/subnet/subnet";
 import { packCountry } from "#core/subnet/subnet-rows";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
 
+/** A table's columns as they lie in memory: what goes from one thread to another. */
+export interface CandidateParts {
+  readonly first: Uint32Array;
+  readonly last: Uint32Array;
+  readonly holders: Int32Array;
+  readonly countries: Uint16Array;
+  readonly registries: Uint8Array;
+  readonly sources: Uint8Array;
+  readonly names: Int32Array;
+}
+
 const sourceKinds: readonly SourceKind[] = ["whois", "statistics", "iana"];
 const noRegistry = 255;
 
@@ -29,7 +40,9 @@ export class CandidateTable {
   add(record: NetworkRecord, holder: number, name: number): void {
     if (this.count === this.#holders.length) this.#grow(Math.max(1024, this.count * 2));
     const index = this.count++;
-    writeRange(this.#columns, index, record.range);
+    const words = record.ipv6Words ?? null;
+    if (words === null) writeRange(this.#columns, index, record.range);
+    else this.#writeWords(index, words);
     this.#holders[index] = holder;
     this.#countries[index] = packCountry(record.country);
     this.#registries[index] = record.registry === null ? noRegistry : registries.indexOf(record.registry);
@@ -48,6 +61,47 @@ export class CandidateTable {
       first: first.subarray(0, length),
       last: last.subarray(0, length),
     };
+  }
+
+  parts(): CandidateParts {
+    const { first, last } = this.columns();
+    return {
+      first,
+      last,
+      holders: this.#holders.subarray(0, this.count),
+      countries: this.#countries.subarray(0, this.count),
+      registries: this.#registries.subarray(0, this.count),
+      sources: this.#sources.subarray(0, this.count),
+      names: this.#names.subarray(0, this.count),
+    };
+  }
+
+  /** Appends another table's records; `holders` and `names` give the number here of each number there. */
+  absorb(parts: CandidateParts, holders: Int32Array, names: Int32Array): void {
+    const start = this.count;
+    this.count += parts.holders.length;
+    if (this.count > this.#holders.length) this.#grow(this.count);
+    this.#columns.first.set(parts.first, start * this.#columns.words);
+    this.#columns.last.set(parts.last, start * this.#columns.words);
+    this.#holders.set(
+      parts.holders.map((holder) => (holder < 0 ? holder : (holders[holder] as number))),
+      start,
+    );
+    this.#countries.set(parts.countries, start);
+    this.#registries.set(parts.registries, start);
+    this.#sources.set(parts.sources, start);
+    this.#names.set(
+      parts.names.map((name) => names[name] as number),
+      start,
+    );
+  }
+
+  #writeWords(index: number, words: Uint32Array): void {
+    const { first, last } = this.#columns;
+    for (let word = 0; word < 4; word += 1) {
+      first[index * 4 + word] = words[word] as number;
+      last[index * 4 + word] = words[word + 4] as number;
+    }
   }
 
   holder(index: number): number {

@@ -12,7 +12,7 @@ import { type Registry, registries } from "#core/subnet/subnet";
 import { packCountry, unpackCountry } from "#core/subnet/subnet-rows";
 import type { TextPool } from "#core/text-pool";
 import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
-import { PairIndex } from "./pair-index.ts";
+import { PairIndex, type PairParts } from "./pair-index.ts";
 
 export interface ResolvedHolder extends HolderIdentity {
   readonly registry: string | null;
@@ -25,8 +25,19 @@ interface Context {
   readonly type: HolderReference["type"];
   readonly registry: Registry | null;
   readonly country: string | null;
-  /** Of an opaque-id: which of the registry's files; empty for the first. */
-  readonly scope: string;
+  /** Of an opaque-id: the file that it has a meaning in; else null. */
+  readonly file: string | null;
+}
+
+/** Everything in plain arrays: what goes from one thread to another. */
+export interface ReferenceParts {
+  readonly contexts: readonly Context[];
+  readonly references: PairParts;
+  readonly ownNames: Int32Array;
+  readonly organisations: PairParts;
+  readonly organisationNames: Int32Array;
+  readonly organisationCountries: Uint16Array;
+  readonly organisationParents: Int32Array;
 }
 
 const int32 = (length: number) => new Int32Array(length);
@@ -37,6 +48,8 @@ export class HolderReferences {
   readonly #texts: TextPool;
   readonly #contexts: Context[] = [];
   readonly #contextByKey = new Map<string, number>();
+  /** What most references have in common with the one before. */
+  #latest: { readonly context: Context; readonly index: number } | null = null;
   /** References as pairs of a context and the text's id. */
   readonly #references = new PairIndex();
   /** The name that the first record with this reference gave beside the handle, or `none`. */
@@ -71,6 +84,44 @@ export class HolderReferences {
     this.#organisationParents.push(parentHandle ? this.#texts.intern(parentHandle) : none);
   }
 
+  parts(): ReferenceParts {
+    return {
+      contexts: this.#contexts,
+      references: this.#references.parts(),
+      ownNames: this.#ownNames.values(),
+      organisations: this.#organisations.parts(),
+      organisationNames: this.#organisationNames.values(),
+      organisationCountries: this.#organisationCountries.values(),
+      organisationParents: this.#organisationParents.values(),
+    };
+  }
+
+  /**
+   * Takes over what another thread read after what is here; `texts` gives the id here of each text there.
+   * Returns the index here of each reference there.
+   */
+  absorb(parts: ReferenceParts, texts: Int32Array): Int32Array {
+    const textHere = (text: number) => (text === none ? none : (texts[text] as number));
+    const contexts = parts.contexts.map((context) => this.#indexOfContext(context));
+    const { firsts, seconds } = parts.references;
+    const indexes = firsts.map((context, reference) => {
+      const index = this.#references.intern(
+        contexts[context] as number,
+        textHere(seconds[reference] as number),
+      );
+      if (index === this.#ownNames.length) this.#ownNames.push(textHere(parts.ownNames[reference] as number));
+      return index;
+    });
+    parts.organisations.firsts.forEach((registry, at) => {
+      const handle = textHere(parts.organisations.seconds[at] as number);
+      if (this.#organisations.intern(registry, handle) < this.#organisationNames.length) return;
+      this.#organisationNames.push(textHere(parts.organisationNames[at] as number));
+      this.#organisationCountries.push(parts.organisationCountries[at] as number);
+      this.#organisationParents.push(textHere(parts.organisationParents[at] as number));
+    });
+    return indexes;
+  }
+
   /** The reference's index; the same for the same reference. −1 for none. */
   indexOf(reference: HolderReference | null, file: string): number {
     if (reference === null) return none;
@@ -84,11 +135,11 @@ export class HolderReferences {
   resolve(index: number): ResolvedHolder | null {
     const context = this.#contexts[this.#references.firstAt(index)] as Context;
     const textId = this.#references.secondAt(index);
-    const { type, registry, country, scope } = context;
+    const { type, registry, country, file } = context;
     if (type === "handle") return this.#resolveHandle(index, registry, textId);
     const text = this.#texts.textAt(textId);
     if (type === "name") return resolved({ name: text, registry, country }, null);
-    return resolved({ registry, opaqueId: scope === "" ? text : `${text}@${scope}` }, null);
+    return resolved({ registry, opaqueId: `${text}${this.#scopeOf(registry, file)}` }, null);
   }
 
   #resolveHandle(index: number, registry: Registry | null, handleId: number): ResolvedHolder | null {
@@ -116,24 +167,46 @@ export class HolderReferences {
   #contextOf(reference: HolderReference, file: string): number {
     const { type, registry } = reference;
     const country = type === "name" ? reference.country : null;
-    const scope = type === "opaque-id" ? this.#scopeOf(reference.registry, file) : "";
-    const key = `${type} ${registry ?? ""} ${country ?? ""} ${scope}`;
+    const ofFile = type === "opaque-id" ? file : null;
+    const latest = this.#latest;
+    if (
+      latest !== null &&
+      latest.context.type === type &&
+      latest.context.registry === registry &&
+      latest.context.country === country &&
+      latest.context.file === ofFile
+    ) {
+      return latest.index;
+    }
+    const context = { type, registry, country, file: ofFile };
+    this.#latest = { context, index: this.#indexOfContext(context) };
+    return this.#latest.index;
+  }
+
+  #indexOfContext(context: Context): number {
+    const { type, registry, country, file } = context;
+    const key = JSON.stringify([type, registry, country, file]);
     const known = this.#contextByKey.get(key);
     if (known !== undefined) return known;
+    if (registry !== null && file !== null) this.#addFile(registry, file);
     this.#contextByKey.set(key, this.#contexts.length);
-    return this.#contexts.push({ type, registry, country, scope }) - 1;
+    return this.#contexts.push(context) - 1;
+  }
+
+  #addFile(registry: string, file: string): void {
+    const files = this.#filesOfRegistry.get(registry) ?? [];
+    this.#filesOfRegistry.set(registry, files);
+    if (!files.includes(file)) files.push(file);
   }
 
   /**
    * Opaque-ids mean something within one file only. Empty for a registry's first file, so that ids stay the
-   * same from import to import; then 2, 3 …
+   * same from import to import; then @2, @3 …
    */
-  #scopeOf(registry: string, file: string): string {
-    const files = this.#filesOfRegistry.get(registry) ?? [];
-    this.#filesOfRegistry.set(registry, files);
-    if (!files.includes(file)) files.push(file);
-    const position = files.indexOf(file);
-    return position === 0 ? "" : String(position + 1);
+  #scopeOf(registry: string | null, file: string | null): string {
+    const files = this.#filesOfRegistry.get(registry ?? "") ?? [];
+    const position = files.indexOf(file ?? "");
+    return position <= 0 ? "" : `@${position + 1}`;
   }
 }
 

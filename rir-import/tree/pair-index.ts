@@ -5,6 +5,12 @@
 
 const firstPairs = 256;
 
+/** The pairs by their numbers. */
+export interface PairParts {
+  readonly firsts: Int32Array;
+  readonly seconds: Int32Array;
+}
+
 export class PairIndex {
   #firsts = new Int32Array(firstPairs);
   #seconds = new Int32Array(firstPairs);
@@ -32,6 +38,14 @@ export class PairIndex {
   /** The pair's number, or −1 when it was never seen. */
   find(first: number, second: number): number {
     return (this.#table[this.#placeOf(first, second)] as number) - 1;
+  }
+
+  /** As they lie in memory, without a copy: valid until the next `intern`. */
+  parts(): PairParts {
+    return {
+      firsts: this.#firsts.subarray(0, this.#count),
+      seconds: this.#seconds.subarray(0, this.#count),
+    };
   }
 
   firstAt(number: number): number {

@@ -14,63 +14,44 @@ import {
 } from "#core/subnet/range-columns";
 import { type Registry, registries } from "#core/subnet/subnet";
 import { packCountry } from "#core/subnet/subnet-rows";
-import { TextPool } from "#core/text-pool";
-import type { NetworkRecord, OrganisationRecord } from "../formats/record.ts";
-import { CandidateTable } from "./candidate-table.ts";
-import { HolderReferences } from "./holder-references.ts";
+import type { TextPool } from "#core/text-pool";
+import type { CandidateTable } from "./candidate-table.ts";
+import type { HolderReferences } from "./holder-references.ts";
 import { HolderTable } from "./holder-table.ts";
 import { rankOf } from "./precedence.ts";
+import type { RecordStore } from "./record-store.ts";
 import type { FamilyState, RegistryState } from "./registry-state.ts";
 import { responsibleRegistries } from "./responsible-registry.ts";
 
 const maxCrossingSamples = 1000;
 const ianaIndex = registries.indexOf("iana");
 
-/** Takes the records of all files, then builds the state they describe. */
-export class SubnetBuilder {
-  readonly #ipv4 = new CandidateTable(4);
-  readonly #ipv6 = new CandidateTable(6);
-  readonly #texts = new TextPool();
-  readonly #references = new HolderReferences(this.#texts);
-
-  get organisationCount(): number {
-    return this.#references.organisationCount;
-  }
-
-  addNetwork(record: NetworkRecord, file: string): void {
-    const table = record.range.family === 4 ? this.#ipv4 : this.#ipv6;
-    table.add(record, this.#references.indexOf(record.holder, file), this.#texts.intern(record.name));
-  }
-
-  addOrganisation(record: OrganisationRecord): void {
-    this.#references.addOrganisation(record);
-  }
-
-  build(): RegistryState {
-    const joined = new JoinedHolders(this.#references, this.#texts);
-    const ipv4 = buildFamily(this.#ipv4, joined, this.#texts);
-    const ipv6 = buildFamily(this.#ipv6, joined, this.#texts);
-    const families = [ipv4, ipv6];
-    return {
-      ipv4: ipv4.state,
-      ipv6: ipv6.state,
-      holders: joined.table,
-      texts: this.#texts,
-      summary: {
-        subnets: ipv4.state.columns.count + ipv6.state.columns.count,
-        ipv4Subnets: ipv4.state.columns.count,
-        ipv6Subnets: ipv6.state.columns.count,
-        holders: joined.table.count,
-        withoutHolder: sum(families, ({ state }) =>
-          state.holders.reduce((count, holder) => count + (holder < 0 ? 1 : 0), 0),
-        ),
-        duplicates: sum(families, ({ duplicates }) => duplicates),
-        deepest: Math.max(...families.map(({ state }) => depthOf(state))),
-        crossings: sum(families, ({ crossings }) => crossings.length),
-        crossingSamples: families.flatMap(crossingSamples).slice(0, maxCrossingSamples),
-      },
-    };
-  }
+/** The state that the records describe. */
+export function buildState(store: RecordStore): RegistryState {
+  const { texts } = store;
+  const joined = new JoinedHolders(store.references, texts);
+  const ipv4 = buildFamily(store.ipv4, joined, texts);
+  const ipv6 = buildFamily(store.ipv6, joined, texts);
+  const families = [ipv4, ipv6];
+  return {
+    ipv4: ipv4.state,
+    ipv6: ipv6.state,
+    holders: joined.table,
+    texts,
+    summary: {
+      subnets: ipv4.state.columns.count + ipv6.state.columns.count,
+      ipv4Subnets: ipv4.state.columns.count,
+      ipv6Subnets: ipv6.state.columns.count,
+      holders: joined.table.count,
+      withoutHolder: sum(families, ({ state }) =>
+        state.holders.reduce((count, holder) => count + (holder < 0 ? 1 : 0), 0),
+      ),
+      duplicates: sum(families, ({ duplicates }) => duplicates),
+      deepest: Math.max(...families.map(({ state }) => depthOf(state))),
+      crossings: sum(families, ({ crossings }) => crossings.length),
+      crossingSamples: families.flatMap(crossingSamples).slice(0, maxCrossingSamples),
+    },
+  };
 }
 
 const notYet = -2;

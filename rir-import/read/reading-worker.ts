@@ -1,0 +1,40 @@
+/** A thread of read-in-threads.ts: reads its files into a store of its own and hands that over whole. */
+import { parentPort, workerData } from "node:worker_threads";
+import { SourceFileError } from "#core/errors";
+import { RecordStore } from "../tree/record-store.ts";
+import type { WorkerAnswer, WorkerTask } from "./read-in-threads.ts";
+import { type ReadProgress, readSources } from "./read-sources.ts";
+
+const progressEveryMs = 100;
+
+async function read({ files }: WorkerTask): Promise<WorkerAnswer> {
+  const store = new RecordStore();
+  try {
+    const reports = await readSources(files, store, inTurn(progressEveryMs));
+    return { type: "done", parts: store.parts(), reports };
+  } catch (error) {
+    if (!(error instanceof SourceFileError)) throw error;
+    const { file, line, reason } = error;
+    return { type: "failed", file, line, reason };
+  }
+}
+
+/** Progress now and then: a message costs more than the record it tells of. */
+function inTurn(everyMs: number): (progress: ReadProgress) => void {
+  let next = 0;
+  return (progress) => {
+    const now = performance.now();
+    if (now < next && progress.bytesDone < progress.bytesTotal) return;
+    next = now + everyMs;
+    parentPort?.postMessage({ type: "progress", progress } satisfies WorkerAnswer);
+  };
+}
+
+/** The memory of every array in the answer, to be handed over instead of copied. */
+function memoryOf(value: unknown): readonly ArrayBuffer[] {
+  if (ArrayBuffer.isView(value)) return value.buffer instanceof ArrayBuffer ? [value.buffer] : [];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(memoryOf) : [];
+}
+
+const answer = await read(workerData as WorkerTask);
+parentPort?.postMessage(answer, answer.type === "done" ? [...new Set(memoryOf(answer.parts))] : []);

@@ -1,0 +1,126 @@
+/** Several threads read what one reads, in the same order, and end together when a file is bad. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SourceFileError } from "#core/errors";
+import { formatRange } from "#core/ip/range";
+import { generateRegistry } from "#rir-import/generate/generate-registry";
+import { readInThreads } from "#rir-import/read/read-in-threads";
+import { shareOut } from "#rir-import/read/share-out";
+import { listSourceFiles } from "#rir-import/read/source-files";
+import { wantedSubnets } from "#rir-import/tree/registry-state";
+import { buildState } from "#rir-import/tree/to-subnets";
+import { type SourceFolder, sourceFolder } from "../source-folder.ts";
+
+let generated: string;
+let folder: SourceFolder;
+beforeAll(async () => {
+  generated = mkdtempSync(join(tmpdir(), "threads-"));
+  await generateRegistry({ objects: 3000, seed: 9, folder: generated, faults: true });
+  folder = sourceFolder();
+});
+afterAll(() => {
+  rmSync(generated, { recursive: true });
+  folder.remove();
+});
+
+async function stateBy(threads: number, files: readonly string[]) {
+  const { store, reports } = await readInThreads(files, () => {}, threads);
+  const state = buildState(store);
+  const subnets = [...wantedSubnets(state)].map(({ range, holder, ...subnet }) => ({
+    ...subnet,
+    range: formatRange(range),
+    holder: holder === null ? null : state.holders.at(holder),
+  }));
+  const counts = reports.map(({ seconds: _, ...report }) => report);
+  return { subnets, counts, summary: state.summary };
+}
+
+describe("several threads", () => {
+  it("come to the same subnets, holders, reports and order as one", async () => {
+    const files = await listSourceFiles([generated]);
+
+    const [one, three] = [await stateBy(1, files), await stateBy(3, files)];
+
+    expect(one.subnets.length).toBeGreaterThan(2000);
+    expect(three).toEqual(one);
+  });
+
+  it("keep which file an opaque-id belongs to, and which record was read first", async () => {
+    const statistics = (id: string) =>
+      `2|ripencc|20260101|1||20260101|+0000\nripencc|NL|ipv4|${id}.0.0.0|256|20100101|allocated|same-id\n`;
+    const object = (name: string) => `inetnum: 45.0.0.0 - 45.0.0.255\nnetname: ${name}\nsource: RIPE\n`;
+    const files = [
+      folder.write("1.db", object("FIRST")),
+      folder.write("2.txt", statistics("46")),
+      folder.write("3.txt", statistics("47")),
+      folder.write("4.db", object("SECOND")),
+    ];
+
+    const [one, four] = [await stateBy(1, files), await stateBy(4, files)];
+
+    expect(four).toEqual(one);
+    expect(four.subnets.map(({ name, holder }) => name || holder?.key)).toEqual([
+      "FIRST",
+      "ripencc:opaque-id:same-id",
+      "ripencc:opaque-id:same-id@2",
+    ]);
+  });
+
+  it("tell of progress as a sum, up to the whole", async () => {
+    const files = await listSourceFiles([generated]);
+    const told: { done: number; total: number; records: number }[] = [];
+
+    const { reports } = await readInThreads(
+      files,
+      ({ bytesDone, bytesTotal, records }) => told.push({ done: bytesDone, total: bytesTotal, records }),
+      3,
+    );
+
+    const last = told.at(-1);
+    expect(last?.done).toBe(last?.total);
+    expect(last?.records).toBe(reports.reduce((sum, { read }) => sum + read, 0));
+  });
+
+  it("name the file, line and reason that another thread met", async () => {
+    const good = folder.write("good.db", "inetnum: 45.0.0.0/8\nsource: RIPE\n");
+    const bad = folder.write("page.db", "<html><title>Moved</title></html>");
+
+    const reading = readInThreads([good, bad], () => {}, 2);
+
+    await expect(reading).rejects.toThrow(SourceFileError);
+    await expect(reading).rejects.toMatchObject({
+      file: bad,
+      line: 1,
+      message: `${bad}:1: a web page ("Moved"), not a registry file`,
+    });
+  });
+});
+
+describe("the files are shared out", () => {
+  const file = (name: string, bytesOnDisk: number, isPacked = false) => ({
+    file: name,
+    bytesOnDisk,
+    isPacked,
+  });
+
+  it("in stretches whose longest is as short as can be", () => {
+    const files = [file("a", 5), file("b", 4), file("c", 3), file("d", 6)];
+
+    expect(shareOut(files, 1)).toEqual([["a", "b", "c", "d"]]);
+    expect(shareOut(files, 2)).toEqual([
+      ["a", "b"],
+      ["c", "d"],
+    ]);
+    expect(shareOut(files, 9)).toHaveLength(4);
+    expect(shareOut([], 3)).toEqual([]);
+  });
+
+  it("by what they unpack to", () => {
+    expect(shareOut([file("a", 10), file("b", 20), file("packed", 5, true)], 2)).toEqual([
+      ["a", "b"],
+      ["packed"],
+    ]);
+  });
+});
