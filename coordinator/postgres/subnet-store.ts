@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import type { Registry } from "#core/subnet/subnet";
 import type { SubnetRows } from "#core/subnet/subnet-rows";
-import { type CopiedRow, readCopy } from "#db/copy-rows";
+import { type CopiedRow, readCopy } from "#db/read-copy";
 import type { RegistryInForce, SubnetStore } from "../flows/ports.ts";
 
 const listenAgainMs = 1_000;

@@ -10,7 +10,7 @@ import { type RangeColumns, sortedOrder } from "#core/subnet/range-columns";
 import { type Registry, registries } from "#core/subnet/subnet";
 import { packCountry } from "#core/subnet/subnet-rows";
 import type { TextPool } from "#core/text-pool";
-import { type CopiedRow, readCopy } from "#db/copy-rows";
+import { type CopiedRow, readCopy } from "#db/read-copy";
 
 /** One family, each column indexed by row; ids are the database's. 0 stands for null. */
 export interface CurrentFamily {

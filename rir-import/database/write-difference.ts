@@ -6,7 +6,7 @@
 import type { PoolClient } from "pg";
 import { registries } from "#core/subnet/subnet";
 import { unpackCountry } from "#core/subnet/subnet-rows";
-import { type CopyWriter, writeCopy } from "#db/copy-rows";
+import { type CopyWriter, writeCopy } from "#db/write-copy";
 import type { RegistryState } from "../tree/registry-state.ts";
 import type { HolderDifference } from "./holder-difference.ts";
 import { changeKinds, type FamilyDifference, type TreeDifference } from "./tree-difference.ts";

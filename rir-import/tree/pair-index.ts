@@ -1,6 +1,6 @@
 /**
- * Pairs of small numbers, each once, numbered 0, 1, 2 … in the order of first sight: 24 bytes a pair, where a
- * map of strings takes some hundred. Open addressing over a table that is never more than half full.
+ * Pairs of small numbers, each once, numbered 0, 1, 2 … in the order of first sight: 16 to 32 bytes a pair.
+ * Open addressing over a table that is never more than half full.
  */
 
 const firstPairs = 256;

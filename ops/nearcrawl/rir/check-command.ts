@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { checkSources } from "#rir-import/check";
 import { printAnswer } from "../output.ts";
-import { checkText } from "./rir-text.ts";
+import { checkText } from "./check-text.ts";
 import { withProgress } from "./with-progress.ts";
 
 export function checkCommand(): Command {

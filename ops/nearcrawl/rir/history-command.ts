@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { type RangeHistory, rangeHistory } from "#rir-import/history";
 import { exitCodes } from "../command-context.ts";
 import { formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
 import { type DatabaseOptions, onDatabase, withMigrated } from "./database-options.ts";
 
 const help = `
@@ -31,10 +32,10 @@ export function historyText({ asked, range, isExact, generations }: RangeHistory
     String(generation),
     appliedAt.slice(0, 10),
     event,
-    [state?.holder, state?.handle && `(${state.handle})`].filter(Boolean).join(" "),
+    printable([state?.holder, state?.handle && `(${state.handle})`].filter(Boolean).join(" "), 60),
     state?.country ?? "",
     state?.registry ?? "",
-    state?.name ?? "",
+    printable(state?.name ?? "", 40),
     state?.under ?? "",
   ]);
   return `${title}\n\n${formatTable(

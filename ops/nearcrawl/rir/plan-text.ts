@@ -4,9 +4,10 @@ import type { ImportPlan } from "#rir-import/plan";
 import type { RolledBack } from "#rir-import/rollback";
 import type { RegistryStatus } from "#rir-import/status";
 import { type Column, formatTable } from "../output.ts";
+import { printable } from "../printable.ts";
+import { stateText } from "./check-text.ts";
 import { filesText } from "./files-text.ts";
 import { secondsText } from "./progress-text.ts";
-import { shortened, stateText } from "./rir-text.ts";
 
 const count = (value: number) => value.toLocaleString("en");
 const left = (title: string): Column => ({ title });
@@ -131,8 +132,8 @@ function samplesText({ samples }: ImportPlan): string {
     samples[kind].map(({ range, before, after }) => [
       kind,
       range,
-      shortened(kind === "moved" ? under(before) : words(before), 60),
-      shortened(kind === "moved" ? under(after) : words(after), 60),
+      printable(kind === "moved" ? under(before) : words(before), 60),
+      printable(kind === "moved" ? under(after) : words(after), 60),
     ]),
   );
   return rows.length === 0 ? "" : formatTable(["change", "range", "before", "after"].map(left), rows);
@@ -144,7 +145,7 @@ function holdersText({ holders }: ImportPlan): string {
   const sample = (word: string, samples: typeof mergedSamples) =>
     samples
       .slice(0, samplesShown)
-      .map(({ from, to }) => `  ${word}: ${shortened(from, 50)} → ${shortened(to.join(" + "), 80)}`);
+      .map(({ from, to }) => `  ${word}: ${printable(from, 50)} → ${printable(to.join(" + "), 80)}`);
   return [
     `holders: ${count(added)} new, ${count(gone)} gone, ${count(renamed)} renamed, ${count(merged)} merged into another, ${count(split)} split`,
     ...sample("merged", mergedSamples),

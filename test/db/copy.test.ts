@@ -1,7 +1,8 @@
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/connect";
-import { readCopy, writeCopy } from "#db/copy-rows";
+import { readCopy } from "#db/read-copy";
+import { writeCopy } from "#db/write-copy";
 import { testDatabase } from "../support/database.ts";
 
 let database: Database;
