@@ -1,21 +1,20 @@
-/** A thread of read-in-threads.ts: reads its files into a store of its own and hands that over whole. */
-import { parentPort, workerData } from "node:worker_threads";
+/** A thread of read-in-threads.ts: reads each file it is told of into a store and hands that over whole. */
+import { parentPort } from "node:worker_threads";
 import { SourceFileError } from "#core/errors";
 import { RecordStore } from "../tree/record-store.ts";
-import type { WorkerAnswer, WorkerTask } from "./read-in-threads.ts";
+import type { WorkerAnswer } from "./read-in-threads.ts";
 import { type ReadProgress, readSources } from "./read-sources.ts";
 
 const progressEveryMs = 100;
 
-async function read({ files }: WorkerTask): Promise<WorkerAnswer> {
+async function read(file: string): Promise<WorkerAnswer> {
   const store = new RecordStore();
   try {
-    const reports = await readSources(files, store, inTurn(progressEveryMs));
+    const reports = await readSources([file], store, inTurn(progressEveryMs));
     return { type: "done", parts: store.parts(), reports };
   } catch (error) {
     if (!(error instanceof SourceFileError)) throw error;
-    const { file, line, reason } = error;
-    return { type: "failed", file, line, reason };
+    return { type: "failed", file: error.file, line: error.line, reason: error.reason };
   }
 }
 
@@ -36,5 +35,7 @@ function memoryOf(value: unknown): readonly ArrayBuffer[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(memoryOf) : [];
 }
 
-const answer = await read(workerData as WorkerTask);
-parentPort?.postMessage(answer, answer.type === "done" ? [...new Set(memoryOf(answer.parts))] : []);
+parentPort?.on("message", async (file: string) => {
+  const answer = await read(file);
+  parentPort?.postMessage(answer, answer.type === "done" ? [...new Set(memoryOf(answer.parts))] : []);
+});

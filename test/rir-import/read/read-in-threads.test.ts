@@ -7,7 +7,6 @@ import { SourceFileError } from "#core/errors";
 import { formatRange } from "#core/ip/range";
 import { generateRegistry } from "#rir-import/generate/generate-registry";
 import { readInThreads } from "#rir-import/read/read-in-threads";
-import { shareOut } from "#rir-import/read/share-out";
 import { listSourceFiles } from "#rir-import/read/source-files";
 import { wantedSubnets } from "#rir-import/tree/registry-state";
 import { buildState } from "#rir-import/tree/to-subnets";
@@ -95,32 +94,5 @@ describe("several threads", () => {
       line: 1,
       message: `${bad}:1: a web page ("Moved"), not a registry file`,
     });
-  });
-});
-
-describe("the files are shared out", () => {
-  const file = (name: string, bytesOnDisk: number, isPacked = false) => ({
-    file: name,
-    bytesOnDisk,
-    isPacked,
-  });
-
-  it("in stretches whose longest is as short as can be", () => {
-    const files = [file("a", 5), file("b", 4), file("c", 3), file("d", 6)];
-
-    expect(shareOut(files, 1)).toEqual([["a", "b", "c", "d"]]);
-    expect(shareOut(files, 2)).toEqual([
-      ["a", "b"],
-      ["c", "d"],
-    ]);
-    expect(shareOut(files, 9)).toHaveLength(4);
-    expect(shareOut([], 3)).toEqual([]);
-  });
-
-  it("by what they unpack to", () => {
-    expect(shareOut([file("a", 10), file("b", 20), file("packed", 5, true)], 2)).toEqual([
-      ["a", "b"],
-      ["packed"],
-    ]);
   });
 });
