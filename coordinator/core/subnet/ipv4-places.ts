@@ -80,19 +80,36 @@ function fillAnswers(places: Ipv4Places): void {
     const first = ((block << 16) | (from >>> 16)) ^ topBit;
     const before = (slots[slot + 1] as number) - 1;
     if (before >= (slots[slot] as number) && keys[before] !== first) return;
-    const place = nearestReaching(places, before, first);
+    const place = before < 0 ? -1 : nearestReaching(places, before, first);
     const last = ((block << 16) | (to >>> 16)) ^ topBit;
     if (place < 0 || !endsBefore(places, place, last)) slots[slot] = answerSlot(place);
   });
 }
 
-/** The most specific place over the address, or −1. */
-export function placeOfIpv4(places: Ipv4Places, address: number): number {
-  const { keys, links, slots } = places;
-  const key = address ^ topBit;
+/** An address as look-ups take it: its top bit flipped. A small integer, which calls pass on without a box. */
+export const ipv4Key = (address: number): number => address ^ topBit;
+
+/** The most specific place over the address with this key, or −1. */
+export function placeOfIpv4(places: Ipv4Places, key: number): number {
+  return placeFrom(places, lastStartingAt(places, key), key);
+}
+
+/** The most specific place of more than one address over that with this key, or −1: a unary range's parent is wider. */
+export function nonUnaryPlaceOfIpv4(places: Ipv4Places, key: number): number {
+  const last = lastStartingAt(places, key);
+  // The usual case by itself: it is what every URL pays for.
+  if (last >= 0 && answersFor(places, last, key)) return last;
+  const place = placeFrom(places, last, key);
+  if (place < 0 || extentIn(places.links[place] as number) !== 0) return place;
+  return ipv4ParentOf(places, place);
+}
+
+/** The last place that starts at the key or before; below 0: the slot's answer. */
+function lastStartingAt(places: Ipv4Places, key: number): number {
+  const { keys, slots } = places;
   const slot = ipv4Slot(places, key);
   let low = slots[slot] as number;
-  if (low < 0) return slotAnswer(low);
+  if (low < 0) return low;
   let high = slots[slot + 1] as number;
   if (high < 0) high = countThrough(keys, low, key);
   while (low < high) {
@@ -100,13 +117,19 @@ export function placeOfIpv4(places: Ipv4Places, address: number): number {
     if ((keys[middle] as number) <= key) low = middle + 1;
     else high = middle;
   }
-  const place = low - 1;
-  if (place < 0) return -1;
-  // The usual case by itself, since the loop would cost it a tenth.
+  return low === 0 ? answerSlot(-1) : low - 1;
+}
+
+/** Whether a place that starts at the key or before is easy, has more than one address and reaches the key. */
+function answersFor({ keys, links }: Ipv4Places, place: number, key: number): boolean {
   const link = links[place] as number;
   const extent = extentIn(link);
-  const isReached = extent < oddExtent && (key - (keys[place] as number)) >>> 0 <= extent;
-  return isReached && !isHard(link) ? place : nearestReaching(places, place, key);
+  if (isHard(link) || extent === 0 || extent >= oddExtent) return false;
+  return (key - (keys[place] as number)) >>> 0 <= extent;
+}
+
+function placeFrom(places: Ipv4Places, last: number, key: number): number {
+  return last < 0 ? slotAnswer(last) : nearestReaching(places, last, key);
 }
 
 /** A number of places that all start at the key or before are below, found in strides from `low` on. */
@@ -120,7 +143,6 @@ function countThrough(keys: Int32Array, low: number, key: number): number {
 /** The nearest of the place, which is the last that starts at the key or before, and its parents that reaches the key; or −1. */
 function nearestReaching(places: Ipv4Places, last: number, key: number): number {
   const { links, lists, segments } = places;
-  if (last < 0) return -1;
   let place = last;
   let link = links[place] as number;
   if (isHard(link)) return segments.owners[findIpv4(segments, (key ^ topBit) >>> 0)] ?? -1;
@@ -152,13 +174,6 @@ export function ipv4RangeAt(places: Ipv4Places, place: number): Ipv4Range {
 
 export function ipv4ParentOf({ links, lists }: Ipv4Places, place: number): number {
   return parentAt(lists, place, links[place] as number);
-}
-
-/** The most specific place of more than one address over the address, or −1: a unary range's parent is wider. */
-export function nonUnaryPlaceOfIpv4(places: Ipv4Places, address: number): number {
-  const place = placeOfIpv4(places, address);
-  if (place < 0 || extentIn(places.links[place] as number) !== 0) return place;
-  return ipv4ParentOf(places, place);
 }
 
 export function ipv4Bytes({ keys, links, lists, slots, blocks, segments }: Ipv4Places): number {

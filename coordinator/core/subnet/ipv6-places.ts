@@ -94,15 +94,30 @@ const plainKey = new Uint32Array(4);
 
 /** The most specific place over the address, or −1. */
 export function placeOfIpv6(places: Ipv6Places, address: bigint): number {
-  const { keys, links, slots } = places;
+  const last = lastStartingInBlock(places, address);
+  return last >= 0 && answersFor(places, last) ? last : placeFrom(places, last, address);
+}
+
+/** The most specific place of more than one address over the address, or −1: a unary range's parent is wider. */
+export function nonUnaryPlaceOfIpv6(places: Ipv6Places, address: bigint): number {
+  const last = lastStartingInBlock(places, address);
+  // The usual case by itself: it is what every URL pays for.
+  if (last >= 0 && answersFor(places, last)) return last;
+  const place = placeFrom(places, last, address);
+  return place >= 0 && isUnary(places, place) ? ipv6ParentOf(places, place) : place;
+}
+
+/** The last place that starts in the address's block of 64 bits or before; below 0: the slot's answer. Writes half the key. */
+function lastStartingInBlock(places: Ipv6Places, address: bigint): number {
+  const { keys, slots } = places;
   scratch.setBigUint64(0, address >> 64n);
   const high = scratch.getInt32(0) ^ topBit;
   const low = scratch.getInt32(4) ^ topBit;
-  const slot = ipv6Slot(places, high, low);
-  let from = slots[slot] as number;
-  if (from < 0) return slotAnswer(from);
   key[0] = high;
   key[1] = low;
+  const slot = ipv6Slot(places, high, low);
+  let from = slots[slot] as number;
+  if (from < 0) return from;
   let to = slots[slot + 1] as number;
   if (to < 0) to = countThroughKey(keys, from);
   while (from < to) {
@@ -112,20 +127,21 @@ export function placeOfIpv6(places: Ipv6Places, address: bigint): number {
       from = middle + 1;
     else to = middle;
   }
-  const place = from - 1;
-  if (place < 0) return -1;
-  // The usual case by itself: an even range that reaches the address.
-  const link = links[place] as number;
-  const extent = extentIn(link);
-  if (extent < oddExtent && !isHard(link)) {
-    const differingHigh = high ^ (keys[2 * place] as number);
-    const differingLow = low ^ (keys[2 * place + 1] as number);
-    if (!liesOutside(extent, differingHigh, differingLow)) return place;
-  }
-  return placeFrom(places, place, address);
+  return from === 0 ? answerSlot(-1) : from - 1;
 }
 
+/** Whether a place that starts in the key's block of 64 bits or before is easy, even, and reaches the key. */
+function answersFor({ keys, links }: Ipv6Places, place: number): boolean {
+  const link = links[place] as number;
+  const extent = extentIn(link);
+  if (isHard(link) || extent >= oddExtent) return false;
+  const differingHigh = (key[0] as number) ^ (keys[2 * place] as number);
+  return !liesOutside(extent, differingHigh, (key[1] as number) ^ (keys[2 * place + 1] as number));
+}
+
+/** Writes the other half of the key. */
 function placeFrom(places: Ipv6Places, last: number, address: bigint): number {
+  if (last < 0) return slotAnswer(last);
   scratch.setBigUint64(8, address);
   key[2] = scratch.getInt32(8) ^ topBit;
   key[3] = scratch.getInt32(12) ^ topBit;
@@ -237,12 +253,6 @@ export function ipv6RangeAt(places: Ipv6Places, place: number): Ipv6Range {
   const first = keyAsBigint();
   writeLast(places, place);
   return { family: 6, first, last: keyAsBigint() };
-}
-
-/** The most specific place of more than one address over the address, or −1: a unary range's parent is wider. */
-export function nonUnaryPlaceOfIpv6(places: Ipv6Places, address: bigint): number {
-  const place = placeOfIpv6(places, address);
-  return place >= 0 && isUnary(places, place) ? ipv6ParentOf(places, place) : place;
 }
 
 function isUnary({ keys, links, lists }: Ipv6Places, place: number): boolean {

@@ -11,6 +11,7 @@ import type { IpAddress } from "../ip/address.ts";
 import {
   ipv4Bytes,
   ipv4EndOf,
+  ipv4Key,
   ipv4ParentOf,
   ipv4RangeAt,
   nonUnaryPlaceOfIpv4,
@@ -169,14 +170,14 @@ export class SubnetTree {
 
   #placeOf(address: IpAddress): number {
     const { ipv4, ipv6, ipv6Base } = this.columns;
-    if (address.family === 4) return placeOfIpv4(ipv4, address.value);
+    if (address.family === 4) return placeOfIpv4(ipv4, ipv4Key(address.value));
     const place = placeOfIpv6(ipv6, address.value);
     return place < 0 ? -1 : ipv6Base + place;
   }
 
   #nonUnaryPlaceOf(address: IpAddress): number {
     const { ipv4, ipv6, ipv6Base } = this.columns;
-    if (address.family === 4) return nonUnaryPlaceOfIpv4(ipv4, address.value);
+    if (address.family === 4) return nonUnaryPlaceOfIpv4(ipv4, ipv4Key(address.value));
     const place = nonUnaryPlaceOfIpv6(ipv6, address.value);
     return place < 0 ? -1 : ipv6Base + place;
   }

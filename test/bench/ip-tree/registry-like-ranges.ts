@@ -1,6 +1,6 @@
 /**
- * Ranges as registries hold them, for measuring: of any number, by a seed, nested up to eleven deep, 15 % no
- * CIDR blocks, sorted, with none that cross. A block hands its share of ranges down to its children; a third of
+ * Ranges as registries hold them, for measuring: of any number, by a seed, nested up to eleven deep, of IPv4 15 %
+ * no CIDR blocks, sorted, with none that cross. A block hands its share of ranges down to its children; a third of
  * those are leaves at once, and what a child has no room for goes to the next.
  */
 import { seededRandom } from "#core/seeded-random";
@@ -92,7 +92,8 @@ const memberBits = 32;
 
 /**
  * `count` ranges, or a little fewer: members' blocks of 32 bits within the registries', a long tail of customers
- * in each. Three in a hundred lie within one block of 64 bits, as single addresses and link networks do.
+ * in each, all of them CIDR blocks as RFC 4012 has it. Three in a hundred lie within one block of 64 bits, as link
+ * networks do.
  */
 export function registryLikeIpv6(count: number, seed: number): RangeColumns {
   const columns = emptyColumns(6, count);
@@ -134,7 +135,7 @@ function fillIpv6(
 ): number {
   const isLeaf = block.share <= 1 || block.bits < 2 || block.depth === deepest;
   const size = 1n << BigInt(block.bits);
-  put(block.first, isLeaf && block.bits > 1 && random() < notCidr ? (3n * size) / 4n : size, isLeaf);
+  put(block.first, size, isLeaf);
   if (isLeaf) return 1;
   const bits = Math.max(0, block.bits - 1 - Math.floor(8 * random()));
   const children = Math.min(2 ** (block.bits - bits), block.share - 1);
