@@ -161,7 +161,7 @@ export async function readCurrentHolders(
   const byId = (column: GrowingColumn<Int32Array<ArrayBuffer>>) => {
     const values = new Int32Array(largestId + 1).fill(-1);
     ids.values().forEach((id, row) => {
-      values[id] = column.values()[row] as number;
+      values[id] = column.at(row);
     });
     return values;
   };

@@ -146,15 +146,15 @@ export class HolderReferences {
     const handle = this.#texts.textAt(handleId);
     const organisation = this.#organisations.find(registryNumber(registry), handleId);
     if (organisation < 0) {
-      const ownName = this.#ownNames.values()[index] as number;
+      const ownName = this.#ownNames.at(index);
       return resolved(
         { registry, handle, name: ownName === none ? null : this.#texts.textAt(ownName) },
         null,
       );
     }
-    const name = this.#texts.textAt(this.#organisationNames.values()[organisation] as number);
-    const country = unpackCountry(this.#organisationCountries.values()[organisation] as number);
-    const parent = this.#organisationParents.values()[organisation] as number;
+    const name = this.#texts.textAt(this.#organisationNames.at(organisation));
+    const country = unpackCountry(this.#organisationCountries.at(organisation));
+    const parent = this.#organisationParents.at(organisation);
     const isCustomer = registry === "arin" && parent !== none && customerHandle.test(handle);
     const parentHandle = isCustomer ? this.#texts.textAt(parent) : null;
     return resolved({ registry, handle, parentHandle, name }, country);

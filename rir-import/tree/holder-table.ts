@@ -54,17 +54,17 @@ export class HolderTable {
       key: this.#keys.textAt(index),
       name: this.#texts.textAt(this.nameId(index)),
       handle: handle === none ? null : this.#texts.textAt(handle),
-      registry: registries[this.#registries.values()[index] as number] ?? null,
+      registry: registries[this.#registries.at(index)] ?? null,
     };
   }
 
   /** Id of the name among the texts. */
   nameId(index: number): number {
-    return this.#names.values()[index] as number;
+    return this.#names.at(index);
   }
 
   /** Id of the handle among the texts, or −1. */
   handleId(index: number): number {
-    return this.#handles.values()[index] as number;
+    return this.#handles.at(index);
   }
 }

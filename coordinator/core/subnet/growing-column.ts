@@ -29,6 +29,11 @@ export class GrowingColumn<Values extends ColumnArray> {
     this.#values[this.#length++] = value;
   }
 
+  /** The value at an index below `length`. */
+  at(index: number): number {
+    return this.#values[index] as number;
+  }
+
   /** The values so far, without a copy: valid until the next push. */
   values(): Values {
     return this.#values.subarray(0, this.#length) as Values;
