@@ -4,7 +4,7 @@
  * machine is gone, or when nobody touched it for minutes (another machine or container on a shared folder).
  */
 import { randomUUID } from "node:crypto";
-import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { link, mkdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
@@ -12,6 +12,8 @@ import { CacheError } from "#core/errors";
 
 const touchEveryMs = 20_000;
 const abandonedAfterMs = 5 * 60_000;
+/** A take-over is done in milliseconds; one that is older was killed. */
+const takeoverMs = 60_000;
 
 const holderSchema = z.object({
   pid: z.int().positive(),
@@ -59,17 +61,14 @@ async function takeLock(file: string): Promise<string> {
   const own = `${file}.${token}`;
   try {
     await writeFile(own, JSON.stringify(holder), { flag: "wx" });
-    for (let tries = 0; tries < 3; tries++) {
-      if (await linked(own, file)) return token;
-      await removeAbandoned(file);
-    }
+    if ((await linked(own, file)) || (await takenOver(own, file))) return token;
   } catch (error) {
     if (error instanceof CacheError) throw error;
     throw new CacheError(`${file} cannot be written: ${(error as Error).message}`, { cause: error });
   } finally {
     await rm(own, { force: true });
   }
-  throw new CacheError(`${file}: others take the lock again and again`);
+  throw new CacheError(`${file}: another fetch is about to begin in this folder`);
 }
 
 /** False when the lock is there already. */
@@ -83,21 +82,33 @@ async function linked(own: string, file: string): Promise<boolean> {
   }
 }
 
-/** Takes an abandoned lock away; throws when its holder is at work. */
-async function removeAbandoned(file: string): Promise<void> {
-  const holder = await holderOf(file);
-  if (holder === "gone") return;
-  if (await isAtWork(file, holder)) throw busy(file, holder);
-  // Two may come here at once: what the later one takes away may be the earlier one's new lock.
-  const aside = `${file}.${randomUUID()}`;
-  await rename(file, aside).catch(() => {});
-  const taken = await holderOf(aside);
-  if (taken !== "gone" && taken?.token !== holder?.token) {
-    await linked(aside, file);
-    await rm(aside, { force: true });
-    throw busy(file, taken);
+/**
+ * Puts our lock in the place of an abandoned one; false when another is about to. Throws when the holder is at
+ * work. Only who holds the right to take over (a file of its own, for moments) removes a lock that is not his:
+ * so what was found abandoned is still what is removed.
+ */
+async function takenOver(own: string, file: string): Promise<boolean> {
+  const right = `${file}.takeover`;
+  await refuseWhileHeld(file);
+  if (await isOlderThan(right, takeoverMs)) await rm(right, { force: true });
+  if (!(await linked(own, right))) return false;
+  try {
+    await refuseWhileHeld(file);
+    await rm(file, { force: true });
+    return await linked(own, file);
+  } finally {
+    await rm(right, { force: true });
   }
-  await rm(aside, { force: true });
+}
+
+async function refuseWhileHeld(file: string): Promise<void> {
+  const holder = await holderOf(file);
+  if (holder !== "gone" && (await isAtWork(file, holder))) throw busy(file, holder);
+}
+
+async function isOlderThan(file: string, ms: number): Promise<boolean> {
+  const facts = await stat(file).catch(() => null);
+  return facts !== null && Date.now() - facts.mtimeMs > ms;
 }
 
 /** Null when it cannot be understood. */

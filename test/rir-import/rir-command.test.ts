@@ -68,9 +68,7 @@ describe("nearcrawl rir", () => {
     const found = await rir("lookup", "45.10.1.9");
     expect(found.out).toMatch(/45\.10\.0\.0\/16 .*\n {2}45\.10\.1\.0\/24 .*Exemplary Networks/);
     expect((await rir("lookup", "46.1.1.1")).exitCode).toBe(3);
-    expect((await rir("rollback")).out).toBe(
-      "generation 1 rolled back (2 added); the tree is empty now\n",
-    );
+    expect((await rir("rollback")).out).toBe("generation 1 rolled back (2 added); the tree is empty now\n");
     expect(await rir("rollback")).toMatchObject({
       exitCode: 2,
       err: "nearcrawl: there is no import to roll back\n",
