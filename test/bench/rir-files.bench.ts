@@ -59,7 +59,7 @@ const folder = sharedData("rir");
 if (folder !== null) {
   const text = `# Every registry file at hand
 
-${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus()[0]?.model ?? arch()}, ${cpus().length} cores, busy with other work. Seconds are CPU
+${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus()[0]?.model ?? arch()}, ${cpus().length} cores. Seconds are CPU
 time of reading, merging and nesting that file alone, median of ${runs}. The last column compares all four counts
 with awk programs that know nothing of the readers (test/rir-import/independent), or says why a file is refused.
 
