@@ -11,7 +11,7 @@ import { createGunzip } from "node:zlib";
 import { SourceFileError } from "#core/errors";
 import { readError } from "./read-error.ts";
 import { type Packing, type SourceFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
-import { readZipDirectory, readZipEntry } from "./zip.ts";
+import { readZipDirectory, readZipEntry, type ZipEntry } from "./zip.ts";
 
 /** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
 export const maxUnpackedBytes = 2 ** 38;
@@ -27,6 +27,8 @@ export interface SourcePart {
   readonly format: SourceFormat;
   /** Unpacked bytes, from the start. */
   readonly chunks: AsyncIterable<Buffer>;
+  /** What the report should say of it besides. */
+  readonly remark?: string;
 }
 
 export interface OpenedSource {
@@ -71,7 +73,8 @@ async function* singlePart(file: string, chunks: AsyncGenerator<Buffer>): AsyncG
 async function* zipParts(file: string, onBytes: OnBytes): AsyncGenerator<SourcePart> {
   let found = 0;
   let lastError: unknown = new SourceFileError(file, null, "the ZIP archive has no entry with data");
-  for (const entry of await readZipDirectory(file)) {
+  const left = xmlFirst(await readZipDirectory(file));
+  for (let entry = left.shift(); entry !== undefined; entry = left.shift()) {
     if (entry.unpackedBytes === 0) continue;
     const name = `${file}!${entry.name}`;
     if (entry.unpackedBytes > maxUnpackedBytes)
@@ -87,9 +90,24 @@ async function* zipParts(file: string, onBytes: OnBytes): AsyncGenerator<SourceP
     }
     found++;
     onBytes(entry.packedBytes);
-    yield { file: name, format, chunks: all };
+    const remark = format === "arin-xml" ? passOverText(entry, left) : null;
+    yield { file: name, format, chunks: all, ...(remark && { remark }) };
   }
   if (found === 0) throw lastError;
+}
+
+const stemOf = ({ name }: ZipEntry) => name.replace(/\.[^./]*$/, "");
+
+function xmlFirst(entries: readonly ZipEntry[]): ZipEntry[] {
+  const isXml = ({ name }: ZipEntry) => /\.xml$/i.test(name);
+  return [...entries.filter(isXml), ...entries.filter((entry) => !isXml(entry))];
+}
+
+/** ARIN's archive holds everything twice, as XML and as text (`arin_db.xml`, `arin_db.txt`): the XML says more. */
+function passOverText(xml: ZipEntry, left: ZipEntry[]): string | null {
+  const at = left.findIndex((entry) => /\.txt$/i.test(entry.name) && stemOf(entry) === stemOf(xml));
+  const [text] = at < 0 ? [] : left.splice(at, 1);
+  return text === undefined ? null : `${text.name} holds the same as text and is passed over`;
 }
 
 function formatOrError(name: string, start: Buffer): SourceFormat | SourceFileError {

@@ -66,6 +66,7 @@ async function readFile(file: string, reading: Reading): Promise<readonly FileRe
   for await (const part of source.parts) {
     const startedAt = performance.now();
     const report = new FileReportBuilder(part.file, part.format);
+    if (part.remark !== undefined) report.warn(part.remark);
     const textBytes = await readPart(part, report, reading);
     judge(part.file, report);
     if (report.keptCount === 0)

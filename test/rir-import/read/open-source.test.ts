@@ -50,6 +50,21 @@ describe("packing", () => {
     ]);
   });
 
+  it("reads ARIN's XML and not the text of the same name beside it, and says so", async () => {
+    const archive = join(fixtures, "both-forms.zip");
+
+    const { files } = await checkSources([archive]);
+
+    expect(files.map(({ file, format, warnings }) => ({ file, format, warnings }))).toEqual([
+      {
+        file: `${archive}!arin_db.xml`,
+        format: "arin-xml",
+        warnings: ["arin_db.txt holds the same as text and is passed over"],
+      },
+      { file: `${archive}!other.txt`, format: "rpsl", warnings: [] },
+    ]);
+  });
+
   it("reads a ZIP archive that is named .gz", async () => {
     const { files } = await checkSources([written("arin.gz", fixture("two-entries.zip"))]);
 
