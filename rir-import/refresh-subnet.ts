@@ -130,7 +130,8 @@ async function write(client: PoolClient, writing: Writing): Promise<RefreshedSub
     await remember(client, generation, { subnetIds: [there.subnet_id], change: event });
     await client.query(
       `update subnet
-       set holder_id = $2, country = $3, registry = $4, name = $5, parent_id = $6, removed_in = null
+       set holder_id = $2, country = $3, registry = $4, name = $5, parent_id = $6,
+         crosses = crosses and removed_in is null, removed_in = null
        where subnet_id = $1`,
       [there.subnet_id, ...values, parentId],
     );

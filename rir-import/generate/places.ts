@@ -20,10 +20,6 @@ export function countryOf(registry: RegionalRegistry, number: number): string {
   return list[number % list.length] as string;
 }
 
-export function countryCount(registry: RegionalRegistry): number {
-  return countries[registry].length;
-}
-
 export function townOf(number: number): string {
   return towns[number % towns.length] as string;
 }

@@ -2,23 +2,15 @@
  * Counts, while the files are written, what the tree of a correct import must look like: how many ranges,
  * how deep, how many cross, who holds them, and what differs from the generation before.
  */
+import type { StateSummary } from "../tree/registry-state.ts";
 import type { RegionalRegistry } from "./address-blocks.ts";
 import { HolderTally } from "./holder-tally.ts";
 import type { RegistryPlan } from "./registry-plan.ts";
 import type { Slot, Span } from "./slot.ts";
 import { isSeenChanged, type SlotView } from "./slot-view.ts";
 
-/** The same names as in the importer's summary (tree/registry-state.ts). */
-export interface ExpectedState {
-  readonly subnets: number;
-  readonly ipv4Subnets: number;
-  readonly ipv6Subnets: number;
-  readonly holders: number;
-  readonly withoutHolder: number;
-  readonly duplicates: number;
-  readonly deepest: number;
-  readonly crossings: number;
-}
+/** What the importer's summary of a correct import has, but for the samples. */
+export type ExpectedState = Omit<StateSummary, "crossingSamples">;
 
 /** What was put in, for those who want to know how real it is. */
 export interface MakeUp {

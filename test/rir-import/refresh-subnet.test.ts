@@ -98,16 +98,31 @@ describe("a range is refreshed", () => {
     });
   });
 
+  it("that crossed another when it was there before: it no longer counts as crossing", async () => {
+    const crossed = `${net("45.10.0.0 - 45.10.3.255")}${net("45.10.2.0 - 45.10.5.255")}`;
+    await applyImport(database, [folder.write("crossed.db", crossed)]);
+    await applyImport(database, [folder.write("a.db", net("45.10.0.0 - 45.10.3.255"))]);
+    await applyImport(database, [folder.write("b.db", net("46.10.0.0/16"))]);
+
+    const refreshed = await refreshSubnet(database, answer("45.10.2.0 - 45.10.5.255"), from);
+
+    expect(refreshed).toMatchObject({ event: "returned" });
+    const { rows } = await database.pool.query("select from subnet where crosses and removed_in is null");
+    expect(rows).toEqual([]);
+  });
+
   it("and status still says how old the files are, and the next import has the last word", async () => {
     const file = folder.write("a.db", tree);
     await applyImport(database, [file]);
     const before = await shown();
-    await refreshSubnet(database, answer("45.10.0.0/16"), from);
+    const muchLater = new Date(Date.now() + 200 * 86_400_000);
+    await refreshSubnet(database, answer("45.10.0.0/16"), { ...from, date: muchLater });
 
-    const { sources } = await registryStatus(database);
+    const { sources, outdated } = await registryStatus(database, muchLater);
     const { plan } = await applyImport(database, [file]);
 
     expect(sources.map(({ format }) => format).sort()).toEqual(["rdap", "rpsl"]);
+    expect(outdated).toEqual(["ripencc"]);
     expect(plan.changes).toMatchObject({ changed: 1, unchanged: 2 });
     expect(await shown()).toEqual(before);
   });

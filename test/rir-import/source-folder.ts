@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatRange } from "#core/ip/range";
 import { readState } from "#rir-import/check";
-import { type RegistryState, wantedSubnets } from "#rir-import/tree/registry-state";
+import type { RegistryState } from "#rir-import/tree/registry-state";
+import { wantedSubnets } from "./wanted-subnets.ts";
 
 export interface SourceFolder {
   readonly path: string;

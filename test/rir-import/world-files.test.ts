@@ -7,7 +7,7 @@ import { formatRange } from "#core/ip/range";
 import { generateWorld } from "#ops/world/generate-world";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { readState } from "#rir-import/check";
-import { wantedSubnets } from "#rir-import/tree/registry-state";
+import { wantedSubnets } from "./wanted-subnets.ts";
 
 it("every range, parent and holder of the generated world, nothing malformed", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rir-world-"));

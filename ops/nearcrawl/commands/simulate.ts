@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { type PolicyName, policyNames } from "#core/delegation/round";
 import { defaultSeed, type SimulationResult, simulateDelegation } from "#core/delegation/simulation";
 import { readFixture } from "#ops/simulate/read-fixture";
+import { boundedInteger } from "../bounded-integer.ts";
 import { formatTable, printJson } from "../output.ts";
 
 export function simulateCommand(): Command {
@@ -44,7 +45,7 @@ function delegationCommand(): Command {
     .addOption(
       new Option("--seed <number>", "shuffles the order of the targets")
         .default(defaultSeed)
-        .argParser(parseSeed),
+        .argParser(boundedInteger(0, 0xffff_ffff)),
     )
     .option("--json", "print JSON: an object, or a list of them for several policies")
     .action(runDelegation);
@@ -108,11 +109,4 @@ function parseMs(text: string): number {
     throw new InvalidArgumentError("A number of milliseconds, 0 or more, is expected.");
   }
   return ms;
-}
-
-function parseSeed(text: string): number {
-  if (!/^\d{1,10}$/.test(text) || Number(text) > 0xffff_ffff) {
-    throw new InvalidArgumentError("A whole number from 0 to 4294967295 is expected.");
-  }
-  return Number(text);
 }

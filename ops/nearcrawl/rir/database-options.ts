@@ -6,9 +6,9 @@ import { type ContextOptions, commandContext, withDatabase } from "../command-co
 
 export type DatabaseOptions = ContextOptions & { readonly json?: boolean };
 
-export function onDatabase(command: Command): Command {
+export function onDatabase(command: Command, jsonHelp = "print for programs"): Command {
   return command
-    .option("--json", "print for programs")
+    .option("--json", jsonHelp)
     .option("--home <folder>", "where everything is kept")
     .option("--database-url <url>", "a Postgres server in place of the embedded one")
     .option("--schema <name>", "the database schema");

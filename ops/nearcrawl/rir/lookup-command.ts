@@ -1,27 +1,23 @@
 /** `nearcrawl rir lookup`: which ranges hold an address, from the database or straight from files. */
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
-import { migrate } from "#db/migrate";
 import { openFileLookUps } from "#rir-import/look-up-in-files";
 import { type LookUp, lookUp, readAsked } from "#rir-import/lookup";
-import { type ContextOptions, commandContext, exitCodes, withDatabase } from "../command-context.ts";
+import { exitCodes } from "../command-context.ts";
 import { type AnsweredLines, answerAddressLines } from "./address-lines.ts";
+import { type DatabaseOptions, onDatabase, withMigrated } from "./database-options.ts";
 import { lookUpText } from "./lookup-text.ts";
 import { withProgress } from "./with-progress.ts";
 import { writeOut } from "./write-out.ts";
 
-type Options = ContextOptions & { readonly json?: boolean; readonly from?: readonly string[] };
+type Options = DatabaseOptions & { readonly from?: readonly string[] };
 type AskOne = (text: string) => LookUp | Promise<LookUp>;
 
 export function lookUpCommand(): Command {
-  return new Command("lookup")
+  return onDatabase(new Command("lookup"), "print for programs: one JSON value a line for each address")
     .description("the chain of ranges that hold an address or a range")
     .argument("<address...>", "addresses, a/prefix or 'a - b'; - reads them from standard input, one a line")
     .option("--from <source...>", "files or folders to look in, without a database")
-    .option("--json", "print for programs: one JSON value a line for each address")
-    .option("--home <folder>", "where everything is kept")
-    .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema")
     .addHelpText("after", help)
     .action((addresses: string[], options: Options) =>
       addresses.includes("-") ? answerInput(addresses, options) : answerAddresses(addresses, options),
@@ -86,8 +82,5 @@ async function withLookUps(options: Options, work: (ask: AskOne) => Promise<void
     await work(files.lookUp);
     return;
   }
-  await withDatabase(commandContext(options), async (database) => {
-    await migrate(database);
-    await work((text) => lookUp(database, text));
-  });
+  await withMigrated(options, (database) => work((text) => lookUp(database, text)));
 }

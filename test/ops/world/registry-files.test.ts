@@ -10,7 +10,7 @@ import { generateWorld } from "#ops/world/generate-world";
 import type { World } from "#ops/world/model";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { readState } from "#rir-import/check";
-import { wantedSubnets } from "#rir-import/tree/registry-state";
+import { wantedSubnets } from "../../rir-import/wanted-subnets.ts";
 
 const world = generateWorld({ seed: 5, sites: 400, crawlers: 30 });
 let folder: string;

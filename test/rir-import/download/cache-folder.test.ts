@@ -172,7 +172,7 @@ describe("the lock", () => {
     let most = 0;
     const work = async () => {
       most = Math.max(most, ++inside);
-      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+      for (let turn = 0; turn < 300; turn++) await new Promise((resolve) => setImmediate(resolve));
       inside--;
     };
 

@@ -12,7 +12,7 @@ import {
   type RegistryAccount,
 } from "#rir-import/generate/generate-registry";
 import { accountFileName } from "#rir-import/generate/output-folder";
-import { wantedSubnets } from "#rir-import/tree/registry-state";
+import { wantedSubnets } from "../wanted-subnets.ts";
 
 let root: string;
 beforeAll(() => {

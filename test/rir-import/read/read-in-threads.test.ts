@@ -8,9 +8,9 @@ import { formatRange } from "#core/ip/range";
 import { generateRegistry } from "#rir-import/generate/generate-registry";
 import { readInThreads } from "#rir-import/read/read-in-threads";
 import { listSourceFiles } from "#rir-import/read/source-files";
-import { wantedSubnets } from "#rir-import/tree/registry-state";
 import { buildState } from "#rir-import/tree/to-subnets";
 import { type SourceFolder, sourceFolder } from "../source-folder.ts";
+import { wantedSubnets } from "../wanted-subnets.ts";
 
 let generated: string;
 let folder: SourceFolder;

@@ -1,0 +1,52 @@
+/**
+ * The state of an import as a record for each subnet, for tests that compare it. Subnets are numbered from 0
+ * through both families, IPv4 first, in the order of the tree: their ordinal.
+ */
+import type { IpRange } from "#core/ip/range";
+import { rangeAt } from "#core/subnet/range-columns";
+import { type Registry, registries } from "#core/subnet/subnet";
+import { unpackCountry } from "#core/subnet/subnet-rows";
+import type { FamilyState, RegistryState } from "#rir-import/tree/registry-state";
+
+export interface WantedSubnet {
+  readonly ordinal: number;
+  readonly range: IpRange;
+  readonly parentOrdinal: number | null;
+  /** Index into `holders`, or null. */
+  readonly holder: number | null;
+  readonly country: string | null;
+  readonly registry: Registry;
+  readonly name: string;
+}
+
+/** Both families, each with the ordinal of its first subnet. */
+function familiesOf(
+  state: RegistryState,
+): readonly { readonly family: FamilyState; readonly offset: number }[] {
+  return [
+    { family: state.ipv4, offset: 0 },
+    { family: state.ipv6, offset: state.ipv4.columns.count },
+  ];
+}
+
+/** Every subnet as a record, for those who read few or want them plain. */
+export function* wantedSubnets(state: RegistryState): Generator<WantedSubnet> {
+  for (const { family, offset } of familiesOf(state)) {
+    for (let place = 0; place < family.columns.count; place += 1)
+      yield subnetAt(state, family, offset, place);
+  }
+}
+
+function subnetAt(state: RegistryState, family: FamilyState, offset: number, place: number): WantedSubnet {
+  const parent = family.parents[place] as number;
+  const holder = family.holders[place] as number;
+  return {
+    ordinal: offset + place,
+    range: rangeAt(family.columns, place),
+    parentOrdinal: parent < 0 ? null : offset + parent,
+    holder: holder < 0 ? null : holder,
+    country: unpackCountry(family.countries[place] as number),
+    registry: registries[family.registries[place] as number] as Registry,
+    name: state.texts.textAt(family.names[place] as number),
+  };
+}
