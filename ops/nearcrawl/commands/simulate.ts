@@ -61,9 +61,14 @@ async function runDelegation(options: DelegationOptions): Promise<void> {
   else process.stdout.write(`${tableOf(reports)}\n`);
 }
 
-type Report = Omit<SimulationResult, "chosen" | "probes">;
+type Report = Omit<SimulationResult, "chosen" | "probes" | "arrival">;
 
-function reportOf({ chosen: _chosen, probes: _probes, ...report }: SimulationResult): Report {
+function reportOf({
+  chosen: _chosen,
+  probes: _probes,
+  arrival: _arrival,
+  ...report
+}: SimulationResult): Report {
   return report;
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { PolicyName } from "#core/delegation/round";
-import { type SimulationInstance, simulateDelegation } from "#core/delegation/simulation";
+import { type SimulationInstance, simulateDelegation, simulatePolicies } from "#core/delegation/simulation";
 import { figuresOf } from "#core/delegation/simulation-figures";
 import { PathNumbers } from "#core/delegation/simulation-paths";
 import { seededRandom } from "#core/seeded-random";
@@ -70,6 +70,7 @@ describe("a simulated run", () => {
       probesPerUrlLast50: 3,
       chosen: [0, 0, 1, 1, 2, 0],
       probes: [3, 3, 3, 3, 3, 3],
+      arrival: expect.toSatisfy((order: number[]) => order.toSorted().join() === "0,1,2,3,4,5"),
     });
   });
 
@@ -88,6 +89,58 @@ describe("a simulated run", () => {
 
     expect(free.chosen).toEqual(paid.chosen);
     expect(free.probesPerUrl).toBeCloseTo(paid.probesPerUrl - 1, 4);
+  });
+
+  it("gives several policies side by side the figures that each gets alone", () => {
+    const instance = clusteredInstance(4, 10, 200);
+    const variants = [
+      { policy: "random" },
+      { policy: "ipmicra", parameters: { thresholdMs: 25 } },
+      { policy: "nearest", parameters: { getFirst: true } },
+    ] as const;
+
+    const together = simulatePolicies(instance, variants, { seed: 8 });
+
+    expect(together).toEqual(
+      variants.map((variant) => simulateDelegation(instance, { ...variant, seed: 8 })),
+    );
+  });
+
+  it("makes each target's row of RTTs once, however many policies run and ask", () => {
+    const instance = clusteredInstance(5, 10, 50);
+    let rows = 0;
+    const targets = instance.targets.map((target) => ({
+      ...target,
+      get rtt() {
+        rows += 1;
+        return Float64Array.from(target.rtt);
+      },
+    }));
+    rows = 0;
+
+    simulatePolicies({ ...instance, targets }, [{ policy: "exhaustive" }, { policy: "nearest" }]);
+
+    expect(rows).toBe(50);
+  });
+
+  it("judges by the undisturbed RTTs what was decided by the observed ones", () => {
+    const turned = ({ crawler }: { crawler: number }) => ({ rttMs: crawler === 2 ? 1 : 100 });
+
+    const result = simulateDelegation(threePlaces, { policy: "exhaustive", observe: turned });
+
+    expect(result.chosen).toEqual([2, 2, 2, 2, 2, 2]);
+    expect(result.optimalPct).toBeLessThan(50);
+    expect(result.meanExcessMs).toBeGreaterThan(5);
+  });
+
+  it("tries a leaf again that nobody could measure, and learns nothing from the guess", () => {
+    const [first] = threePlaces.targets;
+    const instance = { ...threePlaces, targets: [first!, first!, first!] };
+    const silent = () => ({ failed: "lost" });
+
+    const result = simulateDelegation(instance, { policy: "exhaustive", observe: silent });
+
+    expect(result.probes).toEqual([3, 3, 3]);
   });
 
   it("is the same for the same seed and another for another seed", () => {
