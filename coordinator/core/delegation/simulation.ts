@@ -37,7 +37,7 @@ export interface SimulatedTarget extends SimulatedHost {
 export interface SimulationInstance {
   readonly crawlers: readonly SimulatedHost[];
   /** RTTs in ms between crawlers. */
-  readonly crawlerRtt: readonly ArrayLike<number>[];
+  readonly crawlerRtt: readonly (readonly number[])[];
   readonly targets: readonly SimulatedTarget[];
 }
 
@@ -135,7 +135,7 @@ function inInstanceOrder(
 
 function fleetOf({ crawlers, crawlerRtt }: SimulationInstance): CandidateFleet {
   const peers = crawlerRtt.flatMap((row, from) =>
-    Array.from(row, (rttMs, to): MeasuredPeer => ({ from: idOf(from), to: idOf(to), rttMs })),
+    row.map((rttMs, to): MeasuredPeer => ({ from: idOf(from), to: idOf(to), rttMs })),
   );
   const ids = crawlers.map((_, index) => idOf(index));
   return candidateFleet(ids, new PeerRttTable(peers));
