@@ -57,6 +57,10 @@ export interface CrawlerRecord {
   readonly state: "online" | "offline" | "draining";
   readonly lastSeenAt: Date | null;
   readonly offlineReason: string | null;
+  /** Since when it is to hand its subnets over, online or not; null: it is not. */
+  readonly drainingSince: Date | null;
+  /** Since when it waits to be given what is nearest to it, having come into a fleet at work; null: it has it. */
+  readonly joiningSince: Date | null;
 }
 
 export interface PeerRtt {
@@ -84,13 +88,24 @@ export interface CrawlerStore {
     subnetId: SubnetId | null;
     now: Date;
   }): Promise<number>;
-  leave(departure: { crawlerId: CrawlerId; reason: string; now: Date }): Promise<void>;
+  /** `forGood`: it said that it will not come back, so its subnets are handed over at once. */
+  leave(departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date }): Promise<void>;
   heartbeat(crawlerId: CrawlerId, heartbeat: CrawlerHeartbeat, now: Date): Promise<void>;
   list(): Promise<CrawlerRecord[]>;
   /** At coordinator start: nobody is connected yet. */
   markAllOffline(reason: string, now: Date): Promise<void>;
   saveRtts(rtts: readonly PeerRtt[], now: Date): Promise<void>;
   rtts(): Promise<PeerRtt[]>;
+  /** Has the crawler of this name hand its subnets over; false when there is none. Running coordinators are told. */
+  drain(name: string, now: Date): Promise<boolean>;
+  /** Takes a draining crawler back into the fleet; false when there is none of that name. Running coordinators are told. */
+  resume(name: string, now: Date): Promise<boolean>;
+  /** Subnets of it went to others: when it is back, it is to be given what is nearest to it. */
+  mustJoin(crawlerId: CrawlerId, now: Date): Promise<void>;
+  /** It was given what is nearest to it. */
+  hasJoined(crawlerId: CrawlerId): Promise<void>;
+  /** Calls back whenever `drain` or `resume` has committed (Postgres NOTIFY `nearcrawl_fleet`). */
+  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
 }
 
 /* ---------------------------------------------------------------- delegation */
@@ -104,7 +119,14 @@ export interface Delegation {
   readonly runnerUpRttMs: number | null;
 }
 
-export type RoundCause = "new-subnet" | "slow-fetches" | "crawler-left" | "overload" | "operator" | "retry";
+export type RoundCause =
+  | "new-subnet"
+  | "slow-fetches"
+  | "crawler-left"
+  | "drained"
+  | "overload"
+  | "operator"
+  | "retry";
 
 export interface FinishedRound {
   readonly subnetId: SubnetId;
@@ -130,7 +152,7 @@ export interface DelegationMove {
   readonly subnetId: SubnetId;
   readonly from: CrawlerId;
   readonly to: CrawlerId;
-  readonly cause: "overload" | "crawler-left" | "operator";
+  readonly cause: "overload" | "crawler-left" | "drained" | "joined" | "operator";
   readonly reason: string;
   /** What is known of the new crawler's RTT; null when predicted only. */
   readonly rttMs: number | null;
@@ -147,6 +169,8 @@ export interface WaitingSubnet {
 
 export interface DelegationStore {
   readAll(): Promise<Delegation[]>;
+  /** Hands over every delegation, by ascending subnet, without a list of them all; returns how many. */
+  readEach(visit: (delegation: Delegation) => void): Promise<number>;
   /** Subnets with due URLs that nobody owns, in the order in which their first URL was admitted; without those in `except`. */
   waiting(limit: number, except: readonly SubnetId[]): Promise<WaitingSubnet[]>;
   /** A URL and address to probe for these subnets (recalibration and retries). */

@@ -63,7 +63,14 @@ export interface ChainSubnet {
   readonly delegation: OwnDelegation | null;
 }
 
-export type DelegationCause = "own-subnet" | "probe-round" | "overload" | "crawler-left" | "operator";
+export type DelegationCause =
+  | "own-subnet"
+  | "probe-round"
+  | "overload"
+  | "crawler-left"
+  | "drained"
+  | "joined"
+  | "operator";
 
 export interface OwnDelegation {
   readonly crawler: CrawlerName;

@@ -7,6 +7,8 @@ export const delegationCauseWords: Readonly<Record<DelegationCause, string>> = {
   "probe-round": "nearest in a probe round",
   overload: "moved to relieve a full crawler",
   "crawler-left": "taken over from a crawler that left",
+  drained: "taken over from a crawler that is being drained",
+  joined: "taken over by a crawler that joined and is nearer",
   operator: "set by an operator",
 };
 
@@ -14,6 +16,7 @@ export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
   "new-subnet": "the subnet was new",
   "slow-fetches": "fetches had become slow",
   "crawler-left": "its crawler had left",
+  drained: "its crawler is being drained",
   overload: "its crawler was overloaded",
   operator: "an operator asked for it",
   retry: "an earlier round had no answer",

@@ -3,6 +3,15 @@ import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerRecord, CrawlerStore, PeerRtt } from "../flows/ports.ts";
+import { ChannelListener } from "./channel-listener.ts";
+import {
+  connectedState,
+  crawlerLeaves,
+  drainCrawler,
+  hasJoined,
+  mustJoin,
+  resumeCrawler,
+} from "./crawler-draining.ts";
 import { inTransaction } from "./transaction.ts";
 
 export function createCrawlerStore(pool: Pool): CrawlerStore {
@@ -35,14 +44,7 @@ export function createCrawlerStore(pool: Pool): CrawlerStore {
 
     arrive: async (arrival) => await arrive(pool, arrival),
 
-    async leave({ crawlerId, reason, now }) {
-      await pool.query(
-        `update crawler
-         set state = 'offline', offline_reason = $2, last_seen_at = $3
-         where crawler_id = $1`,
-        [crawlerId, reason, now],
-      );
-    },
+    leave: async (departure) => await crawlerLeaves(pool, departure),
 
     async heartbeat(crawlerId, heartbeat, now) {
       const { type: _, ...said } = heartbeat;
@@ -79,17 +81,35 @@ export function createCrawlerStore(pool: Pool): CrawlerStore {
         method: row.method,
       }));
     },
+
+    drain: async (name, now) => await drainCrawler(pool, name, now),
+    resume: async (name, now) => await resumeCrawler(pool, name, now),
+    mustJoin: async (crawlerId, now) => await mustJoin(pool, crawlerId, now),
+    hasJoined: async (crawlerId) => await hasJoined(pool, crawlerId),
+
+    onChange: async (changed) => {
+      const listener = new ChannelListener(pool, "nearcrawl_fleet", changed);
+      await listener.listen();
+      return { stop: async () => await listener.stop() };
+    },
   };
 }
 
 async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]): Promise<number> {
   const { crawlerId, hello, address, subnetId, now } = arrival;
   return await inTransaction(pool, async (client) => {
+    // Who left for good and comes all the same is taken back; what an operator asked for stays.
+    await client.query(
+      `update crawler
+       set draining_since = null, drain_asked_by = null
+       where crawler_id = $1 and drain_asked_by = 'crawler'`,
+      [crawlerId],
+    );
     await client.query(
       `update crawler
        set address = $2, subnet_id = $3, place = $4, country = $5, latitude = $6, longitude = $7,
            pages_per_day = $8, bytes_per_day = $9, concurrent_hosts = $10, probe_methods = $11,
-           software_version = $12, state = 'online', connected_at = $13, last_seen_at = $13,
+           software_version = $12, state = ${connectedState}, connected_at = $13, last_seen_at = $13,
            offline_reason = null
        where crawler_id = $1`,
       [
@@ -136,12 +156,15 @@ interface CrawlerRow {
   state: CrawlerRecord["state"];
   last_seen_at: Date | null;
   offline_reason: string | null;
+  draining_since: Date | null;
+  joining_since: Date | null;
 }
 
 async function list(pool: Pool): Promise<CrawlerRecord[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select crawler_id, name, host(address) as address, subnet_id, country, place, latitude, longitude,
-       pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason
+       pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason,
+       draining_since, joining_since
      from crawler
      order by crawler_id`,
   );
@@ -161,6 +184,8 @@ async function list(pool: Pool): Promise<CrawlerRecord[]> {
     state: row.state,
     lastSeenAt: row.last_seen_at,
     offlineReason: row.offline_reason,
+    drainingSince: row.draining_since,
+    joiningSince: row.joining_since,
   }));
 }
 

@@ -1,12 +1,10 @@
 /** Table subnet: the registry hierarchy in force, and the notice that it changed. */
-import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import type { Registry } from "#core/subnet/subnet";
 import type { SubnetRows } from "#core/subnet/subnet-rows";
 import { type CopiedRow, readCopy } from "#db/read-copy";
 import type { RegistryInForce, SubnetStore } from "../flows/ports.ts";
-
-const listenAgainMs = 1_000;
+import { ChannelListener } from "./channel-listener.ts";
 
 export function createSubnetStore(pool: Pool): SubnetStore {
   return {
@@ -22,7 +20,7 @@ export function createSubnetStore(pool: Pool): SubnetStore {
     readRows: async (into) => await readSubnets(pool, into),
 
     onChange: async (changed) => {
-      const listener = new RegistryListener(pool, changed);
+      const listener = new ChannelListener(pool, "nearcrawl_registry", changed);
       await listener.listen();
       return { stop: async () => await listener.stop() };
     },
@@ -84,53 +82,3 @@ function addRow(into: SubnetRows, row: CopiedRow): void {
 /** The words of one IPv6 range on their way from the row to the columns. */
 const first = new Uint32Array(4);
 const last = new Uint32Array(4);
-
-/**
- * One connection that listens. When it breaks, a new one is taken until it listens again, and then the
- * registry counts as changed: a notice may have been missed.
- */
-class RegistryListener {
-  readonly #pool: Pool;
-  readonly #changed: () => void;
-  #client: PoolClient | null = null;
-  #stopped = false;
-
-  constructor(pool: Pool, changed: () => void) {
-    this.#pool = pool;
-    this.#changed = changed;
-  }
-
-  async listen(): Promise<void> {
-    const client = await this.#pool.connect();
-    client.on("notification", this.#notified);
-    client.on("error", (error) => {
-      if (this.#client !== client) return;
-      this.#client = null;
-      client.release(error);
-      void this.#listenAgain();
-    });
-    this.#client = client;
-    await client.query("listen nearcrawl_registry");
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#client?.release(true);
-    this.#client = null;
-  }
-
-  readonly #notified = (): void => {
-    if (!this.#stopped) this.#changed();
-  };
-
-  async #listenAgain(): Promise<void> {
-    while (!this.#stopped && this.#client === null) {
-      await delay(listenAgainMs, undefined, { ref: false });
-      if (this.#stopped) return;
-      await this.listen().then(this.#notified, () => {
-        this.#client?.release(true);
-        this.#client = null;
-      });
-    }
-  }
-}

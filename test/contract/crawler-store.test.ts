@@ -1,7 +1,8 @@
 /** The crawler registry: keys, arrivals, departures, and the distances between crawlers. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { asCrawlerId } from "#core/ids";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { type CrawlerHello, crawlerHello } from "#protocol/messages";
+import { until } from "../support/until.ts";
 import { newWorld, noon, secondsAfterNoon, spoolId, type World } from "./world.ts";
 
 let world: World;
@@ -72,6 +73,8 @@ test("who arrives is online with what its hello says, and hears how far its spoo
       state: "online",
       lastSeenAt: noon,
       offlineReason: null,
+      drainingSince: null,
+      joiningSince: expect.any(Date),
     },
   ]);
 });
@@ -136,4 +139,102 @@ test("a distance between crawlers is the latest one measured; strangers are left
   );
 
   expect(await world.crawlers.rtts()).toEqual([{ ...measured, rttMs: 20 }]);
+});
+
+/** State, and since when it drains, as a coordinator that starts now would read it. */
+const standing = async () =>
+  (await world.crawlers.list()).map(({ state, drainingSince }) => [state, drainingSince] as const);
+const arriveAt = async (crawlerId: CrawlerId, now: Date) =>
+  await world.crawlers.arrive({ crawlerId, hello, address: null, subnetId: null, now });
+
+test("a crawler that is drained stays so when it comes again and when the coordinator starts anew", async () => {
+  const north = await world.crawler("north");
+  await arriveAt(north, noon);
+
+  expect(await world.crawlers.drain("north", secondsAfterNoon(1))).toBe(true);
+  expect(await standing()).toEqual([["draining", secondsAfterNoon(1)]]);
+  await world.crawlers.leave({ crawlerId: north, reason: "its link broke", now: secondsAfterNoon(2) });
+  expect(await standing()).toEqual([["offline", secondsAfterNoon(1)]]);
+  await arriveAt(north, secondsAfterNoon(3));
+  await world.crawlers.drain("north", secondsAfterNoon(4));
+  expect(await standing()).toEqual([["draining", secondsAfterNoon(1)]]);
+  await world.crawlers.markAllOffline("the coordinator started", secondsAfterNoon(5));
+  expect(await standing()).toEqual([["offline", secondsAfterNoon(1)]]);
+});
+
+test("a crawler that is resumed works again and is to be given what is nearest to it", async () => {
+  const north = await world.crawler("north");
+  await arriveAt(north, noon);
+  await world.crawlers.hasJoined(north);
+  const joiningSince = async () => (await world.crawlers.list())[0]?.joiningSince;
+
+  await world.crawlers.resume("north", secondsAfterNoon(1));
+  expect(await joiningSince()).toBeNull();
+  await world.crawlers.drain("north", secondsAfterNoon(2));
+  expect(await world.crawlers.resume("north", secondsAfterNoon(3))).toBe(true);
+
+  expect(await standing()).toEqual([["online", null]]);
+  expect(await joiningSince()).toEqual(secondsAfterNoon(3));
+});
+
+test("who leaves for good is drained from then on, and taken back when it comes again", async () => {
+  const north = await world.crawler("north");
+  await arriveAt(north, noon);
+
+  await world.crawlers.leave({
+    crawlerId: north,
+    reason: "its host moves",
+    forGood: true,
+    now: secondsAfterNoon(1),
+  });
+  expect(await standing()).toEqual([["offline", secondsAfterNoon(1)]]);
+  await arriveAt(north, secondsAfterNoon(2));
+
+  expect(await standing()).toEqual([["online", null]]);
+});
+
+test("what an operator drains stays drained when the crawler leaves for good and comes again", async () => {
+  const north = await world.crawler("north");
+  await arriveAt(north, noon);
+  await world.crawlers.drain("north", secondsAfterNoon(1));
+
+  await world.crawlers.leave({ crawlerId: north, reason: "", forGood: true, now: secondsAfterNoon(2) });
+  await arriveAt(north, secondsAfterNoon(3));
+
+  expect(await standing()).toEqual([["draining", secondsAfterNoon(1)]]);
+});
+
+test("nobody is drained or resumed by a name that no crawler has", async () => {
+  expect(await world.crawlers.drain("north", noon)).toBe(false);
+  expect(await world.crawlers.resume("north", noon)).toBe(false);
+});
+
+test("whoever listens hears of a draining and of a resumption, and then no more", async () => {
+  await world.crawler("north");
+  let heard = 0;
+  const notices = await world.crawlers.onChange(() => {
+    heard += 1;
+  });
+
+  await world.crawlers.drain("north", noon);
+  await until(() => heard === 1, 5000);
+  await world.crawlers.resume("north", noon);
+  await until(() => heard === 2, 5000);
+  await notices.stop();
+  await world.crawlers.drain("north", noon);
+
+  expect(heard).toBe(2);
+});
+
+test("a crawler is new until it was given what is nearest to it, and again when its subnets went to others", async () => {
+  const north = await world.crawler("north");
+  const joiningSince = async () => (await world.crawlers.list())[0]?.joiningSince;
+  expect(await joiningSince()).toEqual(expect.any(Date));
+
+  await world.crawlers.hasJoined(north);
+  expect(await joiningSince()).toBeNull();
+  await world.crawlers.mustJoin(north, secondsAfterNoon(1));
+  await world.crawlers.mustJoin(north, secondsAfterNoon(2));
+
+  expect(await joiningSince()).toEqual(secondsAfterNoon(1));
 });

@@ -1,0 +1,59 @@
+/**
+ * One connection that listens to a Postgres channel. When it breaks, a new one is taken until it listens
+ * again, and then a notice counts as heard: one may have been missed.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Pool, PoolClient } from "pg";
+
+/** Channels are named by us, never by what comes from outside. */
+export type Channel = "nearcrawl_registry" | "nearcrawl_fleet";
+
+const listenAgainMs = 1_000;
+
+export class ChannelListener {
+  readonly #pool: Pool;
+  readonly #channel: Channel;
+  readonly #changed: () => void;
+  #client: PoolClient | null = null;
+  #stopped = false;
+
+  constructor(pool: Pool, channel: Channel, changed: () => void) {
+    this.#pool = pool;
+    this.#channel = channel;
+    this.#changed = changed;
+  }
+
+  async listen(): Promise<void> {
+    const client = await this.#pool.connect();
+    client.on("notification", this.#notified);
+    client.on("error", (error) => {
+      if (this.#client !== client) return;
+      this.#client = null;
+      client.release(error);
+      void this.#listenAgain();
+    });
+    this.#client = client;
+    await client.query(`listen ${this.#channel}`);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#client?.release(true);
+    this.#client = null;
+  }
+
+  readonly #notified = (): void => {
+    if (!this.#stopped) this.#changed();
+  };
+
+  async #listenAgain(): Promise<void> {
+    while (!this.#stopped && this.#client === null) {
+      await delay(listenAgainMs, undefined, { ref: false });
+      if (this.#stopped) return;
+      await this.listen().then(this.#notified, () => {
+        this.#client?.release(true);
+        this.#client = null;
+      });
+    }
+  }
+}
