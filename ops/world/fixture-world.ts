@@ -8,7 +8,14 @@ import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
 import { checkFixture } from "../simulate/read-fixture.ts";
 import type { InstanceHost, LatencyInstance } from "./instance.ts";
-import { layOut, type PlannedBlock, type PlannedHost, type PlannedSubnet } from "./lay-out.ts";
+import {
+  layOut,
+  type PlacedHost,
+  type PlannedBlock,
+  type PlannedHost,
+  type PlannedSubnet,
+  placedByType,
+} from "./lay-out.ts";
 import type { World, WorldCrawler, WorldHolder, WorldSite, WorldSubnet } from "./model.ts";
 import { places, type RegionalRegistry } from "./places.ts";
 import { registryNames } from "./plan-registry.ts";
@@ -29,8 +36,7 @@ export function worldFromFixture({ json, seed = 1, sites: wanted }: FixtureSetti
   const instance = wanted === undefined ? whole : { ...whole, targets: whole.targets.slice(0, wanted) };
   const draft = draftOf(instance);
   const { subnets, hosts } = layOut(draft.blocks);
-  const placedAt = { site: new Map<number, Placed>(), crawler: new Map<number, Placed>() };
-  for (const { type, index, address, subnet } of hosts) placedAt[type].set(index, { address, subnet });
+  const placedAt = placedByType(hosts);
   const crawlers = instance.crawlers.map((_, index) =>
     crawlerOf(index, required(placedAt.crawler.get(index)), subnets),
   );
@@ -46,13 +52,9 @@ export function worldFromFixture({ json, seed = 1, sites: wanted }: FixtureSetti
     subnets,
     crawlers,
     sites,
+    splitLeaves: [],
     ...rttsOf(instance, crawlers, sites),
   };
-}
-
-interface Placed {
-  readonly address: number;
-  readonly subnet: number;
 }
 
 /** /8s without special-purpose ranges inside, in the order in which they are used up. */
@@ -197,15 +199,25 @@ function sizeFor(hosts: number): number {
   return Math.max(leafSize, 2 ** Math.ceil(Math.log2(hosts + 2)));
 }
 
-function crawlerOf(index: number, at: Placed, subnets: readonly WorldSubnet[]): WorldCrawler {
+function crawlerOf(index: number, at: PlacedHost, subnets: readonly WorldSubnet[]): WorldCrawler {
   const name = `crawler-${String(index + 1).padStart(2, "0")}`;
   return { name, ...located(at, subnets), place: null };
 }
 
-function siteOf(index: number, at: Placed, subnets: readonly WorldSubnet[], random: SeededRandom): WorldSite {
+function siteOf(
+  index: number,
+  at: PlacedHost,
+  subnets: readonly WorldSubnet[],
+  random: SeededRandom,
+): WorldSite {
+  const where = located(at, subnets);
   return {
     host: `site-${String(index + 1).padStart(4, "0")}.example`,
-    ...located(at, subnets),
+    ...where,
+    anycast: null,
+    addresses: [where.address],
+    head: "answered",
+    blocks: [],
     place: null,
     language: random.pick(["en", "en", "de", "fr", "es"]),
     pages: 3 + Math.floor(Math.min(9, random.exponential(2.5))),
@@ -214,7 +226,7 @@ function siteOf(index: number, at: Placed, subnets: readonly WorldSubnet[], rand
   };
 }
 
-function located(at: Placed, subnets: readonly WorldSubnet[]) {
+function located(at: PlacedHost, subnets: readonly WorldSubnet[]) {
   const address = formatAddress({ family: 4, value: at.address });
   return { address, subnet: at.subnet, country: subnets[at.subnet]?.country ?? null };
 }

@@ -26,16 +26,19 @@ export interface PlannedSubnet {
 }
 
 export interface PlannedHost {
-  readonly type: "site" | "crawler";
-  /** Position among the sites or crawlers. */
+  readonly type: HostType;
+  /** Position among the hosts of that type. */
   readonly index: number;
   readonly offset: number;
   /** Registered as a range of one address of its own (a unary subnet). */
   readonly unary: boolean;
 }
 
+/** A replica is a further address of a site's name. */
+export type HostType = "site" | "crawler" | "replica";
+
 export interface PlacedHost {
-  readonly type: "site" | "crawler";
+  readonly type: HostType;
   readonly index: number;
   readonly address: number;
   readonly subnet: number;
@@ -62,6 +65,13 @@ export function layOut(blocks: readonly PlannedBlock[]): { subnets: WorldSubnet[
       placed,
     );
   }
+  return placed;
+}
+
+/** The hosts of each type by their index. */
+export function placedByType(hosts: readonly PlacedHost[]): Record<HostType, Map<number, PlacedHost>> {
+  const placed = { site: new Map(), crawler: new Map(), replica: new Map() };
+  for (const host of hosts) placed[host.type].set(host.index, host);
   return placed;
 }
 

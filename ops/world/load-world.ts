@@ -3,6 +3,7 @@ import { readFixture } from "../simulate/read-fixture.ts";
 import { worldFromFixture } from "./fixture-world.ts";
 import { generateWorld } from "./generate-world.ts";
 import type { World } from "./model.ts";
+import type { WorldOddities } from "./oddities.ts";
 
 export interface LoadParameters {
   readonly seed: number;
@@ -11,10 +12,13 @@ export interface LoadParameters {
   readonly crawlers: number;
   /** A file in the format of instance.ts; its first `sites` targets are used. */
   readonly fixture?: string | null | undefined;
+  /** Only of a generated world. */
+  readonly oddities?: Partial<WorldOddities> | undefined;
 }
 
-export async function loadWorld({ seed, sites, crawlers, fixture }: LoadParameters): Promise<World> {
-  if (fixture === undefined || fixture === null) return generateWorld({ seed, sites, crawlers });
+export async function loadWorld(parameters: LoadParameters): Promise<World> {
+  const { seed, sites, crawlers, fixture, oddities = {} } = parameters;
+  if (fixture === undefined || fixture === null) return generateWorld({ seed, sites, crawlers, oddities });
   const json = await readFixture(fixture);
   return worldFromFixture({ json, seed, sites });
 }

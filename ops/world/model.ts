@@ -17,6 +17,8 @@ export interface World {
   readonly subnets: readonly WorldSubnet[];
   readonly crawlers: readonly WorldCrawler[];
   readonly sites: readonly WorldSite[];
+  /** Ranges whose two parts are used in different places, though the registry knows one range. */
+  readonly splitLeaves: readonly SplitLeaf[];
   /** Undisturbed round-trip time in ms from a crawler to a site's or another crawler's public address; null when nobody has that address. */
   rttMs(crawlerIndex: number, address: string): number | null;
   /** Undisturbed round-trip time in ms between two crawlers; 0 from a crawler to itself. */
@@ -72,6 +74,51 @@ export interface WorldSite {
   readonly bandwidthKbps: number;
   /** From the request's last byte at the server to the response's first. */
   readonly serverDelayMs: number;
+  /**
+   * Positions in `World.places` from which its address is announced: a crawler reaches the nearest. Null: the
+   * address is in one place.
+   */
+  readonly anycast: readonly number[] | null;
+  /** Every address that its name has, `address` first. Several: each crawler is told the one nearest to it. */
+  readonly addresses: readonly string[];
+  readonly head: HeadBehaviour;
+  /** Crawlers whose connections it does not take. */
+  readonly blocks: readonly BlockedCrawler[];
+}
+
+/**
+ * What comes back on HEAD: the origin's answer, one from an edge near the crawler (handshakes and GET go all
+ * the way), 405, or nothing at all.
+ */
+export type HeadBehaviour = "answered" | "edge" | "refused" | "silent";
+
+export interface BlockedCrawler {
+  readonly crawlerIndex: number;
+  /** A reset after one round trip, or silence. */
+  readonly how: "refused" | "timeout";
+}
+
+export interface SplitLeaf {
+  /** Position in `World.subnets`. */
+  readonly subnet: number;
+  /** First address of the second part, as a number. */
+  readonly boundary: number;
+  /** Positions in `World.places` of the first and the second part. */
+  readonly places: readonly [number, number];
+}
+
+/**
+ * What the site's name resolves to for a crawler: its address, or the nearest to that crawler of several. Who
+ * asks from elsewhere (null) is told the first.
+ */
+export function addressSeenBy(
+  world: Pick<World, "rttMs">,
+  site: WorldSite,
+  crawlerIndex: number | null,
+): string {
+  if (crawlerIndex === null || site.addresses.length === 1) return site.address;
+  const rttOf = (address: string) => world.rttMs(crawlerIndex, address) ?? Number.POSITIVE_INFINITY;
+  return site.addresses.reduce((nearest, one) => (rttOf(one) < rttOf(nearest) ? one : nearest));
 }
 
 /** The names from the top of the registry hierarchy down to a subnet, with a common root in front. */

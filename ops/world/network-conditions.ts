@@ -1,10 +1,12 @@
 /**
- * What disturbs the emulated Internet while it runs, injected from outside: noise on every flight, routes
- * that changed, crawlers that are cut off. Without any of it round trips take what the world says.
+ * What disturbs the emulated Internet while it runs, injected from outside: noise on every flight (noise.ts),
+ * handshakes that are lost, routes that changed, crawlers that are cut off. Without any of it round trips take
+ * what the world says.
  */
 import { parseAddress } from "#core/ip/address";
 import { type IpRange, rangeHolds } from "#core/ip/range";
 import type { World } from "./model.ts";
+import { Noise } from "./noise.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 export interface RouteChange {
@@ -15,24 +17,42 @@ export interface RouteChange {
   readonly factor: number;
 }
 
+export interface Loss {
+  /** Of the handshakes, those whose first packet is lost; 0 to 1. */
+  readonly share: number;
+  /** Of these, those that are never answered; the others are answered a second late. */
+  readonly neverShare: number;
+}
+
+/** When a lost SYN is sent again (RFC 6298 section 2). */
+const retransmitAfterMs = 1000;
+
 export class NetworkConditions {
+  readonly noise: Noise;
   readonly #world: World;
   readonly #random: SeededRandom;
   readonly #factors = new Map<string, number>();
   readonly #cutOff = new Set<number>();
-  #noiseMs = 0;
+  #loss: Loss = { share: 0, neverShare: 0 };
 
-  constructor(world: World, noiseMs = 0) {
+  constructor(world: World) {
     this.#world = world;
-    this.#random = new SeededRandom(world.seed ^ 0x6e6f6973);
-    this.setNoise(noiseMs);
+    this.#random = new SeededRandom(world.seed ^ 0x6c6f7373);
+    this.noise = new Noise(world);
   }
 
-  /** Mean of an exponential delay on top of every handshake and every request. */
-  setNoise(noiseMs: number): void {
-    if (!(noiseMs >= 0 && noiseMs <= 10_000))
-      throw new RangeError(`noise of ${noiseMs} ms: 0 to 10,000 allowed`);
-    this.#noiseMs = noiseMs;
+  setLoss(loss: Loss): void {
+    for (const share of [loss.share, loss.neverShare]) {
+      if (!(share >= 0 && share <= 1)) throw new RangeError(`loss of ${share}: 0 to 1 allowed`);
+    }
+    this.#loss = loss;
+  }
+
+  /** How late the handshake is for packets that were lost, in ms: mostly 0; null: it is never answered. */
+  drawLossMs(): number | null {
+    const { share, neverShare } = this.#loss;
+    if (share === 0 || !this.#random.chance(share)) return 0;
+    return this.#random.chance(neverShare) ? null : retransmitAfterMs;
   }
 
   /** Takes effect at once, on open connections too. Returns how many addresses it concerns. */
@@ -64,15 +84,10 @@ export class NetworkConditions {
     return rttMs * (this.#factors.get(`${crawlerIndex} ${address}`) ?? 1);
   }
 
-  /** The noise of one flight. */
-  drawNoiseMs(): number {
-    return this.#noiseMs === 0 ? 0 : this.#random.exponential(this.#noiseMs);
-  }
-
   #addressesOf(to: RouteChange["to"]): string[] {
     const { sites, crawlers } = this.#world;
-    if ("host" in to) return sites.filter((site) => site.host === to.host).map((site) => site.address);
-    const all = new Set([...sites, ...crawlers].map((host) => host.address));
+    if ("host" in to) return sites.filter((site) => site.host === to.host).flatMap((site) => site.addresses);
+    const all = new Set([...sites.flatMap((site) => site.addresses), ...crawlers.map((one) => one.address)]);
     return [...all].filter((text) => {
       const address = parseAddress(text);
       return address !== null && rangeHolds(to.range, address);

@@ -38,9 +38,11 @@ export async function startOrigin(state: WorldState): Promise<RunningOrigin> {
   };
   const server = createServer({ keepAliveTimeout: 30_000 }, (request, response) => {
     const site = siteAsked(state, request);
+    if (request.method === "HEAD" && site?.head === "silent") return log(requestLog, request, 0);
     const answer = site === null ? noSuchSite : answerOf(planOf(site), request);
     log(requestLog, request, answer.status);
-    const delayMs = site?.serverDelayMs ?? 0;
+    const isFromEdge = request.method === "HEAD" && site?.head === "edge";
+    const delayMs = isFromEdge ? 0 : (site?.serverDelayMs ?? 0);
     state.queue.at(performance.now() + delayMs, () => send(request, response, answer));
   });
   const port = await listen(server);
@@ -82,13 +84,16 @@ function siteAsked(state: WorldState, request: IncomingMessage): WorldSite | nul
   const host = (request.headers.host ?? "").replace(/:\d+$/, "").replace(/\.$/, "").toLowerCase();
   const site = state.siteByHost.get(host) ?? null;
   const connection = request.socket as unknown;
-  const isElsewhere = connection instanceof WorldConnection && connection.address !== site?.address;
+  const isElsewhere =
+    connection instanceof WorldConnection && site?.addresses.includes(connection.address) !== true;
   return isElsewhere ? null : site;
 }
 
 function answerOf(plan: SitePlan, request: IncomingMessage): Answer {
-  if (request.method !== "GET" && request.method !== "HEAD") {
-    return { status: 405, headers: { ...plain, allow: "GET, HEAD" }, body: () => "GET and HEAD only\n" };
+  const methods = plan.site.head === "refused" ? ["GET"] : ["GET", "HEAD"];
+  if (!methods.includes(request.method ?? "")) {
+    const allow = methods.join(", ");
+    return { status: 405, headers: { ...plain, allow }, body: () => `${allow} only\n` };
   }
   const path = (request.url ?? "/").split("?")[0] ?? "/";
   if (path === "/robots.txt" && plan.robots !== null)

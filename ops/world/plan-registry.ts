@@ -32,6 +32,13 @@ export interface Provider {
   readonly pools: Map<string, PlannedSubnet>;
 }
 
+/** The hosts of one leaf. */
+export interface Department {
+  readonly hosts: readonly PlannedHost[];
+  /** Addresses of the leaf; drawn where it is not given. */
+  readonly size?: number;
+}
+
 /** Builds the plan; `assign` hangs a range with hosts under a provider. */
 export class RegistryPlan {
   readonly holders: WorldHolder[] = [];
@@ -68,10 +75,10 @@ export class RegistryPlan {
     provider: Provider;
     city: string;
     holder: number;
-    departments: readonly (readonly PlannedHost[])[];
+    departments: readonly Department[];
   }): void {
     const { provider, holder } = assignment;
-    const leaves = assignment.departments.map((hosts) => this.#leaf(provider, holder, hosts));
+    const leaves = assignment.departments.map((department) => this.#leaf(provider, holder, department));
     const parent = this.#poolFor(provider, assignment.city);
     const [only] = leaves;
     if (leaves.length === 1 && only && this.#random.chance(0.7)) {
@@ -81,13 +88,15 @@ export class RegistryPlan {
     }
   }
 
-  #leaf(provider: Provider, holder: number, hosts: readonly PlannedHost[]): PlannedSubnet {
+  #leaf(provider: Provider, holder: number, { hosts, size: given }: Department): PlannedSubnet {
+    const leaf = this.#subnet("assignment", provider, holder, "NET", []);
+    if (given !== undefined) return { ...leaf, size: given, hosts };
     const lowest = hosts.reduce((most, host) => Math.max(most, host.offset), 0) + 2;
     // LACNIC's and ARIN's files can only say CIDR blocks; elsewhere one range in six is none.
     const odd = !["arin", "lacnic"].includes(provider.registry) && this.#random.chance(1 / 6);
     const sizes = odd ? [24, 48, 96, 160, 200] : [8, 16, 32, 64, 128, 256];
     const size = this.#random.pick(sizes.filter((candidate) => candidate >= lowest));
-    return { ...this.#subnet("assignment", provider, holder, "NET", []), size, hosts };
+    return { ...leaf, size, hosts };
   }
 
   #poolFor(provider: Provider, city: string): PlannedSubnet {

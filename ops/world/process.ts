@@ -4,7 +4,7 @@
  * `{type: "listening", dnsAddress, proxyUrls, originPort, …}` over IPC and as one line on standard output.
  * It ends on SIGTERM or SIGINT, and when the process that forked it is gone.
  *
- * Over IPC it also takes `{type: "noise"|"route-change"|"outage"|"requests", …}` (see world-control.ts).
+ * Over IPC it also takes `{type: "noise"|"spikes"|"daily-wave"|"loss"|"clock"|"route-change"|"outage"|"requests", …}` (see world-control.ts).
  */
 import { setPriority } from "node:os";
 import { z } from "zod";
@@ -13,6 +13,19 @@ import { loadWorld } from "./load-world.ts";
 import { type RunningWorld, startWorld } from "./main.ts";
 import { obey } from "./world-control.ts";
 
+const share = z.number().min(0).max(1);
+
+/** Off unless given: see oddities.ts, noise.ts, network-conditions.ts. */
+const oddities = z.strictObject({
+  anycast: share.default(0),
+  geoDns: share.default(0),
+  splitLeaves: share.default(0),
+  headFromEdge: share.default(0),
+  headRefused: share.default(0),
+  headSilent: share.default(0),
+  blocking: share.default(0),
+});
+
 const parametersShape = z.object({
   seed: z.number().int().default(1),
   sites: z.number().int().default(1000),
@@ -20,6 +33,12 @@ const parametersShape = z.object({
   fixture: z.string().nullish(),
   noiseMs: z.number().min(0).max(10_000).default(0),
   timeoutMs: z.number().min(1).max(600_000).default(10_000),
+  oddities: oddities.optional(),
+  spikes: z.object({ share, spikeMs: z.number().min(0).max(10_000) }).default({ share: 0, spikeMs: 0 }),
+  dailyWave: z
+    .object({ waveMs: z.number().min(0).max(10_000), peakHour: z.number().min(0).max(24).default(20) })
+    .default({ waveMs: 0, peakHour: 20 }),
+  loss: z.object({ share, neverShare: share }).default({ share: 0, neverShare: 0 }),
 });
 
 async function run(parameters: unknown): Promise<void> {
@@ -28,11 +47,14 @@ async function run(parameters: unknown): Promise<void> {
     throw new UsageError(
       `world: ${parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ")}`,
     );
-  const { noiseMs, timeoutMs } = parsed.data;
+  const { noiseMs, timeoutMs, spikes, dailyWave, loss } = parsed.data;
   const world = await loadWorld(parsed.data);
   const running = await startWorld(world, {
     noiseMs,
     timeoutMs,
+    spikes,
+    dailyWave,
+    loss,
     log: (line) => process.stderr.write(`world: ${line}\n`),
   });
   endWith(running);
@@ -49,6 +71,7 @@ function announce(running: RunningWorld): void {
     type: "listening",
     world: world.name,
     dnsAddress,
+    dnsAddresses: world.crawlers.map((_, index) => running.dnsAddressOf(index)),
     originPort,
     proxyUrls: world.crawlers.map((_, index) => running.proxyUrlOf(index)),
   };

@@ -62,22 +62,20 @@ interface ProxyContext {
 
 function answer(context: ProxyContext, socket: Socket, request: ProxyRequest): void {
   const { state, crawlerIndex } = context;
-  const reach = reachOf(state, crawlerIndex, request);
   const startMs = performance.now();
-  if (reach.type !== "site") {
-    state.queue.at(startMs + refusalMs(state, reach), () => {
-      if (!socket.destroyed) request.refuse(reach.type);
-    });
-    return;
-  }
-  state.queue.at(startMs + reach.rttMs + state.conditions.drawNoiseMs(), () =>
-    open(context, { socket, request, reach }),
-  );
+  const lossMs = state.conditions.drawLossMs();
+  const reach = lossMs === null ? ({ type: "timeout" } as const) : reachOf(state, crawlerIndex, request);
+  state.queue.at(startMs + answerMs(state, reach) + (lossMs ?? 0), () => {
+    if (reach.type === "site") open(context, { socket, request, reach });
+    else if (!socket.destroyed) request.refuse(reach.type);
+  });
 }
 
-function refusalMs(state: WorldState, reach: Refusal): number {
-  if (reach.type === "refused") return reach.rttMs + state.conditions.drawNoiseMs();
-  return reach.type === "timeout" ? state.timeoutMs : unreachableAfterMs;
+/** When a handshake that is not lost is answered, in ms from its start. */
+function answerMs({ conditions, timeoutMs }: WorldState, reach: Reach | Refusal): number {
+  if (reach.type === "timeout") return timeoutMs;
+  if (reach.type === "unreachable") return unreachableAfterMs;
+  return reach.rttMs + conditions.noise.drawMs(reach.address);
 }
 
 function open(
@@ -93,7 +91,8 @@ function open(
     bandwidthKbps: site.bandwidthKbps,
     queue: state.queue,
     rttMs: () => state.conditions.rttMs(crawlerIndex, address) ?? reach.rttMs,
-    drawNoiseMs: () => state.conditions.drawNoiseMs(),
+    drawNoiseMs: () => state.conditions.noise.drawMs(address),
+    hasEdge: site.head === "edge",
   });
   connect(connection);
   const early = request.accept();

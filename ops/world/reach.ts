@@ -1,7 +1,7 @@
 /** What a crawler finds when it connects to a name or address of the emulated Internet. */
 import { parseAddress } from "#core/ip/address";
 import { rangeHolds } from "#core/ip/range";
-import type { WorldSite } from "./model.ts";
+import { addressSeenBy, type WorldSite } from "./model.ts";
 import type { WorldState } from "./world-state.ts";
 
 export interface Reach {
@@ -13,7 +13,7 @@ export interface Reach {
 }
 
 export type Refusal =
-  | { readonly type: "refused"; readonly rttMs: number }
+  | { readonly type: "refused"; readonly address: string; readonly rttMs: number }
   | { readonly type: "timeout" }
   | { readonly type: "unreachable" };
 
@@ -26,7 +26,8 @@ export function reachOf(
   target: { readonly host: string; readonly port: number },
 ): Reach | Refusal {
   if (state.conditions.isCutOff(crawlerIndex)) return { type: "timeout" };
-  const address = state.siteByHost.get(target.host)?.address ?? target.host;
+  const named = state.siteByHost.get(target.host);
+  const address = named ? addressSeenBy(state.world, named, crawlerIndex) : target.host;
   const parsed = parseAddress(address);
   if (parsed === null) return { type: "unreachable" };
   const rttMs = state.conditions.rttMs(crawlerIndex, address);
@@ -37,7 +38,8 @@ export function reachOf(
     return { type: isRegistered ? "timeout" : "unreachable" };
   }
   const site = state.siteByAddress.get(address);
-  return site && target.port === webPort
-    ? { type: "site", address, rttMs, site }
-    : { type: "refused", rttMs };
+  if (!site || target.port !== webPort) return { type: "refused", address, rttMs };
+  const block = site.blocks.find((blocked) => blocked.crawlerIndex === crawlerIndex);
+  if (block) return block.how === "refused" ? { type: "refused", address, rttMs } : { type: "timeout" };
+  return { type: "site", address, rttMs, site };
 }

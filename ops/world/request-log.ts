@@ -4,6 +4,7 @@ export interface LoggedRequest {
   readonly host: string;
   readonly path: string;
   readonly method: string;
+  /** 0: it got no answer. */
   readonly status: number;
   /** When the request's head had arrived, ms since the epoch. */
   readonly atMs: number;

@@ -22,7 +22,12 @@ export interface ConnectionSettings {
   /** The round trip as it is now. */
   readonly rttMs: () => number;
   readonly drawNoiseMs: () => number;
+  /** An edge near the crawler answers HEAD; everything else goes all the way. */
+  readonly hasEdge: boolean;
 }
+
+/** To an edge: a little of its own, and the less the nearer the site. */
+const edgeRttMs = (rttMs: number) => Math.min(rttMs, 3 + 0.05 * rttMs);
 
 /** The server's end of the connection; the proxy's socket is wired in the constructor. */
 export class WorldConnection extends Duplex {
@@ -35,6 +40,8 @@ export class WorldConnection extends Duplex {
   #downDueMs = 0;
   #downBytes = 0;
   #writtenLater: (() => void) | null = null;
+  /** The request that is under way, or was last, is answered by the edge. */
+  #isAtEdge = false;
 
   constructor(settings: ConnectionSettings) {
     super({ allowHalfOpen: true, highWaterMark: 64 * 1024 });
@@ -53,6 +60,7 @@ export class WorldConnection extends Duplex {
 
   /** A chunk from the crawler, as it comes from the proxy's socket. */
   receive(chunk: Buffer): void {
+    this.#isAtEdge = this.#settings.hasEdge && chunk.subarray(0, 5).toString("latin1") === "HEAD ";
     this.#upBytes += chunk.length;
     if (this.#upBytes + this.readableLength > bytesUnderWay) this.#settings.socket.pause();
     this.#later(() => {
@@ -66,9 +74,9 @@ export class WorldConnection extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    const { queue, rttMs } = this.#settings;
+    const { queue } = this.#settings;
     const nowMs = performance.now();
-    const rtt = rttMs();
+    const rtt = this.#rttMs();
     let from = 0;
     this.#downBytes += chunk.length;
     for (const piece of this.#slowStart.send(chunk.length, nowMs, rtt)) {
@@ -82,8 +90,8 @@ export class WorldConnection extends Duplex {
   }
 
   override _final(done: () => void): void {
-    const { queue, socket, rttMs } = this.#settings;
-    this.#downDueMs = Math.max(this.#downDueMs, performance.now() + rttMs() / 2);
+    const { queue, socket } = this.#settings;
+    this.#downDueMs = Math.max(this.#downDueMs, performance.now() + this.#rttMs() / 2);
     queue.at(this.#downDueMs, () => socket.end());
     done();
   }
@@ -105,6 +113,11 @@ export class WorldConnection extends Duplex {
     return this;
   }
 
+  #rttMs(): number {
+    const rttMs = this.#settings.rttMs();
+    return this.#isAtEdge ? edgeRttMs(rttMs) : rttMs;
+  }
+
   #deliver(part: Buffer): void {
     this.#downBytes -= part.length;
     if (!this.#settings.socket.destroyed) this.#settings.socket.write(part);
@@ -122,10 +135,10 @@ export class WorldConnection extends Duplex {
 
   /** Half an RTT from now; noise is drawn when nothing else is on the way up. */
   #later(run: () => void): void {
-    const { queue, rttMs, drawNoiseMs } = this.#settings;
+    const { queue, drawNoiseMs } = this.#settings;
     const nowMs = performance.now();
     const noise = this.#upDueMs <= nowMs ? drawNoiseMs() : 0;
-    this.#upDueMs = Math.max(this.#upDueMs, nowMs + rttMs() / 2 + noise);
+    this.#upDueMs = Math.max(this.#upDueMs, nowMs + this.#rttMs() / 2 + noise);
     queue.at(this.#upDueMs, run);
   }
 }

@@ -4,8 +4,19 @@ import { parseRange } from "#core/ip/range";
 import type { RunningWorld } from "./main.ts";
 
 const crawlerIndex = z.number().int().min(0);
+const share = z.number().min(0).max(1);
+const hour = z.number().min(0).max(24);
 const orderShape = z.discriminatedUnion("type", [
   z.object({ type: z.literal("noise"), noiseMs: z.number().min(0).max(10_000) }),
+  z.object({ type: z.literal("spikes"), share, spikeMs: z.number().min(0).max(10_000) }),
+  z.object({
+    type: z.literal("daily-wave"),
+    waveMs: z.number().min(0).max(10_000),
+    peakHour: hour.optional(),
+  }),
+  z.object({ type: z.literal("loss"), share, neverShare: share }),
+  /** Milliseconds since the epoch. */
+  z.object({ type: z.literal("clock"), nowMs: z.number() }),
   z.object({
     type: z.literal("route-change"),
     crawlerIndex,
@@ -27,6 +38,20 @@ export function obey(running: RunningWorld, message: unknown): object | null {
   switch (order.type) {
     case "noise":
       running.setNoise(order.noiseMs);
+      return { type: "done", order: order.type };
+    case "spikes":
+      running.setSpikes(order);
+      return { type: "done", order: order.type };
+    case "daily-wave": {
+      const { waveMs, peakHour } = order;
+      running.setDailyWave(peakHour === undefined ? { waveMs } : { waveMs, peakHour });
+      return { type: "done", order: order.type };
+    }
+    case "loss":
+      running.setLoss(order);
+      return { type: "done", order: order.type };
+    case "clock":
+      running.setClock(order.nowMs);
       return { type: "done", order: order.type };
     case "route-change": {
       const range = parseRange(order.to);

@@ -8,7 +8,7 @@ export interface WorldState {
   readonly queue: DueQueue;
   readonly conditions: NetworkConditions;
   readonly siteByHost: ReadonlyMap<string, WorldSite>;
-  /** The first site at each address. */
+  /** The first site at each address; a name with several addresses is found at each. */
   readonly siteByAddress: ReadonlyMap<string, WorldSite>;
   /** How long a connection to an address that nobody has stays without an answer. */
   readonly timeoutMs: number;
@@ -18,10 +18,12 @@ export interface WorldState {
   setOutage(crawlerIndex: number, isCutOff: boolean): void;
 }
 
-export function worldState(world: World, settings: { noiseMs: number; timeoutMs: number }): WorldState {
+export function worldState(world: World, settings: { readonly timeoutMs: number }): WorldState {
   const siteByAddress = new Map<string, WorldSite>();
-  for (const site of world.sites) if (!siteByAddress.has(site.address)) siteByAddress.set(site.address, site);
-  const conditions = new NetworkConditions(world, settings.noiseMs);
+  for (const site of world.sites) {
+    for (const address of site.addresses) if (!siteByAddress.has(address)) siteByAddress.set(address, site);
+  }
+  const conditions = new NetworkConditions(world);
   const watchers = new Map<number, Set<() => void>>();
   return {
     world,

@@ -113,6 +113,7 @@ async function startSystem(
   const internet = await processes.startWorld([JSON.stringify(worldArguments(parameters))]);
   const resolvers = [String(internet.dnsAddress)];
   const proxies = internet.proxyUrls as readonly string[];
+  const crawlersResolvers = internet.dnsAddresses as readonly string[];
   const coordinator = await processes.startCoordinator(coordinatorSettings(options, resolvers, world), {
     home: context.home,
     databaseUrl: context.databaseUrl,
@@ -135,7 +136,7 @@ async function startSystem(
       publicAddress: crawler.address,
       place: place ? placeOf(place) : null,
       proxy: proxies[index],
-      resolvers,
+      resolvers: [crawlersResolvers[index] ?? String(internet.dnsAddress)],
       limits: { pagesPerDay, concurrentHosts: hostsAtOnce },
       probeMethods: ["head", "connect"],
     });

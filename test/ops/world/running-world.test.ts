@@ -1,13 +1,13 @@
 /** The emulated Internet over real sockets: what a crawler behind its proxy sees. */
 import { once } from "node:events";
-import { request as httpRequest, type IncomingMessage } from "node:http";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { SocksClient } from "socks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { downloadTimeMs } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
+import { type Asked, ask, openTunnel, quickest, timeToConnect } from "./behind-a-proxy.ts";
 
 const world = generateWorld({ seed: 11, sites: 60, crawlers: 4 });
 let running: RunningWorld;
@@ -17,93 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-interface Tunnel {
-  readonly status: number;
-  readonly headers: IncomingMessage["headers"];
-  readonly socket: Socket;
-  /** From asking the proxy to its answer. */
-  readonly tookMs: number;
-}
-
-function tunnelTo(crawlerIndex: number, target: string): Promise<Tunnel> {
-  const { hostname, port } = new URL(running.proxyUrlOf(crawlerIndex));
-  return new Promise((resolve, reject) => {
-    const startMs = performance.now();
-    const request = httpRequest({ host: hostname, port, method: "CONNECT", path: target, agent: false });
-    request.on("error", reject);
-    request.on("response", (response) => {
-      response.resume();
-      const { statusCode = 0, headers } = response;
-      resolve({ status: statusCode, headers, socket: response.socket, tookMs: performance.now() - startMs });
-    });
-    request.on("connect", ({ statusCode = 0, headers }, socket) => {
-      if (statusCode !== 200) socket.destroy();
-      resolve({ status: statusCode, headers, socket: socket as Socket, tookMs: performance.now() - startMs });
-    });
-    request.end();
-  });
-}
-
-interface Reply {
-  readonly status: number;
-  readonly headers: IncomingMessage["headers"];
-  readonly body: Buffer;
-  readonly firstByteMs: number;
-  readonly totalMs: number;
-}
-
-interface Asked {
-  readonly host: string;
-  readonly path?: string;
-  readonly method?: string;
-  readonly headers?: Record<string, string>;
-}
-
-/** A request over an open connection, or straight to the origins' port. */
-function ask(
-  via: { socket: Socket } | { port: number },
-  { host, path = "/", method = "GET", headers = {} }: Asked,
-): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const startMs = performance.now();
-    const connection =
-      "socket" in via ? { createConnection: () => via.socket } : { host: "127.0.0.1", port: via.port };
-    const request = httpRequest({ ...connection, path, method, headers: { host, ...headers } });
-    request.on("error", reject);
-    request.on("response", (response) => {
-      const firstByteMs = performance.now() - startMs;
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", reject);
-      response.on("end", () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          body: Buffer.concat(chunks),
-          firstByteMs,
-          totalMs: performance.now() - startMs,
-        }),
-      );
-    });
-    request.end();
-  });
-}
-
-/**
- * The shortest of several times: a busy machine makes single tries late, never early. Stops as soon as one
- * is short enough.
- */
-async function quickest(enoughMs: number, measure: () => Promise<number>): Promise<number> {
-  let bestMs = Number.POSITIVE_INFINITY;
-  for (let tries = 0; tries < 25 && bestMs > enoughMs; tries++) bestMs = Math.min(bestMs, await measure());
-  return bestMs;
-}
-
-async function connectMs(crawler: number, target: string): Promise<number> {
-  const tunnel = await tunnelTo(crawler, target);
-  tunnel.socket.destroy();
-  return tunnel.tookMs;
-}
+const tunnelTo = (crawler: number, target: string) => openTunnel(running.proxyUrlOf(crawler), target);
+const connectMs = (crawler: number, target: string) => timeToConnect(running.proxyUrlOf(crawler), target);
 
 describe("a proxy of the emulated Internet", () => {
   it("takes one round trip for a connection, whichever crawler and site", async () => {

@@ -1,0 +1,128 @@
+/** What generated worlds hold besides ordinary organisations, where it is asked for. */
+import { describe, expect, it } from "vitest";
+import { parseAddress } from "#core/ip/address";
+import { isUnary, rangeHolds } from "#core/ip/range";
+import { instanceOf } from "#ops/world/compare";
+import { generateWorld } from "#ops/world/generate-world";
+import { addressSeenBy, type WorldSite } from "#ops/world/model";
+import { someOddities } from "#ops/world/oddities";
+import { distanceKm } from "#ops/world/places";
+
+const size = { seed: 5, sites: 800, crawlers: 20 } as const;
+const world = generateWorld({ ...size, oddities: someOddities });
+const crawlers = world.crawlers.map((_, index) => index);
+const rtts = (address: string) => crawlers.map((crawler) => world.rttMs(crawler, address)!);
+const leafOf = (address: string) =>
+  world.subnets.findLastIndex(({ range }) => !isUnary(range) && rangeHolds(range, parseAddress(address)!));
+const shareOf = (isOne: (site: WorldSite) => boolean) =>
+  world.sites.filter(isOne).length / world.sites.length;
+
+describe("a world without oddities", () => {
+  const plain = generateWorld(size);
+
+  it("has none of them, and is the world that no oddities were asked of", () => {
+    const none = generateWorld({ ...size, oddities: { anycast: 0 } });
+
+    expect(instanceOf(none)).toEqual(instanceOf(plain));
+    expect(plain.splitLeaves).toEqual([]);
+    for (const site of plain.sites) {
+      expect(site).toMatchObject({ anycast: null, addresses: [site.address], head: "answered", blocks: [] });
+    }
+  });
+
+  it("refuses shares that are none", () => {
+    expect(() => generateWorld({ ...size, oddities: { geoDns: 2 } })).toThrow(/geoDns is 2/);
+  });
+});
+
+describe("an anycast address", () => {
+  const anycast = world.sites.filter((site) => site.anycast !== null);
+
+  it("is announced from several places, by holders that have whole ranges of such addresses", () => {
+    const leaves = new Set(anycast.map((site) => site.subnet));
+    const ordinary = world.sites.filter((site) => site.anycast === null && leaves.has(site.subnet));
+
+    expect(shareOf((site) => site.anycast !== null)).toBeCloseTo(someOddities.anycast, 1);
+    expect(anycast.length).toBeGreaterThan(leaves.size);
+    expect(ordinary).toEqual([]);
+    for (const { anycast: places } of anycast) expect(new Set(places).size).toBeGreaterThanOrEqual(6);
+  });
+
+  it("is near to far-apart crawlers, nearer than light could go between them from one place", () => {
+    const isFasterThanLight = anycast.filter(({ address }) => {
+      const rttsMs = rtts(address);
+      return crawlers.some((a) =>
+        crawlers.some((b) => {
+          const [from, to] = [
+            world.places[world.crawlers[a]!.place!]!,
+            world.places[world.crawlers[b]!.place!]!,
+          ];
+          return 100 * (rttsMs[a]! + rttsMs[b]!) < distanceKm(from, to) - 300;
+        }),
+      );
+    });
+
+    expect(isFasterThanLight.length / anycast.length).toBeGreaterThan(0.9);
+  });
+});
+
+describe("a name with several addresses", () => {
+  const named = world.sites.filter((site) => site.addresses.length > 1);
+
+  it("has two to four, in ranges of their own", () => {
+    expect(named.length).toBeGreaterThan(20);
+    for (const { addresses, subnet } of named) {
+      expect(addresses.length).toBeLessThanOrEqual(4);
+      expect(leafOf(addresses[0]!)).toBe(subnet);
+      expect(new Set(addresses.map(leafOf)).size).toBe(addresses.length);
+    }
+  });
+
+  it("resolves to the nearest for each crawler, and to the first for anybody else", () => {
+    for (const site of named) {
+      expect(addressSeenBy(world, site, null)).toBe(site.address);
+      for (const crawler of crawlers) {
+        const seenMs = world.rttMs(crawler, addressSeenBy(world, site, crawler))!;
+        expect(seenMs).toBe(Math.min(...site.addresses.map((address) => world.rttMs(crawler, address)!)));
+      }
+    }
+    const told = named.map(
+      (site) => new Set(crawlers.map((crawler) => addressSeenBy(world, site, crawler))).size,
+    );
+    expect(told.filter((addresses) => addresses > 1).length / named.length).toBeGreaterThan(0.8);
+  });
+});
+
+describe("a split leaf", () => {
+  it("is one registered range, used in one place below its boundary and far away above it", () => {
+    expect(world.splitLeaves.length).toBeGreaterThan(2);
+    for (const { subnet, boundary, places } of world.splitLeaves) {
+      const { range } = world.subnets[subnet]!;
+      const sites = world.sites.filter((site) => site.subnet === subnet);
+      const isBelow = (site: WorldSite) => (parseAddress(site.address)!.value as number) < boundary;
+      const [below, above] = [sites.filter(isBelow), sites.filter((site) => !isBelow(site))];
+
+      expect(boundary).toBeGreaterThan(range.first as number);
+      expect(boundary).toBeLessThan(range.last as number);
+      expect(new Set(below.map((site) => site.place))).toEqual(new Set([places[0]]));
+      expect(above.every((site) => site.place === places[1])).toBe(true);
+      expect(distanceKm(world.places[places[0]]!, world.places[places[1]]!)).toBeGreaterThan(1500);
+    }
+  });
+});
+
+describe("sites that treat probes in their own way", () => {
+  it("are as many as was asked for", () => {
+    expect(shareOf(({ head }) => head === "edge")).toBeCloseTo(someOddities.headFromEdge, 1);
+    expect(shareOf(({ head }) => head === "refused")).toBeCloseTo(someOddities.headRefused, 1);
+    expect(shareOf(({ head }) => head === "silent")).toBeGreaterThan(0.005);
+  });
+
+  it("take most crawlers' connections where they block some", () => {
+    const blocking = world.sites.filter(({ blocks }) => blocks.length > 0);
+
+    expect(blocking.length).toBeGreaterThan(10);
+    for (const { blocks } of blocking) expect(blocks.length).toBeLessThan(0.75 * crawlers.length);
+    expect(new Set(blocking.flatMap(({ blocks }) => blocks.map(({ how }) => how))).size).toBe(2);
+  });
+});
