@@ -2,6 +2,7 @@
 
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
+import { DelegationTable } from "./flows/delegation-table.ts";
 import type {
   CrawlerStore,
   DelegationStore,
@@ -27,10 +28,17 @@ export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<voi
   await ports.crawlers.markAllOffline("the coordinator was started anew", now);
   await loadTree(ports);
   ports.state.setCrawlers(await ports.crawlers.list());
-  ports.state.setDelegations(await ports.delegations.readAll());
+  await loadDelegations(ports);
   ports.state.learnRtts(await ports.crawlers.rtts());
   const midnight = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`);
   ports.budget.restore(await ports.results.fetchesSince(midnight), now);
+}
+
+/** Row by row into columns: a million records at once would take a quarter of a gigabyte for a moment. */
+async function loadDelegations({ delegations, state }: KnownPorts): Promise<void> {
+  const table = new DelegationTable();
+  await delegations.readEach((delegation) => table.set(delegation));
+  state.setDelegations(table);
 }
 
 interface RegistryPorts {

@@ -12,6 +12,7 @@ const maxFieldBytes = 2 ** 26;
 export interface CopiedRow {
   isNull(column: number): boolean;
   int32(column: number): number;
+  float32(column: number): number;
   boolean(column: number): boolean;
   text(column: number): string;
   /** 4 or 6. */
@@ -77,6 +78,10 @@ class RowReader implements CopiedRow {
 
   int32(column: number): number {
     return this.#bytes.readInt32BE(this.#starts[column] as number);
+  }
+
+  float32(column: number): number {
+    return this.#bytes.readFloatBE(this.#starts[column] as number);
   }
 
   boolean(column: number): boolean {

@@ -3,21 +3,24 @@
  * its distances. All of it is in the database too and is read again at the start; the flows write there first
  * and here after, so a crash loses nothing.
  */
-import { type CandidateFleet, candidateFleet, PeerRttTable } from "#core/delegation/fleet";
+import { type CandidateFleet, PeerRttTable } from "#core/delegation/fleet";
 import { DelegationKnowledge } from "#core/delegation/knowledge";
 import { type Placement, placementOf } from "#core/delegation/placement";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { buildSubnetTree, type SubnetTree } from "#core/subnet/subnet-tree";
+import { DelegationTable } from "./delegation-table.ts";
 import type { CrawlerRecord, Delegation, DelegationMove, PeerRtt } from "./ports.ts";
+import { RecentFleets } from "./recent-fleets.ts";
 
 export class CoordinatorState {
   #tree: SubnetTree = buildSubnetTree([]);
   #generation: number | null = null;
   #knowledge = new DelegationKnowledge();
-  readonly #delegations = new Map<SubnetId, Delegation>();
-  readonly #owned = new Map<CrawlerId, Set<SubnetId>>();
+  #delegations = new DelegationTable();
   #crawlers: readonly CrawlerRecord[] = [];
+  #crawlerById: ReadonlyMap<CrawlerId, CrawlerRecord> = new Map();
+  readonly #fleets = new RecentFleets();
   readonly #rtts = new Map<string, PeerRtt>();
   #peerRtts: PeerRttTable | null = null;
 
@@ -57,16 +60,16 @@ export class CoordinatorState {
 
   setCrawlers(crawlers: readonly CrawlerRecord[]): void {
     this.#crawlers = crawlers;
+    this.#crawlerById = new Map(crawlers.map((crawler) => [crawler.crawlerId, crawler]));
   }
 
   crawler(crawlerId: CrawlerId): CrawlerRecord | null {
-    return this.#crawlers.find((crawler) => crawler.crawlerId === crawlerId) ?? null;
+    return this.#crawlerById.get(crawlerId) ?? null;
   }
 
-  setDelegations(delegations: readonly Delegation[]): void {
-    this.#delegations.clear();
-    this.#owned.clear();
-    for (const delegation of delegations) this.#keep(delegation);
+  /** All delegations, in place of those that were known. The table is the state's own from now on. */
+  setDelegations(delegations: DelegationTable): void {
+    this.#delegations = delegations;
     this.#relearn();
   }
 
@@ -87,14 +90,15 @@ export class CoordinatorState {
     return pairs.filter(([a, b]) => this.peerRtts.rttMs(a, b) !== null).length / pairs.length;
   }
 
+  /** The same fleet again while the candidates and what is known of their distances are the same. */
   fleetOf(candidates: readonly CrawlerId[]): CandidateFleet {
-    return candidateFleet(candidates, this.peerRtts);
+    return this.#fleets.of(candidates, this.peerRtts);
   }
 
   /** The most specific subnet with more than one address that holds this one (paper section 4.3). */
   subnetOf(address: string): SubnetId | null {
     const parsed = parseAddress(address);
-    return parsed ? (this.#tree.mostSpecificNonUnary(parsed)?.id ?? null) : null;
+    return parsed ? this.#tree.mostSpecificNonUnaryId(parsed) : null;
   }
 
   placementOf(subnetId: SubnetId): Placement | null {
@@ -102,22 +106,36 @@ export class CoordinatorState {
   }
 
   delegationOf(subnetId: SubnetId): Delegation | null {
-    return this.#delegations.get(subnetId) ?? null;
+    return this.#delegations.get(subnetId);
   }
 
+  /** Who crawls the subnet, without the record. */
+  ownerOf(subnetId: SubnetId): CrawlerId | null {
+    return this.#delegations.ownerOf(subnetId);
+  }
+
+  /** Every delegation, one record at a time, in the order in which the subnets were first delegated. */
+  delegations(): Iterable<Delegation> {
+    return this.#delegations;
+  }
+
+  /** As they are now, first come first. */
   subnetsOf(crawlerId: CrawlerId): readonly SubnetId[] {
-    return [...(this.#owned.get(crawlerId) ?? [])];
+    return this.#delegations.subnetsOf(crawlerId);
+  }
+
+  /** How many subnets a crawler has, without listing them. */
+  subnetCountOf(crawlerId: CrawlerId): number {
+    return this.#delegations.countOf(crawlerId);
   }
 
   /** What nobody measured teaches nothing: a guess must not become the evidence for the next one. */
   setDelegation(delegation: Delegation): void {
-    const before = this.#delegations.get(delegation.subnetId);
-    const placement = this.placementOf(delegation.subnetId);
-    if (before) {
-      this.#owned.get(before.crawlerId)?.delete(before.subnetId);
-      if (placement && before.measured) this.#knowledge.forget(placement, before.crawlerId);
-    }
-    this.#keep(delegation);
+    const { subnetId } = delegation;
+    const before = this.#delegations.get(subnetId);
+    const placement = this.placementOf(subnetId);
+    if (placement && before?.measured) this.#knowledge.forget(placement, before.crawlerId);
+    this.#delegations.set(delegation);
     if (placement && delegation.measured) this.#knowledge.record(placement, delegation.crawlerId);
   }
 
@@ -134,19 +152,11 @@ export class CoordinatorState {
     });
   }
 
-  #keep(delegation: Delegation): void {
-    this.#delegations.set(delegation.subnetId, delegation);
-    const owned = this.#owned.get(delegation.crawlerId);
-    if (owned) owned.add(delegation.subnetId);
-    else this.#owned.set(delegation.crawlerId, new Set([delegation.subnetId]));
-  }
-
   #relearn(): void {
     this.#knowledge = new DelegationKnowledge();
-    for (const { subnetId, crawlerId, measured } of this.#delegations.values()) {
-      if (!measured) continue;
+    this.#delegations.eachMeasured((subnetId, crawlerId) => {
       const placement = this.placementOf(subnetId);
       if (placement) this.#knowledge.record(placement, crawlerId);
-    }
+    });
   }
 }

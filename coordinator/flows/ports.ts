@@ -360,6 +360,8 @@ export interface Fleet {
     target: {
       host: string;
       address: string;
+      /** True: the address that the crawler itself resolves the host to is measured, and reported with the outcome. */
+      byName?: boolean;
       port: number;
       secure: boolean;
       method: ProbeMethod;

@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import { briefReason } from "#core/delegation/reason";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
+import { type CopiedRow, readCopy } from "#db/read-copy";
 import type { Delegation, DelegationMove, DelegationStore, FinishedRound } from "../flows/ports.ts";
 import { targetsFor, waiting } from "./delegation-targets.ts";
 import { inTransaction } from "./transaction.ts";
@@ -9,6 +10,7 @@ import { inTransaction } from "./transaction.ts";
 export function createDelegationStore(pool: Pool): DelegationStore {
   return {
     readAll: async () => await readAll(pool),
+    readEach: async (visit) => await readEach(pool, visit),
     waiting: async (limit, except) => await waiting(pool, limit, except),
     targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds),
     saveRound: async (round) => await inTransaction(pool, async (client) => await saveRound(client, round)),
@@ -52,6 +54,34 @@ async function readAll(pool: Pool): Promise<Delegation[]> {
     runnerUpId: row.runner_up_id === null ? null : asCrawlerId(row.runner_up_id),
     runnerUpRttMs: row.runner_up_rtt_ms,
   }));
+}
+
+async function readEach(pool: Pool, visit: (delegation: Delegation) => void): Promise<number> {
+  const client = await pool.connect();
+  let isUsable = false;
+  try {
+    const rows = await readCopy(client, selectDelegations, (row) => visit(delegationIn(row)));
+    isUsable = true;
+    return rows;
+  } finally {
+    client.release(!isUsable);
+  }
+}
+
+const selectDelegations = `
+  select subnet_id, crawler_id, measured, rtt_ms, runner_up_id, runner_up_rtt_ms
+  from delegation
+  order by subnet_id`;
+
+function delegationIn(row: CopiedRow): Delegation {
+  return {
+    subnetId: asSubnetId(row.int32(0)),
+    crawlerId: asCrawlerId(row.int32(1)),
+    measured: row.boolean(2),
+    rttMs: row.isNull(3) ? null : row.float32(3),
+    runnerUpId: row.isNull(4) ? null : asCrawlerId(row.int32(4)),
+    runnerUpRttMs: row.isNull(5) ? null : row.float32(5),
+  };
 }
 
 async function saveRound(client: PoolClient, round: FinishedRound): Promise<RoundId> {

@@ -1,5 +1,6 @@
 /** Delegations: who has a subnet, how that was decided, and what still waits for a decision. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Delegation } from "#coordinator/flows/ports";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import {
   arrivedResult,
@@ -90,6 +91,38 @@ test("a round is stored with every probe, and its crawler has the subnet", async
       reason: "nearest",
     },
   ]);
+});
+
+test("delegations are read one by one as in a list, by subnet, whatever is null in them", async () => {
+  const { subnetId, north, south } = await undecided();
+  const [low, high] = [
+    await world.subnet("203.0.1.0", "203.0.1.255"),
+    await world.subnet("203.0.2.0", "203.0.2.9"),
+  ];
+  const runnerUp = { runnerUpId: south, runnerUpRttMs: 33.25 };
+  await world.delegations.saveRound(roundOf(high, [[north, 10.5]], runnerUp));
+  await world.delegations.saveRound(roundOf(low, [], { crawlerId: north, measured: false }));
+  await world.delegations.delegateOwnSubnet(subnetId, south, noon);
+  const found: Delegation[] = [];
+
+  const count = await world.delegations.readEach((delegation) => found.push(delegation));
+
+  expect(count).toBe(3);
+  expect(found).toEqual(await world.delegations.readAll());
+  expect(found.map((delegation) => delegation.subnetId)).toEqual([subnetId, low, high]);
+  expect(found[2]).toEqual({ subnetId: high, crawlerId: north, measured: true, rttMs: 10.5, ...runnerUp });
+});
+
+test("a reader of delegations that fails half-way says why, and the store goes on", async () => {
+  const { subnetId, south } = await undecided();
+  await world.delegations.delegateOwnSubnet(subnetId, south, noon);
+  const refuse = () => {
+    throw new Error("enough");
+  };
+
+  await expect(world.delegations.readEach(refuse)).rejects.toThrow("enough");
+
+  expect(await world.delegations.readAll()).toHaveLength(1);
 });
 
 test("a round that nobody could take leaves the subnet waiting, and a former delegation as it was", async () => {

@@ -10,7 +10,7 @@ let database: Database;
 beforeAll(async () => {
   database = await testDatabase();
   await database.pool.query(
-    "create table copied (id integer primary key, small smallint, flag boolean, name text, address inet)",
+    "create table copied (id integer primary key, small smallint, flag boolean, rtt real, name text, address inet)",
   );
 });
 afterAll(() => database.close());
@@ -48,8 +48,8 @@ describe("rows by binary COPY", () => {
     });
 
     expect(rows).toEqual([
-      { id: -7, small: -2, flag: true, name: "é\t\\N 日本 😀", address: "192.0.2.1/32" },
-      { id: 8, small: null, flag: null, name: "", address: "2001:db8::ffff:ffff/128" },
+      { id: -7, small: -2, flag: true, rtt: null, name: "é\t\\N 日本 😀", address: "192.0.2.1/32" },
+      { id: 8, small: null, flag: null, rtt: null, name: "", address: "2001:db8::ffff:ffff/128" },
     ]);
   });
 
@@ -58,15 +58,15 @@ describe("rows by binary COPY", () => {
 
     const { read, wrong } = await withClient(async (client) => {
       await client.query(
-        `insert into copied (id, name, address)
-         select n, case when n % 3 = 0 then null else repeat('ü', n % 50) end,
+        `insert into copied (id, rtt, name, address)
+         select n, n / 7.0, case when n % 3 = 0 then null else repeat('ü', n % 50) end,
            case when n % 2 = 0 then inet '10.0.0.0' + n else inet '2001:db8::' + n end
          from generate_series(1, $1::integer) n`,
         [count],
       );
       const wrong: number[] = [];
       let expected = 0;
-      const read = await readCopy(client, "select id, name, address from copied order by id", (row) => {
+      const read = await readCopy(client, "select id, name, address, rtt from copied order by id", (row) => {
         expected += 1;
         const id = row.int32(0);
         const family = id % 2 === 0 ? 4 : 6;
@@ -75,6 +75,7 @@ describe("rows by binary COPY", () => {
         const isRight =
           id === expected &&
           row.family(2) === family &&
+          row.float32(3) === Math.fround(id / 7) &&
           last === (family === 4 ? 0x0a000000 + id : id) &&
           name === (id % 3 === 0 ? null : "ü".repeat(id % 50));
         if (!isRight) wrong.push(id);

@@ -172,7 +172,7 @@ describe("hosts", () => {
     const narrow = await world.subnet("5.1.1.0", "5.1.1.15");
     const north = await world.crawler("north");
     await world.delegations.delegateOwnSubnet(wide, north, noon);
-    state.setDelegations(await world.delegations.readAll());
+    await world.delegations.readEach((delegation) => state.setDelegation(delegation));
 
     const refreshed = await refreshTree({ ...world, state });
 

@@ -5,11 +5,13 @@
  *
  * Both policies that learn read it: `ipmicra` asks who owns anything at a key, `nearest` how much.
  *
- * Memory: a key that one crawler owns alone (nearly all of them) is one map entry whose value is a small
- * integer, `slot · 2^19 + count`; only keys shared by several crawlers hold a list of pairs. Slots number the
- * crawlers in the order in which they appeared. V8 allows about 16 million keys in a map.
+ * Memory: a key that one crawler owns alone (nearly all of them) is one number, `slot · 2^19 + count`, in a
+ * table of numbers; only keys shared by several crawlers have a list of pairs (`owner-lists.ts`). Slots number
+ * the crawlers in the order in which they appeared. A million delegated subnets of a registry take some 50 MB.
  */
 import type { CrawlerId } from "../ids.ts";
+import { NumberMap } from "./number-map.ts";
+import { OwnerLists } from "./owner-lists.ts";
 import type { PlaceKey, Placement } from "./placement.ts";
 
 /** One place where counts are kept. There is one root, with the key 0. */
@@ -45,23 +47,21 @@ export function climbLevels(placement: Placement): Level[] {
 }
 
 export class DelegationKnowledge {
-  readonly #cells: Readonly<Record<Level["kind"], Map<PlaceKey, Cell>>> = {
-    holder: new Map(),
-    subnet: new Map(),
-    country: new Map(),
-    slash8: new Map(),
-    root: new Map(),
+  readonly #cells: Readonly<Record<Level["kind"], Cells>> = {
+    holder: new Cells(),
+    subnet: new Cells(),
+    country: new Cells(),
+    slash8: new Cells(),
+    root: new Cells(),
   };
+  readonly #lists = new OwnerLists();
   readonly #crawlers: CrawlerId[] = [];
   readonly #slots = new Map<CrawlerId, number>();
 
   /** The subnet is delegated to the crawler: by a round, a move, or because the crawler stands in it. */
   record(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slotOf(crawlerId);
-    for (const level of backOffLevels(placement)) {
-      const cells = this.#cells[level.kind];
-      cells.set(level.key, raised(cells.get(level.key), slot));
-    }
+    this.#eachCell(placement, (cells, key) => cells.set(key, this.#raised(cells.get(key), slot)));
   }
 
   /**
@@ -71,12 +71,7 @@ export class DelegationKnowledge {
   forget(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slots.get(crawlerId);
     if (slot === undefined) return;
-    for (const level of backOffLevels(placement)) {
-      const cells = this.#cells[level.kind];
-      const left = lowered(cells.get(level.key), slot);
-      if (left === undefined) cells.delete(level.key);
-      else cells.set(level.key, left);
-    }
+    this.#eachCell(placement, (cells, key) => cells.set(key, this.#lowered(cells.get(key), slot)));
   }
 
   /** Who owns how many subnets at and under this level, first come first. */
@@ -89,12 +84,29 @@ export class DelegationKnowledge {
   /** The same without making a list: the prior walks thousands of these a second. */
   eachOwner(level: Level, visit: (crawlerId: CrawlerId, count: number) => void): void {
     const cell = this.#cells[level.kind].get(level.key);
-    if (cell === undefined) return;
-    if (typeof cell === "number") {
+    if (cell === 0) return;
+    if (cell > 0) {
       visit(this.#crawlers[cell >>> countBits]!, cell & maxPackedCount);
       return;
     }
-    for (let at = 0; at < cell.length; at += 2) visit(this.#crawlers[cell[at]!]!, cell[at + 1]!);
+    let count = this.#lists.countAt(-cell, 0);
+    for (let index = 0; count > 0; count = this.#lists.countAt(-cell, ++index)) {
+      visit(this.#crawlers[this.#lists.slotAt(-cell, index)]!, count);
+    }
+  }
+
+  /** What the counts take in memory, in bytes, but for the keys that are texts. */
+  get bytes(): number {
+    return Object.values(this.#cells).reduce((sum, cells) => sum + cells.bytes, this.#lists.bytes);
+  }
+
+  #eachCell({ holderKey, subnetKey, ancestorKeys, country, slash8Key }: Placement, change: ChangeCell): void {
+    if (holderKey !== null) change(this.#cells.holder, holderKey);
+    change(this.#cells.subnet, subnetKey);
+    for (const key of ancestorKeys) change(this.#cells.subnet, key);
+    if (country !== null) change(this.#cells.country, country);
+    change(this.#cells.slash8, slash8Key);
+    change(this.#cells.root, rootLevel.key);
   }
 
   #slotOf(crawlerId: CrawlerId): number {
@@ -104,51 +116,63 @@ export class DelegationKnowledge {
     this.#slots.set(crawlerId, slot);
     return slot;
   }
+
+  #raised(cell: number, slot: number): number {
+    if (cell < 0) return -this.#lists.raise(-cell, slot, 1);
+    if (cell === 0) return slot <= maxPackedSlot ? packed(slot, 1) : -this.#lists.make(slot, 1);
+    const count = cell & maxPackedCount;
+    if (cell >>> countBits === slot && count < maxPackedCount) return cell + 1;
+    return -this.#lists.raise(this.#lists.make(cell >>> countBits, count), slot, 1);
+  }
+
+  #lowered(cell: number, slot: number): number {
+    if (cell < 0) return this.#loweredList(-cell, slot);
+    if (cell === 0 || cell >>> countBits !== slot) return cell;
+    return (cell & maxPackedCount) > 1 ? cell - 1 : 0;
+  }
+
+  /** A list of one becomes a number again. */
+  #loweredList(list: number, slot: number): number {
+    this.#lists.lower(list, slot);
+    const count = this.#lists.countAt(list, 0);
+    const first = this.#lists.slotAt(list, 0);
+    const isLong = this.#lists.countAt(list, 1) > 0;
+    if (count > 0 && (isLong || first > maxPackedSlot || count > maxPackedCount)) return -list;
+    this.#lists.free(list);
+    return count > 0 ? packed(first, count) : 0;
+  }
 }
 
 const rootLevel: Level = { kind: "root", key: 0 };
 
-/** 12 bits of slot above 19 bits of count stay a small integer in V8; beyond either, a list. */
+/** 12 bits of slot above 19 bits of count stay below 2^31; beyond either, a list. */
 const countBits = 19;
 const maxPackedCount = 2 ** countBits - 1;
 const maxPackedSlot = 2 ** 12 - 1;
 
-/** One owner packed, or `[slot, count, slot, count …]` for several. */
-type Cell = number | number[];
+const packed = (slot: number, count: number): number => slot * (maxPackedCount + 1) + count;
 
-function raised(cell: Cell | undefined, slot: number): Cell {
-  if (cell === undefined) {
-    return slot <= maxPackedSlot ? slot * (maxPackedCount + 1) + 1 : [slot, 1];
+type ChangeCell = (cells: Cells, key: PlaceKey) => void;
+
+/** Per key one number: 0 for nobody, one owner packed, or a list's number below 0. */
+class Cells {
+  /** Keys of 32 bits, as subnets and holders have. */
+  readonly #byNumber = new NumberMap();
+  readonly #byText = new Map<PlaceKey, number>();
+
+  get bytes(): number {
+    return this.#byNumber.bytes;
   }
-  if (typeof cell !== "number") return raisedInList(cell, slot);
-  const count = cell & maxPackedCount;
-  if (cell >>> countBits === slot && count < maxPackedCount) return cell + 1;
-  return raisedInList([cell >>> countBits, count], slot);
-}
 
-/** Grows by copying: `push` would reserve room for 16 more in each of a million lists. */
-function raisedInList(list: number[], slot: number): number[] {
-  const at = positionOf(list, slot);
-  if (at < 0) return list.concat(slot, 1);
-  list[at + 1]! += 1;
-  return list;
-}
-
-/** The cell with one less for the slot; undefined when nothing is left. */
-function lowered(cell: Cell | undefined, slot: number): Cell | undefined {
-  if (cell === undefined) return undefined;
-  if (typeof cell === "number") {
-    if (cell >>> countBits !== slot) return cell;
-    return (cell & maxPackedCount) > 1 ? cell - 1 : undefined;
+  get(key: PlaceKey): number {
+    return isSmall(key) ? this.#byNumber.get(key) : (this.#byText.get(key) ?? 0);
   }
-  const at = positionOf(cell, slot);
-  if (at < 0) return cell;
-  cell[at + 1]! -= 1;
-  if (cell[at + 1] === 0) cell.splice(at, 2);
-  return cell.length > 0 ? cell : undefined;
+
+  set(key: PlaceKey, cell: number): void {
+    if (isSmall(key)) this.#byNumber.set(key, cell);
+    else if (cell === 0) this.#byText.delete(key);
+    else this.#byText.set(key, cell);
+  }
 }
 
-function positionOf(list: readonly number[], slot: number): number {
-  for (let at = 0; at < list.length; at += 2) if (list[at] === slot) return at;
-  return -1;
-}
+const isSmall = (key: PlaceKey): key is number => typeof key === "number" && (key | 0) === key;

@@ -9,10 +9,18 @@
  * hold IPv6 in blocks of about that size (2001::/16, 2600::/12 …).
  */
 import type { SubnetId } from "../ids.ts";
-import { firstAddress, type IpRange } from "../ip/range.ts";
-import type { Subnet } from "../subnet/subnet.ts";
+import { topBit } from "../subnet/first-index.ts";
+import { type Ipv4Places, ipv4ParentOf, ipv4RangeAt } from "../subnet/ipv4-places.ts";
+import { type Ipv6Places, ipv6ParentOf, ipv6RangeAt } from "../subnet/ipv6-places.ts";
+import { extentIn, oddExtent } from "../subnet/place-links.ts";
+import { countryOf } from "../subnet/subnet-label.ts";
+import { noId } from "../subnet/subnet-rows.ts";
+import type { TreeColumns } from "../subnet/tree-columns.ts";
 
 export type PlaceKey = string | number;
+
+/** Labels are below this (`subnet-label.ts`). */
+const labelCount = 2 ** 12;
 
 export interface Placement {
   readonly subnetKey: PlaceKey;
@@ -23,38 +31,68 @@ export interface Placement {
   readonly slash8Key: PlaceKey;
 }
 
-/** What is asked of the IP tree: a subnet by its id, and the less specific ones, nearest first. */
-export interface SubnetLookup {
-  get(id: SubnetId): Subnet | null | undefined;
-  ancestors(id: SubnetId): Iterable<Subnet>;
-}
-
 /** The placement of a subnet of the tree; null when the tree does not hold it (any more). */
-export function placementOf(tree: SubnetLookup, subnetId: SubnetId): Placement | null {
-  const subnet = tree.get(subnetId);
-  if (!subnet) return null;
-  const ancestorKeys: SubnetId[] = [];
-  for (const ancestor of tree.ancestors(subnetId)) {
-    if (spansSlash8(ancestor.range)) break;
-    ancestorKeys.push(ancestor.id);
-  }
+export function placementOf(
+  { columns }: { readonly columns: TreeColumns },
+  subnetId: SubnetId,
+): Placement | null {
+  const place = columns.byId.firstRow(subnetId);
+  if (place < 0) return null;
+  const holderId = columns.holderIds[place] as number;
+  const isIpv4 = place < columns.ipv6Base;
   return {
-    subnetKey: subnet.id,
-    holderKey: subnet.holderId,
-    ancestorKeys,
-    country: subnet.country,
-    slash8Key: slash8KeyOf(subnet.range),
+    subnetKey: subnetId,
+    holderKey: holderId === noId ? null : holderId,
+    ancestorKeys: isIpv4 ? ipv4Ancestors(columns, place) : ipv6Ancestors(columns, place - columns.ipv6Base),
+    country: countries[columns.labels[place] as number] ?? null,
+    slash8Key: isIpv4 ? ipv4Slash8(columns, place) : ipv6Slash8(columns, place - columns.ipv6Base),
   };
 }
 
-/** A number per /8 (0–255) or IPv6 /16 (256 and up), taken from the range's first address. */
-export function slash8KeyOf(range: IpRange): number {
-  const first = firstAddress(range);
-  return first.family === 4 ? first.value >>> 24 : 256 + Number(first.value >> 112n);
+/** By label, made once: a placement is asked for with every decision. */
+const countries = Array.from({ length: labelCount }, (_, label) => countryOf(label));
+
+/** A number per /8, 0 to 255, of the range's first address. */
+function ipv4Slash8({ ipv4 }: TreeColumns, place: number): number {
+  return ((ipv4.keys[place] as number) ^ topBit) >>> 24;
+}
+
+/** A number per /16, 256 and up. */
+function ipv6Slash8({ ipv6 }: TreeColumns, place: number): number {
+  return 256 + (((ipv6.keys[2 * place] as number) ^ topBit) >>> 16);
+}
+
+function ipv4Ancestors({ ipv4, ids }: TreeColumns, place: number): number[] {
+  const keys: number[] = [];
+  let at = ipv4ParentOf(ipv4, place);
+  while (at >= 0 && !spansSlash8(ipv4, at)) {
+    keys.push(ids[at] as number);
+    at = ipv4ParentOf(ipv4, at);
+  }
+  return keys;
+}
+
+function ipv6Ancestors({ ipv6, ipv6Base, ids }: TreeColumns, place: number): number[] {
+  const keys: number[] = [];
+  let at = ipv6ParentOf(ipv6, place);
+  while (at >= 0 && !spansSlash16(ipv6, at)) {
+    keys.push(ids[ipv6Base + at] as number);
+    at = ipv6ParentOf(ipv6, at);
+  }
+  return keys;
 }
 
 /** True when the range is as wide as the /8 level or wider: that level and the root stand for it. */
-function spansSlash8(range: IpRange): boolean {
-  if (range.family === 4) return range.last - range.first + 1 >= 2 ** 24;
-  return range.last - range.first + 1n >= 1n << 112n;
+function spansSlash8(ipv4: Ipv4Places, place: number): boolean {
+  // Below this, the extent is the number of addresses less one.
+  if (extentIn(ipv4.links[place] as number) < oddExtent) return false;
+  const { first, last } = ipv4RangeAt(ipv4, place);
+  return last - first + 1 >= 2 ** 24;
+}
+
+function spansSlash16(ipv6: Ipv6Places, place: number): boolean {
+  const prefixLength = extentIn(ipv6.links[place] as number);
+  if (prefixLength < oddExtent) return prefixLength <= 16;
+  const { first, last } = ipv6RangeAt(ipv6, place);
+  return last - first + 1n >= 1n << 112n;
 }

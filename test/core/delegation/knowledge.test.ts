@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { DelegationKnowledge, type Level } from "#core/delegation/knowledge";
+import {
+  backOffLevels,
+  type CrawlerCount,
+  DelegationKnowledge,
+  type Level,
+} from "#core/delegation/knowledge";
+import type { Placement } from "#core/delegation/placement";
+import { seededRandom } from "#core/seeded-random";
 import { id, placement } from "./rounds.ts";
 
 const holder: Level = { kind: "holder", key: "acme" };
@@ -71,34 +78,86 @@ describe("delegation knowledge", () => {
     expect(knowledge.owners({ kind: "subnet", key: "a" })).toEqual([{ crawlerId: 1, count: 2 ** 19 }]);
   });
 
-  it("agrees with a plain table on random records and takings-back", () => {
+  it.each([
+    ["few crawlers that share every key", 5],
+    ["many crawlers, so that lists grow and shrink", 60],
+  ])("agrees with plain lists, in their order, on random records and takings-back: %s", (_, crawlers) => {
+    const seed = 20260305;
+    const random = seededRandom(seed);
+    const draw = (below: number) => Math.floor(random() * below);
     const knowledge = new DelegationKnowledge();
-    const table = new Map<string, number>();
-    let state = 12345;
-    const draw = (below: number) => {
-      state = (Math.imul(state, 1103515245) + 12345) >>> 0;
-      return Math.floor((state / 2 ** 32) * below);
-    };
+    const [lists, recorded] = [new PlainLists(), new Map<string, number>()];
 
-    for (let times = 0; times < 5000; times++) {
-      const leaf = `s${draw(20)}`;
-      const crawler = draw(5) + 1;
-      const known = table.get(`${leaf} ${crawler}`) ?? 0;
-      if (draw(2) === 0) {
-        knowledge.record(placement({ subnetKey: leaf }), id(crawler));
-        table.set(`${leaf} ${crawler}`, known + 1);
-      } else if (known > 0) {
-        knowledge.forget(placement({ subnetKey: leaf }), id(crawler));
-        table.set(`${leaf} ${crawler}`, known - 1);
+    for (let times = 0; times < 20_000; times += 1) {
+      const leaf = draw(400);
+      const crawler = 1 + draw(crawlers);
+      const held = recorded.get(`${leaf} ${crawler}`) ?? 0;
+      // Mostly takings-back towards the end, so that many lists become short again.
+      if (random() < (times < 12_000 ? 0.7 : 0.1)) {
+        knowledge.record(leafOf(leaf), id(crawler));
+        lists.add(leafOf(leaf), crawler, 1);
+        recorded.set(`${leaf} ${crawler}`, held + 1);
+      } else if (held > 0) {
+        knowledge.forget(leafOf(leaf), id(crawler));
+        lists.add(leafOf(leaf), crawler, -1);
+        recorded.set(`${leaf} ${crawler}`, held - 1);
       }
-    }
-
-    for (let leaf = 0; leaf < 20; leaf++) {
-      const owners = knowledge.owners({ kind: "subnet", key: `s${leaf}` });
-      for (let crawler = 1; crawler <= 5; crawler++) {
-        const count = owners.find((owner) => owner.crawlerId === crawler)?.count ?? 0;
-        expect(count, `s${leaf} ${crawler}`).toBe(table.get(`s${leaf} ${crawler}`) ?? 0);
+      if (times % 2000 > 0) continue;
+      for (const level of lists.levels()) {
+        expect(knowledge.owners(level), `seed ${seed}, ${level.kind} ${level.key}`).toEqual(
+          lists.owners(level),
+        );
       }
     }
   });
+
+  it("takes no more memory when crawlers come and go at the same keys for long", () => {
+    const knowledge = new DelegationKnowledge();
+    const turn = (crawler: number) => {
+      for (let leaf = 0; leaf < 400; leaf += 1) knowledge.record(leafOf(leaf), id(crawler));
+      for (let leaf = 0; leaf < 400; leaf += 1) knowledge.forget(leafOf(leaf), id(crawler - 3));
+    };
+    for (let crawler = 4; crawler < 20; crawler += 1) turn(crawler);
+    const { bytes } = knowledge;
+
+    for (let crawler = 20; crawler < 120; crawler += 1) turn(crawler);
+
+    expect(knowledge.bytes).toBe(bytes);
+  });
 });
+
+/** Leaves 0 to 399 in blocks of 4 and 40, some with a holder of their own and some with one by name, or without country. */
+function leafOf(leaf: number): Placement {
+  return placement({
+    subnetKey: 2 ** 31 - 1 - leaf,
+    holderKey: leaf % 3 === 0 ? null : leaf % 3 === 1 ? leaf % 7 : `holder ${leaf % 5}`,
+    ancestorKeys: [1000 + (leaf >> 2), 2000 + Math.trunc(leaf / 40)],
+    country: leaf % 4 === 0 ? null : ["CY", "GR", "US"][leaf % 3]!,
+    slash8Key: leaf >> 7,
+  });
+}
+
+/** What the knowledge must say, in nested maps. */
+class PlainLists {
+  readonly #counts = new Map<string, { level: Level; owners: Map<number, number> }>();
+
+  add(where: Placement, crawler: number, by: 1 | -1): void {
+    for (const level of backOffLevels(where)) {
+      const name = `${level.kind} ${level.key}`;
+      const { owners } = this.#counts.get(name) ?? { owners: new Map<number, number>() };
+      this.#counts.set(name, { level, owners });
+      const count = (owners.get(crawler) ?? 0) + by;
+      if (count === 0) owners.delete(crawler);
+      else owners.set(crawler, count);
+    }
+  }
+
+  levels(): Level[] {
+    return [...this.#counts.values()].map(({ level }) => level);
+  }
+
+  owners({ kind, key }: Level): CrawlerCount[] {
+    const { owners } = this.#counts.get(`${kind} ${key}`)!;
+    return Array.from(owners, ([crawler, count]) => ({ crawlerId: id(crawler), count }));
+  }
+}

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { placementOf, type SubnetLookup, slash8KeyOf } from "#core/delegation/placement";
+import { placementOf } from "#core/delegation/placement";
 import { asHolderId, asSubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 import type { Subnet } from "#core/subnet/subnet";
+import { buildSubnetTree } from "#core/subnet/subnet-tree";
 
 function subnet(id: number, text: string, parent: number | null, holder: number | null = null): Subnet {
   const range = parseRange(text);
@@ -18,26 +19,30 @@ function subnet(id: number, text: string, parent: number | null, holder: number 
   };
 }
 
-/*  1 64.0.0.0/6 ─ 2 66.0.0.0/8 ─ 3 66.1.0.0/16 ─ 4 66.1.2.0 - 66.1.2.99        5 2001::/16 ─ 6 2001:db8::/32  */
-const subnets = [
+/*
+ * 1 64.0.0.0/6 ─ 2 66.0.0.0/8 ─ 3 66.1.0.0/16 ─ 4 66.1.2.0 - 66.1.2.99     5 2001::/16 ─ 6 2001:db8::/32 ─ 7 …::8/125
+ * 8 80.0.0.0 - 80.255.255.254 ─ 9 80.1.0.0/24                              10 2400:: - 2401:1:: ─ 11 2400::/32
+ */
+const tree = buildSubnetTree([
   subnet(1, "64.0.0.0/6", null),
   subnet(2, "66.0.0.0/8", 1),
   subnet(3, "66.1.0.0/16", 2),
   subnet(4, "66.1.2.0 - 66.1.2.99", 3, 40),
   subnet(5, "2001::/16", null),
   subnet(6, "2001:db8::/32", 5),
-];
-const get = (id: number) => subnets.find((one) => one.id === id) ?? null;
-const tree: SubnetLookup = {
-  get,
-  *ancestors(id) {
-    for (let at = get(id)?.parentId; at != null; at = get(at)?.parentId) yield get(at)!;
-  },
-};
+  subnet(7, "2001:db8::8/125", 6),
+  subnet(8, "80.0.0.0 - 80.255.255.254", null),
+  subnet(9, "80.1.0.0/24", 8),
+  subnet(10, "2400:: - 2401:1::", null),
+  subnet(11, "2400::/32", 10),
+  subnet(12, "255.0.0.0/24", null),
+  subnet(13, "::/64", null),
+]);
+const placed = (id: number) => placementOf(tree, asSubnetId(id));
 
 describe("the placement of a subnet", () => {
   it("lists ancestors nearest first and stops below the /8", () => {
-    expect(placementOf(tree, asSubnetId(4))).toEqual({
+    expect(placed(4)).toEqual({
       subnetKey: 4,
       holderKey: 40,
       ancestorKeys: [3],
@@ -47,16 +52,17 @@ describe("the placement of a subnet", () => {
   });
 
   it("takes the first 16 bits of an IPv6 range for its /8, apart from every IPv4 /8", () => {
-    expect(placementOf(tree, asSubnetId(6))).toMatchObject({
-      ancestorKeys: [],
-      slash8Key: 256 + 0x2001,
-      holderKey: null,
-    });
-    expect(slash8KeyOf({ family: 4, first: 0xff00_0000, last: 0xff00_0001 })).toBe(255);
-    expect(slash8KeyOf({ family: 6, first: 0n, last: 1n })).toBe(256);
+    expect(placed(6)).toMatchObject({ ancestorKeys: [], slash8Key: 256 + 0x2001, holderKey: null });
+    expect(placed(7)).toMatchObject({ ancestorKeys: [6], slash8Key: 256 + 0x2001 });
+    expect([placed(12)?.slash8Key, placed(13)?.slash8Key]).toEqual([255, 256]);
+  });
+
+  it("counts addresses, also where a range is no CIDR block", () => {
+    expect(placed(9)?.ancestorKeys).toEqual([8]);
+    expect(placed(11)?.ancestorKeys).toEqual([]);
   });
 
   it("is null for a subnet that the tree does not hold", () => {
-    expect(placementOf(tree, asSubnetId(99))).toBeNull();
+    expect(placed(99)).toBeNull();
   });
 });
