@@ -37,6 +37,8 @@ export const probeOutcomes = [
 /**
  * A probe's result. `measured` carries the smallest of `tries` round-trip times. A TCP connect answered
  * by a reset is `measured`: the answer crossed the network. `not-allowed`: the host of the crawler forbids it.
+ * `address`: what the name resolved to for the crawler, when it was asked to measure by name; crawlers that
+ * know nothing of that leave it out.
  */
 export const probeOutcome = z.discriminatedUnion("type", [
   z.object({
@@ -44,11 +46,13 @@ export const probeOutcome = z.discriminatedUnion("type", [
     method: probeMethod,
     rttMs: milliseconds,
     tries: z.int().min(1).max(20),
+    address: address.optional(),
   }),
   z.object({
     type: z.enum(["timed-out", "refused", "unreachable", "not-allowed", "failed"]),
     method: probeMethod,
     reason: words,
+    address: address.optional(),
   }),
 ]);
 export type ProbeOutcome = z.infer<typeof probeOutcome>;
@@ -132,7 +136,12 @@ export const crawlerResult = z.object({
 /** Gives a lease back: every URL in it without a result returns to the frontier. Sent after its results were acknowledged. */
 export const crawlerLeaseEnd = z.object({ type: z.literal("crawler:lease-end"), leaseId, reason: words });
 
-export const crawlerGoodbye = z.object({ type: z.literal("crawler:goodbye"), reason: words });
+/** The session ends in order. `forGood`: the crawler will not be back, so others may have its subnets at once. */
+export const crawlerGoodbye = z.object({
+  type: z.literal("crawler:goodbye"),
+  reason: words,
+  forGood: z.boolean().optional(),
+});
 
 export const crawlerMessage = z.discriminatedUnion("type", [
   crawlerHello,
@@ -159,6 +168,8 @@ export const coordinatorWelcome = z.object({
   /** How many results may be under way unacknowledged. */
   resultCredits: z.int().min(1).max(10_000),
   heartbeatSeconds: z.int().min(1).max(600),
+  /** A crawler that is away for so long loses its leases to others, and lets go of them itself. */
+  departureSeconds: z.number().positive().max(86_400).optional(),
   userAgent: z.string().min(1).max(200),
 });
 
@@ -185,6 +196,8 @@ export const coordinatorProbe = z.object({
   requestId: z.int().min(0),
   host: hostName,
   address,
+  /** True: measure the address that the host's name resolves to for the crawler itself, and report it. */
+  byName: z.boolean().optional(),
   port: z.int().min(1).max(65_535),
   secure: z.boolean(),
   method: probeMethod,

@@ -2,6 +2,7 @@
  * Measures the way to an address: HTTP HEAD, TCP connect or ICMP echo, the smallest of several tries
  * (as few as agree, `agreement.ts`), within a deadline. HEAD that a site does not answer falls back to connect, and the outcome names the
  * method really used. Through a proxy connect is the time of the proxy's answer; ICMP is not possible.
+ * Looking a name up is no part of the measurement, but of its deadline.
  *
  * While a probe is under way, `quiet()` holds back the crawler's own long computations (extraction) for a
  * moment: an answer that waits for the processor would measure us, not the network.
@@ -63,8 +64,26 @@ export class Prober {
     });
   }
 
-  /** Never throws. */
+  /** Never throws. Asked by name, it measures what the name resolves to here and reports that address. */
   async probe(request: ProbeRequest): Promise<ProbeOutcome> {
+    if (request.byName !== true) return await this.#probeAddress(request);
+    const startedMs = performance.now();
+    const address = await this.#resolve(request);
+    if (address instanceof Failure) return failed(request.method, address);
+    const deadlineMs = Math.max(1, Math.round(request.deadlineMs - (performance.now() - startedMs)));
+    return { ...(await this.#probeAddress({ ...request, address, deadlineMs })), address };
+  }
+
+  /** The address that a fetch of this host would go to. */
+  async #resolve({ host }: ProbeRequest): Promise<string | Failure> {
+    try {
+      return (await this.#connector.pick({ host })).address;
+    } catch (error) {
+      return failureOf(error);
+    }
+  }
+
+  async #probeAddress(request: ProbeRequest): Promise<ProbeOutcome> {
     const forbidden = this.#forbidden(request);
     if (forbidden !== null) return { type: "not-allowed", method: request.method, reason: forbidden };
     this.#running++;
@@ -181,8 +200,12 @@ function failed(method: ProbeMethod, failure: Failure): ProbeOutcome {
   return { type: outcomeType(failure), method, reason: failure.message.slice(0, 500) };
 }
 
-function outcomeType(failure: Failure): "timed-out" | "refused" | "unreachable" | "failed" {
+type FailedType = Exclude<ProbeOutcome["type"], "measured">;
+
+function outcomeType(failure: Failure): FailedType {
   switch (failure.code) {
+    case "refused-address":
+      return "not-allowed";
     case "connect-timeout":
     case "first-byte-timeout":
     case "total-timeout":

@@ -4,6 +4,7 @@ import type { CrawlerSettings } from "#crawler/config";
 import { Connector } from "#crawler/net/connector";
 import { timesIn } from "#crawler/probe/icmp-echo";
 import { type ProbeRequest, Prober } from "#crawler/probe/prober";
+import { startDns } from "#ops/world/dns-server";
 import { probeOutcome } from "#protocol/messages";
 import { closedPort, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
@@ -142,6 +143,49 @@ describe("a connect probe", () => {
     const outcome = await probe({ port: 80, method: "connect" }, { proxy: `http://127.0.0.1:${proxy.port}` });
 
     expect(outcome).toMatchObject({ type, method: "connect" });
+  });
+});
+
+describe("a probe by name", () => {
+  it("measures the address that the crawler itself resolves, and reports it", async () => {
+    const origin = await raw((socket) => socket.write(ok));
+    const dns = await startDns((name) => (name === "site.example" ? "127.0.0.1" : null));
+    cleanups.push(() => dns.close());
+
+    const outcome = await probe(
+      // What the coordinator was told: another place, where nobody answers.
+      { port: origin.port, host: "site.example", address: "192.0.2.1", byName: true, method: "connect" },
+      { resolvers: [dns.address] },
+    );
+
+    expect(outcome).toMatchObject({ type: "measured", method: "connect", address: "127.0.0.1" });
+    expect(origin.connections()).toBeGreaterThan(0);
+  });
+
+  it("fails when the name has no address, without asking the coordinator's", async () => {
+    const origin = await raw((socket) => socket.write(ok));
+    const dns = await startDns(() => null);
+    cleanups.push(() => dns.close());
+
+    const outcome = await probe(
+      { port: origin.port, host: "site.example", byName: true, method: "connect" },
+      { resolvers: [dns.address] },
+    );
+
+    expect(outcome).toMatchObject({ type: "failed", reason: expect.stringContaining("site.example") });
+    expect(origin.connections()).toBe(0);
+  });
+
+  it("is not allowed where the name leads to an address that the partner denies", async () => {
+    const dns = await startDns(() => "127.0.0.1");
+    cleanups.push(() => dns.close());
+
+    const outcome = await probe(
+      { port: 80, host: "site.example", address: "192.0.2.1", byName: true },
+      { resolvers: [dns.address], denyRanges: ["127.0.0.0/8"] },
+    );
+
+    expect(outcome).toMatchObject({ type: "not-allowed", reason: "the partner's deny-list" });
   });
 });
 
