@@ -51,17 +51,63 @@ describe("nearcrawl simulate delegation", () => {
     expect(stdout).toMatch(/random .*\nipmicra .*\nnearest /);
   });
 
+  it("runs over a generated world, several times, and gives mean and spread", async () => {
+    const world = ["--world", "--crawlers", "4", "--sites", "60", "--seeds", "3"];
+
+    const { code, stdout } = await simulate(...world, "--policy", "nearest", "--json");
+    const report = JSON.parse(stdout);
+
+    expect(code).toBe(0);
+    expect(report).toMatchObject({ policy: "nearest", crawlers: 4, targets: 60, seeds: 3 });
+    expect(report.spread.within5msPct.least).toBeLessThanOrEqual(report.within5msPct);
+    expect(report.spread.within5msPct.most).toBeGreaterThanOrEqual(report.within5msPct);
+  });
+
+  it("states the noise, and what the exhaustive policy makes of the same disturbed probes", async () => {
+    const noise = ["--noise-ms", "20", "--spike-share", "0.2", "--loss", "0.1", "--tries", "1"];
+
+    const [json, table] = await Promise.all([
+      simulate("--fixture", fixture, "--policy", "nearest", ...noise, "--json"),
+      simulate("--fixture", fixture, "--policy", "nearest", ...noise),
+    ]);
+
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      policy: "nearest",
+      noise: { noiseMs: 20, spikeShare: 0.2, spikeMs: 50, lossShare: 0.1, tries: 1 },
+      exhaustive: { optimalPct: expect.any(Number), within5msPct: expect.any(Number) },
+    });
+    expect(table.stdout).toMatch(/nearest .*\nexhaustive /);
+  });
+
+  it("takes several fixtures and says which is which", async () => {
+    const { stdout } = await simulate("--fixture", fixture, fixture, "--policy", "random", "--json");
+
+    expect(JSON.parse(stdout).map((report: { instance: string }) => report.instance)).toEqual([
+      fixture,
+      fixture,
+    ]);
+  });
+
+  it("wants a fixture or a world, not both and not neither", async () => {
+    const neither = await simulate("--policy", "nearest");
+    const both = await simulate("--world", "--fixture", fixture, "--policy", "nearest");
+
+    expect([neither.code, both.code]).toEqual([2, 2]);
+    expect(neither.stderr).toContain("--fixture <file> or --world is needed");
+  });
+
   it("refuses a policy, a seed or a λ that is none, with exit code 2", async () => {
     const wrong = [
       ["--policy", "psychic"],
       ["--policy", "nearest", "--seed", "-1"],
       ["--policy", "nearest", "--lambda-ms", "NaN"],
+      ["--policy", "nearest", "--loss", "1.5"],
       [],
     ];
 
     const results = await Promise.all(wrong.map((args) => simulate("--fixture", fixture, ...args)));
 
-    expect(results.map((result) => result.code)).toEqual([2, 2, 2, 2]);
+    expect(results.map((result) => result.code)).toEqual([2, 2, 2, 2, 2]);
     expect(results[0]?.stderr).toContain('"psychic" is not a policy');
   });
 

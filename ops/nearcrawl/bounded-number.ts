@@ -1,0 +1,17 @@
+/** An option's number within bounds, for commander. */
+import { InvalidArgumentError } from "commander";
+
+export function boundedNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === "" || !(value >= least && value <= most)) {
+      throw new InvalidArgumentError(`a number from ${least} to ${most} is expected`);
+    }
+    return value;
+  };
+}
+
+/** An hour: no RTT on this planet is longer. */
+export const milliseconds = boundedNumber(0, 3_600_000);
+
+export const share = boundedNumber(0, 1);
