@@ -22,6 +22,15 @@ const addressRange = z
   .string()
   .refine((text) => parseRange(text) !== null, { error: "must be an address, a/prefix or first-last" });
 
+/** In the form in which DNS has it: xn-- labels for letters beyond ASCII. */
+const domain = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i, {
+    error: "must be a domain such as example.org (which stands for everything below it, too)",
+  })
+  .transform((text) => text.toLowerCase());
+
 const limits = z.strictObject({
   pagesPerDay: z.int().min(0).max(1_000_000_000).default(1_000_000),
   bytesPerDay: z
@@ -101,6 +110,8 @@ const configSchema = z.strictObject({
   allowRanges: z.array(addressRange).max(100).default([]),
   /** Ranges that are never contacted, neither crawled nor probed. */
   denyRanges: z.array(addressRange).max(10_000).default([]),
+  /** Domains that are never contacted, neither crawled nor probed, with everything below them. */
+  denyDomains: z.array(domain).max(10_000).default([]),
   probeMethods: z.array(probeMethod).default(["head", "connect", "icmp"]),
   ipv6: z.boolean().default(false),
   /** A PEM file with certificates to trust for sites besides the built-in ones. */

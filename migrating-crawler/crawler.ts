@@ -17,6 +17,7 @@ import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
 import { RobotsCache } from "./fetch/robots.ts";
 import { Governor } from "./limits/governor.ts";
 import { HostGates } from "./limits/host-gate.ts";
+import { toldDenials } from "./limits/told-denials.ts";
 import type { CrawlerLog } from "./log.ts";
 import { Connector } from "./net/connector.ts";
 import { measurePeers } from "./peers.ts";
@@ -233,6 +234,7 @@ export class Crawler {
       place,
       capabilities: { probeMethods: this.#prober.methods, ipv6 },
       limits: { pagesPerDay, bytesPerDay, concurrentHosts },
+      denies: toldDenials(this.#config),
     };
   }
 

@@ -10,6 +10,10 @@ import { fetchResultSchema } from "./result.ts";
 export const maxUrlLength = 2048;
 /** Most leases that a hello lists: what fits the bound on a first message. */
 export const maxHeldLeases = 2000;
+/** Most networks, and most domains, that a hello lists as never to be touched. */
+export const maxDeniedInHello = 500;
+/** Most characters of that list together: beside the leases it must fit the bound on a first message. */
+export const maxDeniedCharacters = 10_000;
 /** Most URLs in one lease. */
 export const maxLeaseUrls = 1000;
 
@@ -93,6 +97,17 @@ export const crawlerHello = z.object({
     bytesPerDay: z.int().min(0).max(1e15),
     concurrentHosts: z.int().min(1).max(10_000),
   }),
+  /**
+   * What the partner never lets this crawler touch, as much of it as fits: networks as an address, a/prefix or
+   * first-last, and domains with everything below them. The crawler refuses the rest when it is asked
+   * (`not-allowed`). Crawlers of another version leave this out.
+   */
+  denies: z
+    .object({
+      networks: z.array(z.string().min(2).max(91)).max(maxDeniedInHello),
+      domains: z.array(hostName).max(maxDeniedInHello),
+    })
+    .optional(),
 });
 
 export const crawlerHeartbeat = z.object({

@@ -136,7 +136,8 @@ async function judge(
     lastModified: headerText(headers["last-modified"], 100),
     retryAfterSeconds: retryAfterSeconds(headers["retry-after"], setting.now()),
   };
-  const timing = () => timingOf(answer, setting.startedMs);
+  const connected = setting.client.tellConnected();
+  const timing = () => timingOf(answer, connected, setting.startedMs);
   const contentType = headerText(headers["content-type"], 200) ?? "";
   const without = withoutBody(answer, request, contentType, known.retryAfterSeconds);
   if (without !== null) {
@@ -190,10 +191,10 @@ function looksBinary(bytes: Buffer): boolean {
   return controls * 10 > head.length;
 }
 
-function timingOf(answer: SiteAnswer, startedMs: number): Phases {
+function timingOf(answer: SiteAnswer, connected: ConnectPhases | null, startedMs: number): Phases {
   const none: { [Phase in keyof ConnectPhases]: null } = { dnsMs: null, connectMs: null, tlsMs: null };
   return {
-    ...(answer.connected ?? none),
+    ...(connected ?? none),
     firstByteMs: answer.firstByteMs,
     totalMs: performance.now() - startedMs,
   };

@@ -29,8 +29,6 @@ export interface SiteAnswer {
   readonly headers: Dispatcher.ResponseData["headers"];
   readonly body: Dispatcher.ResponseData["body"];
   readonly firstByteMs: number;
-  /** Null when a connection was reused. */
-  readonly connected: ConnectPhases | null;
   /** Restart the idle clock: a piece of the body has come. */
   touch(): void;
   /** Stops every clock; call when the body was read or given up. */
@@ -44,6 +42,7 @@ export class SiteClient {
   readonly #client: Client;
   readonly #timeouts: Timeouts;
   #connected: ConnectPhases | null = null;
+  #untold: ConnectPhases | null = null;
   #connectedAtMs = 0;
   #failure: Failure | null = null;
 
@@ -84,6 +83,16 @@ export class SiteClient {
     }
   }
 
+  /**
+   * How long it took to connect, told once for each connection: the first page over it has this in its timing,
+   * also when robots.txt went before it.
+   */
+  tellConnected(): ConnectPhases | null {
+    const phases = this.#untold;
+    this.#untold = null;
+    return phases;
+  }
+
   async close(): Promise<void> {
     await this.#client.destroy();
   }
@@ -108,7 +117,6 @@ export class SiteClient {
         headers: answer.headers,
         body: answer.body,
         firstByteMs,
-        connected: this.#connected,
         touch: () => clocks.touch(),
         done: () => clocks.stop(),
       };
@@ -130,6 +138,7 @@ export class SiteClient {
       });
       this.address = opened.address;
       this.#connected = opened.phases;
+      this.#untold = opened.phases;
       this.#connectedAtMs = performance.now();
       return opened.socket;
     } catch (error) {

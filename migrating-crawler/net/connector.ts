@@ -45,7 +45,7 @@ export class Connector {
   constructor(
     config: Pick<
       CrawlerConfig,
-      "proxy" | "resolvers" | "allowRanges" | "denyRanges" | "ipv6" | "certificateFile"
+      "proxy" | "resolvers" | "allowRanges" | "denyRanges" | "denyDomains" | "ipv6" | "certificateFile"
     >,
   ) {
     this.guard = addressGuard(config);
@@ -74,11 +74,17 @@ export class Connector {
   async pick(
     target: Pick<ConnectTarget, "host" | "address">,
   ): Promise<{ address: string; dnsMs: number | null }> {
+    const denied = this.guard.denial(target);
+    if (denied !== null) throw new Failure("not-allowed", denied, { address: target.address ?? null });
     const answer = target.address
       ? { addresses: [target.address], dnsMs: null }
       : await this.#names.resolve(target.host);
     for (const address of answer.addresses) {
       if (this.guard.refusal(address) === null) return { address, dnsMs: answer.dnsMs };
+    }
+    for (const address of answer.addresses) {
+      const why = this.guard.denial({ address });
+      if (why !== null) throw new Failure("not-allowed", why, { address });
     }
     const address = answer.addresses[0] ?? "";
     throw new Failure("refused-address", this.guard.refusal(address) ?? "no address", { address });

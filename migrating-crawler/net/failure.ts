@@ -10,6 +10,8 @@ export type FailureCode =
   | "dns-no-such-name"
   | "dns-no-answer"
   | "refused-address"
+  /** The partner's deny-list holds it; another crawler may fetch it. */
+  | "not-allowed"
   | "connect-refused"
   | "connect-unreachable"
   | "connect-timeout"
@@ -58,6 +60,7 @@ function blameOf(code: FailureCode): Blame {
     case "connect-timeout":
     case "connection-lost":
       return "network";
+    case "not-allowed":
     case "proxy":
     case "stopped":
       return "crawler";

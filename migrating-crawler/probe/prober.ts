@@ -96,7 +96,7 @@ export class Prober {
   }
 
   #forbidden(request: ProbeRequest): string | null {
-    const block = this.#connector.guard.refusal(request.address);
+    const block = this.#connector.guard.denial(request) ?? this.#connector.guard.refusal(request.address);
     if (block !== null) return block.slice(0, 500);
     return this.methods.includes(request.method)
       ? null
@@ -205,6 +205,7 @@ type FailedType = Exclude<ProbeOutcome["type"], "measured">;
 function outcomeType(failure: Failure): FailedType {
   switch (failure.code) {
     case "refused-address":
+    case "not-allowed":
       return "not-allowed";
     case "connect-timeout":
     case "first-byte-timeout":

@@ -125,6 +125,18 @@ describe("a crawler", () => {
     expect(origin.requests).toEqual([]);
   });
 
+  it("tells the coordinator what its partner denies", async () => {
+    const world = await gatewayWith([]);
+
+    await run(world, { denyRanges: ["192.0.2.0/24"], denyDomains: ["Shop.example"] });
+    await vi.waitFor(() => expect(world.seen.arrivals).toHaveLength(1));
+
+    expect(world.seen.arrivals[0]?.hello.denies).toEqual({
+      networks: ["192.0.2.0/24"],
+      domains: ["shop.example"],
+    });
+  });
+
   it("gives back what the day's limit does not allow", async () => {
     const origin = await site((request, response) => {
       if (request.url === "/robots.txt") return void response.writeHead(404).end();

@@ -25,6 +25,7 @@ interface CrawlerOptions {
   readonly kilobytesPerSecond?: string;
   readonly allowRange?: readonly string[];
   readonly denyRange?: readonly string[];
+  readonly denyDomain?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -49,6 +50,7 @@ export function crawlerCommand(): Command {
     .option("--kilobytes-per-second <n>", "never download faster")
     .option("--allow-range <range...>", "special-purpose ranges that may be contacted all the same")
     .option("--deny-range <range...>", "ranges that must never be contacted")
+    .option("--deny-domain <domain...>", "domains that must never be contacted, nor anything below them")
     .option("--json", "log lines as JSON")
     .addHelpText(
       "after",
@@ -103,6 +105,7 @@ export function settingsOf(options: CrawlerOptions, env: NodeJS.ProcessEnv): Rec
     ...given("resolvers", options.resolver),
     ...given("allowRanges", options.allowRange),
     ...given("denyRanges", options.denyRange),
+    ...given("denyDomains", options.denyDomain),
     limits: limitsOf(options, file.limits),
   };
 }

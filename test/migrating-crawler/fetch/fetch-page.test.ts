@@ -59,6 +59,8 @@ describe("a page", () => {
 
     const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }]);
 
+    // robots.txt opened the connection; the first page tells how long that took.
+    expect(results[0]?.timing.connectMs).toBeGreaterThan(0);
     expect(results[1]?.timing.connectMs).toBeNull();
     expect(results[1]?.timing.firstByteMs).toBeGreaterThan(0);
     expect(results[1]?.timing.totalMs).toBeGreaterThanOrEqual(results[1]!.timing.firstByteMs!);
@@ -102,6 +104,27 @@ describe("a page", () => {
 
     expect(result.outcome).toMatchObject({ type: "failed", blame: "target", code: "connect-refused" });
     expect(result.timing.connectMs).toBeNull();
+  });
+
+  it("of a domain that the partner denies is refused before anybody is asked, and the crawler is to blame", async () => {
+    const result = await fetchOne({ url: "http://www.shop.example/" }, { denyDomains: ["shop.example"] });
+
+    expect(result.outcome).toEqual({
+      type: "failed",
+      blame: "crawler",
+      code: "not-allowed",
+      reason: "the partner's deny-list holds shop.example",
+    });
+    expect(result.address).toBeNull();
+  });
+
+  it("at an address that the partner denies is refused, and the crawler is to blame", async () => {
+    const origin = await site((_request, response) => html(response, "<p>x"));
+
+    const result = await fetchOne({ url: `${origin.url}/` }, { denyRanges: ["127.0.0.0/8"] });
+
+    expect(result.outcome).toMatchObject({ type: "failed", blame: "crawler", code: "not-allowed" });
+    expect(origin.requests).toEqual([]);
   });
 
   it("that says it is HTML but is a program is not indexed", async () => {

@@ -81,7 +81,39 @@ describe("the address guard", () => {
 
     const failure = await failureFrom(connector({ denyRanges: ["127.0.0.1"] }).open(to(port)));
 
-    expect(failure.message).toBe("the partner's deny-list");
+    expect(failure).toMatchObject({ code: "not-allowed", blame: "crawler" });
+    expect(failure.message).toBe("the partner's deny-list holds 127.0.0.1");
+  });
+
+  it.each(["shop.example", "www.shop.example", "WWW.Shop.Example", "a.b.shop.example."])(
+    "refuses %s where the partner denies the domain shop.example, before it is looked up",
+    async (host) => {
+      const failure = await failureFrom(
+        connector({ denyDomains: ["Shop.example"], resolvers: ["127.0.0.1:9"] }).open({ ...to(80), host }),
+      );
+
+      expect(failure).toMatchObject({ code: "not-allowed", blame: "crawler" });
+      expect(failure.message).toBe("the partner's deny-list holds shop.example");
+    },
+  );
+
+  it("refuses a denied domain at an address that the coordinator gives, too", async () => {
+    const { port } = await origin();
+    const asked = { ...to(port), host: "shop.example", address: "127.0.0.1" };
+
+    const failure = await failureFrom(connector({ denyDomains: ["shop.example"] }).open(asked));
+
+    expect(failure.code).toBe("not-allowed");
+  });
+
+  it("contacts a domain that only ends like a denied one", async () => {
+    const { port } = await origin();
+    const asked = { ...to(port), host: "myshop.example", address: "127.0.0.1" };
+
+    const opened = await connector({ denyDomains: ["shop.example"] }).open(asked);
+    opened.socket.destroy();
+
+    expect(opened.address).toBe("127.0.0.1");
   });
 
   it("takes localhost for loopback without asking anybody", async () => {

@@ -185,7 +185,7 @@ describe("a probe by name", () => {
       { resolvers: [dns.address], denyRanges: ["127.0.0.0/8"] },
     );
 
-    expect(outcome).toMatchObject({ type: "not-allowed", reason: "the partner's deny-list" });
+    expect(outcome).toMatchObject({ type: "not-allowed", reason: "the partner's deny-list holds 127.0.0.1" });
   });
 });
 
@@ -198,6 +198,21 @@ describe("what the partner does not want", () => {
     const method = await probe({ port: origin.port }, { probeMethods: ["connect"] });
 
     expect([denied.type, special.type, method.type]).toEqual(["not-allowed", "not-allowed", "not-allowed"]);
+    expect(origin.connections()).toBe(0);
+  });
+
+  it("is not probed: a domain that the partner denies, at whatever address", async () => {
+    const origin = await raw((socket) => socket.write(ok));
+
+    const denied = await probe(
+      { port: origin.port, host: "a.shop.example" },
+      { denyDomains: ["shop.example"] },
+    );
+
+    expect(denied).toMatchObject({
+      type: "not-allowed",
+      reason: "the partner's deny-list holds shop.example",
+    });
     expect(origin.connections()).toBe(0);
   });
 

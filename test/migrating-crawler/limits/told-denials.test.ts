@@ -1,0 +1,36 @@
+/** What a hello says of the partner's deny-list. */
+import { expect, it } from "vitest";
+import { toldDenials } from "#crawler/limits/told-denials";
+import { encodeMessage, maxHelloBytes } from "#protocol/codec";
+import { crawlerHello, maxHeldLeases } from "#protocol/messages";
+import { hello } from "../../flows/flow-world.ts";
+
+it("tells a short list whole, in the partner's order", () => {
+  const lists = { denyRanges: ["192.0.2.0/24", "2001:db8::/32"], denyDomains: ["b.example", "a.example"] };
+
+  expect(toldDenials(lists)).toEqual({ networks: lists.denyRanges, domains: lists.denyDomains });
+});
+
+it("keeps a hello with many leases within its bound, however long the list is", () => {
+  const denyRanges = Array.from({ length: 10_000 }, (_, number) => `2001:db8:${number.toString(16)}::/48`);
+  const denyDomains = Array.from(
+    { length: 10_000 },
+    (_, number) => `shop-${number}.${"x".repeat(200)}.example`,
+  );
+
+  const told = {
+    ...hello("amber"),
+    heldLeases: Array.from(
+      { length: maxHeldLeases },
+      (_, number) => `9223372036854775${100 + (number % 900)}`,
+    ),
+    denies: toldDenials({ denyRanges, denyDomains }),
+  };
+
+  expect(crawlerHello.parse(told).denies?.networks.slice(0, 2)).toEqual(denyRanges.slice(0, 2));
+  expect(Buffer.byteLength(encodeMessage(told))).toBeLessThanOrEqual(maxHelloBytes);
+});
+
+it("is not needed: a crawler that says nothing of it is understood", () => {
+  expect(crawlerHello.parse(hello("amber")).denies).toBeUndefined();
+});
