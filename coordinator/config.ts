@@ -71,6 +71,8 @@ const recalibration = z.strictObject({
   /** Slow so often in a row before the subnet is probed again. */
   timesInARow: z.int().min(2).max(100).default(2),
   everySeconds: seconds(86_400).default(30),
+  /** A decision so old is probed again, for a crawler that became nearer meanwhile shows in no fetch time. */
+  refreshDays: z.number().min(1).max(3650).default(30),
 });
 
 const recrawl = z.strictObject({

@@ -112,7 +112,7 @@ export async function startCoordinator({
     {
       state,
       fleet: gateway,
-      delegations: stores.delegations,
+      delegations: recalibration.explaining(stores.delegations),
       random: seededRandom(config.delegation.seed),
       now,
       excluded: withoutRoom,

@@ -16,6 +16,7 @@ import type {
 import { PutOffMoves } from "./flows/put-off-moves.ts";
 import { rebalanceLoad } from "./flows/rebalance-load.ts";
 import type { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
+import { DelegationRefresh } from "./flows/refresh-delegations.ts";
 import { replaceCrawler } from "./flows/replace-crawler.ts";
 import { resolveHosts } from "./flows/resolve-hosts.ts";
 import type { Log } from "./log.ts";
@@ -53,6 +54,8 @@ const resolveBatch = 200;
 /** How often a fleet that has not changed measures itself anew. */
 const measurePeersMs = 600_000;
 const unmeasuredBatch = 50;
+/** Old decisions that are probed again in a minute: 43,200 a day. */
+const refreshRounds = 30;
 
 export function scheduleDuties(ports: DutyPorts, config: CoordinatorConfig): void {
   const { timekeeper } = ports;
@@ -90,6 +93,14 @@ export function scheduleDuties(ports: DutyPorts, config: CoordinatorConfig): voi
     const slow = await ports.recalibration.findSlow();
     ports.queue.request(slow, "slow-fetches");
     if (slow.length > 0) ports.log.info({ subnets: slow.length }, "fetches turned slow, probing again");
+    tellSlowCrawlers(ports);
+  });
+  const refresh = new DelegationRefresh(ports.delegations, {
+    days: config.recalibration.refreshDays,
+    roundsPerTurn: refreshRounds,
+  });
+  timekeeper.every("refresh-delegations", 60_000, async () => {
+    ports.queue.request(await refresh.next(ports.now()), "refresh");
   });
   timekeeper.every("retry-unmeasured", 300_000, async () => {
     ports.queue.request(await ports.delegations.unmeasured(unmeasuredBatch), "retry");
@@ -111,6 +122,14 @@ function sendPeers(ports: DutyPorts, which: "unmeasured" | "all"): void {
       .slice(0, 1000)
       .map(([peer, address]) => ({ crawlerId: peer, address, port: 443 }));
     if (peers.length > 0) ports.gateway.send(crawlerId, { type: "coordinator:peers", peers });
+  }
+}
+
+/** Everything that a crawler fetches turned slow: its own network, and no route's; nothing is probed for that. */
+function tellSlowCrawlers({ recalibration, log }: DutyPorts): void {
+  for (const { crawlerId, factor, hosts, kind } of recalibration.takeSlowCrawlers()) {
+    const times = Math.round(factor * 100) / 100;
+    log.warn({ crawlerId, times, hosts, kind }, "everything that a crawler fetches turned slow: its network");
   }
 }
 

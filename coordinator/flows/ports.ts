@@ -113,6 +113,7 @@ export interface CrawlerStore {
 export interface Delegation {
   readonly subnetId: SubnetId;
   readonly crawlerId: CrawlerId;
+  /** Somebody measured that it is near: false where nobody answered, and for anycast, which says nothing of it. */
   readonly measured: boolean;
   readonly rttMs: number | null;
   readonly runnerUpId: CrawlerId | null;
@@ -126,7 +127,16 @@ export type RoundCause =
   | "drained"
   | "overload"
   | "operator"
-  | "retry";
+  | "retry"
+  /** For one host: its name resolves differently by place. */
+  | "differs-by-place"
+  /** For a part of a leaf. */
+  | "measures-apart"
+  /** For a host or a part: is it still so? */
+  | "review"
+  /** The partner of the crawler that had it does not allow it. */
+  | "denied"
+  | "refresh";
 
 export interface FinishedRound {
   readonly subnetId: SubnetId;
@@ -137,7 +147,7 @@ export interface FinishedRound {
   readonly targetAddress: string;
   readonly startedAt: Date;
   readonly decidedAt: Date;
-  readonly probes: readonly { readonly crawlerId: CrawlerId; readonly outcome: ProbeOutcome }[];
+  readonly probes: readonly RoundProbe[];
   /** Null when no crawler could take it: the subnet waits and is tried again. */
   readonly crawlerId: CrawlerId | null;
   readonly measured: boolean;
@@ -146,6 +156,15 @@ export interface FinishedRound {
   readonly runnerUpRttMs: number | null;
   /** A `{type, …}` value; core/delegation puts it into words. */
   readonly reason: Readonly<Record<string, unknown>>;
+  /** The range answers from many places at once, and was given away by load. */
+  readonly anycast?: boolean;
+}
+
+export interface RoundProbe {
+  readonly crawlerId: CrawlerId;
+  readonly outcome: ProbeOutcome;
+  /** `get`: the connect time of the crawl's own fetch, which cost no probe. */
+  readonly how?: "probe" | "get";
 }
 
 export interface DelegationMove {
@@ -165,30 +184,71 @@ export interface WaitingSubnet {
   readonly url: string;
   readonly host: string;
   readonly address: string;
+  /** URLs that wait in the subnet for their first fetch, as far as they were counted. */
+  readonly dueUrls?: number;
+}
+
+export interface CrawlerLoad {
+  readonly crawlerId: CrawlerId;
+  readonly subnets: number;
+  readonly pagesPerDay: number;
+  readonly bytesPerDay: number;
+}
+
+export interface SubnetLoad {
+  readonly subnetId: SubnetId;
+  readonly crawlerId: CrawlerId;
+  readonly pagesPerDay: number;
+  readonly bytesPerDay: number;
+  readonly rttMs: number | null;
+}
+
+/** A delegation by a probe round, and when it was decided (to the ms). */
+export interface AgedDelegation {
+  readonly subnetId: SubnetId;
+  readonly decidedAt: Date;
 }
 
 export interface DelegationStore {
   readAll(): Promise<Delegation[]>;
   /** Hands over every delegation, by ascending subnet, without a list of them all; returns how many. */
   readEach(visit: (delegation: Delegation) => void): Promise<number>;
-  /** Subnets with due URLs that nobody owns, in the order in which their first URL was admitted; without those in `except`. */
+  /**
+   * Subnets with due URLs that nobody owns, in the order in which their first URL was admitted; without those
+   * in `except`, and only the first few of one holder, so that a large one does not keep the others waiting.
+   */
   waiting(limit: number, except: readonly SubnetId[]): Promise<WaitingSubnet[]>;
   /** A URL and address to probe for these subnets (recalibration and retries). */
   targetsFor(subnetIds: readonly SubnetId[]): Promise<WaitingSubnet[]>;
   /** Stores round and probes and, when a crawler was decided, the delegation and its history: one transaction. */
   saveRound(round: FinishedRound): Promise<RoundId>;
+  /** For the time being, until the crawler's own first fetch is held against others. False: it is delegated already. */
+  delegateProvisionally(subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
+  /** Subnets that were found to be anycast. */
+  anycastSubnets(): Promise<SubnetId[]>;
+  /** The subnets that these hosts lie in; hosts without one are left out. */
+  subnetsOfHosts(hosts: readonly HostHash[]): Promise<SubnetId[]>;
   /** A crawler's own subnet, without a probe (paper 4.1). Nothing happens when the subnet is delegated already. */
   delegateOwnSubnet(subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
   /** Moves that still apply (the `from` still owns it), one transaction; returns those made. */
   move(moves: readonly DelegationMove[], now: Date): Promise<SubnetId[]>;
-  /** Pages per day that each delegated subnet costs (from its URLs), with what is known of it, for balancing. */
-  loads(): Promise<{ subnetId: SubnetId; crawlerId: CrawlerId; pagesPerDay: number; rttMs: number | null }[]>;
+  /** What each crawler that has a subnet is to fetch a day, where every page is fetched once in so many days. */
+  crawlerLoads(recrawlDays: number): Promise<CrawlerLoad[]>;
+  /** The same for each subnet of these crawlers, with the RTT that its crawler measured. */
+  loads(recrawlDays: number, crawlerIds: readonly CrawlerId[]): Promise<SubnetLoad[]>;
+  /** What went from this crawler to others because it left or was drained, and the RTT it had measured. */
+  formerSubnets(
+    crawlerId: CrawlerId,
+    since: Date,
+  ): Promise<{ readonly subnetId: SubnetId; readonly rttMs: number | null }[]>;
   /** Measured RTTs per subnet from the latest round: what the variance rule and the runner-up search need. */
   probedRtts(
     subnetIds: readonly SubnetId[],
   ): Promise<{ subnetId: SubnetId; crawlerId: CrawlerId; rttMs: number }[]>;
-  /** Delegations made without any answer, oldest first: to be tried again. */
-  unmeasured(limit: number): Promise<SubnetId[]>;
+  /** Delegations without any answer whose next try is due, those that wait longest first. */
+  unmeasured(limit: number, now: Date): Promise<SubnetId[]>;
+  /** Decided by a probe round before a moment, oldest first, behind a place in that order (null: from the beginning). */
+  decidedBefore(before: Date, behind: AgedDelegation | null, limit: number): Promise<AgedDelegation[]>;
 }
 
 /* ------------------------------------------------------------------ frontier */
@@ -324,8 +384,8 @@ export interface ResultStore {
     /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
     lastSequence: number;
   }): Promise<TakenResults>;
-  /** Fetches per crawler since a moment: what of today's budget is spent. */
-  fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number }[]>;
+  /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
+  fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]>;
   /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
   recentFetches(
     hosts: readonly HostHash[],
@@ -333,6 +393,7 @@ export interface ResultStore {
   ): Promise<
     {
       hostHash: HostHash;
+      host: string;
       crawlerId: CrawlerId;
       subnetId: SubnetId | null;
       fetchedAt: Date;

@@ -1,5 +1,6 @@
 /** Where something lies in the registry, who crawls it there, and how that was decided. */
 import { explainReason } from "#core/delegation/reason";
+import { slowFetchesIn, slowFetchesWords } from "#core/delegation/slow-fetches";
 import type { CrawlerId } from "#core/ids";
 import { notAsked } from "./ruled-out.ts";
 import type {
@@ -77,9 +78,13 @@ async function explained(
   const names = new Map(crawlers.map((crawler) => [crawler.crawlerId, crawler.name]));
   const nameOf = (crawlerId: CrawlerId) => names.get(crawlerId) ?? `crawler ${crawlerId}`;
   const present = crawlers.filter((crawler) => !crawler.revoked);
+  const evidence = slowFetchesIn(round.parameters);
   return {
     ...round,
-    reasonWords: explainReason(round.reason, nameOf),
+    reasonWords: [
+      ...(evidence ? [slowFetchesWords(evidence)] : []),
+      explainReason(round.reason, nameOf),
+    ].join(" "),
     notAsked: notAsked(round, present, await reads.crawlerRtts()),
   };
 }

@@ -20,6 +20,7 @@ export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
   overload: "its crawler was overloaded",
   operator: "an operator asked for it",
   retry: "an earlier round had no answer",
+  refresh: "the last decision was old",
 };
 
 const takenForWords: Readonly<Record<Exclude<WhoAnswer["takenFor"]["type"], "unknown">, string>> = {

@@ -1,10 +1,14 @@
 /** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
 import type { Pool, PoolClient } from "pg";
 import { briefReason } from "#core/delegation/reason";
+import { slowFetchesBrief, slowFetchesIn } from "#core/delegation/slow-fetches";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/read-copy";
-import type { Delegation, DelegationMove, DelegationStore, FinishedRound } from "../flows/ports.ts";
+import type { Delegation, DelegationStore, FinishedRound } from "../flows/ports.ts";
+import { decidedBefore } from "./delegation-age.ts";
+import { formerSubnets, move } from "./delegation-moves.ts";
 import { targetsFor, waiting } from "./delegation-targets.ts";
+import { crawlerLoads, loads, probedRtts } from "./subnet-loads.ts";
 import { inTransaction } from "./transaction.ts";
 
 export function createDelegationStore(pool: Pool): DelegationStore {
@@ -16,8 +20,11 @@ export function createDelegationStore(pool: Pool): DelegationStore {
     saveRound: async (round) => await inTransaction(pool, async (client) => await saveRound(client, round)),
     delegateOwnSubnet: async (subnetId, crawlerId, now) => await ownSubnet(pool, subnetId, crawlerId, now),
     move: async (moves, now) => await inTransaction(pool, async (client) => await move(client, moves, now)),
-    loads: async () => await loads(pool),
+    crawlerLoads: async (recrawlDays) => await crawlerLoads(pool, recrawlDays),
+    loads: async (recrawlDays, crawlerIds) => await loads(pool, recrawlDays, crawlerIds),
+    formerSubnets: async (crawlerId, since) => await formerSubnets(pool, crawlerId, since),
     probedRtts: async (subnetIds) => await probedRtts(pool, subnetIds),
+    decidedBefore: async (before, behind, limit) => await decidedBefore(pool, before, behind, limit),
 
     async unmeasured(limit) {
       const { rows } = await pool.query<{ subnet_id: number }>(
@@ -110,7 +117,12 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
   return roundId;
 }
 
-async function saveProbes(client: PoolClient, roundId: RoundId, round: FinishedRound): Promise<void> {
+/** The probes of a round, whatever it was for. */
+export async function saveProbes(
+  client: PoolClient,
+  roundId: RoundId,
+  round: Pick<FinishedRound, "probes">,
+): Promise<void> {
   await client.query(
     `insert into probe (round_id, ordinal, crawler_id, method, outcome, rtt_ms, detail)
      select $1, given.ordinal, given.crawler_id, given.method, given.outcome, given.rtt_ms, given.detail
@@ -163,16 +175,15 @@ async function delegate(
   await client.query(
     `insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
      values ($1, $2, $3, $4, $5, $6, $7)`,
-    [
-      round.subnetId,
-      round.decidedAt,
-      before,
-      round.crawlerId,
-      round.cause,
-      roundId,
-      briefReason(round.reason),
-    ],
+    [round.subnetId, round.decidedAt, before, round.crawlerId, round.cause, roundId, historyReason(round)],
   );
+}
+
+/** What led to the round goes first, where it is known. */
+function historyReason(round: FinishedRound): string {
+  const evidence = slowFetchesIn(round.parameters);
+  const reason = briefReason(round.reason);
+  return evidence ? `${slowFetchesBrief(evidence)}; ${reason}` : reason;
 }
 
 async function ownSubnet(pool: Pool, subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean> {
@@ -189,100 +200,4 @@ async function ownSubnet(pool: Pool, subnetId: SubnetId, crawlerId: CrawlerId, n
     [subnetId, crawlerId, now],
   );
   return rowCount === 1;
-}
-
-/**
- * The former crawler stays as runner-up, with what was measured of it, unless it has left. The deciding
- * round stays named: its probes are still what is known of the subnet.
- */
-async function move(client: PoolClient, moves: readonly DelegationMove[], now: Date): Promise<SubnetId[]> {
-  await client.query("select from delegation where subnet_id = any($1) order by subnet_id for update", [
-    moves.map((one) => one.subnetId),
-  ]);
-  const { rows } = await client.query<{ subnet_id: number }>(
-    `with moved as (
-       update delegation d
-       set crawler_id = given.to_id,
-           cause = given.cause,
-           measured = given.rtt_ms is not null,
-           rtt_ms = given.rtt_ms,
-           runner_up_id = case when given.cause = 'crawler-left' then null else given.from_id end,
-           runner_up_rtt_ms = case when given.cause = 'crawler-left' then null else d.rtt_ms end,
-           delegated_at = $7
-       from unnest($1::int[], $2::int[], $3::int[], $4::text[], $5::text[], $6::real[])
-         as given (subnet_id, from_id, to_id, cause, reason, rtt_ms)
-       where d.subnet_id = given.subnet_id
-         and d.crawler_id = given.from_id
-         and given.to_id <> given.from_id
-       returning d.subnet_id, given.from_id, given.to_id, given.cause, d.round_id, given.reason
-     )
-     insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
-     select subnet_id, $7, from_id, to_id, cause, round_id, reason
-     from moved
-     returning subnet_id`,
-    [
-      moves.map((one) => one.subnetId),
-      moves.map((one) => one.from),
-      moves.map((one) => one.to),
-      moves.map((one) => one.cause),
-      moves.map((one) => one.reason),
-      moves.map((one) => one.rttMs),
-      now,
-    ],
-  );
-  return rows.map((row) => asSubnetId(row.subnet_id));
-}
-
-/** Pages a day of a subnet = the URLs that the frontier holds in its hosts, each fetched once a day. */
-async function loads(pool: Pool): ReturnType<DelegationStore["loads"]> {
-  const { rows } = await pool.query<{
-    subnet_id: number;
-    crawler_id: number;
-    pages: number;
-    rtt_ms: number | null;
-  }>(
-    `select d.subnet_id, d.crawler_id, coalesce(h.urls, 0)::float8 as pages, d.rtt_ms
-     from delegation d
-     left join (
-       select subnet_id, sum(url_count) as urls
-       from frontier_host
-       where state = 'resolved'
-       group by subnet_id
-     ) h on h.subnet_id = d.subnet_id
-     order by d.subnet_id`,
-  );
-  return rows.map((row) => ({
-    subnetId: asSubnetId(row.subnet_id),
-    crawlerId: asCrawlerId(row.crawler_id),
-    pagesPerDay: row.pages,
-    rttMs: row.rtt_ms,
-  }));
-}
-
-/** Of the latest round with an answer; the smallest where a crawler was asked twice. */
-async function probedRtts(
-  pool: Pool,
-  subnetIds: readonly SubnetId[],
-): ReturnType<DelegationStore["probedRtts"]> {
-  const { rows } = await pool.query<{ subnet_id: number; crawler_id: number; rtt_ms: number }>(
-    `select given.subnet_id, p.crawler_id, min(p.rtt_ms) as rtt_ms
-     from unnest($1::int[]) as given (subnet_id)
-     cross join lateral (
-       select r.round_id
-       from probe_round r
-       where r.subnet_id = given.subnet_id
-         and exists (select from probe p where p.round_id = r.round_id and p.outcome = 'measured')
-       order by r.decided_at desc, r.round_id desc
-       limit 1
-     ) latest
-     join probe p on p.round_id = latest.round_id and p.outcome = 'measured'
-     group by given.subnet_id, p.crawler_id
-     order by given.subnet_id, min(p.rtt_ms)`,
-    [subnetIds],
-  );
-  return rows.map((row) => ({
-    subnetId: asSubnetId(row.subnet_id),
-    crawlerId: asCrawlerId(row.crawler_id),
-    rttMs: row.rtt_ms,
-  }));
 }

@@ -81,6 +81,7 @@ async function recentFetches(
 ): ReturnType<ResultStore["recentFetches"]> {
   const { rows } = await pool.query<{
     host_hash: HostHash;
+    host: string;
     crawler_id: number;
     subnet_id: number | null;
     fetched_at: Date;
@@ -88,7 +89,7 @@ async function recentFetches(
     connect_ms: number | null;
     total_ms: number;
   }>(
-    `select h.host_hash, f.crawler_id, h.subnet_id, f.fetched_at, f.first_byte_ms, f.connect_ms, f.total_ms
+    `select h.host_hash, h.host, f.crawler_id, h.subnet_id, f.fetched_at, f.first_byte_ms, f.connect_ms, f.total_ms
      from frontier_host h
      cross join lateral (
        select crawler_id, fetched_at, first_byte_ms, connect_ms, total_ms
@@ -103,6 +104,7 @@ async function recentFetches(
   );
   return rows.map((row) => ({
     hostHash: row.host_hash,
+    host: row.host,
     crawlerId: asCrawlerId(row.crawler_id),
     subnetId: row.subnet_id === null ? null : asSubnetId(row.subnet_id),
     fetchedAt: row.fetched_at,
@@ -113,13 +115,13 @@ async function recentFetches(
 }
 
 async function fetchesSince(pool: Pool, since: Date): ReturnType<ResultStore["fetchesSince"]> {
-  const { rows } = await pool.query<{ crawler_id: number; pages: number }>(
-    `select crawler_id, count(*)::int as pages
+  const { rows } = await pool.query<{ crawler_id: number; pages: number; bytes: number }>(
+    `select crawler_id, count(*)::int as pages, sum(wire_bytes)::float8 as bytes
      from page_fetch
      where fetched_at >= $1
      group by crawler_id
      order by crawler_id`,
     [since],
   );
-  return rows.map((row) => ({ crawlerId: asCrawlerId(row.crawler_id), pages: row.pages }));
+  return rows.map(({ pages, bytes, ...row }) => ({ crawlerId: asCrawlerId(row.crawler_id), pages, bytes }));
 }

@@ -1,20 +1,26 @@
 /**
- * Recalibration (paper section 4.4): the time of each fetch is compared with the same host's past; slower
- * than usual by the operator's factor more than once in a row, and the subnet is probed again.
+ * Recalibration (paper section 4.4): the time of each fetch is compared with the same host's past, and where
+ * the path seems to have become longer, the subnet is probed again. Two rules over one kind of times
+ * (connect, or first byte) of one host, fetched by the crawler that owns its subnet:
  *
- * "Usual" is the median of the earlier fetches, which one slow page does not move. Three limits have to be
- * passed at once, each against another kind of false alarm: the factor (the operator's), a multiple of the
- * host's own spread (hosts that are always restless), and a floor in ms (hosts so near that noise alone
- * doubles their time).
+ * - slow in a row, the paper's: above the operator's factor "more than one time continuously". Three limits
+ *   have to be passed at once, each against another kind of false alarm: the factor, a multiple of the host's
+ *   own spread (hosts that are always restless), and a floor in ms (hosts so near that noise alone doubles
+ *   their time). How often in a row: as the operator says, and more often where single slow fetches are
+ *   common at this host. With a share p of slow fetches n in a row come about by chance once in p^−n
+ *   fetches; n is the least with p^n ≤ 1 in 100,000. p starts at 1 in 30 (n = 4) and is learned: a clean
+ *   host is at 2 after some 300 fetches, one that loses 1 % of its packets stays at 3.
+ * - change point, for shifts that the factor lets pass: see change-point.ts.
  *
- * The caller gives the times of one kind (connect, or first byte) of fetches by the crawler that owns the
- * subnet now: after a redelegation the history starts anew.
+ * After an alarm the new level is the usual one: a host that became slow for good alarms once.
  */
+import { changeScore, changeThreshold, irrelevantScore } from "./change-point.ts";
+import { TimeWindow } from "./time-window.ts";
 
 export interface RecalibrationRule {
   /** Slower than usual: above the median times this. */
   readonly factor: number;
-  /** So many slow fetches in a row; the paper's "more than one time continuously" is 2. */
+  /** So many slow fetches in a row at least; the paper's "more than one time continuously" is 2. */
   readonly inARow: number;
   /** Fewer earlier fetches than this are no history to compare with. */
   readonly leastHistory: number;
@@ -22,46 +28,130 @@ export interface RecalibrationRule {
   readonly spreads: number;
   /** Slower by so many ms. */
   readonly floorMs: number;
+  /** A change point needs times above the median times this, and by so many ms: less is not worth a probe. */
+  readonly leastChangeFactor: number;
+  readonly leastChangeMs: number;
 }
 
 export const defaultRecalibrationRule: RecalibrationRule = {
   factor: 1.5,
   inARow: 2,
-  leastHistory: 5,
+  leastHistory: 8,
   spreads: 6,
   floorMs: 10,
+  leastChangeFactor: 1.1,
+  leastChangeMs: 3,
 };
 
-export interface RecalibrationVerdict {
-  readonly verdict: "no-history" | "usual" | "slow" | "probe-again";
-  /** Median of the earlier fetches; null without a history. */
-  readonly usualMs: number | null;
-  /** Above this a fetch is slow. */
-  readonly limitMs: number | null;
-  /** Slow fetches in a row at the end, as far as they count. */
-  readonly slowInARow: number;
+export interface TimesAlarm {
+  readonly rule: "slow-in-a-row" | "change-point";
+  /** Median of the times before. */
+  readonly usualMs: number;
+  /** Median of the times that led to the alarm. */
+  readonly nowMs: number;
+  /** How many those were. */
+  readonly fetches: number;
 }
 
-/**
- * Judges a host by its fetch times in ms, oldest first. The last `inARow` are held against those before
- * them; times that are none (negative, NaN) are left out.
- */
-export function judgeFetchTimes(
-  timesMs: readonly number[],
-  rule: RecalibrationRule = defaultRecalibrationRule,
-): RecalibrationVerdict {
-  const valid = timesMs.filter((timeMs) => timeMs >= 0 && Number.isFinite(timeMs));
-  const earlier = valid.slice(0, Math.max(0, valid.length - rule.inARow));
-  if (earlier.length < rule.leastHistory) {
-    return { verdict: "no-history", usualMs: null, limitMs: null, slowInARow: 0 };
+/** By chance n slow fetches in a row may come about once in so many fetches. */
+const runsByChance = 1e-5;
+/** Before anything is known of a host, one in 30 of its fetches counts as slow. */
+const priorSlow = 1;
+const priorFetches = 30;
+/** The counts behind the share of slow fetches are halved when they reach this, so that they stay young. */
+const mostCounted = 2000;
+/** Times that may be part of a change and wait for the verdict. */
+const mostPending = 24;
+
+export class HostTimes {
+  readonly #usual = new TimeWindow();
+  readonly #pending: number[] = [];
+  #score = 0;
+  #inARow = 0;
+  #slow = 0;
+  #fetches = 0;
+
+  /** Median of the usual times in ms; null while there is too little history. */
+  usualMs(rule: RecalibrationRule): number | null {
+    return this.#usual.count < rule.leastHistory ? null : this.#usual.median();
   }
-  const usualMs = median(earlier);
-  const limitMs = slowLimit(earlier, usualMs, rule);
-  const latest = valid.slice(-rule.inARow).reverse();
-  const firstUsual = latest.findIndex((timeMs) => timeMs <= limitMs);
-  const slowInARow = firstUsual < 0 ? latest.length : firstUsual;
-  const verdict = slowInARow >= rule.inARow ? "probe-again" : slowInARow > 0 ? "slow" : "usual";
-  return { verdict, usualMs, limitMs, slowInARow };
+
+  /** True while the latest times look like a change that is not certain yet. */
+  get isSuspect(): boolean {
+    return this.#score > 0 || this.#inARow > 0;
+  }
+
+  /** Takes a time in ms; what is none (negative, NaN) is left out. */
+  note(timeMs: number, rule: RecalibrationRule): TimesAlarm | null {
+    if (!(timeMs >= 0) || !Number.isFinite(timeMs)) return null;
+    if (this.#usual.count < rule.leastHistory) {
+      this.#usual.add(timeMs);
+      return null;
+    }
+    const usualMs = this.#usual.median();
+    this.#weigh(timeMs, usualMs, rule);
+    this.#pending.push(timeMs);
+    const alarm = this.#verdict(usualMs, rule);
+    if (alarm) this.startAnew();
+    else if (!this.isSuspect) this.dismiss();
+    else if (this.#pending.length > mostPending) this.#usual.add(this.#pending.shift()!);
+    return alarm;
+  }
+
+  /** What looked like a change was none (or was looked into): the times count as usual. */
+  dismiss(): void {
+    for (const timeMs of this.#pending) this.#usual.add(timeMs);
+    this.#pending.length = 0;
+    this.#score = 0;
+    this.#inARow = 0;
+  }
+
+  /** The pending times are the beginning of a new level. */
+  startAnew(): void {
+    this.#usual.clear();
+    this.dismiss();
+  }
+
+  #weigh(timeMs: number, usualMs: number, rule: RecalibrationRule): void {
+    const slowMs = Math.max(
+      rule.factor * usualMs,
+      usualMs + rule.floorMs,
+      usualMs + rule.spreads * this.#usual.spread(usualMs),
+    );
+    const isSlow = timeMs > slowMs;
+    this.#inARow = isSlow ? this.#inARow + 1 : 0;
+    this.#countSlow(isSlow);
+    const matters = timeMs > Math.max(rule.leastChangeFactor * usualMs, usualMs + rule.leastChangeMs);
+    const score = changeScore(this.#usual.shareAbove(timeMs));
+    this.#score = Math.max(0, this.#score + (matters ? score : Math.min(score, irrelevantScore)));
+  }
+
+  /** Of a run only the first counts: the share is that of slow fetches that come by themselves. */
+  #countSlow(isSlow: boolean): void {
+    this.#fetches += 1;
+    if (isSlow && this.#inARow === 1) this.#slow += 1;
+    if (this.#fetches < mostCounted) return;
+    this.#fetches /= 2;
+    this.#slow /= 2;
+  }
+
+  #verdict(usualMs: number, rule: RecalibrationRule): TimesAlarm | null {
+    if (this.#inARow >= this.#neededInARow(rule)) {
+      return alarmOf("slow-in-a-row", usualMs, this.#pending.slice(-this.#inARow));
+    }
+    return this.#score >= changeThreshold ? alarmOf("change-point", usualMs, this.#pending) : null;
+  }
+
+  #neededInARow(rule: RecalibrationRule): number {
+    // The run that is looked at now is no evidence for how common such runs are.
+    const slowBefore = Math.max(0, this.#slow - (this.#inARow > 0 ? 1 : 0));
+    const share = (slowBefore + priorSlow) / (this.#fetches + priorFetches);
+    return Math.max(rule.inARow, Math.ceil(Math.log(runsByChance) / Math.log(share)));
+  }
+}
+
+function alarmOf(rule: TimesAlarm["rule"], usualMs: number, times: readonly number[]): TimesAlarm {
+  return { rule, usualMs, nowMs: median(times), fetches: times.length };
 }
 
 /** The middle value; of an even number, the mean of the middle two. NaN for none. */
@@ -70,12 +160,4 @@ export function median(values: readonly number[]): number {
   const middle = sorted.length >> 1;
   if (sorted.length % 2 === 1) return sorted[middle]!;
   return (sorted[middle - 1]! + sorted[middle]!) / 2;
-}
-
-/** The median absolute deviation of normal noise, times this, is its standard deviation. */
-const normalConsistency = 1.4826;
-
-function slowLimit(earlier: readonly number[], usualMs: number, rule: RecalibrationRule): number {
-  const spreadMs = normalConsistency * median(earlier.map((timeMs) => Math.abs(timeMs - usualMs)));
-  return Math.max(rule.factor * usualMs, usualMs + rule.spreads * spreadMs, usualMs + rule.floorMs);
 }

@@ -1,69 +1,131 @@
-/** Paper section 4.4: slower than usual by the operator's factor, more than once in a row. */
+/** Paper section 4.4: slower than usual by the operator's factor, more than once in a row; and shifts of the level. */
 import { describe, expect, it } from "vitest";
-import { defaultRecalibrationRule, judgeFetchTimes, median } from "#core/delegation/recalibration";
-import { seededRandom } from "#core/seeded-random";
+import { simulateCalibration } from "#core/delegation/calibration-simulation";
+import { changeScore, changeThreshold } from "#core/delegation/change-point";
+import { defaultRecalibrationRule, HostTimes, median, type TimesAlarm } from "#core/delegation/recalibration";
+import { quietModel } from "../../support/calibration-model.ts";
 
-const steady = [40, 42, 41, 39, 40, 43];
+const rule = defaultRecalibrationRule;
+const steady = [40, 42, 41, 39, 40, 43, 41, 40];
+/** Enough clean fetches for two in a row to mean something: n in a row with (1/(n+30))² under 1 in 100,000. */
+const longSteady = Array.from({ length: 300 }, (_, index) => steady[index % steady.length]!);
 
-describe("recalibration", () => {
-  it("probes again when two fetches in a row are slower than usual", () => {
-    expect(judgeFetchTimes([...steady, 95, 97])).toMatchObject({
-      verdict: "probe-again",
-      usualMs: 40.5,
-      slowInARow: 2,
-    });
+function alarmsOf(times: readonly number[], given = rule): { index: number; alarm: TimesAlarm }[] {
+  const host = new HostTimes();
+  return times.flatMap((timeMs, index) => {
+    const alarm = host.note(timeMs, given);
+    return alarm ? [{ index, alarm }] : [];
+  });
+}
+
+describe("slow in a row", () => {
+  it("alarms at the second slow fetch in a row at a host where slow fetches are rare", () => {
+    expect(alarmsOf([...longSteady, 95, 97])).toEqual([
+      { index: 301, alarm: { rule: "slow-in-a-row", usualMs: 40.5, nowMs: 96, fetches: 2 } },
+    ]);
   });
 
-  it("waits after one slow fetch, and forgives it when the next is usual", () => {
-    expect(judgeFetchTimes([...steady, 95])).toMatchObject({ verdict: "slow", slowInARow: 1 });
-    expect(judgeFetchTimes([...steady, 95, 41])).toMatchObject({ verdict: "usual", slowInARow: 0 });
+  it("waits for the fourth at a host of which little is known", () => {
+    expect(alarmsOf([...steady, 95, 97, 96])).toEqual([]);
+    expect(alarmsOf([...steady, 95, 97, 96, 95])).toMatchObject([{ index: 11 }]);
   });
 
-  it("says so where there is too little history", () => {
-    expect(judgeFetchTimes([40, 40, 40, 40, 95, 97]).verdict).toBe("no-history");
-    expect(judgeFetchTimes([]).verdict).toBe("no-history");
+  it("wants more in a row where one fetch in twenty is slow", () => {
+    const lossy = Array.from({ length: 410 }, (_, index) => (index % 20 === 19 ? 1040 : 40 + (index % 3)));
+
+    expect(alarmsOf([...lossy, 95, 97, 95])).toEqual([]);
+    expect(alarmsOf([...lossy, 95, 97, 95, 97])).toHaveLength(1);
+  });
+
+  it("forgives a slow fetch when the next is usual", () => {
+    expect(alarmsOf([...longSteady, 95, 41, 95, 41, 95])).toEqual([]);
+  });
+
+  it("needs a history", () => {
+    expect(alarmsOf([40, 40, 40, 40, 40, 40, 40, 95, 97, 95, 97])).toEqual([]);
   });
 
   it("is not misled by one page of the past that took a minute", () => {
-    expect(judgeFetchTimes([40, 42, 60_000, 39, 40, 43, 95, 97]).verdict).toBe("probe-again");
+    expect(alarmsOf([60_000, ...longSteady, 95, 97])).toHaveLength(1);
   });
 
-  it("follows the operator's factor", () => {
-    const times = [...steady, 95, 97];
-
-    expect(judgeFetchTimes(times, { ...defaultRecalibrationRule, factor: 3 }).verdict).toBe("usual");
-    expect(judgeFetchTimes([...steady, 95, 97], { ...defaultRecalibrationRule, inARow: 3 }).verdict).toBe(
-      "slow",
-    );
+  it("follows the operator's factor and count", () => {
+    expect(alarmsOf([...longSteady, 95, 97], { ...rule, factor: 3 })).toEqual([]);
+    expect(alarmsOf([...longSteady, 95, 97], { ...rule, inARow: 3 })).toEqual([]);
   });
 
-  it("does not alarm where a host at 1 ms takes 4, nor where a host is always restless", () => {
-    expect(judgeFetchTimes([1, 1, 1.2, 1, 1.1, 4, 4]).verdict).toBe("usual");
-    expect(judgeFetchTimes([40, 120, 60, 200, 90, 45, 150, 230, 210]).verdict).toBe("usual");
+  it("does not alarm where a host at 1 ms takes 3, nor where a host is always restless", () => {
+    expect(alarmsOf([1, 1, 1.2, 1, 1.1, 1, 1, 1.1, 3, 3, 3, 3, 3, 3, 3, 3])).toEqual([]);
+    expect(alarmsOf([40, 120, 60, 200, 90, 45, 150, 230, 80, 210, 190])).toEqual([]);
   });
 
   it("leaves out times that are none", () => {
-    expect(judgeFetchTimes([...steady, Number.NaN, -1, 95, 97]).verdict).toBe("probe-again");
+    expect(alarmsOf([...longSteady, 95, Number.NaN, -1, 97])).toHaveLength(1);
   });
 
-  it("alarms on less than 1 in 1,000 fetches at 4 ms of exponential noise, and finds a jump of 60 ms at once", () => {
-    const draw = seededRandom(7);
-    const noisy = (baseMs: number) => baseMs - 4 * Math.log(1 - draw());
-    let alarms = 0;
-    let found = 0;
-    for (let host = 0; host < 10_000; host++) {
-      const past = Array.from({ length: 12 }, () => noisy(20));
-      if (judgeFetchTimes(past).verdict === "probe-again") alarms += 1;
-      if (judgeFetchTimes([...past, noisy(80), noisy(80)]).verdict === "probe-again") found += 1;
-    }
+  it("takes the new level as usual: a host that became slow for good alarms once", () => {
+    expect(alarmsOf([...longSteady, ...longSteady.map((timeMs) => timeMs + 60)])).toHaveLength(1);
+  });
+});
 
-    expect(alarms).toBeLessThan(10);
-    expect(found).toBeGreaterThan(9_900);
+describe("change point", () => {
+  it("finds a shift that the factor lets pass", () => {
+    const shifted = longSteady.map((timeMs) => timeMs * 1.2);
+
+    expect(alarmsOf([...longSteady, ...shifted])).toMatchObject([
+      { index: 305, alarm: { rule: "change-point", usualMs: 40.5, fetches: 6 } },
+    ]);
   });
 
-  it("takes the middle value, or the mean of the two", () => {
-    expect(median([3, 1, 2])).toBe(2);
-    expect(median([4, 1, 2, 3])).toBe(2.5);
-    expect(median([])).toBeNaN();
+  it("leaves shifts alone that are not worth a probe: under 10 %, or under 3 ms", () => {
+    expect(alarmsOf([...longSteady, ...longSteady.map((timeMs) => timeMs * 1.05)])).toEqual([]);
+    const near = longSteady.map((timeMs) => timeMs / 10);
+    expect(alarmsOf([...near, ...near.map((timeMs) => timeMs + 2.5)])).toEqual([]);
   });
+
+  it("scores by place: evidence in the upper quarter, counter-evidence below, none on average", () => {
+    const places = Array.from({ length: 10_000 }, (_, index) => (index + 0.5) / 10_000);
+    const meanLikelihood =
+      places.reduce((sum, place) => sum + Math.exp(changeScore(place)), 0) / places.length;
+
+    expect(changeScore(0.2)).toBeGreaterThan(0);
+    expect(changeScore(0.3)).toBeLessThan(0);
+    expect(meanLikelihood).toBeLessThan(1);
+    expect(meanLikelihood).toBeGreaterThan(0.99);
+  });
+
+  it("never alarms by one fetch: six at the upper end are needed", () => {
+    expect(Math.ceil(changeThreshold / changeScore(0.001))).toBe(6);
+  });
+});
+
+describe("recalibration over a day of fetches", () => {
+  it.each([
+    ["24 fetches a day", { hosts: 200 }],
+    ["240 fetches a day", { fetchesPerDay: 240, hosts: 100 }],
+    ["a daily wave of 20 %", { fetchesPerDay: 240, hosts: 100, dailyWave: 0.2 }],
+    ["1 % of spikes of 200 ms", { fetchesPerDay: 240, hosts: 100, spikeShare: 0.01 }],
+    ["1 % of lost packets", { fetchesPerDay: 240, hosts: 100, lossShare: 0.01 }],
+  ])(
+    "with %s alarms falsely on less than 1 %% of the host-days, and finds changes within 10 fetches",
+    (_, differences) => {
+      const result = simulateCalibration({ ...quietModel, ...differences }, rule);
+
+      expect(result.falseAlarmPct).toBeLessThan(1);
+      expect(result.crawlerAlarms).toBe(0);
+      expect(result.foundWithin10Of10msPct).toBeGreaterThanOrEqual(95);
+    },
+  );
+
+  it("gives the same figures for the same seed", () => {
+    const small = { ...quietModel, hosts: 20, days: 2 };
+
+    expect(simulateCalibration(small, rule)).toEqual(simulateCalibration(small, rule));
+  });
+});
+
+it("takes the middle value, or the mean of the two", () => {
+  expect(median([3, 1, 2])).toBe(2);
+  expect(median([4, 1, 2, 3])).toBe(2.5);
+  expect(median([])).toBeNaN();
 });
