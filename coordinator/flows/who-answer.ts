@@ -70,7 +70,9 @@ export type DelegationCause =
   | "crawler-left"
   | "drained"
   | "joined"
-  | "operator";
+  | "operator"
+  | "differs-by-place"
+  | "measures-apart";
 
 export interface OwnDelegation {
   readonly crawler: CrawlerName;

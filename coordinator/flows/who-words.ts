@@ -10,6 +10,8 @@ export const delegationCauseWords: Readonly<Record<DelegationCause, string>> = {
   drained: "taken over from a crawler that is being drained",
   joined: "taken over by a crawler that joined and is nearer",
   operator: "set by an operator",
+  "differs-by-place": "the name resolves differently by place; nearest to what it sees",
+  "measures-apart": "this part of the subnet measures apart; nearest to it",
 };
 
 export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
@@ -20,6 +22,9 @@ export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
   overload: "its crawler was overloaded",
   operator: "an operator asked for it",
   retry: "an earlier round had no answer",
+  "differs-by-place": "the name resolves differently by place",
+  "measures-apart": "its addresses measure apart from the rest of their subnet",
+  review: "it was to be seen whether it is still so",
   refresh: "the last decision was old",
 };
 

@@ -36,15 +36,33 @@ const byDepth = (a: UrlRow, b: UrlRow) => a.depth - b.depth || (a.url < b.url ? 
 interface HostRow {
   host_hash: HostHash;
   host: string;
+  due_at: Date;
   addresses: string[];
 }
 
-/** Longest due first. Hosts that another coordinator has in hand are passed over. */
+/**
+ * The hosts of this crawler's subnets that have no finer delegation, and those of its finer delegations: most
+ * often none, which an index tells. Longest due first; hosts that another coordinator has in hand are passed over.
+ */
 async function lockDueHosts(client: PoolClient, request: LeaseRequest): Promise<HostRow[]> {
+  const bySubnet = "delegation d on d.subnet_id = h.subnet_id and h.finer_id is null";
+  const ofSubnets = await lockDueHostsBy(client, bySubnet, request);
+  const finer = await lockDueHostsBy(client, "finer_delegation d on d.finer_id = h.finer_id", request);
+  if (finer.length === 0) return ofSubnets;
+  const longestDueFirst = [...ofSubnets, ...finer].sort((a, b) => a.due_at.getTime() - b.due_at.getTime());
+  return longestDueFirst.slice(0, request.hosts);
+}
+
+async function lockDueHostsBy(
+  client: PoolClient,
+  delegation: string,
+  request: LeaseRequest,
+): Promise<HostRow[]> {
   const { rows } = await client.query<HostRow>(
-    `select h.host_hash, h.host, array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses
+    `select h.host_hash, h.host, h.due_at,
+       array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses
      from frontier_host h
-     join delegation d on d.subnet_id = h.subnet_id
+     join ${delegation}
      where d.crawler_id = $1
        and h.state = 'resolved'
        and h.lease_id is null

@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import { hostHashOf } from "#core/frontier/url-key";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import type { Resolution } from "../flows/ports.ts";
+import { finerIdOf } from "./finer-hosts.ts";
 import { lockHosts } from "./frontier-admission.ts";
 import { settleHosts } from "./frontier-leases.ts";
 import { inTransaction } from "./transaction.ts";
@@ -85,6 +86,11 @@ async function saveResolved(
      set state = 'resolved', state_reason = '', resolve_failures = 0,
          addresses = string_to_array(given.addresses, ' ')::inet[],
          subnet_id = given.subnet_id,
+         finer_id = ${finerIdOf({
+           hash: "h.host_hash",
+           subnetId: "given.subnet_id",
+           address: "(string_to_array(given.addresses, ' ')::inet[])[1]",
+         })},
          resolve_at = $5::timestamptz + make_interval(secs => given.ttl)
      from unnest($1::bigint[], $2::text[], $3::int[], $4::int[])
        as given (host_hash, addresses, subnet_id, ttl)
@@ -186,7 +192,8 @@ async function assign(
          for update of h
        )
        update frontier_host h
-       set subnet_id = given.subnet_id
+       set subnet_id = given.subnet_id,
+           finer_id = ${finerIdOf({ hash: "h.host_hash", subnetId: "given.subnet_id", address: "h.addresses[1]" })}
        from given
        where h.host_hash = given.host_hash`,
       [moved.map((row) => row.host_hash), moved.map((row) => row.address), moved.map((row) => row.to)],

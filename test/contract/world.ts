@@ -99,6 +99,7 @@ const emptied = [
   "frontier_host",
   "delegation_history",
   "delegation",
+  "finer_delegation",
   "probe",
   "probe_round",
   "crawler_rtt",
