@@ -44,6 +44,8 @@ export interface CalibrationResult {
   readonly falseAlarmPct: number;
   /** Findings about the crawler itself: false too, in this model. */
   readonly crawlerAlarms: number;
+  /** Alarms of all days, right or wrong: each would be a probe round. */
+  readonly rounds: number;
   readonly changedHosts: number;
   /** Per changed host, the fetches from the change to the alarm, that one included; null: not within the day. */
   readonly delays: readonly (number | null)[];
@@ -96,6 +98,7 @@ class CalibrationRun {
   readonly #hosts: readonly ModelHost[];
   readonly #watch: FetchWatch;
   #falseAlarms = 0;
+  #rounds = 0;
   #crawlerAlarms = 0;
 
   constructor(options: CalibrationOptions, rule: RecalibrationRule) {
@@ -129,6 +132,7 @@ class CalibrationRun {
       falseAlarms: this.#falseAlarms,
       falseAlarmPct: (100 * this.#falseAlarms) / Math.max(1, hosts * days),
       crawlerAlarms: this.#crawlerAlarms,
+      rounds: this.#rounds,
       changedHosts: changed.length,
       delays: changed.map((host) => host.delay),
       foundWithin10Pct: withinTenPct(changed),
@@ -151,6 +155,7 @@ class CalibrationRun {
       connectMs: opens ? pathMs + this.#noiseMs() : null,
       firstByteMs: pathMs + this.#noiseMs() + serverMs,
     });
+    if (alarm) this.#rounds += 1;
     if (isChanged && host.delay === null) {
       host.since += 1;
       if (alarm) host.delay = host.since;

@@ -1,0 +1,166 @@
+/**
+ * A route that changes under a running crawl, on the emulated Internet with 4 ms of noise: the crawler that
+ * has a site takes three times as long to it from one moment on. Its fetches show it, the subnet is probed
+ * again and goes to another crawler, and the answer to "who" says why.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { admitUrls } from "#coordinator/flows/admit-urls";
+import { silentLog } from "#coordinator/log";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
+import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
+import { slowFetchesIn } from "#core/delegation/slow-fetches";
+import { crawlerConfig } from "#crawler/config";
+import { type RunningCrawler, startCrawler } from "#crawler/main";
+import type { Database } from "#db/connect";
+import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
+import { generateWorld } from "#ops/world/generate-world";
+import { type RunningWorld, startWorld } from "#ops/world/main";
+import { writeRegistryFiles } from "#ops/world/registry-files";
+import { applyImport } from "#rir-import/apply";
+import { testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
+
+const world = generateWorld({ seed: 5, sites: 14, crawlers: 4 });
+/** Between two pages of a host: some three fetches a second. */
+const politenessFloorMs = 300;
+/** Every page is due again at once; the frontier never runs dry. */
+const recrawlHours = 0.0002;
+const factor = 3;
+
+let database: Database;
+let internet: RunningWorld;
+let coordinator: RunningCoordinator;
+const crawlers: RunningCrawler[] = [];
+const folder = mkdtempSync(join(tmpdir(), "nearcrawl-route-change-"));
+
+beforeAll(async () => {
+  database = await testDatabase({ maxConnections: 12 });
+  await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
+  internet = await startWorld(world, { noiseMs: 4 });
+  coordinator = await startCoordinator({
+    database,
+    log: silentLog,
+    version: "test",
+    config: readCoordinatorConfig({
+      listen: { host: "127.0.0.1", port: 0 },
+      resolvers: [internet.dnsAddress],
+      delegation: { expectedCrawlers: 4, settleSeconds: 20 },
+      scope: { pagesPerHost: 3, maxDepth: 3, admitNewHosts: false },
+      recrawl: { intervalHours: recrawlHours },
+      recalibration: { everySeconds: 0.2 },
+      balance: { policy: "none" },
+      heartbeatSeconds: 2,
+      logLevel: "silent",
+    }),
+  });
+  for (const [index, crawler] of world.crawlers.entries()) crawlers.push(await startOne(index, crawler));
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all(crawlers.map((crawler) => crawler.stop()));
+  await coordinator?.stop();
+  await internet?.close();
+  await database?.close();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+async function startOne(index: number, crawler: (typeof world.crawlers)[number]): Promise<RunningCrawler> {
+  const { key, keyHash } = newCrawlerKey();
+  await createCrawlerStore(database.pool).register({ name: crawler.name, keyHash });
+  return await startCrawler(
+    crawlerConfig({
+      coordinatorUrl: `${coordinator.webUrl.replace("http", "ws")}/crawler`,
+      key,
+      name: crawler.name,
+      home: join(folder, crawler.name),
+      publicAddress: crawler.address,
+      proxy: internet.proxyUrlOf(index),
+      resolvers: [internet.dnsAddress],
+      politenessFloorMs,
+      responseTimeFactor: 0,
+      probeMethods: ["head", "connect"],
+    }),
+  );
+}
+
+const rows = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> =>
+  (await database.pool.query<Row>(text, values)).rows;
+
+/** Sites with a past of so many fetches by the crawler that has their subnet, and no alarm so far. */
+async function watchedSites(fetches: number): Promise<{ host: string; address: string; crawler: string }[]> {
+  return await rows(
+    `select h.host, host(h.addresses[1]) as address, c.name as crawler
+     from frontier_host h
+     join delegation d on d.subnet_id = h.subnet_id
+     join crawler c on c.crawler_id = d.crawler_id
+     where (select count(*) from page_fetch f
+            where f.host_hash = h.host_hash and f.crawler_id = d.crawler_id and f.first_byte_ms is not null) >= $1
+       and not exists (select from probe_round r where r.subnet_id = h.subnet_id and r.cause = 'slow-fetches')`,
+    [fetches],
+  );
+}
+
+/** The site that gains most from going to another crawler once its own takes three times as long. */
+async function siteToChange(): Promise<{ host: string; address: string; crawlerIndex: number }> {
+  const sites = (await watchedSites(20)).map(({ host, address, crawler }) => {
+    const crawlerIndex = world.crawlers.findIndex(({ name }) => name === crawler);
+    const rtts = world.crawlers.map((_, index) => world.rttMs(index, address) ?? Number.NaN);
+    const other = Math.min(...rtts.filter((_, index) => index !== crawlerIndex));
+    return { host, address, crawlerIndex, gainMs: factor * rtts[crawlerIndex]! - other };
+  });
+  return sites.toSorted((a, b) => b.gainMs - a.gainMs)[0]!;
+}
+
+it("finds a changed route within ten fetches, gives the site to a nearer crawler, and says why", async () => {
+  const ports = {
+    frontier: createFrontierStore(database.pool),
+    rejected: createRejectedUrlStore(database.pool),
+  };
+  const urls = world.sites.map((site) => `http://${site.host}/`);
+  const scope = { pagesPerHost: 3, maxDepth: 3, admitNewHosts: false };
+  await admitUrls(urls, ports, { scope: { ...scope, admitNewHosts: true }, now: new Date() });
+  await until(async () => (await watchedSites(20)).length >= 5, 40_000);
+
+  const { host, address, crawlerIndex } = await siteToChange();
+  const changedAt = new Date();
+  internet.changeRoute({ crawlerIndex, to: { host }, factor });
+  const ownerNow = async () =>
+    (
+      await rows<{ crawler: string; started_at: Date; parameters: Record<string, unknown> }>(
+        `select c.name as crawler, r.started_at, r.parameters
+         from frontier_host h
+         join delegation d on d.subnet_id = h.subnet_id
+         join crawler c on c.crawler_id = d.crawler_id
+         join probe_round r on r.round_id = d.round_id
+         where h.host = $1`,
+        [host],
+      )
+    )[0]!;
+  await until(async () => (await ownerNow()).crawler !== world.crawlers[crawlerIndex]!.name, 15_000);
+
+  const { crawler, started_at, parameters } = await ownerNow();
+  const evidence = slowFetchesIn(parameters)!;
+  const [fetched] = await rows<{ fetches: number }>(
+    `select count(*)::int as fetches from page_fetch f join frontier_host h using (host_hash)
+     where h.host = $1 and f.fetched_at > $2 and f.fetched_at < $3`,
+    [host, changedAt, started_at],
+  );
+  expect(fetched!.fetches).toBeLessThanOrEqual(10);
+  expect(evidence).toMatchObject({ host });
+  expect(evidence.fetches).toBeLessThanOrEqual(10);
+  expect(evidence.nowMs).toBeGreaterThan(1.5 * evidence.usualMs);
+  const index = world.crawlers.findIndex(({ name }) => name === crawler);
+  expect(world.rttMs(index, address)).toBeLessThan(factor * world.rttMs(crawlerIndex, address)!);
+  const who = await (await fetch(`${coordinator.webUrl}/api/who?q=${host}`)).json();
+  expect(who.round.cause).toBe("slow-fetches");
+  expect(who.round.reasonWords).toMatch(
+    new RegExp(`^Fetches of ${host} had become slow: time to .* usually \\d+`),
+  );
+  expect(who.history[0].reason).toMatch(new RegExp(`^${host} slower: .* over \\d+ fetches; `));
+}, 60_000);
