@@ -1,7 +1,7 @@
 /**
- * Every delegation, in columns: 29 bytes a subnet and 11 to 16 for finding it by its id, plus at most half as
- * much room to grow, where a map of records takes 250. A delegation stands in a row; the rows of one crawler are a ring in the order in
- * which they came to it.
+ * Every delegation, in columns: 29 bytes a subnet (`delegation-columns.ts`) and 11 to 16 for finding it by its
+ * id, plus at most half as much room to grow; a map of records and a set for each crawler take 200. A delegation
+ * stands in a row; the rows of one crawler are a ring in the order in which they came to it.
  *
  *   crawler 7 ─► row 0 ◄─► row 3 ◄─► row 4 ◄─┐        ids and crawlers are those of the database, 32 bits;
  *               ▲                            │        RTTs are rounded as the database's `real` is
@@ -9,13 +9,13 @@
  */
 import { NumberMap } from "#core/delegation/number-map";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { columnsFor, grownColumns, rttAt } from "./delegation-columns.ts";
 import type { Delegation } from "./ports.ts";
 
 /** Every field is in a column: a new one that is optional does not get lost unseen. */
 type WholeDelegation = Required<Delegation>;
 
 const firstRoom = 64;
-const growth = 1.5;
 /** Stands for no crawler; ids count from 1. */
 const nobody = -1;
 const noRow = -1;
@@ -115,7 +115,7 @@ export class DelegationTable {
 
   #newRow(subnetId: SubnetId): number {
     const row = this.#size;
-    if (row === this.#columns.subnetIds.length) this.#columns = grown(this.#columns);
+    if (row === this.#columns.subnetIds.length) this.#columns = grownColumns(this.#columns);
     this.#size += 1;
     this.#columns.subnetIds[row] = subnetId;
     this.#rows.set(subnetId, row + 1);
@@ -160,48 +160,4 @@ interface Ring {
   /** The row that came first. */
   first: number;
   count: number;
-}
-
-interface Columns {
-  readonly subnetIds: Int32Array;
-  readonly crawlerIds: Int32Array;
-  /** NaN where unknown. */
-  readonly rttsMs: Float32Array;
-  readonly runnerUpIds: Int32Array;
-  readonly runnerUpRttsMs: Float32Array;
-  readonly flags: Uint8Array;
-  /** Rows of the same crawler. */
-  readonly next: Int32Array;
-  readonly previous: Int32Array;
-}
-
-function columnsFor(rows: number): Columns {
-  return {
-    subnetIds: new Int32Array(rows),
-    crawlerIds: new Int32Array(rows),
-    rttsMs: new Float32Array(rows),
-    runnerUpIds: new Int32Array(rows),
-    runnerUpRttsMs: new Float32Array(rows),
-    flags: new Uint8Array(rows),
-    next: new Int32Array(rows),
-    previous: new Int32Array(rows),
-  };
-}
-
-function grown(columns: Columns): Columns {
-  const larger = columnsFor(Math.ceil(columns.subnetIds.length * growth));
-  larger.subnetIds.set(columns.subnetIds);
-  larger.crawlerIds.set(columns.crawlerIds);
-  larger.rttsMs.set(columns.rttsMs);
-  larger.runnerUpIds.set(columns.runnerUpIds);
-  larger.runnerUpRttsMs.set(columns.runnerUpRttsMs);
-  larger.flags.set(columns.flags);
-  larger.next.set(columns.next);
-  larger.previous.set(columns.previous);
-  return larger;
-}
-
-function rttAt(rttsMs: Float32Array, row: number): number | null {
-  const rttMs = rttsMs[row] as number;
-  return Number.isNaN(rttMs) ? null : rttMs;
 }

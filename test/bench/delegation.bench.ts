@@ -1,168 +1,188 @@
 /**
- * Delegation: accuracy against probes over many seeds, CPU time of a decision against a round that only looks up
- * who owns the holder (ipmicra at a threshold that any answer meets), and memory of what is remembered
- * against the obvious nested maps. Run: npm run bench -- delegation
+ * What a delegation costs: the CPU time of a whole decision, from the address as text to the state that
+ * remembers it, among fleets of 12 to 1,000 crawlers, beside one look-up of who has an address; and what each
+ * delegated subnet takes in the coordinator's memory, beside maps of records. Probes answer at once and nothing
+ * is stored. The tree is as registries nest it (delegation/registry-world.ts). Run: npm run
+ * bench -- delegation.bench; or this file alone with the policy (nearest unless told) and the size of one fleet.
  */
-import { readFileSync } from "node:fs";
-import { candidateFleet, type MeasuredPeer, PeerRttTable } from "#core/delegation/fleet";
-import { backOffLevels, DelegationKnowledge } from "#core/delegation/knowledge";
+import { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import type { Delegation } from "#coordinator/flows/ports";
+import { backOffLevels } from "#core/delegation/knowledge";
 import type { Placement } from "#core/delegation/placement";
 import { nextStep, observe, startRound } from "#core/delegation/probe-round";
-import { defaultParameters, type PolicyName } from "#core/delegation/round";
-import { simulateDelegation } from "#core/delegation/simulation";
-import { asCrawlerId } from "#core/ids";
-import { seededRandom } from "#core/seeded-random";
-import { parseFixture } from "#ops/simulate/read-fixture";
-import { sharedData } from "../support/shared-data.ts";
+import { defaultParameters, policyNames } from "#core/delegation/round";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { delegationsIn, stateWith } from "./delegation/delegated-state.ts";
+import {
+  type Crawlers,
+  crawlersIn,
+  registryWorld,
+  type Target,
+  targetsIn,
+} from "./delegation/registry-world.ts";
 
-const seeds = 40;
-const decisions = 20_000;
-const repetitions = 5;
-const subnets = 1_000_000;
+const policy = policyNames.find((name) => name === process.argv[2]) ?? "nearest";
+const fleets = process.argv[3] ? [Number(process.argv[3])] : [12, 50, 200, 1000];
+const subnets = 1_500_000;
+const delegatedBefore = 200_000;
+const decisionsPerRun = 2000;
+const runs = 5;
+const delegated = 1_000_000;
 
-for (const file of ["latency/PL12.json", "latency/PL50.json"]) {
-  const path = sharedData(file);
-  if (path !== null) measureAccuracy(file, path);
-}
-for (const crawlers of [12, 50, 200]) measureCpu(crawlers);
-measureMemory();
+let probes = 0;
+let decisions = 0;
+const noAnswers = new Float32Array();
+const world = registryWorld(subnets, 20260301);
+console.log(`${world.tree.size} subnets, policy ${policy}, ${runs} runs of ${decisionsPerRun} decisions`);
+for (const count of fleets) measureCpu(count);
+if (process.argv[3] === undefined) measureMemory();
 
-function measureAccuracy(file: string, path: string): void {
-  const instance = parseFixture(readFileSync(path, "utf8"), path);
-  const variants = [
-    { name: "ipmicra 50 ms", policy: "ipmicra", parameters: {} },
-    { name: "ipmicra 25 ms", policy: "ipmicra", parameters: { thresholdMs: 25 } },
-    { name: "nearest", policy: "nearest", parameters: {} },
-    { name: "nearest, λ 0.03", policy: "nearest", parameters: { lambdaMs: 0.03 } },
-    { name: "nearest, λ 0.3", policy: "nearest", parameters: { lambdaMs: 0.3 } },
-    { name: "nearest, get-first", policy: "nearest", parameters: { getFirst: true } },
-  ] as const;
-  console.log(`\n${file}, ${seeds} seeds: mean (5th to 95th percentile of the seeds; default seed)`);
-  for (const { name, policy, parameters } of variants) {
-    const runs = Array.from({ length: seeds }, (_, index) =>
-      simulateDelegation(instance, { policy, parameters, seed: index + 1 }),
-    );
-    const within = spread(runs.map((run) => run.within5msPct));
-    const best = spread(runs.map((run) => run.optimalPct));
-    const probes = spread(runs.map((run) => run.probesPerUrl));
-    console.log(`${name.padEnd(20)} within 5 ms ${within} % · best ${best} % · probes ${probes}`);
-  }
-}
-
-function spread(values: readonly number[]): string {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number) => (sorted[Math.floor(share * (sorted.length - 1))] as number).toFixed(2);
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  return `${mean.toFixed(2)} (${at(0.05)} to ${at(0.95)}; ${(values[0] as number).toFixed(2)})`;
-}
-
-function measureCpu(crawlers: number): void {
-  const world = flatWorld(crawlers);
-  const run = (policy: PolicyName, thresholdMs: number) =>
-    Array.from({ length: repetitions }, () => microsecondsPerDecision(world, policy, thresholdMs)).toSorted(
-      (a, b) => a - b,
-    );
-  const baseline = run("ipmicra", 1e6);
-  const nearest = run("nearest", 50);
-  const middle = (sorted: readonly number[]) => sorted[sorted.length >> 1] as number;
-  const range = (sorted: readonly number[]) =>
-    `${middle(sorted).toFixed(1)} µs (${sorted[0]?.toFixed(1)} to ${sorted.at(-1)?.toFixed(1)})`;
-  const ratio = (middle(nearest) / middle(baseline)).toFixed(1);
-  console.log(
-    `${crawlers} crawlers: nearest ${range(nearest)}, one look-up ${range(baseline)}, ratio ${ratio}`,
+function measureCpu(count: number): void {
+  const crawlers = crawlersIn(count);
+  const state = stateWith(world, crawlers, delegatedBefore);
+  const taken = new Set([...state.delegations()].map(({ subnetId }) => subnetId));
+  const targets = targetsIn(world, 3 * (runs + 1) * decisionsPerRun, taken);
+  // The last third of the targets is decided.
+  const answersMs = targets.map(({ number }, at) =>
+    at < 2 * (runs + 1) * decisionsPerRun ? noAnswers : answersTo(number, crawlers),
   );
-}
-
-type World = ReturnType<typeof flatWorld>;
-
-/** Crawlers on a plane of 250 × 250 ms; targets beside a random one, registered in its neighbourhood. */
-function flatWorld(crawlers: number) {
-  const random = seededRandom(crawlers);
-  const spots = Array.from({ length: crawlers }, () => [random() * 250, random() * 250] as const);
-  const ids = spots.map((_, index) => asCrawlerId(index + 1));
-  const apart = (a: readonly [number, number], b: readonly [number, number]) =>
-    Math.hypot(a[0] - b[0], a[1] - b[1]) * (1 + 0.2 * random()) + 1;
-  const peers: MeasuredPeer[] = spots.flatMap((a, from) =>
-    spots.map((b, to) => ({ from: ids[from]!, to: ids[to]!, rttMs: apart(a, b) })),
-  );
-  const targets = Array.from({ length: decisions }, (_, index) => {
-    const near = Math.floor(random() * crawlers);
-    const at = [spots[near]![0] + random() * 20, spots[near]![1] + random() * 20] as const;
-    const place: Placement = {
-      subnetKey: index,
-      holderKey: `h${near}-${Math.floor(random() * 20)}`,
-      ancestorKeys: [1e6 + near * 10 + Math.floor(random() * 10), 2e6 + near],
-      country: `c${near % 40}`,
-      slash8Key: near % 100,
-    };
-    return { place, rtts: spots.map((spot) => apart(spot, at)) };
-  });
-  return { ids, peerRtts: new PeerRttTable(peers), targets };
-}
-
-function microsecondsPerDecision(world: World, policy: PolicyName, thresholdMs: number): number {
-  const knowledge = new DelegationKnowledge();
-  const start = process.cpuUsage();
-  for (const { place, rtts } of world.targets) {
-    let round = startRound(policy, {
-      placement: place,
-      fleet: candidateFleet(world.ids, world.peerRtts),
-      knowledge,
-      parameters: { ...defaultParameters, thresholdMs },
+  const ways = {
+    "one look-up": (at: number) => lookUp(state, targets[at]!),
+    "tree and state": (at: number) => rememberOnly(state, targets[at]!, crawlers.ids),
+    decision: (at: number) => decide(state, targets[at]!, crawlers.ids, answersMs[at]!),
+  };
+  const times = Object.keys(ways).map((): number[] => []);
+  for (let run = 0; run <= runs; run += 1) {
+    Object.values(ways).forEach((once, way) => {
+      // Every way has targets of its own: what is delegated once is not decided again.
+      const first = (way * (runs + 1) + run) * decisionsPerRun;
+      const start = cpuUs();
+      for (let at = first; at < first + decisionsPerRun; at += 1) once(at);
+      if (run > 0) times[way]!.push((cpuUs() - start) / decisionsPerRun);
     });
-    let step = nextStep(round);
-    while (step.type === "probe") {
-      round = observe(round, step.crawlerId, { rttMs: rtts[step.crawlerId - 1]! });
-      step = nextStep(round);
-    }
-    if (step.type === "decided") knowledge.record(place, step.crawlerId);
   }
-  const { user, system } = process.cpuUsage(start);
-  return (user + system) / world.targets.length;
+  console.log(`\n${count} crawlers, µs of CPU time, median (lowest to highest):`);
+  Object.keys(ways).forEach((name, way) => {
+    const ratio = (median(times[way]!) / median(times[0]!)).toFixed(1);
+    console.log(`${name.padEnd(16)} ${spread(times[way]!)}, ratio ${ratio}`);
+  });
+  console.log(`probes per decision ${(probes / decisions).toFixed(2)}`);
+  probes = 0;
+  decisions = 0;
+}
+
+function answersTo(address: number, { ids, rttMs }: Crawlers): Float32Array {
+  return Float32Array.from(ids, (_, index) => rttMs(index, address));
+}
+
+function lookUp(state: CoordinatorState, target: Target): CrawlerId | null {
+  const subnetId = state.subnetOf(target.address);
+  return subnetId === null ? null : state.ownerOf(subnetId);
+}
+
+/** All of a decision but the policy: what it would take if the crawler were known. */
+function rememberOnly(state: CoordinatorState, target: Target, online: readonly CrawlerId[]): void {
+  if (lookUp(state, target) !== null) return;
+  const subnetId = state.subnetOf(target.address) as SubnetId;
+  state.placementOf(subnetId);
+  state.fleetOf(online.slice());
+  const crawlerId = online[subnetId % online.length]!;
+  state.setDelegation({
+    subnetId,
+    crawlerId,
+    measured: true,
+    rttMs: 9,
+    runnerUpId: null,
+    runnerUpRttMs: null,
+  });
+}
+
+function decide(
+  state: CoordinatorState,
+  target: Target,
+  online: readonly CrawlerId[],
+  answersMs: Float32Array,
+): void {
+  const subnetId = state.subnetOf(target.address) as SubnetId;
+  if (state.delegationOf(subnetId) !== null) return;
+  let round = startRound(policy, {
+    placement: state.placementOf(subnetId) as Placement,
+    fleet: state.fleetOf(online.slice()),
+    knowledge: state.knowledge,
+    parameters: defaultParameters,
+    random: 0.5,
+  });
+  let step = nextStep(round);
+  for (; step.type === "probe"; step = nextStep(round)) {
+    round = observe(round, step.crawlerId, { rttMs: answersMs[step.crawlerId - 1]! });
+    probes += 1;
+  }
+  decisions += 1;
+  if (step.type === "nobody") throw new Error("nobody");
+  const { crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs } = step;
+  state.setDelegation({ subnetId, crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs });
 }
 
 function measureMemory(): void {
-  const random = seededRandom(7);
-  const placeOf = (index: number): Placement => ({
-    subnetKey: index,
-    holderKey: 1 + Math.floor(random() * (subnets / 3)),
-    ancestorKeys: [2_000_000 + (index >> 4), 3_000_000 + (index >> 8)],
-    country: `c${index % 200}`,
-    slash8Key: index % 220,
-  });
-  const lean = bytesOf(() => {
-    const knowledge = new DelegationKnowledge();
-    for (let index = 0; index < subnets; index++) {
-      knowledge.record(placeOf(index), asCrawlerId(1 + ((index >> 6) % 200)));
-    }
-    return knowledge;
-  });
-  const plain = bytesOf(() => {
-    const counts = new Map<string, Map<number, number>>();
-    for (let index = 0; index < subnets; index++) {
-      for (const { kind, key } of backOffLevels(placeOf(index))) {
-        const name = `${kind}:${key}`;
-        const owners = counts.get(name) ?? new Map<number, number>();
-        counts.set(name, owners);
-        const crawler = 1 + ((index >> 6) % 200);
-        owners.set(crawler, (owners.get(crawler) ?? 0) + 1);
-      }
-    }
-    return counts;
-  });
+  const crawlers = crawlersIn(200);
+  const columns = bytesOf(() => stateWith(world, crawlers, delegated));
+  const maps = bytesOf(() => obviousMaps(crawlers));
+  const each = (bytes: number) => `${(bytes / delegated).toFixed(0)} bytes`;
   console.log(
-    `\nmemory of ${subnets} delegated subnets: ${(lean / subnets).toFixed(0)} bytes each, nested maps ${(plain / subnets).toFixed(0)}, ratio ${(plain / lean).toFixed(1)}`,
+    `\n${delegated} delegated subnets, each: ${each(columns)} in the coordinator's state (tree aside),`,
   );
+  console.log(`${each(maps)} in maps of records, sets and counts, ratio ${(maps / columns).toFixed(1)}`);
+  const state = stateWith(world, crawlers, delegated);
+  const start = cpuUs();
+  state.setTree(world.tree, 2);
+  console.log(`learned anew under another tree in ${((cpuUs() - start) / 1e6).toFixed(2)} s of CPU time`);
 }
 
+/** The same as one would first write it. */
+function obviousMaps(crawlers: Crawlers) {
+  const records = new Map<SubnetId, Delegation>();
+  const owned = new Map<CrawlerId, Set<SubnetId>>();
+  const counts = new Map<string, Map<CrawlerId, number>>();
+  const tree = new CoordinatorState();
+  tree.setTree(world.tree, 1);
+  for (const delegation of delegationsIn(world, crawlers, delegated)) {
+    const { subnetId, crawlerId } = delegation;
+    records.set(subnetId, delegation);
+    owned.set(crawlerId, (owned.get(crawlerId) ?? new Set()).add(subnetId));
+    for (const { kind, key } of backOffLevels(tree.placementOf(subnetId) as Placement)) {
+      const owners = counts.get(`${kind} ${key}`) ?? new Map<CrawlerId, number>();
+      counts.set(`${kind} ${key}`, owners.set(crawlerId, (owners.get(crawlerId) ?? 0) + 1));
+    }
+  }
+  return { records, owned, counts };
+}
+
+/** On the heap and in typed arrays. */
 function bytesOf(make: () => object): number {
-  const collect = globalThis.gc;
-  if (!collect) throw new Error("run with --expose-gc");
-  collect();
-  const before = process.memoryUsage().heapUsed;
+  const before = bytesInUse();
   const kept = make();
-  collect();
-  const bytes = process.memoryUsage().heapUsed - before;
+  const bytes = bytesInUse() - before;
   if (Object.keys(kept).length > 1e9) throw new Error("kept alive until here");
   return bytes;
+}
+
+function bytesInUse(): number {
+  if (!globalThis.gc) throw new Error("run with --expose-gc");
+  globalThis.gc();
+  globalThis.gc();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+function cpuUs(): number {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
+}
+
+function spread(values: readonly number[]): string {
+  return `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)})`;
 }

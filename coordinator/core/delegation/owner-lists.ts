@@ -69,6 +69,25 @@ export class OwnerLists {
     return at < endOf(list) ? (this.#pairs[at + 1] as number) : 0;
   }
 
+  /** The counts of the slots whose index is not below 0. */
+  total(list: number, indices: Int32Array): number {
+    let total = 0;
+    const end = endOf(list);
+    for (let at = startOf(list); at < end && this.#pairs[at + 1] !== 0; at += 2) {
+      if (indices[this.#pairs[at] as number]! >= 0) total += this.#pairs[at + 1] as number;
+    }
+    return total;
+  }
+
+  /** Adds those counts, times the weight, at their slots' indices. */
+  addTo(sums: Float64Array, list: number, indices: Int32Array, weight: number): void {
+    const end = endOf(list);
+    for (let at = startOf(list); at < end && this.#pairs[at + 1] !== 0; at += 2) {
+      const index = indices[this.#pairs[at] as number]!;
+      if (index >= 0) sums[index]! += (this.#pairs[at + 1] as number) * weight;
+    }
+  }
+
   /** The list is no longer needed; its number means nothing from now on. */
   free(list: number): void {
     const position = list >>> sizeBits;

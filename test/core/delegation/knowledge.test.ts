@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { type CandidateFleet, candidateFleet } from "#core/delegation/fleet";
 import {
   backOffLevels,
   type CrawlerCount,
@@ -7,7 +8,7 @@ import {
 } from "#core/delegation/knowledge";
 import type { Placement } from "#core/delegation/placement";
 import { seededRandom } from "#core/seeded-random";
-import { id, placement } from "./rounds.ts";
+import { id, peerTable, placement } from "./rounds.ts";
 
 const holder: Level = { kind: "holder", key: "acme" };
 const root: Level = { kind: "root", key: 0 };
@@ -86,6 +87,7 @@ describe("delegation knowledge", () => {
     const random = seededRandom(seed);
     const draw = (below: number) => Math.floor(random() * below);
     const knowledge = new DelegationKnowledge();
+    const fleet = candidateFleet([3, 1, 44, 999].map(id), peerTable([]));
     const [lists, recorded] = [new PlainLists(), new Map<string, number>()];
 
     for (let times = 0; times < 20_000; times += 1) {
@@ -107,8 +109,22 @@ describe("delegation knowledge", () => {
         expect(knowledge.owners(level), `seed ${seed}, ${level.kind} ${level.key}`).toEqual(
           lists.owners(level),
         );
+        expectAmong(fleet, knowledge, level);
       }
     }
+  });
+
+  it("counts crawlers that came after the fleet was first asked about", () => {
+    const knowledge = new DelegationKnowledge();
+    const fleet = candidateFleet([id(1), id(2)], peerTable([]));
+    knowledge.record(leafA, id(1));
+    expect(knowledge.totalAmong(fleet, root)).toBe(1);
+
+    knowledge.record(leafB, id(5));
+    knowledge.record(leafB, id(2));
+
+    expect(knowledge.totalAmong(fleet, root)).toBe(2);
+    expect(knowledge.totalAmong(candidateFleet([id(5)], peerTable([])), root)).toBe(1);
   });
 
   it("takes no more memory when crawlers come and go at the same keys for long", () => {
@@ -125,6 +141,19 @@ describe("delegation knowledge", () => {
     expect(knowledge.bytes).toBe(bytes);
   });
 });
+
+/** The candidates' counts are those of the owners that are candidates. */
+function expectAmong(fleet: CandidateFleet, knowledge: DelegationKnowledge, level: Level): void {
+  const counts = fleet.candidates.map(
+    (candidate) => knowledge.owners(level).find(({ crawlerId }) => crawlerId === candidate)?.count ?? 0,
+  );
+  const shares = Float64Array.of(1, 2, 3, 4);
+
+  knowledge.addAmong(fleet, level, 0.5, shares);
+
+  expect(knowledge.totalAmong(fleet, level)).toBe(counts.reduce((sum, count) => sum + count, 0));
+  expect([...shares]).toEqual(counts.map((count, index) => index + 1 + 0.5 * count));
+}
 
 /** Leaves 0 to 399 in blocks of 4 and 40, some with a holder of their own and some with one by name, or without country. */
 function leafOf(leaf: number): Placement {

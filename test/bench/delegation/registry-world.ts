@@ -1,0 +1,116 @@
+/**
+ * A world to decide in: a tree as registries nest it, with holders and countries, crawlers in some of the
+ * countries, and RTTs that follow the places roughly, as routes do. All of it by a seed.
+ */
+import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
+import { formatAddress } from "#core/ip/address";
+import { mix32, seededRandom } from "#core/seeded-random";
+import type { RangeColumns } from "#core/subnet/range-columns";
+import { SubnetRows } from "#core/subnet/subnet-rows";
+import { type SubnetTree, treeOfRows } from "#core/subnet/subnet-tree";
+import { registryLikeIpv4 } from "../ip-tree/registry-like-ranges.ts";
+
+const countries = 200;
+/** Round trips across the world, in ms. */
+const worldMs = 250;
+const largeHolders = 2000;
+
+export interface RegistryWorld {
+  readonly tree: SubnetTree;
+  readonly columns: RangeColumns;
+}
+
+/** About so many subnets; ids are the places, times 3: a third of the sequence went to other rows. */
+export function registryWorld(subnets: number, seed: number): RegistryWorld {
+  const columns = registryLikeIpv4(subnets, seed);
+  const rows = new SubnetRows();
+  for (let place = 0; place < columns.count; place += 1) {
+    const first = columns.first[place] as number;
+    rows.addIpv4(first, columns.last[place] as number, {
+      id: 3 * place + 1,
+      holderId: holderAt(place),
+      country: countryCode(countryOf(first)),
+      registry: "ripencc",
+      name: `NET-${place % 100_003}`,
+    });
+  }
+  return { tree: treeOfRows(rows), columns };
+}
+
+/** Two in three belong to one of three neighbours' holders, the others to a large one that has subnets all over. */
+function holderAt(place: number): number {
+  const drawn = mix32(place >> 1);
+  return drawn % 3 === 0 ? 1 + (drawn % largeHolders) : largeHolders + Math.trunc(place / 3);
+}
+
+/** A /12 lies in one country, but for one /16 in eight. */
+function countryOf(address: number): number {
+  const isElsewhere = mix32((address >>> 16) ^ 0x5bd1) % 8 === 0;
+  return mix32(isElsewhere ? address >>> 16 : address >>> 20) % countries;
+}
+
+function countryCode(country: number): string {
+  return String.fromCharCode(65 + Math.trunc(country / 26), 65 + (country % 26));
+}
+
+export interface Crawlers {
+  readonly ids: readonly CrawlerId[];
+  /** The RTT between two of them, in ms. */
+  readonly peerRttMs: (from: number, to: number) => number;
+  /** The RTT in ms from the crawler at an index to an address, the same for a whole /20. */
+  readonly rttMs: (crawler: number, address: number) => number;
+}
+
+export function crawlersIn(count: number): Crawlers {
+  const homes = Array.from({ length: count }, (_, index) => spotOf(mix32(index + 77) % countries, index, 30));
+  return {
+    ids: homes.map((_, index) => asCrawlerId(index + 1)),
+    peerRttMs: (from, to) =>
+      from === to ? 0 : rttBetween(homes[from]!, homes[to]!, mix32(Math.min(from, to)) + Math.max(from, to)),
+    rttMs: (crawler, address) => {
+      const at = spotOf(countryOf(address), address >>> 12, 20);
+      return rttBetween(homes[crawler]!, at, mix32(address >>> 12) + crawler);
+    },
+  };
+}
+
+type Spot = readonly [xMs: number, yMs: number];
+
+function spotOf(country: number, within: number, spreadMs: number): Spot {
+  const [x, y] = [mix32(2 * country + 1), mix32(2 * country + 2)];
+  const [dx, dy] = [mix32(within ^ 0x2f1b), mix32(within ^ 0x7e35)];
+  return [share(x) * worldMs + share(dx) * spreadMs, share(y) * worldMs + share(dy) * spreadMs];
+}
+
+/** Routes are longer than the straight way by up to two fifths, each by its own. */
+function rttBetween(a: Spot, b: Spot, route: number): number {
+  const detour = 1 + 0.4 * share(mix32(route | 0));
+  return 1 + Math.hypot(a[0] - b[0], a[1] - b[1]) * detour;
+}
+
+const share = (hash: number): number => hash / 2 ** 32;
+
+export interface Target {
+  readonly address: string;
+  readonly number: number;
+  readonly subnetId: SubnetId;
+}
+
+/** Addresses whose smallest subnets all differ, in random order; `taken` subnets are left out. */
+export function targetsIn(
+  { tree, columns }: RegistryWorld,
+  count: number,
+  taken: ReadonlySet<SubnetId>,
+): Target[] {
+  const random = seededRandom(count + taken.size);
+  const found = new Map<SubnetId, Target>();
+  while (found.size < count) {
+    const place = Math.floor(random() * columns.count);
+    const [first, last] = [columns.first[place] as number, columns.last[place] as number];
+    const number = first + Math.floor(random() * (last - first + 1));
+    const subnetId = tree.mostSpecificNonUnaryId({ family: 4, value: number });
+    if (subnetId === null || taken.has(subnetId)) continue;
+    found.set(subnetId, { address: formatAddress({ family: 4, value: number }), number, subnetId });
+  }
+  return [...found.values()];
+}
