@@ -1,6 +1,6 @@
 /**
  * Who is over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to check
- * each day"). A partner states pages and bytes per day; planning is done in pages.
+ * each day"). A partner states pages and bytes per day, and neither may be exceeded.
  */
 import type { CrawlerId } from "../ids.ts";
 import type { BalanceInput } from "./plan.ts";
@@ -30,39 +30,49 @@ export interface Overload {
   readonly crawlerId: CrawlerId;
   readonly loadPagesPerDay: number;
   readonly capacityPagesPerDay: number;
-}
-
-/** Crawlers with more load than capacity, and departed ones that still have a subnet; the most overloaded first. */
-export function overloads(input: BalanceInput): Overload[] {
-  const capacities = new Map(
-    input.crawlers.map(({ crawlerId, capacityPagesPerDay }) => [crawlerId, capacityPagesPerDay]),
-  );
-  const withSubnets = new Set(input.subnets.map(({ crawlerId }) => crawlerId));
-  return [...loadsOf(input)]
-    .map(([crawlerId, loadPagesPerDay]) => ({
-      crawlerId,
-      loadPagesPerDay,
-      capacityPagesPerDay: capacities.get(crawlerId) ?? 0,
-    }))
-    .filter(({ crawlerId, loadPagesPerDay, capacityPagesPerDay }) =>
-      capacityPagesPerDay === 0 ? withSubnets.has(crawlerId) : loadPagesPerDay > capacityPagesPerDay,
-    )
-    .sort((a, b) => excess(b) - excess(a) || a.crawlerId - b.crawlerId);
+  readonly loadBytesPerDay: number;
+  /** Infinite where the partner set no such limit. */
+  readonly capacityBytesPerDay: number;
 }
 
 /**
- * The capacities to plan with. Where the fleet as a whole cannot carry the load, everyone's grows by the same
- * factor, so that all are equally overloaded and a departed crawler still gets rid of its subnets. Crawlers
- * that are not listed have none.
+ * Crawlers with more load than capacity, in pages or in bytes, and departed ones that still have a subnet; the most
+ * overloaded in pages first.
  */
-export function workingCapacities(input: BalanceInput): Map<CrawlerId, number> {
-  const total = input.subnets.reduce((sum, { loadPagesPerDay }) => sum + loadPagesPerDay, 0);
-  const carried = input.crawlers.reduce((sum, { capacityPagesPerDay }) => sum + capacityPagesPerDay, 0);
-  const factor = carried > 0 && total > carried ? total / carried : 1;
-  const capacities = new Map<CrawlerId, number>(input.subnets.map(({ crawlerId }) => [crawlerId, 0]));
-  for (const { crawlerId, capacityPagesPerDay } of input.crawlers)
-    capacities.set(crawlerId, capacityPagesPerDay * factor);
-  return capacities;
+export function overloads(input: Pick<BalanceInput, "crawlers" | "subnets">): Overload[] {
+  const burdens = new Map<CrawlerId, Writable<Overload> & { subnets: number }>();
+  const burdenOf = (crawlerId: CrawlerId) => {
+    const known = burdens.get(crawlerId) ?? { ...unloaded, crawlerId, subnets: 0 };
+    burdens.set(crawlerId, known);
+    return known;
+  };
+  for (const { crawlerId, capacityPagesPerDay, capacityBytesPerDay } of input.crawlers)
+    Object.assign(burdenOf(crawlerId), {
+      capacityPagesPerDay,
+      capacityBytesPerDay: capacityBytesPerDay ?? Number.POSITIVE_INFINITY,
+    });
+  for (const { crawlerId, loadPagesPerDay, loadBytesPerDay } of input.subnets) {
+    const burden = burdenOf(crawlerId);
+    burden.subnets++;
+    burden.loadPagesPerDay += loadPagesPerDay;
+    burden.loadBytesPerDay += loadBytesPerDay ?? 0;
+  }
+  return [...burdens.values()]
+    .filter((burden) => isOver(burden) || (burden.capacityPagesPerDay === 0 && burden.subnets > 0))
+    .map(({ subnets: _subnets, ...overload }) => overload)
+    .sort((a, b) => excess(b) - excess(a) || a.crawlerId - b.crawlerId);
 }
+
+type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
+
+const unloaded = {
+  loadPagesPerDay: 0,
+  capacityPagesPerDay: 0,
+  loadBytesPerDay: 0,
+  capacityBytesPerDay: Number.POSITIVE_INFINITY,
+};
+
+const isOver = (burden: Overload) =>
+  burden.loadPagesPerDay > burden.capacityPagesPerDay || burden.loadBytesPerDay > burden.capacityBytesPerDay;
 
 const excess = ({ loadPagesPerDay, capacityPagesPerDay }: Overload) => loadPagesPerDay - capacityPagesPerDay;

@@ -14,6 +14,8 @@ export interface BalanceInput {
 export interface BalanceCrawler {
   readonly crawlerId: CrawlerId;
   readonly capacityPagesPerDay: number;
+  /** The partner's other limit; absent: none. */
+  readonly capacityBytesPerDay?: number;
 }
 
 export interface BalanceSubnet {
@@ -21,8 +23,12 @@ export interface BalanceSubnet {
   /** Who crawls it now; a crawler that is not listed counts as departed. */
   readonly crawlerId: CrawlerId;
   readonly loadPagesPerDay: number;
+  /** What its pages weigh; absent: not known, and not counted. */
+  readonly loadBytesPerDay?: number;
   /** What the probes found, in milliseconds; crawlers that never measured it are absent. */
   readonly rttMs: ReadonlyMap<CrawlerId, number>;
+  /** Whose it is, as any whole number from 0 on: what is measured of a holder's subnets helps to predict the others'. */
+  readonly holderId?: number;
 }
 
 export interface Move {
@@ -38,7 +44,7 @@ export interface Move {
 export type PlanMoves = (input: BalanceInput) => Move[];
 
 /** Throws a RangeError where a capacity, load or RTT is not a number of zero or more, or an id comes twice. */
-export function checkInput({ crawlers, subnets }: BalanceInput): void {
+export function checkInput({ crawlers, subnets }: Pick<BalanceInput, "crawlers" | "subnets">): void {
   refuseRepeats(
     "crawler",
     crawlers.map(({ crawlerId }) => crawlerId),
@@ -47,14 +53,22 @@ export function checkInput({ crawlers, subnets }: BalanceInput): void {
     "subnet",
     subnets.map(({ subnetId }) => subnetId),
   );
-  for (const { crawlerId, capacityPagesPerDay } of crawlers) {
-    checkNumber(capacityPagesPerDay, `capacity of crawler ${crawlerId}`);
-  }
-  for (const { subnetId, loadPagesPerDay, rttMs } of subnets) {
-    checkNumber(loadPagesPerDay, `load of subnet ${subnetId}`);
-    for (const [crawlerId, rtt] of rttMs)
-      checkNumber(rtt, `RTT of crawler ${crawlerId} to subnet ${subnetId}`);
-  }
+  crawlers.forEach(checkCrawler);
+  subnets.forEach(checkSubnet);
+}
+
+function checkCrawler({ crawlerId, capacityPagesPerDay, capacityBytesPerDay = 0 }: BalanceCrawler): void {
+  checkNumber(capacityPagesPerDay, () => `capacity of crawler ${crawlerId}`);
+  checkNumber(capacityBytesPerDay, () => `capacity in bytes of crawler ${crawlerId}`);
+}
+
+function checkSubnet(subnet: BalanceSubnet): void {
+  const { subnetId, loadPagesPerDay, loadBytesPerDay = 0, holderId = 0 } = subnet;
+  checkNumber(loadPagesPerDay, () => `load of subnet ${subnetId}`);
+  checkNumber(loadBytesPerDay, () => `load in bytes of subnet ${subnetId}`);
+  checkNumber(holderId, () => `holder of subnet ${subnetId}`);
+  for (const [crawlerId, rtt] of subnet.rttMs)
+    checkNumber(rtt, () => `RTT of crawler ${crawlerId} to subnet ${subnetId}`);
 }
 
 function refuseRepeats(what: string, ids: readonly number[]): void {
@@ -65,6 +79,6 @@ function refuseRepeats(what: string, ids: readonly number[]): void {
   }
 }
 
-function checkNumber(value: number, what: string): void {
-  if (!(value >= 0 && value < Number.POSITIVE_INFINITY)) throw new RangeError(`the ${what} is ${value}`);
+export function checkNumber(value: number, what: () => string): void {
+  if (!(value >= 0 && value < Number.POSITIVE_INFINITY)) throw new RangeError(`the ${what()} is ${value}`);
 }

@@ -1,49 +1,71 @@
 /**
- * The round-trip time between a crawler and a subnet that it never probed, from what others measured and from
- * the crawlers' distances to each other (design section 6). By the triangle inequality, what crawler `a`
- * measured as `y` is for crawler `c` between |D[a][c] − y| and D[a][c] + y; the bounds of all who measured are
- * put together and the middle is taken.
+ * The round-trip time between a crawler and a subnet that it never probed, from what others measured and from the
+ * crawlers' distances to each other (design section 6). By the triangle inequality, what crawler `a` measured as
+ * `y` is for crawler `c` between |D[a][c] − y| and D[a][c] + y; the bounds of all who measured are put together.
+ * Half way between them is the prediction; what rounds have taught about it is added elsewhere (learned-offsets).
  */
-import type { CrawlerId } from "../ids.ts";
-import type { BalanceInput, BalanceSubnet } from "./plan.ts";
 
 /** Taken where nothing at all is known of a pair: about half way round the world by cable. */
 export const unknownRttMs = 200;
 
-export interface KnownRtt {
-  readonly rttMs: number;
-  readonly predicted: boolean;
+/** Stands for the RTT of a crawler that could not measure the subnet: any other is better, and it tells nothing of the others. */
+export const unmeasurableMs = 10_000;
+
+/** Measurements of one subnet: at `from` up to `to` who measured, by index, and what (ms). */
+export interface Measurements {
+  readonly from: number;
+  readonly to: number;
+  readonly crawlers: Uint16Array;
+  readonly rttsMs: Float64Array;
+  /** Per crawler its RTTs (ms; NaN: unknown) to all crawlers. */
+  readonly apartMs: readonly Float64Array[];
 }
 
-/** Measured where a probe did, else predicted. */
-export function rttTo(subnet: BalanceSubnet, crawlerId: CrawlerId, { crawlerRttMs }: BalanceInput): KnownRtt {
-  const measured = subnet.rttMs.get(crawlerId);
-  if (measured !== undefined) return { rttMs: measured, predicted: false };
-  const others = subnet.rttMs.size > 0 ? subnet.rttMs : new Map([[subnet.crawlerId, 0]]);
-  let lower = 0;
-  let upper = Number.POSITIVE_INFINITY;
-  for (const [other, rtt] of others) {
-    const apart =
-      other === crawlerId ? 0 : (crawlerRttMs(other, crawlerId) ?? crawlerRttMs(crawlerId, other));
-    if (apart === undefined) continue;
-    lower = Math.max(lower, Math.abs(apart - rtt));
-    upper = Math.min(upper, apart + rtt);
+/** Writes the least and the most that each crawler's RTT can be; `most` stays infinite where nothing is known. */
+export function boundsInto(known: Measurements, least: Float64Array, most: Float64Array): void {
+  least.fill(0);
+  most.fill(Number.POSITIVE_INFINITY);
+  for (let at = known.from; at < known.to; at++) {
+    const apart = known.apartMs[known.crawlers[at]!]!;
+    const rtt = known.rttsMs[at]!;
+    if (rtt >= unmeasurableMs) continue;
+    for (let crawler = 0; crawler < least.length; crawler++) {
+      const gap = Math.abs(apart[crawler]! - rtt);
+      const sum = apart[crawler]! + rtt;
+      // Comparisons with NaN are false: what is unknown leaves the bounds alone.
+      if (gap > least[crawler]!) least[crawler] = gap;
+      if (sum < most[crawler]!) most[crawler] = sum;
+    }
   }
-  return { rttMs: upper === Number.POSITIVE_INFINITY ? unknownRttMs : (lower + upper) / 2, predicted: true };
+}
+
+/** Half way between the bounds. Where triangles are violated the bounds cross; the middle is still the best guess. */
+export function middleOf(leastMs: number, mostMs: number): number {
+  return mostMs === Number.POSITIVE_INFINITY ? unknownRttMs : (leastMs + mostMs) / 2;
 }
 
 /**
- * What moving the subnet to this crawler adds to its RTT. A prediction is no reason to leave a crawler: where
- * it promises less than the present RTT, it counts as equal.
+ * Bounds for one crawler from all measurements but its own: what would be predicted for it had it not measured.
+ * Null when no other crawler's distance to it is known.
  */
-export function addedRtt(
-  subnet: BalanceSubnet,
-  to: CrawlerId,
-  input: BalanceInput,
-): { addedRttMs: number; predicted: boolean } {
-  const now = rttTo(subnet, subnet.crawlerId, input);
-  const then = rttTo(subnet, to, input);
-  const predicted = now.predicted || then.predicted;
-  const addedRttMs = then.rttMs - now.rttMs;
-  return { addedRttMs: predicted ? Math.max(0, addedRttMs) : addedRttMs, predicted };
+export function predictedWithout(known: Measurements, crawler: number): number | null {
+  let least = 0;
+  let most = Number.POSITIVE_INFINITY;
+  for (let at = known.from; at < known.to; at++) {
+    if (known.crawlers[at] === crawler || known.rttsMs[at]! >= unmeasurableMs) continue;
+    const apart = known.apartMs[known.crawlers[at]!]![crawler]!;
+    const rtt = known.rttsMs[at]!;
+    if (Math.abs(apart - rtt) > least) least = Math.abs(apart - rtt);
+    if (apart + rtt < most) most = apart + rtt;
+  }
+  return most === Number.POSITIVE_INFINITY ? null : (least + most) / 2;
+}
+
+/**
+ * How far off predictions are, as the standard deviation in ms: measured on PlanetLab's matrices and on generated
+ * worlds, where the error has a floor and grows with the width that the bounds leave.
+ */
+export function predictionSpreadMs(leastMs: number, mostMs: number): number {
+  if (mostMs === Number.POSITIVE_INFINITY) return unknownRttMs / 2;
+  return 8 + 0.25 * Math.max(0, mostMs - leastMs);
 }

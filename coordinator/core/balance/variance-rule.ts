@@ -4,80 +4,111 @@
  * about equally far, so that another one does nearly as well.
  *
  * Filled in where the paper is silent: a subnet that fewer than two crawlers measured has no variance and goes
- * last; "next-best" is the lowest RTT, measured or predicted, among crawlers with room for the whole subnet;
- * where nobody has room, the subnet stays, except that a departed crawler keeps nothing.
+ * last; "next-best" is the lowest RTT, measured or predicted, among crawlers with room for the whole subnet, in
+ * pages and in bytes; where nobody has room, the subnet stays, except that a departed crawler keeps nothing.
  */
-import type { CrawlerId } from "../ids.ts";
-import { loadsOf, overloads, workingCapacities } from "./capacity.ts";
+import { overloads } from "./capacity.ts";
+import { noHysteresis } from "./hysteresis.ts";
+import { PackedSubnets } from "./packed-subnets.ts";
 import { type BalanceInput, type BalanceSubnet, checkInput, type Move } from "./plan.ts";
-import { addedRtt } from "./predict-rtt.ts";
+import { burdenOf, plannedCapacities } from "./planned-capacities.ts";
 
 export function planByVarianceRule(input: BalanceInput): Move[] {
   checkInput(input);
-  const capacities = workingCapacities(input);
-  const loads = loadsOf(input);
-  const moves: Move[] = [];
-  for (const { crawlerId } of overloads(input)) {
-    const capacity = capacities.get(crawlerId) ?? 0;
-    for (const subnet of lowestVarianceFirst(input.subnets.filter((one) => one.crawlerId === crawlerId))) {
-      const isRelieved = capacity > 0 && (loads.get(crawlerId) ?? 0) <= capacity;
-      if (isRelieved) break;
-      if (capacity > 0 && subnet.loadPagesPerDay === 0) continue;
-      const move = nextBest({ subnet, input, capacities, loads });
-      if (move === null) continue;
-      moves.push(move);
-      addLoad(loads, move.from, -subnet.loadPagesPerDay);
-      addLoad(loads, move.to, subnet.loadPagesPerDay);
-    }
-  }
-  return moves;
+  const over = overloads(input);
+  if (over.length === 0) return [];
+  const relief = new VarianceRelief(input);
+  const subnetsOf = new Map(over.map(({ crawlerId }) => [crawlerId, [] as BalanceSubnet[]]));
+  for (const subnet of input.subnets) subnetsOf.get(subnet.crawlerId)?.push(subnet);
+  return over.flatMap(({ crawlerId }) =>
+    relief.movesFrom(lowestVarianceFirst(subnetsOf.get(crawlerId) ?? [])),
+  );
 }
 
 /** Population variance of the probing results, in ms²; infinite when there are fewer than two. */
-export function probingVariance(subnet: BalanceSubnet): number {
-  const rtts = [...subnet.rttMs.values()];
-  if (rtts.length < 2) return Number.POSITIVE_INFINITY;
-  const mean = rtts.reduce((sum, rtt) => sum + rtt, 0) / rtts.length;
-  return rtts.reduce((sum, rtt) => sum + (rtt - mean) ** 2, 0) / rtts.length;
+export function probingVariance({ rttMs }: BalanceSubnet): number {
+  if (rttMs.size < 2) return Number.POSITIVE_INFINITY;
+  let [sum, squares] = [0, 0];
+  for (const rtt of rttMs.values()) sum += rtt;
+  const mean = sum / rttMs.size;
+  for (const rtt of rttMs.values()) squares += (rtt - mean) ** 2;
+  return squares / rttMs.size;
 }
 
 function lowestVarianceFirst(subnets: readonly BalanceSubnet[]): BalanceSubnet[] {
-  const variances = new Map(subnets.map((subnet) => [subnet, probingVariance(subnet)]));
-  const varianceOf = (subnet: BalanceSubnet) => variances.get(subnet) as number;
-  return [...subnets].sort((a, b) => {
-    if (varianceOf(a) === varianceOf(b)) return a.subnetId - b.subnetId;
-    return varianceOf(a) < varianceOf(b) ? -1 : 1;
-  });
+  const varied = subnets.map((subnet) => ({ subnet, variance: probingVariance(subnet) }));
+  varied.sort((a, b) =>
+    a.variance === b.variance ? a.subnet.subnetId - b.subnet.subnetId : a.variance - b.variance,
+  );
+  return varied.map(({ subnet }) => subnet);
 }
 
-interface Search {
-  readonly subnet: BalanceSubnet;
-  readonly input: BalanceInput;
-  readonly capacities: ReadonlyMap<CrawlerId, number>;
-  readonly loads: ReadonlyMap<CrawlerId, number>;
-}
+class VarianceRelief {
+  readonly #subnets: PackedSubnets;
+  readonly #capacityPages: Float64Array;
+  readonly #roomPages: Float64Array;
+  readonly #roomBytes: Float64Array;
+  readonly #rttsMs: Float64Array;
 
-function nextBest({ subnet, input, capacities, loads }: Search): Move | null {
-  const roomOf = (crawlerId: CrawlerId) => (capacities.get(crawlerId) ?? 0) - (loads.get(crawlerId) ?? 0);
-  const others = input.crawlers
-    .map(({ crawlerId }) => crawlerId)
-    .filter((crawlerId) => crawlerId !== subnet.crawlerId && (capacities.get(crawlerId) ?? 0) > 0);
-  const withRoom = others.filter((crawlerId) => roomOf(crawlerId) >= subnet.loadPagesPerDay);
-  const departed = (capacities.get(subnet.crawlerId) ?? 0) === 0;
-  const mostRoom = departed ? [...others].sort((a, b) => roomOf(b) - roomOf(a) || a - b).slice(0, 1) : [];
-  const candidates = (withRoom.length > 0 ? withRoom : mostRoom)
-    .map(
-      (to): Move => ({
-        subnetId: subnet.subnetId,
-        from: subnet.crawlerId,
-        to,
-        ...addedRtt(subnet, to, input),
-      }),
-    )
-    .sort((a, b) => a.addedRttMs - b.addedRttMs || a.to - b.to);
-  return candidates[0] ?? null;
-}
+  constructor({ crawlers, subnets, crawlerRttMs }: BalanceInput) {
+    this.#subnets = new PackedSubnets(crawlerRttMs);
+    for (const { crawlerId } of crawlers) this.#subnets.rtts.indexOf(crawlerId);
+    for (const subnet of subnets) this.#subnets.put(subnet);
+    const listed = new Map(crawlers.map((crawler) => [crawler.crawlerId, crawler]));
+    const burden = burdenOf(this.#subnets, listed);
+    const { pages, bytes } = plannedCapacities(burden, noHysteresis);
+    this.#capacityPages = pages;
+    this.#roomPages = pages.map((capacity, index) => capacity - burden.pages[index]!);
+    this.#roomBytes = bytes.map((capacity, index) => capacity - burden.bytes[index]!);
+    this.#rttsMs = new Float64Array(pages.length);
+  }
 
-function addLoad(loads: Map<CrawlerId, number>, crawlerId: CrawlerId, pagesPerDay: number): void {
-  loads.set(crawlerId, (loads.get(crawlerId) ?? 0) + pagesPerDay);
+  /** Moves away one crawler's subnets, in this order, until it is over no longer; from a departed one all of them. */
+  movesFrom(subnets: readonly BalanceSubnet[]): Move[] {
+    const moves: Move[] = [];
+    for (const { subnetId } of subnets) {
+      const row = this.#subnets.rowOf(subnetId)!;
+      const from = this.#subnets.ownerOf(row);
+      const departed = this.#capacityPages[from] === 0;
+      if (!departed && this.#roomPages[from]! >= 0 && this.#roomBytes[from]! >= 0) break;
+      if (!departed && this.#subnets.pagesOf(row) === 0) continue;
+      const to = this.#nextBest(row, departed);
+      if (to >= 0) moves.push(this.#moved(row, to));
+    }
+    return moves;
+  }
+
+  /** With room; for a subnet that cannot stay, else the one with the most of it; -1 when there is none. */
+  #nextBest(row: number, mustLeave: boolean): number {
+    const from = this.#subnets.ownerOf(row);
+    const [pages, bytes] = [this.#subnets.pagesOf(row), this.#subnets.bytesOf(row)];
+    this.#subnets.rtts.rttsInto(row, this.#rttsMs);
+    let [best, roomiest] = [-1, -1];
+    for (let crawler = 0; crawler < this.#rttsMs.length; crawler++) {
+      if (crawler === from || this.#capacityPages[crawler] === 0) continue;
+      if (roomiest < 0 || this.#roomPages[crawler]! > this.#roomPages[roomiest]!) roomiest = crawler;
+      if (this.#roomPages[crawler]! < pages || this.#roomBytes[crawler]! < bytes) continue;
+      if (best < 0 || this.#rttsMs[crawler]! < this.#rttsMs[best]!) best = crawler;
+    }
+    return best < 0 && mustLeave ? roomiest : best;
+  }
+
+  #moved(row: number, to: number): Move {
+    const { rtts } = this.#subnets;
+    const from = this.#subnets.ownerOf(row);
+    for (const [crawler, sign] of [
+      [from, 1],
+      [to, -1],
+    ] as const) {
+      this.#roomPages[crawler]! += sign * this.#subnets.pagesOf(row);
+      this.#roomBytes[crawler]! += sign * this.#subnets.bytesOf(row);
+    }
+    return {
+      subnetId: this.#subnets.idOf(row),
+      from: rtts.crawlerIds[from]!,
+      to: rtts.crawlerIds[to]!,
+      addedRttMs: this.#rttsMs[to]! - this.#rttsMs[from]!,
+      predicted: !rtts.isMeasured(row, from) || !rtts.isMeasured(row, to),
+    };
+  }
 }

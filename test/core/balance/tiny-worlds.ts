@@ -1,6 +1,7 @@
 /** Small balancing problems: by hand, and seeded random ones that brute force can still try out. */
+
+import { PackedSubnets } from "#core/balance/packed-subnets";
 import type { BalanceInput, BalanceSubnet, Move } from "#core/balance/plan";
-import { addedRtt } from "#core/balance/predict-rtt";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/seeded-random";
 
@@ -91,6 +92,7 @@ export function bruteForceCost(input: BalanceInput): number {
   const room = new Map(
     input.crawlers.map(({ crawlerId, capacityPagesPerDay }) => [crawlerId, capacityPagesPerDay]),
   );
+  const rtts = knownRtts(input);
   const place = (at: number): number => {
     const subnet = input.subnets[at];
     if (subnet === undefined) return 0;
@@ -99,11 +101,24 @@ export function bruteForceCost(input: BalanceInput): number {
       const left = (room.get(crawlerId) as number) - subnet.loadPagesPerDay;
       if (left < 0) continue;
       room.set(crawlerId, left);
-      const added = crawlerId === subnet.crawlerId ? 0 : addedRtt(subnet, crawlerId, input).addedRttMs;
+      const added = rtts(subnet, crawlerId) - rtts(subnet, subnet.crawlerId);
       best = Math.min(best, added * subnet.loadPagesPerDay + place(at + 1));
       room.set(crawlerId, left + subnet.loadPagesPerDay);
     }
     return best;
   };
   return place(0);
+}
+
+/** The RTT (ms) that planning takes for a subnet and a crawler, with everything learned that the world teaches. */
+export function knownRtts(input: BalanceInput): (subnet: BalanceSubnet, crawlerId: CrawlerId) => number {
+  const packed = new PackedSubnets(input.crawlerRttMs);
+  for (const { crawlerId } of input.crawlers) packed.rtts.indexOf(crawlerId);
+  for (const subnet of input.subnets) packed.put(subnet);
+  packed.rtts.learn(packed.living());
+  return (subnet, crawlerId) => {
+    const rttsMs = new Float64Array(packed.rtts.crawlerIds.length);
+    packed.rtts.rttsInto(packed.rowOf(subnet.subnetId) as number, rttsMs);
+    return rttsMs[packed.rtts.indexOf(crawlerId)] as number;
+  };
 }

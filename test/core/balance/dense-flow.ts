@@ -1,16 +1,11 @@
 /**
- * Load that flows between crawlers until nobody has more than its capacity, at the least cost: successive
- * shortest paths (Jewell 1958; Busacker and Gowen 1960). An edge a → b costs the smallest difference
- * `cost[b] − cost[a]` over the subnets that a holds, all or in part. Load goes along the cheapest path from a
- * crawler that is over to one with room; each edge hands on its cheapest subnet.
- *
- * At the start every subnet lies where it is cheapest, so no edge is negative. Shortest paths keep it so that
- * no circle is, which is what makes the flow the cheapest of its size at every step.
+ * An independent solver to check the product's against: successive shortest paths by Bellman and Ford's, without
+ * prices, samples or candidates, over a matrix of all costs. Exact, slow, and 20 bytes for every pair.
  */
 import { IndexHeap } from "./index-heap.ts";
 
 /** Crawlers and subnets by index. The capacities together hold the loads. */
-export interface FlowProblem {
+export interface DenseProblem {
   readonly capacities: Float64Array;
   readonly loads: Float64Array;
   /** Cost of a unit of subnet s at crawler c: `costs[s * crawlers + c]`. */
@@ -26,8 +21,8 @@ interface Path {
   readonly subnets: readonly number[];
 }
 
-export class CrawlerGraph {
-  readonly #problem: FlowProblem;
+export class DenseFlow {
+  readonly #problem: DenseProblem;
   readonly #size: number;
   /** How much of subnet s crawler c holds: `held[s * crawlers + c]`. */
   readonly #held: Float64Array;
@@ -42,7 +37,7 @@ export class CrawlerGraph {
   /** Less than this is nothing: rounding errors of sums of loads. */
   readonly #dust: number;
 
-  constructor(problem: FlowProblem) {
+  constructor(problem: DenseProblem) {
     const { capacities, loads, origins } = problem;
     this.#problem = problem;
     this.#size = capacities.length;
@@ -68,6 +63,11 @@ export class CrawlerGraph {
   /** Moves load until nobody is over, or nobody has room. */
   relieve(): void {
     for (let path = this.#shortestPath(); path !== null; path = this.#shortestPath()) this.#push(path);
+  }
+
+  /** Load × cost over everything as it lies. */
+  get cost(): number {
+    return this.#held.reduce((sum, held, at) => sum + held * (this.#problem.costs[at] as number), 0);
   }
 
   /** The crawlers that hold a part of the subnet; its cheapest when it has no load at all. */

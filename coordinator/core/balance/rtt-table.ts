@@ -1,0 +1,207 @@
+/**
+ * What is known of the RTTs between crawlers and subnets, packed for planning: about 30 bytes a subnet. Rows are
+ * worked out when they are asked for: a measured RTT where there is one, else a predicted one.
+ */
+import type { CrawlerId } from "../ids.ts";
+import { LearnedOffsets } from "./learned-offsets.ts";
+import type { BalanceSubnet } from "./plan.ts";
+import { boundsInto, type Measurements, middleOf, predictionSpreadMs } from "./predict-rtt.ts";
+
+/** Round-trip time (ms) between two crawlers, either way round; undefined when it was never measured. */
+export type CrawlerRtt = (a: CrawlerId, b: CrawlerId) => number | undefined;
+
+/** As many as the packed form can tell apart. */
+const maxCrawlers = 65_535;
+
+export class RttTable {
+  /** All crawlers that were named, by index. */
+  readonly crawlerIds: CrawlerId[] = [];
+  readonly #indexOf = new Map<CrawlerId, number>();
+  readonly #crawlerRttMs: CrawlerRtt;
+  readonly #apartMs: Float64Array[] = [];
+  /** Measurements of row r stand at `#starts[r]` up to `#ends[r]`. */
+  #starts = new Float64Array(64);
+  #ends = new Float64Array(64);
+  #holders = new Float64Array(64);
+  #crawlers = new Uint16Array(256);
+  #rttsMs = new Float64Array(256);
+  #rows = 0;
+  /** Rows that nobody measured: the subnet is taken to stand beside its crawler. */
+  readonly #guessed = new Set<number>();
+  #measurements = 0;
+  #offsets = new LearnedOffsets();
+  #least = new Float64Array(0);
+  #most = new Float64Array(0);
+  #offsetsMs = new Float64Array(0);
+
+  constructor(crawlerRttMs: CrawlerRtt) {
+    this.#crawlerRttMs = crawlerRttMs;
+  }
+
+  /** The crawler's index; it gets one when it is named for the first time. */
+  indexOf(crawlerId: CrawlerId): number {
+    const known = this.#indexOf.get(crawlerId);
+    if (known !== undefined) return known;
+    const index = this.crawlerIds.length;
+    if (index >= maxCrawlers) throw new RangeError(`balance: more than ${maxCrawlers} crawlers`);
+    this.#indexOf.set(crawlerId, index);
+    this.crawlerIds.push(crawlerId);
+    this.#apartMs.length = 0;
+    return index;
+  }
+
+  get measurements(): number {
+    return this.#measurements;
+  }
+
+  /** Adds a row and returns its index. A subnet that nobody measured counts as beside its crawler. */
+  add({ crawlerId, rttMs, holderId }: Pick<BalanceSubnet, "crawlerId" | "rttMs" | "holderId">): number {
+    const row = this.#rows++;
+    if (row >= this.#starts.length) this.#growRows();
+    this.#starts[row] = this.#measurements;
+    this.#holders[row] = holderId ?? noHolder;
+    if (rttMs.size === 0) {
+      this.#guessed.add(row);
+      this.#append(this.indexOf(crawlerId), 0);
+    }
+    for (const [witness, ms] of rttMs) this.#append(this.indexOf(witness), ms);
+    this.#ends[row] = this.#measurements;
+    return row;
+  }
+
+  /** What was measured of a row, in the order in which it came. */
+  measuredOf(row: number): Map<CrawlerId, number> {
+    const measured = new Map<CrawlerId, number>();
+    if (this.#guessed.has(row)) return measured;
+    for (let at = this.#starts[row]!; at < this.#ends[row]!; at++) {
+      measured.set(this.crawlerIds[this.#crawlers[at]!]!, this.#rttsMs[at]!);
+    }
+    return measured;
+  }
+
+  isMeasured(row: number, crawler: number): boolean {
+    if (this.#guessed.has(row)) return false;
+    for (let at = this.#starts[row]!; at < this.#ends[row]!; at++) {
+      if (this.#crawlers[at] === crawler) return true;
+    }
+    return false;
+  }
+
+  /** The smallest RTT (ms) that anybody measured; zero where nobody did. */
+  nearestMs(row: number): number {
+    return leastOf(this.#known(row));
+  }
+
+  /** Whether nobody measured less than this crawler. */
+  isNearest(row: number, crawler: number): boolean {
+    const { from, to, crawlers, rttsMs } = this.#known(row);
+    const least = this.nearestMs(row);
+    for (let at = from; at < to; at++) if (crawlers[at] === crawler) return rttsMs[at] === least;
+    return false;
+  }
+
+  /** Learns anew how predictions err, from these rows. Rows asked for from now on follow it. */
+  learn(rows: Iterable<number>): void {
+    this.#offsets = new LearnedOffsets();
+    for (const row of rows) this.#offsets.learn(this.#known(row), this.holderOf(row));
+  }
+
+  /** Measurements that predictions were learned from. */
+  get learnedFrom(): number {
+    return this.#offsets.measurements;
+  }
+
+  /** Writes the RTT (ms) of every crawler to the subnet of this row. */
+  rttsInto(row: number, rttsMs: Float64Array): void {
+    const known = this.#known(row);
+    this.#boundsOf(known);
+    const nearestMs = leastOf(known);
+    this.#offsets.offsetsInto(known, this.holderOf(row), this.#offsetsMs);
+    for (let crawler = 0; crawler < rttsMs.length; crawler++) {
+      const middle = middleOf(this.#least[crawler]!, this.#most[crawler]!);
+      // Nobody is taken for nearer than the nearest that was measured.
+      rttsMs[crawler] = Math.max(nearestMs, middle + this.#offsetsMs[crawler]!);
+    }
+    for (let at = known.from; at < known.to; at++) rttsMs[known.crawlers[at]!] = known.rttsMs[at]!;
+  }
+
+  /** Writes how far off the prediction for each crawler may be (ms, standard deviation); zero where it measured. */
+  spreadsInto(row: number, spreadsMs: Float64Array): void {
+    const known = this.#known(row);
+    this.#boundsOf(known);
+    for (let crawler = 0; crawler < spreadsMs.length; crawler++)
+      spreadsMs[crawler] = predictionSpreadMs(this.#least[crawler]!, this.#most[crawler]!);
+    for (let at = known.from; at < known.to; at++) spreadsMs[known.crawlers[at]!] = 0;
+  }
+
+  #boundsOf(known: Measurements): void {
+    if (this.#least.length !== this.crawlerIds.length) {
+      this.#least = new Float64Array(this.crawlerIds.length);
+      this.#most = new Float64Array(this.crawlerIds.length);
+      this.#offsetsMs = new Float64Array(this.crawlerIds.length);
+    }
+    boundsInto(known, this.#least, this.#most);
+  }
+
+  #known(row: number): Measurements {
+    return {
+      from: this.#starts[row]!,
+      to: this.#ends[row]!,
+      crawlers: this.#crawlers,
+      rttsMs: this.#rttsMs,
+      apartMs: this.#apart(),
+    };
+  }
+
+  /** Made anew when crawlers were named since. */
+  #apart(): readonly Float64Array[] {
+    if (this.#apartMs.length === this.crawlerIds.length) return this.#apartMs;
+    this.#apartMs.length = 0;
+    for (const a of this.crawlerIds) {
+      this.#apartMs.push(Float64Array.from(this.crawlerIds, (b) => this.#apartOf(a, b)));
+    }
+    return this.#apartMs;
+  }
+
+  #apartOf(a: CrawlerId, b: CrawlerId): number {
+    if (a === b) return 0;
+    return this.#crawlerRttMs(a, b) ?? this.#crawlerRttMs(b, a) ?? Number.NaN;
+  }
+
+  /** The number that stands for its holder, if one was given. */
+  holderOf(row: number): number | null {
+    const holder = this.#holders[row]!;
+    return holder === noHolder ? null : holder;
+  }
+
+  #append(crawler: number, ms: number): void {
+    if (this.#measurements >= this.#rttsMs.length) {
+      this.#rttsMs = twice(this.#rttsMs);
+      const crawlers = new Uint16Array(this.#rttsMs.length);
+      crawlers.set(this.#crawlers);
+      this.#crawlers = crawlers;
+    }
+    this.#crawlers[this.#measurements] = crawler;
+    this.#rttsMs[this.#measurements++] = ms;
+  }
+
+  #growRows(): void {
+    this.#starts = twice(this.#starts);
+    this.#ends = twice(this.#ends);
+    this.#holders = twice(this.#holders);
+  }
+}
+
+const noHolder = -1;
+
+function leastOf({ from, to, rttsMs }: Measurements): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let at = from; at < to; at++) least = Math.min(least, rttsMs[at]!);
+  return least;
+}
+
+function twice(values: Float64Array): Float64Array<ArrayBuffer> {
+  const copy = new Float64Array(2 * values.length);
+  copy.set(values);
+  return copy;
+}
