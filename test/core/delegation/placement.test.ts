@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { placementOf } from "#core/delegation/placement";
 import { asHolderId, asSubnetId } from "#core/ids";
-import { parseRange } from "#core/ip/range";
+import { formatRange, type IpRange, parseRange } from "#core/ip/range";
+import { seededRandom } from "#core/seeded-random";
 import type { Subnet } from "#core/subnet/subnet";
 import { buildSubnetTree } from "#core/subnet/subnet-tree";
 
@@ -62,7 +63,52 @@ describe("the placement of a subnet", () => {
     expect(placed(11)?.ancestorKeys).toEqual([]);
   });
 
+  it("agrees with the tree's own records on random nested ranges of both families", () => {
+    const seed = 20260308;
+    const random = seededRandom(seed);
+    const wide = buildSubnetTree([...randomBlocks(4, random), ...randomBlocks(6, random)]);
+
+    const ids = Array.from({ length: 2000 }, (_, index) => asSubnetId(index + 1));
+
+    const placements = ids.map((id) => placementOf(wide, id));
+
+    expect(placements, `seed ${seed}`).toEqual(
+      ids.map((id) => {
+        const { range, holderId, country } = wide.get(id)!;
+        const narrow = wide.ancestors(id).filter((ancestor) => !isAsWideAsItsTop(ancestor.range));
+        return {
+          subnetKey: id,
+          holderKey: holderId,
+          ancestorKeys: narrow.map((ancestor) => ancestor.id),
+          country,
+          slash8Key: range.family === 4 ? range.first >>> 24 : 256 + Number(range.first >> 112n),
+        };
+      }),
+    );
+  });
+
   it("is null for a subnet that the tree does not hold", () => {
     expect(placed(99)).toBeNull();
   });
 });
+
+/** A thousand different blocks, many within others; ids are odd for IPv4, even for IPv6. */
+function randomBlocks(family: 4 | 6, random: () => number): Subnet[] {
+  const below = (limit: number) => Math.floor(random() * limit);
+  const blocks = new Map<string, Subnet>();
+  while (blocks.size < 1000) {
+    const id = 2 * blocks.size + (family === 4 ? 1 : 2);
+    const text =
+      family === 4
+        ? `${10 + below(3)}.${below(4)}.${below(8)}.${below(256)}/${4 + below(28)}`
+        : `24${below(3)}0:${below(3)}:${below(4)}:${below(9)}::/${8 + below(90)}`;
+    const one = subnet(id, text, null, below(2) === 0 ? null : below(50));
+    const country = below(3) === 0 ? null : "GR";
+    if (!blocks.has(formatRange(one.range))) blocks.set(formatRange(one.range), { ...one, country });
+  }
+  return [...blocks.values()];
+}
+
+function isAsWideAsItsTop({ family, first, last }: IpRange): boolean {
+  return BigInt(last) - BigInt(first) + 1n >= 1n << (family === 4 ? 24n : 112n);
+}
