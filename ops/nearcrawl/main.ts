@@ -28,6 +28,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   who: async () => (await import("./commands/who.ts")).whoCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand(),
+  evaluate: async () => (await import("./commands/evaluate.ts")).evaluateCommand(),
   database: async () => (await import("./commands/database.ts")).databaseCommand(),
 };
 

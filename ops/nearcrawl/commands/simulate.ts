@@ -1,9 +1,11 @@
 /** `nearcrawl simulate`: how the crawler decides, without a network. Each subcommand has its file in ../simulate. */
 import { Command } from "commander";
+import { calibrateCommand } from "../simulate/calibrate-command.ts";
 import { delegationCommand } from "../simulate/delegation-command.ts";
 
 export function simulateCommand(): Command {
   return new Command("simulate")
     .description("try out how the crawler decides, on measured or generated figures, without a network")
-    .addCommand(delegationCommand());
+    .addCommand(delegationCommand())
+    .addCommand(calibrateCommand());
 }

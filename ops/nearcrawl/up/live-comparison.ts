@@ -1,4 +1,7 @@
-/** `--compare live`: each policy runs on the same world, one after the other, each in a schema of its own. */
+/**
+ * `--compare live`: each policy runs on the same world, one after the other, each in a schema of its own. The
+ * computed rows of the last run stand beside the live ones.
+ */
 
 import { policyNames } from "#core/delegation/round";
 import { type EmulatedRun, type EmulatedRunOptions, runEmulated } from "./emulated-run.ts";
@@ -18,6 +21,5 @@ export async function comparePoliciesLive(options: Omit<EmulatedRunOptions, "sch
   }
   options.voice.note(`\npolicy ${asked}:`);
   const run = await runEmulated({ ...options, schema: "world" });
-  const live = run.policies.filter((row) => row.source === "live");
-  return { ...run, policies: inTableOrder([...rows, ...live]) };
+  return { ...run, policies: inTableOrder([...rows, ...run.policies]) };
 }

@@ -7,8 +7,9 @@
  */
 import type { Pool } from "pg";
 import { type PolicyName, policyNames } from "#core/delegation/round";
-import { simulateDelegation } from "#core/delegation/simulation";
-import { downloadTimeMs, instanceOf } from "#ops/world/compare";
+import { type SimulationResult, simulatePolicies } from "#core/delegation/simulation";
+import { worldInstance } from "#ops/simulate/world-instance";
+import { downloadTimeMs } from "#ops/world/compare";
 import type { World } from "#ops/world/model";
 import { formatTable } from "../output.ts";
 import { type FetchedPage, readFetchedPages, readLiveChoices } from "./run-measurements.ts";
@@ -46,7 +47,12 @@ export interface ComparedRun {
 export async function comparePolicies(run: ComparedRun): Promise<PolicyRow[]> {
   const pages = await readFetchedPages(run.pool, run.world);
   const live = await liveRow(run, pages);
-  const computed = policyNames.map((policy) => computedRow(policy, run, pages));
+  const { thresholdMs, lambdaMs, seed } = run.parameters;
+  const computed = simulatePolicies(
+    worldInstance(run.world),
+    policyNames.map((policy) => ({ policy, parameters: { thresholdMs, lambdaMs } })),
+    { seed },
+  ).map((result) => computedRow(result, run.world, pages));
   return inTableOrder([live, ...computed]);
 }
 
@@ -66,17 +72,10 @@ export function inTableOrder(rows: readonly PolicyRow[]): PolicyRow[] {
   return rows.toSorted((a, b) => tableOrder.indexOf(a.policy) - tableOrder.indexOf(b.policy));
 }
 
-function computedRow(policy: PolicyName, run: ComparedRun, pages: readonly FetchedPage[]): PolicyRow {
-  const { world, parameters } = run;
-  const { thresholdMs, lambdaMs, seed } = parameters;
-  const result = simulateDelegation(instanceOf(world), {
-    policy,
-    parameters: { thresholdMs, lambdaMs },
-    seed,
-  });
+function computedRow(result: SimulationResult, world: World, pages: readonly FetchedPage[]): PolicyRow {
   const probes = result.probes.reduce((sum, count) => sum + count, 0);
   return {
-    policy,
+    policy: result.policy,
     source: "computed",
     ...nearness(world, { crawlerOfSite: result.chosen, probes }),
     meanDownloadMs: mean(pages.map((page) => computedDownloadMs(world, result.chosen, page))),

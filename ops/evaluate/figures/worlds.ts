@@ -1,0 +1,84 @@
+/** How hard the worlds are, beside the measured instances: a world that flatters a policy is a defect. */
+
+import type { SimulationInstance } from "#core/delegation/simulation";
+import { worldInstance } from "../../simulate/world-instance.ts";
+import { instanceFigures, type Quartiles, type WorldFigures } from "../../world/figures.ts";
+import { generateWorld } from "../../world/generate-world.ts";
+import type { EvaluationContext, Figure, Section } from "../figure.ts";
+import { count, markdownTable } from "../markdown.ts";
+
+export const worldsFigure: Figure = { name: "worlds", title: "How hard the worlds are", measure };
+
+interface Described {
+  readonly name: string;
+  readonly figures: WorldFigures;
+}
+
+/** Sites looked at in larger worlds: the first ones, which the generator draws as it draws all. */
+const mostSites = 10_000;
+
+function measure({ plan, measured, onProgress }: EvaluationContext): Section {
+  const sizes = new Map(
+    plan.scale.map(({ crawlers, sites, seeds }) => {
+      const looked = Math.min(sites, mostSites);
+      return [`${crawlers}×${looked}`, { crawlers, sites: looked, seed: seeds[0] ?? 1 }];
+    }),
+  );
+  const generated = [...sizes.values()].map((size, index): Described => {
+    onProgress(`${size.crawlers} crawlers`, index, sizes.size);
+    const name = `generated, seed ${size.seed}`;
+    return { name, figures: hardness(worldInstance(generateWorld(size)), size.seed) };
+  });
+  const described = [
+    ...measured.map(({ name, instance }): Described => ({ name, figures: hardness(instance, 1) })),
+    ...generated,
+  ];
+  return { text: textOf(described), pictures: [], data: described };
+}
+
+function hardness({ crawlers, crawlerRtt, targets }: SimulationInstance, seed: number): WorldFigures {
+  const kept = targets.map(({ path, org, cc, rtt }) => ({ path, org, cc, rtt: Array.from(rtt) }));
+  return instanceFigures({ name: "", unit: "ms RTT", crawlers, crawlerRtt, targets: kept }, seed);
+}
+
+function textOf(described: readonly Described[]): string {
+  const rows = described.map(({ name, figures }) => [
+    name,
+    count(figures.crawlers),
+    count(figures.sites),
+    `${percent(figures.triangleViolationShare)} (${percent(figures.severeViolationShare)})`,
+    quartiles(figures.bestMs),
+    quartiles(figures.gapMs),
+    percent(figures.countryPredictsBest),
+    percent(figures.holderPredictsBest),
+    percent(figures.randomWithin5Ms),
+    figures.randomToBest.toFixed(1),
+  ]);
+  return [
+    "Triangle violations: two crawlers and a site with one side longer than the two others together (in brackets: by a fifth and 1 ms). Best and gap to the runner-up: quartiles over the sites. Country and holder: how often the other sites of the same one name a site's best crawler.",
+    "",
+    markdownTable(
+      [
+        "world",
+        "crawlers",
+        "sites",
+        "triangle violations",
+        "best, ms",
+        "gap, ms",
+        "country tells",
+        "holder tells",
+        "random within 5 ms",
+        "RTT, random : best",
+      ],
+      rows,
+    ),
+  ].join("\n");
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+function quartiles({ p25, median, p75 }: Quartiles): string {
+  return `${median.toFixed(1)} (${p25.toFixed(1)} to ${p75.toFixed(1)})`;
+}

@@ -1,0 +1,52 @@
+/** How much an evaluation computes: everything, in about 20 minutes on one core, or a taste of it for a test. */
+export interface EvaluationPlan {
+  /** Worlds (or orders of a measured instance) over which the smaller figures take their means. */
+  readonly seeds: readonly number[];
+  /** Sites of those worlds; the paper's 1,000. */
+  readonly sites: number;
+  readonly crawlers: {
+    /** Figure 3: the paper's 4, and 12. */
+    readonly download: readonly number[];
+    /** Figure 4: the paper's 12. */
+    readonly thresholds: number;
+    /** Figure 5: the paper's 6 and 12. */
+    readonly learning: readonly number[];
+    readonly frontier: readonly number[];
+    readonly noise: number;
+  };
+  readonly scale: readonly ScaleStep[];
+}
+
+/** One world size of the large table. */
+export interface ScaleStep {
+  readonly crawlers: number;
+  readonly sites: number;
+  readonly seeds: readonly number[];
+  /** False: too many probes to compute. */
+  readonly exhaustive: boolean;
+}
+
+/** A round in which every crawler probes costs the simulator so many steps squared; beyond this it is left out. */
+const mostExhaustiveSteps = 5e8;
+
+function scaleStep(crawlers: number, sites: number, seeds: readonly number[]): ScaleStep {
+  return { crawlers, sites, seeds, exhaustive: crawlers ** 2 * sites <= mostExhaustiveSteps };
+}
+
+export const fullPlan: EvaluationPlan = {
+  seeds: [1, 2, 3, 4, 5],
+  sites: 1000,
+  crawlers: { download: [4, 12], thresholds: 12, learning: [6, 12], frontier: [12, 50], noise: 12 },
+  scale: [6, 12, 50, 200, 1000].flatMap((crawlers) => [
+    scaleStep(crawlers, 1000, [1, 2, 3]),
+    scaleStep(crawlers, 10_000, crawlers <= 50 ? [1, 2, 3] : [1]),
+    scaleStep(crawlers, 100_000, [1]),
+  ]),
+};
+
+export const quickPlan: EvaluationPlan = {
+  seeds: [1, 2],
+  sites: 120,
+  crawlers: { download: [4, 6], thresholds: 6, learning: [4, 6], frontier: [6], noise: 6 },
+  scale: [scaleStep(6, 120, [1, 2]), scaleStep(12, 120, [1]), scaleStep(12, 400, [1])],
+};

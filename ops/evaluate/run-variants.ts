@@ -1,0 +1,41 @@
+/** Named policies over one source of instances, with progress: what most figures start from. */
+import { noNoise, type ProbeNoise } from "../simulate/probe-noise.ts";
+import { type InstanceSource, type RepeatedResult, repeatPolicies } from "../simulate/repeat-policies.ts";
+import type { EvaluationContext, NamedVariant } from "./figure.ts";
+
+export interface NamedResult extends RepeatedResult {
+  /** The policy's, as tables and legends call it. */
+  readonly name: string;
+}
+
+export interface VariantRun {
+  /** For the progress line. */
+  readonly what: string;
+  readonly source: InstanceSource;
+  readonly compared: readonly NamedVariant[];
+  /** The plan's when absent. */
+  readonly seeds?: readonly number[];
+  readonly noise?: ProbeNoise;
+}
+
+/** One result per policy, in their order. */
+export function runVariants(run: VariantRun, { plan, onProgress }: EvaluationContext): NamedResult[] {
+  const results = repeatPolicies({
+    source: run.source,
+    variants: run.compared.map(({ variant }) => variant),
+    seeds: run.seeds ?? plan.seeds,
+    noise: run.noise ?? noNoise,
+    onProgress: (progress) =>
+      onProgress(
+        run.what,
+        (progress.run - 1) * progress.targets + progress.doneTargets,
+        progress.runs * progress.targets,
+      ),
+  });
+  return results.map((result, index) => ({ ...result, name: run.compared[index]!.name }));
+}
+
+/** The figures of each policy, for programs. */
+export function dataOf(results: readonly NamedResult[]): object[] {
+  return results.map(({ name, figures }) => ({ policy: name, ...figures }));
+}
