@@ -28,11 +28,26 @@ const delegation = z.strictObject({
   lambdaMs: z.number().min(0).max(1000).default(0.1),
   /** Seeds the policy `random`. */
   seed: z.int().min(0).max(0xffff_ffff).default(1),
-  concurrentRounds: z.int().min(1).max(1000).default(24),
+  /** Probe rounds at once, at most; a fleet that knows little yet runs fewer. */
+  concurrentRounds: z.int().min(1).max(5000).default(256),
+  /** A new subnet with so many URLs waiting is crawled while it is being probed (get-first); 0: none is. */
+  getFirstFromUrls: z.int().min(0).max(1000).default(20),
   /** How long a new fleet may take to assemble and measure itself before the first round starts. */
   settleSeconds: z.number().min(0).max(600).default(10),
   /** Rounds wait (at most settleSeconds) until so many crawlers are connected. */
   expectedCrawlers: z.int().min(1).max(10_000).default(1),
+});
+
+/** Considerate by default: what one target, one network and one partner's machine see of the whole fleet. */
+const pace = z.strictObject({
+  perCrawlerAtOnce: z.int().min(1).max(1000).default(8),
+  perCrawlerPerSecond: z.int().min(1).max(10_000).default(20),
+  /** Crawlers that probe the same address in any one second. */
+  perTargetPerSecond: z.int().min(1).max(1000).default(3),
+  /** Towards one /24 (IPv4) or /48 (IPv6). */
+  perNetworkPerSecond: z.int().min(1).max(1000).default(5),
+  atOnce: z.int().min(1).max(100_000).default(256),
+  perSecond: z.int().min(1).max(100_000).default(500),
 });
 
 const probe = z.strictObject({
@@ -44,6 +59,7 @@ const probe = z.strictObject({
   /** At most so many, fewer when two agree; the smallest is taken. */
   tries: z.int().min(1).max(20).default(6),
   deadlineMs: z.int().min(10).max(60_000).default(3000),
+  pace: pace.prefault({}),
 });
 
 const scope = z.strictObject({

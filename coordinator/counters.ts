@@ -39,10 +39,10 @@ export class Counters {
 
   round(round: FinishedRound): void {
     const before = this.#totals;
-    this.#totals = { ...before, rounds: before.rounds + 1, probes: before.probes + round.probes.length };
+    this.#totals = { ...before, rounds: before.rounds + 1, probes: before.probes + paid(round).length };
     const decided = round.crawlerId === null ? "no" : "yes";
     this.metrics.rounds.inc({ policy: round.policy, cause: round.cause, decided });
-    for (const { outcome } of round.probes) {
+    for (const { outcome } of paid(round)) {
       this.metrics.probes.inc({ method: outcome.method, outcome: outcome.type });
     }
   }
@@ -67,3 +67,6 @@ export class Counters {
     this.metrics.moves.inc({ cause }, count);
   }
 }
+
+/** What the crawl's own fetches told cost no probe. */
+const paid = ({ probes }: FinishedRound) => probes.filter(({ how }) => how !== "get");

@@ -4,7 +4,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { asLeaseId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage, CrawlerHello } from "#protocol/messages";
 import type { CoordinatorConfig } from "./config.ts";
 import type { Counters } from "./counters.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
@@ -30,9 +30,14 @@ export interface FleetMessagePorts {
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   /** A crawler arrived: it and the others are to measure each other. */
   readonly onFleetChange: () => void;
+  /** A crawler left for good: its subnets are to be handed over. */
+  readonly onDraining: () => void;
   /** URLs came in: hosts may have to be resolved. */
   readonly onNewUrls: () => void;
-  readonly onFetched: (batch: ResultBatch) => void;
+  /** What a crawler says of itself when it comes. */
+  readonly onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => void;
+  /** Waited for before the results are acknowledged. */
+  readonly onFetched: (batch: ResultBatch) => unknown;
   readonly now: () => Date;
 }
 
@@ -47,15 +52,17 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     authenticate: async (name, keyHash) => await ports.crawlers.authenticate(name, keyHash),
     onArrive: async (arrival) => {
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
+      ports.onHello(arrival.crawlerId, arrival.hello);
       ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
       ports.onFleetChange();
       return { acknowledgedSequence };
     },
     onResults: async (batch) => {
       const taken = await takeResults(batch, ports.results, taking, ports.now());
-      ports.budget.spend(batch.crawlerId, taken.stored, ports.now());
+      const bytes = taken.stored === 0 ? 0 : wireBytesOf(batch);
+      ports.budget.spend(batch.crawlerId, { pages: taken.stored, bytes }, ports.now());
       ports.counters.results(batch, taken);
-      ports.onFetched(batch);
+      await ports.onFetched(batch);
       if (taken.newUrls > 0) ports.onNewUrls();
     },
     onMessage: async (crawlerId, message) => {

@@ -25,6 +25,7 @@ import { createDelegationStore } from "./postgres/delegation-store.ts";
 import { createFrontierStore } from "./postgres/frontier-store.ts";
 import { createResultStore } from "./postgres/result-store.ts";
 import { createSubnetStore } from "./postgres/subnet-store.ts";
+import { startProbing } from "./probing.ts";
 import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
 import { Timekeeper } from "./timekeeper.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
@@ -99,8 +100,14 @@ export async function startCoordinator({
         send: (crawlerId, message) => gateway.send(crawlerId, message),
         // Crawlers arrive in bunches after a start: one measurement for all of them.
         onFleetChange: () => timekeeper.hurry(duties.measurePeers, 1000),
+        onDraining: () => timekeeper.hurry(fleetDuties.handOver),
         onNewUrls: () => timekeeper.hurry(duties.resolveHosts),
-        onFetched: (batch) => recalibration.note(batch),
+        onHello: (crawlerId, hello) => probing.onHello(crawlerId, hello),
+        onFetched: async (batch) => {
+          recalibration.note(batch);
+          finer.note(batch);
+          await probing.onResults(batch);
+        },
       },
       config,
     ),
@@ -108,10 +115,21 @@ export async function startCoordinator({
     zlibSync: await loadZlibSync(),
   });
   const withoutRoom = () => crawlersWithoutRoom(state, budget, now());
+  const probing = startProbing(
+    {
+      fleet: gateway,
+      state,
+      delegations: stores.delegations,
+      now,
+      request: (subnetIds, cause) => queue.request(subnetIds, cause),
+    },
+    config,
+  );
+  await probing.restore();
   const queue = new DelegationQueue(
     {
       state,
-      fleet: gateway,
+      ...probing,
       delegations: recalibration.explaining(stores.delegations),
       random: seededRandom(config.delegation.seed),
       now,
@@ -121,9 +139,28 @@ export async function startCoordinator({
     },
     queueSettings(config),
   );
+  const finer = finerDuties(
+    {
+      state,
+      ...probing,
+      finer: createFinerDelegationStore(pool),
+      resolver,
+      random: seededRandom(config.delegation.seed),
+      now,
+      excluded: withoutRoom,
+      settings: queueSettings(config).round,
+      onDecided: (round) => counters.round({ ...round, subnetId: round.withinSubnetId }),
+      log,
+    },
+    config,
+  );
   const live = () => liveState({ startedAt, gateway, queue, counters, settling });
   const { metrics } = counters;
-  const registry = await followRegistry({ ...stores, state, log, snapshots });
+  const fleet = await followFleet({ ...stores, state, timekeeper, log });
+  const registry = await followRegistry({ ...stores, state, log, snapshots }).catch(async (error) => {
+    await fleet.stop();
+    throw error;
+  });
   const opened = openWebServer({ config, database, resolver, live, metrics, version, log });
   const { web, url } = await opened.catch(async (error) => {
     // A start that fails leaves nothing behind; nothing else has been set going until here.
@@ -135,7 +172,10 @@ export async function startCoordinator({
       ...stores,
       timekeeper,
       state,
-      gateway,
+      gateway: {
+        ...probing.fleet,
+        send: (crawlerId, message) => gateway.send(crawlerId, message),
+      },
       queue,
       recalibration,
       settling,
@@ -154,10 +194,14 @@ export async function startCoordinator({
     webUrl: url,
     stop: async () => {
       await registry.stop();
+      await fleet.stop();
       await snapshots.idle();
+      const roundsGivenUp = queue.stop();
+      finer.stop();
+      probing.close();
       await timekeeper.stop();
       await gateway.close();
-      await queue.idle();
+      await roundsGivenUp;
       await web.close();
       log.info({}, "coordinator stopped");
     },

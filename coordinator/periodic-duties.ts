@@ -54,6 +54,8 @@ const resolveBatch = 200;
 /** How often a fleet that has not changed measures itself anew. */
 const measurePeersMs = 600_000;
 const unmeasuredBatch = 50;
+/** How often it is looked whether a subnet without an answer is due; each waits longer every time. */
+const retryUnmeasuredMs = 30_000;
 /** Old decisions that are probed again in a minute: 43,200 a day. */
 const refreshRounds = 30;
 
@@ -102,8 +104,8 @@ export function scheduleDuties(ports: DutyPorts, config: CoordinatorConfig): voi
   timekeeper.every("refresh-delegations", 60_000, async () => {
     ports.queue.request(await refresh.next(ports.now()), "refresh");
   });
-  timekeeper.every("retry-unmeasured", 300_000, async () => {
-    ports.queue.request(await ports.delegations.unmeasured(unmeasuredBatch), "retry");
+  timekeeper.every("retry-unmeasured", retryUnmeasuredMs, async () => {
+    ports.queue.request(await ports.delegations.unmeasured(unmeasuredBatch, ports.now()), "retry");
   });
 }
 

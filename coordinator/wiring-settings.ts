@@ -22,13 +22,14 @@ export function gatewaySettings(config: CoordinatorConfig): GatewaySettings {
 }
 
 export function queueSettings(config: CoordinatorConfig): QueueSettings {
-  const { policy, thresholdMs, lambdaMs, concurrentRounds } = config.delegation;
+  const { policy, thresholdMs, lambdaMs, concurrentRounds, getFirstFromUrls } = config.delegation;
   return {
     round: {
       policy,
       parameters: { ...defaultParameters, thresholdMs, lambdaMs },
       probe: config.probe,
       allowSpecialPurpose: config.allowSpecialPurpose,
+      getFirstFromUrls,
     },
     concurrentRounds,
     retryMs: roundRetryMs,

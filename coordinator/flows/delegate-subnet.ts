@@ -1,39 +1,53 @@
 /**
  * One probe round for one subnet: asks the policy for the next step, has the crawler measure, and records the
- * decision with every probe, the reason and the runner-up. Candidates are the crawlers that are connected,
- * not draining and not full.
+ * decision with every probe, the reason and the runner-up. Candidates are the crawlers that are connected, not
+ * draining, not full, and whose partners allow the target. On the way the round looks out for anycast, and
+ * where a subnet has many URLs waiting, its first observation is the crawl's own first fetch (get-first).
  */
-import { nextStep, observe, type ProbeRound, startRound } from "#core/delegation/probe-round";
-import type { Decision, Observation, PolicyName, PolicyParameters } from "#core/delegation/round";
+import type { Placement } from "#core/delegation/placement";
+import type { PolicyName, PolicyParameters } from "#core/delegation/round";
 import type { CrawlerId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import type { ProbeOutcome } from "#protocol/messages";
+import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import { AnycastLook, decidedByLoad } from "./anycast-look.ts";
+import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { DeniedTargets } from "./denied-targets.ts";
+import type { FirstFetches } from "./first-fetches.ts";
 import type { DelegationStore, FinishedRound, Fleet, RoundCause, WaitingSubnet } from "./ports.ts";
 import { originOf, type ProbeSettings } from "./probe-target.ts";
+import { RoundQuestions } from "./round-questions.ts";
+import { type Decided, decided, kept, remember } from "./round-result.ts";
 
 export interface RoundSettings {
   readonly policy: PolicyName;
   readonly parameters: PolicyParameters;
   readonly probe: ProbeSettings;
   readonly allowSpecialPurpose: boolean;
+  /** A new subnet with so many URLs waiting is crawled while it is probed; 0: none is. */
+  readonly getFirstFromUrls?: number;
 }
 
 export interface RoundPorts {
   readonly state: CoordinatorState;
   readonly fleet: Fleet;
-  readonly delegations: Pick<DelegationStore, "saveRound">;
+  readonly delegations: Pick<DelegationStore, "saveRound" | "delegateProvisionally">;
   /** Uniform in [0, 1): the policy `random` draws from it. */
   readonly random: () => number;
   readonly now: () => Date;
   /** Crawlers that must not take this subnet now (full, draining, the one that turned slow …). */
   readonly excluded: (subnet: WaitingSubnet) => ReadonlySet<CrawlerId>;
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
+  /** Without it, no round begins with a fetch. */
+  readonly firstFetches?: FirstFetches;
+  /** True: what is under way is given up, and nothing more is stored. */
+  readonly isStopping?: () => boolean;
 }
 
-type AskedCrawler = FinishedRound["probes"][number];
-
-/** Runs the round and stores it; null when the subnet is no longer in the tree or may not be probed. */
+/** Runs the round and stores it; null when the subnet is no longer in the tree, may not be probed, or we stop. */
 export async function delegateSubnet(
   subnet: WaitingSubnet,
   cause: RoundCause,
@@ -42,91 +56,154 @@ export async function delegateSubnet(
   const placement = ports.state.placementOf(subnet.subnetId);
   if (!placement || isForbidden(subnet.address, ports.settings)) return null;
   const startedAt = ports.now();
-  const asked: AskedCrawler[] = [];
-  let round = startRound(ports.settings.policy, {
-    placement,
-    fleet: ports.state.fleetOf(candidatesFor(subnet, ports)),
-    knowledge: ports.state.knowledge,
-    parameters: ports.settings.parameters,
-    random: ports.random(),
-  });
+  const round: LiveRound = { subnet, cause, placement, ports };
+  const parameters = parametersOf(round);
+  const questions = openQuestions(round, parameters);
+  const ending = await endingOf(round, questions);
+  if (ending === null) return null;
+  const finished: FinishedRound = {
+    subnetId: subnet.subnetId,
+    cause,
+    policy: ports.settings.policy,
+    parameters: { ...parameters },
+    targetUrl: subnet.url,
+    targetAddress: subnet.address,
+    startedAt,
+    decidedAt: ports.now(),
+    probes: questions.probes,
+    ...ending,
+  };
+  await ports.delegations.saveRound(finished);
+  remember(finished, { ...ports, placement });
+  return finished;
+}
+
+interface LiveRound {
+  readonly subnet: WaitingSubnet;
+  readonly cause: RoundCause;
+  readonly placement: Placement;
+  readonly ports: RoundPorts & { readonly settings: RoundSettings };
+}
+
+/** Asks until the round has its end; null when we stop before. */
+async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<Decided | null> {
+  const look = lookFor(round, questions);
   for (;;) {
-    const step = nextStep(round);
-    if (step.type === "probe") {
-      round = await askCrawler(round, step.crawlerId, { subnet, asked, ports });
-      continue;
-    }
-    const finished: FinishedRound = {
-      ...subnetOf(subnet, cause, ports.settings),
-      startedAt,
-      decidedAt: ports.now(),
-      probes: asked,
-      ...(step.type === "decided" ? decisionOf(step) : undecided(step.reason)),
-    };
-    await ports.delegations.saveRound(finished);
-    remember(finished, ports.state);
-    return finished;
+    if (round.ports.isStopping?.()) return null;
+    const range = look?.proven(questions) ?? null;
+    if (range !== null) return decidedByLoad(range);
+    const step = questions.step();
+    const suspect = look?.next(questions, step) ?? null;
+    if (suspect !== null) await questions.probe(suspect);
+    else if (step.type !== "probe") {
+      look?.noteNothing(questions);
+      return kept(round.subnet.subnetId, questions.fleet, round.ports.state, decided(step));
+    } else if (step.how === "get") await fetchFirst(round, questions, step.crawlerId);
+    else await questions.probe(step.crawlerId);
   }
 }
 
-async function askCrawler(
-  round: ProbeRound,
+/** The crawler has the subnet for the time being, and crawls; where no fetch tells a time, it is probed. */
+async function fetchFirst(
+  { subnet: { subnetId }, ports }: LiveRound,
+  questions: RoundQuestions,
   crawlerId: CrawlerId,
-  context: { subnet: WaitingSubnet; asked: AskedCrawler[]; ports: RoundPorts & { settings: RoundSettings } },
-): Promise<ProbeRound> {
-  const { subnet, asked, ports } = context;
-  const target = { ...originOf(subnet), address: subnet.address, ...ports.settings.probe };
-  const outcome = await ports.fleet.probe(crawlerId, target);
-  asked.push({ crawlerId, outcome });
-  return observe(round, crawlerId, observationOf(outcome, asked));
+): Promise<void> {
+  const { delegations, firstFetches, state } = ports;
+  const isOurs = await delegations.delegateProvisionally(subnetId, crawlerId, ports.now());
+  if (!isOurs || !firstFetches) return await questions.probe(crawlerId);
+  const unknown = { measured: false, rttMs: null, runnerUpId: null, runnerUpRttMs: null };
+  state.setDelegation({ subnetId, crawlerId, ...unknown });
+  const outcome = await firstFetches.of(subnetId, crawlerId);
+  if (outcome === null) await questions.probe(crawlerId);
+  else questions.take({ crawlerId, outcome, how: "get" });
 }
 
-/**
- * A measurement by another method than the round's first one is no observation: the methods are not
- * compared with each other (a HEAD contains the server's own time, a connect does not).
- */
-function observationOf(outcome: ProbeOutcome, asked: readonly AskedCrawler[]): Observation {
-  if (outcome.type !== "measured") return { failed: `${outcome.type}: ${outcome.reason}`.slice(0, 200) };
-  const first = asked.find((one) => one.outcome.type === "measured")?.outcome ?? outcome;
-  if (first.method !== outcome.method) {
-    return { failed: `measured by ${outcome.method}, which is not comparable with ${first.method}` };
-  }
-  return { rttMs: outcome.rttMs };
+function openQuestions(
+  { subnet, placement, ports }: LiveRound,
+  parameters: PolicyParameters,
+): RoundQuestions {
+  const { settings, state, fleet } = ports;
+  const candidates = candidatesFor(subnet, ports);
+  const input = {
+    placement,
+    fleet: state.fleetOf(candidates),
+    knowledge: state.knowledge,
+    parameters,
+    random: ports.random(),
+  };
+  const target = { ...originOf(subnet), address: subnet.address };
+  const { method: wanted, tries, deadlineMs } = settings.probe;
+  return new RoundQuestions({
+    policy: settings.policy,
+    input,
+    method: possibleMethod(wanted, candidates, state),
+    ask: async (crawlerId, method) => {
+      const outcome = await fleet.probe(crawlerId, { ...target, method, tries, deadlineMs });
+      noteDenial(outcome, { crawlerId, method, subnet, ports });
+      return outcome;
+    },
+  });
+}
+
+function lookFor({ placement, ports }: LiveRound, questions: RoundQuestions): AnycastLook | null {
+  const { state, anycast, settings } = ports;
+  if (!anycast) return null;
+  const { fleet } = questions;
+  const nowMs = ports.now().getTime();
+  return new AnycastLook({ policy: settings.policy, placement, fleet, state, ranges: anycast, nowMs });
+}
+
+/** get-first is for new subnets with much to fetch, where the crawl's connects can be held against probes. */
+function parametersOf({ subnet, cause, ports }: LiveRound): PolicyParameters {
+  const { parameters, probe, getFirstFromUrls = 0 } = ports.settings;
+  const isMuch = getFirstFromUrls > 0 && (subnet.dueUrls ?? 0) >= getFirstFromUrls;
+  const isPossible = cause === "new-subnet" && probe.method === "connect" && ports.firstFetches !== undefined;
+  const isNew = ports.state.delegationOf(subnet.subnetId) === null;
+  return { ...parameters, getFirst: isPossible && isNew && (isMuch || parameters.getFirst) };
 }
 
 function candidatesFor(subnet: WaitingSubnet, ports: RoundPorts): CrawlerId[] {
   const excluded = ports.excluded(subnet);
-  return ports.fleet.online().filter((crawlerId) => !excluded.has(crawlerId));
+  const nowMs = ports.now().getTime();
+  return ports.fleet
+    .online()
+    .filter((crawlerId) => !excluded.has(crawlerId) && !ports.denied?.denies(crawlerId, subnet, nowMs));
+}
+
+/** The settings' method, unless none of the candidates can use it. */
+function possibleMethod(
+  wanted: ProbeMethod,
+  candidates: readonly CrawlerId[],
+  state: CoordinatorState,
+): ProbeMethod {
+  const usable = candidates.map((crawlerId) => state.crawler(crawlerId)?.probeMethods ?? []);
+  const isUsable = (method: ProbeMethod) =>
+    usable.some((methods) => methods.length === 0 || methods.includes(method));
+  const others = (["connect", "head", "icmp"] as const).filter(isUsable);
+  return candidates.length === 0 || isUsable(wanted) ? wanted : (others[0] ?? wanted);
+}
+
+/** A refusal of the target, not of the method, which the crawler said before that it does not use. */
+function noteDenial(
+  outcome: ProbeOutcome,
+  context: {
+    readonly crawlerId: CrawlerId;
+    readonly method: ProbeMethod;
+    readonly subnet: WaitingSubnet;
+    readonly ports: RoundPorts;
+  },
+): void {
+  const { crawlerId, method, subnet, ports } = context;
+  if (outcome.type !== "not-allowed") return;
+  const methods = ports.state.crawler(crawlerId)?.probeMethods ?? [];
+  const needed: readonly ProbeMethod[] = method === "head" ? ["head", "connect"] : [method];
+  if (methods.length > 0 && !needed.every((one) => methods.includes(one))) return;
+  ports.denied?.noteRefusal(crawlerId, subnet.subnetId, ports.now().getTime());
 }
 
 function isForbidden(address: string, settings: RoundSettings): boolean {
   if (settings.allowSpecialPurpose) return false;
   const parsed = parseAddress(address);
   return parsed === null || specialPurposeOf(parsed) !== null;
-}
-
-function subnetOf(subnet: WaitingSubnet, cause: RoundCause, settings: RoundSettings) {
-  return {
-    subnetId: subnet.subnetId,
-    cause,
-    policy: settings.policy,
-    parameters: { ...settings.parameters },
-    targetUrl: subnet.url,
-    targetAddress: subnet.address,
-  };
-}
-
-function decisionOf(decision: Decision) {
-  const { crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs, reason } = decision;
-  return { crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs, reason };
-}
-
-function undecided(reason: FinishedRound["reason"]) {
-  return { crawlerId: null, measured: false, rttMs: null, runnerUpId: null, runnerUpRttMs: null, reason };
-}
-
-function remember(round: FinishedRound, state: CoordinatorState): void {
-  if (round.crawlerId === null) return;
-  const { subnetId, crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs } = round;
-  state.setDelegation({ subnetId, crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs });
 }

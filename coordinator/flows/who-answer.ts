@@ -66,7 +66,10 @@ export interface ChainSubnet {
 export type DelegationCause =
   | "own-subnet"
   | "probe-round"
+  /** For the time being: the crawler's first fetch is the round's first measurement. */
+  | "first-fetch"
   | "overload"
+  | "home"
   | "crawler-left"
   | "drained"
   | "joined"

@@ -5,7 +5,10 @@ import type { DelegationCause, EffectiveDelegation, RoundProbe, WhoAnswer } from
 export const delegationCauseWords: Readonly<Record<DelegationCause, string>> = {
   "own-subnet": "its own subnet, without a probe",
   "probe-round": "nearest in a probe round",
+  "first-fetch":
+    "for the time being: it crawls while it is being decided, and its first fetch counts as a measurement",
   overload: "moved to relieve a full crawler",
+  home: "moved to a nearer crawler that has room again",
   "crawler-left": "taken over from a crawler that left",
   drained: "taken over from a crawler that is being drained",
   joined: "taken over by a crawler that joined and is nearer",
@@ -86,7 +89,8 @@ export function whence(effective: EffectiveDelegation): string {
 }
 
 export function probeText(probe: RoundProbe): string {
-  if (probe.rttMs !== null) return msText(probe.rttMs);
+  if (probe.rttMs !== null)
+    return probe.detail === "" ? msText(probe.rttMs) : `${msText(probe.rttMs)} (${probe.detail})`;
   return probe.detail === "" ? probe.outcome : `${probe.outcome}: ${probe.detail}`;
 }
 

@@ -1,13 +1,15 @@
 /** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
 import type { Pool, PoolClient } from "pg";
 import { briefReason } from "#core/delegation/reason";
+import { retryWaitMs } from "#core/delegation/retry-wait";
 import { slowFetchesBrief, slowFetchesIn } from "#core/delegation/slow-fetches";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/read-copy";
-import type { Delegation, DelegationStore, FinishedRound } from "../flows/ports.ts";
+import type { Delegation, DelegationStore, FinishedRound, RoundProbe } from "../flows/ports.ts";
 import { decidedBefore } from "./delegation-age.ts";
 import { formerSubnets, move } from "./delegation-moves.ts";
-import { targetsFor, waiting } from "./delegation-targets.ts";
+import { subnetsOfHosts, targetsFor, waiting } from "./delegation-targets.ts";
+import { anycastSubnets, delegateProvisionally, unmeasured } from "./open-delegations.ts";
 import { crawlerLoads, loads, probedRtts } from "./subnet-loads.ts";
 import { inTransaction } from "./transaction.ts";
 
@@ -26,17 +28,11 @@ export function createDelegationStore(pool: Pool): DelegationStore {
     probedRtts: async (subnetIds) => await probedRtts(pool, subnetIds),
     decidedBefore: async (before, behind, limit) => await decidedBefore(pool, before, behind, limit),
 
-    async unmeasured(limit) {
-      const { rows } = await pool.query<{ subnet_id: number }>(
-        `select subnet_id
-         from delegation
-         where not measured and cause <> 'own-subnet'
-         order by delegated_at, subnet_id
-         limit $1`,
-        [limit],
-      );
-      return rows.map((row) => asSubnetId(row.subnet_id));
-    },
+    unmeasured: async (limit, now) => await unmeasured(pool, limit, now),
+    delegateProvisionally: async (subnetId, crawlerId, now) =>
+      await delegateProvisionally(pool, subnetId, crawlerId, now),
+    anycastSubnets: async () => await anycastSubnets(pool),
+    subnetsOfHosts: async (hosts) => await subnetsOfHosts(pool, hosts),
   };
 }
 
@@ -49,7 +45,7 @@ async function readAll(pool: Pool): Promise<Delegation[]> {
     runner_up_id: number | null;
     runner_up_rtt_ms: number | null;
   }>(
-    `select subnet_id, crawler_id, measured, rtt_ms, runner_up_id, runner_up_rtt_ms
+    `select subnet_id, crawler_id, measured and not anycast as measured, rtt_ms, runner_up_id, runner_up_rtt_ms
      from delegation
      order by subnet_id`,
   );
@@ -76,7 +72,7 @@ async function readEach(pool: Pool, visit: (delegation: Delegation) => void): Pr
 }
 
 const selectDelegations = `
-  select subnet_id, crawler_id, measured, rtt_ms, runner_up_id, runner_up_rtt_ms
+  select subnet_id, crawler_id, measured and not anycast as measured, rtt_ms, runner_up_id, runner_up_rtt_ms
   from delegation
   order by subnet_id`;
 
@@ -124,21 +120,25 @@ export async function saveProbes(
   round: Pick<FinishedRound, "probes">,
 ): Promise<void> {
   await client.query(
-    `insert into probe (round_id, ordinal, crawler_id, method, outcome, rtt_ms, detail)
-     select $1, given.ordinal, given.crawler_id, given.method, given.outcome, given.rtt_ms, given.detail
-     from unnest($2::int[], $3::text[], $4::text[], $5::real[], $6::text[])
-       with ordinality as given (crawler_id, method, outcome, rtt_ms, detail, ordinal)`,
+    `insert into probe (round_id, ordinal, crawler_id, method, outcome, rtt_ms, detail, how)
+     select $1, given.ordinal, given.crawler_id, given.method, given.outcome, given.rtt_ms, given.detail, given.how
+     from unnest($2::int[], $3::text[], $4::text[], $5::real[], $6::text[], $7::text[])
+       with ordinality as given (crawler_id, method, outcome, rtt_ms, detail, how, ordinal)`,
     [
       roundId,
       round.probes.map((probe) => probe.crawlerId),
       round.probes.map(({ outcome }) => outcome.method),
       round.probes.map(({ outcome }) => outcome.type),
       round.probes.map(({ outcome }) => (outcome.type === "measured" ? outcome.rttMs : null)),
-      round.probes.map(({ outcome }) =>
-        outcome.type === "measured" ? "" : outcome.reason.replaceAll("\0", ""),
-      ),
+      round.probes.map(detailOf),
+      round.probes.map(({ how }) => how ?? "probe"),
     ],
   );
+}
+
+function detailOf({ outcome, how }: RoundProbe): string {
+  if (outcome.type !== "measured") return outcome.reason.replaceAll("\0", "");
+  return how === "get" ? "the crawl's own first fetch, no probe" : "";
 }
 
 /** The history gets a line when the crawler changes, not when a round confirms it. */
@@ -147,18 +147,21 @@ async function delegate(
   roundId: RoundId,
   round: FinishedRound & { crawlerId: CrawlerId },
 ): Promise<void> {
-  const { rows } = await client.query<{ crawler_id: number }>(
-    "select crawler_id from delegation where subnet_id = $1 for update",
+  const { rows } = await client.query<{ crawler_id: number; unanswered_rounds: number }>(
+    "select crawler_id, unanswered_rounds from delegation where subnet_id = $1 for update",
     [round.subnetId],
   );
+  const unanswered = round.measured ? 0 : (rows[0]?.unanswered_rounds ?? 0) + 1;
   await client.query(
     `insert into delegation (subnet_id, crawler_id, round_id, cause, measured, rtt_ms, runner_up_id,
-       runner_up_rtt_ms, delegated_at)
-     values ($1, $2, $3, 'probe-round', $4, $5, $6, $7, $8)
+       runner_up_rtt_ms, delegated_at, anycast, unanswered_rounds, retry_at)
+     values ($1, $2, $3, 'probe-round', $4, $5, $6, $7, $8, $9, least($10, 32000), $11)
      on conflict (subnet_id) do update
        set crawler_id = excluded.crawler_id, round_id = excluded.round_id, cause = excluded.cause,
            measured = excluded.measured, rtt_ms = excluded.rtt_ms, runner_up_id = excluded.runner_up_id,
-           runner_up_rtt_ms = excluded.runner_up_rtt_ms, delegated_at = excluded.delegated_at`,
+           runner_up_rtt_ms = excluded.runner_up_rtt_ms, delegated_at = excluded.delegated_at,
+           anycast = excluded.anycast, unanswered_rounds = excluded.unanswered_rounds,
+           retry_at = excluded.retry_at`,
     [
       round.subnetId,
       round.crawlerId,
@@ -168,6 +171,9 @@ async function delegate(
       round.runnerUpId,
       round.runnerUpRttMs,
       round.decidedAt,
+      round.anycast === true,
+      unanswered,
+      unanswered === 0 ? null : new Date(round.decidedAt.getTime() + retryWaitMs(unanswered)),
     ],
   );
   const before = rows[0]?.crawler_id ?? null;

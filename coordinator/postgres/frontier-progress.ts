@@ -19,7 +19,7 @@ export async function progress(pool: Pool): Promise<FrontierProgress> {
        urls.pending as "urlsPending",
        (select count(*)::int from delegation) as "subnetsDelegated",
        (select count(*)::int from page) as "pages",
-       (select count(*)::int from probe) as "probes",
+       (select count(*)::int from probe where how = 'probe') as "probes",
        (select count(*)::int from probe_round) as "rounds"
      from (
        select count(*)::int as hosts,

@@ -34,7 +34,7 @@ test("a subnet with due URLs and no delegation waits, however many URLs it holds
   await world.resolve("c.example", "203.0.113.10", subnetId);
 
   expect(await world.delegations.waiting(10, [])).toEqual([
-    { subnetId, url: "http://b.example/", host: "b.example", address: "203.0.113.9" },
+    { subnetId, url: "http://b.example/", host: "b.example", address: "203.0.113.9", dueUrls: 3 },
   ]);
   expect(await world.delegations.waiting(10, [subnetId])).toEqual([]);
   await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
@@ -162,7 +162,7 @@ test("a crawler's own subnet is its own without a probe, unless somebody has it"
   expect(await world.delegations.delegateOwnSubnet(subnetId, south, noon)).toBe(false);
 
   expect((await world.delegations.readAll())[0]).toMatchObject({ crawlerId: north, rttMs: null });
-  expect(await world.delegations.unmeasured(10)).toEqual([]);
+  expect(await world.delegations.unmeasured(10, secondsAfterNoon(300))).toEqual([]);
 });
 
 test("twenty crawlers that claim one subnet at once leave one owner and one line of history", async () => {
@@ -209,7 +209,7 @@ test("who has left is no runner-up, and a predicted RTT is to be measured", asyn
   );
 
   expect((await world.delegations.readAll())[0]).toMatchObject({ measured: false, runnerUpId: null });
-  expect(await world.delegations.unmeasured(10)).toEqual([subnetId]);
+  expect(await world.delegations.unmeasured(10, secondsAfterNoon(300))).toEqual([subnetId]);
 });
 
 test("the same moves twenty times at once are made once", async () => {

@@ -211,6 +211,9 @@ it("asks anew for the subnets that were delegated without any answer", async () 
   const duties = await scheduled(new TableFleet([north]));
 
   await duties.run("retry-unmeasured");
+  expect(duties.requested).toEqual([]);
+  duties.clock.ms += 300_000;
+  await duties.run("retry-unmeasured");
 
   expect(duties.requested).toEqual([[[subnetId], "retry"]]);
 });

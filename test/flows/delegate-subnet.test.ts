@@ -7,7 +7,7 @@ import { originOf } from "#coordinator/flows/probe-target";
 import { crawlersWithoutRoom } from "#coordinator/wiring-settings";
 import { defaultParameters } from "#core/delegation/round";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { noon } from "../contract/world.ts";
+import { noon, secondsAfterNoon } from "../contract/world.ts";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "./flow-world.ts";
 
 let world: FlowWorld;
@@ -196,7 +196,7 @@ it("gives nothing to draining, full and offline crawlers, and does not ask them"
     })),
   );
   const budget = new DayBudget();
-  budget.spend(south, 1000, noon);
+  budget.spend(south, { pages: 1000, bytes: 0 }, noon);
   const fleet = new TableFleet([north, south, west], {
     "5.1.1.7": new Map([north, south, east, west].map((crawlerId, place) => [crawlerId, place + 1])),
   });
@@ -230,7 +230,7 @@ it("calls a decision without any answer unmeasured, so that it is tried again an
 
   expect(round).toMatchObject({ measured: false, rttMs: null });
   expect(round?.crawlerId).not.toBeNull();
-  expect(await world.delegations.unmeasured(10)).toEqual([subnetId]);
+  expect(await world.delegations.unmeasured(10, secondsAfterNoon(300))).toEqual([subnetId]);
   expect(state.knowledge.owners({ kind: "root", key: 0 })).toEqual([]);
   expect(state.placementOf(sibling)).not.toBeNull();
 });

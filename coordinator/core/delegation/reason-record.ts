@@ -65,7 +65,15 @@ const decidingReasons = [
     runnerUp,
   }),
   /** Nobody answered: the likeliest by past delegations, to be tried again. */
-  z.object({ type: z.literal("by-prior"), share, ...asked, candidates: count, runnerUp }),
+  z.object({
+    type: z.literal("by-prior"),
+    share,
+    ...asked,
+    candidates: count,
+    runnerUp,
+    /** It stays with the crawler that had it before, whoever is the likeliest. */
+    kept: z.boolean().optional(),
+  }),
 ] as const;
 
 export const delegationReason = z.discriminatedUnion("type", [
@@ -78,6 +86,11 @@ export const delegationReason = z.discriminatedUnion("type", [
     /** What the two answers add up to at least, if one machine gave both. */
     leastSumMs: ms,
     by: z.enum(["light", "peer-rtt"]),
+    /** A third crawler, whose answer contradicts one place as well. */
+    confirmed: z.object({ crawlerId, rttMs: ms }).nullable().default(null),
+    /** Crawlers that answered fast; among them the one with the most room was taken. */
+    fast: count.default(0),
+    runnerUp: runnerUp.default(null),
   }),
   z.object({ type: z.literal("no-candidates") }),
 ]);

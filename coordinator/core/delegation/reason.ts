@@ -101,7 +101,9 @@ function stopWords(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string {
 
 function byPrior(reason: ReasonOf<"by-prior">, nameOf: NameOf): string[] {
   return [
-    `Nobody answered, so the likeliest by past delegations nearby was taken (belief ${Math.round(reason.share * 100)} %). It will be tried again.`,
+    reason.kept
+      ? "Nobody answered, so it stays with the crawler that had it. It will be tried again."
+      : `Nobody answered, so the likeliest by past delegations nearby was taken (belief ${Math.round(reason.share * 100)} %). It will be tried again.`,
     askedWords(reason.asked, reason.askedCount, nameOf),
   ];
 }
@@ -110,7 +112,13 @@ function anycast(reason: ReasonOf<"anycast">, nameOf: NameOf): string[] {
   const limit = reason.by === "light" ? "light in glass" : "the crawlers' own distance";
   return [
     `The range is anycast: ${nameOf(reason.near.crawlerId)} (${ms(reason.near.rttMs)}) and ${nameOf(reason.far.crawlerId)} (${ms(reason.far.rttMs)}) are so far apart that ${limit} allows one machine no less than ${ms(reason.leastSumMs)} for both together.`,
-    "Latency cannot choose here, so it was delegated by load.",
+    reason.confirmed === null
+      ? ""
+      : `${nameOf(reason.confirmed.crawlerId)} (${ms(reason.confirmed.rttMs)}) confirmed it.`,
+    reason.fast > 1
+      ? `Latency cannot choose here, so of the ${reason.fast} crawlers that answered fast the one with the most room took it.`
+      : "Latency cannot choose here, so it was delegated by load.",
+    takeOver(reason.runnerUp, nameOf),
   ];
 }
 

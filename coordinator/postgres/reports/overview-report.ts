@@ -40,7 +40,7 @@ const totalsSql = `
     from page
   ) pages,
   (
-    select (select count(*) from probe_round)::float8 as rounds, (select count(*) from probe)::float8 as probes
+    select (select count(*) from probe_round)::float8 as rounds, (select count(*) from probe where how = 'probe')::float8 as probes
   ) rounds,
   (
     select count(*)::float8 as "subnetsDelegated", avg(rtt_ms)::float8 as "meanRttMs" from delegation

@@ -22,7 +22,9 @@ export async function readLiveChoices(pool: Pool, world: World): Promise<Choices
   );
   const crawlers = new Map(world.crawlers.map((crawler, index) => [crawler.name, index]));
   const chosen = new Map(rows.map((row) => [row.host, crawlers.get(row.crawler) ?? null]));
-  const probes = await pool.query<{ probes: number }>("select count(*)::int as probes from probe");
+  const probes = await pool.query<{ probes: number }>(
+    "select count(*)::int as probes from probe where how = 'probe'",
+  );
   return {
     crawlerOfSite: world.sites.map((site) => chosen.get(site.host) ?? null),
     probes: probes.rows[0]!.probes,

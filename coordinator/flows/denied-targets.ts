@@ -1,0 +1,72 @@
+/**
+ * What crawlers may not touch, as their partners say: the lists of their hellos (networks and domains), and
+ * what they refused when they were asked. A crawler that denies a target is no candidate for its subnet.
+ * Kept in memory alone: a crawler says it anew with every hello.
+ */
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { type IpAddress, parseAddress, unmapAddress } from "#core/ip/address";
+import { type IpRange, parseRange, rangeCovers, rangeHolds } from "#core/ip/range";
+import type { CrawlerHello } from "#protocol/messages";
+import type { WaitingSubnet } from "./ports.ts";
+
+/** A refusal counts for so long: partners change their minds, and tell so with the next hello only. */
+const refusalKeptMs = 6 * 3_600_000;
+/** Refusals that are remembered; of more, the oldest are forgotten. */
+const mostRefusals = 100_000;
+
+interface DenyList {
+  readonly networks: readonly IpRange[];
+  readonly domains: ReadonlySet<string>;
+}
+
+export class DeniedTargets {
+  readonly #lists = new Map<CrawlerId, DenyList>();
+  /** When a refusal is forgotten, by `crawler/subnet`; the oldest first. */
+  readonly #refusals = new Map<string, number>();
+
+  /** What a hello says, in place of what the one before said. What is no network counts for nothing. */
+  setList(crawlerId: CrawlerId, denies: CrawlerHello["denies"]): void {
+    const networks = (denies?.networks ?? []).map(parseRange).filter((range) => range !== null);
+    const domains = new Set((denies?.domains ?? []).map((domain) => domain.toLowerCase()));
+    if (networks.length + domains.size === 0) this.#lists.delete(crawlerId);
+    else this.#lists.set(crawlerId, { networks, domains });
+  }
+
+  /** It refused a probe or a fetch in this subnet. */
+  noteRefusal(crawlerId: CrawlerId, subnetId: SubnetId, nowMs: number): void {
+    const key = `${crawlerId}/${subnetId}`;
+    this.#refusals.delete(key);
+    this.#refusals.set(key, nowMs + refusalKeptMs);
+    for (const oldest of this.#refusals.keys()) {
+      if (this.#refusals.size <= mostRefusals) return;
+      this.#refusals.delete(oldest);
+    }
+  }
+
+  denies(crawlerId: CrawlerId, target: Omit<WaitingSubnet, "url">, nowMs: number): boolean {
+    const untilMs = this.#refusals.get(`${crawlerId}/${target.subnetId}`);
+    if (untilMs !== undefined && untilMs > nowMs) return true;
+    const list = this.#lists.get(crawlerId);
+    if (!list) return false;
+    return holdsDomain(list.domains, target.host) || holdsAddress(list.networks, target.address);
+  }
+
+  /** True when everything in the range is on the list of this crawler. */
+  deniesWhole(crawlerId: CrawlerId, range: IpRange): boolean {
+    return this.#lists.get(crawlerId)?.networks.some((network) => rangeCovers(network, range)) ?? false;
+  }
+}
+
+function holdsAddress(networks: readonly IpRange[], text: string): boolean {
+  const address: IpAddress | null = parseAddress(text);
+  if (address === null) return false;
+  const plain = unmapAddress(address);
+  return networks.some((network) => rangeHolds(network, plain));
+}
+
+/** The host itself, or a domain that it lies below. */
+function holdsDomain(domains: ReadonlySet<string>, host: string): boolean {
+  if (domains.size === 0) return false;
+  const labels = host.toLowerCase().replace(/\.$/, "").split(".");
+  return labels.some((_, first) => domains.has(labels.slice(first).join(".")));
+}

@@ -1,0 +1,106 @@
+/**
+ * The questions of one probe round. What is compared was measured by one method: a HEAD contains the server's
+ * own time and may come from a cache nearby, a connect does not. Where a crawler could not use the round's
+ * method and fell back to TCP connect, which every other one can do as well, the round settles on connect:
+ * it starts again with what was measured by connect so far, and the policy asks anew whom it still needs.
+ * That happens once at most, so nobody is asked more than twice. All answers stay recorded, with their method.
+ *
+ *   head: 20 ms by a ── head refused, connect: 8 ms by b ──► settled on connect: 8 ms by b ── ask a again …
+ */
+import type { CandidateFleet } from "#core/delegation/fleet";
+import { nextStep, observe, type ProbeRound, startRound } from "#core/delegation/probe-round";
+import type { Observation, PolicyName, RoundInput, RoundStep } from "#core/delegation/round";
+import type { CrawlerId } from "#core/ids";
+import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { RoundProbe } from "./ports.ts";
+
+export interface RoundOpening {
+  readonly policy: PolicyName;
+  readonly input: RoundInput;
+  readonly method: ProbeMethod;
+  /** Has the crawler measure; never rejects. */
+  readonly ask: (crawlerId: CrawlerId, method: ProbeMethod) => Promise<ProbeOutcome>;
+}
+
+/** What all fall back to. */
+const common: ProbeMethod = "connect";
+
+export class RoundQuestions {
+  readonly #opening: RoundOpening;
+  readonly #probes: RoundProbe[] = [];
+  #method: ProbeMethod;
+  #round: ProbeRound;
+
+  constructor(opening: RoundOpening) {
+    this.#opening = opening;
+    this.#method = opening.method;
+    this.#round = startRound(opening.policy, opening.input);
+  }
+
+  /** Every answer in the order in which it came, those by another method too. */
+  get probes(): readonly RoundProbe[] {
+    return this.#probes;
+  }
+
+  /** What can be compared. */
+  get answers(): { readonly crawlerId: CrawlerId; readonly rttMs: number }[] {
+    return this.#probes.flatMap(({ crawlerId, outcome }) =>
+      outcome.type === "measured" && outcome.method === this.#method
+        ? [{ crawlerId, rttMs: outcome.rttMs }]
+        : [],
+    );
+  }
+
+  /** Who was asked by the method that counts. */
+  get asked(): ReadonlySet<CrawlerId> {
+    const counting = this.#probes.filter(({ outcome }) => outcome.method === this.#method);
+    return new Set(counting.map(({ crawlerId }) => crawlerId));
+  }
+
+  /** The candidates. */
+  get fleet(): CandidateFleet {
+    return this.#opening.input.fleet;
+  }
+
+  step(): RoundStep {
+    return nextStep(this.#round);
+  }
+
+  async probe(crawlerId: CrawlerId): Promise<void> {
+    const outcome = await this.#opening.ask(crawlerId, this.#method);
+    this.take({ crawlerId, outcome });
+    if (!isFiltered(outcome)) return;
+    // An echo that does not come back says little: many networks drop them.
+    this.take({ crawlerId, outcome: await this.#opening.ask(crawlerId, common) });
+  }
+
+  /** An answer that came, also one that no probe was sent for. */
+  take(probe: RoundProbe): void {
+    const { crawlerId, outcome } = probe;
+    this.#probes.push(probe);
+    const settles = outcome.type === "measured" && outcome.method === common && this.#method !== common;
+    if (settles) this.#settle();
+    else if (!isFiltered(outcome)) this.#observe(crawlerId, outcome);
+  }
+
+  #settle(): void {
+    this.#method = common;
+    this.#round = startRound(this.#opening.policy, this.#opening.input);
+    for (const { crawlerId, outcome } of this.#probes) {
+      if (outcome.method === common) this.#observe(crawlerId, outcome);
+    }
+  }
+
+  #observe(crawlerId: CrawlerId, outcome: ProbeOutcome): void {
+    this.#round = observe(this.#round, crawlerId, observationOf(outcome, this.#method));
+  }
+}
+
+const isFiltered = ({ type, method }: ProbeOutcome) =>
+  method === "icmp" && (type === "timed-out" || type === "failed");
+
+function observationOf(outcome: ProbeOutcome, method: ProbeMethod): Observation {
+  if (outcome.type !== "measured") return { failed: `${outcome.type}: ${outcome.reason}`.slice(0, 200) };
+  if (outcome.method === method) return { rttMs: outcome.rttMs };
+  return { failed: `measured by ${outcome.method}, which is not comparable with ${method}` };
+}

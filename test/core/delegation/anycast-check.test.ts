@@ -1,0 +1,144 @@
+/**
+ * Five crawlers: two in Europe, two in East Asia, one in America. An anycast range has a machine beside each
+ * group; a range of one machine is beside one of them.
+ */
+import { describe, expect, it } from "vitest";
+import {
+  type AnycastView,
+  checkingCrawler,
+  confirmingCrawler,
+  provenAnycast,
+} from "#core/delegation/anycast-check";
+import { id, peerTable } from "./rounds.ts";
+
+const [athens, rome, seoul, tokyo, boston] = [1, 2, 3, 4, 5].map(id) as [
+  ReturnType<typeof id>,
+  ReturnType<typeof id>,
+  ReturnType<typeof id>,
+  ReturnType<typeof id>,
+  ReturnType<typeof id>,
+];
+const countries = ["GR", "IT", "KR", "JP", "US"];
+const peerRtts = peerTable([
+  [0, 25, 280, 270, 120],
+  [25, 0, 270, 260, 100],
+  [280, 270, 0, 30, 180],
+  [270, 260, 30, 0, 160],
+  [120, 100, 180, 160, 0],
+]);
+
+const view = (differences: Partial<AnycastView> = {}): AnycastView => {
+  const { answers = [] } = differences;
+  return {
+    crawlers: countries.map((country, index) => ({
+      crawlerId: id(index + 1),
+      place: null,
+      country,
+      load: 0,
+    })),
+    fleet: { candidates: [athens, rome, seoul, tokyo, boston], peerRtts },
+    answers,
+    asked: new Set(answers.map(({ crawlerId }) => crawlerId)),
+    country: null,
+    holder: null,
+    ...differences,
+  };
+};
+const from = (crawlerId: ReturnType<typeof id>, rttMs: number) => ({ crawlerId, rttMs });
+
+describe("a check", () => {
+  const fast = from(athens, 3);
+
+  it("asks nobody where a range is registered in the country that answers fast", () => {
+    expect(checkingCrawler(view({ answers: [fast], country: "GR" }), fast)).toBeNull();
+  });
+
+  it("asks nobody where the country is not known", () => {
+    expect(checkingCrawler(view({ answers: [fast] }), fast)).toBeNull();
+  });
+
+  it("asks far away, in the country of the registration if somebody stands there", () => {
+    expect(checkingCrawler(view({ answers: [fast], country: "US" }), fast)).toBe(boston);
+    expect([seoul, tokyo, boston]).toContain(checkingCrawler(view({ answers: [fast], country: "BR" }), fast));
+  });
+
+  it("asks nobody when the answer is as slow as one from another place", () => {
+    const slow = from(athens, 20);
+
+    expect(checkingCrawler(view({ answers: [slow], country: "US" }), slow)).toBeNull();
+  });
+
+  it("is made at once for a holder whose other ranges are anycast, and never for one that was clear", () => {
+    expect(checkingCrawler(view({ answers: [fast], country: "GR", holder: true }), fast)).not.toBeNull();
+    expect(checkingCrawler(view({ answers: [fast], country: "US", holder: false }), fast)).toBeNull();
+  });
+
+  it("is not needed where somebody far away was asked already", () => {
+    const answers = [fast, from(tokyo, 250)];
+
+    expect(checkingCrawler(view({ answers, country: "US" }), fast)).toBeNull();
+  });
+
+  it("asks the one with the most room of those far away", () => {
+    const crawlers = view().crawlers.map((crawler) => ({
+      ...crawler,
+      load: crawler.crawlerId === seoul ? 0.1 : 0.5,
+    }));
+
+    expect(checkingCrawler(view({ answers: [fast], holder: true, crawlers }), fast)).toBe(seoul);
+  });
+});
+
+describe("a contradiction", () => {
+  const pair = [from(athens, 3), from(tokyo, 4)];
+
+  it("is confirmed by a neighbour of one of the two, whose answer must contradict as well", () => {
+    expect([rome, seoul]).toContain(confirmingCrawler(view({ answers: pair })));
+  });
+
+  it("proves nothing by itself", () => {
+    expect(provenAnycast(view({ answers: pair }))).toBeNull();
+  });
+
+  it("proves an anycast range with a third answer that contradicts", () => {
+    const proven = provenAnycast(view({ answers: [...pair, from(seoul, 8)] }));
+
+    expect(proven).toMatchObject({ confirmed: { crawlerId: seoul, rttMs: 8 } });
+    expect(proven?.evidence).toMatchObject({ by: "peer-rtt" });
+  });
+
+  it("is not confirmed where the third answers as one machine near the other would let it", () => {
+    // Something beside tokyo answers for everybody; the target is in Athens.
+    expect(provenAnycast(view({ answers: [...pair, from(seoul, 275)] }))).toBeNull();
+  });
+
+  it("is looked for in vain among answers that one machine can give", () => {
+    expect(confirmingCrawler(view({ answers: [from(athens, 3), from(tokyo, 268)] }))).toBeNull();
+  });
+
+  it("asks nobody when everybody was asked", () => {
+    const answers = [...pair, from(rome, 300), from(seoul, 300), from(boston, 300)];
+
+    expect(confirmingCrawler(view({ answers }))).toBeNull();
+  });
+});
+
+describe("an anycast range", () => {
+  it("goes to the crawler with the most room among those that answered fast", () => {
+    const load = new Map([
+      [athens, 0.4],
+      [tokyo, 0.2],
+      [seoul, 0.1],
+      [boston, 0],
+    ]);
+    const crawlers = view().crawlers.map((crawler) => ({
+      ...crawler,
+      load: load.get(crawler.crawlerId) ?? 1,
+    }));
+    const answers = [from(athens, 3), from(tokyo, 4), from(seoul, 12), from(boston, 90)];
+
+    const proven = provenAnycast(view({ answers, crawlers }));
+
+    expect(proven?.byLoad.map(({ crawlerId }) => crawlerId)).toEqual([seoul, tokyo, athens]);
+  });
+});
