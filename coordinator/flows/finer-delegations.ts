@@ -112,6 +112,8 @@ export interface FinerDelegationStore {
   ): Promise<void>;
   /** It goes with its subnet again. */
   end(finerId: FinerId, reason: string, now: Date): Promise<void>;
+  /** Crawlers that have any. */
+  crawlers(): Promise<CrawlerId[]>;
   /**
    * Hands over what a crawler that is gone has: to the nearest of the heirs by its latest round, else to the
    * subnet's crawler, if that is an heir, until a review. The rest stays where it is.
@@ -129,4 +131,11 @@ export interface ReviewTimes {
   readonly now: Date;
   /** When it is to be probed again. */
   readonly reviewAt: Date;
+}
+
+const reviewEveryMs = 6 * 3_600_000;
+
+/** What is decided now is looked at again so much later. */
+export function reviewTimes(now: Date): ReviewTimes {
+  return { now, reviewAt: new Date(now.getTime() + reviewEveryMs) };
 }

@@ -27,7 +27,7 @@ export async function setHost(client: PoolClient, host: DelegatedHost, times: Re
        runner_up_id, runner_up_rtt_ms, subnet_rtt_ms, seen, found_at, delegated_at, review_at)
      values ($1, $2, $3, $4, 'differs-by-place', $5::real is not null, $5, $6, $7, $8, $9, $10, $10, $11)
      on conflict (host_hash) do update
-       set crawler_id = excluded.crawler_id, round_id = excluded.round_id, cause = excluded.cause,
+       set subnet_id = excluded.subnet_id, crawler_id = excluded.crawler_id, round_id = excluded.round_id, cause = excluded.cause,
            measured = excluded.measured, rtt_ms = excluded.rtt_ms, runner_up_id = excluded.runner_up_id,
            runner_up_rtt_ms = excluded.runner_up_rtt_ms, subnet_rtt_ms = excluded.subnet_rtt_ms,
            seen = excluded.seen, review_at = excluded.review_at,

@@ -27,6 +27,7 @@ export function createFinerDelegationStore(pool: Pool): FinerDelegationStore {
       await inTransaction(pool, async (client) => await reviewed(client, { finerId, decision }, times)),
     end: async (finerId, reason, now) =>
       await inTransaction(pool, async (client) => await endFiner(client, [finerId], { reason, now })),
+    crawlers: async () => await crawlers(pool),
     inherit: async (gone, heirs, now) =>
       await inTransaction(pool, async (client) => await inherit(client, { gone, heirs }, now)),
     endOutdated: async (now) => await inTransaction(pool, async (client) => await endOutdated(client, now)),
@@ -62,6 +63,13 @@ async function hostPlaces(pool: Pool, hosts: readonly HostHash[]): Promise<HostP
     subnetId: asSubnetId(row.subnet_id),
     byItself: row.by_itself,
   }));
+}
+
+async function crawlers(pool: Pool): Promise<CrawlerId[]> {
+  const { rows } = await pool.query<{ crawler_id: number }>(
+    "select distinct crawler_id from finer_delegation order by crawler_id",
+  );
+  return rows.map((row) => asCrawlerId(row.crawler_id));
 }
 
 interface FinerRow {

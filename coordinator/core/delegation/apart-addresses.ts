@@ -3,9 +3,9 @@
  * suspicion that costs nothing, to be confirmed by probing (`leaf-parts.ts` then cuts the range).
  *
  * Noise and a busy crawler only ever add to a connect time, so an address's level is the lower quartile of
- * its latest times: with exponential noise of 4 ms the level of four times is 1 ms above the truth on average,
- * and more than 10 ms above it for one address in 22,000 (e^-10). Two limits have to be passed at once, both
- * well above that: a number of ms, and a share of the usual level (long paths differ by more, within one place).
+ * its latest times: with exponential noise of 4 ms the level of three times is 1.3 ms above the truth on
+ * average, and more than 15 ms above it for one address in 77,000 (e^-11.25). Two limits have to be passed at
+ * once: a number of ms, and a share of the usual level (long paths differ by more, within one place).
  *
  * Only times of one crawler may be compared, and only connect times: a first byte contains the server.
  */
@@ -25,7 +25,7 @@ export interface ApartRule {
   readonly marginShare: number;
 }
 
-export const defaultApartRule: ApartRule = { leastTimes: 4, marginMs: 15, marginShare: 0.2 };
+export const defaultApartRule: ApartRule = { leastTimes: 3, marginMs: 15, marginShare: 0.2 };
 
 export interface ApartVerdict {
   /** What the rest of the leaf measures, in ms; null when nothing is known well enough. */

@@ -28,8 +28,8 @@ it("takes the middle address for the usual when nothing was measured", () => {
   expect(names(verdict.apart)).toEqual(["c"]);
 });
 
-it("says nothing of an address with fewer than four times", () => {
-  expect(apartAddresses([of("a", 20, 20, 20, 20), of("b", 90, 90, 90)], 20).apart).toEqual([]);
+it("says nothing of an address with fewer than three times", () => {
+  expect(apartAddresses([of("a", 20, 20, 20), of("b", 90, 90)], 20).apart).toEqual([]);
 });
 
 it("is not misled by times that a busy crawler made long", () => {
@@ -50,18 +50,16 @@ it("leaves it to recalibration when no address is as it was measured", () => {
 });
 
 it("ignores what is no time", () => {
-  expect(apartAddresses([of("a", 20, 20, 20, 20), of("b", -1, Number.NaN, 90, 90, 90)], 20).apart).toEqual(
-    [],
-  );
+  expect(apartAddresses([of("a", 20, 20, 20, 20), of("b", -1, Number.NaN, 90, 90)], 20).apart).toEqual([]);
 });
 
-it("raises no false alarm in 10,000 leaves of one place under 4 ms of exponential noise", () => {
+it("suspects less than one of a thousand leaves in one place under 4 ms of exponential noise", () => {
   const random = seededRandom(3);
   const noisy = () => 30 - 4 * Math.log(1 - random());
   const alarms = Array.from({ length: 10_000 }, () => {
-    const times = ["a", "b", "c"].map((name) => of(name, noisy(), noisy(), noisy(), noisy()));
+    const times = ["a", "b", "c"].map((name) => of(name, noisy(), noisy(), noisy()));
     return apartAddresses(times, 30).apart.length;
   });
 
-  expect(alarms.filter((apart) => apart > 0).length).toBe(0);
+  expect(alarms.filter((apart) => apart > 0).length / alarms.length).toBeLessThan(0.001);
 });

@@ -1,0 +1,82 @@
+/**
+ * What the coordinator does by the clock for delegations finer than a subnet: hosts whose names resolve
+ * differently by place, parts of leaves that measure apart, their reviews, and their crawlers' departures.
+ */
+import type { CrawlerId } from "#core/ids";
+import type { CoordinatorConfig } from "./config.ts";
+import type { CoordinatorState } from "./flows/coordinator-state.ts";
+import { delegateHosts } from "./flows/delegate-hosts.ts";
+import type { FinerDelegationStore } from "./flows/finer-delegations.ts";
+import type { FinerRoundPorts } from "./flows/finer-round.ts";
+import { LeafWatch } from "./flows/leaf-watch.ts";
+import { NameWatch } from "./flows/name-watch.ts";
+import type { NameResolver } from "./flows/ports.ts";
+import { replaceFiner } from "./flows/replace-finer.ts";
+import { reviewFiner } from "./flows/review-finer.ts";
+import { splitLeaves } from "./flows/split-leaves.ts";
+import type { ResultBatch } from "./flows/take-results.ts";
+import type { Log } from "./log.ts";
+import type { Timekeeper } from "./timekeeper.ts";
+
+export interface FinerDutyPorts extends Omit<FinerRoundPorts, "finer"> {
+  readonly finer: FinerDelegationStore;
+  readonly state: CoordinatorState;
+  readonly resolver: NameResolver;
+  readonly log: Log;
+}
+
+export interface FinerDuties {
+  /** Results came in: what their connections tell is kept for the next pass. */
+  note(batch: ResultBatch): void;
+  /** One pass over all that is due. */
+  pass(): Promise<void>;
+  /** Rounds under way are given up, and none begins any more. */
+  stop(): void;
+}
+
+const passMs = 30_000;
+
+export function finerDuties(
+  given: FinerDutyPorts,
+  config: Pick<CoordinatorConfig, "departureSeconds">,
+): FinerDuties {
+  const { state, log } = given;
+  let isStopping = false;
+  const ports = { ...given, isStopping: () => isStopping };
+  const names = new NameWatch();
+  const leaves = new LeafWatch();
+  const since = ports.now();
+  let { generation } = state;
+  const online = (): readonly CrawlerId[] => {
+    const full = ports.excluded();
+    return ports.fleet.online().filter((crawlerId) => !full.has(crawlerId));
+  };
+  return {
+    note: (batch) => {
+      names.note(batch);
+      leaves.note(batch, (address) => state.subnetOf(address));
+    },
+    pass: async () => {
+      const departureMs = config.departureSeconds * 1000;
+      const moved = await replaceFiner({ ...ports, online }, { departureMs, since, now: ports.now() });
+      if (moved > 0) log.warn({ moved }, "hosts and parts of crawlers that are gone went to others");
+      if (state.generation !== generation) await ports.finer.endOutdated(ports.now());
+      generation = state.generation;
+      for (const host of await delegateHosts({ ...ports, names })) {
+        log.info({ host }, "a host resolves differently by place and is delegated by itself");
+      }
+      for (const subnetId of await splitLeaves({ ...ports, leaves })) {
+        log.info({ subnetId }, "a leaf measures apart, its parts have changed");
+      }
+      const { ended } = await reviewFiner(ports);
+      if (ended > 0) log.info({ ended }, "hosts or parts go with their subnets again");
+    },
+    stop: () => {
+      isStopping = true;
+    },
+  };
+}
+
+export function scheduleFinerDuties(timekeeper: Pick<Timekeeper, "every">, duties: FinerDuties): void {
+  timekeeper.every("watch-hosts-and-leaves", passMs, async () => await duties.pass());
+}
