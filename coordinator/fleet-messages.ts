@@ -69,15 +69,12 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const now = ports.now();
       switch (message.type) {
         case "crawler:ready": {
+          const crawler = ports.state.crawler(crawlerId);
           const request = {
             crawlerId,
             freeHosts: message.freeHosts,
-            draining: ports.state.crawler(crawlerId)?.state === "draining",
-            pagesLeftToday: ports.budget.left(
-              crawlerId,
-              ports.state.crawler(crawlerId)?.pagesPerDay ?? 0,
-              now,
-            ),
+            draining: crawler?.state === "draining",
+            pagesLeftToday: crawler === null ? 0 : ports.budget.left(crawler, now),
           };
           const tasks = await handOutTasks(request, ports.frontier, handOut, now);
           ports.counters.leases("granted", tasks.leases.length);
@@ -97,10 +94,16 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           return;
       }
     },
-    onLeave: async (crawlerId, reason) => {
-      await ports.crawlers.leave({ crawlerId, reason, now: ports.now() });
+    onLeave: async (crawlerId, reason, forGood) => {
+      await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
       await refreshCrawlers(ports);
-      ports.log.warn({ crawlerId, reason }, "crawler left");
+      ports.log.warn({ crawlerId, reason, forGood }, "crawler left");
+      if (forGood) ports.onDraining();
     },
   };
+}
+
+/** What the pages took from the sites; a batch of which a part arrived before counts in full. */
+function wireBytesOf({ results }: ResultBatch): number {
+  return results.reduce((sum, { result }) => sum + result.wireBytes, 0);
 }

@@ -8,6 +8,8 @@ import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import type { CoordinatorConfig } from "./config.ts";
 import { seededRandom } from "./core/seeded-random.ts";
 import { Counters } from "./counters.ts";
+import { finerDuties, scheduleFinerDuties } from "./finer-duties.ts";
+import { fleetDuties, followFleet } from "./fleet-duties.ts";
 import { fleetMessageHandlers } from "./fleet-messages.ts";
 import { CoordinatorState } from "./flows/coordinator-state.ts";
 import { DayBudget } from "./flows/day-budget.ts";
@@ -22,6 +24,7 @@ import { openWebServer } from "./open-web-server.ts";
 import { duties, scheduleDuties } from "./periodic-duties.ts";
 import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
+import { createFinerDelegationStore } from "./postgres/finer-delegation-store.ts";
 import { createFrontierStore } from "./postgres/frontier-store.ts";
 import { createResultStore } from "./postgres/result-store.ts";
 import { createSubnetStore } from "./postgres/subnet-store.ts";
@@ -165,6 +168,7 @@ export async function startCoordinator({
   const { web, url } = await opened.catch(async (error) => {
     // A start that fails leaves nothing behind; nothing else has been set going until here.
     await registry.stop();
+    await fleet.stop();
     throw error;
   });
   scheduleDuties(
@@ -187,6 +191,7 @@ export async function startCoordinator({
     },
     config,
   );
+  scheduleFinerDuties(timekeeper, finer);
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   gateway.attach(web.server as Server);
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");

@@ -18,6 +18,7 @@ export function gatewaySettings(config: CoordinatorConfig): GatewaySettings {
     ...defaultGatewaySettings,
     userAgent: config.userAgent,
     heartbeatMs: config.heartbeatSeconds * 1000,
+    departureSeconds: config.departureSeconds,
   };
 }
 
@@ -48,15 +49,14 @@ export function takeResultsSettings(config: CoordinatorConfig): TakeResultsSetti
   };
 }
 
-/** Crawlers that get no new subnet: draining, or their day's pages are used up. */
+/** Crawlers that get no new subnet: draining, or their day's pages or bytes are used up. */
 export function crawlersWithoutRoom(
   state: CoordinatorState,
   budget: DayBudget,
   now: Date,
 ): ReadonlySet<CrawlerId> {
   const full = state.crawlers.filter(
-    ({ crawlerId, pagesPerDay, state: presence }) =>
-      presence === "draining" || budget.left(crawlerId, pagesPerDay, now) <= 0,
+    (crawler) => crawler.state === "draining" || budget.left(crawler, now) <= 0,
   );
   return new Set(full.map(({ crawlerId }) => crawlerId));
 }

@@ -132,12 +132,15 @@ export class CoordinatorLink {
     return true;
   }
 
-  /** Says goodbye and ends for good; resolves when the socket is closed. What was sent may still be acknowledged. */
-  async stop(reason: string): Promise<void> {
+  /**
+   * Says goodbye (`forGood`: that this crawler will not be back) and ends; resolves when the socket is closed.
+   * What was sent may still be acknowledged.
+   */
+  async stop(reason: string, forGood = false): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
     clearTimeout(this.#retry);
-    await this.#connection?.close(reason);
+    await this.#connection?.close(reason, forGood);
     this.#down();
     this.#settings.handlers.onStopped(reason, null);
   }

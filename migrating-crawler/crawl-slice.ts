@@ -82,7 +82,7 @@ async function crawlOne(slice: Slice, task: Lease["urls"][number]): Promise<Slic
   const { quiet, now } = tools;
   const take = (bytes: number) => tools.governor.takeBytes(bytes);
   const fetched = await fetchPage(task, { client, robots, userAgent: tools.userAgent(), take, quiet, now });
-  if (slice.signal.aborted && fetched.result.outcome.type === "failed") return "the crawler stops";
+  if (slice.signal.aborted && fetched.result.outcome.type === "failed") return String(slice.signal.reason);
   return keep(slice, { ...fetched.result, hostDelayMs: delayAfter(slice, fetched) });
 }
 
@@ -97,12 +97,12 @@ function delayAfter(slice: Slice, fetched: FetchedPage): number {
 /** Null when it is our turn; else why the slice ends here. */
 async function waitForTurn(slice: Slice): Promise<SliceEnding> {
   const { lease, tools, signal, endsAtMs } = slice;
-  if (signal.aborted) return "the crawler stops";
+  if (signal.aborted) return String(signal.reason);
   if (!tools.governor.mayFetch()) return "the day's limit is reached";
   const waitMs = tools.gates.waitMs(lease.host, Date.now());
   if (Date.now() + waitMs >= endsAtMs) return "the lease ends before the host may be asked again";
   if (waitMs > 0) await pause(waitMs, signal);
-  return signal.aborted ? "the crawler stops" : null;
+  return signal.aborted ? String(signal.reason) : null;
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import {
   type CoordinatorProbe,
+  type CoordinatorWelcome,
   type CrawlerHeartbeat,
   type CrawlerHello,
   maxHeldLeases,
@@ -29,6 +30,8 @@ import { TaskLoop } from "./task-loop.ts";
 /** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
 const endRequestsMs = 4000;
 const endAcknowledgementsMs = 2000;
+/** The coordinator may notice the loss of the link by so many heartbeats sooner than this crawler. */
+const noticedSooner = 2;
 /** Used until the coordinator's welcome states its own (no page is fetched before it). */
 const fallbackUserAgent = "Nearcrawl/0.1 (+https://nearcrawl.invalid/about)";
 
@@ -137,15 +140,21 @@ export class Crawler {
 
   /** Ends what is under way, gives the rest back, says goodbye. Within about six seconds. */
   stop(reason = "the crawler stops"): Promise<void> {
-    this.#stopped ??= this.#stop(reason);
+    this.#stopped ??= this.#stop(reason, false);
     return this.#stopped;
   }
 
-  async #stop(reason: string): Promise<void> {
+  /** The same, and tells the coordinator that this crawler will not be back: others get its subnets at once. */
+  leave(): Promise<void> {
+    this.#stopped ??= this.#stop("the crawler leaves for good", true);
+    return this.#stopped;
+  }
+
+  async #stop(reason: string, forGood: boolean): Promise<void> {
     this.#measuringPeers.abort();
     await within(endRequestsMs, this.#loop.stop());
     if (this.#link.isUp) await within(endAcknowledgementsMs, this.#carrier.drained());
-    await this.#link.stop(reason);
+    await this.#link.stop(reason, forGood);
     this.#connector.close();
     this.#governor.close();
     this.#spool.close();
@@ -165,7 +174,7 @@ export class Crawler {
           this.#crawlerId = welcome.crawlerId;
           this.#userAgent = this.#config.userAgent ?? welcome.userAgent;
           this.#downReason = "";
-          this.#loop.onWelcome();
+          this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
           this.#carrier.onWelcome(welcome.acknowledgedSequence);
         },
@@ -215,8 +224,8 @@ export class Crawler {
     const measuring = new AbortController();
     this.#measuringPeers = measuring;
     const measured = await measurePeers(this.#prober, peers, measuring.signal);
-    if (measuring.signal.aborted) return;
-    this.#link.send({ type: "crawler:peer-rtts", peers: measured });
+    // A list that a newer one cut short has measured some: they count.
+    if (measured.length > 0) this.#link.send({ type: "crawler:peer-rtts", peers: measured });
   }
 
   #hello(): CrawlerHello {
@@ -269,6 +278,11 @@ export class Crawler {
     ];
     return words.filter((word) => word !== "").map((word) => word.slice(0, 500));
   }
+}
+
+function leasesKeptMs({ departureSeconds, heartbeatSeconds }: CoordinatorWelcome): number {
+  if (departureSeconds === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(0, departureSeconds - noticedSooner * heartbeatSeconds) * 1000;
 }
 
 /** Resolves with the work or after so long, whichever is first. */

@@ -80,14 +80,14 @@ export class LinkConnection {
    * Says goodbye; the coordinator works off what was sent before it and closes, and its acknowledgements still
    * come in meanwhile. Resolves when the socket is closed, within five seconds.
    */
-  async close(reason: string): Promise<void> {
+  async close(reason: string, forGood = false): Promise<void> {
     if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) {
       this.end(reason);
       return;
     }
     const closed = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
     const deadline = setTimeout(() => this.end(reason), closeTimeoutMs);
-    await this.#transmit(encodeMessage({ type: "crawler:goodbye", reason: reason.slice(0, 500) }));
+    await this.#transmit(encodeMessage({ type: "crawler:goodbye", reason: reason.slice(0, 500), forGood }));
     await closed;
     clearTimeout(deadline);
     this.end(reason);

@@ -13,6 +13,8 @@ import { softwareVersion } from "./software-version.ts";
 export interface RunningCrawler {
   /** Ends what is under way, gives the rest back, says goodbye. */
   stop(): Promise<void>;
+  /** The same, and tells the coordinator that this crawler will not be back. */
+  leave(): Promise<void>;
   status(): CrawlerStatus;
 }
 
@@ -23,7 +25,7 @@ export async function startCrawler(
 ): Promise<RunningCrawler> {
   const crawler = new Crawler(config, { log: quietLog, softwareVersion, ...surroundings });
   await crawler.start();
-  return { stop: () => crawler.stop(), status: () => crawler.status() };
+  return { stop: () => crawler.stop(), leave: () => crawler.leave(), status: () => crawler.status() };
 }
 
 if (isEntry(process.argv[1])) {

@@ -1,6 +1,7 @@
 /**
  * A crawler as a process of its own: settings from a JSON file, one JSON log line per event on standard
- * output, an end by SIGTERM, SIGINT or the supervisor's disappearance (IPC channel closed).
+ * output, an end by SIGTERM, SIGINT or the supervisor's disappearance (IPC channel closed). SIGUSR2 ends it
+ * too and tells the coordinator that it will not be back, so that others get its subnets at once.
  * Exit codes: 0 stopped as asked; 1 refused by the coordinator or failed; 2 wrong settings.
  */
 import { readFileSync } from "node:fs";
@@ -40,15 +41,19 @@ async function runUntilAsked(
   log.info({ coordinatorUrl: config.coordinatorUrl }, "the crawler has started");
   process.send?.({ type: "started", name: config.name });
   const end = await Promise.race([asked, refused]);
-  await crawler.stop();
+  if (end === leaves) await crawler.leave();
+  else await crawler.stop();
   log.info({ reason: end ?? "asked to stop" }, "the crawler has stopped");
-  if (end !== null) process.exitCode = 1;
+  if (end !== null && end !== leaves) process.exitCode = 1;
   if (process.connected) process.disconnect();
 }
 
+const leaves = "leaves for good";
+
 /** Null when asked to stop. */
-function untilAsked(): Promise<null> {
+function untilAsked(): Promise<null | typeof leaves> {
   return new Promise((resolve) => {
+    process.once("SIGUSR2", () => resolve(leaves));
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(null));
     if (process.connected) process.once("disconnect", () => resolve(null));
     // Forked, and the supervisor is gone already.

@@ -36,6 +36,9 @@ export class TaskLoop {
   #earliestAskMs = 0;
   #up = false;
   #stopping = false;
+  /** While the link is down: until the leases are lost. */
+  #lost: NodeJS.Timeout | undefined;
+  #keptMs = Number.POSITIVE_INFINITY;
   /** The coordinator's words when it had no work. */
   #idleReason = "";
 
@@ -56,14 +59,24 @@ export class TaskLoop {
     return this.#slices.size === 0 ? this.#idleReason : "";
   }
 
-  onWelcome(): void {
+  /** `keptMs`: how long the coordinator keeps the leases of a crawler whose link is down. */
+  onWelcome(keptMs: number = Number.POSITIVE_INFINITY): void {
+    clearTimeout(this.#lost);
+    this.#keptMs = keptMs;
     this.#up = true;
     this.#answered();
     this.#earliestAskMs = 0;
     this.askSoon();
   }
 
+  /**
+   * The slices go on, but no longer than the coordinator waits for this crawler: after that others may be
+   * given the same hosts.
+   */
   onDown(): void {
+    if (this.#up && !this.#stopping && Number.isFinite(this.#keptMs)) {
+      this.#lost = setTimeout(() => this.#abortAll("the coordinator was away for too long"), this.#keptMs);
+    }
     this.#up = false;
     this.#answered();
   }
@@ -94,10 +107,15 @@ export class TaskLoop {
   /** Ends all slices: those at rest at once, those in a request when it is through. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    clearTimeout(this.#lost);
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#answered();
-    for (const { abort } of this.#slices.values()) abort.abort();
+    this.#abortAll("the crawler stops");
     await Promise.all([...this.#slices.values()].map(({ ended }) => ended));
+  }
+
+  #abortAll(reason: string): void {
+    for (const { abort } of this.#slices.values()) abort.abort(reason);
   }
 
   #ask(): void {

@@ -38,7 +38,10 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
   return acknowledged;
 }
 
-export async function refreshCrawlers(ports: Pick<PresencePorts, "crawlers" | "state">): Promise<void> {
+export async function refreshCrawlers(ports: {
+  readonly crawlers: Pick<CrawlerStore, "list">;
+  readonly state: CoordinatorState;
+}): Promise<void> {
   ports.state.setCrawlers(await ports.crawlers.list());
 }
 

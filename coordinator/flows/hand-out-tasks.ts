@@ -29,7 +29,7 @@ export async function handOutTasks(
   now: Date,
 ): Promise<Tasks> {
   if (request.draining) return nothing("this crawler is being drained", 30_000);
-  if (request.pagesLeftToday <= 0) return nothing("the pages of this day are used up", 60_000);
+  if (request.pagesLeftToday <= 0) return nothing("the pages or bytes of this day are used up", 60_000);
   // All slices together stay within what the day has left.
   const urlsPerHost = Math.min(settings.urlsPerHost, request.pagesLeftToday);
   const affordableHosts = Math.floor(request.pagesLeftToday / urlsPerHost);

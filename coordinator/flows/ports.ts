@@ -171,7 +171,7 @@ export interface DelegationMove {
   readonly subnetId: SubnetId;
   readonly from: CrawlerId;
   readonly to: CrawlerId;
-  readonly cause: "overload" | "crawler-left" | "drained" | "joined" | "operator";
+  readonly cause: "overload" | "home" | "crawler-left" | "drained" | "joined" | "operator";
   readonly reason: string;
   /** What is known of the new crawler's RTT; null when predicted only. */
   readonly rttMs: number | null;
@@ -191,6 +191,8 @@ export interface WaitingSubnet {
 export interface CrawlerLoad {
   readonly crawlerId: CrawlerId;
   readonly subnets: number;
+  /** Of those, how many it has only to relieve another. */
+  readonly displaced: number;
   readonly pagesPerDay: number;
   readonly bytesPerDay: number;
 }
@@ -234,8 +236,12 @@ export interface DelegationStore {
   move(moves: readonly DelegationMove[], now: Date): Promise<SubnetId[]>;
   /** What each crawler that has a subnet is to fetch a day, where every page is fetched once in so many days. */
   crawlerLoads(recrawlDays: number): Promise<CrawlerLoad[]>;
-  /** The same for each subnet of these crawlers, with the RTT that its crawler measured. */
-  loads(recrawlDays: number, crawlerIds: readonly CrawlerId[]): Promise<SubnetLoad[]>;
+  /** The same for each subnet of these crawlers, with the RTT that its crawler measured; `displaced`: and of those that went to relieve a crawler, whoever has them. */
+  loads(
+    recrawlDays: number,
+    crawlerIds: readonly CrawlerId[],
+    which?: { readonly displaced: boolean },
+  ): Promise<SubnetLoad[]>;
   /** What went from this crawler to others because it left or was drained, and the RTT it had measured. */
   formerSubnets(
     crawlerId: CrawlerId,

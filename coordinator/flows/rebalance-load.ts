@@ -1,22 +1,28 @@
 /**
  * Balances load (design section 6, paper section 4.4): the chosen policy plans which subnets an overloaded
- * crawler gives up and to whom. A move whose round-trip time is only predicted is measured first, by the
- * crawler that would get it; one that turns out to cost much more than predicted, or cannot be measured, is
- * left for the next pass, which then knows better. What stands is one transaction.
+ * crawler gives up and to whom, and which may go home since there is room again. What the plan would rely on
+ * without having measured it is measured first, by the crawler that would get the subnet, so many probes a
+ * pass; then it is planned again with what was found. What stands is one transaction.
  */
-import { effectiveCapacity, overloads } from "#core/balance/capacity";
 import type { BalanceInput, Move } from "#core/balance/plan";
-import { type BalancePolicyName, balancePolicies } from "#core/balance/policies";
+import type { BalancePolicyName } from "#core/balance/policies";
+import { unmeasurableMs } from "#core/balance/predict-rtt";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import { type MeasuredPair, planRelief, type ReliefPlan } from "./plan-relief.ts";
 import type { DelegationMove, DelegationStore, Fleet, WaitingSubnet } from "./ports.ts";
 import { originOf, type ProbeSettings } from "./probe-target.ts";
 import type { PutOffMoves } from "./put-off-moves.ts";
+import { reliefInput } from "./relief-input.ts";
 
 export interface RebalancePorts {
   readonly state: CoordinatorState;
+  /** Whose probes are let out at a pace that nobody minds. */
   readonly fleet: Fleet;
-  readonly delegations: Pick<DelegationStore, "loads" | "probedRtts" | "targetsFor" | "move">;
+  readonly delegations: Pick<
+    DelegationStore,
+    "crawlerLoads" | "loads" | "probedRtts" | "targetsFor" | "move"
+  >;
   readonly putOff: PutOffMoves;
 }
 
@@ -24,12 +30,14 @@ export interface RebalanceSettings {
   readonly policy: BalancePolicyName | "none";
   readonly movesPerPass: number;
   readonly probe: ProbeSettings;
+  /** Every page is fetched once in so many days. */
+  readonly recrawlDays: number;
 }
 
-/** A measured round trip may exceed its prediction by so much before the move is put off. */
-const surpriseMs = 20;
-/** What planning takes for a crawler that could not measure a subnet: any other is better. */
-const unmeasurableMs = 10_000;
+type Rtts = Map<SubnetId, Map<CrawlerId, number>>;
+
+/** What is found may call for another plan and other probes: so often in one pass. */
+const turnsPerPass = 3;
 
 /** Plans and makes the moves; returns the subnets that moved. */
 export async function rebalanceLoad(
@@ -38,98 +46,147 @@ export async function rebalanceLoad(
   now: Date,
 ): Promise<SubnetId[]> {
   if (settings.policy === "none") return [];
-  const input = await balanceInput(ports, now);
-  if (overloads(input).length === 0) return [];
-  const plan = balancePolicies[settings.policy](input).slice(0, settings.movesPerPass);
-  const moves = await measuredMoves(plan, input, { ...ports, probe: settings.probe, now });
+  const input = await reliefInput(ports, settings.recrawlDays, now);
+  if (input === null) return [];
+  const planning = planRelief(settings.policy, input);
+  const measuring = newMeasuring(input, { ports, settings, now });
+  let plan = planning.plan();
+  for (let turn = 0; turn < turnsPerPass; turn += 1) {
+    const measured = await measure(plan, measuring);
+    if (measured.length === 0) break;
+    planning.note(measured);
+    plan = planning.plan();
+  }
+  const { rtts, empty } = measuring;
+  const sure = plan.moves.filter(
+    ({ subnetId, to }) => isKnown(rtts.get(subnetId)?.get(to)) || empty.has(subnetId),
+  );
+  const planned = withinRoom(sure, input)
+    .slice(0, settings.movesPerPass)
+    .map((move) => moveOf(move, rtts));
+  return await make(planned, ports, now);
+}
+
+async function make(
+  moves: readonly DelegationMove[],
+  { delegations, state }: RebalancePorts,
+  now: Date,
+): Promise<SubnetId[]> {
+  if (moves.length === 0) return [];
   const planned = new Map(moves.map((move) => [move.subnetId, move]));
-  const made = await ports.delegations.move(moves, now);
-  for (const subnetId of made) ports.state.moveDelegation(planned.get(subnetId) as DelegationMove);
+  const made = await delegations.move(moves, now);
+  for (const subnetId of made) state.moveDelegation(planned.get(subnetId) as DelegationMove);
   return made;
 }
 
-/**
- * Crawlers that are offline are left alone here: their subnets have their own way to others, after a grace
- * time (replace-crawler). A draining crawler has no capacity.
- */
-async function balanceInput(ports: RebalancePorts, now: Date): Promise<BalanceInput> {
-  const { state, fleet, delegations, putOff } = ports;
-  const online = new Set(fleet.online());
-  const crawlers = state.crawlers
-    .filter(({ crawlerId }) => online.has(crawlerId))
-    .map((crawler) => ({
-      crawlerId: crawler.crawlerId,
-      capacityPagesPerDay: crawler.state === "draining" ? 0 : effectiveCapacity(crawler),
-    }));
-  const loads = (await delegations.loads()).filter(({ crawlerId }) => online.has(crawlerId));
-  const rtts = await delegations.probedRtts(loads.map(({ subnetId }) => subnetId));
-  const bySubnet = new Map<SubnetId, Map<CrawlerId, number>>();
-  for (const { subnetId, rttMs, crawlerId } of loads) {
-    bySubnet.set(subnetId, new Map(rttMs === null ? [] : [[crawlerId, rttMs]]));
-  }
-  for (const { subnetId, crawlerId, rttMs } of rtts) bySubnet.get(subnetId)?.set(crawlerId, rttMs);
-  for (const [subnetId, known] of bySubnet) {
-    for (const [crawlerId, rttMs] of putOff.of(subnetId, now)) known.set(crawlerId, rttMs ?? unmeasurableMs);
-  }
-  return {
-    crawlers,
-    subnets: loads.map(({ subnetId, crawlerId, pagesPerDay }) => ({
-      subnetId,
-      crawlerId,
-      loadPagesPerDay: pagesPerDay,
-      rttMs: bySubnet.get(subnetId) ?? new Map(),
-    })),
-    crawlerRttMs: (a, b) => state.peerRtts.rttMs(a, b) ?? undefined,
-  };
+const isKnown = (rttMs: number | undefined) => rttMs !== undefined && rttMs < unmeasurableMs;
+
+interface Measuring {
+  readonly rtts: Rtts;
+  /** Subnets in which nothing was ever resolved: there is nothing to measure, and nothing to lose. */
+  readonly empty: Set<SubnetId>;
+  /** Asked in this pass: not again, whatever came of it. */
+  readonly asked: Set<string>;
+  readonly ports: RebalancePorts;
+  readonly settings: RebalanceSettings;
+  readonly now: Date;
 }
 
-type CheckPorts = RebalancePorts & { readonly probe: ProbeSettings; readonly now: Date };
+function newMeasuring(
+  { subnets }: BalanceInput,
+  context: Pick<Measuring, "ports" | "settings" | "now">,
+): Measuring {
+  const rtts: Rtts = new Map(subnets.map(({ subnetId, rttMs }) => [subnetId, new Map(rttMs)]));
+  return { rtts, empty: new Set(), asked: new Set(), ...context };
+}
 
-async function measuredMoves(
-  plan: readonly Move[],
-  input: BalanceInput,
-  ports: CheckPorts,
-): Promise<DelegationMove[]> {
-  const known = new Map(input.subnets.map((subnet) => [subnet.subnetId, subnet.rttMs]));
-  const targets = await ports.delegations.targetsFor(plan.map(({ subnetId }) => subnetId));
-  const targetOf = new Map(targets.map((target) => [target.subnetId, target]));
-  const checked = await Promise.all(
-    plan.map(async (move) => {
-      const rttsMs = known.get(move.subnetId) ?? new Map<CrawlerId, number>();
-      const measured = rttsMs.get(move.to);
-      if (measured !== undefined && measured < unmeasurableMs) return moveOf(move, measured);
-      const target = targetOf.get(move.subnetId);
-      // Nothing in it was ever resolved, so there is nothing to measure and nothing to lose.
-      if (!target) return moveOf(move, null);
-      return await measuredMove(move, { target, presentMs: rttsMs.get(move.from) ?? 0, ports });
+/** Asks for what the plan wants to know; what is found is remembered for the next passes too. */
+async function measure(plan: ReliefPlan, measuring: Measuring): Promise<MeasuredPair[]> {
+  const { empty, ports } = measuring;
+  const wanted = wantedPairs(plan, measuring);
+  if (wanted.length === 0) return [];
+  const found = await ports.delegations.targetsFor([...new Set(wanted.map(({ subnetId }) => subnetId))]);
+  const targets = new Map(found.map((target) => [target.subnetId, target]));
+  for (const { subnetId } of wanted) if (!targets.has(subnetId)) empty.add(subnetId);
+  return await Promise.all(
+    wanted.flatMap(({ subnetId, crawlerId }) => {
+      const target = targets.get(subnetId);
+      return target ? [measurePair(target, crawlerId, measuring)] : [];
     }),
   );
-  return checked.filter((move) => move !== null);
 }
 
-/** The move with what its new crawler measures now; null when it is put off. */
-async function measuredMove(
-  move: Move,
-  context: { readonly target: WaitingSubnet; readonly presentMs: number; readonly ports: CheckPorts },
-): Promise<DelegationMove | null> {
-  const { target, presentMs, ports } = context;
-  const asked = { ...originOf(target), address: target.address, ...ports.probe };
-  const outcome = await ports.fleet.probe(move.to, asked);
-  const rttMs = outcome.type === "measured" ? outcome.rttMs : null;
-  const most = presentMs + Math.max(0, move.addedRttMs) + surpriseMs;
-  if (rttMs !== null && rttMs <= most) return moveOf(move, rttMs);
-  ports.putOff.note({ subnetId: move.subnetId, to: move.to, rttMs }, ports.now);
-  return null;
+/** Whom the plan needs although it could not measure the subnet is asked again: nothing better is left. */
+function wantedPairs({ moves, probes }: ReliefPlan, { rtts, asked, settings }: Measuring) {
+  const again = moves
+    .filter(({ subnetId, to }) => (rtts.get(subnetId)?.get(to) ?? 0) >= unmeasurableMs)
+    .map(({ subnetId, to }) => ({ subnetId, crawlerId: to }));
+  const wanted = [...again, ...probes].filter((pair) => !asked.has(nameOf(pair)));
+  const chosen = wanted.slice(0, Math.max(0, settings.movesPerPass - asked.size));
+  for (const pair of chosen) asked.add(nameOf(pair));
+  return chosen;
 }
 
-function moveOf(move: Move, rttMs: number | null): DelegationMove {
+const nameOf = ({ subnetId, crawlerId }: { subnetId: SubnetId; crawlerId: CrawlerId }) =>
+  `${subnetId} ${crawlerId}`;
+
+async function measurePair(
+  target: WaitingSubnet,
+  crawlerId: CrawlerId,
+  { rtts, ports, settings, now }: Measuring,
+): Promise<MeasuredPair> {
+  const { subnetId } = target;
+  const asked = { ...originOf(target), address: target.address, ...settings.probe };
+  const outcome = await ports.fleet.probe(crawlerId, asked);
+  // Other methods are not compared with what is known of the subnet.
+  const isMeasured = outcome.type === "measured" && outcome.method === settings.probe.method;
+  const found = isMeasured ? outcome.rttMs : null;
+  ports.putOff.note({ subnetId, to: crawlerId, rttMs: found }, now);
+  const rttMs = found ?? unmeasurableMs;
+  rtts.get(subnetId)?.set(crawlerId, rttMs);
+  return { subnetId, crawlerId, rttMs };
+}
+
+/** Those that can be made now without anybody being filled beyond the plan; the others wait for room. */
+function withinRoom(moves: readonly Move[], { crawlers, subnets }: BalanceInput): Move[] {
+  const pagesOf = new Map(subnets.map(({ subnetId, loadPagesPerDay }) => [subnetId, loadPagesPerDay]));
+  const most = Math.max(shortness({ crawlers, subnets }), 1);
+  const room = new Map(
+    crawlers.map(({ crawlerId, capacityPagesPerDay }) => [crawlerId, capacityPagesPerDay * most]),
+  );
+  const add = (crawlerId: CrawlerId, pages: number) =>
+    room.set(crawlerId, (room.get(crawlerId) ?? 0) - pages);
+  for (const { crawlerId, loadPagesPerDay } of subnets) add(crawlerId, loadPagesPerDay);
+  const made: Move[] = [];
+  for (let waiting = [...moves], left = -1; left !== waiting.length; ) {
+    left = waiting.length;
+    waiting = waiting.filter((move) => {
+      const pages = pagesOf.get(move.subnetId) ?? 0;
+      if ((room.get(move.to) ?? 0) < pages) return true;
+      add(move.to, pages);
+      add(move.from, -pages);
+      made.push(move);
+      return false;
+    });
+  }
+  return made;
+}
+
+/** By how much the fleet's limits fall short of what there is to do; then everybody takes more alike. */
+function shortness({ crawlers, subnets }: Pick<BalanceInput, "crawlers" | "subnets">): number {
+  const load = subnets.reduce((sum, { loadPagesPerDay }) => sum + loadPagesPerDay, 0);
+  const carried = crawlers.reduce((sum, { capacityPagesPerDay }) => sum + capacityPagesPerDay, 0);
+  return carried > 0 ? load / carried : 1;
+}
+
+function moveOf({ subnetId, from, to }: Move, rtts: Rtts): DelegationMove {
+  const known = rtts.get(subnetId)?.get(to);
+  const rttMs = known !== undefined && isKnown(known) ? known : null;
   const at = rttMs === null ? "" : `, at ${rttMs.toFixed(1)} ms`;
-  return {
-    subnetId: move.subnetId,
-    from: move.from,
-    to: move.to,
-    cause: "overload",
-    reason: `its crawler had more to do than it may; this one has room${at}`,
-    rttMs,
-  };
+  const before = rtts.get(subnetId)?.get(from);
+  const isNearer = rttMs !== null && before !== undefined && rttMs < before;
+  const reason = isNearer
+    ? `this one is nearer and has room${at}`
+    : `its crawler had more to do than it may; this one has room${at}`;
+  return { subnetId, from, to, cause: isNearer ? "home" : "overload", reason, rttMs };
 }

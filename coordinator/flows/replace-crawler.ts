@@ -1,17 +1,25 @@
 /**
- * A crawler is gone: its leases return, and each of its subnets goes to the nearest of the others that the
- * deciding round already measured, without a new probe. Subnets of which nothing is known of the others
- * are left for a new probe round.
+ * A crawler is gone, or hands over: each of its subnets goes to another that the deciding round has measured
+ * (choose-heirs), without a new probe. Subnets of which nothing is known of the others are left for a probe
+ * round, and those that nothing can be probed in go to the crawler next to it. The leases of one that is gone
+ * return; one that is still there finishes its own.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { chooseHeirs, type Heir } from "./choose-heirs.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { DelegationMove, DelegationStore, FrontierStore } from "./ports.ts";
+import { type FleetLoad, fleetLoad, roomsOf } from "./fleet-load.ts";
+import type { CrawlerRecord, DelegationMove, DelegationStore, FrontierStore } from "./ports.ts";
 
 export interface ReplaceCrawlerPorts {
-  readonly delegations: Pick<DelegationStore, "move" | "probedRtts">;
+  readonly delegations: Pick<
+    DelegationStore,
+    "move" | "probedRtts" | "crawlerLoads" | "loads" | "targetsFor"
+  >;
   readonly frontier: Pick<FrontierStore, "returnLeasesOf">;
   readonly state: CoordinatorState;
+  /** Crawlers that may take a subnet now. */
   readonly online: () => readonly CrawlerId[];
+  readonly recrawlDays: number;
 }
 
 export interface Replaced {
@@ -21,52 +29,111 @@ export interface Replaced {
   readonly orphans: readonly SubnetId[];
 }
 
+/** Moves in one transaction. */
 const batchSize = 1000;
+/** Subnets without a known heir that are looked up at once, for something to probe in them. */
+const orphansLookedAt = 2000;
 
 export async function replaceCrawler(
   gone: CrawlerId,
   ports: ReplaceCrawlerPorts,
   now: Date,
 ): Promise<Replaced> {
-  const returnedLeases = await ports.frontier.returnLeasesOf(gone, now);
+  const isGone = ports.state.crawler(gone)?.state === "offline";
+  const returnedLeases = isGone ? await ports.frontier.returnLeasesOf(gone, now) : 0;
   const subnets = ports.state.subnetsOf(gone);
-  const heirs = new Set(ports.online().filter((crawlerId) => mayInherit(crawlerId, gone, ports.state)));
-  const moved: SubnetId[] = [];
-  const orphans: SubnetId[] = [];
-  for (let start = 0; start < subnets.length; start += batchSize) {
-    const batch = subnets.slice(start, start + batchSize);
-    const moves = await runnersUp(batch, gone, heirs, ports);
-    const planned = new Map(moves.map((move) => [move.subnetId, move]));
-    const made = await ports.delegations.move(moves, now);
-    for (const subnetId of made) ports.state.moveDelegation(planned.get(subnetId) as DelegationMove);
-    moved.push(...made);
-    orphans.push(...batch.filter((subnetId) => !planned.has(subnetId)));
+  const fleet = await loadOfHeirs(gone, ports);
+  if (subnets.length === 0 || fleet.crawlers.length === 0) {
+    return { returnedLeases, moved: [], orphans: subnets };
   }
-  return { returnedLeases, moved, orphans };
+  const heirs = await chooseHeirs({ crawlerId: gone, subnets }, fleet, ports);
+  const inherited = await makeMoves(
+    heirs.map((heir) => moveOf(gone, heir, ports.state)),
+    ports,
+    now,
+  );
+  const rest = subnets.filter((subnetId) => !inherited.has(subnetId));
+  const { targets, empty } = await withTargets(rest, ports);
+  const given = await makeMoves(toNeighbour(gone, empty, fleet, ports.state), ports, now);
+  return { returnedLeases, moved: [...inherited, ...given], orphans: targets };
 }
 
-function mayInherit(crawlerId: CrawlerId, gone: CrawlerId, state: CoordinatorState): boolean {
-  return crawlerId !== gone && state.crawler(crawlerId)?.state !== "draining";
+async function loadOfHeirs(gone: CrawlerId, ports: ReplaceCrawlerPorts): Promise<FleetLoad> {
+  const { state, delegations, recrawlDays } = ports;
+  const crawlers = ports
+    .online()
+    .filter((crawlerId) => crawlerId !== gone)
+    .map((crawlerId) => state.crawler(crawlerId))
+    .filter((crawler): crawler is CrawlerRecord => crawler !== null && crawler.state !== "draining");
+  if (crawlers.length === 0) return fleetLoad([], [], []);
+  const loads = await delegations.crawlerLoads(recrawlDays);
+  return fleetLoad(crawlers, loads, await delegations.loads(recrawlDays, [gone]));
 }
 
-async function runnersUp(
-  subnetIds: readonly SubnetId[],
+async function makeMoves(
+  moves: readonly DelegationMove[],
+  { delegations, state }: ReplaceCrawlerPorts,
+  now: Date,
+): Promise<Set<SubnetId>> {
+  const made = new Set<SubnetId>();
+  for (let start = 0; start < moves.length; start += batchSize) {
+    const batch = moves.slice(start, start + batchSize);
+    const planned = new Map(batch.map((move) => [move.subnetId, move]));
+    for (const subnetId of await delegations.move(batch, now)) {
+      state.moveDelegation(planned.get(subnetId) as DelegationMove);
+      made.add(subnetId);
+    }
+  }
+  return made;
+}
+
+/** Subnets with something to probe, and those in which nothing was ever resolved. */
+async function withTargets(
+  subnets: readonly SubnetId[],
+  { delegations }: ReplaceCrawlerPorts,
+): Promise<{ targets: SubnetId[]; empty: SubnetId[] }> {
+  const [looked, later] = [subnets.slice(0, orphansLookedAt), subnets.slice(orphansLookedAt)];
+  const found = new Set((await delegations.targetsFor(looked)).map(({ subnetId }) => subnetId));
+  return {
+    targets: [...looked.filter((subnetId) => found.has(subnetId)), ...later],
+    empty: looked.filter((subnetId) => !found.has(subnetId)),
+  };
+}
+
+/** To whoever is nearest to the crawler itself and has room: there is nothing to measure, and nothing to lose. */
+function toNeighbour(
   gone: CrawlerId,
-  heirs: ReadonlySet<CrawlerId>,
-  ports: ReplaceCrawlerPorts,
-): Promise<DelegationMove[]> {
-  const best = new Map<SubnetId, { crawlerId: CrawlerId; rttMs: number }>();
-  for (const { subnetId, crawlerId, rttMs } of await ports.delegations.probedRtts(subnetIds)) {
-    if (!heirs.has(crawlerId)) continue;
-    if (rttMs < (best.get(subnetId)?.rttMs ?? Number.POSITIVE_INFINITY))
-      best.set(subnetId, { crawlerId, rttMs });
-  }
-  return [...best].map(([subnetId, { crawlerId, rttMs }]) => ({
+  subnets: readonly SubnetId[],
+  fleet: FleetLoad,
+  state: CoordinatorState,
+): DelegationMove[] {
+  const rooms = roomsOf(fleet);
+  const distanceMs = (crawlerId: CrawlerId) =>
+    state.peerRtts.rttMs(gone, crawlerId) ?? Number.POSITIVE_INFINITY;
+  const [neighbour] = [...rooms.keys()]
+    .filter((crawlerId) => (rooms.get(crawlerId) ?? 0) > 0)
+    .sort((a, b) => distanceMs(a) - distanceMs(b) || a - b);
+  if (neighbour === undefined) return [];
+  return subnets.map((subnetId) => ({
     subnetId,
     from: gone,
-    to: crawlerId,
-    cause: "crawler-left",
-    reason: `its crawler is gone; this one was the next best, at ${rttMs.toFixed(1)} ms`,
-    rttMs,
+    to: neighbour,
+    cause: causeOf(gone, state),
+    reason: `${whyOf(gone, state)}; this one is next to it, and there is nothing to probe`,
+    rttMs: null,
   }));
 }
+
+function moveOf(gone: CrawlerId, { subnetId, to, rttMs }: Heir, state: CoordinatorState): DelegationMove {
+  const reason = `${whyOf(gone, state)}; this one was the next best with room, at ${rttMs.toFixed(1)} ms`;
+  return { subnetId, from: gone, to, cause: causeOf(gone, state), reason, rttMs };
+}
+
+const isDraining = (gone: CrawlerId, state: CoordinatorState) =>
+  (state.crawler(gone)?.drainingSince ?? null) !== null;
+
+const causeOf = (gone: CrawlerId, state: CoordinatorState) =>
+  isDraining(gone, state) ? "drained" : "crawler-left";
+
+const whyOf = (gone: CrawlerId, state: CoordinatorState) =>
+  isDraining(gone, state) ? "its crawler hands its subnets over" : "its crawler is gone";

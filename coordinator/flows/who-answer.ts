@@ -4,6 +4,7 @@
  * ranges and addresses canonical text. Lists are bounded; where one is cut, a total stands beside it.
  */
 import type { RoundCause } from "./ports.ts";
+import type { FinerReport } from "./who-finer.ts";
 
 export interface WhoAnswer {
   readonly question: string;
@@ -18,6 +19,10 @@ export interface WhoAnswer {
   /** From the most specific subnet (which may be a unary one, skipped for its parent) to the top. */
   readonly chain: readonly ChainSubnet[];
   readonly effective: EffectiveDelegation | null;
+  /** What is in force for this host or address alone, in place of its subnet's delegation. */
+  readonly finer: FinerReport | null;
+  /** Parts of the leaf that are crawled by others than the rest of it. */
+  readonly parts: readonly FinerReport[];
   /** The round that decided the effective delegation, else the latest one of the leaf. */
   readonly round: ProbeRound | null;
   readonly history: readonly DelegationChange[];
@@ -93,6 +98,8 @@ export interface EffectiveDelegation extends OwnDelegation {
   readonly subnetId: number;
   readonly range: string;
   readonly inherited: boolean;
+  /** Set where it is not the subnet's: for this host by itself, or for this part of the leaf. */
+  readonly finer: "host" | "part" | null;
 }
 
 export interface ProbeRound {
@@ -265,6 +272,8 @@ export type StandingCode =
   | "host-refused"
   | "special-purpose"
   | "not-in-registry"
+  | "differs-by-place"
+  | "leaf-split"
   | "waits-for-round"
   | "nobody-could-take-it"
   | "crawler-offline"

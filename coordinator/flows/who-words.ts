@@ -25,6 +25,7 @@ export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
   overload: "its crawler was overloaded",
   operator: "an operator asked for it",
   retry: "an earlier round had no answer",
+  denied: "the partner of its crawler does not allow it",
   "differs-by-place": "the name resolves differently by place",
   "measures-apart": "its addresses measure apart from the rest of their subnet",
   review: "it was to be seen whether it is still so",
@@ -83,8 +84,9 @@ export function msText(ms: number): string {
   return `${ms.toFixed(digits)} ms`;
 }
 
-/** "itself" or "inherited from 1.2.0.0/16". */
+/** "for 1.2.3.0/24", "for this host by itself" or "inherited from 1.2.0.0/16". */
 export function whence(effective: EffectiveDelegation): string {
+  if (effective.finer === "host") return "for this host by itself";
   return effective.inherited ? `inherited from ${effective.range}` : `for ${effective.range}`;
 }
 

@@ -44,6 +44,7 @@ const refusedCode = 1008;
 
 export class CrawlerConnection {
   readonly #socket: WebSocket;
+  readonly #stream: Duplex;
   readonly #handlers: ConnectionHandlers;
   readonly #deflater = new MessageDeflater("small");
   readonly #budget: ByteBudget;
@@ -60,6 +61,7 @@ export class CrawlerConnection {
 
   constructor({ socket, stream, inflatedBytesPerSecond, handlers }: ConnectionSettings) {
     this.#socket = socket;
+    this.#stream = stream;
     this.#handlers = handlers;
     this.#budget = new ByteBudget(inflatedBytesPerSecond, () => performance.now());
     socket.on("message", (data, isBinary) => this.#receive(data as Buffer, isBinary));
@@ -71,6 +73,11 @@ export class CrawlerConnection {
   /** While true, nothing is read: the network itself makes the crawler wait. */
   get isHeld(): boolean {
     return this.#held || this.#payDay !== undefined;
+  }
+
+  /** Everything that came, pongs and pieces of messages included. */
+  get bytesRead(): number {
+    return (this.#stream as Duplex & { readonly bytesRead?: number }).bytesRead ?? 0;
   }
 
   /** The peer is known: the limits of messages apply in place of those of a hello. */

@@ -206,15 +206,16 @@ export class CrawlerGateway implements Fleet {
       return;
     }
     if (session.state !== "checking") {
-      await this.#handlers.onLeave(crawlerId, "it left while it arrived");
+      await this.#handlers.onLeave(crawlerId, "it left while it arrived", false);
       return;
     }
     this.#sessions.set(crawlerId, session);
     this.#log.debug({ crawlerId, name: hello.name, remoteAddress }, "a session is open");
-    const { resultCredits, heartbeatMs, userAgent } = this.#settings;
+    const { resultCredits, heartbeatMs, departureSeconds, userAgent } = this.#settings;
     const heartbeatSeconds = Math.max(1, Math.ceil(heartbeatMs / 1000));
     const { acknowledgedSequence } = arrival;
-    const agreed = { protocolVersion, acknowledgedSequence, resultCredits, heartbeatSeconds, userAgent };
+    const times = { heartbeatSeconds, departureSeconds };
+    const agreed = { protocolVersion, acknowledgedSequence, resultCredits, ...times, userAgent };
     session.welcome({ type: "coordinator:welcome", crawlerId, ...agreed });
   }
 
@@ -239,7 +240,7 @@ export class CrawlerGateway implements Fleet {
   async #depart(session: CrawlerSession, crawlerId: CrawlerId, reason: string): Promise<void> {
     try {
       await session.settled();
-      await this.#handlers.onLeave(crawlerId, reason);
+      await this.#handlers.onLeave(crawlerId, reason, session.leavesForGood);
     } catch (error) {
       this.#log.error({ crawlerId, error }, "a crawler's departure could not be recorded");
     }

@@ -20,6 +20,7 @@ import type {
 } from "#protocol/messages";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { CrawlerConnection, type Refusal } from "./crawler-connection.ts";
+import { HeartbeatWatch } from "./heartbeat-watch.ts";
 import {
   type BatchedResult,
   type CrawlerReport,
@@ -49,9 +50,6 @@ export interface SessionHandlers {
   onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void;
 }
 
-/** The session is given up after so many heartbeats without a message. */
-const missedHeartbeats = 3;
-
 export class CrawlerSession {
   readonly remoteAddress: string;
   readonly connection: CrawlerConnection;
@@ -63,8 +61,8 @@ export class CrawlerSession {
   #state: "awaiting-hello" | "checking" | "open" | "closed" = "awaiting-hello";
   #hello: CrawlerHello | null = null;
   #crawlerId: CrawlerId | null = null;
-  #beat: NodeJS.Timeout | undefined;
-  #silentBeats = 0;
+  #watch: HeartbeatWatch | undefined;
+  #leavesForGood = false;
   #mostCredits = 0;
   #lastSequence: number | null = null;
   #unacknowledged = 0;
@@ -98,6 +96,10 @@ export class CrawlerSession {
   get hello(): CrawlerHello | null {
     return this.#hello;
   }
+  /** It said goodbye and that it will not be back. */
+  get leavesForGood(): boolean {
+    return this.#leavesForGood;
+  }
   get unacknowledgedResults(): number {
     return this.#unacknowledged;
   }
@@ -114,7 +116,13 @@ export class CrawlerSession {
     this.connection.accept(this.#settings.pool);
     this.connection.send(welcome);
     this.connection.resume();
-    this.#beat = setInterval(() => this.#onBeat(), this.#settings.heartbeatMs);
+    this.#watch = new HeartbeatWatch({
+      heartbeatMs: this.#settings.heartbeatMs,
+      bytesRead: () => this.connection.bytesRead,
+      isHeld: () => this.connection.isHeld,
+      onBeat: () => this.connection.ping(),
+      onVanished: () => this.connection.end("vanished: three heartbeats did not come"),
+    });
   }
 
   /** False when the session is not open. Throws ProtocolError when the message is too long. */
@@ -168,7 +176,7 @@ export class CrawlerSession {
   }
 
   #take(message: CrawlerMessage, size: MessageSize): void {
-    this.#silentBeats = 0;
+    this.#watch?.heard();
     if (message.type === "crawler:hello") throw new ProtocolError("crawler:hello: a second one");
     if (message.type === "crawler:probe-report") {
       if (this.#crawlerId !== null) {
@@ -204,22 +212,18 @@ export class CrawlerSession {
   }
 
   async #deliver(message: OtherMessage, size: MessageSize): Promise<void> {
-    if (message.type === "crawler:goodbye") this.connection.leave(`goodbye: ${message.reason}`);
-    else if (this.#crawlerId !== null) await this.#handlers.onMessage(this.#crawlerId, message, size);
+    if (message.type === "crawler:goodbye") {
+      this.#leavesForGood = message.forGood ?? false;
+      this.connection.leave(`goodbye: ${message.reason}`);
+    } else if (this.#crawlerId !== null) {
+      await this.#handlers.onMessage(this.#crawlerId, message, size);
+    }
   }
 
   #onInboxFault(error: unknown): void {
     this.#handlers.onFault(this, error);
     const reason = "the coordinator could not take what was sent; nothing of it is acknowledged";
     this.refuse({ code: "internal-error", reason, retry: true });
-  }
-
-  #onBeat(): void {
-    this.connection.ping();
-    if (this.connection.isHeld) this.#silentBeats = 0;
-    else this.#silentBeats += 1;
-    if (this.#silentBeats <= missedHeartbeats) return;
-    this.connection.end(`vanished: no message for ${missedHeartbeats} heartbeats`);
   }
 
   #onNoHello(): void {
@@ -230,7 +234,7 @@ export class CrawlerSession {
   #onEnd(reason: string, refusal: Refusal | null): void {
     this.#state = "closed";
     clearTimeout(this.#helloDeadline);
-    clearInterval(this.#beat);
+    this.#watch?.stop();
     this.#handlers.onEnd(this, reason, refusal);
   }
 }

@@ -25,7 +25,8 @@ export interface GatewayHandlers {
     readonly results: readonly BatchedResult[];
   }): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
-  onLeave(crawlerId: CrawlerId, reason: string): Promise<void>;
+  /** `forGood`: it said goodbye and that it will not be back. */
+  onLeave(crawlerId: CrawlerId, reason: string, forGood: boolean): Promise<void>;
 }
 
 export interface GatewaySettings {
@@ -33,6 +34,8 @@ export interface GatewaySettings {
   readonly userAgent: string;
   readonly resultCredits: number;
   readonly heartbeatMs: number;
+  /** Told to crawlers: away for so long, they let go of their leases. */
+  readonly departureSeconds: number;
   readonly helloTimeoutMs: number;
   /** A batch of results is this large, or has waited so long. */
   readonly batchResults: number;
@@ -50,6 +53,7 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
   path: "/crawler",
   resultCredits: 200,
   heartbeatMs: 10_000,
+  departureSeconds: 120,
   helloTimeoutMs: 10_000,
   batchResults: 100,
   lingerMs: 20,

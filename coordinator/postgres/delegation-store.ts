@@ -23,7 +23,8 @@ export function createDelegationStore(pool: Pool): DelegationStore {
     delegateOwnSubnet: async (subnetId, crawlerId, now) => await ownSubnet(pool, subnetId, crawlerId, now),
     move: async (moves, now) => await inTransaction(pool, async (client) => await move(client, moves, now)),
     crawlerLoads: async (recrawlDays) => await crawlerLoads(pool, recrawlDays),
-    loads: async (recrawlDays, crawlerIds) => await loads(pool, recrawlDays, crawlerIds),
+    loads: async (recrawlDays, crawlerIds, { displaced } = { displaced: false }) =>
+      await loads(pool, recrawlDays, { crawlerIds, displaced }),
     formerSubnets: async (crawlerId, since) => await formerSubnets(pool, crawlerId, since),
     probedRtts: async (subnetIds) => await probedRtts(pool, subnetIds),
     decidedBefore: async (before, behind, limit) => await decidedBefore(pool, before, behind, limit),

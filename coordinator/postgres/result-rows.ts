@@ -141,6 +141,6 @@ function fetchedAtOf(result: FetchResult, now: Date): Date {
 /** The largest number that Postgres' integer holds. */
 const maxInteger = 2_147_483_647;
 
-function asInteger(value: number): number {
+export function asInteger(value: number): number {
   return Math.min(Math.round(value), maxInteger);
 }

@@ -3,7 +3,7 @@ import type { PoolClient } from "pg";
 import type { CrawlerId, LeaseId } from "#core/ids";
 import type { ArrivedResult } from "../flows/ports.ts";
 import type { UrlAddress } from "./frontier-admission.ts";
-import { clean, fetchRow, notBeforeOf, pageRow, replacesPage, urlRow } from "./result-rows.ts";
+import { asInteger, clean, fetchRow, notBeforeOf, pageRow, replacesPage, urlRow } from "./result-rows.ts";
 import { columnsOf } from "./transaction.ts";
 
 export interface Batch {
@@ -228,17 +228,31 @@ export async function countLeasesDown(client: PoolClient, { crawlerId, results, 
   );
 }
 
-/** No fetch from these hosts before the pace they asked for allows it. */
+/**
+ * No fetch from these hosts before the pace they asked for allows it; and what their pages weigh. After
+ * `updateUrls`: a URL with one visit was fetched for the first time.
+ */
 export async function keepPace(client: PoolClient, { results, now }: Batch): Promise<void> {
   await client.query(
     `update frontier_host h
-     set not_before = greatest(h.not_before, given.not_before)
+     set not_before = greatest(h.not_before, given.not_before),
+         fetched_urls = h.fetched_urls + given.new_urls,
+         fetches = h.fetches + given.fetches,
+         fetched_bytes = h.fetched_bytes + given.wire_bytes
      from (
-       select host_hash, max(not_before) as not_before
-       from unnest($1::bigint[], $2::timestamptz[]) as results (host_hash, not_before)
+       select host_hash, max(not_before) as not_before, count(*) filter (where u.visits = 1) as new_urls,
+         count(*) filter (where wire_bytes > 0) as fetches, sum(wire_bytes) as wire_bytes
+       from unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::int[])
+         as results (host_hash, url_hash, not_before, wire_bytes)
+       join frontier_url u using (host_hash, url_hash)
        group by host_hash
      ) given
      where h.host_hash = given.host_hash`,
-    [results.map(({ key }) => key.hostHash), results.map(({ result }) => notBeforeOf(result, now))],
+    [
+      results.map(({ key }) => key.hostHash),
+      results.map(({ key }) => key.urlHash),
+      results.map(({ result }) => notBeforeOf(result, now)),
+      results.map(({ result }) => asInteger(result.wireBytes)),
+    ],
   );
 }

@@ -1,5 +1,6 @@
 -- Crawlers that hand their subnets over, and crawlers that join a fleet at work.
--- Old coordinators: run on; to them a draining crawler is one like the others.
+-- Old coordinators: run on; to them a draining crawler is one like the others. What they fetch is not counted
+-- in the new columns of frontier_host, so it weighs in balancing as if it were still to be fetched.
 -- Up Migration
 
 alter table crawler
@@ -24,5 +25,18 @@ alter table probe_round
 -- What a crawler that comes back had before it left.
 create index delegation_history_left on delegation_history (from_crawler_id, changed_at)
   where cause in ('crawler-left', 'drained');
+
+-- Subnets that went to relieve somebody, and may go home when there is room.
+create index delegation_displaced on delegation (subnet_id) where cause = 'overload';
+
+-- What a host's pages weigh, counted with each result: URLs fetched at least once, all fetches, their bytes.
+alter table frontier_host
+  add column fetched_urls integer not null default 0,
+  add column fetches integer not null default 0,
+  add column fetched_bytes bigint not null default 0;
+update frontier_host h
+set fetched_urls = u.fetched
+from (select host_hash, count(*) as fetched from frontier_url where visits > 0 group by host_hash) u
+where u.host_hash = h.host_hash;
 
 -- Down Migration

@@ -231,17 +231,72 @@ test("the same moves twenty times at once are made once", async () => {
   expect(made.flat().sort((a, b) => a - b)).toEqual(subnets.toSorted((a, b) => a - b));
 });
 
-test("a subnet's load is the number of its URLs, a delegated one without URLs has none", async () => {
-  const { subnetId, north } = await undecided();
+test("a subnet's load is what was never fetched and a part of the rest, a delegated one without URLs has none", async () => {
+  const { subnetId, north, south } = await undecided();
   const empty = await world.subnet("192.0.2.0", "192.0.2.255");
   await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
   await world.delegations.delegateOwnSubnet(empty, north, noon);
   await world.frontier.admit(seeds("http://b.example/x", "http://b.example/y"), scope, noon);
 
-  expect(await world.delegations.loads()).toEqual([
-    { subnetId, crawlerId: north, pagesPerDay: 3, rttMs: 10 },
-    { subnetId: empty, crawlerId: north, pagesPerDay: 0, rttMs: null },
+  // A page that nobody measured is taken to have 40 KB.
+  const [unfetched, none] = await world.delegations.loads(7, [north]);
+  expect(unfetched).toEqual({
+    subnetId,
+    crawlerId: north,
+    pagesPerDay: 3,
+    bytesPerDay: 120_000,
+    rttMs: 10,
+  });
+  expect(none).toEqual({ subnetId: empty, crawlerId: north, pagesPerDay: 0, bytesPerDay: 0, rttMs: null });
+  expect(await world.delegations.loads(7, [south])).toEqual([]);
+
+  // Two of the three are fetched: once in 4 days each. Five pages of 40 KB and two of 12,345 bytes.
+  const [lease] = await world.lease(north);
+  const fetched = (sequence: number, url: string) =>
+    arrivedResult({ sequence, leaseId: lease!.leaseId, url, result: { wireBytes: 12_345 } });
+  await world.take(north, [fetched(1, "http://b.example/"), fetched(2, "http://b.example/x")]);
+  const [load] = await world.delegations.loads(4, [north]);
+  expect(load?.pagesPerDay).toBe(1.5);
+  expect(load?.bytesPerDay).toBeCloseTo((1.5 * (5 * 40_000 + 2 * 12_345)) / 7, 3);
+});
+
+test("a crawler's load is that of its subnets together, told in one row", async () => {
+  const { subnetId, north, south } = await undecided();
+  const empty = await world.subnet("192.0.2.0", "192.0.2.255");
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.delegateOwnSubnet(empty, south, noon);
+  await world.frontier.admit(seeds("http://b.example/x"), scope, noon);
+
+  expect(await world.delegations.crawlerLoads(7)).toEqual([
+    { crawlerId: north, subnets: 1, displaced: 0, pagesPerDay: 2, bytesPerDay: 80_000 },
+    { crawlerId: south, subnets: 1, displaced: 0, pagesPerDay: 0, bytesPerDay: 0 },
   ]);
+});
+
+test("what went to others because a crawler left is told with what it had measured, as long as others have it", async () => {
+  const { subnetId, north, south } = await undecided();
+  const second = await world.subnet("192.0.2.0", "192.0.2.255");
+  await world.delegations.saveRound(
+    roundOf(subnetId, [
+      [north, 10],
+      [south, 20],
+    ]),
+  );
+  await world.delegations.delegateOwnSubnet(second, north, noon);
+  const move = (id: SubnetId, cause: "crawler-left" | "drained" | "overload") =>
+    ({ subnetId: id, from: north, to: south, cause, reason: "", rttMs: null }) as const;
+
+  await world.delegations.move([move(subnetId, "crawler-left"), move(second, "drained")], noon);
+
+  const former = await world.delegations.formerSubnets(north, noon);
+  expect(former).toEqual([
+    { subnetId, rttMs: 10 },
+    { subnetId: second, rttMs: null },
+  ]);
+  expect(await world.delegations.formerSubnets(south, noon)).toEqual([]);
+  expect(await world.delegations.formerSubnets(north, secondsAfterNoon(1))).toEqual([]);
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 9]]));
+  expect(await world.delegations.formerSubnets(north, noon)).toEqual([{ subnetId: second, rttMs: null }]);
 });
 
 test("probed RTTs are those of the latest round that had an answer", async () => {

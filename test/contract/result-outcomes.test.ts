@@ -198,7 +198,9 @@ test("the latest fetches of a host come oldest first, and a day's fetches are co
 
   expect(fetches.map((one) => one.fetchedAt)).toEqual([secondsAfterNoon(-10), noon]);
   expect(fetches[0]).toMatchObject({ crawlerId, connectMs: 10, firstByteMs: 20, totalMs: 30 });
-  expect(await world.results.fetchesSince(secondsAfterNoon(-10))).toEqual([{ crawlerId, pages: 2 }]);
+  expect(await world.results.fetchesSince(secondsAfterNoon(-10))).toEqual([
+    { crawlerId, pages: 2, bytes: expect.any(Number) },
+  ]);
 });
 
 test("the failures before a result decide when it is fetched again, and whether it is gone", async () => {

@@ -128,16 +128,22 @@ describe("the settings reach the parts", () => {
     expect(gatewaySettings(config)).toMatchObject({ heartbeatMs: 4000, userAgent: config.userAgent });
   });
 
-  it("and crawlers that drain or have used up their day count as without room", () => {
+  it("and crawlers that drain or have used up their day's pages or bytes count as without room", () => {
     const crawler = (crawlerId: number, state: CrawlerRecord["state"]) =>
-      ({ crawlerId: crawlerId as CrawlerId, pagesPerDay: 10, state }) as CrawlerRecord;
+      ({ crawlerId: crawlerId as CrawlerId, pagesPerDay: 10, bytesPerDay: 1e9, state }) as CrawlerRecord;
     const now = new Date("2030-01-01T12:00:00Z");
     const state = new CoordinatorState();
-    state.setCrawlers([crawler(1, "online"), crawler(2, "draining"), crawler(3, "online")]);
+    state.setCrawlers([
+      crawler(1, "online"),
+      crawler(2, "draining"),
+      crawler(3, "online"),
+      crawler(4, "online"),
+    ]);
     const budget = new DayBudget();
-    budget.spend(1 as CrawlerId, 9, now);
-    budget.spend(3 as CrawlerId, 10, now);
+    budget.spend(1 as CrawlerId, { pages: 9, bytes: 9 }, now);
+    budget.spend(4 as CrawlerId, { pages: 10, bytes: 9 }, now);
+    budget.spend(3 as CrawlerId, { pages: 1, bytes: 1e9 }, now);
 
-    expect([...crawlersWithoutRoom(state, budget, now)]).toEqual([2, 3]);
+    expect([...crawlersWithoutRoom(state, budget, now)]).toEqual([2, 3, 4]);
   });
 });

@@ -89,13 +89,13 @@ it("answers a crawler that is ready with leases, and counts them", async () => {
 it("gives a crawler no more in a day than its partner allows, and nothing while it is drained", async () => {
   const { ask, budget, north, state } = await connected(10);
 
-  budget.spend(north, 8, noon);
+  budget.spend(north, { pages: 8, bytes: 0 }, noon);
   state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, state: "draining" })));
   expect(await ask()).toMatchObject({ leases: [], reason: "this crawler is being drained" });
   state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, state: "online" })));
   expect((await ask()).leases[0]?.urls).toHaveLength(2);
-  budget.spend(north, 2, noon);
-  expect(await ask()).toMatchObject({ leases: [], reason: "the pages of this day are used up" });
+  budget.spend(north, { pages: 2, bytes: 0 }, noon);
+  expect(await ask()).toMatchObject({ leases: [], reason: "the pages or bytes of this day are used up" });
 });
 
 it("stores results, spends the day's pages, counts, and tells who waits for fetches and URLs", async () => {
@@ -115,7 +115,7 @@ it("stores results, spends the day's pages, counts, and tells who waits for fetc
   await handlers.onResults({ crawlerId: north, spoolId, results });
 
   expect(happened).toEqual(["fleet changed", "fetched", "new URLs"]);
-  expect(budget.left(north, 1000, noon)).toBe(998);
+  expect(budget.spent(north, noon)).toMatchObject({ pages: 2 });
   expect(counters.totals).toMatchObject({ fetches: 2, pages: 2, shippedBytes: 140 });
 });
 
@@ -128,7 +128,7 @@ it("spends and counts a result once that arrives twice", async () => {
   await handlers.onResults(batch);
   await handlers.onResults(batch);
 
-  expect(budget.left(north, 1000, noon)).toBe(999);
+  expect(budget.spent(north, noon)).toEqual({ pages: 1, bytes: one.result.wireBytes });
   expect(counters.totals.fetches).toBe(1);
 });
 
@@ -164,11 +164,20 @@ it("keeps a heartbeat, and what a crawler measured of its peers", async () => {
 it("marks a crawler that leaves as offline, with the reason", async () => {
   const { handlers, north, state } = await connected();
 
-  await handlers.onLeave(north, "its machine restarts");
+  await handlers.onLeave(north, "its machine restarts", false);
 
   expect(state.crawler(north)).toMatchObject({
     state: "offline",
     offlineReason: "its machine restarts",
     lastSeenAt: noon,
   });
+});
+
+it("hands over what a crawler has that leaves for good", async () => {
+  const { handlers, north, state, happened } = await connected();
+
+  await handlers.onLeave(north, "goodbye: the crawler leaves for good", true);
+
+  expect(state.crawler(north)).toMatchObject({ state: "offline", drainingSince: noon });
+  expect(happened).toEqual(["fleet changed", "draining"]);
 });

@@ -76,61 +76,62 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
   };
 }
 
-/** Two subnets of a crawler that is offline: the other has measured the first, and nothing lies in the second. */
+/** Two subnets of a crawler that is offline: the other has measured the first and not the second. */
 async function departure() {
   const gone = await world.arrived("gone");
   const heir = await world.arrived("heir");
   const known = await world.site(1);
-  const empty = await world.subnet("5.1.9.0", "5.1.9.255");
+  const unknown = await world.site(2);
   await world.delegations.saveRound(
     roundOf(known, [
       [gone, 5],
       [heir, 9],
     ]),
   );
-  await world.delegations.delegateOwnSubnet(empty, gone, noon);
+  await world.delegations.delegateOwnSubnet(unknown, gone, noon);
   const duties = await scheduled(new TableFleet([heir]));
   duties.state.setCrawlers(
     duties.state.crawlers.map((crawler) =>
       crawler.crawlerId === heir ? { ...crawler, state: "online" as const } : crawler,
     ),
   );
-  return { gone, heir, known, empty, duties };
+  return { gone, heir, known, unknown, duties };
 }
 
 it("replaces a crawler after the departure time: what is known moves, the rest is requested anew", async () => {
-  const { gone, heir, known, empty, duties } = await departure();
+  const { gone, heir, known, unknown, duties } = await departure();
 
-  await duties.run("replace-departed-crawlers");
-  expect(duties.state.subnetsOf(gone)).toEqual([known, empty]);
+  await duties.run("hand-over-subnets");
+  expect(duties.state.subnetsOf(gone)).toEqual([known, unknown]);
   duties.clock.ms += 121_000;
-  await duties.run("replace-departed-crawlers");
+  await duties.run("hand-over-subnets");
 
   expect(duties.state.subnetsOf(heir)).toEqual([known]);
-  expect(duties.requested).toEqual([[[empty], "crawler-left"]]);
+  expect(duties.requested).toEqual([[[unknown], "crawler-left"]]);
 });
 
 it("gives nothing of a crawler that is gone to one whose day is used up", async () => {
-  const { gone, heir, known, empty, duties } = await departure();
+  const { gone, heir, known, unknown, duties } = await departure();
   duties.full.add(heir);
   duties.clock.ms += 121_000;
 
-  await duties.run("replace-departed-crawlers");
+  await duties.run("hand-over-subnets");
 
   expect(duties.state.subnetsOf(heir)).toEqual([]);
-  expect(duties.state.subnetsOf(gone)).toEqual([known, empty]);
+  expect(duties.state.subnetsOf(gone)).toEqual([known, unknown]);
 });
 
 it("says once that a crawler is gone, however long a subnet of it stays without an heir", async () => {
   const { gone, duties } = await departure();
   duties.clock.ms += 121_000;
 
-  await duties.run("replace-departed-crawlers");
-  await duties.run("replace-departed-crawlers");
-  await duties.run("replace-departed-crawlers");
+  await duties.run("hand-over-subnets");
+  await duties.run("hand-over-subnets");
+  duties.clock.ms += 60_000;
+  await duties.run("hand-over-subnets");
 
   expect(duties.warned).toEqual([{ crawlerId: gone, moved: 1, orphans: 1, returnedLeases: 0 }]);
-  expect(duties.requested).toHaveLength(3);
+  expect(duties.requested).toHaveLength(2);
 });
 
 it("waits for somebody to come before it replaces anybody", async () => {
@@ -140,7 +141,7 @@ it("waits for somebody to come before it replaces anybody", async () => {
   const duties = await scheduled(new TableFleet([]));
   duties.clock.ms += 121_000;
 
-  await duties.run("replace-departed-crawlers");
+  await duties.run("hand-over-subnets");
 
   expect(duties.state.subnetsOf(gone)).toEqual([subnetId]);
   expect(duties.warned).toEqual([]);

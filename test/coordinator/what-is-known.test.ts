@@ -64,7 +64,7 @@ describe("a coordinator that starts", () => {
       ["north", "offline"],
       ["south", "offline"],
     ]);
-    expect(budget.left(north, 100, noon)).toBe(98);
+    expect(budget.spent(north, noon)).toMatchObject({ pages: 2 });
   });
 
   it("is told of nothing where there is nothing", async () => {

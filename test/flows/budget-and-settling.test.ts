@@ -1,4 +1,4 @@
-/** The pages of a day, and whether a new fleet is ready for its first round. */
+/** The pages and bytes of a day, and whether a new fleet is ready for its first round. */
 import { describe, expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import { DayBudget } from "#coordinator/flows/day-budget";
@@ -9,37 +9,55 @@ const north = asCrawlerId(1);
 const south = asCrawlerId(2);
 const east = asCrawlerId(3);
 
-describe("a day's pages", () => {
+describe("a day", () => {
   const evening = new Date("2030-01-01T23:59:59.999Z");
   const midnight = new Date("2030-01-02T00:00:00.000Z");
-
-  it("are spent by each crawler for itself, and never less than none are left", () => {
-    const budget = new DayBudget();
-    budget.spend(north, 30, evening);
-    budget.spend(north, 80, evening);
-
-    expect(budget.left(north, 200, evening)).toBe(90);
-    expect(budget.left(north, 100, evening)).toBe(0);
-    expect(budget.left(south, 100, evening)).toBe(100);
+  /** Nothing measured: a page is taken to be 40 KB. */
+  const of = (crawlerId: typeof north, pagesPerDay: number, bytesPerDay = 1e12) => ({
+    crawlerId,
+    pagesPerDay,
+    bytesPerDay,
   });
 
-  it("are all there again at midnight UTC, whoever asks first", () => {
+  it("has so many pages for each crawler, and never less than none are left", () => {
+    const budget = new DayBudget();
+    budget.spend(north, { pages: 30, bytes: 0 }, evening);
+    budget.spend(north, { pages: 80, bytes: 0 }, evening);
+
+    expect(budget.left(of(north, 200), evening)).toBe(90);
+    expect(budget.left(of(north, 100), evening)).toBe(0);
+    expect(budget.left(of(south, 100), evening)).toBe(100);
+  });
+
+  it("has so many bytes, which are worth fewer pages where pages are large", () => {
+    const budget = new DayBudget();
+    expect(budget.left(of(north, 1000, 400_000), evening)).toBe(10);
+
+    // 300 KB more for 5 pages: 50 KB a page, together with the five of 40 KB that are assumed.
+    budget.spend(north, { pages: 5, bytes: 300_000 }, evening);
+
+    expect(budget.left(of(north, 1000, 400_000), evening)).toBe(2);
+    expect(budget.left(of(north, 1000, 300_000), evening)).toBe(0);
+    expect(budget.left(of(north, 6, 400_000), evening)).toBe(1);
+  });
+
+  it("begins anew at midnight UTC, whoever asks first", () => {
     for (const touch of ["spend", "left"] as const) {
       const budget = new DayBudget();
-      budget.spend(north, 100, evening);
-      if (touch === "spend") budget.spend(south, 1, midnight);
+      budget.spend(north, { pages: 100, bytes: 1e6 }, evening);
+      if (touch === "spend") budget.spend(south, { pages: 1, bytes: 1 }, midnight);
 
-      expect(budget.left(north, 100, midnight)).toBe(100);
+      expect(budget.left(of(north, 100, 4e6), midnight)).toBe(100);
     }
   });
 
-  it("count what was fetched today before a restart", () => {
+  it("counts what was fetched today before a restart", () => {
     const budget = new DayBudget();
-    budget.restore([{ crawlerId: north, pages: 40 }], evening);
-    budget.spend(north, 10, evening);
+    budget.restore([{ crawlerId: north, pages: 40, bytes: 1e6 }], evening);
+    budget.spend(north, { pages: 10, bytes: 1 }, evening);
 
-    expect(budget.left(north, 100, evening)).toBe(50);
-    expect(budget.left(north, 100, midnight)).toBe(100);
+    expect(budget.spent(north, evening)).toEqual({ pages: 50, bytes: 1_000_001 });
+    expect(budget.spent(north, midnight)).toEqual({ pages: 0, bytes: 0 });
   });
 });
 

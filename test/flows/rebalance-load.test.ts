@@ -44,6 +44,7 @@ afterAll(async () => await world.close());
 const settings = {
   policy: "min-cost-flow",
   movesPerPass: 10,
+  recrawlDays: 7,
   probe: { method: "connect", tries: 3, deadlineMs: 3000 },
 } as const;
 
@@ -102,10 +103,9 @@ it("moves without a probe where the new crawler's round trip is known", async ()
   expect((await world.delegations.readAll())[1]).toMatchObject({ crawlerId: south, rttMs: 12 });
 });
 
-it("puts a move off that costs much more than predicted, and plans the next pass with what was measured", async () => {
+it("plans again where a probe finds that a move would cost much more than predicted", async () => {
   const fleet = southAnswers(90);
 
-  expect(await pass(fleet)).toEqual([]);
   // The second would cost 80 ms and the first 30 ms: now the first is the cheaper one to give up.
   expect(await pass(fleet)).toEqual([first]);
 
@@ -113,11 +113,8 @@ it("puts a move off that costs much more than predicted, and plans the next pass
   expect(state.delegationOf(second)?.crawlerId).toBe(north);
 });
 
-it("puts a move off that cannot be measured, and then prefers one that can", async () => {
-  const fleet = new TableFleet([north, south]);
-
-  expect(await pass(fleet)).toEqual([]);
-  expect(await pass(fleet)).toEqual([first]);
+it("prefers a subnet that can be measured to one that cannot", async () => {
+  expect(await pass(new TableFleet([north, south]))).toEqual([first]);
 });
 
 it("measures a move again that could not be measured, when nothing better is left", async () => {
@@ -136,10 +133,58 @@ it("measures a move again that could not be measured, when nothing better is lef
   expect(state.delegationOf(moved[0]!)).toMatchObject({ crawlerId: south, rttMs: 60, measured: true });
 });
 
-it("trusts what it measured for a put-off move for an hour only", async () => {
-  await pass(southAnswers(90));
+it("trusts what it measured and did not use for an hour only", () => {
+  putOff.note({ subnetId: second, to: south, rttMs: 90 }, noon);
+  putOff.note({ subnetId: second, to: north, rttMs: null }, secondsAfterNoon(1));
 
-  expect(await pass(southAnswers(26), {}, secondsAfterNoon(3601))).toEqual([second]);
+  expect([...putOff.of(second, secondsAfterNoon(3600))]).toEqual([
+    [south, 90],
+    [north, null],
+  ]);
+  expect([...putOff.of(second, secondsAfterNoon(3601))]).toEqual([[north, null]]);
+  expect(putOff.of(second, secondsAfterNoon(3602)).size).toBe(0);
+});
+
+it("takes a subnet home when there is room again, and leaves it where it is while there is none", async () => {
+  await pass(southAnswers(26));
+  expect(await pass(southAnswers(26))).toEqual([]);
+  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 100 })));
+
+  expect(await pass(southAnswers(26))).toEqual([second]);
+
+  expect(state.delegationOf(second)).toMatchObject({ crawlerId: north, rttMs: 10, measured: true });
+  expect(await world.rows("select cause from delegation where cause in ('home', 'overload')")).toEqual([
+    { cause: "home" },
+  ]);
+  expect(await pass(southAnswers(26))).toEqual([]);
+});
+
+it("relieves a crawler of more bytes than its partner allows", async () => {
+  // Six pages of 40 KB, as nothing is measured yet.
+  state.setCrawlers(
+    state.crawlers.map((crawler) => ({
+      ...crawler,
+      pagesPerDay: 100,
+      bytesPerDay: crawler.crawlerId === north ? 150_000 : 1e9,
+    })),
+  );
+
+  expect(await pass(southAnswers(26))).toEqual([second]);
+});
+
+it("reads no subnet while nobody has too much", async () => {
+  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 6 })));
+  const reads: string[] = [];
+  const delegations = new Proxy(world.delegations, {
+    get: (store, name, receiver) => {
+      reads.push(String(name));
+      return Reflect.get(store, name, receiver);
+    },
+  });
+
+  await rebalanceLoad({ state, fleet: southAnswers(26), delegations, putOff }, settings, noon);
+
+  expect(reads).toEqual(["crawlerLoads"]);
 });
 
 it("moves nothing while everybody has room, or where balancing is switched off", async () => {
@@ -151,17 +196,19 @@ it("moves nothing while everybody has room, or where balancing is switched off",
   expect(fleet.asked).toEqual([]);
 });
 
-it("takes everything from a draining crawler, and gives it nothing", async () => {
-  state.setCrawlers(
-    state.crawlers.map((crawler) => ({
-      ...crawler,
-      state: crawler.crawlerId === north ? "draining" : "online",
-      pagesPerDay: 100,
-    })),
-  );
+it("leaves the subnets of a draining crawler to those who hand them over, and gives it nothing", async () => {
+  const draining = (crawlerId: CrawlerId) =>
+    state.setCrawlers(
+      state.crawlers.map((crawler) => ({
+        ...crawler,
+        drainingSince: crawler.crawlerId === crawlerId ? noon : null,
+      })),
+    );
 
-  expect((await pass(southAnswers(26))).toSorted()).toEqual([first, second]);
-  expect(state.subnetsOf(north)).toEqual([]);
+  draining(north);
+  expect(await pass(southAnswers(26))).toEqual([]);
+  draining(south);
+  expect(await pass(southAnswers(26))).toEqual([]);
 });
 
 it("leaves the subnets of an offline crawler alone, and gives it nothing", async () => {

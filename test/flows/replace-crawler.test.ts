@@ -41,7 +41,11 @@ async function threeSubnets() {
 it("gives each subnet to the nearest online crawler that its round measured, and names the rest", async () => {
   const { gone, near, far, subnets, state } = await threeSubnets();
 
-  const replaced = await replaceCrawler(gone, { ...world, state, online: () => [near, far] }, noon);
+  const replaced = await replaceCrawler(
+    gone,
+    { ...world, state, recrawlDays: 7, online: () => [near, far] },
+    noon,
+  );
 
   expect(replaced).toEqual({
     returnedLeases: 0,
@@ -58,7 +62,7 @@ it("gives each subnet to the nearest online crawler that its round measured, and
 it("moves them in one transaction, with their history", async () => {
   const { gone, near, far, state } = await threeSubnets();
 
-  await replaceCrawler(gone, { ...world, state, online: () => [near, far] }, noon);
+  await replaceCrawler(gone, { ...world, state, recrawlDays: 7, online: () => [near, far] }, noon);
 
   const moved = "where cause = 'crawler-left'";
   expect(await world.rows(`select distinct xmin::text from delegation ${moved}`)).toHaveLength(1);
@@ -71,7 +75,7 @@ it("moves them in one transaction, with their history", async () => {
 it("leaves memory as a coordinator that starts afterwards would read it", async () => {
   const { gone, near, far, subnets, state } = await threeSubnets();
 
-  await replaceCrawler(gone, { ...world, state, online: () => [near, far] }, noon);
+  await replaceCrawler(gone, { ...world, state, recrawlDays: 7, online: () => [near, far] }, noon);
 
   const restarted = await world.state();
   for (const subnetId of subnets) {
@@ -88,9 +92,13 @@ it("gives nothing to a crawler that is offline or draining", async () => {
     ),
   );
 
-  const offline = await replaceCrawler(gone, { ...world, state, online: () => [near] }, noon);
+  const offline = await replaceCrawler(gone, { ...world, state, recrawlDays: 7, online: () => [near] }, noon);
   expect(offline.moved).toEqual([]);
-  const draining = await replaceCrawler(gone, { ...world, state, online: () => [near, far] }, noon);
+  const draining = await replaceCrawler(
+    gone,
+    { ...world, state, recrawlDays: 7, online: () => [near, far] },
+    noon,
+  );
 
   expect(draining.moved.toSorted()).toEqual([subnets[0], subnets[2]].toSorted());
   expect(state.delegationOf(subnets[0])).toMatchObject({ crawlerId: far, rttMs: 50 });
@@ -100,7 +108,11 @@ it("returns its leases, so that others may take the hosts", async () => {
   const { gone, near, far, state } = await threeSubnets();
   expect(await world.lease(gone)).toHaveLength(3);
 
-  const replaced = await replaceCrawler(gone, { ...world, state, online: () => [near, far] }, noon);
+  const replaced = await replaceCrawler(
+    gone,
+    { ...world, state, recrawlDays: 7, online: () => [near, far] },
+    noon,
+  );
 
   expect(replaced.returnedLeases).toBe(3);
   expect((await world.lease(near)).map(({ host }) => host)).toEqual(["s1.example"]);

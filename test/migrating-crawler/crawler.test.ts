@@ -17,10 +17,15 @@ afterEach(async () => {
 const amber = asCrawlerId(1);
 
 /** A gateway that answers the first requests for work with these leases, one each, then with nothing. */
-async function gatewayWith(leases: Lease[], port?: number): Promise<LoopbackGateway> {
+async function gatewayWith(
+  leases: Lease[],
+  port?: number,
+  settings: NonNullable<Parameters<typeof startGateway>[0]["settings"]> = {},
+): Promise<LoopbackGateway> {
   const waiting = [...leases];
   const world: LoopbackGateway = await startGateway({
     zlibSync: null,
+    settings,
     ...(port === undefined ? {} : { port }),
     handlers: {
       async onMessage(crawlerId, message, { wireBytes }) {
@@ -192,6 +197,24 @@ describe("a crawler", () => {
     expect(results.map((result) => result.url)).toEqual(urls);
     expect(resultsOf(second).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
     await vi.waitFor(() => expect(crawler.status().spooledResults).toBe(0));
+  });
+
+  it("lets go of its leases when the coordinator stays away for longer than it keeps them", async () => {
+    const origin = await site((request, response) => {
+      if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 30");
+      html(response, "<p>slow");
+    });
+    const urls = [`${origin.url}/1`, `${origin.url}/2`];
+    // Noticed two heartbeats later than by the coordinator, which keeps them for three seconds: one is left.
+    const settings = { heartbeatMs: 1000, departureSeconds: 3 };
+    const world = await gatewayWith([leaseOf("5", urls)], undefined, settings);
+    const crawler = await run(world);
+    await vi.waitFor(() => expect(crawler.status().openHosts).toBe(1));
+
+    await world.close();
+
+    expect(crawler.status().openHosts).toBe(1);
+    await vi.waitFor(() => expect(crawler.status().openHosts).toBe(0), 10_000);
   });
 
   it("answers a probe with the smallest time and the method used", async () => {

@@ -64,6 +64,17 @@ describe("a crawler process", () => {
     expect(crawler.output()).toContain('"msg":"the crawler has stopped"');
   });
 
+  it("on SIGUSR2 says that it leaves for good and ends with 0", async () => {
+    const world = await gateway();
+    const crawler = run(amber(world));
+    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
+
+    crawler.child.kill("SIGUSR2");
+
+    expect(await crawler.ended).toBe(0);
+    await vi.waitFor(() => expect(world.seen.leaves).toMatchObject([{ forGood: true }]), soon);
+  });
+
   it("stops by itself when its supervisor is gone", async () => {
     const world = await gateway();
     const crawler = run(amber(world), "ipc");

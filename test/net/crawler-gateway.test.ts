@@ -58,7 +58,9 @@ for (const { name, native, absent } of inflaters) {
       const onlineThen = gateway.online();
       await crawler.send({ type: "crawler:goodbye", reason: "upgrade" });
       await crawler.closed;
-      await vi.waitFor(() => expect(seen.leaves).toEqual([{ crawlerId: 2, reason: "goodbye: upgrade" }]));
+      await vi.waitFor(() =>
+        expect(seen.leaves).toEqual([{ crawlerId: 2, reason: "goodbye: upgrade", forGood: false }]),
+      );
 
       expect(welcome).toMatchObject({
         protocolVersion: 1,

@@ -32,7 +32,7 @@ export interface Seen {
   readonly arrivals: Arrival[];
   readonly batches: { crawlerId: CrawlerId; spoolId: string; results: readonly BatchedResult[] }[];
   readonly messages: { crawlerId: CrawlerId; message: CrawlerReport; wireBytes: number }[];
-  readonly leaves: { crawlerId: CrawlerId; reason: string }[];
+  readonly leaves: { crawlerId: CrawlerId; reason: string; forGood: boolean }[];
   /** Highest sequence that onResults has taken, per crawler. */
   readonly committed: Map<CrawlerId, number>;
 }
@@ -105,8 +105,8 @@ function recordingHandlers(seen: Seen): GatewayHandlers {
     async onMessage(crawlerId, message, { wireBytes }) {
       seen.messages.push({ crawlerId, message, wireBytes });
     },
-    async onLeave(crawlerId, reason) {
-      seen.leaves.push({ crawlerId, reason });
+    async onLeave(crawlerId, reason, forGood) {
+      seen.leaves.push({ crawlerId, reason, forGood });
     },
   };
 }

@@ -328,7 +328,9 @@ test("a crawler that misses three heartbeats is given up as vanished, one that s
   await silent.closed;
   clearInterval(beat);
 
-  expect(world.seen.leaves).toEqual([{ crawlerId: 1, reason: "vanished: no message for 3 heartbeats" }]);
+  expect(world.seen.leaves).toEqual([
+    { crawlerId: 1, reason: "vanished: three heartbeats did not come", forGood: false },
+  ]);
   expect(world.gateway.online()).toEqual([2]);
   await world.close();
 });

@@ -54,7 +54,7 @@ export function crawlerCommand(): Command {
     .option("--json", "log lines as JSON")
     .addHelpText(
       "after",
-      "\nExamples:\n  nearcrawl crawler --config crawler.json\n  NEARCRAWL_CRAWLER_KEY=… nearcrawl crawler --coordinator wss://search.example/crawler --name athens --pages-per-day 50000",
+      "\nSIGTERM or Ctrl-C stop it for a while: its subnets wait for it. SIGUSR2 stops it for good: they go to others.\n\nExamples:\n  nearcrawl crawler --config crawler.json\n  NEARCRAWL_CRAWLER_KEY=… nearcrawl crawler --coordinator wss://search.example/crawler --name athens --pages-per-day 50000",
     )
     .action((options: CrawlerOptions) => runCrawler(options));
 }
@@ -67,7 +67,7 @@ async function runCrawler(options: CrawlerOptions): Promise<void> {
 }
 
 async function runUntilAsked(config: CrawlerConfig, log: CrawlerLog): Promise<void> {
-  const asked = untilAskedToStop();
+  const asked = Promise.race([untilAskedToStop(), untilAskedToLeave()]);
   let refuse: (reason: string) => void = () => {};
   const refused = new Promise<string>((resolve) => {
     refuse = resolve;
@@ -77,13 +77,20 @@ async function runUntilAsked(config: CrawlerConfig, log: CrawlerLog): Promise<vo
   const reporting = setInterval(() => log.info(crawler.status(), "status"), statusEveryMs);
   const end = await Promise.race([asked, refused]);
   clearInterval(reporting);
-  await crawler.stop();
+  if (end === leaves) await crawler.leave();
+  else await crawler.stop();
   log.info(crawler.status(), "the crawler has stopped");
-  if (end !== "signal" && end !== "disconnect") {
+  if (end !== "signal" && end !== "disconnect" && end !== leaves) {
     process.stderr.write(`nearcrawl: ${end}\n`);
     process.exitCode = exitCodes.failed;
   }
   if (process.connected) process.disconnect();
+}
+
+const leaves = "leaves for good";
+
+function untilAskedToLeave(): Promise<typeof leaves> {
+  return new Promise((resolve) => process.once("SIGUSR2", () => resolve(leaves)));
 }
 
 const statusEveryMs = 60_000;

@@ -1,0 +1,60 @@
+/** What the coordinator does by the clock as crawlers come, go and have too much: who gets whose subnets. */
+import type { CoordinatorConfig } from "./config.ts";
+import { refreshCrawlers } from "./flows/crawler-presence.ts";
+import { HandOvers } from "./flows/hand-overs.ts";
+import { PutOffMoves } from "./flows/put-off-moves.ts";
+import { rebalanceLoad } from "./flows/rebalance-load.ts";
+import type { DutyPorts } from "./periodic-duties.ts";
+
+/** The names by which a duty can be hurried. */
+export const fleetDuties = {
+  handOver: "hand-over-subnets",
+  rebalance: "rebalance-load",
+} as const;
+
+const handOverMs = 5000;
+
+export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig): void {
+  const { timekeeper, gateway, counters, log } = ports;
+  const recrawlDays = config.recrawl.intervalHours / 24;
+  const online = () => {
+    const full = ports.withoutRoom();
+    return gateway.online().filter((crawlerId) => !full.has(crawlerId));
+  };
+  const handOvers = new HandOvers(
+    { ...ports, online, recrawlDays, onMoved: (cause, subnets) => counters.moves(cause, subnets) },
+    { departureMs: config.departureSeconds * 1000, since: ports.now() },
+  );
+  timekeeper.every(fleetDuties.handOver, handOverMs, async () => {
+    await handOvers.pass();
+  });
+  const putOff = new PutOffMoves();
+  timekeeper.every(fleetDuties.rebalance, config.balance.everySeconds * 1000, async () => {
+    const settings = { ...config.balance, probe: config.probe, recrawlDays };
+    const moved = await rebalanceLoad({ ...ports, fleet: gateway, putOff }, settings, ports.now());
+    counters.moves("overload", moved.length);
+    if (moved.length > 0) log.info({ subnets: moved.length }, "load was rebalanced");
+  });
+}
+
+/** Whenever somebody drains or resumes a crawler, the fleet is read anew and acted on at once. */
+export async function followFleet(
+  ports: Pick<DutyPorts, "crawlers" | "state" | "timekeeper" | "log">,
+): Promise<{ stop(): Promise<void> }> {
+  let turn = Promise.resolve();
+  const refresh = async () => {
+    await refreshCrawlers(ports);
+    ports.timekeeper.hurry(fleetDuties.handOver);
+  };
+  const notices = await ports.crawlers.onChange(() => {
+    turn = turn.then(refresh).catch((error: unknown) => {
+      ports.log.error({ error }, "the fleet changed, but could not be read; the next arrival reads it anew");
+    });
+  });
+  return {
+    stop: async () => {
+      await notices.stop();
+      await turn;
+    },
+  };
+}

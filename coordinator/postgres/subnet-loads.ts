@@ -1,0 +1,122 @@
+/**
+ * What subnets cost a day, and what is known of their distances: the input of balancing (paper section 4.4).
+ *
+ * A subnet's pages a day are the URLs of its hosts that were never fetched, wanted within a day, and those
+ * that were, each once in the recrawl interval; no host gives more than politeness allows. Its bytes are
+ * those pages times the host's mean page, held to the usual size while few have been measured.
+ */
+import type { Pool } from "pg";
+import { defaultMeanPageBytes } from "#core/balance/capacity";
+import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
+import type { DelegationStore } from "../flows/ports.ts";
+
+/** One page a second, the usual pace. */
+const mostPagesPerHost = 86_400;
+/** The usual size counts as much as so many measured pages. */
+const pagesOfUsualSize = 5;
+
+const perHost = `
+  select subnet_id, pages, pages * (fetched_bytes + ${pagesOfUsualSize * defaultMeanPageBytes}) / (fetches + ${pagesOfUsualSize}) as bytes
+  from (
+    select subnet_id, fetched_bytes, fetches,
+      least(${mostPagesPerHost}, greatest(0, url_count - fetched_urls) + fetched_urls / $1::float8) as pages
+    from frontier_host
+    where state = 'resolved' and subnet_id is not null
+  ) h`;
+
+/** One pass over the hosts, whatever their number; one row for each crawler that has a subnet. */
+export async function crawlerLoads(
+  pool: Pool,
+  recrawlDays: number,
+): ReturnType<DelegationStore["crawlerLoads"]> {
+  const { rows } = await pool.query<{
+    crawler_id: number;
+    subnets: number;
+    displaced: number;
+    pages: number;
+    bytes: number;
+  }>(
+    `select crawler_id, sum(subnets)::int as subnets, sum(displaced)::int as displaced, sum(pages) as pages, sum(bytes) as bytes
+     from (
+       select crawler_id, 0 as subnets, 0 as displaced, sum(pages) as pages, sum(bytes) as bytes
+       from (${perHost}) host
+       join delegation using (subnet_id)
+       group by crawler_id
+       union all
+       select crawler_id, count(*), count(*) filter (where cause = 'overload'), 0, 0
+       from delegation
+       group by crawler_id
+     ) part
+     group by crawler_id
+     order by crawler_id`,
+    [recrawlDays],
+  );
+  return rows.map((row) => ({
+    crawlerId: asCrawlerId(row.crawler_id),
+    subnets: row.subnets,
+    displaced: row.displaced,
+    pagesPerDay: row.pages,
+    bytesPerDay: row.bytes,
+  }));
+}
+
+/** For each subnet of these crawlers, and for those that are away from home. */
+export async function loads(
+  pool: Pool,
+  recrawlDays: number,
+  of: { readonly crawlerIds: readonly CrawlerId[]; readonly displaced: boolean },
+): ReturnType<DelegationStore["loads"]> {
+  const { rows } = await pool.query<{
+    subnet_id: number;
+    crawler_id: number;
+    pages: number;
+    bytes: number;
+    rtt_ms: number | null;
+  }>(
+    `select d.subnet_id, d.crawler_id, coalesce(h.pages, 0) as pages, coalesce(h.bytes, 0) as bytes, d.rtt_ms
+     from delegation d
+     left join (
+       select subnet_id, sum(pages) as pages, sum(bytes) as bytes
+       from (${perHost}) host
+       group by subnet_id
+     ) h on h.subnet_id = d.subnet_id
+     where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
+     order by d.subnet_id`,
+    [recrawlDays, of.crawlerIds, of.displaced],
+  );
+  return rows.map((row) => ({
+    subnetId: asSubnetId(row.subnet_id),
+    crawlerId: asCrawlerId(row.crawler_id),
+    pagesPerDay: row.pages,
+    bytesPerDay: row.bytes,
+    rttMs: row.rtt_ms,
+  }));
+}
+
+/** Of the latest round with an answer; the smallest where a crawler was asked twice. */
+export async function probedRtts(
+  pool: Pool,
+  subnetIds: readonly SubnetId[],
+): ReturnType<DelegationStore["probedRtts"]> {
+  const { rows } = await pool.query<{ subnet_id: number; crawler_id: number; rtt_ms: number }>(
+    `select given.subnet_id, p.crawler_id, min(p.rtt_ms) as rtt_ms
+     from unnest($1::int[]) as given (subnet_id)
+     cross join lateral (
+       select r.round_id
+       from probe_round r
+       where r.subnet_id = given.subnet_id
+         and exists (select from probe p where p.round_id = r.round_id and p.outcome = 'measured')
+       order by r.decided_at desc, r.round_id desc
+       limit 1
+     ) latest
+     join probe p on p.round_id = latest.round_id and p.outcome = 'measured'
+     group by given.subnet_id, p.crawler_id
+     order by given.subnet_id, min(p.rtt_ms)`,
+    [subnetIds],
+  );
+  return rows.map((row) => ({
+    subnetId: asSubnetId(row.subnet_id),
+    crawlerId: asCrawlerId(row.crawler_id),
+    rttMs: row.rtt_ms,
+  }));
+}
