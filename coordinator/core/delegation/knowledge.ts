@@ -14,9 +14,12 @@ import { OwnerCounts } from "./owner-counts.ts";
 import { OwnerLists } from "./owner-lists.ts";
 import type { PlaceKey, Placement } from "./placement.ts";
 
-/** One place where counts are kept. There is one root, with the key 0. */
+/**
+ * One place where counts are kept. `subnet` counts a subnet and all within it, `own` the subnet itself,
+ * `children` those directly under it. There is one root, with the key 0.
+ */
 export interface Level {
-  readonly kind: "holder" | "subnet" | "country" | "slash8" | "root";
+  readonly kind: "holder" | "subnet" | "own" | "children" | "country" | "slash8" | "root";
   readonly key: PlaceKey;
 }
 
@@ -36,14 +39,18 @@ export function backOffLevels(placement: Placement): Level[] {
   return levels;
 }
 
-/** The subnet itself, then upward: the way `ipmicra` climbs (paper section 4.3). */
-export function climbLevels(placement: Placement): Level[] {
-  return [
-    { kind: "subnet", key: placement.subnetKey },
-    ...placement.ancestorKeys.map((key): Level => ({ kind: "subnet", key })),
-    { kind: "slash8", key: placement.slash8Key },
-    rootLevel,
-  ];
+/**
+ * The way `ipmicra` climbs (paper section 4.3), one list a step: the subnet itself, then its parent, and so on up
+ * to the root. Of each subnet on the way first its own crawler, then those of its children, then of their
+ * descendants; who was met before is met again in the later ones.
+ */
+export function climbLevels({ subnetKey, ancestorKeys, widerKeys = [] }: Placement): Level[][] {
+  const steps = [subnetKey, ...ancestorKeys, ...widerKeys].map((key): Level[] => [
+    { kind: "own", key },
+    { kind: "children", key },
+    { kind: "subnet", key },
+  ]);
+  return [...steps, [rootLevel]];
 }
 
 export class DelegationKnowledge {
@@ -51,6 +58,8 @@ export class DelegationKnowledge {
   readonly #counts: Readonly<Record<Level["kind"], OwnerCounts>> = {
     holder: new OwnerCounts(this.#lists),
     subnet: new OwnerCounts(this.#lists),
+    own: new OwnerCounts(this.#lists),
+    children: new OwnerCounts(this.#lists),
     country: new OwnerCounts(this.#lists),
     slash8: new OwnerCounts(this.#lists),
     root: new OwnerCounts(this.#lists),
@@ -101,13 +110,19 @@ export class DelegationKnowledge {
     return Object.values(this.#counts).reduce((sum, counts) => sum + counts.bytes, this.#lists.bytes);
   }
 
-  #eachKey({ holderKey, subnetKey, ancestorKeys, country, slash8Key }: Placement, change: ChangeCount): void {
-    if (holderKey !== null) change(this.#counts.holder, holderKey);
-    change(this.#counts.subnet, subnetKey);
-    for (const key of ancestorKeys) change(this.#counts.subnet, key);
-    if (country !== null) change(this.#counts.country, country);
-    change(this.#counts.slash8, slash8Key);
-    change(this.#counts.root, rootLevel.key);
+  #eachKey(placement: Placement, change: ChangeCount): void {
+    const { holderKey, subnetKey, ancestorKeys, widerKeys = [], country, slash8Key } = placement;
+    const { holder, subnet, own, children, country: countries, slash8, root } = this.#counts;
+    const parentKey = ancestorKeys[0] ?? widerKeys[0];
+    if (holderKey !== null) change(holder, holderKey);
+    change(own, subnetKey);
+    if (parentKey !== undefined) change(children, parentKey);
+    change(subnet, subnetKey);
+    for (const key of ancestorKeys) change(subnet, key);
+    for (const key of widerKeys) change(subnet, key);
+    if (country !== null) change(countries, country);
+    change(slash8, slash8Key);
+    change(root, rootLevel.key);
   }
 
   /** The fleet's index of the crawler in each slot, −1 for one that is no candidate. Made once a fleet. */

@@ -27,6 +27,8 @@ export interface Placement {
   readonly holderKey: PlaceKey | null;
   /** The less specific subnets, nearest first, as far as they are smaller than the /8 level. */
   readonly ancestorKeys: readonly PlaceKey[];
+  /** Those as wide as that level or wider, nearest first; absent: none. Only `ipmicra` climbs so far. */
+  readonly widerKeys?: readonly PlaceKey[];
   readonly country: string | null;
   readonly slash8Key: PlaceKey;
 }
@@ -40,10 +42,12 @@ export function placementOf(
   if (place < 0) return null;
   const holderId = columns.holderIds[place] as number;
   const isIpv4 = place < columns.ipv6Base;
+  const above = isIpv4 ? aboveIpv4(columns, place) : aboveIpv6(columns, place - columns.ipv6Base);
   return {
     subnetKey: subnetId,
     holderKey: holderId === noId ? null : holderId,
-    ancestorKeys: isIpv4 ? ipv4Ancestors(columns, place) : ipv6Ancestors(columns, place - columns.ipv6Base),
+    ancestorKeys: above.ancestorKeys,
+    widerKeys: above.widerKeys,
     country: countries[columns.labels[place] as number] ?? null,
     slash8Key: isIpv4 ? ipv4Slash8(columns, place) : ipv6Slash8(columns, place - columns.ipv6Base),
   };
@@ -62,24 +66,24 @@ function ipv6Slash8({ ipv6 }: TreeColumns, place: number): number {
   return 256 + (((ipv6.keys[2 * place] as number) ^ topBit) >>> 16);
 }
 
-function ipv4Ancestors({ ipv4, ids }: TreeColumns, place: number): number[] {
-  const keys: number[] = [];
-  let at = ipv4ParentOf(ipv4, place);
-  while (at >= 0 && !spansSlash8(ipv4, at)) {
-    keys.push(ids[at] as number);
-    at = ipv4ParentOf(ipv4, at);
+type Above = Required<Pick<Placement, "ancestorKeys" | "widerKeys">>;
+
+function aboveIpv4({ ipv4, ids }: TreeColumns, place: number): Above {
+  const ancestorKeys: number[] = [];
+  const widerKeys: number[] = [];
+  for (let at = ipv4ParentOf(ipv4, place); at >= 0; at = ipv4ParentOf(ipv4, at)) {
+    (spansSlash8(ipv4, at) ? widerKeys : ancestorKeys).push(ids[at] as number);
   }
-  return keys;
+  return { ancestorKeys, widerKeys };
 }
 
-function ipv6Ancestors({ ipv6, ipv6Base, ids }: TreeColumns, place: number): number[] {
-  const keys: number[] = [];
-  let at = ipv6ParentOf(ipv6, place);
-  while (at >= 0 && !spansSlash16(ipv6, at)) {
-    keys.push(ids[ipv6Base + at] as number);
-    at = ipv6ParentOf(ipv6, at);
+function aboveIpv6({ ipv6, ipv6Base, ids }: TreeColumns, place: number): Above {
+  const ancestorKeys: number[] = [];
+  const widerKeys: number[] = [];
+  for (let at = ipv6ParentOf(ipv6, place); at >= 0; at = ipv6ParentOf(ipv6, at)) {
+    (spansSlash16(ipv6, at) ? widerKeys : ancestorKeys).push(ids[ipv6Base + at] as number);
   }
-  return keys;
+  return { ancestorKeys, widerKeys };
 }
 
 /** True when the range is as wide as the /8 level or wider: that level and the root stand for it. */

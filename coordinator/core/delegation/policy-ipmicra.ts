@@ -9,7 +9,9 @@
  *   fastest", then "only if this search is unsuccessful"); nobody is asked twice;
  * - the climb starts at the subnet itself, as in the worked example, where the children of subnet 8 are asked
  *   first;
- * - within a step crawlers are asked in the order in which they came to own something there;
+ * - within a step the subnet's own crawler is asked first, as in the pseudo-code, then those of its children,
+ *   then those of their descendants, each in the order in which they came to own something there;
+ * - the root is the whole space: who owns anything anywhere is asked there;
  * - a crawler of the company that is no candidate now does not count; candidates that own nothing anywhere
  *   are asked last.
  */
@@ -110,15 +112,11 @@ function askingOrder(
   if (placement.holderKey !== null) {
     knowledge.eachOwner({ kind: "holder", key: placement.holderKey }, (id) => add(id, "company"));
   }
-  climbLevels(placement).forEach((level, height) => {
-    knowledge.eachOwner(level, (id) => add(id, askedAt(level.kind, height)));
+  const steps = climbLevels(placement);
+  steps.forEach((levels, height) => {
+    const at = height === 0 ? "subnet" : height < steps.length - 1 ? "ancestor" : "root";
+    for (const level of levels) knowledge.eachOwner(level, (id) => add(id, at));
   });
   for (const crawlerId of fleet.candidates) add(crawlerId, "root");
   return Array.from(order, ([crawlerId, level]) => ({ crawlerId, level }));
-}
-
-function askedAt(kind: string, height: number): AskedAt {
-  if (height === 0) return "subnet";
-  if (kind === "slash8") return "slash8";
-  return kind === "root" ? "root" : "ancestor";
 }

@@ -39,6 +39,7 @@ export function placementNumbers(): (host: PathHost) => Placement {
       subnetKey: numbers.at(-1)!,
       holderKey: org === "" ? null : org,
       ancestorKeys: numbers.slice(2, -1).reverse(),
+      widerKeys: numbers.slice(1, -1).slice(0, 1),
       country: cc === "" ? null : cc,
       slash8Key: numbers[1]!,
     };

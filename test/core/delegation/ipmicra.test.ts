@@ -1,41 +1,80 @@
 /** The paper's delegation procedure (section 4.3), on its own example (figure 2). */
 import { describe, expect, it } from "vitest";
 import { DelegationKnowledge } from "#core/delegation/knowledge";
+import { type Placement, placementOf } from "#core/delegation/placement";
+import { asHolderId, asSubnetId } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { parseRange } from "#core/ip/range";
+import type { Subnet } from "#core/subnet/subnet";
+import { buildSubnetTree } from "#core/subnet/subnet-tree";
 import { decisionOf, id, placement, runRound } from "./rounds.ts";
 
 /*
- * Figure 2, as far as the text gives it:
+ * Figure 2. Subnets 2, 8 and 12 are the paper's; where 11, 13 and 14 lie within 8 it does not say:
  *
- *   2 (12.0.0.1 - 18.255.255.255)
- *   └─ 8 (14.0.0.1 - 16.255.255.255)
- *      ├─ 11  company 1, crawler X
- *      ├─ 12  unary: 15.10.0.7
- *      ├─ 13  company 2, crawler Y
- *      └─ 14  not delegated
+ *   2  12.0.0.1 - 18.255.255.255
+ *   └─ 8  14.0.0.1 - 16.255.255.255
+ *      ├─ 11  14.16.0.0/12, company 1, crawler X
+ *      ├─ 12  15.10.0.7 alone
+ *      ├─ 13  16.32.0.0/12, company 2, crawler Y
+ *      └─ 14  15.64.0.0/12, company 4
  */
+const tree = buildSubnetTree([
+  registered(2, "12.0.0.1 - 18.255.255.255"),
+  registered(8, "14.0.0.1 - 16.255.255.255", 3),
+  registered(11, "14.16.0.0/12", 1),
+  registered(12, "15.10.0.7", 5),
+  registered(13, "16.32.0.0/12", 2),
+  registered(14, "15.64.0.0/12", 4),
+  registered(90, "200.1.0.0/16", 9),
+]);
 const X = id(1);
 const Y = id(2);
 const elsewhere = id(3);
-const subnet11 = placement({ subnetKey: 11, holderKey: "company 1", ancestorKeys: [8, 2] });
-const subnet13 = placement({ subnetKey: 13, holderKey: "company 2", ancestorKeys: [8, 2] });
-/** 15.10.0.7 lies in 12, which is unary; so 8 is to be delegated. */
-const subnet8 = placement({ subnetKey: 8, holderKey: "company 3", ancestorKeys: [2] });
-const farAway = placement({ subnetKey: 90, holderKey: "company 9", slash8Key: "200/8" });
 
+function registered(subnetId: number, range: string, company: number | null = null): Subnet {
+  return {
+    id: asSubnetId(subnetId),
+    range: parseRange(range)!,
+    parentId: null,
+    holderId: company === null ? null : asHolderId(company),
+    country: null,
+    registry: "ripencc",
+    name: "",
+  };
+}
+
+const subnet = (subnetId: number): Placement => placementOf(tree, asSubnetId(subnetId))!;
+
+/** The subnet to delegate for a URL at this address. */
+function smallestNonUnary(text: string): number | undefined {
+  return tree.mostSpecificNonUnary(parseAddress(text)!)?.id;
+}
+
+/** Who has what in the figure; `elsewhere` has a subnet under no common parent, and was there first. */
 function figure2(): DelegationKnowledge {
   const knowledge = new DelegationKnowledge();
-  knowledge.record(subnet11, X);
-  knowledge.record(subnet13, Y);
-  knowledge.record(farAway, elsewhere);
+  knowledge.record(subnet(90), elsewhere);
+  knowledge.record(subnet(11), X);
+  knowledge.record(subnet(13), Y);
   return knowledge;
 }
 
+const owners = (knowledge: DelegationKnowledge, subnetId: number) =>
+  knowledge.owners({ kind: "own", key: subnetId }).map(({ crawlerId }) => crawlerId);
+
 describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
+  it("lies in subnet 12, which is unary, so subnet 8 is delegated", () => {
+    expect(tree.mostSpecific(parseAddress("15.10.0.7")!)?.id).toBe(12);
+    expect(smallestNonUnary("15.10.0.7")).toBe(8);
+    expect(owners(figure2(), 8)).toEqual([]);
+  });
+
   it("asks X and Y, who own the children 11 and 13 of subnet 8, and nobody else", () => {
     const round = runRound({
       policy: "ipmicra",
       answers: [70, 30, 10],
-      placement: subnet8,
+      placement: subnet(8),
       knowledge: figure2(),
     });
 
@@ -53,7 +92,7 @@ describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
     const round = runRound({
       policy: "ipmicra",
       answers: [40, 5, 10],
-      placement: subnet8,
+      placement: subnet(8),
       knowledge: figure2(),
     });
 
@@ -61,15 +100,14 @@ describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
     expect(round.end).toMatchObject({ crawlerId: X });
   });
 
-  it("climbs to the root when neither is under the threshold", () => {
-    const round = runRound({
-      policy: "ipmicra",
-      answers: [70, 60, 20],
-      placement: subnet8,
-      knowledge: figure2(),
-    });
+  it("proceeds to higher levels of the hierarchy when neither is under the threshold", () => {
+    const knowledge = figure2();
+    const neighbour = id(4);
+    knowledge.record(subnet(2), neighbour);
 
-    expect(round.asked).toEqual([X, Y, elsewhere]);
+    const round = runRound({ policy: "ipmicra", answers: [70, 60, 20, 51], placement: subnet(8), knowledge });
+
+    expect(round.asked).toEqual([X, Y, neighbour, elsewhere]);
     expect(round.end).toMatchObject({ crawlerId: elsewhere, reason: { level: "root" } });
   });
 
@@ -77,15 +115,40 @@ describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
     const decision = decisionOf({
       policy: "ipmicra",
       answers: [70, 50, 90],
-      placement: subnet8,
+      placement: subnet(8),
       knowledge: figure2(),
     });
 
     expect(decision).toMatchObject({ crawlerId: Y, reason: { type: "fastest-of-all", askedCount: 3 } });
   });
 
+  it("delegates both subnets 8 and 12, leaves 11 and 13 to X and Y, and 14 to nobody", () => {
+    const knowledge = figure2();
+
+    knowledge.record(subnet(8), Y);
+
+    expect(smallestNonUnary("15.10.0.7")).toBe(8);
+    expect([8, 11, 13, 14].map((subnetId) => owners(knowledge, subnetId))).toEqual([[Y], [X], [Y], []]);
+    expect([smallestNonUnary("14.17.0.1"), smallestNonUnary("15.65.0.1")]).toEqual([11, 14]);
+  });
+
+  it("delegates subnet 14 later by the same way: first its parent's own crawler, then those of its siblings", () => {
+    const knowledge = figure2();
+    knowledge.record(subnet(8), Y);
+
+    const near = runRound({ policy: "ipmicra", answers: [20, 30, 5], placement: subnet(14), knowledge });
+    const far = runRound({ policy: "ipmicra", answers: [70, 80, 90], placement: subnet(14), knowledge });
+
+    expect(near.asked).toEqual([Y]);
+    expect(near.end).toMatchObject({ crawlerId: Y, reason: { level: "ancestor" } });
+    expect(far.asked).toEqual([Y, X, elsewhere]);
+    expect(far.end).toMatchObject({ crawlerId: X, reason: { type: "fastest-of-all" } });
+  });
+});
+
+describe("ipmicra on a subnet's company", () => {
   it("gives a new subnet of company 1 to X without a probe", () => {
-    const another = placement({ subnetKey: 99, holderKey: "company 1", slash8Key: "99/8" });
+    const another = placement({ subnetKey: 99, holderKey: 1, slash8Key: 99 });
 
     const round = runRound({
       policy: "ipmicra",
@@ -102,24 +165,36 @@ describe("ipmicra on the paper's example: a URL at 15.10.0.7", () => {
       reason: { type: "same-company", subnetsOwned: 1 },
     });
   });
+});
 
-  it("delegates subnet 14 later by the same way, now with subnet 8 delegated too", () => {
-    const knowledge = figure2();
-    knowledge.record(subnet8, Y);
-    const subnet14 = placement({ subnetKey: 14, holderKey: "company 4", ancestorKeys: [8, 2] });
+describe("ipmicra on its way up", () => {
+  it("asks at each subnet its own crawler, then those of its children, then those of their descendants", () => {
+    const knowledge = new DelegationKnowledge();
+    const under = (key: string, ...ancestorKeys: string[]) => placement({ subnetKey: key, ancestorKeys });
+    knowledge.record(under("grandchild", "sibling", "parent", "top"), id(4));
+    knowledge.record(under("cousin", "uncle", "top"), id(6));
+    knowledge.record(under("sibling", "parent", "top"), id(3));
+    knowledge.record(under("other sibling", "parent", "top"), id(2));
+    knowledge.record(under("uncle", "top"), id(5));
+    knowledge.record(under("parent", "top"), id(1));
+    knowledge.record(under("inside", "target", "parent", "top"), id(7));
 
-    const round = runRound({ policy: "ipmicra", answers: [70, 20, 5], placement: subnet14, knowledge });
+    const round = runRound({
+      policy: "ipmicra",
+      answers: Array.from({ length: 8 }, () => 99),
+      placement: under("target", "parent", "top"),
+      knowledge,
+    });
 
-    expect(round.asked).toEqual([X, Y]);
-    expect(round.end).toMatchObject({ crawlerId: Y, reason: { level: "ancestor" } });
+    expect(round.asked).toEqual([7, 1, 3, 2, 4, 5, 6, 8]);
   });
 });
 
 describe("ipmicra with a company that several crawlers serve", () => {
   const knowledge = () => {
     const made = figure2();
-    made.record(placement({ subnetKey: 21, holderKey: "company 5", slash8Key: "21/8" }), Y);
-    made.record(placement({ subnetKey: 22, holderKey: "company 5", slash8Key: "22/8" }), elsewhere);
+    made.record(placement({ subnetKey: 21, holderKey: "company 5", slash8Key: 21 }), Y);
+    made.record(placement({ subnetKey: 22, holderKey: "company 5", slash8Key: 22 }), elsewhere);
     return made;
   };
   const target = placement({ subnetKey: 23, holderKey: "company 5", ancestorKeys: [8, 2] });

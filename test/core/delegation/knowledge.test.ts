@@ -32,6 +32,28 @@ describe("delegation knowledge", () => {
     for (const level of levels) expect(knowledge.owners(level)).toEqual([{ crawlerId: 7, count: 1 }]);
   });
 
+  it("tells a subnet's own crawler from those of its children and of all within it", () => {
+    const knowledge = new DelegationKnowledge();
+    const wide = { ancestorKeys: [], widerKeys: ["w", "v"] };
+
+    knowledge.record(placement({ subnetKey: "leaf", ancestorKeys: ["p"], widerKeys: ["w", "v"] }), id(1));
+    knowledge.record(placement({ subnetKey: "p", ...wide }), id(2));
+    knowledge.record(placement({ subnetKey: "w", widerKeys: ["v"] }), id(3));
+
+    const owners = (kind: Level["kind"], key: string) =>
+      knowledge.owners({ kind, key }).map(({ crawlerId }) => crawlerId);
+    expect(["leaf", "p", "w", "v"].map((key) => owners("own", key))).toEqual([[1], [2], [3], []]);
+    expect(["leaf", "p", "w", "v"].map((key) => owners("children", key))).toEqual([[], [1], [2], [3]]);
+    expect(["leaf", "p", "w", "v"].map((key) => owners("subnet", key))).toEqual([
+      [1],
+      [1, 2],
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+    knowledge.forget(placement({ subnetKey: "p", ...wide }), id(2));
+    expect([owners("own", "p"), owners("children", "w"), owners("subnet", "v")]).toEqual([[], [], [1, 3]]);
+  });
+
   it("lists the crawlers of a key in the order in which they came, with their counts", () => {
     const knowledge = new DelegationKnowledge();
 
