@@ -113,7 +113,10 @@ async function answerHosted(
   const addresses = known ? (seen.host?.addresses ?? []) : fromDns;
   const lookUpFailure = looked !== null && "failed" in looked ? looked.failed : null;
   const first = addresses[0];
-  const place = first === undefined ? emptyPlace : await placeOf(first, first, ports);
+  const place =
+    first === undefined
+      ? emptyPlace
+      : await placeOf({ first, last: first, host: known ? hostHashOf(seen.hostName) : null }, ports);
   const address = first === undefined ? null : parseAddress(first);
   const facts = {
     asked: seen.takenFor.type,
@@ -140,7 +143,7 @@ async function answerHosted(
 }
 
 async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<Answer> {
-  const place = await placeOf(text, text, ports);
+  const place = await placeOf({ first: text, last: text }, ports);
   const address = parseAddress(text);
   const specialPurpose = address && specialPurposeOf(address);
   return {
@@ -162,7 +165,7 @@ async function answerRange(
   now: Date,
 ): Promise<Answer> {
   const [place, inside] = await Promise.all([
-    placeOf(question.first, question.last, ports),
+    placeOf(question, ports),
     ports.reads.subnetsInside(question, subnetsShown),
   ]);
   const range = parseRange(question.text);
@@ -183,7 +186,7 @@ async function answerRange(
 async function answerCrawler(crawler: CrawlerReport, ports: WhoPorts, now: Date): Promise<Answer> {
   const [inside, place] = await Promise.all([
     ports.reads.subnetsOfCrawler(crawler.crawlerId, subnetsShown),
-    crawler.address === null ? emptyPlace : placeOf(crawler.address, crawler.address, ports),
+    crawler.address === null ? emptyPlace : placeOf({ first: crawler.address, last: crawler.address }, ports),
   ]);
   const facts = { ...placeFacts, asked: "crawler", addresses: [], specialPurpose: null } as const;
   return {
@@ -222,9 +225,8 @@ async function answerUnknown(text: string, ports: WhoPorts): Promise<Answer> {
 /** Facts that only URLs and hosts have. */
 const placeFacts = { url: null, host: null, rejection: null, lookUpFailure: null, scope: null } as const;
 
-function shownPlace(place: Place): Pick<WhoAnswer, "chain" | "effective" | "round" | "history" | "waiting"> {
-  const { chain, effective, round, history, waiting } = place;
-  return { chain, effective, round, history, waiting };
+function shownPlace({ leaf: _, crawler: __, ...place }: Place): Omit<Place, "leaf" | "crawler"> {
+  return place;
 }
 
 function emptyAnswer(question: string, takenFor: TakenFor): Answer {
@@ -236,6 +238,8 @@ function emptyAnswer(question: string, takenFor: TakenFor): Answer {
     addressesFrom: null,
     chain: [],
     effective: null,
+    finer: null,
+    parts: [],
     round: null,
     history: [],
     url: null,

@@ -1,7 +1,7 @@
 /** Where something lies in the registry, who crawls it there, and how that was decided. */
 import { explainReason } from "#core/delegation/reason";
 import { slowFetchesIn, slowFetchesWords } from "#core/delegation/slow-fetches";
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, HostHash } from "#core/ids";
 import { notAsked } from "./ruled-out.ts";
 import type {
   ChainSubnet,
@@ -12,6 +12,7 @@ import type {
   RecordedRound,
   WaitingReport,
 } from "./who-answer.ts";
+import { effectiveFiner, type FinerReport, partAt } from "./who-finer.ts";
 import type { WhoPorts, WhoReads } from "./who-reads.ts";
 
 const historyShown = 30;
@@ -21,6 +22,9 @@ export interface Place {
   /** The most specific subnet that is not a single address. */
   readonly leaf: ChainSubnet | null;
   readonly effective: EffectiveDelegation | null;
+  /** In force for what was asked alone. */
+  readonly finer: FinerReport | null;
+  readonly parts: readonly FinerReport[];
   readonly round: ProbeRound | null;
   readonly history: readonly DelegationChange[];
   readonly waiting: WaitingReport | null;
@@ -31,19 +35,30 @@ export const emptyPlace: Place = {
   chain: [],
   leaf: null,
   effective: null,
+  finer: null,
+  parts: [],
   round: null,
   history: [],
   waiting: null,
   crawler: null,
 };
 
+export interface AskedPlace {
+  readonly first: string;
+  readonly last: string;
+  /** A host that the frontier has. */
+  readonly host?: HostHash | null;
+}
+
 /** The chain over a range of addresses, with the delegation in force there. */
-export async function placeOf(first: string, last: string, ports: WhoPorts): Promise<Place> {
+export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place> {
   const { reads } = ports;
-  const chain = await reads.chainOf(first, last);
+  const chain = await reads.chainOf(asked.first, asked.last);
   const leaf = chain.find((subnet) => !subnet.unary) ?? null;
   if (leaf === null) return { ...emptyPlace, chain };
-  const effective = effectiveOf(chain, leaf);
+  const parts = await reads.partsOf(leaf.subnetId);
+  const finer = await finerOf(asked, parts, reads);
+  const effective = finer ? effectiveFiner(finer, leaf) : effectiveOf(chain, leaf);
   const [crawlers, round, history, waiting] = await Promise.all([
     reads.allCrawlers(),
     effective?.roundId == null ? reads.latestRoundOf(leaf.subnetId) : reads.roundById(effective.roundId),
@@ -54,6 +69,8 @@ export async function placeOf(first: string, last: string, ports: WhoPorts): Pro
     chain,
     leaf,
     effective,
+    finer,
+    parts,
     round: round && (await explained(round, crawlers, reads)),
     history,
     waiting,
@@ -61,11 +78,21 @@ export async function placeOf(first: string, last: string, ports: WhoPorts): Pro
   };
 }
 
+/** A host that the frontier has goes as the frontier says; anything else as its address does. */
+async function finerOf(
+  asked: AskedPlace,
+  parts: readonly FinerReport[],
+  reads: WhoReads,
+): Promise<FinerReport | null> {
+  if (asked.host) return await reads.finerOfHost(asked.host);
+  return asked.first === asked.last ? partAt(parts, asked.first) : null;
+}
+
 function effectiveOf(chain: readonly ChainSubnet[], leaf: ChainSubnet): EffectiveDelegation | null {
   for (const subnet of chain) {
     if (subnet.unary || subnet.delegation === null) continue;
     const inherited = subnet.subnetId !== leaf.subnetId;
-    return { ...subnet.delegation, subnetId: subnet.subnetId, range: subnet.range, inherited };
+    return { ...subnet.delegation, subnetId: subnet.subnetId, range: subnet.range, inherited, finer: null };
   }
   return null;
 }

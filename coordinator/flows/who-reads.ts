@@ -15,6 +15,7 @@ import type {
   UrlReport,
   WaitingReport,
 } from "./who-answer.ts";
+import type { FinerReport } from "./who-finer.ts";
 
 /** What the answer is read from; every method is bounded and takes untrusted text as parameters only. */
 export interface WhoReads {
@@ -28,6 +29,10 @@ export interface WhoReads {
   crawlerRtts(): Promise<PeerDistance[]>;
   roundById(roundId: number): Promise<RecordedRound | null>;
   latestRoundOf(subnetId: number): Promise<RecordedRound | null>;
+  /** What is in force for a host in place of its subnet's delegation. */
+  finerOfHost(hostHash: HostHash): Promise<FinerReport | null>;
+  /** In the order of their addresses. */
+  partsOf(subnetId: number): Promise<FinerReport[]>;
   historyOf(subnetId: number, limit: number): Promise<DelegationChange[]>;
   urlReport(key: UrlKey): Promise<UrlReport | null>;
   hostReport(hostHash: HostHash): Promise<HostReport | null>;

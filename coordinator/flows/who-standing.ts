@@ -16,8 +16,9 @@ import type {
   UrlReport,
   WaitingReport,
 } from "./who-answer.ts";
+import { type FinerFacts, finerLines } from "./who-finer.ts";
 
-export interface WhoFacts {
+export interface WhoFacts extends FinerFacts {
   readonly asked: TakenFor["type"];
   readonly url: UrlReport | null;
   readonly host: HostReport | null;
@@ -29,7 +30,6 @@ export interface WhoFacts {
   /** The special-purpose block that holds the address, in words. */
   readonly specialPurpose: string | null;
   readonly chain: readonly ChainSubnet[];
-  readonly leaf: ChainSubnet | null;
   readonly effective: EffectiveDelegation | null;
   readonly round: ProbeRound | null;
   readonly waiting: WaitingReport | null;
@@ -45,6 +45,7 @@ export function standingOf(facts: WhoFacts, now: Date): Standing[] {
     ...hostLines(facts, now),
     ...urlLines(facts, now),
     ...placeLines(facts),
+    ...finerLines(facts),
     ...crawlerLines(facts.crawler, now),
     ...paceLines(facts, now),
   ];
@@ -172,7 +173,7 @@ function placeLines(facts: WhoFacts): Standing[] {
       ? [stop("not-in-registry", "No registered subnet holds its address, so it cannot be delegated.")]
       : [];
   }
-  if (facts.leaf.delegation !== null) return [];
+  if (facts.leaf.delegation !== null || facts.finer !== null) return [];
   if (facts.round !== null && facts.round.subnetId === facts.leaf.subnetId && facts.round.crawler === null) {
     return [
       stop(

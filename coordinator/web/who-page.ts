@@ -13,6 +13,7 @@ import { askAbout, crawlerLink, instant, stateBadge } from "./figures.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import { roundPicture } from "./round-picture.ts";
 import { subnetTree } from "./subnet-tree.ts";
+import { partsSection } from "./who-parts.ts";
 import {
   crawlerSection,
   historySection,
@@ -42,6 +43,7 @@ ${standing(answer.standing)}
 ${answer.found ? nothing : nearMatches(answer)}
 ${answer.round ? roundSection(answer) : nothing}
 ${answer.chain.length > 0 ? html`<section><h2>Where it lies</h2>${subnetTree(answer)}</section>` : nothing}
+${answer.parts.length > 0 ? partsSection(answer.parts) : nothing}
 ${answer.crawler ? crawlerSection(answer.crawler) : nothing}
 ${answer.url ? urlSection(answer.url, answer.at) : nothing}
 ${answer.host ? hostSection(answer.host, answer.at, answer.url !== null) : nothing}

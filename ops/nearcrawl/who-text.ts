@@ -20,12 +20,14 @@ import {
 } from "#coordinator/flows/who-words";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
+import { finerLines } from "./who-finer-text.ts";
 
 export function whoText(answer: WhoAnswer): string {
   return [
     headLines(answer),
     standingLines(answer),
     chainLines(answer.chain),
+    finerLines(answer.parts),
     answer.round ? roundLines(answer.round) : [],
     historyLines(answer),
     answer.url ? urlLines(answer.url, answer.at) : [],

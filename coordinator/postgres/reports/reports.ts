@@ -4,6 +4,7 @@ import type { SearchReads } from "../../flows/search-pages.ts";
 import type { OverviewReads } from "../../flows/show-overview.ts";
 import type { WhoReads } from "../../flows/who-reads.ts";
 import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-report.ts";
+import { finerOfHost, partsOf } from "./finer-report.ts";
 import { hostReport, rejectionOf, urlReport, waitingIn } from "./frontier-report.ts";
 import { organisationNamed } from "./holder-report.ts";
 import { KeptAnswer } from "./kept-answer.ts";
@@ -35,6 +36,8 @@ function whoReads(pool: Pool): WhoReads {
     crawlerRtts: () => crawlerRtts(pool),
     roundById: (roundId) => roundById(pool, roundId),
     latestRoundOf: (subnetId) => latestRoundOf(pool, subnetId),
+    finerOfHost: (hostHash) => finerOfHost(pool, hostHash),
+    partsOf: (subnetId) => partsOf(pool, subnetId),
     historyOf: (subnetId, limit) => historyOf(pool, subnetId, limit),
     urlReport: (key) => urlReport(pool, key),
     hostReport: (hostHash) => hostReport(pool, hostHash),

@@ -20,7 +20,7 @@ interface RoundRow {
 }
 
 const roundSelect = `
-  select p.round_id, p.subnet_id, p.cause, p.policy, p.parameters, p.target_url,
+  select p.round_id, coalesce(p.subnet_id, p.within_subnet_id) as subnet_id, p.cause, p.policy, p.parameters, p.target_url,
     host(p.target_address) as target_address, p.started_at, p.decided_at, p.reason,
     ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as runner_up
   from probe_round p
