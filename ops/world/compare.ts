@@ -38,19 +38,16 @@ export function downloadTimeMs(download: Download): number {
 
 export function instanceOf(world: World): LatencyInstance {
   const indices = world.crawlers.map((_, index) => index);
+  const row = new Float64Array(indices.length);
   return {
     name: world.name,
     unit: "ms RTT",
     crawlers: world.crawlers.map((crawler) => hostOf(world, crawler)),
     crawlerRtt: indices.map((a) => indices.map((b) => world.crawlerRttMs(a, b))),
-    targets: world.sites.map((site) => ({
-      ...hostOf(world, site),
-      rtt: indices.map((crawler) => {
-        const rttMs = world.rttMs(crawler, site.address);
-        if (rttMs === null) throw new Error(`world: nobody has ${site.address}, the address of ${site.host}`);
-        return rttMs;
-      }),
-    })),
+    targets: world.sites.map((site, index) => {
+      world.rttRow(index, row);
+      return { ...hostOf(world, site), rtt: Array.from(row) };
+    }),
   };
 }
 

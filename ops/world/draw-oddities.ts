@@ -23,9 +23,6 @@ export function drawOddity(draft: WorldDraft, oddities: WorldOddities): boolean 
   return sites.length > before;
 }
 
-/** Mean last mile in ms of machines that a content network stands beside an exchange. */
-const edgeLastMileMs = 0.5;
-
 /** A content network: one to three ranges, each announced from the same six to twenty places. */
 function drawAnycastHolder(draft: WorldDraft): void {
   const { random, plan, names } = draft;
@@ -34,7 +31,7 @@ function drawAnycastHolder(draft: WorldDraft): void {
   const holder = plan.addHolder(names.organisation(), home.country, provider.registry);
   const network = draft.newNetwork();
   const cities = [home, ...drawPlaces(draft, random.integer(5, 19))];
-  const instances = cities.map((city) => draft.hostAt(city, network, edgeLastMileMs));
+  const instances = cities.map((city) => draft.machineAt(city, network));
   const [spot] = instances;
   if (!spot) return;
   for (let ranges = random.integer(1, 3); ranges > 0 && draft.sitesLeft > 0; ranges--) {

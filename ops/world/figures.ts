@@ -3,17 +3,13 @@
  * world is calibrated against them, so that it flatters no policy.
  */
 import { instanceOf } from "./compare.ts";
-import type { InstanceTarget, LatencyInstance } from "./instance.ts";
+import type { LatencyInstance } from "./instance.ts";
 import type { World } from "./model.ts";
-import { SeededRandom } from "./seeded-random.ts";
+import { type TriangleFigures, triangleFigures } from "./triangle-figures.ts";
 
-export interface WorldFigures {
+export interface WorldFigures extends TriangleFigures {
   readonly crawlers: number;
   readonly sites: number;
-  /** Share of triangles (two crawlers, one site) with one side longer than the two others together. */
-  readonly triangleViolationShare: number;
-  /** Share of triangles with a side over 1.2 times the two others and 1 ms more. */
-  readonly severeViolationShare: number;
   /** RTT of the best crawler in ms: quartiles over the sites. */
   readonly bestMs: Quartiles;
   /** From the best crawler to the runner-up in ms: quartiles over the sites. */
@@ -34,9 +30,6 @@ export interface Quartiles {
   readonly p75: number;
 }
 
-/** At most this many triangles are looked at, drawn by the world's seed beyond that. */
-const triangleLimit = 400_000;
-
 export function worldFigures(world: World): WorldFigures {
   return instanceFigures(instanceOf(world), world.seed);
 }
@@ -48,7 +41,7 @@ export function instanceFigures(instance: LatencyInstance, seed = 1): WorldFigur
   return {
     crawlers: instance.crawlers.length,
     sites: targets.length,
-    ...violations(instance, seed),
+    ...triangleFigures(instance, seed),
     bestMs: quartiles(rows.map((row) => row.bestMs)),
     gapMs: quartiles(rows.map((row) => row.gapMs)),
     countryPredictsBest: predictability(
@@ -87,46 +80,6 @@ function bestOf(rtt: readonly number[]): Best {
   }
   const bestMs = rtt[best] ?? 0;
   return { best, bestMs, gapMs: Number.isFinite(second) ? second - bestMs : 0 };
-}
-
-function violations(
-  instance: LatencyInstance,
-  seed: number,
-): { triangleViolationShare: number; severeViolationShare: number } {
-  let violated = 0;
-  let severe = 0;
-  let seen = 0;
-  for (const sides of triangles(instance, seed)) {
-    const longest = Math.max(...sides);
-    const others = sides[0] + sides[1] + sides[2] - longest;
-    seen++;
-    if (longest > others + 1e-9) violated++;
-    if (longest > 1.2 * others + 1) severe++;
-  }
-  const total = Math.max(1, seen);
-  return { triangleViolationShare: violated / total, severeViolationShare: severe / total };
-}
-
-function* triangles(instance: LatencyInstance, seed: number): Generator<[number, number, number]> {
-  const { crawlerRtt, targets } = instance;
-  const crawlers = crawlerRtt.length;
-  const sides = (target: InstanceTarget | undefined, a: number, b: number): [number, number, number] => [
-    crawlerRtt[a]?.[b] ?? 0,
-    target?.rtt[a] ?? 0,
-    target?.rtt[b] ?? 0,
-  ];
-  if ((targets.length * crawlers * (crawlers - 1)) / 2 <= triangleLimit) {
-    for (const target of targets) {
-      for (let a = 0; a < crawlers; a++) for (let b = a + 1; b < crawlers; b++) yield sides(target, a, b);
-    }
-    return;
-  }
-  const random = new SeededRandom(seed);
-  for (let drawn = 0; drawn < triangleLimit; drawn++) {
-    const a = random.integer(0, crawlers - 1);
-    const b = (a + random.integer(1, crawlers - 1)) % crawlers;
-    yield sides(random.pick(targets), a, b);
-  }
 }
 
 /** Leave-one-out: how often the rest of its group names a site's best crawler. */

@@ -2,12 +2,12 @@
 import { formatAddress } from "#core/ip/address";
 import { layOut, type PlacedHost, placedByType } from "./lay-out.ts";
 import type { SplitLeaf, World, WorldCrawler, WorldSite, WorldSubnet } from "./model.ts";
-import { type Endpoint, type NetworkModel, rttBetween, unitVector } from "./network-model.ts";
 import type { WorldOddities } from "./oddities.ts";
-import { exchangeCities, places } from "./places.ts";
+import { places } from "./places.ts";
 import { planIpv6 } from "./plan-ipv6.ts";
+import { roundTrips } from "./round-trips.ts";
 import { blockedCrawlers, headBehaviourOf } from "./site-manners.ts";
-import type { HostDraft, SiteDraft, WorldDraft } from "./world-draft.ts";
+import type { SiteDraft, WorldDraft } from "./world-draft.ts";
 
 export function finishWorld(draft: WorldDraft, oddities: WorldOddities): World {
   const { subnets, placed } = layOutDraft(draft);
@@ -85,62 +85,6 @@ function splitLeaves(
     const first = Number(required(subnets[subnet]).range.first);
     return { subnet, boundary: first + split.boundary, places: split.places };
   });
-}
-
-interface Placed extends Pick<World, "crawlers" | "sites"> {
-  /** Addresses of the draft's replicas. */
-  readonly replicas: readonly string[];
-}
-
-function roundTrips(draft: WorldDraft, placed: Placed): Pick<World, "rttMs" | "crawlerRttMs"> {
-  const model: NetworkModel = {
-    seed: draft.seed,
-    exchanges: places
-      .filter((place) => exchangeCities.includes(place.name))
-      .map((place) => unitVector(place.latitude, place.longitude)),
-  };
-  const crawlerEnds = draft.crawlers.map((crawler, index) => endpointOf(crawler, index));
-  const ends = endpointsByAddress(draft, placed);
-  return {
-    rttMs: (crawlerIndex, address) => {
-      const from = crawlerEnds[crawlerIndex];
-      const to = ends.get(address);
-      if (!from || !to) return null;
-      return Math.min(...to.map((end) => rttBetween(model, from, end)));
-    },
-    crawlerRttMs: (a, b) =>
-      a === b ? 0 : rttBetween(model, required(crawlerEnds[a]), required(crawlerEnds[b])),
-  };
-}
-
-/** One end for each address, several where it is announced from several places. */
-function endpointsByAddress(
-  draft: WorldDraft,
-  { crawlers, sites, replicas }: Placed,
-): Map<string, readonly Endpoint[]> {
-  let ids = 0;
-  const ends = new Map<string, readonly Endpoint[]>();
-  // Sites that share an address are one machine: the first of them says where it is.
-  const put = (address: string, hosts: readonly HostDraft[]) => {
-    const made = hosts.map((host) => endpointOf(host, ids++));
-    if (!ends.has(address)) ends.set(address, made);
-  };
-  draft.crawlers.forEach((crawler, index) => {
-    put(required(crawlers[index]).address, [crawler]);
-  });
-  draft.sites.forEach((site, index) => {
-    put(required(sites[index]).address, site.instances.length > 0 ? site.instances : [site]);
-  });
-  draft.replicas.forEach((replica, index) => {
-    put(required(replicas[index]), [replica]);
-  });
-  return ends;
-}
-
-function endpointOf(draft: HostDraft, id: number): Endpoint {
-  const country = places.findIndex((place) => place.country === places[draft.place]?.country);
-  const { network, lastMileMs } = draft;
-  return { id, ...unitVector(draft.latitude, draft.longitude), country, network, lastMileMs };
 }
 
 function required<T>(value: T | undefined): T {

@@ -235,12 +235,17 @@ function rttsOf(
   instance: LatencyInstance,
   crawlers: readonly WorldCrawler[],
   sites: readonly WorldSite[],
-): Pick<World, "rttMs" | "crawlerRttMs"> {
+): Pick<World, "rttMs" | "rttRow" | "crawlerRttMs"> {
   const siteAt = new Map(sites.map((site, index) => [site.address, index]));
   const crawlerAt = new Map(crawlers.map((crawler, index) => [crawler.address, index]));
   const crawlerRttMs = (a: number, b: number) => (a === b ? 0 : (instance.crawlerRtt[a]?.[b] ?? 0));
   return {
     crawlerRttMs,
+    rttRow: (siteIndex, into) => {
+      const target = instance.targets[siteIndex];
+      if (!target) throw new RangeError(`no site ${siteIndex}: the world has ${sites.length}`);
+      into.set(target.rtt);
+    },
     rttMs: (crawlerIndex, address) => {
       const site = siteAt.get(address);
       if (site !== undefined) return instance.targets[site]?.rtt[crawlerIndex] ?? null;

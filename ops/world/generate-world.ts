@@ -6,10 +6,10 @@
 import { UsageError } from "#core/errors";
 import { drawCrawlers } from "./draw-crawlers.ts";
 import { drawOddity } from "./draw-oddities.ts";
-import { drawOrganisation } from "./draw-organisation.ts";
 import { finishWorld } from "./finish-world.ts";
 import type { World } from "./model.ts";
 import { noOddities, type WorldOddities } from "./oddities.ts";
+import { Organisations } from "./organisations.ts";
 import { WorldDraft } from "./world-draft.ts";
 
 export interface WorldSettings {
@@ -28,9 +28,11 @@ export function generateWorld({ seed, sites, crawlers, oddities: asked }: WorldS
   refuseBadSettings({ seed, sites, crawlers }, oddities);
   const draft = new WorldDraft({ seed, sites });
   drawCrawlers(draft, crawlers);
+  const organisations = new Organisations(draft);
   while (draft.sitesLeft > 0) {
-    if (!drawOddity(draft, oddities)) drawOrganisation(draft);
+    if (!drawOddity(draft, oddities)) organisations.addSite();
   }
+  organisations.register();
   return finishWorld(draft, oddities);
 }
 

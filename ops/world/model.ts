@@ -21,6 +21,8 @@ export interface World {
   readonly splitLeaves: readonly SplitLeaf[];
   /** Undisturbed round-trip time in ms from a crawler to a site's or another crawler's public address; null when nobody has that address. */
   rttMs(crawlerIndex: number, address: string): number | null;
+  /** The same from every crawler to the address of the site at that position, into the first places of `into`: many times as fast. */
+  rttRow(siteIndex: number, into: Float64Array): void;
   /** Undisturbed round-trip time in ms between two crawlers; 0 from a crawler to itself. */
   crawlerRttMs(a: number, b: number): number;
 }

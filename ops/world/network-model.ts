@@ -2,24 +2,36 @@
  * How long a round trip takes in a generated world. Light in fibre travels at about two thirds of c, so a
  * great-circle kilometre costs 0.010 ms there and back. On top come, each fixed by the seed:
  *   - inflation per pair of countries: cables do not follow great circles;
- *   - peering per pair of networks: a factor, and for some pairs a detour over an exchange city, because
- *     they do not meet at home. Detours are why the triangle inequality fails on the real Internet too;
+ *   - peering per pair of networks: a factor, a little time where they meet, and for some pairs a detour over an
+ *     exchange city, because they do not meet at home. Detours are why the triangle inequality fails on the real
+ *     Internet too;
  *   - a last mile per host, and a little that belongs to the pair of hosts alone.
- * `worldFigures` holds the result against measured matrices.
+ * `worldFigures` holds the result against measured matrices; rtt-rows.ts computes the same for many at once.
  */
 import { hashNormal, hashUnit } from "./seeded-random.ts";
 
 /** One host's place in the network. */
-export interface Endpoint {
+export interface Endpoint extends Direction {
   /** Distinct per host: the pair's own part of the RTT hangs on it. */
   readonly id: number;
-  /** Unit vector of latitude and longitude: a distance is then one arc cosine. */
-  readonly x: number;
-  readonly y: number;
-  readonly z: number;
   readonly country: number;
   readonly network: number;
   readonly lastMileMs: number;
+}
+
+/** Unit vector of latitude and longitude: a distance is then one arc cosine. */
+export interface Direction {
+  readonly x: number;
+  readonly y: number;
+  readonly z: number;
+}
+
+/** How two networks reach each other. */
+export interface Peering {
+  readonly factor: number;
+  readonly meetingMs: number;
+  /** Which exchange a detour runs over, by the detour's length: 0 for the shortest; −1: no detour. */
+  readonly detourRank: number;
 }
 
 /** 2 · 1 km / (2/3 · 299.792 km/ms). */
@@ -30,71 +42,85 @@ const earthRadiusKm = 6371;
 const calibration = {
   inflationAbroad: { median: 1.4, sigma: 0.07 },
   inflationAtHome: { median: 1.5, sigma: 0.15 },
-  peeringSigma: 0.055,
-  meetingMs: 10,
-  detourShare: 0.14,
-  /** Rank of the exchange (by the detour's length) that a pair of networks may use. */
-  detourRanks: 3,
-  pairMs: 2.5,
+  peeringSigma: 0.045,
+  meetingMs: 1,
+  detourShare: 0.08,
+  detourRanks: 6,
+  pairMs: 0.7,
 } as const;
 
-export interface NetworkModel {
-  readonly seed: number;
-  readonly exchanges: readonly { readonly x: number; readonly y: number; readonly z: number }[];
+/** Longest that two networks take to meet. */
+const mostMeetingMs = 60;
+
+export class NetworkModel {
+  readonly #seed: number;
+  readonly #exchanges: readonly Direction[];
+
+  constructor(seed: number, exchanges: readonly Direction[]) {
+    this.#seed = seed;
+    this.#exchanges = exchanges;
+  }
+
+  /** Undisturbed round-trip time in ms, the same in both directions, rounded to 0.01 ms. */
+  rttMs(a: Endpoint, b: Endpoint): number {
+    const { factor, meetingMs, detourRank } = this.peering(a.network, b.network);
+    const km = detourRank < 0 ? arcKm(a, b) : detourKm(this.exchangesKm(a), this.exchangesKm(b), detourRank);
+    const inflation = inflationOf(this.countryFactor(a.country, b.country), factor);
+    return sumMs(km * inflation, meetingMs, a.lastMileMs + b.lastMileMs + this.ownMs(a.id, b.id));
+  }
+
+  peering(a: number, b: number): Peering {
+    const [low, high] = a <= b ? [a, b] : [b, a];
+    const factor = Math.exp(calibration.peeringSigma * hashNormal(this.#seed ^ 0x44, low, high));
+    if (a === b) return { factor, meetingMs: 0, detourRank: -1 };
+    const meetingMs = -calibration.meetingMs * Math.log(1 - hashUnit(this.#seed ^ 0x55, low, high));
+    const draw = hashUnit(this.#seed ^ 0x22, low, high) / calibration.detourShare;
+    const detourRank = draw < 1 ? Math.floor(draw * calibration.detourRanks) : -1;
+    return { factor, meetingMs: Math.min(mostMeetingMs, meetingMs), detourRank };
+  }
+
+  countryFactor(a: number, b: number): number {
+    const [low, high] = a <= b ? [a, b] : [b, a];
+    const { median, sigma } = a === b ? calibration.inflationAtHome : calibration.inflationAbroad;
+    return median * Math.exp(sigma * hashNormal(this.#seed ^ 0x33, low, high));
+  }
+
+  /** The part that belongs to the two hosts alone, in ms. */
+  ownMs(a: number, b: number): number {
+    return (
+      calibration.pairMs * (a <= b ? hashUnit(this.#seed ^ 0x11, a, b) : hashUnit(this.#seed ^ 0x11, b, a))
+    );
+  }
+
+  /** Kilometres to each exchange. */
+  exchangesKm(from: Direction): Float64Array {
+    return Float64Array.from(this.#exchanges, (exchange) => arcKm(from, exchange));
+  }
 }
 
-export function unitVector(latitude: number, longitude: number): { x: number; y: number; z: number } {
-  const phi = (latitude * Math.PI) / 180;
-  const lambda = (longitude * Math.PI) / 180;
-  return { x: Math.cos(phi) * Math.cos(lambda), y: Math.cos(phi) * Math.sin(lambda), z: Math.sin(phi) };
+/** No cable is shorter than the great circle. */
+export function inflationOf(countryFactor: number, peeringFactor: number): number {
+  return Math.max(1, countryFactor * peeringFactor);
 }
 
-/** Undisturbed round-trip time in ms, the same in both directions, rounded to 0.01 ms. */
-export function rttBetween(model: NetworkModel, a: Endpoint, b: Endpoint): number {
-  const [p, q] = a.id <= b.id ? [a, b] : [b, a];
-  const path = pathKm(model, p, q) * rttMsPerKm * inflation(model.seed, p, q);
-  const own = hashUnit(model.seed ^ 0x11, p.id, q.id) * calibration.pairMs;
-  const added = path + meetingMs(model.seed, p, q) + p.lastMileMs + q.lastMileMs + own;
-  return Math.round(added * 100) / 100;
+/** The parts of a round trip put together: kilometres with their inflation, what networks and hosts add in ms. */
+export function sumMs(inflatedKm: number, meetingMs: number, hostsMs: number): number {
+  return Math.round((inflatedKm * rttMsPerKm + meetingMs + hostsMs) * 100) / 100;
 }
 
-/** Where two networks meet costs time of its own: exponential per pair of networks. */
-function meetingMs(seed: number, p: Endpoint, q: Endpoint): number {
-  if (p.network === q.network) return 0;
-  const [low, high] = ordered(p.network, q.network);
-  return Math.min(60, -calibration.meetingMs * Math.log(1 - hashUnit(seed ^ 0x55, low, high)));
+/** The way over the exchange that makes the detour of that rank, the last one where there are fewer. */
+export function detourKm(fromKm: Float64Array, toKm: Float64Array, rank: number): number {
+  const waysKm = fromKm.map((km, exchange) => km + (toKm[exchange] ?? 0)).sort();
+  return waysKm[Math.min(rank, waysKm.length - 1)] ?? 0;
 }
 
-function pathKm(model: NetworkModel, p: Endpoint, q: Endpoint): number {
-  const directKm = arcKm(p, q);
-  if (p.network === q.network) return directKm;
-  const [low, high] = ordered(p.network, q.network);
-  const draw = hashUnit(model.seed ^ 0x22, low, high);
-  if (draw >= calibration.detourShare) return directKm;
-  const rank = Math.floor((draw / calibration.detourShare) * calibration.detourRanks);
-  const lengths = model.exchanges.map((exchange) => arcKm(p, exchange) + arcKm(exchange, q));
-  lengths.sort((left, right) => left - right);
-  return lengths[Math.min(rank, lengths.length - 1)] ?? directKm;
-}
-
-function inflation(seed: number, p: Endpoint, q: Endpoint): number {
-  const [low, high] = ordered(p.country, q.country);
-  const { median, sigma } =
-    p.country === q.country ? calibration.inflationAtHome : calibration.inflationAbroad;
-  const countries = median * Math.exp(sigma * hashNormal(seed ^ 0x33, low, high));
-  const [lowNetwork, highNetwork] = ordered(p.network, q.network);
-  const peering = Math.exp(calibration.peeringSigma * hashNormal(seed ^ 0x44, lowNetwork, highNetwork));
-  return Math.max(1, countries * peering);
-}
-
-function arcKm(
-  a: { readonly x: number; readonly y: number; readonly z: number },
-  b: { readonly x: number; readonly y: number; readonly z: number },
-): number {
+export function arcKm(a: Direction, b: Direction): number {
   const dot = a.x * b.x + a.y * b.y + a.z * b.z;
   return earthRadiusKm * Math.acos(Math.min(1, Math.max(-1, dot)));
 }
 
-function ordered(a: number, b: number): [number, number] {
-  return a <= b ? [a, b] : [b, a];
+export function unitVector(latitude: number, longitude: number): Direction {
+  const phi = (latitude * Math.PI) / 180;
+  const lambda = (longitude * Math.PI) / 180;
+  return { x: Math.cos(phi) * Math.cos(lambda), y: Math.cos(phi) * Math.sin(lambda), z: Math.sin(phi) };
 }

@@ -22,6 +22,11 @@ const firstOctets: Readonly<Record<RegionalRegistry, readonly number[]>> = {
   ripencc: [2, 5, 31, 37, 46, 62, 77, 80, 84, 89, 93, 109, 176, 185, 194, 212],
 };
 
+/** Of the ranges in a city for which the provider has a pool, those that come out of it. */
+const poolUsedShare = 0.75;
+/** How often a range in a city without a pool is the first of a new one. */
+const poolMadeShare = 0.4;
+
 export interface Provider {
   readonly holder: number;
   readonly country: string;
@@ -30,6 +35,8 @@ export interface Provider {
   readonly network: number;
   readonly allocations: readonly PlannedSubnet[];
   readonly pools: Map<string, PlannedSubnet>;
+  /** How many customers it has, as a weight beside the others of its country. */
+  readonly size: number;
 }
 
 /** The hosts of one leaf. */
@@ -101,9 +108,9 @@ export class RegistryPlan {
 
   #poolFor(provider: Provider, city: string): PlannedSubnet {
     const pool = provider.pools.get(city);
-    if (pool && this.#random.chance(0.8)) return pool;
+    if (pool && this.#random.chance(poolUsedShare)) return pool;
     const allocation = this.#random.pick(provider.allocations);
-    if (pool || !this.#random.chance(0.5)) return allocation;
+    if (pool || !this.#random.chance(poolMadeShare)) return allocation;
     const created = this.#subnet("pool", provider, provider.holder, "POOL", []);
     provider.pools.set(city, created);
     allocation.children.push(created);
@@ -140,17 +147,19 @@ export class RegistryPlan {
       const here = places.filter((place) => place.country === country);
       const share = here.reduce((sum, place) => sum + place.weight, 0) / total;
       const count = Math.min(24, 2 + Math.round(0.9 * Math.sqrt(share * expectedSites)));
-      const made = Array.from({ length: count }, () => this.#planProvider(country, here));
+      const made = Array.from({ length: count }, (_, rank) =>
+        this.#planProvider(country, here, 1 / Math.sqrt(1 + rank)),
+      );
       this.#byCountry.set(country, made);
     }
   }
 
-  #planProvider(country: string, here: readonly Place[]): Provider {
+  #planProvider(country: string, here: readonly Place[], size: number): Provider {
     const registry = registryOf(country);
     const city = this.#random.pickWeighted(here, (place) => place.weight).name;
     const holder = this.addHolder(this.#names.provider(city), country, registry);
     const network = this.providers.length;
-    const base = { holder, country, registry, network, pools: new Map<string, PlannedSubnet>() };
+    const base = { holder, country, registry, network, size, pools: new Map<string, PlannedSubnet>() };
     const allocations = Array.from({ length: this.#random.chance(0.4) ? 2 : 1 }, () => {
       const allocation = {
         ...this.#subnet("allocation", base, holder, "ALLOC", []),

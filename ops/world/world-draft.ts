@@ -37,8 +37,16 @@ export interface SplitDraft {
   readonly places: readonly [number, number];
 }
 
-/** Mean of a site's last mile in ms. */
-const siteLastMileMs = 4;
+/** Mean of a last mile in ms; for some, who are far from any exchange, it is another. */
+const lastMileMeanMs = 0.4;
+const remoteShare = 0.25;
+const remoteLastMileMs = 12;
+const mostLastMileMs = 40;
+
+/** How far hosts lie from the city that they belong to, in degrees (standard deviation); some in towns around it. */
+const cityDegrees = 0.3;
+const townShare = 0.35;
+const townDegrees = 3;
 
 export class WorldDraft {
   readonly seed: number;
@@ -71,8 +79,10 @@ export class WorldDraft {
     return this.random.pickWeighted(places, (place) => place.weight);
   }
 
+  /** One of the country; the first ones are the large ones. */
   providerFor(place: Place): Provider {
-    return this.random.pick(this.plan.providersIn(place.country));
+    const providers = this.plan.providersIn(place.country);
+    return this.random.pickWeighted(providers, ({ size }) => size);
   }
 
   /** A network of its own, for hosts that are at no provider's. */
@@ -80,15 +90,23 @@ export class WorldDraft {
     return this.plan.providers.length + this.#networks++;
   }
 
-  /** In or around the city; the last mile is exponential with the given mean. */
-  hostAt(place: Place, network: number, lastMileMeanMs = siteLastMileMs): HostDraft {
+  /** In the city or around it. */
+  hostAt(place: Place, network: number): HostDraft {
+    const { random } = this;
+    const degrees = random.chance(townShare) ? townDegrees : cityDegrees;
+    const meanMs = random.chance(remoteShare) ? remoteLastMileMs : lastMileMeanMs;
     return {
       place: places.indexOf(place),
       network,
-      latitude: place.latitude + 0.5 * this.random.normal(),
-      longitude: place.longitude + 0.5 * this.random.normal(),
-      lastMileMs: 0.2 + Math.min(40, this.random.exponential(lastMileMeanMs)),
+      latitude: place.latitude + degrees * random.normal(),
+      longitude: place.longitude + degrees * random.normal(),
+      lastMileMs: 0.1 + Math.min(mostLastMileMs, random.exponential(meanMs)),
     };
+  }
+
+  /** A machine beside an exchange of the city, with hardly a last mile. */
+  machineAt(place: Place, network: number): HostDraft {
+    return { ...this.hostAt(place, network), lastMileMs: 0.1 + this.random.exponential(lastMileMeanMs) };
   }
 
   /** One more site at that spot; its host for the plan, `offset` addresses into its leaf. */

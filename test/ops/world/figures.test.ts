@@ -17,7 +17,7 @@ const typical = (figures: WorldFigures[], of: (one: WorldFigures) => number) =>
 describe("the figures of generated worlds", () => {
   it("violate the triangle inequality as often as measured round trips", () => {
     expect(typical(of12, (one) => one.triangleViolationShare)).toBeGreaterThan(0.12);
-    expect(typical(of12, (one) => one.triangleViolationShare)).toBeLessThan(0.2);
+    expect(typical(of12, (one) => one.triangleViolationShare)).toBeLessThan(0.24);
     expect(typical(of12, (one) => one.severeViolationShare)).toBeGreaterThan(0.01);
     expect(typical(of50, (one) => one.triangleViolationShare)).toBeGreaterThan(0.12);
   });

@@ -1,0 +1,152 @@
+/**
+ * The ordinary organisations of a generated world. Sites come one after the other; each lies in a range that is
+ * used already or in a new one, and each new range belongs to an organisation that has some already or to a new
+ * one (heavy-tail.ts), so that few have hundreds of ranges and most have one, as in real registries. When all
+ * are drawn the ranges are registered: organisation by organisation, those of one city side by side.
+ */
+import { HeavyTail, type HeavyTailSettings } from "./heavy-tail.ts";
+import type { PlannedHost } from "./lay-out.ts";
+import { type Place, places } from "./places.ts";
+import type { Provider } from "./plan-registry.ts";
+import type { HostDraft, WorldDraft } from "./world-draft.ts";
+
+/**
+ * Ranges per holder: fitted to announced ranges and the organisations that announce them (ip-location-db, June
+ * 2026: 411,961 ranges, 75,098 organisations). Of 1,000, 10,000 and 100,000 ranges drawn at random there, 788,
+ * 5,702 and 31,494 organisations; of as many drawn here, about 800, 5,300 and 30,900.
+ */
+const rangesPerHolder: HeavyTailSettings = { concentration: 300, discount: 0.75 };
+
+/** Sites per range beyond `neighbourSiteShare`: no public figure is at hand, so little of what makes it easy. */
+const sitesPerRange: HeavyTailSettings = { concentration: 400, discount: 0.92 };
+
+/** Share of ranges in which the same organisation has a second site from the start. */
+const neighbourSiteShare = 0.08;
+
+/** Share of organisations whose ranges are registered with a provider of another country than they are used in. */
+const misfiledShare = 0.22;
+
+/** Shares of organisations with ranges in several places of their country, and anywhere in the world. */
+const nationalShare = 0.15;
+const worldwideShare = 0.12;
+
+/** Of the ranges of an organisation with several places, those at its home. */
+const atHomeShare = 0.5;
+
+/** An organisation with more ranges than this has some in other cities of its country, wherever it began. */
+const mostInOnePlace = 4;
+
+/** Most of the addresses of a range that hosts are spread over: the smallest sizes hold so many. */
+const mostOffset = 190;
+
+interface Organisation {
+  readonly home: Place;
+  readonly reach: "one place" | "its country" | "the world";
+  /** With whom it registers everything; null: with a provider of the place where it is used. */
+  readonly provider: Provider | null;
+  readonly holderWith: (provider: Provider) => number;
+  readonly ranges: RangeDraft[];
+}
+
+interface RangeDraft {
+  readonly place: Place;
+  readonly provider: Provider;
+  readonly spot: HostDraft;
+  readonly hosts: PlannedHost[];
+}
+
+export class Organisations {
+  readonly #draft: WorldDraft;
+  readonly #rangeOfNext: HeavyTail;
+  readonly #holderOfNext: HeavyTail;
+  readonly #ranges: RangeDraft[] = [];
+  readonly #organisations: Organisation[] = [];
+
+  constructor(draft: WorldDraft) {
+    this.#draft = draft;
+    this.#rangeOfNext = new HeavyTail(draft.random, sitesPerRange);
+    this.#holderOfNext = new HeavyTail(draft.random, rangesPerHolder);
+  }
+
+  addSite(): void {
+    const draft = this.#draft;
+    const index = this.#rangeOfNext.next();
+    const known = this.#ranges[index];
+    const range = known ?? this.#newRange();
+    this.#ranges[index] = range;
+    addSiteTo(draft, range);
+    const hasNeighbour = known === undefined && draft.random.chance(neighbourSiteShare);
+    if (hasNeighbour && draft.sitesLeft > 0) addSiteTo(draft, range);
+  }
+
+  /** Gives all ranges to the registry. Call once, after the last site. */
+  register(): void {
+    const { plan, random } = this.#draft;
+    for (const { ranges, holderWith } of this.#organisations) {
+      const byPlace = ranges.toSorted(
+        (a, b) => a.provider.network - b.provider.network || a.spot.place - b.spot.place,
+      );
+      for (let at = 0; at < byPlace.length; ) {
+        const first = byPlace[at] as RangeDraft;
+        const isBeside = (one: RangeDraft) => one.provider === first.provider && one.place === first.place;
+        const together = byPlace.slice(at, at + random.integer(1, 6)).filter(isBeside);
+        plan.assign({
+          provider: first.provider,
+          city: first.place.name,
+          holder: holderWith(first.provider),
+          departments: together,
+        });
+        at += together.length;
+      }
+    }
+  }
+
+  #newRange(): RangeDraft {
+    const draft = this.#draft;
+    const index = this.#holderOfNext.next();
+    const organisation = this.#organisations[index] ?? foundOrganisation(draft);
+    this.#organisations[index] = organisation;
+    const place = placeOfRange(draft, organisation);
+    const provider = organisation.provider ?? draft.providerFor(place);
+    const isLocal = provider.country === place.country;
+    const network = isLocal ? provider.network : draft.providerFor(place).network;
+    const range = { place, provider, spot: draft.hostAt(place, network), hosts: [] };
+    organisation.ranges.push(range);
+    return range;
+  }
+}
+
+function foundOrganisation(draft: WorldDraft): Organisation {
+  const { random, names } = draft;
+  const home = draft.drawPlace();
+  const misfiled = random.chance(misfiledShare);
+  const registeredAt = draft.providerFor(misfiled ? draft.drawPlace() : home);
+  const draw = random.next();
+  const reach =
+    draw < worldwideShare ? "the world" : draw < worldwideShare + nationalShare ? "its country" : "one place";
+  const registersLocally = reach === "the world" && !misfiled && random.chance(0.5);
+  return {
+    home,
+    reach,
+    provider: registersLocally ? null : registeredAt,
+    holderWith: draft.holdersOf(names.organisation(), registeredAt),
+    ranges: [],
+  };
+}
+
+function placeOfRange(draft: WorldDraft, { home, reach, ranges }: Organisation): Place {
+  const staysHome = reach === "one place" && ranges.length < mostInOnePlace;
+  if (staysHome || draft.random.chance(atHomeShare)) return home;
+  if (reach === "the world") return draft.drawPlace();
+  const here = places.filter((place) => place.country === home.country);
+  return draft.random.pickWeighted(here, (place) => place.weight);
+}
+
+/** Beside the last one, or at the same address as it. */
+function addSiteTo(draft: WorldDraft, { spot, hosts }: RangeDraft): void {
+  const { random } = draft;
+  const last = hosts.at(-1)?.offset;
+  const further =
+    last === undefined ? random.integer(1, 5) : last + (random.chance(0.2) ? 0 : random.integer(1, 3));
+  hosts.push(draft.addSite(spot, { offset: Math.min(further, mostOffset) }));
+}
