@@ -13,6 +13,13 @@ export function subFleet(world: World, count: number, seed: number): World {
     ...world,
     crawlers: left.map((index) => world.crawlers[index]!),
     rttMs: (crawler, address) => world.rttMs(left[crawler] ?? -1, address),
+    rttRow: (site, into) => {
+      const row = new Float64Array(world.crawlers.length);
+      world.rttRow(site, row);
+      left.forEach((index, position) => {
+        into[position] = row[index]!;
+      });
+    },
     crawlerRttMs: (a, b) => world.crawlerRttMs(left[a]!, left[b]!),
   };
 }

@@ -9,7 +9,7 @@ import type { World } from "../world/model.ts";
 /** The same instance as `instanceOf`, row by row. */
 export function worldInstance(world: World): SimulationInstance {
   const { crawlers, crawlerRtt } = instanceOf({ ...world, sites: [] });
-  const hosts = instanceOf({ ...world, crawlers: [] }).targets;
+  const hosts = instanceOf({ ...world, crawlers: [], rttRow: () => {} }).targets;
   const targets = hosts.map((host, site) => new WorldTarget(host, world, site));
   return { crawlers, crawlerRtt, targets };
 }
@@ -30,14 +30,8 @@ class WorldTarget implements SimulatedTarget {
   }
 
   get rtt(): Float64Array {
-    const { crawlers, sites } = this.#world;
-    const { address, host } = sites[this.#site]!;
-    const row = new Float64Array(crawlers.length);
-    for (let crawler = 0; crawler < row.length; crawler++) {
-      const rttMs = this.#world.rttMs(crawler, address);
-      if (rttMs === null) throw new Error(`world: nobody has ${address}, the address of ${host}`);
-      row[crawler] = rttMs;
-    }
+    const row = new Float64Array(this.#world.crawlers.length);
+    this.#world.rttRow(this.#site, row);
     return row;
   }
 }

@@ -60,6 +60,6 @@ function textOf(policies: readonly PolicyRow[], { sites, crawlers, seed }: World
       rows,
     ),
     "",
-    "Live rounds run several at a time, the simulator's one after the other: a live round knows less when it begins, and probes more. Downloads are measured live and modelled for the computed rows, on the same pages.",
+    "Live rounds run several at a time, the simulator's one after the other: a live round knows less when it begins, and probes more. Downloads are measured live; the computed rows model those of the last run's pages.",
   ].join("\n");
 }

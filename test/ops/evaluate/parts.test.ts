@@ -122,6 +122,9 @@ describe("the numbers behind the figures", () => {
     indices.forEach((index, position) => {
       expect(part.rttMs(position, address)).toBe(world.rttMs(index, address));
     });
+    const row = new Float64Array(3);
+    part.rttRow(0, row);
+    expect([...row]).toEqual(indices.map((index) => world.rttMs(index, address)));
     expect(part.crawlerRttMs(0, 2)).toBe(world.crawlerRttMs(indices[0]!, indices[2]!));
     expect(subFleet(world, 8, 7)).toBe(world);
   });
