@@ -12,7 +12,10 @@ const atATime = 4;
 const triesPerPeer = 5;
 const deadlineMs = 5000;
 
-/** The outcomes in the order of the peers. A newer list takes over by aborting the older one's signal. */
+/**
+ * The outcomes in the order of the peers. A newer list takes over by aborting the older one's signal; what was
+ * measured until then is given.
+ */
 export async function measurePeers(
   prober: Pick<Prober, "probe">,
   peers: readonly Peer[],

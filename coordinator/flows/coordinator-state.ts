@@ -3,13 +3,14 @@
  * its distances. All of it is in the database too and is read again at the start; the flows write there first
  * and here after, so a crash loses nothing.
  */
-import { type CandidateFleet, PeerRttTable } from "#core/delegation/fleet";
+import type { CandidateFleet, PeerRttTable } from "#core/delegation/fleet";
 import { DelegationKnowledge } from "#core/delegation/knowledge";
 import { type Placement, placementOf } from "#core/delegation/placement";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { buildSubnetTree, type SubnetTree } from "#core/subnet/subnet-tree";
 import { DelegationTable } from "./delegation-table.ts";
+import { PeerRtts } from "./peer-rtts.ts";
 import type { CrawlerRecord, Delegation, DelegationMove, PeerRtt } from "./ports.ts";
 import { RecentFleets } from "./recent-fleets.ts";
 
@@ -21,8 +22,8 @@ export class CoordinatorState {
   #crawlers: readonly CrawlerRecord[] = [];
   #crawlerById: ReadonlyMap<CrawlerId, CrawlerRecord> = new Map();
   readonly #fleets = new RecentFleets();
-  readonly #rtts = new Map<string, PeerRtt>();
-  #peerRtts: PeerRttTable | null = null;
+  /** Round-trip times between crawlers. */
+  readonly rtts = new PeerRtts();
 
   get tree(): SubnetTree {
     return this.#tree;
@@ -40,10 +41,9 @@ export class CoordinatorState {
     return this.#delegations.size;
   }
 
-  /** Round-trip times between crawlers; made anew after a change. */
+  /** Round-trip times between crawlers, as rounds read them. */
   get peerRtts(): PeerRttTable {
-    this.#peerRtts ??= new PeerRttTable([...this.#rtts.values()]);
-    return this.#peerRtts;
+    return this.rtts.table;
   }
 
   /** The registry's generation that the tree was read from; a newer one may have begun meanwhile. */
@@ -73,21 +73,19 @@ export class CoordinatorState {
     this.#relearn();
   }
 
-  learnRtts(rtts: readonly PeerRtt[]): void {
-    for (const rtt of rtts) this.#rtts.set(`${rtt.from}>${rtt.to}`, rtt);
-    this.#peerRtts = null;
+  /** Measured now, or at a time that is not known. */
+  learnRtts(rtts: readonly PeerRtt[], now?: Date): void {
+    this.rtts.learn(rtts, now?.getTime() ?? 0);
   }
 
   /** Whether the first crawler has measured the second by itself. */
   hasMeasured(from: CrawlerId, to: CrawlerId): boolean {
-    return this.#rtts.has(`${from}>${to}`);
+    return this.rtts.hasMeasured(from, to);
   }
 
-  /** Share of the pairs of these crawlers that somebody has measured, 0 to 1. */
+  /** How far these crawlers have got with measuring each other, 0 to 1. */
   rttCoverage(crawlerIds: readonly CrawlerId[]): number {
-    const pairs = crawlerIds.flatMap((a, index) => crawlerIds.slice(index + 1).map((b) => [a, b] as const));
-    if (pairs.length === 0) return 1;
-    return pairs.filter(([a, b]) => this.peerRtts.rttMs(a, b) !== null).length / pairs.length;
+    return this.rtts.coverage(crawlerIds);
   }
 
   /** The same fleet again while the candidates and what is known of their distances are the same. */

@@ -28,5 +28,5 @@ export async function takePeerReport(
   const known = measuredPeers(from, report).filter(({ to }) => ports.state.crawler(to) !== null);
   if (known.length === 0) return;
   await ports.crawlers.saveRtts(known, now);
-  ports.state.learnRtts(known);
+  ports.state.learnRtts(known, now);
 }

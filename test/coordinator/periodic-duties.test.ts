@@ -173,21 +173,38 @@ it("starts rounds only when the fleet has settled", async () => {
   expect(duties.filled()).toBe(1);
 });
 
-it("tells each crawler the peers that it has not measured, and now and then all of them", async () => {
+it("tells the crawlers whom to measure", async () => {
   const [north, south] = [await world.arrived("north"), await world.arrived("south")];
   const duties = await scheduled(new TableFleet([north, south]));
   const placed = { [north]: "5.1.1.1", [south]: "5.1.2.1" };
   duties.state.setCrawlers(
     duties.state.crawlers.map((crawler) => ({ ...crawler, address: placed[crawler.crawlerId] ?? null })),
   );
-  duties.state.learnRtts([{ from: north, to: south, rttMs: 20, method: "connect" }]);
 
   await duties.run("measure-crawlers");
+
   expect(duties.sent).toEqual([
+    [north, { type: "coordinator:peers", peers: [{ crawlerId: south, address: "5.1.2.1", port: 443 }] }],
     [south, { type: "coordinator:peers", peers: [{ crawlerId: north, address: "5.1.1.1", port: 443 }] }],
   ]);
-  await duties.run("measure-crawlers-again");
-  expect(duties.sent).toHaveLength(3);
+});
+
+it("probes decisions again that are a month old", async () => {
+  const north = await world.arrived("north");
+  const old = await world.site(1);
+  const young = await world.site(2);
+  await world.delegations.saveRound(roundOf(old, [[north, 5]]));
+  await world.delegations.saveRound(
+    roundOf(young, [[north, 5]], { decidedAt: new Date(noon.getTime() + 86_400_000) }),
+  );
+  const duties = await scheduled(new TableFleet([north]));
+
+  await duties.run("refresh-delegations");
+  expect(duties.requested).toEqual([]);
+  duties.clock.ms += 30 * 86_400_000 + 1;
+  await duties.run("refresh-delegations");
+
+  expect(duties.requested).toEqual([[[old], "refresh"]]);
 });
 
 it("returns leases that ran out", async () => {

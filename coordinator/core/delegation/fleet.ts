@@ -3,6 +3,8 @@
  * not draining and not denied the target is the caller's business), and the round-trip times between them.
  */
 import type { CrawlerId } from "../ids.ts";
+import { type EstimatedRow, estimatedRow } from "./peer-estimates.ts";
+import type { PeerMatrix } from "./peer-matrix.ts";
 
 export interface MeasuredPeer {
   readonly from: CrawlerId;
@@ -12,8 +14,9 @@ export interface MeasuredPeer {
 
 /** RTTs between crawlers, in ms. Both directions are one path: the smaller measurement counts. */
 export class PeerRttTable {
-  readonly #slots = new Map<CrawlerId, number>();
-  readonly #rows: Float64Array[];
+  #slots = new Map<CrawlerId, number>();
+  #rows: readonly Float64Array[];
+  #estimates: EstimateSource | null = null;
 
   constructor(measurements: readonly MeasuredPeer[]) {
     for (const { from, to } of measurements) {
@@ -23,6 +26,18 @@ export class PeerRttTable {
     const size = this.#slots.size;
     this.#rows = Array.from({ length: size }, () => new Float64Array(size).fill(Number.NaN));
     for (const { from, to, rttMs } of measurements) this.#set(from, to, rttMs);
+  }
+
+  /**
+   * A table over a matrix, live: what is learned later shows here too, until a crawler gets a slot. With
+   * landmarks, what nobody has measured is estimated from them.
+   */
+  static over(matrix: PeerMatrix, landmarks: readonly CrawlerId[] = []): PeerRttTable {
+    const table = new PeerRttTable([]);
+    table.#slots = new Map(matrix.slots);
+    table.#rows = matrix.rows;
+    table.#estimates = landmarks.length === 0 ? null : { matrix, landmarks, rows: new Map() };
+    return table;
   }
 
   /** Null when neither side has measured the other. */
@@ -50,6 +65,35 @@ export class PeerRttTable {
     return rtts;
   }
 
+  /**
+   * Estimated RTTs from one slot to many and how far off each may be, in ms, in their order; measured ones too.
+   * Null where there are no estimates. They are for choosing whom to ask, and rule nobody out.
+   */
+  estimatesBetween(from: number, to: Int32Array): { rttsMs: Float32Array; doubtsMs: Float32Array } | null {
+    const row = this.#estimatedRow(from);
+    if (row === null) return null;
+    const rttsMs = new Float32Array(to.length).fill(Number.NaN);
+    const doubtsMs = new Float32Array(to.length).fill(Number.NaN);
+    for (let index = 0; index < to.length; index++) {
+      const slot = to[index]!;
+      if (slot < 0) continue;
+      rttsMs[index] = row.rttsMs[slot] ?? Number.NaN;
+      doubtsMs[index] = row.doubtsMs[slot] ?? Number.NaN;
+    }
+    return { rttsMs, doubtsMs };
+  }
+
+  /** Kept until much was learned since: a share of the fleet's size. */
+  #estimatedRow(from: number): EstimatedRow | null {
+    if (this.#estimates === null || from < 0) return null;
+    const { matrix, landmarks, rows } = this.#estimates;
+    const known = rows.get(from);
+    if (known && matrix.version - known.version < matrix.size / 4) return known;
+    const row = { ...estimatedRow(matrix, from, landmarks), version: matrix.version };
+    rows.set(from, row);
+    return row;
+  }
+
   #set(from: CrawlerId, to: CrawlerId, rttMs: number): void {
     if (!(rttMs >= 0) || !Number.isFinite(rttMs)) return;
     const a = this.#slots.get(from)!;
@@ -59,6 +103,12 @@ export class PeerRttTable {
     this.#rows[a]![b] = rttMs;
     this.#rows[b]![a] = rttMs;
   }
+}
+
+interface EstimateSource {
+  readonly matrix: PeerMatrix;
+  readonly landmarks: readonly CrawlerId[];
+  readonly rows: Map<number, EstimatedRow & { readonly version: number }>;
 }
 
 export interface CandidateFleet {
@@ -80,4 +130,9 @@ export function candidateFleet(crawlerIds: readonly CrawlerId[], peerRtts: PeerR
 /** The RTTs in ms from a candidate to all candidates, in their order; NaN where unknown. */
 export function rttsToCandidates(fleet: CandidateFleet, index: number): Float64Array {
   return fleet.peerRtts.rttsBetween(fleet.peerSlots[index] ?? -1, fleet.peerSlots);
+}
+
+/** The same by estimate, with how far off each may be; null where the fleet has measured itself through. */
+export function estimatesToCandidates(fleet: CandidateFleet, index: number) {
+  return fleet.peerRtts.estimatesBetween(fleet.peerSlots[index] ?? -1, fleet.peerSlots);
 }

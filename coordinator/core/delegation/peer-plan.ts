@@ -1,0 +1,106 @@
+/**
+ * Which crawlers measure which others, at a rate that the fleet can afford: 48 each in ten minutes.
+ *
+ *   up to 49 crawlers    everybody measures everybody
+ *   up to 97             each pair is measured by one of the two
+ *   beyond               16 landmarks, the 16 nearest, and of the rest those that were left alone longest
+ *
+ * With landmarks and neighbours fresh, the rest of a fleet of 1,000 comes round in about five hours; until then the
+ * landmarks give an estimate (peer-estimates.ts). The nearest matter most: what is near one crawler is decided
+ * between it and its neighbours. Landmarks are drawn by a hash of the crawler's number: they stay when others
+ * come and go, and lie where crawlers lie. Drawn so they did as well in simulation as a farthest-point choice,
+ * which needs RTTs that nobody has yet (test/bench/results/calibration.md).
+ */
+import type { CrawlerId } from "../ids.ts";
+import { mix32 } from "../seeded-random.ts";
+import { estimatedRow } from "./peer-estimates.ts";
+import type { PeerMatrix } from "./peer-matrix.ts";
+
+/** Measurements of one crawler in one refresh interval. */
+export const peersPerTurn = 48;
+/** A pair is measured again when its measurement is so old. */
+export const peerRefreshMs = 600_000;
+/** One that was asked for and never measured is asked for again. */
+const peerRetryMs = 50_000;
+export const landmarkCount = 16;
+export const neighbourCount = 16;
+
+/** The largest fleet in which every pair is measured in every interval. */
+export const largestMesh = 2 * peersPerTurn + 1;
+
+/** The landmarks of a fleet; none where every pair is measured anyway. */
+export function landmarksOf(online: readonly CrawlerId[]): CrawlerId[] {
+  if (online.length <= largestMesh) return [];
+  return online.toSorted((a, b) => mix32(a) - mix32(b)).slice(0, landmarkCount);
+}
+
+export interface PeerTurn {
+  readonly matrix: PeerMatrix;
+  /** Those that can be measured now. */
+  readonly online: readonly CrawlerId[];
+  readonly landmarks: readonly CrawlerId[];
+  readonly nowMs: number;
+}
+
+/** Whether the crawler is new to the fleet: what it needs first is not known yet. O(1) but for small fleets. */
+export function isNewcomer(crawlerId: CrawlerId, { matrix, online, landmarks }: PeerTurn): boolean {
+  const slot = matrix.slotOf(crawlerId);
+  const needed = landmarks.length === 0 ? online.length - 1 : landmarkCount + neighbourCount;
+  return matrix.knownOf(slot) < needed;
+}
+
+/**
+ * Whom a crawler is to measure now, the most useful first, and marks those as asked for. Pairs that were
+ * measured or asked for within the interval, by either side, are left out.
+ */
+export function peersFor(crawlerId: CrawlerId, turn: PeerTurn): CrawlerId[] {
+  const { matrix, online, landmarks, nowMs } = turn;
+  const own = matrix.slotOf(crawlerId);
+  const others = online.filter((peer) => peer !== crawlerId);
+  const chosen = landmarks.length === 0 ? meshPeers(crawlerId, others) : sparsePeers(crawlerId, others, turn);
+  const bothWays = online.length - 1 <= peersPerTurn;
+  const due: CrawlerId[] = [];
+  for (const peer of chosen) {
+    if (due.length === peersPerTurn) break;
+    const slot = matrix.slotOf(peer);
+    const back = bothWays ? 0 : matrix.touchedAt(slot, own);
+    const isKnown = bothWays ? matrix.hasMeasured(own, slot) : !Number.isNaN(matrix.rttMs(own, slot));
+    const restMs = isKnown ? peerRefreshMs : peerRetryMs;
+    if (Math.max(matrix.touchedAt(own, slot), back) * 1000 > nowMs - restMs) continue;
+    matrix.touch(own, slot, nowMs);
+    due.push(peer);
+  }
+  return due;
+}
+
+/** Everybody, or the half that is this crawler's part: of a pair, the parity of both numbers says whose it is. */
+function meshPeers(crawlerId: CrawlerId, others: readonly CrawlerId[]): readonly CrawlerId[] {
+  if (others.length <= peersPerTurn) return others;
+  return others.filter((peer) => ((crawlerId + peer) % 2 === 0) === crawlerId < peer);
+}
+
+function sparsePeers(crawlerId: CrawlerId, others: readonly CrawlerId[], turn: PeerTurn): CrawlerId[] {
+  const { matrix, landmarks } = turn;
+  const own = matrix.slotOf(crawlerId);
+  const slots = others.map((peer) => matrix.slotOf(peer));
+  const estimates = estimatedRow(matrix, own, landmarks);
+  const distanceMs = (index: number) => {
+    const rttMs = matrix.rttMs(own, slots[index]!);
+    const guess = Number.isNaN(rttMs) ? (estimates.rttsMs[slots[index]!] ?? Number.NaN) : rttMs;
+    return Number.isNaN(guess) ? Number.POSITIVE_INFINITY : guess;
+  };
+  const age = (index: number) =>
+    Math.max(matrix.touchedAt(own, slots[index]!), matrix.touchedAt(slots[index]!, own));
+  const near = smallestFirst(others.length, distanceMs).slice(0, neighbourCount);
+  // A hash decides among those that nobody ever measured, so that not all crawlers begin with the same.
+  const oldest = smallestFirst(others.length, (index) => age(index) + mix32(own * 65_537 + index) / 2 ** 33);
+  const named = new Set<CrawlerId>(landmarks.filter((landmark) => landmark !== crawlerId));
+  for (const index of [...near, ...oldest]) named.add(others[index]!);
+  return [...named];
+}
+
+/** Indices by ascending key. */
+function smallestFirst(count: number, keyOf: (index: number) => number): number[] {
+  const keys = Float64Array.from({ length: count }, (_, index) => keyOf(index));
+  return Array.from({ length: count }, (_, index) => index).sort((a, b) => keys[a]! - keys[b]! || a - b);
+}
