@@ -1,6 +1,6 @@
 /**
  * A live round's look-out for anycast (core/delegation/anycast-check says when and whom to ask): at most one
- * check and one confirmation, each one probe.
+ * check and two confirmations, each one probe.
  */
 import {
   type AnycastCrawler,
@@ -29,11 +29,13 @@ export interface AnycastContext {
   readonly nowMs: number;
 }
 
+const mostConfirmations = 2;
+
 export class AnycastLook {
   readonly #context: AnycastContext;
   #crawlers: readonly AnycastCrawler[] | null = null;
   #checked = false;
-  #confirmed = false;
+  #confirmations = 0;
 
   constructor(context: AnycastContext) {
     this.#context = context;
@@ -45,9 +47,9 @@ export class AnycastLook {
 
   /** Whom to ask now for anycast's sake; null: go on with the round. Each question is asked once. */
   next(questions: RoundQuestions, step: RoundStep): CrawlerId | null {
-    if (!this.#confirmed && questions.answers.length >= 2) {
+    if (this.#confirmations < mostConfirmations && questions.answers.length >= 2) {
       const crawlerId = confirmingCrawler(this.#view(questions));
-      this.#confirmed = crawlerId !== null;
+      if (crawlerId !== null) this.#confirmations += 1;
       if (crawlerId !== null) return crawlerId;
     }
     // The other policies are there for comparison, and ask whom they ask.
@@ -61,7 +63,7 @@ export class AnycastLook {
   noteNothing(questions: RoundQuestions): void {
     const { ranges, placement, nowMs } = this.#context;
     const suspected = this.#checked && questions.answers.length >= 2;
-    if (suspected && !this.#confirmed) ranges.noteClear(placement.holderKey, nowMs);
+    if (suspected && this.#confirmations === 0) ranges.noteClear(placement.holderKey, nowMs);
   }
 
   #view(questions: RoundQuestions): AnycastView {

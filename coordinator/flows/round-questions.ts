@@ -96,8 +96,8 @@ export class RoundQuestions {
   }
 }
 
-const isFiltered = ({ type, method }: ProbeOutcome) =>
-  method === "icmp" && (type === "timed-out" || type === "failed");
+/** Also where a crawler cannot send echoes at all. */
+const isFiltered = ({ type, method }: ProbeOutcome) => method === "icmp" && type !== "measured";
 
 function observationOf(outcome: ProbeOutcome, method: ProbeMethod): Observation {
   if (outcome.type !== "measured") return { failed: `${outcome.type}: ${outcome.reason}`.slice(0, 200) };

@@ -5,10 +5,11 @@
  * - check: the round is decided by a fast answer, and the range is suspect: other ranges of its holder are
  *   anycast, or it is registered in another country than the one the fast crawler stands in. One crawler far
  *   from the fast one is asked. A holder that was checked and clear is not checked again for a while.
- * - confirm: two answers contradict one place. One more crawler is asked: the one that must contradict as well
- *   if those two were honest. Only when its answer contradicts too, the range counts as anycast.
+ * - confirm: two answers contradict one place. One of the two crawlers may be at fault (something beside it
+ *   answers for everybody), so one or two more are asked, until every one of them could be left out and a
+ *   contradiction would remain: somebody far from both, or neighbours of the two.
  *
- * So a round asks at most two crawlers more than its policy, and most rounds none.
+ * So a round asks at most three crawlers more than its policy, and most rounds none.
  */
 import type { CrawlerId } from "../ids.ts";
 import {
@@ -47,35 +48,61 @@ export interface AnycastView {
 
 export interface AnycastRange {
   readonly evidence: AnycastEvidence;
-  /** The third crawler whose answer contradicts as well. */
-  readonly confirmed: { readonly crawlerId: CrawlerId; readonly rttMs: number };
+  /** Another crawler whose answer contradicts as well. */
+  readonly confirmed: Answer;
   /** Those that answered fast, the one with the most room first. */
-  readonly byLoad: readonly { readonly crawlerId: CrawlerId; readonly rttMs: number }[];
+  readonly byLoad: readonly Answer[];
 }
 
-/** What the answers prove together; null without a confirmed contradiction. */
+interface Answer {
+  readonly crawlerId: CrawlerId;
+  readonly rttMs: number;
+}
+
+/** What the answers prove together: null while no contradiction, or one that a single crawler may be at fault for. */
 export function provenAnycast(view: AnycastView): AnycastRange | null {
   const pairs = contradictions(placed(view), view.fleet);
   const [first] = pairs;
-  if (first === undefined) return null;
+  if (first === undefined || suspectsOf(pairs).length > 0) return null;
   const pair = new Set([first.near.crawlerId, first.far.crawlerId]);
-  const third = pairs.flatMap(({ near, far }) => [near, far]).find(({ crawlerId }) => !pair.has(crawlerId));
-  return third === undefined ? null : { evidence: first, confirmed: third, byLoad: fastByLoad(view) };
+  const confirmed = answersOf(pairs).find(({ crawlerId }) => !pair.has(crawlerId));
+  return confirmed === undefined ? null : { evidence: first, confirmed, byLoad: fastByLoad(view) };
 }
 
-/** Whom to ask so that a contradiction is confirmed; null where there is none, or nobody left to ask. */
+/** Whom to ask so that no single crawler can be at fault; null where nothing contradicts, or nobody could tell. */
 export function confirmingCrawler(view: AnycastView): CrawlerId | null {
-  const [first] = contradictions(placed(view), view.fleet);
-  if (first === undefined) return null;
-  const { near, far } = first;
-  const score = (third: AnycastCrawler) => {
-    const missMs = Math.max(
-      mustMissMs(view, third, { beside: near, against: far }),
-      mustMissMs(view, third, { beside: far, against: near }),
-    );
-    return missMs > 0 ? missMs : farFromBoth(view, third, [near, far]) - unsure;
-  };
-  return best(unasked(view), score)?.crawlerId ?? null;
+  const pairs = contradictions(placed(view), view.fleet);
+  const suspects = suspectsOf(pairs);
+  const [one, other] = suspects;
+  if (one === undefined) return null;
+  if (other !== undefined) {
+    const third = best(unasked(view), (crawler) => roomBetween(view, crawler, suspects));
+    if (third && roomBetween(view, third, suspects) >= fastMs) return third.crawlerId;
+  }
+  const mustMiss = (crawler: AnycastCrawler) =>
+    Math.max(...besides(pairs, suspects).map((pair) => mustMissMs(view, crawler, pair)));
+  const neighbour = best(unasked(view), mustMiss);
+  return neighbour && mustMiss(neighbour) > 0 ? neighbour.crawlerId : null;
+}
+
+/** Crawlers that have a part in every contradiction. */
+function suspectsOf(pairs: readonly AnycastEvidence[]): Answer[] {
+  const [first] = pairs;
+  if (first === undefined) return [];
+  return [first.near, first.far].filter(({ crawlerId }) =>
+    pairs.every(({ near, far }) => near.crawlerId === crawlerId || far.crawlerId === crawlerId),
+  );
+}
+
+const answersOf = (pairs: readonly AnycastEvidence[]): Answer[] =>
+  pairs.flatMap(({ near, far }) => [near, far]);
+
+/** Beside whom a neighbour is to be asked, and whose answer it would contradict. */
+function besides(pairs: readonly AnycastEvidence[], suspects: readonly Answer[]): Pair[] {
+  const others = answersOf(pairs);
+  return suspects.flatMap((beside) =>
+    others.filter(({ crawlerId }) => crawlerId !== beside.crawlerId).map((against) => ({ beside, against })),
+  );
 }
 
 /** Whom to ask whether a range that was decided by `fastest` is anycast; null when nothing suggests it is. */
@@ -98,20 +125,16 @@ function isSuspect({ holder, country }: AnycastView, fastest: AnycastCrawler): b
   return country !== null && fastest.country !== null && country !== fastest.country;
 }
 
-interface Answer {
-  readonly crawlerId: CrawlerId;
-  readonly rttMs: number;
+interface Pair {
+  readonly beside: Answer;
+  readonly against: Answer;
 }
 
 /**
  * If the target is beside one crawler of a pair, as its answer says, the third answers within its way to that
  * crawler. By how many ms this contradicts the pair's other answer, at least; below 0 it need not.
  */
-function mustMissMs(
-  view: AnycastView,
-  third: AnycastCrawler,
-  pair: { readonly beside: Answer; readonly against: Answer },
-): number {
+function mustMissMs(view: AnycastView, third: AnycastCrawler, pair: Pair): number {
   const against = crawlerOf(view, pair.against.crawlerId);
   const wayMs = view.fleet.peerRtts.rttMs(third.crawlerId, pair.beside.crawlerId);
   const least = against === null ? null : leastSum(third, against, view.fleet);
@@ -119,15 +142,13 @@ function mustMissMs(
   return least.ms - pair.against.rttMs - (wayMs + pair.beside.rttMs);
 }
 
-/** Whom no answer must contradict comes after all others: the one that is far from both may have a machine of its own near. */
-const unsure = 1e6;
-
-function farFromBoth(view: AnycastView, third: AnycastCrawler, pair: readonly Answer[]): number {
-  const sums = pair.map(({ crawlerId }) => {
+/** How slow the third may answer at most to contradict all of them; below 0 where it is not far from one. */
+function roomBetween(view: AnycastView, third: AnycastCrawler, answers: readonly Answer[]): number {
+  const rooms = answers.map(({ crawlerId, rttMs }) => {
     const crawler = crawlerOf(view, crawlerId);
-    return crawler === null ? 0 : (leastSum(crawler, third, view.fleet)?.ms ?? 0);
+    return (crawler === null ? 0 : (leastSum(crawler, third, view.fleet)?.ms ?? 0)) - rttMs;
   });
-  return Math.min(...sums);
+  return Math.min(...rooms);
 }
 
 /** Answers near the fastest one, by load. */

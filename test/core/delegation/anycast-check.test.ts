@@ -92,24 +92,40 @@ describe("a check", () => {
 describe("a contradiction", () => {
   const pair = [from(athens, 3), from(tokyo, 4)];
 
-  it("is confirmed by a neighbour of one of the two, whose answer must contradict as well", () => {
-    expect([rome, seoul]).toContain(confirmingCrawler(view({ answers: pair })));
+  it("is confirmed by somebody far from both, whose fast answer nobody alone can be at fault for", () => {
+    expect(confirmingCrawler(view({ answers: pair }))).toBe(boston);
+    const proven = provenAnycast(view({ answers: [...pair, from(boston, 8)] }));
+
+    expect(proven).toMatchObject({
+      confirmed: { crawlerId: boston, rttMs: 8 },
+      evidence: { by: "peer-rtt" },
+    });
   });
 
   it("proves nothing by itself", () => {
     expect(provenAnycast(view({ answers: pair }))).toBeNull();
   });
 
-  it("proves an anycast range with a third answer that contradicts", () => {
-    const proven = provenAnycast(view({ answers: [...pair, from(seoul, 8)] }));
+  it("is confirmed by neighbours of the two where nobody is far from both", () => {
+    const { fleet } = view();
+    const candidates = [athens, rome, seoul, tokyo];
+    const twoRegions = { fleet: { ...fleet, candidates }, crawlers: view().crawlers.slice(0, 4) };
 
-    expect(proven).toMatchObject({ confirmed: { crawlerId: seoul, rttMs: 8 } });
-    expect(proven?.evidence).toMatchObject({ by: "peer-rtt" });
+    const first = confirmingCrawler(view({ ...twoRegions, answers: pair }));
+    expect([rome, seoul]).toContain(first);
+    const three = [...pair, from(seoul, 33)];
+    expect(provenAnycast(view({ ...twoRegions, answers: three }))).toBeNull();
+    expect(confirmingCrawler(view({ ...twoRegions, answers: three }))).toBe(rome);
+
+    expect(provenAnycast(view({ ...twoRegions, answers: [...three, from(rome, 27)] }))).not.toBeNull();
   });
 
-  it("is not confirmed where the third answers as one machine near the other would let it", () => {
+  it("is not confirmed where all contradictions have one crawler in common", () => {
     // Something beside tokyo answers for everybody; the target is in Athens.
-    expect(provenAnycast(view({ answers: [...pair, from(seoul, 275)] }))).toBeNull();
+    const answers = [...pair, from(rome, 27), from(seoul, 275), from(boston, 121)];
+
+    expect(provenAnycast(view({ answers }))).toBeNull();
+    expect(confirmingCrawler(view({ answers }))).toBeNull();
   });
 
   it("is looked for in vain among answers that one machine can give", () => {
@@ -135,7 +151,7 @@ describe("an anycast range", () => {
       ...crawler,
       load: load.get(crawler.crawlerId) ?? 1,
     }));
-    const answers = [from(athens, 3), from(tokyo, 4), from(seoul, 12), from(boston, 90)];
+    const answers = [from(athens, 3), from(tokyo, 4), from(seoul, 12), from(boston, 20)];
 
     const proven = provenAnycast(view({ answers, crawlers }));
 
