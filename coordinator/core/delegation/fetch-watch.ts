@@ -72,16 +72,9 @@ export class FetchWatch {
     }
     const firstByte = this.#noteKind(host, "firstByte", fetch);
     const alarm = connect ?? firstByte;
-    if (alarm) this.#startAnew(host, alarm.kind);
+    // Both kinds are of one path: what the other will show is the same change, told already.
+    if (alarm) host[alarm.kind === "connect" ? "firstByte" : "connect"].startAnew();
     return alarm;
-  }
-
-  forget(hostKey: string): void {
-    this.#hosts.delete(hostKey);
-  }
-
-  forgetAll(): void {
-    this.#hosts.clear();
   }
 
   /** Crawlers whose own network turned slow since the last call. */
@@ -118,12 +111,6 @@ export class FetchWatch {
     const slowCrawler = usualMs === null ? null : level.note(hostKey, timeMs / usualMs, atMs);
     if (slowCrawler) this.#crawlerAlarms.push({ ...slowCrawler, kind, crawlerId, atMs });
     return alarm && { ...alarm, kind, hostKey, crawlerId, atMs };
-  }
-
-  /** The path is looked at anew because of one kind: what the other kind had gathered is about the same change. */
-  #startAnew(host: WatchedHost, alarmed: TimeKind): void {
-    const other = alarmed === "connect" ? host.firstByte : host.connect;
-    if (other.isSuspect) other.startAnew();
   }
 
   #levelsOf(crawlerId: CrawlerId): Levels {
