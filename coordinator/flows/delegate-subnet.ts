@@ -115,6 +115,7 @@ async function fetchFirst(
   const unknown = { measured: false, rttMs: null, runnerUpId: null, runnerUpRttMs: null };
   state.setDelegation({ subnetId, crawlerId, ...unknown });
   const outcome = await firstFetches.of(subnetId, crawlerId);
+  if (ports.isStopping?.()) return;
   if (outcome === null) await questions.probe(crawlerId);
   else questions.take({ crawlerId, outcome, how: "get" });
 }
@@ -177,11 +178,13 @@ function possibleMethod(
   candidates: readonly CrawlerId[],
   state: CoordinatorState,
 ): ProbeMethod {
-  const usable = candidates.map((crawlerId) => state.crawler(crawlerId)?.probeMethods ?? []);
   const isUsable = (method: ProbeMethod) =>
-    usable.some((methods) => methods.length === 0 || methods.includes(method));
-  const others = (["connect", "head", "icmp"] as const).filter(isUsable);
-  return candidates.length === 0 || isUsable(wanted) ? wanted : (others[0] ?? wanted);
+    candidates.some((crawlerId) => {
+      const methods = state.crawler(crawlerId)?.probeMethods ?? [];
+      return methods.length === 0 || methods.includes(method);
+    });
+  if (candidates.length === 0 || isUsable(wanted)) return wanted;
+  return (["connect", "head", "icmp"] as const).find(isUsable) ?? wanted;
 }
 
 /** A refusal of the target, not of the method, which the crawler said before that it does not use. */
