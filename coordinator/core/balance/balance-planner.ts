@@ -90,12 +90,7 @@ export class BalancePlanner {
     const places = placeWhole(this.#problem!, this.#flow!);
     return {
       moves: this.#movesTo(places),
-      probes: wantedProbes({
-        subnets: this.#subnets,
-        problem: this.#problem!,
-        prices: this.#flow!.prices,
-        places,
-      }),
+      probes: wantedProbes({ subnets: this.#subnets, flow: this.#flow!, places }),
     };
   }
 
@@ -240,17 +235,14 @@ export class BalancePlanner {
   #movesTo(places: Int32Array): Move[] {
     const moves: Move[] = [];
     const { rtts } = this.#subnets;
-    const row = new Float64Array(rtts.crawlerIds.length);
-    for (const subnet of this.#subnets.living()) {
-      const [from, to] = [this.#subnets.ownerOf(subnet), places[subnet]!];
+    for (const row of this.#subnets.living()) {
+      const [from, to] = [this.#subnets.ownerOf(row), places[row]!];
       if (from === to) continue;
-      rtts.rttsInto(subnet, row);
       moves.push({
-        subnetId: this.#subnets.idOf(subnet),
+        subnetId: this.#subnets.idOf(row),
         from: rtts.crawlerIds[from]!,
         to: rtts.crawlerIds[to]!,
-        addedRttMs: row[to]! - row[from]!,
-        predicted: !rtts.isMeasured(subnet, from) || !rtts.isMeasured(subnet, to),
+        ...rtts.difference(row, from, to),
       });
     }
     return moves;

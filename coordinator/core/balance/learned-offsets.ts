@@ -13,20 +13,25 @@ const mostOffsetMs = 100;
 /** The general offset or zero counts as so many measurements. */
 const priorWeight = 1;
 
+/** What crawlers turned out to be off by where `nearest` was the nearest of the others. */
 interface Offsets {
+  readonly nearest: number;
   readonly crawlers: number[];
   readonly sumsMs: number[];
   readonly counts: number[];
 }
 
 export class LearnedOffsets {
-  readonly #general = new Map<number, Offsets>();
-  readonly #byHolder = new Map<number, Map<number, Offsets>>();
+  readonly #general: (Offsets | undefined)[] = [];
+  /** The same worked out: per nearest crawler the offsets (ms) of all. */
+  readonly #generalMs: (Float64Array | undefined)[] = [];
+  /** By the number that stands for the holder; few entries each. */
+  readonly #byHolder: (Offsets[] | undefined)[] = [];
   /** Measurements that were learned from. */
   measurements = 0;
 
-  /** Learns from a subnet that at least two crawlers measured; `holder` is any number that stands for it, or null. */
-  learn(known: Measurements, holder: number | null): void {
+  /** Learns from a subnet that at least two crawlers measured; `holder` is a small whole number, -1 for none. */
+  learn(known: Measurements, holder: number): void {
     this.measurements += known.to - known.from;
     if (known.to - known.from < 2) return;
     for (let at = known.from; at < known.to; at++) {
@@ -35,18 +40,54 @@ export class LearnedOffsets {
       if (predicted === null || known.rttsMs[at]! >= unmeasurableMs) continue;
       const offset = clamp(known.rttsMs[at]! - predicted);
       const nearest = nearestOf(known, crawler);
-      note(offsetsAt(this.#general, nearest), crawler, offset);
-      if (holder !== null) note(offsetsAt(holderAt(this.#byHolder, holder), nearest), crawler, offset);
+      this.#general[nearest] ??= emptyOffsets(nearest);
+      note(this.#general[nearest], crawler, offset);
+      if (holder >= 0) note(this.#ofHolder(holder, nearest), crawler, offset);
     }
   }
 
-  /** Writes the offset (ms) of every crawler for a subnet with these measurements; zero where nothing was learned. */
-  offsetsInto(known: Measurements, holder: number | null, offsetsMs: Float64Array): void {
-    offsetsMs.fill(0);
+  /** Adds its offset (ms) to what is predicted for each crawler of a subnet with these measurements. */
+  addTo(predictedMs: Float64Array, known: Measurements, holder: number): void {
     const nearest = nearestOf(known, -1);
-    refine(this.#general.get(nearest), offsetsMs);
-    if (holder !== null) refine(this.#byHolder.get(holder)?.get(nearest), offsetsMs);
+    const general = this.#generalFor(nearest, predictedMs.length);
+    if (general === null) return;
+    for (let crawler = 0; crawler < predictedMs.length; crawler++) predictedMs[crawler]! += general[crawler]!;
+    const own = this.#byHolder[holder]?.find((offsets) => offsets.nearest === nearest);
+    if (own === undefined) return;
+    for (let at = 0; at < own.crawlers.length; at++) {
+      const crawler = own.crawlers[at]!;
+      predictedMs[crawler]! += weighed(own, at, general[crawler]!) - general[crawler]!;
+    }
   }
+
+  #ofHolder(holder: number, nearest: number): Offsets {
+    this.#byHolder[holder] ??= [];
+    const known = this.#byHolder[holder].find((offsets) => offsets.nearest === nearest);
+    if (known) return known;
+    const added = emptyOffsets(nearest);
+    this.#byHolder[holder].push(added);
+    return added;
+  }
+
+  #generalFor(nearest: number, crawlers: number): Float64Array | null {
+    const worked = this.#generalMs[nearest];
+    if (worked?.length === crawlers) return worked;
+    const learned = this.#general[nearest];
+    if (learned === undefined) return null;
+    const offsetsMs = new Float64Array(crawlers);
+    learned.crawlers.forEach((crawler, at) => {
+      offsetsMs[crawler] = weighed(learned, at, 0);
+    });
+    this.#generalMs[nearest] = offsetsMs;
+    return offsetsMs;
+  }
+}
+
+const emptyOffsets = (nearest: number): Offsets => ({ nearest, crawlers: [], sumsMs: [], counts: [] });
+
+/** The mean of what was learned, and of what would hold without it. */
+function weighed({ sumsMs, counts }: Offsets, at: number, otherwiseMs: number): number {
+  return (sumsMs[at]! + priorWeight * otherwiseMs) / (counts[at]! + priorWeight);
 }
 
 /** The crawler with the smallest measurement, without one of them; -1 when there is none. */
@@ -61,16 +102,6 @@ function nearestOf(known: Measurements, without: number): number {
   return nearest;
 }
 
-function refine(learned: Offsets | undefined, offsetsMs: Float64Array): void {
-  if (learned === undefined) return;
-  for (let at = 0; at < learned.crawlers.length; at++) {
-    const crawler = learned.crawlers[at]!;
-    if (crawler >= offsetsMs.length) continue;
-    offsetsMs[crawler] =
-      (learned.sumsMs[at]! + priorWeight * offsetsMs[crawler]!) / (learned.counts[at]! + priorWeight);
-  }
-}
-
 function note({ crawlers, sumsMs, counts }: Offsets, crawler: number, offsetMs: number): void {
   const at = crawlers.indexOf(crawler);
   if (at < 0) {
@@ -81,18 +112,6 @@ function note({ crawlers, sumsMs, counts }: Offsets, crawler: number, offsetMs: 
     sumsMs[at]! += offsetMs;
     counts[at]! += 1;
   }
-}
-
-function offsetsAt(offsets: Map<number, Offsets>, nearest: number): Offsets {
-  const known = offsets.get(nearest) ?? { crawlers: [], sumsMs: [], counts: [] };
-  offsets.set(nearest, known);
-  return known;
-}
-
-function holderAt(byHolder: Map<number, Map<number, Offsets>>, holder: number): Map<number, Offsets> {
-  const known = byHolder.get(holder) ?? new Map<number, Offsets>();
-  byHolder.set(holder, known);
-  return known;
 }
 
 const clamp = (ms: number) => Math.max(-mostOffsetMs, Math.min(mostOffsetMs, ms));

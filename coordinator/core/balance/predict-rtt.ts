@@ -23,19 +23,34 @@ export interface Measurements {
 
 /** Writes the least and the most that each crawler's RTT can be; `most` stays infinite where nothing is known. */
 export function boundsInto(known: Measurements, least: Float64Array, most: Float64Array): void {
+  let isFirst = true;
+  for (let at = known.from; at < known.to; at++) {
+    if (known.rttsMs[at]! >= unmeasurableMs) continue;
+    if (isFirst) setBounds(known.apartMs[known.crawlers[at]!]!, known.rttsMs[at]!, least, most);
+    else tightenBounds(known.apartMs[known.crawlers[at]!]!, known.rttsMs[at]!, least, most);
+    isFirst = false;
+  }
+  if (!isFirst) return;
   least.fill(0);
   most.fill(Number.POSITIVE_INFINITY);
-  for (let at = known.from; at < known.to; at++) {
-    const apart = known.apartMs[known.crawlers[at]!]!;
-    const rtt = known.rttsMs[at]!;
-    if (rtt >= unmeasurableMs) continue;
-    for (let crawler = 0; crawler < least.length; crawler++) {
-      const gap = Math.abs(apart[crawler]! - rtt);
-      const sum = apart[crawler]! + rtt;
-      // Comparisons with NaN are false: what is unknown leaves the bounds alone.
-      if (gap > least[crawler]!) least[crawler] = gap;
-      if (sum < most[crawler]!) most[crawler] = sum;
-    }
+}
+
+function setBounds(apartMs: Float64Array, rttMs: number, least: Float64Array, most: Float64Array): void {
+  for (let crawler = 0; crawler < least.length; crawler++) {
+    const apart = apartMs[crawler]!;
+    const isKnown = apart >= 0;
+    least[crawler] = isKnown ? Math.abs(apart - rttMs) : 0;
+    most[crawler] = isKnown ? apart + rttMs : Number.POSITIVE_INFINITY;
+  }
+}
+
+function tightenBounds(apartMs: Float64Array, rttMs: number, least: Float64Array, most: Float64Array): void {
+  for (let crawler = 0; crawler < least.length; crawler++) {
+    // Comparisons with NaN are false: what is unknown leaves the bounds alone.
+    const gap = Math.abs(apartMs[crawler]! - rttMs);
+    const sum = apartMs[crawler]! + rttMs;
+    if (gap > least[crawler]!) least[crawler] = gap;
+    if (sum < most[crawler]!) most[crawler] = sum;
   }
 }
 
@@ -45,10 +60,26 @@ export function middleOf(leastMs: number, mostMs: number): number {
 }
 
 /**
- * Bounds for one crawler from all measurements but its own: what would be predicted for it had it not measured.
- * Null when no other crawler's distance to it is known.
+ * What would be predicted for one crawler from all measurements but its own. Null when nothing is known of its
+ * distance to any other that measured.
  */
 export function predictedWithout(known: Measurements, crawler: number): number | null {
+  const { least, most } = boundsFor(known, crawler);
+  return most === Number.POSITIVE_INFINITY ? null : middleOf(least, most);
+}
+
+/**
+ * How far off the prediction for a crawler is, as the standard deviation in ms: on PlanetLab's matrices and on
+ * generated worlds the error has a floor and grows with the width that the bounds leave.
+ */
+export function predictionSpreadMs(known: Measurements, crawler: number): number {
+  const { least, most } = boundsFor(known, crawler);
+  if (most === Number.POSITIVE_INFINITY) return unknownRttMs / 2;
+  return 8 + 0.25 * Math.max(0, most - least);
+}
+
+/** Bounds for one crawler from the others' measurements. */
+function boundsFor(known: Measurements, crawler: number): { readonly least: number; readonly most: number } {
   let least = 0;
   let most = Number.POSITIVE_INFINITY;
   for (let at = known.from; at < known.to; at++) {
@@ -58,14 +89,5 @@ export function predictedWithout(known: Measurements, crawler: number): number |
     if (Math.abs(apart - rtt) > least) least = Math.abs(apart - rtt);
     if (apart + rtt < most) most = apart + rtt;
   }
-  return most === Number.POSITIVE_INFINITY ? null : (least + most) / 2;
-}
-
-/**
- * How far off predictions are, as the standard deviation in ms: measured on PlanetLab's matrices and on generated
- * worlds, where the error has a floor and grows with the width that the bounds leave.
- */
-export function predictionSpreadMs(leastMs: number, mostMs: number): number {
-  if (mostMs === Number.POSITIVE_INFINITY) return unknownRttMs / 2;
-  return 8 + 0.25 * Math.max(0, mostMs - leastMs);
+  return { least, most };
 }

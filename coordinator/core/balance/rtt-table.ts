@@ -22,7 +22,10 @@ export class RttTable {
   /** Measurements of row r stand at `#starts[r]` up to `#ends[r]`. */
   #starts = new Float64Array(64);
   #ends = new Float64Array(64);
-  #holders = new Float64Array(64);
+  /** By row a small number that stands for the holder, -1: none. */
+  #holders = new Int32Array(64);
+  readonly #holderIndexes = new Map<number, number>();
+  readonly #holderIds: number[] = [];
   #crawlers = new Uint16Array(256);
   #rttsMs = new Float64Array(256);
   #rows = 0;
@@ -32,7 +35,6 @@ export class RttTable {
   #offsets = new LearnedOffsets();
   #least = new Float64Array(0);
   #most = new Float64Array(0);
-  #offsetsMs = new Float64Array(0);
 
   constructor(crawlerRttMs: CrawlerRtt) {
     this.#crawlerRttMs = crawlerRttMs;
@@ -59,7 +61,7 @@ export class RttTable {
     const row = this.#rows++;
     if (row >= this.#starts.length) this.#growRows();
     this.#starts[row] = this.#measurements;
-    this.#holders[row] = holderId ?? noHolder;
+    this.#holders[row] = holderId === undefined ? noHolder : this.#holderIndex(holderId);
     if (rttMs.size === 0) {
       this.#guessed.add(row);
       this.#append(this.indexOf(crawlerId), 0);
@@ -80,30 +82,21 @@ export class RttTable {
   }
 
   isMeasured(row: number, crawler: number): boolean {
-    if (this.#guessed.has(row)) return false;
+    return !Number.isNaN(this.measuredMs(row, crawler));
+  }
+
+  /** NaN where the crawler did not measure the subnet. */
+  measuredMs(row: number, crawler: number): number {
     for (let at = this.#starts[row]!; at < this.#ends[row]!; at++) {
-      if (this.#crawlers[at] === crawler) return true;
+      if (this.#crawlers[at] === crawler) return this.#guessed.has(row) ? Number.NaN : this.#rttsMs[at]!;
     }
-    return false;
-  }
-
-  /** The smallest RTT (ms) that anybody measured; zero where nobody did. */
-  nearestMs(row: number): number {
-    return leastOf(this.#known(row));
-  }
-
-  /** Whether nobody measured less than this crawler. */
-  isNearest(row: number, crawler: number): boolean {
-    const { from, to, crawlers, rttsMs } = this.#known(row);
-    const least = this.nearestMs(row);
-    for (let at = from; at < to; at++) if (crawlers[at] === crawler) return rttsMs[at] === least;
-    return false;
+    return Number.NaN;
   }
 
   /** Learns anew how predictions err, from these rows. Rows asked for from now on follow it. */
   learn(rows: Iterable<number>): void {
     this.#offsets = new LearnedOffsets();
-    for (const row of rows) this.#offsets.learn(this.#known(row), this.holderOf(row));
+    for (const row of rows) this.#offsets.learn(this.#known(row), this.#holders[row]!);
   }
 
   /** Measurements that predictions were learned from. */
@@ -115,30 +108,38 @@ export class RttTable {
   rttsInto(row: number, rttsMs: Float64Array): void {
     const known = this.#known(row);
     this.#boundsOf(known);
-    const nearestMs = leastOf(known);
-    this.#offsets.offsetsInto(known, this.holderOf(row), this.#offsetsMs);
+    const least = this.#least;
+    const most = this.#most;
     for (let crawler = 0; crawler < rttsMs.length; crawler++) {
-      const middle = middleOf(this.#least[crawler]!, this.#most[crawler]!);
+      rttsMs[crawler] = middleOf(least[crawler]!, most[crawler]!);
+    }
+    this.#offsets.addTo(rttsMs, known, this.#holders[row]!);
+    const nearestMs = leastOf(known);
+    for (let crawler = 0; crawler < rttsMs.length; crawler++) {
       // Nobody is taken for nearer than the nearest that was measured.
-      rttsMs[crawler] = Math.max(nearestMs, middle + this.#offsetsMs[crawler]!);
+      if (rttsMs[crawler]! < nearestMs) rttsMs[crawler] = nearestMs;
     }
     for (let at = known.from; at < known.to; at++) rttsMs[known.crawlers[at]!] = known.rttsMs[at]!;
   }
 
-  /** Writes how far off the prediction for each crawler may be (ms, standard deviation); zero where it measured. */
-  spreadsInto(row: number, spreadsMs: Float64Array): void {
-    const known = this.#known(row);
-    this.#boundsOf(known);
-    for (let crawler = 0; crawler < spreadsMs.length; crawler++)
-      spreadsMs[crawler] = predictionSpreadMs(this.#least[crawler]!, this.#most[crawler]!);
-    for (let at = known.from; at < known.to; at++) spreadsMs[known.crawlers[at]!] = 0;
+  /** What a move adds to the RTT (ms), and whether either of the two is only predicted. */
+  difference(row: number, from: number, to: number): { addedRttMs: number; predicted: boolean } {
+    const measured = this.measuredMs(row, to) - this.measuredMs(row, from);
+    if (!Number.isNaN(measured)) return { addedRttMs: measured, predicted: false };
+    const rttsMs = new Float64Array(this.crawlerIds.length);
+    this.rttsInto(row, rttsMs);
+    return { addedRttMs: rttsMs[to]! - rttsMs[from]!, predicted: true };
+  }
+
+  /** How far off the prediction for a crawler that did not measure may be (ms, standard deviation). */
+  spreadMs(row: number, crawler: number): number {
+    return predictionSpreadMs(this.#known(row), crawler);
   }
 
   #boundsOf(known: Measurements): void {
     if (this.#least.length !== this.crawlerIds.length) {
       this.#least = new Float64Array(this.crawlerIds.length);
       this.#most = new Float64Array(this.crawlerIds.length);
-      this.#offsetsMs = new Float64Array(this.crawlerIds.length);
     }
     boundsInto(known, this.#least, this.#most);
   }
@@ -168,10 +169,17 @@ export class RttTable {
     return this.#crawlerRttMs(a, b) ?? this.#crawlerRttMs(b, a) ?? Number.NaN;
   }
 
-  /** The number that stands for its holder, if one was given. */
+  /** As `add` was given it; null when it was given none. */
   holderOf(row: number): number | null {
-    const holder = this.#holders[row]!;
-    return holder === noHolder ? null : holder;
+    return this.#holderIds[this.#holders[row]!] ?? null;
+  }
+
+  #holderIndex(holderId: number): number {
+    const known = this.#holderIndexes.get(holderId);
+    if (known !== undefined) return known;
+    this.#holderIds.push(holderId);
+    this.#holderIndexes.set(holderId, this.#holderIds.length - 1);
+    return this.#holderIds.length - 1;
   }
 
   #append(crawler: number, ms: number): void {
@@ -188,7 +196,9 @@ export class RttTable {
   #growRows(): void {
     this.#starts = twice(this.#starts);
     this.#ends = twice(this.#ends);
-    this.#holders = twice(this.#holders);
+    const holders = new Int32Array(this.#starts.length);
+    holders.set(this.#holders);
+    this.#holders = holders;
   }
 }
 

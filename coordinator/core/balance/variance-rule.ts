@@ -107,8 +107,7 @@ class VarianceRelief {
       subnetId: this.#subnets.idOf(row),
       from: rtts.crawlerIds[from]!,
       to: rtts.crawlerIds[to]!,
-      addedRttMs: this.#rttsMs[to]! - this.#rttsMs[from]!,
-      predicted: !rtts.isMeasured(row, from) || !rtts.isMeasured(row, to),
+      ...rtts.difference(row, from, to),
     };
   }
 }

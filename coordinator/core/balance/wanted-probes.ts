@@ -5,8 +5,8 @@
  * `nearest` asks when it delegates).
  */
 import type { CrawlerId, SubnetId } from "../ids.ts";
+import type { CrawlerFlow } from "./crawler-flow.ts";
 import type { PackedSubnets } from "./packed-subnets.ts";
-import type { PlacementProblem } from "./whole-placement.ts";
 
 /**
  * What a probe of a subnet with the mean load has to be expected to save, in ms per page; of one with twice the load
@@ -14,6 +14,8 @@ import type { PlacementProblem } from "./whole-placement.ts";
  * crawlers, at about three probes for every subnet that moves.
  */
 export const probeWorthMs = 4;
+/** Twice the usual spread of predictions. */
+const tooFarMs = 50;
 /** At most so many are asked for at once. */
 const maxProbes = 10_000;
 
@@ -26,82 +28,56 @@ export interface WantedProbe {
 
 interface PlannedPlaces {
   readonly subnets: PackedSubnets;
-  readonly problem: PlacementProblem;
-  /** Prices of the crawlers and, last, of room (ms). */
-  readonly prices: Float64Array;
+  readonly flow: CrawlerFlow;
   readonly places: Int32Array;
 }
 
 /** At most one per subnet, the most worth first. */
 export function wantedProbes(plan: PlannedPlaces): WantedProbe[] {
-  const wanted = [...new ProbeSearch(plan).all()];
+  const { subnets } = plan;
+  let pages = 0;
+  for (const row of subnets.living()) pages += subnets.pagesOf(row);
+  const leastGain = (probeWorthMs * pages) / Math.max(1, subnets.alive);
+  const wanted: WantedProbe[] = [];
+  for (const row of subnets.living()) {
+    const probe = probeFor(row, plan, leastGain);
+    if (probe !== null) wanted.push(probe);
+  }
   wanted.sort((a, b) =>
     a.expectedGain === b.expectedGain ? a.subnetId - b.subnetId : b.expectedGain - a.expectedGain,
   );
   return wanted.slice(0, maxProbes);
 }
 
-class ProbeSearch {
-  readonly #plan: PlannedPlaces;
-  readonly #costs: Float64Array;
-  readonly #spreads: Float64Array;
-  readonly #leastPrice: number;
-  readonly #leastGain: number;
+function probeFor(row: number, plan: PlannedPlaces, leastGain: number): WantedProbe | null {
+  const { subnets, places } = plan;
+  const wanted = (crawler: number, expectedGain: number) => ({
+    subnetId: subnets.idOf(row),
+    crawlerId: subnets.rtts.crawlerIds[crawler]!,
+    expectedGain,
+  });
+  const to = places[row]!;
+  if (to !== subnets.ownerOf(row) && !subnets.rtts.isMeasured(row, to))
+    return wanted(to, Number.POSITIVE_INFINITY);
+  const { crawler, gainMs } = bestGain(row, plan);
+  const gain = gainMs * subnets.pagesOf(row);
+  return gain > 0 && gain >= leastGain ? wanted(crawler, gain) : null;
+}
 
-  constructor(plan: PlannedPlaces) {
-    const { problem, prices, subnets } = plan;
-    const crawlers = problem.capacities.length;
-    this.#plan = plan;
-    this.#costs = new Float64Array(crawlers);
-    this.#spreads = new Float64Array(crawlers);
-    this.#leastPrice = prices.subarray(0, crawlers).reduce((least, price) => Math.min(least, price));
-    let pages = 0;
-    for (const row of subnets.living()) pages += subnets.pagesOf(row);
-    this.#leastGain = (probeWorthMs * pages) / Math.max(1, subnets.alive);
+/** Among the candidates of the flow: whoever is further than its reach is hardly expected to save anything. */
+function bestGain(row: number, { subnets, flow, places }: PlannedPlaces) {
+  const { starts, ends, crawlers, costs } = flow.arcs;
+  const here = flow.arcs.costAt(row, places[row]!) + flow.prices[places[row]!]!;
+  let best = { crawler: -1, gainMs: 0 };
+  for (let at = starts[row]!; at < ends[row]!; at++) {
+    const crawler = crawlers[at]!;
+    const limitMs = here - flow.prices[crawler]!;
+    // From so far above the limit hardly anything is expected; most candidates end here.
+    if (costs[at]! > limitMs + tooFarMs || subnets.rtts.isMeasured(row, crawler)) continue;
+    const gainMs = expectedGainMs(limitMs, costs[at]!, subnets.rtts.spreadMs(row, crawler));
+    if (gainMs > best.gainMs) best = { crawler, gainMs };
   }
-
-  *all(): Generator<WantedProbe> {
-    const { subnets, places } = this.#plan;
-    for (const row of subnets.living()) {
-      const pages = subnets.pagesOf(row);
-      const to = places[row]!;
-      if (to !== subnets.ownerOf(row) && !subnets.rtts.isMeasured(row, to)) {
-        yield this.#wanted(row, to, Number.POSITIVE_INFINITY);
-      } else if (pages > 0 && this.#couldGain(row, pages)) {
-        const { crawler, gainMs } = this.#bestGain(row);
-        if (gainMs * pages >= this.#leastGain) yield this.#wanted(row, crawler, gainMs * pages);
-      }
-    }
-  }
-
-  #wanted(row: number, crawler: number, expectedGain: number): WantedProbe {
-    const { subnets } = this.#plan;
-    return { subnetId: subnets.idOf(row), crawlerId: subnets.rtts.crawlerIds[crawler]!, expectedGain };
-  }
-
-  /** Nobody is nearer than the nearest that was measured, nor cheaper than the cheapest price: most subnets are settled by that. */
-  #couldGain(row: number, pages: number): boolean {
-    const { subnets, prices, places } = this.#plan;
-    const nearestMs = subnets.rtts.nearestMs(row);
-    if (prices[places[row]!]! === this.#leastPrice && subnets.rtts.isNearest(row, places[row]!)) return false;
-    subnets.rtts.rttsInto(row, this.#costs);
-    const here = this.#costs[places[row]!]! + prices[places[row]!]!;
-    return (here - this.#leastPrice - nearestMs) * pages >= this.#leastGain;
-  }
-
-  #bestGain(row: number): { readonly crawler: number; readonly gainMs: number } {
-    const { subnets, problem, prices, places } = this.#plan;
-    problem.costsInto(row, this.#costs);
-    subnets.rtts.spreadsInto(row, this.#spreads);
-    const here = this.#costs[places[row]!]! + prices[places[row]!]!;
-    let [crawler, gainMs] = [-1, 0];
-    for (let other = 0; other < this.#costs.length; other++) {
-      if (this.#spreads[other] === 0 || problem.capacityPages[other] === 0) continue;
-      const gain = expectedGainMs(here - prices[other]!, this.#costs[other]!, this.#spreads[other]!);
-      if (gain > gainMs) [crawler, gainMs] = [other, gain];
-    }
-    return { crawler, gainMs };
-  }
+  return best;
 }
 
 /** Mean of what a normally distributed RTT falls short of a limit by, counting nothing where it does not. */
