@@ -91,6 +91,12 @@ const recalibration = z.strictObject({
   refreshDays: z.number().min(1).max(3650).default(30),
 });
 
+/** Hosts that resolve differently by place, and parts of subnets that measure apart. */
+const finer = z.strictObject({
+  /** How often they are looked for and looked at; what is found is probed a few at a time. */
+  everySeconds: seconds(86_400).default(30),
+});
+
 const recrawl = z.strictObject({
   intervalHours: z
     .number()
@@ -121,6 +127,7 @@ const configSchema = z.strictObject({
   lease: lease.prefault({}),
   balance: balance.prefault({}),
   recalibration: recalibration.prefault({}),
+  finer: finer.prefault({}),
   recrawl: recrawl.prefault({}),
   heartbeatSeconds: seconds(600).default(10),
   /** A crawler that is gone so long hands its subnets to the runners-up. */

@@ -34,8 +34,6 @@ export interface FinerDuties {
   stop(): void;
 }
 
-const passMs = 30_000;
-
 export function finerDuties(
   given: FinerDutyPorts,
   config: Pick<CoordinatorConfig, "departureSeconds">,
@@ -77,6 +75,10 @@ export function finerDuties(
   };
 }
 
-export function scheduleFinerDuties(timekeeper: Pick<Timekeeper, "every">, duties: FinerDuties): void {
-  timekeeper.every("watch-hosts-and-leaves", passMs, async () => await duties.pass());
+export function scheduleFinerDuties(
+  timekeeper: Pick<Timekeeper, "every">,
+  duties: FinerDuties,
+  { finer }: Pick<CoordinatorConfig, "finer">,
+): void {
+  timekeeper.every("watch-hosts-and-leaves", finer.everySeconds * 1000, async () => await duties.pass());
 }

@@ -42,6 +42,8 @@ export interface CoordinatorOptions {
   readonly version: string;
   /** Where the tree is kept between two starts; null: it is built from the database each time. */
   readonly snapshotFolder?: string | null;
+  /** The clock; the system's when it is left out. */
+  readonly now?: () => Date;
 }
 
 export interface RunningCoordinator {
@@ -60,6 +62,7 @@ export async function startCoordinator({
   log,
   version,
   snapshotFolder = null,
+  now = () => new Date(),
 }: CoordinatorOptions): Promise<RunningCoordinator> {
   const { pool } = database;
   const now = () => new Date();
@@ -191,7 +194,7 @@ export async function startCoordinator({
     },
     config,
   );
-  scheduleFinerDuties(timekeeper, finer);
+  scheduleFinerDuties(timekeeper, finer, config);
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   gateway.attach(web.server as Server);
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");

@@ -1,8 +1,10 @@
 /**
  * GeoDNS: a host that resolves differently by place is delegated by itself, to the crawler that is nearest to
- * what it sees. Suspicion costs nothing (a fetch went where the coordinator would not have gone); then the
- * coordinator and crawlers are asked for the name several times, with more than its TTL in between, until
- * `placeVerdict` is sure. The last asking has measured already who is nearest.
+ * what it sees. Two things raise the suspicion: a fetch went where the coordinator would not have gone, which
+ * costs nothing; and of the hosts that are fetched where the coordinator sees them, a few a pass are looked at
+ * by the crawler that is farthest from there, since a subnet's crawler is near to what the coordinator sees
+ * and most often sees the same. Then the coordinator and crawlers are asked for the name several times, with
+ * more than its TTL in between, until `placeVerdict` is sure. The last asking has measured who is nearest.
  */
 import { type AnswerArea, placeVerdict } from "#core/delegation/answers-by-place";
 import type { CrawlerId } from "#core/ids";
@@ -25,6 +27,8 @@ export interface DelegateHostsPorts extends FinerRoundPorts {
 
 /** Hosts that are asked about in one pass. */
 const suspectsPerPass = 4;
+/** Hosts that are looked at from elsewhere in one pass. */
+const looksPerPass = 2;
 /** Between two askings, where the TTL is not longer. */
 const leastPauseMs = 60_000;
 const mostPauseMs = 3_600_000;
@@ -44,20 +48,48 @@ export async function delegateHosts(ports: DelegateHostsPorts): Promise<string[]
 async function findSuspects(ports: DelegateHostsPorts): Promise<void> {
   const noted = ports.names.takeNoted(ports.now().getTime());
   if (noted.size === 0) return;
+  let looks = looksPerPass;
   for (const place of await ports.finer.hostPlaces([...noted.keys()])) {
-    const fetch = noted.get(place.hostHash)!;
-    const fetched = areasOf([fetch.address], ports.state)[0];
-    if (place.byItself || fetched === undefined) continue;
-    const told = areasOf(place.addresses, ports.state);
-    if (told.some(({ subnetId }) => subnetId === fetched.subnetId)) continue;
-    ports.names.suspect(place, fetch.crawlerId);
+    const { crawlerId, address } = noted.get(place.hostHash)!;
+    if (place.byItself) continue;
+    if (isElsewhere(address, place, ports.state)) ports.names.suspect(place, crawlerId);
+    else if (looks > 0 && ports.names.mayLook(place.hostHash, ports.now().getTime())) {
+      looks -= 1;
+      await lookFromAfar(place, crawlerId, ports);
+    }
   }
+}
+
+/** In a subnet of which the coordinator was not told. */
+function isElsewhere(address: string, place: HostPlace, state: CoordinatorState): boolean {
+  const [seen] = areasOf([address], state);
+  if (seen === undefined) return false;
+  return !areasOf(place.addresses, state).some(({ subnetId }) => subnetId === seen.subnetId);
+}
+
+async function lookFromAfar(place: HostPlace, fetcher: CrawlerId, ports: DelegateHostsPorts): Promise<void> {
+  const farthest = farthestFrom(fetcher, ports);
+  const [address] = place.addresses;
+  if (farthest === null || address === undefined) return;
+  const only = [farthest];
+  const target = { url: place.url, host: place.host, address };
+  const within = { withinSubnetId: place.subnetId, cause: "differs-by-place" } as const;
+  const outcome = await finerRound({ target, ...within, first: only, only, byName: true }, ports);
+  const seen = outcome?.seen[0]?.addresses[0];
+  if (seen !== undefined && isElsewhere(seen, place, ports.state)) ports.names.suspect(place, farthest);
+}
+
+function farthestFrom(fetcher: CrawlerId, { fleet, state, excluded }: DelegateHostsPorts): CrawlerId | null {
+  const full = excluded();
+  const others = fleet.online().filter((crawlerId) => crawlerId !== fetcher && !full.has(crawlerId));
+  const rttOf = (crawlerId: CrawlerId) => state.peerRtts.rttMs(fetcher, crawlerId) ?? 0;
+  return others.toSorted((a, b) => rttOf(b) - rttOf(a))[0] ?? null;
 }
 
 /** True when the host is delegated by itself now. */
 async function askAround(suspect: SuspectedHost, ports: DelegateHostsPorts): Promise<boolean> {
   const { place } = suspect;
-  const heard = await hearVantages(place, [suspect.fetcher], ports);
+  const heard = await hearVantages(place, [suspect.witness], ports);
   const nowMs = ports.now().getTime();
   suspect.timesAsked += 1;
   suspect.askAtMs = nowMs + Math.min(mostPauseMs, Math.max(leastPauseMs, (heard?.ttlSeconds ?? 0) * 1000));

@@ -48,6 +48,8 @@ export interface FinerErrand {
   /** Asked before the policy has its turn. */
   readonly first: readonly CrawlerId[];
   readonly byName: boolean;
+  /** Nobody else is asked; left out: whom the policy wants. */
+  readonly only?: readonly CrawlerId[];
 }
 
 export interface FinerOutcome {
@@ -159,7 +161,8 @@ function candidatesFor(errand: FinerErrand, ports: FinerRoundPorts): CrawlerId[]
   const denied = { ...errand.target, subnetId: errand.withinSubnetId };
   const able = ports.fleet
     .online()
-    .filter((crawlerId) => !excluded.has(crawlerId) && !ports.denied?.denies(crawlerId, denied, nowMs));
+    .filter((crawlerId) => !excluded.has(crawlerId) && !ports.denied?.denies(crawlerId, denied, nowMs))
+    .filter((crawlerId) => errand.only?.includes(crawlerId) ?? true);
   if (!errand.byName || able.length <= mostByName) return able;
   const first = able.filter((crawlerId) => errand.first.includes(crawlerId)).slice(0, mostByName);
   const others = able.filter((crawlerId) => !first.includes(crawlerId));

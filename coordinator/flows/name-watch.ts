@@ -1,7 +1,7 @@
 /**
- * What is noticed of names that may resolve differently by place: hosts that a crawler fetched at an address
- * which the coordinator was not told of, and what vantage points were told since. In memory only and bounded;
- * after a restart it is noticed again.
+ * What is noticed of names that may resolve differently by place: where fetches went, which hosts were found
+ * at an address that the coordinator was not told of, and what vantage points were told since. In memory only
+ * and bounded; after a restart it is noticed again.
  */
 import { LRUCache } from "lru-cache";
 import type { AnswerArea } from "#core/delegation/answers-by-place";
@@ -18,6 +18,8 @@ const maxAnswers = 12;
 /** A name that was found to be no GeoDNS is left alone for so long. */
 const clearedMs = 86_400_000;
 const maxCleared = 20_000;
+/** A host that was looked at from elsewhere once is not for so long, whatever was seen. */
+const lookedMs = 7 * 86_400_000;
 
 export interface NotedFetch {
   readonly crawlerId: CrawlerId;
@@ -26,8 +28,8 @@ export interface NotedFetch {
 
 export interface SuspectedHost {
   readonly place: HostPlace;
-  /** Who fetched it where the coordinator does not see it. */
-  readonly fetcher: CrawlerId;
+  /** Who saw it where the coordinator does not. */
+  readonly witness: CrawlerId;
   /** Per vantage point, oldest first; null is the coordinator. */
   readonly answers: Map<CrawlerId | null, (readonly AnswerArea[])[]>;
   timesAsked: number;
@@ -38,6 +40,8 @@ export class NameWatch {
   readonly #noted = new Map<HostHash, NotedFetch>();
   readonly #suspects = new LRUCache<HostHash, SuspectedHost>({ max: maxSuspects });
   readonly #clearedUntilMs = new LRUCache<HostHash, number>({ max: maxCleared });
+
+  readonly #lookedUntilMs = new LRUCache<HostHash, number>({ max: maxCleared });
 
   /** Results came in: where their connections went is looked at in the next pass. */
   note(batch: ResultBatch): void {
@@ -57,11 +61,18 @@ export class NameWatch {
     return noted;
   }
 
-  suspect(place: HostPlace, fetcher: CrawlerId): void {
+  /** True, once in a week, for a host that is to be looked at from elsewhere. */
+  mayLook(host: HostHash, nowMs: number): boolean {
+    if ((this.#lookedUntilMs.get(host) ?? Number.NEGATIVE_INFINITY) > nowMs) return false;
+    this.#lookedUntilMs.set(host, nowMs + lookedMs);
+    return true;
+  }
+
+  suspect(place: HostPlace, witness: CrawlerId): void {
     if (this.#suspects.has(place.hostHash)) return;
     this.#suspects.set(place.hostHash, {
       place,
-      fetcher,
+      witness,
       answers: new Map(),
       timesAsked: 0,
       askAtMs: Number.NEGATIVE_INFINITY,

@@ -139,15 +139,42 @@ describe("a host that resolves differently by place", () => {
   });
 });
 
-describe("what is not suspected at all", () => {
-  it("is a host fetched in the subnet that the coordinator sees", async () => {
-    names.note(fetchesBy(athens, ["www.example", "5.1.1.99", 30]));
+describe("a host that is fetched where the coordinator sees it", () => {
+  const fetchedThere = () => names.note(fetchesBy(athens, ["www.example", "5.1.1.99", 30]));
+  const distances = async () =>
+    await world.crawlers.saveRtts(
+      [
+        { from: athens, to: tokyo, rttMs: 200, method: "connect" },
+        { from: athens, to: lima, rttMs: 90, method: "connect" },
+      ],
+      noon,
+    );
 
-    await passes(2);
+  it("is looked at once by the crawler that is farthest from there, and suspected when that sees another place", async () => {
+    await distances();
+    fetchedThere();
 
-    expect(asked).toEqual([]);
+    expect(await passes(3)).toEqual(["www.example"]);
+    expect(asked[0]).toEqual({ crawlerId: tokyo, byName: true });
   });
 
+  it("is not suspected when that one sees the same, and not looked at again for a week", async () => {
+    await distances();
+    sees.set(tokyo, ["5.1.1.8", 90]);
+    for (let again = 0; again < 3; again++) {
+      fetchedThere();
+      await passes(1);
+    }
+
+    expect(asked).toEqual([{ crawlerId: tokyo, byName: true }]);
+    hosts.clock.seconds += 7 * 86_400;
+    fetchedThere();
+    await passes(1);
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe("what is not suspected at all", () => {
   it("is a host fetched at another of the addresses that the coordinator was told", async () => {
     await world.frontier.saveResolutions(
       [
@@ -161,19 +188,22 @@ describe("what is not suspected at all", () => {
       ],
       noon,
     );
+    sees = new Map([athens, tokyo, lima].map((id) => [id, ["5.1.2.7", 20]]));
     fetchedElsewhere();
 
     await passes(2);
 
-    expect(asked).toEqual([]);
+    expect(asked).toHaveLength(1);
+    expect(await byThemselves()).toEqual([]);
   });
 
   it("is an address that no registry knows", async () => {
+    sees = new Map([athens, tokyo, lima].map((id) => [id, ["9.9.9.9", 20]]));
     names.note(fetchesBy(athens, ["www.example", "9.9.9.9", 30]));
 
     await passes(2);
 
-    expect(asked).toEqual([]);
+    expect(asked).toHaveLength(1);
   });
 });
 
