@@ -71,6 +71,7 @@ export async function delegateSubnet(
     startedAt,
     decidedAt: ports.now(),
     probes: questions.probes,
+    method: questions.method,
     ...ending,
   };
   await ports.delegations.saveRound(finished);

@@ -148,6 +148,8 @@ export interface FinishedRound {
   readonly startedAt: Date;
   readonly decidedAt: Date;
   readonly probes: readonly RoundProbe[];
+  /** Of the probes, those by this method were compared. */
+  readonly method?: ProbeMethod;
   /** Null when no crawler could take it: the subnet waits and is tried again. */
   readonly crawlerId: CrawlerId | null;
   readonly measured: boolean;

@@ -42,6 +42,11 @@ export class RoundQuestions {
     return this.#probes;
   }
 
+  /** What is compared. */
+  get method(): ProbeMethod {
+    return this.#method;
+  }
+
   /** What can be compared. */
   get answers(): { readonly crawlerId: CrawlerId; readonly rttMs: number }[] {
     return this.#probes.flatMap(({ crawlerId, outcome }) =>

@@ -68,7 +68,11 @@ export async function formerSubnets(
        limit ${mostFormer}
      ) had
      join delegation d on d.subnet_id = had.subnet_id and d.crawler_id <> $1
-     left join probe p on p.round_id = d.round_id and p.crawler_id = $1 and p.outcome = 'measured'
+     left join probe_round r on r.round_id = d.round_id
+     left join probe p on p.round_id = r.round_id
+       and p.crawler_id = $1
+       and p.outcome = 'measured'
+       and p.method = coalesce(r.method, p.method)
      group by d.subnet_id
      order by d.subnet_id`,
     [crawlerId, since],

@@ -91,8 +91,8 @@ function delegationIn(row: CopiedRow): Delegation {
 async function saveRound(client: PoolClient, round: FinishedRound): Promise<RoundId> {
   const { rows } = await client.query<{ round_id: number }>(
     `insert into probe_round (subnet_id, cause, policy, parameters, target_url, target_address,
-       started_at, decided_at, crawler_id, runner_up_id, reason)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+       started_at, decided_at, crawler_id, runner_up_id, reason, method)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
      returning round_id`,
     [
       round.subnetId,
@@ -106,6 +106,7 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
       round.crawlerId,
       round.runnerUpId,
       JSON.stringify(round.reason),
+      round.probes.length === 0 ? null : (round.method ?? null),
     ],
   );
   const roundId = asRoundId(rows[0]!.round_id);

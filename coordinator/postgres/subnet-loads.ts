@@ -98,18 +98,26 @@ export async function probedRtts(
   pool: Pool,
   subnetIds: readonly SubnetId[],
 ): ReturnType<DelegationStore["probedRtts"]> {
-  const { rows } = await pool.query<{ subnet_id: number; crawler_id: number; rtt_ms: number }>(
-    `select given.subnet_id, p.crawler_id, min(p.rtt_ms) as rtt_ms
+  const { rows } = await pool.query<{
+    subnet_id: number;
+    crawler_id: number;
+    rtt_ms: number;
+    method: ProbeMethod;
+  }>(
+    `select given.subnet_id, p.crawler_id, min(p.rtt_ms) as rtt_ms,
+       (array_agg(p.method order by p.rtt_ms))[1] as method
      from unnest($1::int[]) as given (subnet_id)
      cross join lateral (
-       select r.round_id
+       select r.round_id, r.method
        from probe_round r
        where r.subnet_id = given.subnet_id
          and exists (select from probe p where p.round_id = r.round_id and p.outcome = 'measured')
        order by r.decided_at desc, r.round_id desc
        limit 1
      ) latest
-     join probe p on p.round_id = latest.round_id and p.outcome = 'measured'
+     join probe p on p.round_id = latest.round_id
+       and p.outcome = 'measured'
+       and p.method = coalesce(latest.method, p.method)
      group by given.subnet_id, p.crawler_id
      order by given.subnet_id, min(p.rtt_ms)`,
     [subnetIds],

@@ -19,6 +19,10 @@ alter table delegation
 create index delegation_unmeasured on delegation (retry_at) where not measured;
 create index delegation_anycast on delegation (subnet_id) where anycast;
 
+-- The method that the decision compares; probes by others were made on the way to it, and are not compared.
+-- Null: nobody was asked, or an older coordinator recorded it.
+alter table probe_round add column method text;
+
 -- 'denied': the partner of the crawler that had it does not allow it.
 alter table probe_round
   drop constraint probe_round_cause_check,

@@ -110,7 +110,7 @@ async function newQueue(
   return { queue, decided, state };
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 it("decides two thousand subnets, each once, with more at once the more it knows", async () => {
   const subnetIds = await sites(2000);

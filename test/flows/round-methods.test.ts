@@ -38,11 +38,13 @@ const measured = (method: ProbeMethod, rttMs: number): ProbeOutcome => ({
 });
 const timedOut = (method: ProbeMethod): ProbeOutcome => ({ type: "timed-out", method, reason: "3000 ms" });
 
+type Answers = Partial<Record<ProbeMethod, ProbeOutcome>>;
+
 /** Answers by crawler and by the method that was asked for. */
 class MethodFleet extends TableFleet {
-  readonly #answers: ReadonlyMap<CrawlerId, Partial<Record<ProbeMethod, ProbeOutcome>>>;
+  readonly #answers: ReadonlyMap<CrawlerId, Answers>;
 
-  constructor(answers: ReadonlyMap<CrawlerId, Partial<Record<ProbeMethod, ProbeOutcome>>>) {
+  constructor(answers: ReadonlyMap<CrawlerId, Answers>) {
     super([...answers.keys()]);
     this.#answers = answers;
   }
@@ -59,7 +61,7 @@ const probesStored = async () =>
 it("settles on connect when HEAD is refused at one crawler, and asks the others again by it", async () => {
   const subnetId = await world.site(1);
   const fleet = new MethodFleet(
-    new Map([
+    new Map<CrawlerId, Answers>([
       // A cache beside it answers HEAD; the site itself is far away.
       [north, { head: measured("head", 2), connect: measured("connect", 80) }],
       [south, { head: measured("connect", 30), connect: measured("connect", 30) }],
@@ -81,12 +83,19 @@ it("settles on connect when HEAD is refused at one crawler, and asks the others 
     { crawler_id: north, method: "connect", outcome: "measured", rtt_ms: 80 },
     { crawler_id: east, method: "connect", outcome: "measured", rtt_ms: 45 },
   ]);
+  expect(await world.rows("select method from probe_round")).toEqual([{ method: "connect" }]);
+  // Whoever looks for an heir later is told what can be compared, not that the cache was near.
+  expect(await world.delegations.probedRtts([subnetId])).toMatchObject([
+    { crawlerId: south, rttMs: 30 },
+    { crawlerId: east, rttMs: 45 },
+    { crawlerId: north, rttMs: 80 },
+  ]);
 });
 
 it("goes on by connect at once when the first crawler already had to", async () => {
   const subnetId = await world.site(1);
   const fleet = new MethodFleet(
-    new Map([
+    new Map<CrawlerId, Answers>([
       [north, { head: measured("connect", 80) }],
       [south, { connect: measured("connect", 30) }],
       [east, { connect: measured("connect", 45) }],
@@ -104,7 +113,7 @@ it.each([
 ])("asks a crawler whose echoes %s by connect, and everybody else too", async (_, filtered) => {
   const subnetId = await world.site(1);
   const fleet = new MethodFleet(
-    new Map([
+    new Map<CrawlerId, Answers>([
       [north, { icmp: measured("icmp", 10), connect: measured("connect", 12) }],
       [south, { icmp: filtered, connect: measured("connect", 8) }],
       [east, { connect: measured("connect", 20) }],
@@ -124,7 +133,7 @@ it.each([
 it("stays with echoes while they come back, or nothing else does", async () => {
   const subnetId = await world.site(1);
   const fleet = new MethodFleet(
-    new Map([
+    new Map<CrawlerId, Answers>([
       [north, { icmp: measured("icmp", 10) }],
       [south, { icmp: timedOut("icmp"), connect: timedOut("connect") }],
       [east, { icmp: measured("icmp", 7) }],
@@ -144,7 +153,7 @@ it("asks nobody more than twice, however they answer", async () => {
   const subnetId = await world.site(1);
   const confused = { head: measured("connect", 9), connect: measured("head", 3), icmp: measured("head", 1) };
   const fleet = new MethodFleet(
-    new Map([
+    new Map<CrawlerId, Answers>([
       [north, { head: measured("head", 5), connect: timedOut("connect") }],
       [south, confused],
       [east, confused],
