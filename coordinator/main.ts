@@ -65,7 +65,6 @@ export async function startCoordinator({
   now = () => new Date(),
 }: CoordinatorOptions): Promise<RunningCoordinator> {
   const { pool } = database;
-  const now = () => new Date();
   const startedAt = now();
   const stores = {
     subnets: createSubnetStore(pool),
