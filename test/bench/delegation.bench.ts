@@ -13,6 +13,7 @@ import { nextStep, observe, startRound } from "#core/delegation/probe-round";
 import { defaultParameters, policyNames } from "#core/delegation/round";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { delegationsIn, stateWith } from "./delegation/delegated-state.ts";
+import { liveRounds } from "./delegation/live-rounds.ts";
 import {
   type Crawlers,
   crawlersIn,
@@ -34,32 +35,34 @@ let decisions = 0;
 const noAnswers = new Float32Array();
 const world = registryWorld(subnets, 20260301);
 console.log(`${world.tree.size} subnets, policy ${policy}, ${runs} runs of ${decisionsPerRun} decisions`);
-for (const count of fleets) measureCpu(count);
+for (const count of fleets) await measureCpu(count);
 if (process.argv[3] === undefined) measureMemory();
 
-function measureCpu(count: number): void {
+async function measureCpu(count: number): Promise<void> {
   const crawlers = crawlersIn(count);
   const state = stateWith(world, crawlers, delegatedBefore);
   const taken = new Set([...state.delegations()].map(({ subnetId }) => subnetId));
-  const targets = targetsIn(world, 3 * (runs + 1) * decisionsPerRun, taken);
-  // The last third of the targets is decided.
+  const targets = targetsIn(world, 4 * (runs + 1) * decisionsPerRun, taken);
+  // The later half of the targets is decided.
   const answersMs = targets.map(({ number }, at) =>
     at < 2 * (runs + 1) * decisionsPerRun ? noAnswers : answersTo(number, crawlers),
   );
+  const live = liveRounds(state, crawlers, policy);
   const ways = {
     "one look-up": (at: number) => lookUp(state, targets[at]!),
     "tree and state": (at: number) => rememberOnly(state, targets[at]!, crawlers.ids),
     decision: (at: number) => decide(state, targets[at]!, crawlers.ids, answersMs[at]!),
+    "live round": (at: number) => live(targets[at]!, answersMs[at]!),
   };
   const times = Object.keys(ways).map((): number[] => []);
   for (let run = 0; run <= runs; run += 1) {
-    Object.values(ways).forEach((once, way) => {
+    for (const [way, once] of Object.values(ways).entries()) {
       // Every way has targets of its own: what is delegated once is not decided again.
       const first = (way * (runs + 1) + run) * decisionsPerRun;
       const start = cpuUs();
-      for (let at = first; at < first + decisionsPerRun; at += 1) once(at);
+      for (let at = first; at < first + decisionsPerRun; at += 1) await once(at);
       if (run > 0) times[way]!.push((cpuUs() - start) / decisionsPerRun);
-    });
+    }
   }
   console.log(`\n${count} crawlers, µs of CPU time, median (lowest to highest):`);
   Object.keys(ways).forEach((name, way) => {

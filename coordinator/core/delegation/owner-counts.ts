@@ -45,11 +45,7 @@ export class OwnerCounts {
   each(key: PlaceKey, visit: (slot: number, count: number) => void): void {
     const cell = this.#get(key);
     if (cell > 0) visit(cell >>> countBits, cell & mostPacked);
-    if (cell >= 0) return;
-    let count = this.#lists.countAt(-cell, 0);
-    for (let index = 0; count > 0; count = this.#lists.countAt(-cell, ++index)) {
-      visit(this.#lists.slotAt(-cell, index), count);
-    }
+    else if (cell < 0) this.#lists.each(-cell, visit);
   }
 
   /** The counts of the slots whose index is not below 0. */

@@ -58,6 +58,14 @@ export class OwnerLists {
     }
   }
 
+  /** Every slot with its count, first come first. */
+  each(list: number, visit: (slot: number, count: number) => void): void {
+    const end = endOf(list);
+    for (let at = startOf(list); at < end && this.#pairs[at + 1] !== 0; at += 2) {
+      visit(this.#pairs[at] as number, this.#pairs[at + 1] as number);
+    }
+  }
+
   /** The slot at an index of the list where `countAt` is not 0. */
   slotAt(list: number, index: number): number {
     return this.#pairs[startOf(list) + 2 * index] as number;

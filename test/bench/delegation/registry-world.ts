@@ -55,6 +55,12 @@ function countryCode(country: number): string {
 
 export interface Crawlers {
   readonly ids: readonly CrawlerId[];
+  /** Where each one stands, in their order. */
+  readonly homes: readonly {
+    readonly country: string;
+    readonly latitude: number;
+    readonly longitude: number;
+  }[];
   /** The RTT between two of them, in ms. */
   readonly peerRttMs: (from: number, to: number) => number;
   /** The RTT in ms from the crawler at an index to an address, the same for a whole /20. */
@@ -62,9 +68,16 @@ export interface Crawlers {
 }
 
 export function crawlersIn(count: number): Crawlers {
-  const homes = Array.from({ length: count }, (_, index) => spotOf(mix32(index + 77) % countries, index, 30));
+  const homeCountries = Array.from({ length: count }, (_, index) => mix32(index + 77) % countries);
+  const homes = homeCountries.map((country, index) => spotOf(country, index, 30));
   return {
     ids: homes.map((_, index) => asCrawlerId(index + 1)),
+    // A ms is 53 km at most, so that no two crawlers are nearer to each other than light allows.
+    homes: homes.map(([xMs, yMs], index) => ({
+      country: countryCode(homeCountries[index]!),
+      latitude: (yMs / worldMs) * 90 - 45,
+      longitude: (xMs / worldMs) * 120 - 60,
+    })),
     peerRttMs: (from, to) =>
       from === to ? 0 : rttBetween(homes[from]!, homes[to]!, mix32(Math.min(from, to)) + Math.max(from, to)),
     rttMs: (crawler, address) => {
