@@ -16,8 +16,12 @@ export interface WorldFigures extends TriangleFigures {
   readonly gapMs: Quartiles;
   /** Share of sites whose best crawler is the commonest best one of the other sites registered in that country (ties count by their share). */
   readonly countryPredictsBest: number;
-  /** The same by holder. */
+  /** The same by holder; a site whose holder has no other counts as a miss. */
   readonly holderPredictsBest: number;
+  /** Share of sites whose holder has others: of those alone, the prior of a holder can speak. */
+  readonly holderHasOthers: number;
+  /** Sites by leaves: how often a site needs no probe because its range is delegated. */
+  readonly sitesPerLeaf: number;
   /** Share of crawlers within 5 ms of the best, mean over the sites: what choosing at random gets. */
   readonly randomWithin5Ms: number;
   /** Mean RTT over all crawlers by mean RTT of the best. */
@@ -52,6 +56,8 @@ export function instanceFigures(instance: LatencyInstance, seed = 1): WorldFigur
       targets.map((target) => target.org),
       rows,
     ),
+    holderHasOthers: 1 - countOfSingles(targets.map((target) => target.org)) / Math.max(1, targets.length),
+    sitesPerLeaf: targets.length / Math.max(1, new Set(targets.map(({ path }) => path.join("/"))).size),
     randomWithin5Ms: mean(
       targets.map((target, index) => {
         const limit = (rows[index]?.bestMs ?? 0) + 5;
@@ -80,6 +86,13 @@ function bestOf(rtt: readonly number[]): Best {
   }
   const bestMs = rtt[best] ?? 0;
   return { best, bestMs, gapMs: Number.isFinite(second) ? second - bestMs : 0 };
+}
+
+/** Names that occur once. */
+function countOfSingles(names: readonly string[]): number {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts.values()].filter((count) => count === 1).length;
 }
 
 /** Leave-one-out: how often the rest of its group names a site's best crawler. */

@@ -5,6 +5,7 @@ import type { SplitLeaf, World, WorldCrawler, WorldSite, WorldSubnet } from "./m
 import type { WorldOddities } from "./oddities.ts";
 import { places } from "./places.ts";
 import { planIpv6 } from "./plan-ipv6.ts";
+import { relieveBlocks } from "./relieve-blocks.ts";
 import { roundTrips } from "./round-trips.ts";
 import { blockedCrawlers, headBehaviourOf } from "./site-manners.ts";
 import type { SiteDraft, WorldDraft } from "./world-draft.ts";
@@ -43,6 +44,7 @@ export function finishWorld(draft: WorldDraft, oddities: WorldOddities): World {
 }
 
 function layOutDraft(draft: WorldDraft): { subnets: WorldSubnet[]; placed: ReturnType<typeof placedByType> } {
+  relieveBlocks(draft.plan.blocks);
   const { subnets, hosts } = layOut(draft.plan.blocks);
   const ipv6 = planIpv6({
     firstIndex: subnets.length,

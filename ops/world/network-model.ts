@@ -8,7 +8,7 @@
  *   - a last mile per host, and a little that belongs to the pair of hosts alone.
  * `worldFigures` holds the result against measured matrices; rtt-rows.ts computes the same for many at once.
  */
-import { hashNormal, hashUnit } from "./seeded-random.ts";
+import { hashFirst, hashNormal, hashUnit, hashUnitOf } from "./seeded-random.ts";
 
 /** One host's place in the network. */
 export interface Endpoint extends Direction {
@@ -87,15 +87,23 @@ export class NetworkModel {
 
   /** The part that belongs to the two hosts alone, in ms. */
   ownMs(a: number, b: number): number {
-    return (
-      calibration.pairMs * (a <= b ? hashUnit(this.#seed ^ 0x11, a, b) : hashUnit(this.#seed ^ 0x11, b, a))
-    );
+    return a <= b ? ownMsOf(this.ownHash(a), b) : ownMsOf(this.ownHash(b), a);
+  }
+
+  /** What the host of the smaller id settles of that part. */
+  ownHash(smallerId: number): number {
+    return hashFirst(this.#seed ^ 0x11, smallerId);
   }
 
   /** Kilometres to each exchange. */
   exchangesKm(from: Direction): Float64Array {
     return Float64Array.from(this.#exchanges, (exchange) => arcKm(from, exchange));
   }
+}
+
+/** The hosts' own part in ms, from `ownHash` of the smaller id and the larger id. */
+export function ownMsOf(ownHash: number, largerId: number): number {
+  return calibration.pairMs * hashUnitOf(ownHash, largerId);
 }
 
 /** No cable is shorter than the great circle. */
@@ -110,7 +118,13 @@ export function sumMs(inflatedKm: number, meetingMs: number, hostsMs: number): n
 
 /** The way over the exchange that makes the detour of that rank, the last one where there are fewer. */
 export function detourKm(fromKm: Float64Array, toKm: Float64Array, rank: number): number {
-  const waysKm = fromKm.map((km, exchange) => km + (toKm[exchange] ?? 0)).sort();
+  const waysKm = new Float64Array(fromKm.length);
+  for (let exchange = 0; exchange < waysKm.length; exchange++) {
+    const km = fromKm[exchange]! + toKm[exchange]!;
+    let at = exchange;
+    for (; at > 0 && waysKm[at - 1]! > km; at--) waysKm[at] = waysKm[at - 1]!;
+    waysKm[at] = km;
+  }
   return waysKm[Math.min(rank, waysKm.length - 1)] ?? 0;
 }
 

@@ -3,7 +3,15 @@
  * for each network and country that was asked for, as rows over the crawlers; the sums are those of
  * network-model.ts, to the last digit.
  */
-import { arcKm, detourKm, type Endpoint, inflationOf, type NetworkModel, sumMs } from "./network-model.ts";
+import {
+  arcKm,
+  detourKm,
+  type Endpoint,
+  inflationOf,
+  type NetworkModel,
+  ownMsOf,
+  sumMs,
+} from "./network-model.ts";
 
 interface PeeringRow {
   readonly factors: Float64Array;
@@ -15,13 +23,16 @@ export class RttRows {
   readonly #model: NetworkModel;
   readonly #crawlers: readonly Endpoint[];
   readonly #exchangesKm: readonly Float64Array[];
+  readonly #ownHashes: Int32Array;
   readonly #peerings = new Map<number, PeeringRow>();
   readonly #countries = new Map<number, Float64Array>();
 
+  /** The crawlers' ids are smaller than those of any other host. */
   constructor(model: NetworkModel, crawlers: readonly Endpoint[]) {
     this.#model = model;
     this.#crawlers = crawlers;
     this.#exchangesKm = crawlers.map((crawler) => model.exchangesKm(crawler));
+    this.#ownHashes = Int32Array.from(crawlers, ({ id }) => model.ownHash(id));
   }
 
   /** RTT in ms from each crawler to the nearest of these ends, by the crawlers' positions. */
@@ -31,7 +42,6 @@ export class RttRows {
   }
 
   #least(to: Endpoint, into: Float64Array): void {
-    const model = this.#model;
     const crawlers = this.#crawlers;
     const { factors, meetingsMs, detourRanks } = this.#peeringRow(to.network);
     const countryFactors = this.#countryRow(to.country);
@@ -42,11 +52,11 @@ export class RttRows {
       let km: number;
       if (rank < 0) km = arcKm(from, to);
       else {
-        exchangesKm ??= model.exchangesKm(to);
+        exchangesKm ??= this.#model.exchangesKm(to);
         km = detourKm(this.#exchangesKm[index]!, exchangesKm, rank);
       }
       const inflation = inflationOf(countryFactors[index]!, factors[index]!);
-      const hostsMs = from.lastMileMs + to.lastMileMs + model.ownMs(from.id, to.id);
+      const hostsMs = from.lastMileMs + to.lastMileMs + ownMsOf(this.#ownHashes[index]!, to.id);
       const rttMs = sumMs(km * inflation, meetingsMs[index]!, hostsMs);
       if (rttMs < into[index]!) into[index] = rttMs;
     }

@@ -17,6 +17,16 @@ const leafOf = (address: string) =>
 const shareOf = (isOne: (site: WorldSite) => boolean) =>
   world.sites.filter(isOne).length / world.sites.length;
 
+it("a row of round trips holds those of every crawler to the site, to the last digit", () => {
+  const row = new Float64Array(crawlers.length);
+
+  for (const [index, { address }] of world.sites.entries()) {
+    world.rttRow(index, row);
+    expect([...row]).toEqual(rtts(address));
+  }
+  expect(() => world.rttRow(world.sites.length, row)).toThrow(/no site 800/);
+});
+
 describe("a world without oddities", () => {
   const plain = generateWorld(size);
 
