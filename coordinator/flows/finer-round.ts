@@ -81,6 +81,7 @@ export async function finerRound(errand: FinerErrand, ports: FinerRoundPorts): P
     startedAt,
     decidedAt: ports.now(),
     probes: questions.probes,
+    method: questions.method,
     ...ending,
   };
   const roundId = await ports.finer.saveRound(round);

@@ -4,20 +4,20 @@
  * by the subnet's crawler and by whom the policy asks; and where another crawler is nearer by more than 5 ms,
  * the smallest aligned blocks that separate such addresses from the rest become parts (`leaf-parts`).
  */
-import { type ApartVerdict, apartAddresses, isAlike } from "#core/delegation/apart-addresses";
+import { isAlike } from "#core/delegation/apart-addresses";
 import { type JudgedAddress, type LeafPart, leafParts } from "#core/delegation/leaf-parts";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
-import { firstAddress, lastAddress, rangeBetween, rangeHolds } from "#core/ip/range";
+import { formatAddress, parseAddress } from "#core/ip/address";
+import { firstAddress, lastAddress } from "#core/ip/range";
 import {
   type FinerDecision,
-  type FinerDelegation,
   type FinerDelegationStore,
   type PlannedPart,
   reviewTimes,
 } from "./finer-delegations.ts";
 import { type FinerRoundPorts, finerRound } from "./finer-round.ts";
-import type { LeafWatch, WatchedAddress, WatchedLeaf } from "./leaf-watch.ts";
+import { type Group, type Suspicion, suspicionOf } from "./leaf-suspicion.ts";
+import type { LeafWatch } from "./leaf-watch.ts";
 
 export interface SplitLeavesPorts extends FinerRoundPorts {
   readonly finer: Pick<FinerDelegationStore, "saveRound" | "partsOf" | "setParts">;
@@ -47,52 +47,6 @@ export async function splitLeaves(ports: SplitLeavesPorts): Promise<SubnetId[]> 
     if (await splitLeaf(suspicion, ports)) changed.push(subnetId);
   }
   return changed;
-}
-
-interface Suspicion {
-  readonly subnetId: SubnetId;
-  readonly owner: CrawlerId;
-  readonly parts: readonly FinerDelegation[];
-  readonly leaf: WatchedLeaf;
-  /** One verdict for the rest of the leaf, one for each part that was fetched from. */
-  readonly groups: readonly Group[];
-}
-
-interface Group {
-  readonly crawlerId: CrawlerId;
-  readonly verdict: ApartVerdict;
-}
-
-async function suspicionOf(
-  subnetId: SubnetId,
-  leaf: WatchedLeaf,
-  ports: SplitLeavesPorts,
-): Promise<Suspicion | null> {
-  const delegation = ports.state.delegationOf(subnetId);
-  if (delegation === null) return null;
-  const owner = delegation.crawlerId;
-  const watched = [...leaf.addresses.values()];
-  const isMixed = watched.some(({ crawlerId }) => crawlerId !== owner);
-  const expectedMs = ports.settings.probe.method === "connect" ? delegation.rttMs : null;
-  const rest = apartAddresses(timesBy(owner, watched), expectedMs);
-  if (rest.apart.length === 0 && !isMixed) return null;
-  const parts = await ports.finer.partsOf(subnetId);
-  const ofParts = parts.map((part) => {
-    const inside = watched.filter(({ target }) => isWithin(part, target.address));
-    return {
-      crawlerId: part.crawlerId,
-      verdict: apartAddresses(timesBy(part.crawlerId, inside), null),
-    };
-  });
-  const groups = [{ crawlerId: owner, verdict: rest }, ...ofParts];
-  if (groups.every(({ verdict }) => verdict.apart.length === 0)) return null;
-  return { subnetId, owner, parts, leaf, groups };
-}
-
-function timesBy(crawlerId: CrawlerId, watched: readonly WatchedAddress[]) {
-  return watched
-    .filter((one) => one.crawlerId === crawlerId)
-    .map(({ target, timesMs }) => ({ address: target.address, timesMs }));
 }
 
 /** An address with the crawler that is nearest to it, and the round that says so. */
@@ -205,11 +159,4 @@ function plannedPart(part: LeafPart<Judged>, ports: SplitLeavesPorts): PlannedPa
     subnetRttMs,
     reason: `a part of the subnet measures apart: ${ms(rttMs)} from ${name}, ${ms(subnetRttMs)} from the subnet's crawler`,
   };
-}
-
-function isWithin({ place }: FinerDelegation, text: string): boolean {
-  if (place.type !== "part") return false;
-  const [first, last, address] = [place.first, place.last, text].map(parseAddress) as (IpAddress | null)[];
-  const range = first && last ? rangeBetween(first, last) : null;
-  return range !== null && address != null && rangeHolds(range, address);
 }

@@ -8,8 +8,9 @@ import {
   type PlannedPart,
   type ReviewTimes,
 } from "../flows/finer-delegations.ts";
-import { endFiner, recordChanges } from "./finer-delegation-writes.ts";
+import { endFiner } from "./finer-delegation-writes.ts";
 import { followFinerDelegations } from "./finer-hosts.ts";
+import { recordChanges } from "./finer-records.ts";
 import { columnsOf } from "./transaction.ts";
 
 type SplitLeaf = Parameters<FinerDelegationStore["setParts"]>[0];

@@ -9,7 +9,8 @@ import {
   type HostPlace,
 } from "../flows/finer-delegations.ts";
 import { setHost, setParts } from "./finer-delegation-sets.ts";
-import { endFiner, endOutdated, inherit, reviewed, saveFinerRound } from "./finer-delegation-writes.ts";
+import { endFiner, endOutdated, inherit, reviewed } from "./finer-delegation-writes.ts";
+import { saveFinerRound } from "./finer-records.ts";
 import { inTransaction } from "./transaction.ts";
 
 export function createFinerDelegationStore(pool: Pool): FinerDelegationStore {

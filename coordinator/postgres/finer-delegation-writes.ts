@@ -1,36 +1,9 @@
 /** What becomes of finer delegations: reviewed, inherited, ended. Statements within the store's transactions. */
 import type { PoolClient } from "pg";
-import { asRoundId, type CrawlerId, type HostHash, type RoundId } from "#core/ids";
-import type { FinerDelegationStore, FinerId, FinerRound, ReviewTimes } from "../flows/finer-delegations.ts";
-import { saveProbes } from "./delegation-store.ts";
+import type { CrawlerId, HostHash } from "#core/ids";
+import type { FinerDelegationStore, FinerId, ReviewTimes } from "../flows/finer-delegations.ts";
 import { followFinerDelegations } from "./finer-hosts.ts";
-import { columnsOf } from "./transaction.ts";
-
-/** The round's subnet stands apart, so that it is no round of the subnet as a whole. */
-export async function saveFinerRound(client: PoolClient, round: FinerRound): Promise<RoundId> {
-  const { rows } = await client.query<{ round_id: number }>(
-    `insert into probe_round (within_subnet_id, cause, policy, parameters, target_url, target_address,
-       started_at, decided_at, crawler_id, runner_up_id, reason)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-     returning round_id`,
-    [
-      round.withinSubnetId,
-      round.cause,
-      round.policy,
-      JSON.stringify(round.parameters),
-      round.targetUrl,
-      round.targetAddress,
-      round.startedAt,
-      round.decidedAt,
-      round.crawlerId,
-      round.runnerUpId,
-      JSON.stringify(round.reason),
-    ],
-  );
-  const roundId = asRoundId(rows[0]!.round_id);
-  await saveProbes(client, roundId, round);
-  return roundId;
-}
+import { recordChanges } from "./finer-records.ts";
 
 type Decision = Parameters<FinerDelegationStore["reviewed"]>[1];
 
@@ -103,30 +76,6 @@ export async function endFiner(
   await followFinerDelegations(client, { hashes: rows.map((row) => row.host_hash) });
 }
 
-export interface RecordedChange {
-  readonly subnetId: number;
-  readonly from: number | null;
-  readonly to: number;
-  readonly cause: string;
-  readonly roundId: number;
-  readonly reason: string;
-}
-
-export async function recordChanges(
-  client: PoolClient,
-  changes: readonly RecordedChange[],
-  now: Date,
-): Promise<void> {
-  if (changes.length === 0) return;
-  await client.query(
-    `insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
-     select subnet_id, $1, from_id, to_id, cause, round_id, reason
-     from unnest($2::int[], $3::int[], $4::int[], $5::text[], $6::int[], $7::text[])
-       as given (subnet_id, from_id, to_id, cause, round_id, reason)`,
-    [now, ...columnsOf(changes, ["subnetId", "from", "to", "cause", "roundId", "reason"])],
-  );
-}
-
 /** What the heirs measured in the latest round decides; who only inherits as the subnet's crawler measured nothing. */
 export async function inherit(
   client: PoolClient,
@@ -144,10 +93,14 @@ export async function inherit(
        select given.finer_id, given.subnet_id, given.round_id, measured.rtt_ms,
          coalesce(measured.crawler_id, d.crawler_id) as crawler_id
        from given
+       join probe_round r on r.round_id = given.round_id
        left join lateral (
          select p.crawler_id, min(p.rtt_ms) as rtt_ms
          from probe p
-         where p.round_id = given.round_id and p.outcome = 'measured' and p.crawler_id = any($2::int[])
+         where p.round_id = r.round_id
+           and p.outcome = 'measured'
+           and p.method = coalesce(r.method, p.method)
+           and p.crawler_id = any($2::int[])
          group by p.crawler_id
          order by 2, 1
          limit 1

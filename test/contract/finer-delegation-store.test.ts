@@ -182,7 +182,7 @@ describe("a part of a leaf", () => {
     await world.delegations.saveRound(roundOf(leaf, [[owner, 20]]));
     await split(await part("10.1.2.128", "10.1.2.255"));
 
-    expect(await world.delegations.probedRtts([leaf])).toEqual([
+    expect(await world.delegations.probedRtts([leaf])).toMatchObject([
       { subnetId: leaf, crawlerId: owner, rttMs: 20 },
     ]);
   });
@@ -295,6 +295,23 @@ describe("a crawler that is gone", () => {
     expect(await finer.inherit(near, [third], noon)).toEqual({ moved: 0, left: 1 });
     expect(await finer.inherit(near, [third, owner], noon)).toEqual({ moved: 1, left: 0 });
     expect(await finer.inherit(near, [third, owner], noon)).toEqual({ moved: 0, left: 0 });
+  });
+});
+
+describe("a crawler that is gone, whose round was settled on connect", () => {
+  it("has no heir by an answer of another method", async () => {
+    const { subnetId: _, ...settled } = roundOf(leaf, [
+      [near, 10],
+      [third, 30],
+    ]);
+    const byHead = { type: "measured", method: "head", rttMs: 12, tries: 3 } as const;
+    const probes = [...settled.probes, { crawlerId: owner, outcome: byHead }];
+    const roundId = await finer.saveRound({ ...settled, probes, method: "connect", withinSubnetId: leaf });
+    await split(await part("10.1.2.128", "10.1.2.255", { roundId }));
+
+    await finer.inherit(near, [owner, third], noon);
+
+    expect(await world.rows("select crawler_id from finer_delegation")).toEqual([{ crawler_id: third }]);
   });
 });
 

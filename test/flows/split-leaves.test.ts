@@ -160,6 +160,15 @@ describe("what raises no suspicion", () => {
     expect(fleet.asked).toEqual([]);
   });
 
+  it("is a leaf that nobody measured, anycast among them", async () => {
+    await world.pool.query("update delegation set measured = false");
+    await fetched(...apart);
+    const fleet = table({ "5.1.1.200": [94, 12] });
+
+    expect(await pass(fleet)).toEqual([]);
+    expect(fleet.asked).toEqual([]);
+  });
+
   it("is anything under the policy random", async () => {
     await fetched(...apart);
     const fleet = table({ "5.1.1.200": [94, 12] });

@@ -4,6 +4,7 @@ import { answerWho } from "#coordinator/flows/answer-who";
 import type { WhoAnswer } from "#coordinator/flows/who-answer";
 import { verdictOf, whence } from "#coordinator/flows/who-words";
 import { createReports } from "#coordinator/postgres/reports/reports";
+import { whoBody } from "#coordinator/web/who-page";
 import { urlKeyOf } from "#core/frontier/url-key";
 import type { Database } from "#db/connect";
 import { whoText } from "#ops/nearcrawl/who-text";
@@ -104,6 +105,20 @@ describe("a leaf that is split", () => {
     expect(text).toContain(splitWords);
     expect(text).toMatch(/1\.2\.3\.128\/25 +tokyo +12\.0 ms +100 ms/);
     expect(text).toContain("for 1.2.3.128/25, since 2026-03-01 11:40:01 UTC");
+  });
+});
+
+describe("a leaf that is split, as a page", () => {
+  it("shows its parts", async () => {
+    const page = whoBody(await who("high.example.org")).markup;
+
+    expect(page).toContain("Split below its registered range");
+    expect(page).toContain("1.2.3.128/25");
+    expect(page).toContain("measure 80 ms from the rest");
+  });
+
+  it("has no such section where it is whole", async () => {
+    expect(whoBody(await who("1.2.9.5")).markup).not.toContain("Split below");
   });
 });
 
