@@ -60,3 +60,20 @@ export function crawlersWithoutRoom(
   );
   return new Set(full.map(({ crawlerId }) => crawlerId));
 }
+
+/** Rounds start by the thousand a second; what is full is looked at so often. */
+const roomKeptMs = 200;
+
+/** The same, looked at anew after a moment, and at once when the crawlers are others. */
+export function watchRoom(state: CoordinatorState, budget: DayBudget): (now: Date) => ReadonlySet<CrawlerId> {
+  let seen: { crawlers: CoordinatorState["crawlers"]; atMs: number; full: ReadonlySet<CrawlerId> } | null =
+    null;
+  return (now) => {
+    const { crawlers } = state;
+    const atMs = now.getTime();
+    // Clocks may also be set back.
+    const isFresh = seen !== null && seen.crawlers === crawlers && Math.abs(atMs - seen.atMs) < roomKeptMs;
+    if (!isFresh) seen = { crawlers, atMs, full: crawlersWithoutRoom(state, budget, now) };
+    return seen!.full;
+  };
+}

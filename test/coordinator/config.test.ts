@@ -10,6 +10,7 @@ import {
   queueSettings,
   recalibrationRule,
   takeResultsSettings,
+  watchRoom,
 } from "#coordinator/wiring-settings";
 import { ConfigError } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
@@ -145,5 +146,31 @@ describe("the settings reach the parts", () => {
     budget.spend(3 as CrawlerId, { pages: 1, bytes: 1e9 }, now);
 
     expect([...crawlersWithoutRoom(state, budget, now)]).toEqual([2, 3, 4]);
+  });
+
+  it("and who is without room is looked at again after a moment, or when the crawlers are others", () => {
+    const crawler = {
+      crawlerId: 1 as CrawlerId,
+      pagesPerDay: 10,
+      bytesPerDay: 1e9,
+      state: "online",
+    } as CrawlerRecord;
+    const now = new Date("2030-01-01T12:00:00Z");
+    const later = (ms: number) => new Date(now.getTime() + ms);
+    const [state, budget] = [new CoordinatorState(), new DayBudget()];
+    state.setCrawlers([crawler]);
+    const room = watchRoom(state, budget);
+
+    const before = room(now);
+    budget.spend(1 as CrawlerId, { pages: 10, bytes: 9 }, now);
+
+    expect([...before]).toEqual([]);
+    expect(room(later(199))).toBe(before);
+    expect([...room(later(200))]).toEqual([1]);
+    expect([...room(later(-60_000))]).toEqual([1]);
+    state.setCrawlers([]);
+    expect([...room(later(-60_000))]).toEqual([]);
+    state.setCrawlers([{ ...crawler, pagesPerDay: 99 }]);
+    expect([...room(later(-60_000))]).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { DayBudget } from "#coordinator/flows/day-budget";
 import { delegateSubnet } from "#coordinator/flows/delegate-subnet";
 import { DeniedTargets } from "#coordinator/flows/denied-targets";
 import type { CrawlerRecord } from "#coordinator/flows/ports";
-import { crawlersWithoutRoom } from "#coordinator/wiring-settings";
+import { watchRoom } from "#coordinator/wiring-settings";
 import { defaultParameters, type PolicyName } from "#core/delegation/round";
 import { asRoundId, type SubnetId } from "#core/ids";
 import type { Crawlers, Target } from "./registry-world.ts";
@@ -22,6 +22,7 @@ export function liveRounds(
   state.setCrawlers(ids.map((crawlerId, index) => recordOf(crawlerId, homes[index]!)));
   const [budget, denied, anycast] = [new DayBudget(), new DeniedTargets(), new AnycastRanges()];
   const now = () => new Date();
+  const room = watchRoom(state, budget);
   let answersNowMs: Float32Array;
   const ports = {
     state,
@@ -29,7 +30,7 @@ export function liveRounds(
     anycast,
     now,
     random: () => 0.5,
-    excluded: () => crawlersWithoutRoom(state, budget, now()),
+    excluded: () => room(now()),
     delegations: { saveRound: async () => asRoundId(1), delegateProvisionally: async () => false },
     fleet: {
       online: () => [...ids],
