@@ -1,5 +1,7 @@
 /** The numbers that the paper states in its text (section 4.5); its figures 3 to 5 have no others that can be read. */
 export const paper = {
+  /** In the experiment with thresholds. */
+  crawlers: 12,
   /** Accuracy: the best crawler, exactly. */
   thresholds: [
     { thresholdMs: 25, optimalPct: 90, probesPerUrl: 6.5 },

@@ -29,6 +29,7 @@ const compared = [
 
 interface ThresholdGroup {
   readonly name: string;
+  readonly crawlers: number;
   readonly results: readonly NamedResult[];
 }
 
@@ -44,10 +45,10 @@ function groupsOf(context: EvaluationContext): ThresholdGroup[] {
   const { plan, measured } = context;
   const { sites } = plan;
   const crawlers = plan.crawlers.thresholds;
-  const run = (name: string, source: InstanceSource): ThresholdGroup => ({
-    name,
-    results: runVariants({ what: name, source, compared }, context),
-  });
+  const run = (name: string, source: InstanceSource): ThresholdGroup => {
+    const results = runVariants({ what: name, source, compared }, context);
+    return { name, crawlers: results[0]!.results[0]!.crawlers, results };
+  };
   return [
     run(`${crawlers} crawlers, ${count(sites)} sites, generated`, generatedSource({ crawlers, sites })),
     ...measured.map(({ name, instance }) => run(name, fixedSource(instance))),
@@ -104,7 +105,7 @@ function pictureOf({ name, results }: ThresholdGroup): string {
 }
 
 function textOf(groups: readonly ThresholdGroup[], file: string): string {
-  const rows = groups.flatMap(({ name, results }) =>
+  const rows = groups.flatMap(({ name, crawlers, results }) =>
     results.map(({ name: policy, figures }, index) => [
       name,
       policy,
@@ -113,7 +114,7 @@ function textOf(groups: readonly ThresholdGroup[], file: string): string {
       spreadText(figures.meanExcessMs, 2),
       spreadText(figures.probesPerUrl, 2),
       spreadText(figures.probesPerUrlLast50, 2),
-      paperCell(index),
+      crawlers === paper.crawlers ? paperCell(index) : "–",
     ]),
   );
   return [

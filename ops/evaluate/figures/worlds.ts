@@ -25,7 +25,7 @@ function measure({ plan, measured, onProgress }: EvaluationContext): Section {
     }),
   );
   const generated = [...sizes.values()].map((size, index): Described => {
-    onProgress(`${size.crawlers} crawlers`, index, sizes.size);
+    onProgress(`${size.crawlers} crawlers`, index * size.sites, sizes.size * size.sites);
     const name = `generated, seed ${size.seed}`;
     return { name, figures: hardness(worldInstance(generateWorld(size)), size.seed) };
   });

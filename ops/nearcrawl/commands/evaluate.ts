@@ -12,7 +12,7 @@ import { type ContextOptions, exitCodes } from "../command-context.ts";
 import { computeFigures, type EvaluatedFigure } from "../evaluate/compute-figures.ts";
 import { compareLive } from "../evaluate/live-figure.ts";
 import { measuredFiles, readMeasured } from "../evaluate/measured-files.ts";
-import { writeEvaluation } from "../evaluate/write-evaluation.ts";
+import { evaluationFolder, writeEvaluation } from "../evaluate/write-evaluation.ts";
 import { printJson } from "../output.ts";
 import { worldParameters } from "../up/run-parameters.ts";
 
@@ -31,7 +31,7 @@ const help = `
 Figures: ${figures.map(({ name }) => name).join(", ")}.
 
 Examples:
-  npm run evaluate                        everything that is computed; about 20 minutes on one core
+  npm run evaluate                        everything that is computed; 15 to 20 minutes on one core
   npm run evaluate -- --quick             small worlds, a few seconds, into a new folder
   npm run evaluate -- --only thresholds,learning
   npm run evaluate -- --live              the policies on sockets, one after the other; about 15 minutes
@@ -64,6 +64,7 @@ export function evaluateCommand(): Command {
 async function runEvaluate(options: EvaluateOptions): Promise<void> {
   const { quick = false, live = false } = options;
   const chosen = chosenFigures(options.only ?? (live ? "" : null));
+  const folder = evaluationFolder(options.out ?? null, quick);
   const measured = chosen.length === 0 ? [] : await readMeasured(options.measured ?? measuredFiles());
   const evaluated: EvaluatedFigure[] = computeFigures(chosen, {
     plan: quick ? quickPlan : fullPlan,
@@ -75,7 +76,7 @@ async function runEvaluate(options: EvaluateOptions): Promise<void> {
     if (figure) evaluated.push(figure);
     else process.exitCode = exitCodes.interrupted;
   }
-  const written = writeEvaluation(evaluated, { out: options.out ?? null, quick });
+  const written = writeEvaluation(evaluated, { folder, quick });
   if (options.json) printJson(Object.fromEntries(evaluated.map(({ name, section }) => [name, section.data])));
   else process.stdout.write(`${written.map((file) => `written: ${file}`).join("\n")}\n`);
 }

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { UsageError } from "#core/errors";
 import { type PageSection, withSections } from "#ops/evaluate/page";
 import { provenance } from "#ops/evaluate/provenance";
 import type { EvaluatedFigure } from "./compute-figures.ts";
@@ -9,13 +10,23 @@ import type { EvaluatedFigure } from "./compute-figures.ts";
 const pageFile = "delegation.md";
 const resultsFolder = "test/bench/results";
 
-/** Null for `out`: the project's results, or a new folder when the worlds were small. Returns the files. */
+/**
+ * Where it goes, settled before anything is computed. Null for `out`: the project's results, or a new folder when the worlds
+ * are small. UsageError where the project is not around.
+ */
+export function evaluationFolder(out: string | null, quick: boolean): string {
+  if (out !== null) mkdirSync(out, { recursive: true });
+  else if (!quick && !existsSync(resultsFolder)) {
+    throw new UsageError(`there is no ${resultsFolder} here: say --out <folder>`);
+  }
+  return out ?? (quick ? mkdtempSync(join(tmpdir(), "nearcrawl-evaluate-")) : resultsFolder);
+}
+
+/** Returns the files. */
 export function writeEvaluation(
   evaluated: readonly EvaluatedFigure[],
-  { out, quick }: { readonly out: string | null; readonly quick: boolean },
+  { folder, quick }: { readonly folder: string; readonly quick: boolean },
 ): string[] {
-  const folder = out ?? (quick ? mkdtempSync(join(tmpdir(), "nearcrawl-evaluate-")) : resultsFolder);
-  mkdirSync(folder, { recursive: true });
   const pictures = evaluated.flatMap(({ section }) => section.pictures);
   for (const { file, svg } of pictures) writeFileSync(join(folder, file), svg);
   const page = join(folder, pageFile);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type DownloadGroup, ratiosOf } from "#ops/evaluate/figures/download-time";
 import { linearTrend } from "#ops/evaluate/figures/learning";
+import { type DownloadGroup, ratiosOf } from "#ops/evaluate/figures/page-downloads";
 import { withSections } from "#ops/evaluate/page";
 import { axisFor, placeOn } from "#ops/evaluate/pictures/axis";
 import { drawBars } from "#ops/evaluate/pictures/bar-picture";
