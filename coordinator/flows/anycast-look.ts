@@ -27,6 +27,8 @@ export interface AnycastContext {
   readonly state: CoordinatorState;
   readonly ranges: AnycastRanges;
   readonly nowMs: number;
+  /** There is much to fetch in the subnet. */
+  readonly isLarge: boolean;
 }
 
 const mostConfirmations = 2;
@@ -67,7 +69,7 @@ export class AnycastLook {
   }
 
   #view(questions: RoundQuestions): AnycastView {
-    const { placement, fleet, ranges, nowMs } = this.#context;
+    const { placement, fleet, ranges, nowMs, isLarge } = this.#context;
     this.#crawlers ??= this.#crawlersOf(fleet);
     return {
       crawlers: this.#crawlers,
@@ -76,6 +78,7 @@ export class AnycastLook {
       asked: questions.asked,
       country: placement.country,
       holder: ranges.ofHolder(placement.holderKey, nowMs),
+      isLarge,
     };
   }
 

@@ -148,21 +148,32 @@ function openQuestions(
   });
 }
 
-function lookFor({ placement, ports }: LiveRound, questions: RoundQuestions): AnycastLook | null {
-  const { state, anycast, settings } = ports;
+function lookFor(round: LiveRound, questions: RoundQuestions): AnycastLook | null {
+  const { state, anycast, settings, now } = round.ports;
   if (!anycast) return null;
-  const { fleet } = questions;
-  const nowMs = ports.now().getTime();
-  return new AnycastLook({ policy: settings.policy, placement, fleet, state, ranges: anycast, nowMs });
+  return new AnycastLook({
+    policy: settings.policy,
+    placement: round.placement,
+    fleet: questions.fleet,
+    state,
+    ranges: anycast,
+    nowMs: now().getTime(),
+    isLarge: hasMuch(round),
+  });
+}
+
+function hasMuch({ subnet, ports }: LiveRound): boolean {
+  const { getFirstFromUrls = 0 } = ports.settings;
+  return getFirstFromUrls > 0 && (subnet.dueUrls ?? 0) >= getFirstFromUrls;
 }
 
 /** get-first is for new subnets with much to fetch, where the crawl's connects can be held against probes. */
-function parametersOf({ subnet, cause, ports }: LiveRound): PolicyParameters {
-  const { parameters, probe, getFirstFromUrls = 0 } = ports.settings;
-  const isMuch = getFirstFromUrls > 0 && (subnet.dueUrls ?? 0) >= getFirstFromUrls;
+function parametersOf(round: LiveRound): PolicyParameters {
+  const { subnet, cause, ports } = round;
+  const { parameters, probe } = ports.settings;
   const isPossible = cause === "new-subnet" && probe.method === "connect" && ports.firstFetches !== undefined;
   const isNew = ports.state.delegationOf(subnet.subnetId) === null;
-  return { ...parameters, getFirst: isPossible && isNew && (isMuch || parameters.getFirst) };
+  return { ...parameters, getFirst: isPossible && isNew && (hasMuch(round) || parameters.getFirst) };
 }
 
 function candidatesFor(subnet: WaitingSubnet, ports: RoundPorts): CrawlerId[] {

@@ -3,8 +3,9 @@
  * asks crawlers that are near each other, so an anycast range would show itself as one fast answer and no more.
  *
  * - check: the round is decided by a fast answer, and the range is suspect: other ranges of its holder are
- *   anycast, or it is registered in another country than the one the fast crawler stands in. One crawler far
- *   from the fast one is asked. A holder that was checked and clear is not checked again for a while.
+ *   anycast, or it is registered in another country than the one the fast crawler stands in, or so much waits
+ *   in it that it matters who has the load. One crawler far from the fast one is asked. A holder that was
+ *   checked and clear is not checked again for a while.
  * - confirm: two answers contradict one place. One of the two crawlers may be at fault (something beside it
  *   answers for everybody), so one or two more are asked, until every one of them could be left out and a
  *   contradiction would remain: somebody far from both, or neighbours of the two.
@@ -20,10 +21,8 @@ import {
   type PlacedAnswer,
 } from "./anycast.ts";
 
-/** An answer faster than this can come from a machine beside the crawler. */
+/** An answer faster than this can come from a machine beside the crawler; two of them must contradict to tell. */
 export const fastMs = 15;
-/** A check tells something only where an honest answer would be so much slower than the fast one. */
-const tellingMs = 5;
 
 export interface AnycastCrawler {
   readonly crawlerId: CrawlerId;
@@ -44,6 +43,8 @@ export interface AnycastView {
   readonly country: string | null;
   /** Whether other ranges of its holder are anycast: true, false (it was checked lately), null (not known). */
   readonly holder: boolean | null;
+  /** There is so much to fetch in it that it matters who does. */
+  readonly isLarge: boolean;
 }
 
 export interface AnycastRange {
@@ -106,23 +107,22 @@ function besides(pairs: readonly AnycastEvidence[], suspects: readonly Answer[])
 }
 
 /** Whom to ask whether a range that was decided by `fastest` is anycast; null when nothing suggests it is. */
-export function checkingCrawler(
-  view: AnycastView,
-  fastest: { readonly crawlerId: CrawlerId; readonly rttMs: number },
-): CrawlerId | null {
+export function checkingCrawler(view: AnycastView, fastest: Answer): CrawlerId | null {
   const own = crawlerOf(view, fastest.crawlerId);
   if (own === null || fastest.rttMs > fastMs || !isSuspect(view, own)) return null;
-  const tells = (other: AnycastCrawler) =>
-    other !== own && (leastSum(own, other, view.fleet)?.ms ?? 0) >= fastest.rttMs + tellingMs;
-  if (view.crawlers.some((other) => tells(other) && view.asked.has(other.crawlerId))) return null;
-  const far = unasked(view).filter(tells);
+  const room = (other: AnycastCrawler) => (other === own ? 0 : roomBetween(view, other, [fastest]));
+  const wasChecked = view.crawlers.some((other) => view.asked.has(other.crawlerId) && room(other) >= fastMs);
+  if (wasChecked) return null;
+  const far = unasked(view).filter((other) => room(other) >= fastMs);
+  // Where it is registered, a range that is announced from many places most likely has one of them.
   const atHome = far.filter(({ country }) => country === view.country);
-  return best(atHome.length > 0 ? atHome : far, ({ load }) => -load)?.crawlerId ?? null;
+  const preferred = (other: AnycastCrawler) => (view.holder ? -other.load : room(other));
+  return best(atHome.length > 0 ? atHome : far, preferred)?.crawlerId ?? null;
 }
 
-function isSuspect({ holder, country }: AnycastView, fastest: AnycastCrawler): boolean {
+function isSuspect({ holder, country, isLarge }: AnycastView, fastest: AnycastCrawler): boolean {
   if (holder !== null) return holder;
-  return country !== null && fastest.country !== null && country !== fastest.country;
+  return isLarge || (country !== null && fastest.country !== null && country !== fastest.country);
 }
 
 interface Pair {

@@ -41,6 +41,7 @@ const view = (differences: Partial<AnycastView> = {}): AnycastView => {
     asked: new Set(answers.map(({ crawlerId }) => crawlerId)),
     country: null,
     holder: null,
+    isLarge: false,
     ...differences,
   };
 };
@@ -59,7 +60,12 @@ describe("a check", () => {
 
   it("asks far away, in the country of the registration if somebody stands there", () => {
     expect(checkingCrawler(view({ answers: [fast], country: "US" }), fast)).toBe(boston);
-    expect([seoul, tokyo, boston]).toContain(checkingCrawler(view({ answers: [fast], country: "BR" }), fast));
+    // Nobody stands in Brazil: the farthest tells most.
+    expect(checkingCrawler(view({ answers: [fast], country: "BR" }), fast)).toBe(seoul);
+  });
+
+  it("is made wherever much waits, since it matters then who has the load", () => {
+    expect(checkingCrawler(view({ answers: [fast], country: "GR", isLarge: true }), fast)).toBe(seoul);
   });
 
   it("asks nobody when the answer is as slow as one from another place", () => {
@@ -79,7 +85,7 @@ describe("a check", () => {
     expect(checkingCrawler(view({ answers, country: "US" }), fast)).toBeNull();
   });
 
-  it("asks the one with the most room of those far away", () => {
+  it("of a holder that has others asks the one with the most room of those far away", () => {
     const crawlers = view().crawlers.map((crawler) => ({
       ...crawler,
       load: crawler.crawlerId === seoul ? 0.1 : 0.5,

@@ -45,7 +45,7 @@ describe("anycast", () => {
   it("is seen by the crawlers' own distance where nobody says where they stand", () => {
     expect(anycastEvidence([answer(1, 4), answer(2, 5)], farPeers)).toMatchObject({
       by: "peer-rtt",
-      leastSumMs: 75,
+      leastSumMs: 125,
     });
   });
 
@@ -93,7 +93,7 @@ describe("anycast", () => {
     ]);
 
     expect(anycastEvidence([answer(1, 30), answer(2, 40)], fleet)).toBeNull();
-    expect(anycastEvidence([answer(1, 5), answer(2, 6)], fleet)).toMatchObject({ leastSumMs: 33 });
+    expect(anycastEvidence([answer(1, 5), answer(2, 6)], fleet)).toMatchObject({ leastSumMs: 55 });
   });
 
   it("does not believe a partner's place that light cannot reach in the time the crawlers measured", () => {
