@@ -47,6 +47,6 @@ export const fullPlan: EvaluationPlan = {
 export const quickPlan: EvaluationPlan = {
   seeds: [1, 2],
   sites: 120,
-  crawlers: { download: [4, 6], thresholds: 6, learning: [4, 6], frontier: [6], noise: 6 },
+  crawlers: { download: [4, 6], thresholds: 12, learning: [4, 6], frontier: [6], noise: 6 },
   scale: [scaleStep(6, 120, [1, 2]), scaleStep(12, 120, [1]), scaleStep(12, 400, [1])],
 };

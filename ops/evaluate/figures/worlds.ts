@@ -14,13 +14,13 @@ interface Described {
   readonly figures: WorldFigures;
 }
 
-/** Sites looked at in larger worlds: the first ones, which the generator draws as it draws all. */
-const mostSites = 10_000;
+/** RTTs looked at in larger worlds: those of the first sites, which the generator draws as it draws all. */
+const mostRtts = 4_000_000;
 
 function measure({ plan, measured, onProgress }: EvaluationContext): Section {
   const sizes = new Map(
     plan.scale.map(({ crawlers, sites, seeds }) => {
-      const looked = Math.min(sites, mostSites);
+      const looked = Math.min(sites, 10_000, Math.floor(mostRtts / crawlers));
       return [`${crawlers}×${looked}`, { crawlers, sites: looked, seed: seeds[0] ?? 1 }];
     }),
   );
@@ -50,12 +50,15 @@ function textOf(described: readonly Described[]): string {
     quartiles(figures.bestMs),
     quartiles(figures.gapMs),
     percent(figures.countryPredictsBest),
-    percent(figures.holderPredictsBest),
+    `${percent(figures.holderPredictsBest)} of ${percent(figures.holderHasOthers)}`,
+    figures.sitesPerLeaf.toFixed(2),
+    percent(figures.fitFindsBest),
+    figures.openAfterBest.toFixed(1),
     percent(figures.randomWithin5Ms),
     figures.randomToBest.toFixed(1),
   ]);
   return [
-    "Triangle violations: two crawlers and a site with one side longer than the two others together (in brackets: by a fifth and 1 ms). Best and gap to the runner-up: quartiles over the sites. Country and holder: how often the other sites of the same one name a site's best crawler.",
+    "Triangle violations: two crawlers and a site with one side longer than the two others together (in brackets: by a fifth and 1 ms). Best and gap to the runner-up: quartiles over the sites. Country and holder: how often the other sites of the same one name a site's best crawler (of so many whose holder has others). One answer finds the best: the crawlers ranked by how well a random one's RTT fits its distances to them have the best among the first tenth. Open after the best: crawlers that may be nearer still when the best has answered.",
     "",
     markdownTable(
       [
@@ -67,6 +70,9 @@ function textOf(described: readonly Described[]): string {
         "gap, ms",
         "country tells",
         "holder tells",
+        "sites per leaf",
+        "one answer finds the best",
+        "open after the best",
         "random within 5 ms",
         "RTT, random : best",
       ],
