@@ -4,15 +4,19 @@ import { refreshCrawlers } from "./flows/crawler-presence.ts";
 import { HandOvers } from "./flows/hand-overs.ts";
 import { PutOffMoves } from "./flows/put-off-moves.ts";
 import { rebalanceLoad } from "./flows/rebalance-load.ts";
+import { NewcomerSettling } from "./flows/settle-newcomers.ts";
 import type { DutyPorts } from "./periodic-duties.ts";
 
 /** The names by which a duty can be hurried. */
 export const fleetDuties = {
   handOver: "hand-over-subnets",
+  settle: "settle-newcomers",
   rebalance: "rebalance-load",
 } as const;
 
 const handOverMs = 5000;
+/** With ten probes a pass: 120 a minute. */
+const settleMs = 5000;
 
 export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig): void {
   const { timekeeper, gateway, counters, log } = ports;
@@ -28,6 +32,14 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
   timekeeper.every(fleetDuties.handOver, handOverMs, async () => {
     await handOvers.pass();
   });
+  const newcomers = new NewcomerSettling({
+    ...ports,
+    fleet: gateway,
+    probe: config.probe,
+    recrawlDays,
+    onMoved: (subnets) => counters.moves("joined", subnets),
+  });
+  timekeeper.every(fleetDuties.settle, settleMs, async () => await newcomers.pass());
   const putOff = new PutOffMoves();
   timekeeper.every(fleetDuties.rebalance, config.balance.everySeconds * 1000, async () => {
     const settings = { ...config.balance, probe: config.probe, recrawlDays };
@@ -45,6 +57,7 @@ export async function followFleet(
   const refresh = async () => {
     await refreshCrawlers(ports);
     ports.timekeeper.hurry(fleetDuties.handOver);
+    ports.timekeeper.hurry(fleetDuties.settle);
   };
   const notices = await ports.crawlers.onChange(() => {
     turn = turn.then(refresh).catch((error: unknown) => {

@@ -32,7 +32,7 @@ import { startProbing } from "./probing.ts";
 import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
 import { Timekeeper } from "./timekeeper.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
-import { crawlersWithoutRoom, gatewaySettings, queueSettings, recalibrationRule } from "./wiring-settings.ts";
+import { gatewaySettings, queueSettings, recalibrationRule, watchRoom } from "./wiring-settings.ts";
 
 export interface CoordinatorOptions {
   readonly config: CoordinatorConfig;
@@ -104,7 +104,10 @@ export async function startCoordinator({
         now,
         send: (crawlerId, message) => gateway.send(crawlerId, message),
         // Crawlers arrive in bunches after a start: one measurement for all of them.
-        onFleetChange: () => timekeeper.hurry(duties.measurePeers, 1000),
+        onFleetChange: () => {
+          timekeeper.hurry(duties.measurePeers, 1000);
+          timekeeper.hurry(fleetDuties.settle);
+        },
         onDraining: () => timekeeper.hurry(fleetDuties.handOver),
         onNewUrls: () => timekeeper.hurry(duties.resolveHosts),
         onHello: (crawlerId, hello) => probing.onHello(crawlerId, hello),
@@ -119,7 +122,8 @@ export async function startCoordinator({
     log,
     zlibSync: await loadZlibSync(),
   });
-  const withoutRoom = () => crawlersWithoutRoom(state, budget, now());
+  const room = watchRoom(state, budget);
+  const withoutRoom = () => room(now());
   const probing = startProbing(
     {
       fleet: gateway,

@@ -252,7 +252,7 @@ export interface DelegationStore {
   /** Measured RTTs per subnet from the latest round: what the variance rule and the runner-up search need. */
   probedRtts(
     subnetIds: readonly SubnetId[],
-  ): Promise<{ subnetId: SubnetId; crawlerId: CrawlerId; rttMs: number }[]>;
+  ): Promise<{ subnetId: SubnetId; crawlerId: CrawlerId; rttMs: number; method: ProbeMethod }[]>;
   /** Delegations without any answer whose next try is due, those that wait longest first. */
   unmeasured(limit: number, now: Date): Promise<SubnetId[]>;
   /** Decided by a probe round before a moment, oldest first, behind a place in that order (null: from the beginning). */

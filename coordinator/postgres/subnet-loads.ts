@@ -8,6 +8,7 @@
 import type { Pool } from "pg";
 import { defaultMeanPageBytes } from "#core/balance/capacity";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
+import type { ProbeMethod } from "#protocol/messages";
 import type { DelegationStore } from "../flows/ports.ts";
 
 /** One page a second, the usual pace. */
@@ -93,7 +94,7 @@ export async function loads(
   }));
 }
 
-/** Of the latest round with an answer; the smallest where a crawler was asked twice. */
+/** Of the latest round with an answer; the smallest where a crawler was asked twice, and how that was measured. */
 export async function probedRtts(
   pool: Pool,
   subnetIds: readonly SubnetId[],
@@ -126,5 +127,6 @@ export async function probedRtts(
     subnetId: asSubnetId(row.subnet_id),
     crawlerId: asCrawlerId(row.crawler_id),
     rttMs: row.rtt_ms,
+    method: row.method,
   }));
 }

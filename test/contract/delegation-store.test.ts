@@ -315,8 +315,8 @@ test("probed RTTs are those of the latest round that had an answer", async () =>
   await world.delegations.saveRound(roundOf(subnetId, [], { decidedAt: secondsAfterNoon(2) }));
 
   expect(await world.delegations.probedRtts([subnetId])).toEqual([
-    { subnetId, crawlerId: south, rttMs: 20 },
-    { subnetId, crawlerId: north, rttMs: 30 },
+    { subnetId, crawlerId: south, rttMs: 20, method: "connect" },
+    { subnetId, crawlerId: north, rttMs: 30, method: "connect" },
   ]);
 });
 

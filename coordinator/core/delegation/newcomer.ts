@@ -11,7 +11,6 @@
  */
 import { backOffLevels, type Level } from "./knowledge.ts";
 import type { Placement } from "./placement.ts";
-import { trustInTriangle } from "./policy-nearest.ts";
 
 /** What somebody measured to a subnet, and how far that crawler is from the newcomer; null: not known. */
 export interface MeasuredNearby {
@@ -29,6 +28,8 @@ export interface PossibleGain {
 
 /** A newcomer takes a subnet when it is nearer by more than this: less is no reason to move. */
 export const joinMarginMs = 5;
+/** Of the triangle's bound, what is believed: less than in a round, where others are left to be asked. */
+const trust = 0.6;
 /** Fit of the triangle, as the policy `nearest` weighs it. */
 const fitScaleMs = 5;
 const fitScalePerMs = 0.3;
@@ -36,6 +37,15 @@ const fitScalePerMs = 0.3;
 const chanceFit = 0.25;
 /** Of the levels above, the least that the newcomer can hope for anywhere. */
 const leastShare = 0.02;
+
+/** Ms that the newcomer can save at the most, by the triangle; negative where it cannot be nearer. */
+export function possibleSavingMs(ownerRttMs: number, measured: readonly MeasuredNearby[]): number {
+  let leastMs = 0;
+  for (const { rttMs, peerRttMs } of measured) {
+    if (peerRttMs !== null) leastMs = Math.max(leastMs, trust * Math.abs(peerRttMs - rttMs));
+  }
+  return ownerRttMs - leastMs;
+}
 
 export class NewcomerFindings {
   readonly #counts = new Map<string, { tried: number; won: number }>();
@@ -58,15 +68,14 @@ export class NewcomerFindings {
 
   /** Ms that a page of this subnet can be expected to save; 0 where the newcomer cannot be nearer by the margin. */
   promiseMs({ placement, ownerRttMs, measured }: PossibleGain): number {
-    let leastMs = 0;
+    const savingMs = possibleSavingMs(ownerRttMs, measured);
+    if (savingMs <= joinMarginMs) return 0;
     let fit = 1;
     for (const { rttMs, peerRttMs } of measured) {
+      // Where the crawlers have not measured each other, the answer neither fits nor rules out.
       const gapMs = peerRttMs === null ? rttMs : Math.abs(peerRttMs - rttMs);
-      if (peerRttMs !== null) leastMs = Math.max(leastMs, trustInTriangle * gapMs);
       fit /= 1 + (gapMs / (fitScaleMs + fitScalePerMs * rttMs)) ** 2;
     }
-    const savingMs = ownerRttMs - leastMs;
-    if (savingMs <= joinMarginMs) return 0;
     const before = this.#shareAround(placement);
     const likelihood = fit / chanceFit ** measured.length;
     const nearer = (before * likelihood) / (before * likelihood + 1 - before);

@@ -30,10 +30,10 @@ describe("what a subnet promises a newcomer", () => {
 
   it("is nothing where the triangle leaves no room for the margin", () => {
     expect(findings().promiseMs(gain({ ownerRttMs: 5, measured: [{ rttMs: 5, peerRttMs: 5 }] }))).toBe(0);
-    // 80 % of |70 − 10| is 48 ms at least, against 52 at its owner.
+    // 60 % of |90 − 10| is 48 ms at least, against 52 at its owner.
     const farFromOther = [
       { rttMs: 52, peerRttMs: 52 },
-      { rttMs: 70, peerRttMs: 10 },
+      { rttMs: 90, peerRttMs: 10 },
     ];
     expect(findings().promiseMs(gain({ ownerRttMs: 52, measured: farFromOther }))).toBe(0);
   });
@@ -94,24 +94,28 @@ function together(figures: readonly JoinFigures[]) {
 
 describe("a crawler that was taken out, and joins again", () => {
   it.each([
-    ["PL12.json", { gotBack: 0.9, probesPerOwn: 2.5, probesPerLeaf: 0.15 }],
-    ["PL50.json", { gotBack: 0.8, probesPerOwn: 3.5, probesPerLeaf: 0.06 }],
-  ])("of %s, each in turn, gets most of what is its own back at a few probes", (name, bounds) => {
-    const file = sharedData(`latency/${name}`);
-    if (file === null) return;
-    const instance = checkFixture(JSON.parse(readFileSync(file, "utf8")), file);
+    ["PL12.json", 1, { gotBack: 0.9, probesPerOwn: 3, probesPerLeaf: 0.2 }],
+    ["PL50.json", 3, { gotBack: 0.85, probesPerOwn: 6, probesPerLeaf: 0.09 }],
+  ])(
+    "of %s, each (or each third) in turn, gets most of what is its own back at a few probes",
+    (name, every, bounds) => {
+      const file = sharedData(`latency/${name}`);
+      if (file === null) return;
+      const instance = checkFixture(JSON.parse(readFileSync(file, "utf8")), file);
 
-    const found = together(instance.crawlers.map((_, crawler) => joinAgain(instance, crawler, settings)));
+      const each = instance.crawlers.map((_, crawler) => crawler).filter((crawler) => crawler % every === 0);
+      const found = together(each.map((crawler) => joinAgain(instance, crawler, settings)));
 
-    expect(found.gotBack).toBeGreaterThan(bounds.gotBack);
-    expect(found.probesPerOwn).toBeLessThan(bounds.probesPerOwn);
-    expect(found.probesPerLeaf).toBeLessThan(bounds.probesPerLeaf);
-  });
+      expect(found.gotBack).toBeGreaterThan(bounds.gotBack);
+      expect(found.probesPerOwn).toBeLessThan(bounds.probesPerOwn);
+      expect(found.probesPerLeaf).toBeLessThan(bounds.probesPerLeaf);
+    },
+  );
 
   it("of a generated world does so too", () => {
-    const instance = instanceOf(generateWorld({ seed: 3, sites: 400, crawlers: 12 }));
+    const instance = instanceOf(generateWorld({ seed: 1, sites: 600, crawlers: 12 }));
 
-    const found = together([0, 3, 6, 9].map((crawler) => joinAgain(instance, crawler, settings)));
+    const found = together(instance.crawlers.map((_, crawler) => joinAgain(instance, crawler, settings)));
 
     expect(found.gotBack).toBeGreaterThan(0.7);
     expect(found.probesPerLeaf).toBeLessThan(0.3);

@@ -1,0 +1,172 @@
+/**
+ * A crawler that joins a fleet at work gets what is nearest to it, at a bounded rate: first what it had before
+ * it left, where its own measurement still beats that of the crawler that has it now; then by a search
+ * (newcomer-search). One that is there before anything is delegated needs neither: the rounds ask it.
+ */
+import type { CrawlerId } from "#core/ids";
+import type { Log } from "../log.ts";
+import { refreshCrawlers } from "./crawler-presence.ts";
+import { fleetLoad, roomsOf } from "./fleet-load.ts";
+import { NewcomerSearch, type SearchPorts } from "./newcomer-search.ts";
+import type { CrawlerRecord, CrawlerStore, DelegationMove, DelegationStore } from "./ports.ts";
+
+export interface SettlingPorts extends SearchPorts {
+  readonly crawlers: Pick<CrawlerStore, "hasJoined" | "list">;
+  readonly delegations: SearchPorts["delegations"] & Pick<DelegationStore, "crawlerLoads" | "formerSubnets">;
+  readonly recrawlDays: number;
+  readonly onMoved: (subnets: number) => void;
+  readonly log: Log;
+}
+
+/** Probes of one pass, of all newcomers together. */
+const probesPerPass = 10;
+/** Subnets that go back to their former crawler in one pass. */
+const returnsPerPass = 1000;
+/** What a crawler measured before it left is believed for so long. */
+const formerMs = 24 * 3_600_000;
+/** A former crawler gets a subnet back for this. */
+const returnMarginMs = 1;
+/** The newcomer has to know its distance to this share of the others, but is not waited for any longer than that. */
+const enoughDistances = 0.9;
+const patienceMs = 60_000;
+
+interface Newcomer {
+  readonly search: NewcomerSearch;
+  readonly sinceMs: number;
+  returned: number;
+  isBack: boolean;
+}
+
+export class NewcomerSettling {
+  readonly #ports: SettlingPorts;
+  readonly #newcomers = new Map<CrawlerId, Newcomer>();
+
+  constructor(ports: SettlingPorts) {
+    this.#ports = ports;
+  }
+
+  async pass(): Promise<void> {
+    const waiting = this.#waiting();
+    for (const crawlerId of this.#newcomers.keys()) {
+      if (!waiting.some((crawler) => crawler.crawlerId === crawlerId)) this.#newcomers.delete(crawlerId);
+    }
+    const ready = waiting.filter((crawler) => this.#isReady(crawler));
+    if (ready.length === 0) return;
+    const rooms = await this.#rooms();
+    const probes = Math.max(1, Math.floor(probesPerPass / ready.length));
+    for (const crawler of ready.slice(0, probesPerPass)) {
+      const goesOn = await this.#settle(crawler, rooms.get(crawler.crawlerId) ?? 0, probes);
+      if (!goesOn) await this.#hasJoined(crawler);
+    }
+  }
+
+  #waiting(): CrawlerRecord[] {
+    const { fleet, state } = this.#ports;
+    return fleet
+      .online()
+      .map((crawlerId) => state.crawler(crawlerId))
+      .filter((crawler): crawler is CrawlerRecord => crawler !== null)
+      .filter(({ joiningSince, drainingSince }) => joiningSince !== null && drainingSince === null);
+  }
+
+  #isReady({ crawlerId }: CrawlerRecord): boolean {
+    const { fleet, state, now } = this.#ports;
+    const newcomer = this.#newcomerOf(crawlerId);
+    if (this.#isFirst(crawlerId)) return true;
+    const others = fleet.online().filter((other) => other !== crawlerId);
+    const known = others.filter((other) => state.peerRtts.rttMs(crawlerId, other) !== null);
+    return (
+      known.length >= enoughDistances * others.length || now().getTime() - newcomer.sinceMs >= patienceMs
+    );
+  }
+
+  /** Nothing of the others was measured yet: they have but the subnets that they stand in. */
+  #isFirst(newcomer: CrawlerId): boolean {
+    const { state } = this.#ports;
+    const others = state.crawlers.filter(({ crawlerId }) => crawlerId !== newcomer);
+    return others.every(({ crawlerId }) =>
+      state.subnetsOf(crawlerId).every((subnetId) => (state.delegationOf(subnetId)?.rttMs ?? null) === null),
+    );
+  }
+
+  #newcomerOf(crawlerId: CrawlerId): Newcomer {
+    const known = this.#newcomers.get(crawlerId);
+    if (known) return known;
+    const search = new NewcomerSearch(crawlerId, this.#ports);
+    const newcomer = { search, sinceMs: this.#ports.now().getTime(), returned: 0, isBack: false };
+    this.#newcomers.set(crawlerId, newcomer);
+    return newcomer;
+  }
+
+  /** Subnets of the mean size that each may still take. */
+  async #rooms(): Promise<Map<CrawlerId, number>> {
+    const { fleet, state, delegations, recrawlDays } = this.#ports;
+    const online = new Set(fleet.online());
+    const crawlers = state.crawlers.filter(({ crawlerId }) => online.has(crawlerId));
+    const loads = await delegations.crawlerLoads(recrawlDays);
+    const pages = loads.reduce((sum, { pagesPerDay }) => sum + pagesPerDay, 0);
+    const subnets = loads.reduce((sum, one) => sum + one.subnets, 0);
+    const pagesPerSubnet = subnets > 0 ? pages / subnets : 0;
+    const rooms = roomsOf(fleetLoad(crawlers, loads, []));
+    return new Map(
+      [...rooms].map(([crawlerId, room]) => [
+        crawlerId,
+        pagesPerSubnet > 0 ? Math.floor(room / pagesPerSubnet) : Number.POSITIVE_INFINITY,
+      ]),
+    );
+  }
+
+  /** False when it has what is nearest to it, or is full. */
+  async #settle({ crawlerId }: CrawlerRecord, room: number, probes: number): Promise<boolean> {
+    if (this.#isFirst(crawlerId) || room <= 0) return false;
+    const newcomer = this.#newcomerOf(crawlerId);
+    if (!newcomer.isBack) {
+      const returned = await this.#giveBack(crawlerId, Math.min(room, returnsPerPass));
+      newcomer.returned += returned;
+      newcomer.isBack = returned < returnsPerPass;
+      this.#ports.onMoved(returned);
+      return true;
+    }
+    const before = newcomer.search.figures.gained;
+    const goesOn = await newcomer.search.step(Math.min(room, probes));
+    this.#ports.onMoved(newcomer.search.figures.gained - before);
+    return goesOn;
+  }
+
+  async #giveBack(crawlerId: CrawlerId, most: number): Promise<number> {
+    const { delegations, state, now } = this.#ports;
+    const former = await delegations.formerSubnets(crawlerId, new Date(now().getTime() - formerMs));
+    const moves: DelegationMove[] = former.flatMap(({ subnetId, rttMs }) => {
+      const present = state.delegationOf(subnetId);
+      if (rttMs === null || present === null || present.crawlerId === crawlerId) return [];
+      if (present.rttMs !== null && rttMs >= present.rttMs - returnMarginMs) return [];
+      const against = present.rttMs === null ? "" : ` against ${present.rttMs.toFixed(1)} ms`;
+      return [
+        {
+          subnetId,
+          from: present.crawlerId,
+          to: crawlerId,
+          cause: "joined",
+          reason: `the crawler that had it is back: ${rttMs.toFixed(1)} ms${against}`,
+          rttMs,
+        },
+      ];
+    });
+    const planned = new Map(moves.slice(0, most).map((move) => [move.subnetId, move]));
+    if (planned.size === 0) return 0;
+    const made = await delegations.move([...planned.values()], now());
+    for (const subnetId of made) state.moveDelegation(planned.get(subnetId) as DelegationMove);
+    return made.length;
+  }
+
+  async #hasJoined({ crawlerId }: CrawlerRecord): Promise<void> {
+    const { crawlers, log } = this.#ports;
+    const newcomer = this.#newcomers.get(crawlerId);
+    this.#newcomers.delete(crawlerId);
+    await crawlers.hasJoined(crawlerId);
+    await refreshCrawlers(this.#ports);
+    const { probes = 0, gained = 0 } = newcomer?.search.figures ?? {};
+    const counts = { crawlerId, returned: newcomer?.returned ?? 0, gained, probes };
+    log.info(counts, "a crawler has joined: it has what is nearest to it");
+  }
+}
