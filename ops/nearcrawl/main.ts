@@ -24,6 +24,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   up: async () => (await import("./commands/up.ts")).upCommand(),
   coordinator: async () => (await import("./commands/coordinator.ts")).coordinatorCommand(),
   crawler: async () => (await import("./commands/crawler.ts")).crawlerCommand(),
+  fleet: async () => (await import("./commands/fleet.ts")).fleetCommand(),
   rir: async () => (await import("./commands/rir.ts")).rirCommand(),
   who: async () => (await import("./commands/who.ts")).whoCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),

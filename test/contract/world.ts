@@ -69,6 +69,7 @@ export async function newWorld() {
   };
 
   return {
+    database,
     pool,
     crawlers,
     delegations,

@@ -1,0 +1,100 @@
+/** The fleet for operators: who is there, what each has against what it may, and how far a hand-over is. */
+import type { Pool } from "pg";
+
+export interface FleetEntry {
+  readonly crawlerId: number;
+  readonly name: string;
+  readonly place: string | null;
+  readonly state: "online" | "offline" | "draining";
+  readonly offlineReason: string | null;
+  readonly lastSeenAt: Date | null;
+  readonly revoked: boolean;
+  readonly subnets: number;
+  readonly openLeases: number;
+  /** Fetches since midnight (UTC), and their bytes, beside the limits of a day. */
+  readonly pagesToday: number;
+  readonly bytesToday: number;
+  readonly pagesPerDay: number;
+  readonly bytesPerDay: number;
+  /** Null: it is not draining. */
+  readonly draining: {
+    readonly since: Date;
+    readonly askedBy: "operator" | "crawler";
+    /** That it had when the draining began. */
+    readonly subnets: number;
+  } | null;
+  /** Since when it waits to be given what is nearest to it; null: it has it. */
+  readonly joiningSince: Date | null;
+}
+
+/** By name. Counts delegations and today's fetches, so it takes a moment on a large frontier. */
+export async function fleetList(pool: Pool, now: Date): Promise<FleetEntry[]> {
+  const { rows } = await pool.query<FleetRow>(
+    `select c.crawler_id, c.name, c.place, c.state, c.offline_reason, c.last_seen_at,
+       c.revoked_at is not null as revoked, c.pages_per_day, c.bytes_per_day::float8 as bytes_per_day,
+       c.draining_since, c.drain_asked_by, c.drain_subnets, c.joining_since,
+       coalesce(d.subnets, 0)::int as subnets, coalesce(l.leases, 0)::int as open_leases,
+       coalesce(f.pages, 0)::int as pages_today, coalesce(f.bytes, 0)::float8 as bytes_today
+     from crawler c
+     left join (select crawler_id, count(*) as subnets from delegation group by crawler_id) d using (crawler_id)
+     left join (
+       select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
+     ) l using (crawler_id)
+     left join (
+       select crawler_id, count(*) as pages, sum(wire_bytes) as bytes
+       from page_fetch
+       where fetched_at >= date_trunc('day', $1::timestamptz, 'UTC')
+       group by crawler_id
+     ) f using (crawler_id)
+     order by c.name`,
+    [now],
+  );
+  return rows.map(entryOf);
+}
+
+interface FleetRow {
+  crawler_id: number;
+  name: string;
+  place: string | null;
+  state: FleetEntry["state"];
+  offline_reason: string | null;
+  last_seen_at: Date | null;
+  revoked: boolean;
+  pages_per_day: number;
+  bytes_per_day: number;
+  draining_since: Date | null;
+  drain_asked_by: "operator" | "crawler" | null;
+  drain_subnets: number;
+  joining_since: Date | null;
+  subnets: number;
+  open_leases: number;
+  pages_today: number;
+  bytes_today: number;
+}
+
+function entryOf(row: FleetRow): FleetEntry {
+  return {
+    crawlerId: row.crawler_id,
+    name: row.name,
+    place: row.place,
+    state: row.state,
+    offlineReason: row.offline_reason,
+    lastSeenAt: row.last_seen_at,
+    revoked: row.revoked,
+    subnets: row.subnets,
+    openLeases: row.open_leases,
+    pagesToday: row.pages_today,
+    bytesToday: row.bytes_today,
+    pagesPerDay: row.pages_per_day,
+    bytesPerDay: row.bytes_per_day,
+    draining:
+      row.draining_since === null
+        ? null
+        : {
+            since: row.draining_since,
+            askedBy: row.drain_asked_by ?? "operator",
+            subnets: row.drain_subnets,
+          },
+    joiningSince: row.joining_since,
+  };
+}

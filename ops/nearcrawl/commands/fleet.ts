@@ -1,0 +1,87 @@
+/** `nearcrawl fleet`: who crawls, and crawlers that are to leave or to come back. */
+import { Command } from "commander";
+import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
+import { fleetList } from "#coordinator/postgres/fleet-list";
+import type { Database } from "#db/connect";
+import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { fleetText } from "../fleet-text.ts";
+import { printAnswer } from "../output.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface FleetOptions extends ContextOptions {
+  readonly json?: boolean;
+}
+
+export function fleetCommand(): Command {
+  const command = new Command("fleet")
+    .description("the crawlers: who is there and what each has; drain one, or take it back")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens",
+    );
+  command.addCommand(
+    withOptions(new Command("list"))
+      .description("every crawler with its state, subnets, open leases, and what it has fetched today")
+      .action(async (options: FleetOptions) => {
+        const fleet = await readDatabase(
+          commandContext(options),
+          async ({ pool }) => await fleetList(pool, new Date()),
+        );
+        printAnswer(options, fleet, fleetText(fleet));
+      }),
+  );
+  command.addCommand(
+    withOptions(new Command("drain"))
+      .argument("<name>", "the crawler's name")
+      .description("give it no more work and hand its subnets over; it stays so until it is resumed")
+      .action(async (name: string, options: FleetOptions) => await drain(name, options)),
+  );
+  command.addCommand(
+    withOptions(new Command("resume"))
+      .argument("<name>", "the crawler's name")
+      .description("take a drained crawler back: it is given what is nearest to it")
+      .action(async (name: string, options: FleetOptions) => await resume(name, options)),
+  );
+  return command;
+}
+
+function withOptions(command: Command): Command {
+  return command
+    .option("--home <folder>", "where everything is kept")
+    .option("--database-url <url>", "a Postgres server in place of the embedded one")
+    .option("--schema <name>", "the database schema")
+    .option("--json", "print for programs");
+}
+
+async function drain(name: string, options: FleetOptions): Promise<void> {
+  await change(name, options, {
+    make: async ({ pool }) => await createCrawlerStore(pool).drain(name, new Date()),
+    text: `${name} gets no more leases, and its subnets go to others (nearcrawl fleet list shows how far that is)`,
+  });
+}
+
+async function resume(name: string, options: FleetOptions): Promise<void> {
+  await change(name, options, {
+    make: async ({ pool }) => await createCrawlerStore(pool).resume(name, new Date()),
+    text: `${name} is taken back and is given what is nearest to it`,
+  });
+}
+
+/** Running coordinators hear of it by a notice of the database. */
+async function change(
+  name: string,
+  options: FleetOptions,
+  { make, text }: { readonly make: (database: Database) => Promise<boolean>; readonly text: string },
+): Promise<void> {
+  const { isThere, entry } = await readDatabase(commandContext(options), async (database) => {
+    const made = await make(database);
+    const fleet = await fleetList(database.pool, new Date());
+    return { isThere: made, entry: fleet.find((one) => one.name === name) };
+  });
+  if (!isThere) {
+    process.stderr.write(`nearcrawl: there is no crawler "${name.slice(0, 100)}": nearcrawl fleet list\n`);
+    process.exitCode = exitCodes.notFound;
+    return;
+  }
+  printAnswer(options, entry, text);
+}

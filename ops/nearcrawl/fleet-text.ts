@@ -1,0 +1,53 @@
+/** The fleet as a table for people, with a line for whoever leaves, joins or is away. */
+import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import { formatTable } from "./output.ts";
+import { printable } from "./printable.ts";
+
+export function fleetText(fleet: readonly FleetEntry[]): string {
+  if (fleet.length === 0) return "no crawler is registered: nearcrawl coordinator add-crawler NAME";
+  const table = formatTable(
+    [
+      { title: "crawler" },
+      { title: "state" },
+      { title: "subnets", align: "right" },
+      { title: "leases", align: "right" },
+      { title: "pages today", align: "right" },
+      { title: "of", align: "right" },
+      { title: "bytes today", align: "right" },
+      { title: "of", align: "right" },
+      { title: "" },
+    ],
+    fleet.map((entry) => [
+      entry.name,
+      entry.revoked ? "revoked" : entry.state,
+      String(entry.subnets),
+      String(entry.openLeases),
+      String(entry.pagesToday),
+      String(entry.pagesPerDay),
+      bytesText(entry.bytesToday),
+      bytesText(entry.bytesPerDay),
+      remarkOn(entry),
+    ]),
+  );
+  return `${table}\n${fleet.length} crawlers, ${fleet.filter(({ state }) => state !== "offline").length} connected`;
+}
+
+function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineReason }: FleetEntry): string {
+  if (draining !== null) {
+    const done = subnets === 0 && openLeases === 0;
+    if (done) return `drained: nothing is left of ${draining.subnets} subnets`;
+    const handed = Math.max(0, draining.subnets - subnets);
+    return `hands over: ${handed} of ${draining.subnets} subnets done, ${openLeases} leases open`;
+  }
+  if (state === "offline") return offlineReason === null ? "never seen" : printable(offlineReason);
+  return joiningSince === null ? "" : "joins: is given what is nearest to it";
+}
+
+const units = ["B", "KB", "MB", "GB", "TB", "PB"] as const;
+
+/** Three figures: 999 B, 1.23 MB, 45.6 GB. */
+function bytesText(bytes: number): string {
+  let [value, unit] = [bytes, 0];
+  while (value >= 999.5 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
+  return `${Number(value.toPrecision(3))} ${units[unit]}`;
+}

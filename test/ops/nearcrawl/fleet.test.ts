@@ -1,0 +1,89 @@
+/** `nearcrawl fleet` as people run it: own process, real database, exit codes. */
+import { execFile } from "node:child_process";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import { roundOf } from "../../contract/world.ts";
+import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
+
+let world: FlowWorld;
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function nearcrawl(...args: readonly string[]): Promise<Outcome> {
+  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
+  const { url, schema } = world.database;
+  const env = { ...process.env, DATABASE_URL: url, NEARCRAWL_SCHEMA: schema };
+  return await new Promise((resolve) => {
+    execFile(process.execPath, command, { env, timeout: 60_000 }, (error, out, err) => {
+      resolve({ code: error ? Number(error.code) : 0, out, err });
+    });
+  });
+}
+
+describe("nearcrawl fleet", { timeout: 120_000 }, () => {
+  it("lists who is there and what each has", async () => {
+    const north = await world.arrived("north", 500);
+    const south = await world.arrived("south");
+    await world.crawlers.hasJoined(north);
+    await world.crawlers.leave({ crawlerId: south, reason: "its power failed\u001b[31m", now: new Date() });
+    await world.delegations.saveRound(roundOf(await world.site(1), [[north, 10]]));
+    await world.lease(north);
+
+    const { code, out } = await nearcrawl("fleet", "list");
+
+    expect(code).toBe(0);
+    expect(out).toMatch(/north +online +1 +1 +0 +500 +0 B +1 TB/);
+    expect(out).toMatch(/south +offline +0 +0 .* its power failed/);
+    expect(out).not.toContain("\u001b[31m");
+    expect(out).toContain("2 crawlers, 1 connected");
+  });
+
+  it("drains a crawler, shows how far that is, and takes it back", async () => {
+    const north = await world.arrived("north");
+    const south = await world.arrived("south");
+    const subnets = [await world.site(1), await world.site(2)];
+    for (const subnetId of subnets) await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+
+    const drained = await nearcrawl("fleet", "drain", "north");
+    const move = { subnetId: subnets[0]!, from: north, to: south, cause: "drained", reason: "", rttMs: 12 };
+    await world.delegations.move([{ ...move, cause: "drained" }], new Date());
+    const listed = await nearcrawl("fleet", "list", "--json");
+    const text = await nearcrawl("fleet", "list");
+    const resumed = await nearcrawl("fleet", "resume", "north", "--json");
+
+    expect([drained.code, resumed.code]).toEqual([0, 0]);
+    expect(drained.out).toContain("its subnets go to others");
+    const [entry] = JSON.parse(listed.out) as FleetEntry[];
+    expect(entry).toMatchObject({
+      name: "north",
+      state: "draining",
+      subnets: 1,
+      draining: { askedBy: "operator", subnets: 2 },
+    });
+    expect(text.out).toContain("hands over: 1 of 2 subnets done, 0 leases open");
+    expect(JSON.parse(resumed.out)).toMatchObject({ name: "north", state: "online", draining: null });
+  });
+
+  it("says so with code 3 where there is no such crawler", async () => {
+    for (const verb of ["drain", "resume"]) {
+      const { code, err } = await nearcrawl("fleet", verb, "nobody");
+
+      expect([code, err]).toEqual([3, 'nearcrawl: there is no crawler "nobody": nearcrawl fleet list\n']);
+    }
+  });
+
+  it("says what to do where nobody is registered", async () => {
+    const { code, out } = await nearcrawl("fleet", "list");
+
+    expect([code, out]).toEqual([0, "no crawler is registered: nearcrawl coordinator add-crawler NAME\n"]);
+  });
+});
