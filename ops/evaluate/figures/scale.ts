@@ -124,7 +124,7 @@ function textOf(rows: readonly ScaleRow[], file: string): string {
   return [
     image(file, "Accuracy and probes per URL against the number of crawlers"),
     "",
-    `Generated worlds; mean over up to ${seeds} of them (least to most), one where it is large. ${leftOut(rows)} ${seconds.toFixed(0)} s of CPU time in all; the RTTs of a target are made when it arrives, for all policies at once, and are not kept.`,
+    `Generated worlds; mean over up to ${seeds} of them (least to most), one where it is large. ${leftOut(rows)} ${seconds.toFixed(0)} s of CPU time in all; the RTTs of a target are made when it arrives, for all policies at once, and are not kept. In the picture a line ends where it passes ${mostProbesDrawn} probes.`,
     "",
     markdownTable(
       [

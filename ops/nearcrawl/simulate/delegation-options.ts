@@ -98,7 +98,10 @@ export function addDelegationOptions(command: Command): Command {
         to: 20,
       }),
     )
-    .option("--no-yardstick", "with noise: leave out what probing with every crawler comes to")
+    .option(
+      "--no-yardstick",
+      "with noise: leave out what probing with every crawler comes to (slow with hundreds)",
+    )
     .option("--json", "print JSON: an object, or a list of them for several policies or files");
 }
 
