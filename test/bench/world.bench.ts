@@ -9,13 +9,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connect, type Socket } from "node:net";
 import { downloadTimeMs } from "#ops/world/compare";
-import { worldFigures } from "#ops/world/figures";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
+import { printHardness } from "./world/hardness.ts";
 
 const rounds = 5;
 const pagesPerRound = 600;
-/** The generator's constants were chosen on seeds 1 to 30: it is judged on others. */
+/** The generator's constants were chosen on seeds 1 to 50: it is judged on others. */
 const firstSeed = 1001;
 
 const world = generateWorld({ seed: 1, sites: 1000, crawlers: 12 });
@@ -62,19 +62,48 @@ print(
     return [`${sites} sites, ${crawlers} crawlers`, ((performance.now() - startMs) / 1000).toFixed(2)];
   }),
 );
+print("a round trip, µs of CPU: 1,000 crawlers", rttCosts());
 for (const crawlers of [12, 50, 200]) {
-  const figures = Array.from({ length: crawlers > 50 ? 10 : 30 }, (_, index) =>
-    worldFigures(generateWorld({ seed: firstSeed + index, sites: 1000, crawlers })),
-  );
-  print(`figures, ${crawlers} crawlers, 1000 sites, ${figures.length} seeds from ${firstSeed}`, [
-    ["triangles violated, %", spread(figures.map((one) => 100 * one.triangleViolationShare))],
-    ["severely, %", spread(figures.map((one) => 100 * one.severeViolationShare))],
-    ["best crawler's RTT (median over sites), ms", spread(figures.map((one) => one.bestMs.median))],
-    ["to the runner-up (median over sites), ms", spread(figures.map((one) => one.gapMs.median))],
-    ["country predicts the best, %", spread(figures.map((one) => 100 * one.countryPredictsBest))],
-    ["holder predicts the best, %", spread(figures.map((one) => 100 * one.holderPredictsBest))],
-    ["mean RTT of all by the best's", spread(figures.map((one) => one.randomToBest))],
-  ]);
+  for (const [sites, count] of [
+    [1000, 10],
+    [10_000, crawlers > 50 ? 3 : 5],
+  ] as const) {
+    printHardness({ crawlers, sites, seeds: Array.from({ length: count }, (_, index) => firstSeed + index) });
+  }
+}
+
+/** One by one and by rows, in turns. */
+function rttCosts(): [string, string][] {
+  const wide = generateWorld({ seed: 1, sites: 2000, crawlers: 1000 });
+  const row = new Float64Array(1000);
+  const single: number[] = [];
+  const byRow: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const sites = wide.sites.slice(round * 100, round * 100 + 100);
+    single.push(
+      cpuMicroseconds(() => {
+        for (const { address } of sites)
+          for (let crawler = 0; crawler < 1000; crawler++) wide.rttMs(crawler, address);
+      }) / 100_000,
+    );
+    byRow.push(
+      cpuMicroseconds(() => {
+        for (let site = 0; site < 400; site++) wide.rttRow(round * 400 + site, row);
+      }) / 400_000,
+    );
+  }
+  return [
+    ["one by one", spread(single)],
+    ["by rows", spread(byRow)],
+    ["ratio", spread(single.map((microseconds, round) => microseconds / byRow[round]!))],
+  ];
+}
+
+function cpuMicroseconds(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
 }
 
 /** Eight pages at a time for each of twelve crawlers. */

@@ -1,11 +1,7 @@
-import { readFileSync } from "node:fs";
-import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { instanceFigures, type WorldFigures, worldFigures } from "#ops/world/figures";
 import { generateWorld } from "#ops/world/generate-world";
-import type { LatencyInstance } from "#ops/world/instance";
-import { SeededRandom } from "#ops/world/seeded-random";
-import { sharedData } from "../../support/shared-data.ts";
+import { hasMatrices, measuredFleets } from "./measured-fleets.ts";
 
 /** Not those (1 to 50) on which the generator's constants were chosen. */
 const seeds = [1001, 1002, 1003, 1004, 1005, 1006, 1007];
@@ -75,28 +71,12 @@ describe("instanceFigures", () => {
   });
 });
 
-const slices = [1, 9, 18].map((slice) => sharedData(`latency/PlanetLabData_${slice}.gz`));
-
-describe.skipIf(slices.includes(null))("beside fleets drawn from measured matrices", () => {
-  const matrices = slices.map((path) =>
-    gunzipSync(readFileSync(path!))
-      .toString()
-      .trim()
-      .split("\n")
-      .map((line) => line.trim().split(/\s+/).map(Number)),
-  );
-
-  /** Six fleets of each matrix; all other nodes are sites. Those in a crawler's own building (under 1 ms) are not: web sites rarely are. */
-  const fleetsOf = (crawlers: number) =>
-    matrices.flatMap((matrix) =>
-      [1, 2, 3, 4, 5, 6].map((seed) => instanceFigures(drawnFleet(matrix, crawlers, seed), seed)),
-    );
-
+describe.skipIf(!hasMatrices)("beside fleets drawn from measured matrices", () => {
   it.each([
     [12, of12],
     [50, of50],
   ] as const)("generated worlds of %i crawlers lie within the spread", (crawlers, generated) => {
-    const measured = fleetsOf(crawlers);
+    const measured = measuredFleets(crawlers, 6).map((fleet, seed) => instanceFigures(fleet, seed));
     for (const of of [
       (one: WorldFigures) => one.triangleViolationShare,
       (one: WorldFigures) => one.severeViolationShare,
@@ -113,20 +93,3 @@ describe.skipIf(slices.includes(null))("beside fleets drawn from measured matric
     }
   });
 });
-
-/** Some nodes of a matrix as crawlers, the others as sites, in no hierarchy. */
-function drawnFleet(matrix: readonly (readonly number[])[], crawlers: number, seed: number): LatencyInstance {
-  const random = new SeededRandom(seed);
-  const nodes = matrix.map((_, node) => ({ node, order: random.next() })).sort((a, b) => a.order - b.order);
-  const [fleet, others] = [nodes.slice(0, crawlers), nodes.slice(crawlers)];
-  const host = { path: ["root", "all"], org: "", cc: "" };
-  const rttMs = (a: { node: number }, b: { node: number }) => (a === b ? 0 : matrix[a.node]![b.node]!);
-  const targets = others.map((site) => ({ ...host, rtt: fleet.map((crawler) => rttMs(crawler, site)) }));
-  return {
-    name: `${crawlers} of ${matrix.length}`,
-    unit: "ms RTT",
-    crawlers: fleet.map(() => host),
-    crawlerRtt: fleet.map((a) => fleet.map((b) => rttMs(a, b))),
-    targets: targets.filter(({ rtt }) => Math.min(...rtt) >= 1),
-  };
-}

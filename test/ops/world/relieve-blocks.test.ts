@@ -3,15 +3,17 @@ import { layOut, type PlannedBlock, type PlannedSubnet, sizeOf } from "#ops/worl
 import { relieveBlocks } from "#ops/world/relieve-blocks";
 
 function planned(name: string, of: Partial<PlannedSubnet>): PlannedSubnet {
-  const plain = {
+  return {
+    name,
+    kind: "allocation",
     holder: null,
     country: null,
     registry: "ripencc",
     size: 0,
     children: [],
     hosts: [],
-  } as const;
-  return { ...plain, kind: "allocation", name, ...of };
+    ...of,
+  };
 }
 
 const block = (firstOctet: number, children: PlannedSubnet[]): PlannedBlock => ({
