@@ -7,6 +7,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CoordinatorConfig } from "./config.ts";
 import { systemClock } from "./flows/alarm-clock.ts";
+import { watchedFleet } from "./flows/anycast-hints.ts";
 import { AnycastRanges } from "./flows/anycast-ranges.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import { DeniedTargets } from "./flows/denied-targets.ts";
@@ -52,7 +53,12 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
   const subnetOf = (address: string) => state.subnetOf(address);
   const firstFetches = new FirstFetches({ clock: systemClock, subnetOf }, firstFetchMs);
   return {
-    fleet: pacedFleet(ports.fleet, budget),
+    fleet: watchedFleet(pacedFleet(ports.fleet, budget), {
+      state,
+      ranges: anycast,
+      nowMs: () => ports.now().getTime(),
+      request: (subnetId) => ports.request([subnetId], "review"),
+    }),
     denied,
     anycast,
     firstFetches,

@@ -14,7 +14,7 @@ import type { CandidateFleet } from "#core/delegation/fleet";
 import type { Placement } from "#core/delegation/placement";
 import type { ReasonOf } from "#core/delegation/reason-record";
 import type { PolicyName, RoundStep } from "#core/delegation/round";
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
 import type { RoundQuestions } from "./round-questions.ts";
@@ -22,6 +22,7 @@ import type { Decided } from "./round-result.ts";
 
 export interface AnycastContext {
   readonly policy: PolicyName;
+  readonly subnetId: SubnetId;
   readonly placement: Placement;
   readonly fleet: CandidateFleet;
   readonly state: CoordinatorState;
@@ -58,6 +59,9 @@ export class AnycastLook {
     if (this.#checked || this.#context.policy !== "nearest") return null;
     if (step.type !== "decided" || step.rttMs === null) return null;
     this.#checked = true;
+    const { ranges, subnetId, fleet } = this.#context;
+    const witness = ranges.takeWitness(subnetId);
+    if (witness !== null && fleet.indexOf.has(witness) && !questions.asked.has(witness)) return witness;
     return checkingCrawler(this.#view(questions), { crawlerId: step.crawlerId, rttMs: step.rttMs });
   }
 

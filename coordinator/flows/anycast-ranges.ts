@@ -4,11 +4,13 @@
  * range registered abroad is not checked again and again. Read from the database at the start.
  */
 import type { PlaceKey, Placement } from "#core/delegation/placement";
-import type { SubnetId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
 
 /** A holder that was clear may have become one since. */
 const clearMs = 24 * 3_600_000;
 const mostClearHolders = 50_000;
+/** Suspicions that are remembered; of more, the oldest are forgotten. */
+const mostSuspects = 10_000;
 
 export class AnycastRanges {
   /** Null: its holder is not known. */
@@ -16,6 +18,9 @@ export class AnycastRanges {
   readonly #holders = new Map<PlaceKey, number>();
   /** Until when a holder counts as clear; the oldest first. */
   readonly #clear = new Map<PlaceKey, number>();
+
+  /** Who answered so fast that one machine cannot explain it; the oldest first. */
+  readonly #suspects = new Map<SubnetId, { readonly witness: CrawlerId | null; readonly untilMs: number }>();
 
   /** What earlier coordinators found. */
   restore(subnetIds: readonly SubnetId[], placementOf: (subnetId: SubnetId) => Placement | null): void {
@@ -31,6 +36,30 @@ export class AnycastRanges {
     if (holderKey === null) return null;
     if (this.#holders.has(holderKey)) return true;
     return (this.#clear.get(holderKey) ?? 0) > nowMs ? false : null;
+  }
+
+  /**
+   * A probe outside of its rounds contradicts what is known of the subnet. False: it was suspected lately, and
+   * whatever came of it counts (parts of a subnet that measure apart contradict with every probe).
+   */
+  suspect(subnetId: SubnetId, witness: CrawlerId, nowMs: number): boolean {
+    const before = this.#suspects.get(subnetId);
+    if (before && before.untilMs > nowMs) return false;
+    this.#suspects.delete(subnetId);
+    this.#suspects.set(subnetId, { witness, untilMs: nowMs + clearMs });
+    for (const oldest of this.#suspects.keys()) {
+      if (this.#suspects.size <= mostSuspects) break;
+      this.#suspects.delete(oldest);
+    }
+    return true;
+  }
+
+  /** Whom the next round of the subnet has to ask, since its answer contradicted; told once. */
+  takeWitness(subnetId: SubnetId): CrawlerId | null {
+    const suspect = this.#suspects.get(subnetId);
+    if (!suspect?.witness) return null;
+    this.#suspects.set(subnetId, { ...suspect, witness: null });
+    return suspect.witness;
   }
 
   mark(subnetId: SubnetId, holderKey: PlaceKey | null): void {

@@ -153,6 +153,7 @@ function lookFor(round: LiveRound, questions: RoundQuestions): AnycastLook | nul
   if (!anycast) return null;
   return new AnycastLook({
     policy: settings.policy,
+    subnetId: round.subnet.subnetId,
     placement: round.placement,
     fleet: questions.fleet,
     state,

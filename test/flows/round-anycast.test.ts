@@ -3,6 +3,7 @@
  * beside each group; 5.1.2.7 is one machine in Athens, 5.1.3.7 one in Athens registered in America.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { watchedFleet } from "#coordinator/flows/anycast-hints";
 import { AnycastRanges } from "#coordinator/flows/anycast-ranges";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import { explainReason } from "#core/delegation/reason";
@@ -158,7 +159,8 @@ it.each([
   async (_, absent) => {
     // Tokyo sits behind a box that accepts every connection; the machine is in Athens.
     fleet = new TableFleet(crawlers, { "5.1.3.7": answers(3, 27, 280, 1, 121) });
-    for (const [name] of places.slice(1, 3)) state.setDelegation(ownedBy(name));
+    await registeredIn(world, "JP", sites[2]!);
+    await restart();
     const excluded = new Set(crawlers.filter((_crawler, index) => absent.includes(places[index]![0])));
 
     const found = await runRound(world, sites[2]!, { state, fleet, anycast, excluded: () => excluded });
@@ -195,4 +197,47 @@ it("asks nothing extra without a memory of anycast ranges", async () => {
   await runRound(world, sites[0]!, { state, fleet });
 
   expect(fleet.asked).toHaveLength(1);
+});
+
+it("is suspected when a probe for anything else contradicts, and the round asks that crawler again", async () => {
+  // Registered at home and never checked: Athens has it, as an ordinary range.
+  await registeredIn(world, "GR", sites[0]!);
+  await restart();
+  await round(sites[0]!);
+  expect(anycast.has(sites[0]!)).toBe(false);
+  const requested: SubnetId[] = [];
+  const watched = watchedFleet(fleet, {
+    state,
+    ranges: anycast,
+    nowMs: () => noon.getTime(),
+    request: (subnetId) => requested.push(subnetId),
+  });
+
+  const asked = { host: "s1.example", address: "5.1.1.7", port: 80, secure: false } as const;
+  for (let times = 0; times < 3; times++) {
+    await watched.probe(tokyo, { ...asked, method: "connect", tries: 3, deadlineMs: 3000 });
+  }
+  const found = await runRound(world, sites[0]!, { state, fleet, anycast, cause: "review" });
+
+  expect(requested).toEqual([sites[0]]);
+  expect(found?.probes[1]?.crawlerId).toBe(tokyo);
+  expect(found?.anycast).toBe(true);
+});
+
+it("is not suspected for answers that one machine gives", async () => {
+  await round(sites[1]!);
+  const requested: SubnetId[] = [];
+  const watched = watchedFleet(fleet, {
+    state,
+    ranges: anycast,
+    nowMs: () => noon.getTime(),
+    request: (subnetId) => requested.push(subnetId),
+  });
+
+  for (const crawlerId of crawlers) {
+    const asked = { host: "s2.example", address: "5.1.2.7", port: 80, secure: false } as const;
+    await watched.probe(crawlerId, { ...asked, method: "connect", tries: 3, deadlineMs: 3000 });
+  }
+
+  expect(requested).toEqual([]);
 });
