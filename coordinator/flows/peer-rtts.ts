@@ -12,7 +12,6 @@ export class PeerRtts {
   readonly matrix = new PeerMatrix();
   #table: PeerRttTable | null = null;
   #tableSize = 0;
-  #landmarks: readonly CrawlerId[] = [];
 
   /** Measured at this time; at the start it is not known when, and 0 stands for long ago. */
   learn(rtts: readonly PeerRtt[], atMs: number): void {
@@ -21,22 +20,10 @@ export class PeerRtts {
     }
   }
 
-  /** The fleet as it is: in a large one, its landmarks. */
-  setOnline(online: readonly CrawlerId[]): readonly CrawlerId[] {
-    const landmarks = landmarksOf(online);
-    const isSame =
-      landmarks.length === this.#landmarks.length && landmarks.every((id, at) => id === this.#landmarks[at]);
-    if (!isSame) {
-      this.#landmarks = landmarks;
-      this.#table = null;
-    }
-    return this.#landmarks;
-  }
-
   /** The same table as long as the crawlers that are known are the same; what is learned shows in it. */
   get table(): PeerRttTable {
     if (this.#table === null || this.#tableSize !== this.matrix.size) {
-      this.#table = PeerRttTable.over(this.matrix, this.#landmarks);
+      this.#table = PeerRttTable.over(this.matrix);
       this.#tableSize = this.matrix.size;
     }
     return this.#table;

@@ -3,7 +3,7 @@
  * the refresh interval; a crawler that is new gets what it needs first (landmarks, then its neighbours; in a
  * small fleet everybody) at once, and again each minute until it has its answers.
  */
-import { isNewcomer, type PeerTurn, peerRefreshMs, peersFor } from "#core/delegation/peer-plan";
+import { isNewcomer, landmarksOf, type PeerTurn, peerRefreshMs, peersFor } from "#core/delegation/peer-plan";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/messages";
 import type { CoordinatorState } from "./coordinator-state.ts";
@@ -39,7 +39,7 @@ export class PeerTurns {
     this.#begin(Math.floor(nowMs / peerTurnMs));
     const addresses = this.#addresses();
     const online = [...addresses.keys()];
-    const landmarks = state.rtts.setOnline(online);
+    const landmarks = landmarksOf(online);
     const turn: PeerTurn = { matrix: state.rtts.matrix, online, landmarks, nowMs };
     let asked = 0;
     for (const crawlerId of gateway.online().filter((one) => this.#isDue(one, turn))) {

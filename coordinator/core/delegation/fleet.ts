@@ -3,7 +3,6 @@
  * not draining and not denied the target is the caller's business), and the round-trip times between them.
  */
 import type { CrawlerId } from "../ids.ts";
-import { type EstimatedRow, estimatedRow } from "./peer-estimates.ts";
 import type { PeerMatrix } from "./peer-matrix.ts";
 
 export interface MeasuredPeer {
@@ -16,7 +15,6 @@ export interface MeasuredPeer {
 export class PeerRttTable {
   #slots = new Map<CrawlerId, number>();
   #rows: readonly Float64Array[];
-  #estimates: EstimateSource | null = null;
 
   constructor(measurements: readonly MeasuredPeer[]) {
     for (const { from, to } of measurements) {
@@ -28,15 +26,11 @@ export class PeerRttTable {
     for (const { from, to, rttMs } of measurements) this.#set(from, to, rttMs);
   }
 
-  /**
-   * A table over a matrix, live: what is learned later shows here too, until a crawler gets a slot. With
-   * landmarks, what nobody has measured is estimated from them.
-   */
-  static over(matrix: PeerMatrix, landmarks: readonly CrawlerId[] = []): PeerRttTable {
+  /** A table over a matrix, live: what is learned later shows here too, until a crawler gets a slot. */
+  static over(matrix: PeerMatrix): PeerRttTable {
     const table = new PeerRttTable([]);
     table.#slots = new Map(matrix.slots);
     table.#rows = matrix.rows;
-    table.#estimates = landmarks.length === 0 ? null : { matrix, landmarks, rows: new Map() };
     return table;
   }
 
@@ -65,35 +59,6 @@ export class PeerRttTable {
     return rtts;
   }
 
-  /**
-   * Estimated RTTs from one slot to many and how far off each may be, in ms, in their order; measured ones too.
-   * Null where there are no estimates. They are for choosing whom to ask, and rule nobody out.
-   */
-  estimatesBetween(from: number, to: Int32Array): { rttsMs: Float32Array; doubtsMs: Float32Array } | null {
-    const row = this.#estimatedRow(from);
-    if (row === null) return null;
-    const rttsMs = new Float32Array(to.length).fill(Number.NaN);
-    const doubtsMs = new Float32Array(to.length).fill(Number.NaN);
-    for (let index = 0; index < to.length; index++) {
-      const slot = to[index]!;
-      if (slot < 0) continue;
-      rttsMs[index] = row.rttsMs[slot] ?? Number.NaN;
-      doubtsMs[index] = row.doubtsMs[slot] ?? Number.NaN;
-    }
-    return { rttsMs, doubtsMs };
-  }
-
-  /** Kept until much was learned since: a share of the fleet's size. */
-  #estimatedRow(from: number): EstimatedRow | null {
-    if (this.#estimates === null || from < 0) return null;
-    const { matrix, landmarks, rows } = this.#estimates;
-    const known = rows.get(from);
-    if (known && matrix.version - known.version < matrix.size / 4) return known;
-    const row = { ...estimatedRow(matrix, from, landmarks), version: matrix.version };
-    rows.set(from, row);
-    return row;
-  }
-
   #set(from: CrawlerId, to: CrawlerId, rttMs: number): void {
     if (!(rttMs >= 0) || !Number.isFinite(rttMs)) return;
     const a = this.#slots.get(from)!;
@@ -103,12 +68,6 @@ export class PeerRttTable {
     this.#rows[a]![b] = rttMs;
     this.#rows[b]![a] = rttMs;
   }
-}
-
-interface EstimateSource {
-  readonly matrix: PeerMatrix;
-  readonly landmarks: readonly CrawlerId[];
-  readonly rows: Map<number, EstimatedRow & { readonly version: number }>;
 }
 
 export interface CandidateFleet {
@@ -130,9 +89,4 @@ export function candidateFleet(crawlerIds: readonly CrawlerId[], peerRtts: PeerR
 /** The RTTs in ms from a candidate to all candidates, in their order; NaN where unknown. */
 export function rttsToCandidates(fleet: CandidateFleet, index: number): Float64Array {
   return fleet.peerRtts.rttsBetween(fleet.peerSlots[index] ?? -1, fleet.peerSlots);
-}
-
-/** The same by estimate, with how far off each may be; null where the fleet has measured itself through. */
-export function estimatesToCandidates(fleet: CandidateFleet, index: number) {
-  return fleet.peerRtts.estimatesBetween(fleet.peerSlots[index] ?? -1, fleet.peerSlots);
 }

@@ -17,19 +17,9 @@ export class PeerMatrix {
   /** By direction: when it was last measured or asked for, in seconds; 0: never. */
   #touchedAt: Uint32Array[] = [];
   readonly #known: number[] = [];
-  #version = 0;
 
   get size(): number {
     return this.#ids.length;
-  }
-
-  /** Counts measurements; a copy that saw a smaller one may be out of date. */
-  get version(): number {
-    return this.#version;
-  }
-
-  get ids(): readonly CrawlerId[] {
-    return this.#ids;
   }
 
   /** The slots of all crawlers that were ever named; slots stay. */
@@ -66,7 +56,6 @@ export class PeerMatrix {
     const best = Number.isNaN(back) ? rttMs : Math.min(back, rttMs);
     this.#best[from]![to] = best;
     this.#best[to]![from] = best;
-    this.#version += 1;
     this.touch(from, to, atMs);
   }
 

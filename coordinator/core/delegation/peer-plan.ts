@@ -6,7 +6,7 @@
  *   beyond               16 landmarks, the 16 nearest, and of the rest those that were left alone longest
  *
  * With landmarks and neighbours fresh, the rest of a fleet of 1,000 comes round in about five hours; until then the
- * landmarks give an estimate (peer-estimates.ts). The nearest matter most: what is near one crawler is decided
+ * landmarks tell who the neighbours are (peer-estimates.ts). The nearest matter most: what is near one crawler is decided
  * between it and its neighbours. Landmarks are drawn by a hash of the crawler's number: they stay when others
  * come and go, and lie where crawlers lie. Drawn so they did as well in simulation as a farthest-point choice,
  * which needs RTTs that nobody has yet (test/bench/results/calibration.md).
@@ -86,21 +86,28 @@ function sparsePeers(crawlerId: CrawlerId, others: readonly CrawlerId[], turn: P
   const estimates = estimatedRow(matrix, own, landmarks);
   const distanceMs = (index: number) => {
     const rttMs = matrix.rttMs(own, slots[index]!);
-    const guess = Number.isNaN(rttMs) ? (estimates.rttsMs[slots[index]!] ?? Number.NaN) : rttMs;
+    const guess = Number.isNaN(rttMs) ? (estimates[slots[index]!] ?? Number.NaN) : rttMs;
     return Number.isNaN(guess) ? Number.POSITIVE_INFINITY : guess;
   };
   const age = (index: number) =>
     Math.max(matrix.touchedAt(own, slots[index]!), matrix.touchedAt(slots[index]!, own));
-  const near = smallestFirst(others.length, distanceMs).slice(0, neighbourCount);
+  const near = smallest(others.length, neighbourCount, distanceMs);
   // A hash decides among those that nobody ever measured, so that not all crawlers begin with the same.
-  const oldest = smallestFirst(others.length, (index) => age(index) + mix32(own * 65_537 + index) / 2 ** 33);
+  const oldest = smallest(
+    others.length,
+    2 * peersPerTurn,
+    (index) => age(index) + mix32(own * 65_537 + index) / 2 ** 33,
+  );
   const named = new Set<CrawlerId>(landmarks.filter((landmark) => landmark !== crawlerId));
   for (const index of [...near, ...oldest]) named.add(others[index]!);
   return [...named];
 }
 
-/** Indices by ascending key. */
-function smallestFirst(count: number, keyOf: (index: number) => number): number[] {
+/** The indices with the smallest keys, ascending; sorting numbers alone is several times faster than by keys. */
+function smallest(count: number, wanted: number, keyOf: (index: number) => number): number[] {
   const keys = Float64Array.from({ length: count }, (_, index) => keyOf(index));
-  return Array.from({ length: count }, (_, index) => index).sort((a, b) => keys[a]! - keys[b]! || a - b);
+  const limit = keys.toSorted()[wanted - 1] ?? Number.POSITIVE_INFINITY;
+  const indices: number[] = [];
+  for (let index = 0; index < count; index++) if (keys[index]! <= limit) indices.push(index);
+  return indices.sort((a, b) => keys[a]! - keys[b]! || a - b).slice(0, wanted);
 }

@@ -21,7 +21,7 @@
  */
 import type { CrawlerId } from "../ids.ts";
 import { decidedAtOnce, decidedByPrior, decidedFor, likeliestIndex } from "./decide.ts";
-import { estimatesToCandidates, rttsToCandidates } from "./fleet.ts";
+import { rttsToCandidates } from "./fleet.ts";
 import { priorOf } from "./prior.ts";
 import { maxNamedCrawlers, type ReasonOf, type RuledOutCrawler } from "./reason-record.ts";
 import {
@@ -86,22 +86,14 @@ function observeNearest(state: NearestState, crawlerId: CrawlerId, observation: 
   const scores = state.scores.slice();
   const lowerBoundsMs = state.lowerBoundsMs.slice();
   const peers = rttsToCandidates(state.fleet, asked);
-  const estimates = estimatesToCandidates(state.fleet, asked);
   const scaleMs = fitScaleMs + fitScalePerMs * rttMs;
   for (let index = 0; index < peers.length; index++) {
     const peerRttMs = peers[index]!;
     const known = !Number.isNaN(peerRttMs);
-    const guessMs = known ? Number.NaN : (estimates?.rttsMs[index] ?? Number.NaN);
-    // Where the crawlers have not measured each other, an estimate says a little of who fits, and rules nobody
-    // out; without one the answer says neither.
-    const gapMs = known
-      ? Math.abs(peerRttMs - rttMs)
-      : Number.isNaN(guessMs)
-        ? rttMs
-        : Math.abs(guessMs - rttMs);
-    const doubtMs = Number.isNaN(guessMs) ? 0 : estimates!.doubtsMs[index]!;
+    // Where the crawlers have not measured each other, the answer neither fits nor rules out.
+    const gapMs = known ? Math.abs(peerRttMs - rttMs) : rttMs;
     if (known) lowerBoundsMs[index] = Math.max(lowerBoundsMs[index]!, trustInTriangle * gapMs);
-    scores[index]! -= Math.log(1 + (gapMs / (scaleMs + doubtMs)) ** 2);
+    scores[index]! -= Math.log(1 + (gapMs / scaleMs) ** 2);
   }
   return withObservation({ ...state, scores, lowerBoundsMs }, crawlerId, observation, lowerBoundsMs);
 }

@@ -1,0 +1,80 @@
+/** A generated fleet that measures itself turn by turn (core/delegation/peer-plan), and how well `nearest` does meanwhile. */
+import { type CandidateFleet, candidateFleet, PeerRttTable } from "#core/delegation/fleet";
+import { PeerMatrix } from "#core/delegation/peer-matrix";
+import { landmarksOf, peerRefreshMs, peersFor } from "#core/delegation/peer-plan";
+import type { SimulationInstance } from "#core/delegation/simulation";
+import { type Figures, figuresOf } from "#core/delegation/simulation-figures";
+import { placementNumbers, shuffledIndices } from "#core/delegation/simulation-paths";
+import { type DelegatedTarget, idOf, SimulationRun } from "#core/delegation/simulation-run";
+import { seededRandom } from "#core/seeded-random";
+
+const startMs = Date.UTC(2030, 0, 1);
+
+export class MeasuredFleet {
+  readonly #instance: SimulationInstance;
+  readonly #matrix = new PeerMatrix();
+  readonly #online;
+  #turns = 0;
+
+  constructor(instance: SimulationInstance) {
+    this.#instance = instance;
+    this.#online = instance.crawlers.map((_, index) => idOf(index));
+  }
+
+  /** Everybody measures what the plan says; returns the most that one of them had to. */
+  turn(): number {
+    const nowMs = startMs + this.#turns * peerRefreshMs;
+    const turn = { matrix: this.#matrix, online: this.#online, landmarks: landmarksOf(this.#online), nowMs };
+    this.#turns += 1;
+    let most = 0;
+    for (const [from, crawlerId] of this.#online.entries()) {
+      const peers = peersFor(crawlerId, turn);
+      most = Math.max(most, peers.length);
+      for (const peer of peers) {
+        const to = peer - 1;
+        const rttMs = this.#instance.crawlerRtt[from]![to]!;
+        this.#matrix.learn(this.#matrix.slotOf(crawlerId), this.#matrix.slotOf(peer), rttMs, nowMs);
+      }
+    }
+    return most;
+  }
+
+  /** Share of the pairs that somebody has measured. */
+  knownShare(): number {
+    const size = this.#online.length;
+    const known = this.#online.reduce((sum, one) => sum + this.#matrix.knownOf(this.#matrix.slotOf(one)), 0);
+    return known / (size * (size - 1));
+  }
+
+  /** With what is measured so far; the rest is unknown to the policy. */
+  figures(seed: number): Figures {
+    return figuresWith(this.#instance, candidateFleet(this.#online, PeerRttTable.over(this.#matrix)), seed);
+  }
+
+  /** With every pair measured. */
+  fullFigures(seed: number): Figures {
+    const full = this.#instance.crawlerRtt.flatMap((row, from) =>
+      row.map((rttMs, to) => ({ from: idOf(from), to: idOf(to), rttMs })),
+    );
+    return figuresWith(this.#instance, candidateFleet(this.#online, new PeerRttTable(full)), seed);
+  }
+}
+
+function figuresWith(instance: SimulationInstance, fleet: CandidateFleet, seed: number): Figures {
+  const draw = seededRandom(seed);
+  const placementOf = placementNumbers();
+  const run = new SimulationRun({
+    variant: { policy: "nearest" },
+    fleet,
+    crawlerPlacements: instance.crawlers.map(placementOf),
+    observe: ({ rttMs }) => ({ rttMs }),
+    draw,
+  });
+  const delegated = shuffledIndices(instance.targets.length, draw).map((target): DelegatedTarget => {
+    const host = instance.targets[target]!;
+    const rttsMs = host.rtt;
+    const bestRttMs = Array.from(rttsMs).reduce((least, rttMs) => Math.min(least, rttMs));
+    return run.delegate({ target, placement: placementOf(host), rttsMs, bestRttMs });
+  });
+  return figuresOf(delegated);
+}
