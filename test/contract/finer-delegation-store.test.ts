@@ -94,8 +94,9 @@ describe("a part of a leaf", () => {
     const set = await split(await part("10.1.2.128", "10.1.2.255"));
 
     expect(set).toEqual({ added: 1, ended: 0 });
-    expect(await leased(near)).toEqual(["high.example"]);
+    // Asked first, the subnet's crawler gets none of the part's.
     expect(await leased(owner)).toEqual(["low.example"]);
+    expect(await leased(near)).toEqual(["high.example"]);
     expect(await history()).toEqual([
       { from_crawler_id: owner, to_crawler_id: near, cause: "measures-apart" },
     ]);
@@ -193,8 +194,8 @@ describe("a host by itself", () => {
     await byItself("low.example");
     await world.resolve("low.example", "10.1.2.99", leaf);
 
-    expect(await leased(near)).toEqual(["low.example"]);
     expect(await leased(owner)).toEqual(["high.example"]);
+    expect(await leased(near)).toEqual(["low.example"]);
   });
 
   it("comes before the part that holds its address, and goes to that part when it ends", async () => {
