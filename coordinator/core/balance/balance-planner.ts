@@ -12,11 +12,11 @@
  */
 import type { CrawlerId, SubnetId } from "../ids.ts";
 import type { CrawlerFlow } from "./crawler-flow.ts";
-import { type BalanceSettings, defaultBalanceSettings, leaveCostMs, loadClass } from "./hysteresis.ts";
+import { type BalanceSettings, defaultBalanceSettings, loadClass } from "./hysteresis.ts";
 import { PackedSubnets } from "./packed-subnets.ts";
 import { type BalanceCrawler, type BalanceSubnet, checkInput, checkNumber, type Move } from "./plan.ts";
-import { burdenOf, plannedCapacities, wholeUnits } from "./planned-capacities.ts";
-import type { CrawlerRtt } from "./rtt-table.ts";
+import { PlanningProblem } from "./planning-problem.ts";
+import type { CrawlerRtt, RttTable } from "./rtt-table.ts";
 import { settledFlow, solveFlow } from "./solve-flow.ts";
 import { type WantedProbe, wantedProbes } from "./wanted-probes.ts";
 import { type PlacementProblem, placeWhole } from "./whole-placement.ts";
@@ -52,15 +52,17 @@ export interface BalancePlan {
 /** Share of new measurements from which predictions are learned anew. */
 const relearnShare = 0.01;
 
+/** Put on top of what is only predicted where measurements alone are to count. */
+const unmeasuredMs = 1_000;
+const leastMeasuredReachMs = 5;
+
 export class BalancePlanner {
   readonly #settings: BalanceSettings;
   readonly #crawlerRttMs: CrawlerRtt;
   #subnets: PackedSubnets;
   readonly #capacities = new Map<CrawlerId, BalanceCrawler>();
   #flow: CrawlerFlow | null = null;
-  #problem: PlacementProblem | null = null;
-  /** Shared with the problem; the values change, the arrays stay. */
-  #limits = { flow: new Float64Array(0), pages: new Float64Array(0), bytes: new Float64Array(0) };
+  #problem: PlanningProblem | null = null;
   #unlearned = 0;
 
   constructor(crawlerRttMs: CrawlerRtt, settings: BalanceSettings = defaultBalanceSettings) {
@@ -82,16 +84,26 @@ export class BalancePlanner {
   }
 
   plan(): BalancePlan {
-    if (![...this.#capacities.values()].some(({ capacityPagesPerDay }) => capacityPagesPerDay > 0))
-      return { moves: [], probes: [] };
-    this.#renew();
-    this.#setLimits();
-    this.#settle();
-    const places = placeWhole(this.#problem!, this.#flow!);
+    if (!this.#canPlan()) return { moves: [], probes: [] };
+    const flow = this.#settledFlow();
+    const places = placeWhole(this.#problem!, flow);
     return {
       moves: this.#movesTo(places),
-      probes: wantedProbes({ subnets: this.#subnets, flow: this.#flow!, places }),
+      probes: wantedProbes({ subnets: this.#subnets, flow, places }),
     };
+  }
+
+  /**
+   * Moves that rely on measurements alone, as far as anybody who measured a subnet has room: for when no more is
+   * going to be probed. The plan to go on from stays as it was.
+   */
+  planMeasured(): readonly Move[] {
+    if (!this.#canPlan()) return [];
+    const flow = this.#settledFlow();
+    const problem = onMeasured(this.#problem!, this.#subnets.rtts);
+    const reachMs = Math.max(flow.arcs.reachMs, leastMeasuredReachMs);
+    const moves = this.#movesTo(placeWhole(problem, settledFlow(problem, flow.prices, reachMs)));
+    return moves.filter(({ predicted }) => !predicted);
   }
 
   /** `note`, then `plan`. */
@@ -153,11 +165,11 @@ export class BalancePlanner {
       this.#unlearned = 0;
       this.#flow = null;
     }
-    if (this.#flow === null) this.#problem = this.#newProblem();
+    if (this.#flow === null) this.#problem = new PlanningProblem(this.#subnets, this.#settings);
   }
 
   #isFlowOf(crawlers: number): boolean {
-    return this.#flow !== null && this.#limits.flow.length === crawlers;
+    return this.#flow !== null && this.#problem?.capacities.length === crawlers;
   }
 
   #compact(): void {
@@ -170,66 +182,19 @@ export class BalancePlanner {
     this.#flow = null;
   }
 
-  #newProblem(): PlacementProblem {
-    const subnets = this.#subnets;
-    const crawlers = subnets.rtts.crawlerIds.length;
-    const settings = this.#settings;
-    this.#limits = {
-      flow: new Float64Array(crawlers),
-      pages: new Float64Array(crawlers),
-      bytes: new Float64Array(crawlers),
-    };
-    return {
-      capacities: this.#limits.flow,
-      capacityPages: this.#limits.pages,
-      capacityBytes: this.#limits.bytes,
-      get subnets() {
-        return subnets.rows;
-      },
-      isGone: (row) => subnets.isDead(row),
-      loadOf: (row) => subnets.pagesOf(row),
-      bytesOf: (row) => subnets.bytesOf(row),
-      ownerOf: (row) => subnets.ownerOf(row),
-      costsInto: (row, costs) => {
-        subnets.rtts.rttsInto(row, costs);
-        const leaving = leaveCostMs(subnets.pagesOf(row), settings);
-        const owner = subnets.ownerOf(row);
-        for (let crawler = 0; crawler < costs.length; crawler++)
-          if (crawler !== owner) costs[crawler]! += leaving;
-      },
-    };
-  }
-
-  #setLimits(): void {
-    const burden = burdenOf(this.#subnets, this.#capacities);
-    const { pages, bytes, flow } = plannedCapacities(burden, this.#settings);
-    const unit = this.#commonLoad();
-    this.#limits.pages.set(pages);
-    this.#limits.bytes.set(bytes);
-    this.#limits.flow.set(unit === null ? flow : wholeUnits(flow, unit.pages, unit.subnets));
-    if (unit !== null && unit.pages > 0)
-      this.#limits.pages.forEach((capacity, index) => {
-        // Where whole subnets had to be rounded up, so is what the placement keeps to.
-        this.#limits.pages[index] = Math.max(capacity, this.#limits.flow[index]!);
-      });
-  }
-
-  /** The load that all subnets have, with their number; null when they differ. */
-  #commonLoad(): { readonly pages: number; readonly subnets: number } | null {
-    let pages = Number.NaN;
-    for (const row of this.#subnets.living()) {
-      if (Number.isNaN(pages)) pages = this.#subnets.pagesOf(row);
-      else if (this.#subnets.pagesOf(row) !== pages) return null;
-    }
-    return pages > 0 ? { pages, subnets: this.#subnets.alive } : null;
-  }
-
-  #settle(): void {
+  #settledFlow(): CrawlerFlow {
+    this.#renew();
     const problem = this.#problem!;
+    problem.setLimits(this.#capacities, this.#flow);
     if (this.#flow === null) this.#flow = solveFlow(problem);
     else if (!(this.#flow.settle() && this.#flow.isProven)) {
       this.#flow = settledFlow(problem, this.#flow.prices, 2 * this.#flow.arcs.reachMs);
     }
+    return this.#flow;
+  }
+
+  #canPlan(): boolean {
+    return [...this.#capacities.values()].some(({ capacityPagesPerDay }) => capacityPagesPerDay > 0);
   }
 
   #movesTo(places: Int32Array): Move[] {
@@ -247,6 +212,25 @@ export class BalancePlanner {
     }
     return moves;
   }
+}
+
+/** The same problem, in which whoever did not measure a subnet is far away. */
+function onMeasured(problem: PlanningProblem, rtts: RttTable): PlacementProblem {
+  return {
+    capacities: problem.capacities,
+    capacityPages: problem.capacityPages,
+    capacityBytes: problem.capacityBytes,
+    subnets: problem.subnets,
+    isGone: (row) => problem.isGone(row),
+    loadOf: (row) => problem.loadOf(row),
+    bytesOf: (row) => problem.bytesOf(row),
+    ownerOf: (row) => problem.ownerOf(row),
+    costsInto: (row, costs) => {
+      problem.costsInto(row, costs);
+      for (let crawler = 0; crawler < costs.length; crawler++)
+        if (!rtts.isMeasured(row, crawler)) costs[crawler]! += unmeasuredMs;
+    },
+  };
 }
 
 function checkChanges({ crawlers = [], subnets = [], loads = [], measured = [] }: BalanceChanges): void {

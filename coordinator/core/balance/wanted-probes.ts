@@ -10,10 +10,9 @@ import type { PackedSubnets } from "./packed-subnets.ts";
 
 /**
  * What a probe of a subnet with the mean load has to be expected to save, in ms per page; of one with twice the load
- * half as much. On PlanetLab and generated worlds 4 ms came within 6 % of the plan that knows everything with 12
- * crawlers, at about three probes for every subnet that moves.
+ * half as much. test/bench/results/balance.md says what other values come to.
  */
-export const probeWorthMs = 4;
+export const probeWorthMs = 2;
 /** Twice the usual spread of predictions. */
 const tooFarMs = 50;
 /** At most so many are asked for at once. */
