@@ -63,7 +63,7 @@ describe("nearcrawl evaluate --quick", () => {
     expect(page).toContain("90 %, 6.5");
     expect(page).toContain("75 %, 3 (last 50: 2.66)");
     expect(page).toContain("**The paper's one tenth does not come from latency.**");
-    expect(thresholds[0].policies).toHaveLength(8);
+    expect(thresholds[0].policies).toHaveLength(9);
     expect(download.groups[0].rows.map((row: { policy: string }) => row.policy)).toEqual([
       "random",
       "ipmicra 50 ms",

@@ -3,7 +3,7 @@
  * disturbed, what counts is the undisturbed RTT; the exhaustive policy under the same disturbance is the yardstick.
  */
 import { noNoise, type ProbeNoise } from "../../simulate/probe-noise.ts";
-import { generatedSource } from "../../simulate/repeat-policies.ts";
+import { fixedSource, generatedSource, type InstanceSource } from "../../simulate/repeat-policies.ts";
 import { spreadText } from "../../simulate/spread.ts";
 import { type EvaluationContext, type Figure, type Section, variants } from "../figure.ts";
 import { image, markdownTable } from "../markdown.ts";
@@ -44,21 +44,30 @@ const cases: readonly NoiseCase[] = [
   { name: "4 ms, one try, and 20 % lost", noise: { ...noNoise, noiseMs: 4, lossShare: 0.2, tries: 1 } },
 ];
 
+/** What the measured instances are run under. */
+const casesOfMeasured = [exponentialCase(4, 1), exponentialCase(4, noNoise.tries)];
+
 interface NoiseRow {
+  readonly instance: string;
   readonly of: NoiseCase;
   readonly results: readonly NamedResult[];
 }
 
 function measure(context: EvaluationContext): Section {
   const { sites, crawlers } = context.plan;
+  const run = (instance: string, source: InstanceSource, of: NoiseCase): NoiseRow => {
+    const what = `${instance}, ${of.name}`;
+    return { instance, of, results: runVariants({ what, source, compared, noise: of.noise }, context) };
+  };
   const source = generatedSource({ crawlers: crawlers.noise, sites });
-  const rows = cases.map((of): NoiseRow => {
-    const what = `${crawlers.noise} crawlers, ${of.name}`;
-    return { of, results: runVariants({ what, source, compared, noise: of.noise }, context) };
-  });
+  const generated = cases.map((of) => run("generated", source, of));
+  const fromMatrices = context.measured.flatMap(({ name, instance }) =>
+    casesOfMeasured.map((of) => run(name, fixedSource(instance), of)),
+  );
+  const rows = [...generated, ...fromMatrices];
   const file = "delegation-noise.svg";
-  const data = rows.map(({ of, results }) => ({ ...of, policies: dataOf(results) }));
-  return { text: textOf(rows, context, file), pictures: [{ file, svg: pictureOf(rows) }], data };
+  const data = rows.map(({ instance, of, results }) => ({ instance, ...of, policies: dataOf(results) }));
+  return { text: textOf(rows, context, file), pictures: [{ file, svg: pictureOf(generated) }], data };
 }
 
 function pictureOf(rows: readonly NoiseRow[]): string {
@@ -91,9 +100,10 @@ function pictureOf(rows: readonly NoiseRow[]): string {
 }
 
 function textOf(rows: readonly NoiseRow[], { plan }: EvaluationContext, file: string): string {
-  const cells = rows.flatMap(({ of, results }) => {
+  const cells = rows.flatMap(({ instance, of, results }) => {
     const yardstick = results.at(-1)!.figures.within5msPct.mean;
     return results.map(({ name, figures }) => [
+      instance,
       of.name,
       name,
       spreadText(figures.optimalPct, 1),
@@ -105,10 +115,18 @@ function textOf(rows: readonly NoiseRow[], { plan }: EvaluationContext, file: st
   return [
     image(file, "Accuracy against noise, with one try and with several, nearest beside exhaustive"),
     "",
-    `Generated worlds, ${plan.crawlers.noise} crawlers, ${plan.sites} sites, mean over ${plan.seeds.length} worlds (least to most). Every policy meets the same delays. The crawl's own GET (get-first) is always one try. RTTs between crawlers are not disturbed.`,
+    `"generated": ${plan.crawlers.noise} crawlers, ${plan.sites} sites, mean over ${plan.seeds.length} worlds (least to most); the measured instances over as many orders. Every policy meets the same delays. The crawl's own GET (get-first) is always one try. RTTs between crawlers are not disturbed.`,
     "",
     markdownTable(
-      ["noise", "policy", "the best, %", "within 5 ms, %", "points from exhaustive", "probes per URL"],
+      [
+        "instance",
+        "noise",
+        "policy",
+        "the best, %",
+        "within 5 ms, %",
+        "points from exhaustive",
+        "probes per URL",
+      ],
       cells,
     ),
   ].join("\n");

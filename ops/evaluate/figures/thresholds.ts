@@ -5,7 +5,7 @@
 
 import { fixedSource, generatedSource, type InstanceSource } from "../../simulate/repeat-policies.ts";
 import { spreadText } from "../../simulate/spread.ts";
-import { type EvaluationContext, type Figure, type Section, variants } from "../figure.ts";
+import { type EvaluationContext, type Figure, type NamedVariant, type Section, variants } from "../figure.ts";
 import { count, image, markdownTable } from "../markdown.ts";
 import { paper } from "../paper.ts";
 import { axisFor } from "../pictures/axis.ts";
@@ -21,6 +21,7 @@ export const thresholdsFigure: Figure = {
 const thresholdsMs = [25, 50, 75, 100, 125] as const;
 
 const compared = [
+  variants.random,
   ...thresholdsMs.map(variants.ipmicra),
   variants.nearest,
   variants.getFirst,
@@ -56,24 +57,24 @@ function groupsOf(context: EvaluationContext): ThresholdGroup[] {
 }
 
 function pictureOf({ name, results }: ThresholdGroup): string {
-  const accuracy = (index: number) => results[index]!.figures.optimalPct.mean;
-  const probes = (index: number) => results[index]!.figures.probesPerUrl.mean;
-  const [nearest, getFirst, exhaustive] = [5, 6, 7] as const;
+  const figuresOf = (of: NamedVariant) => results.find((result) => result.name === of.name)!.figures;
+  const accuracy = (of: NamedVariant) => figuresOf(of).optimalPct.mean;
+  const probes = (of: NamedVariant) => figuresOf(of).probesPerUrl.mean;
   const x = { ...axisFor("threshold, ms", [], { from: 0, to: 125 }), ticks: [0, ...thresholdsMs] };
   const lines = (
-    value: (index: number) => number,
+    value: (of: NamedVariant) => number,
     theirs: (one: (typeof paper.thresholds)[number]) => number,
   ) => {
-    const level = (index: number) => [0, 125].map((at) => ({ x: at, y: value(index) }));
+    const level = (of: NamedVariant) => [0, 125].map((at) => ({ x: at, y: value(of) }));
     return [
-      { name: "exhaustive", role: "exhaustive", style: "dashed", points: level(exhaustive) },
-      { name: "nearest, get-first", role: "get-first", style: "dashed", points: level(getFirst) },
-      { name: "nearest", role: "nearest", style: "line", points: level(nearest) },
+      { name: "exhaustive", role: "exhaustive", style: "dashed", points: level(variants.exhaustive) },
+      { name: "nearest, get-first", role: "get-first", style: "dashed", points: level(variants.getFirst) },
+      { name: "nearest", role: "nearest", style: "line", points: level(variants.nearest) },
       {
         name: "ipmicra",
         role: "ipmicra",
         style: "line-with-marks",
-        points: thresholdsMs.map((ms, index) => ({ x: ms, y: value(index) })),
+        points: thresholdsMs.map((ms) => ({ x: ms, y: value(variants.ipmicra(ms)) })),
       },
       {
         name: "ipmicra as the paper reports it",
@@ -97,7 +98,7 @@ function pictureOf({ name, results }: ThresholdGroup): string {
       {
         title: "Cost",
         x,
-        y: axisFor("probes per URL", [...results.map((_, index) => probes(index)), 7]),
+        y: axisFor("probes per URL", [...compared.map(probes), 7]),
         lines: lines(probes, (one) => one.probesPerUrl),
       },
     ],
@@ -106,7 +107,7 @@ function pictureOf({ name, results }: ThresholdGroup): string {
 
 function textOf(groups: readonly ThresholdGroup[], file: string): string {
   const rows = groups.flatMap(({ name, crawlers, results }) =>
-    results.map(({ name: policy, figures }, index) => [
+    results.map(({ name: policy, figures }) => [
       name,
       policy,
       spreadText(figures.optimalPct, 1),
@@ -114,7 +115,7 @@ function textOf(groups: readonly ThresholdGroup[], file: string): string {
       spreadText(figures.meanExcessMs, 2),
       spreadText(figures.probesPerUrl, 2),
       spreadText(figures.probesPerUrlLast50, 2),
-      crawlers === paper.crawlers ? paperCell(index) : "–",
+      crawlers === paper.crawlers ? paperCell(policy) : "–",
     ]),
   );
   return [
@@ -141,8 +142,8 @@ function textOf(groups: readonly ThresholdGroup[], file: string): string {
   ].join("\n");
 }
 
-function paperCell(index: number): string {
-  const stated = paper.thresholds.find((one) => one.thresholdMs === thresholdsMs[index]);
+function paperCell(policy: string): string {
+  const stated = paper.thresholds.find(({ thresholdMs }) => variants.ipmicra(thresholdMs).name === policy);
   if (!stated) return "–";
   const last = stated.thresholdMs === 50 ? ` (last 50: ${paper.probesPerUrlLast50})` : "";
   return `${stated.optimalPct} %, ${stated.probesPerUrl}${last}`;
