@@ -1,5 +1,6 @@
 /** `nearcrawl simulate`: how the crawler decides, without a network. Each subcommand has its file in ../simulate. */
 import { Command } from "commander";
+import { balanceCommand } from "../simulate/balance-command.ts";
 import { calibrateCommand } from "../simulate/calibrate-command.ts";
 import { delegationCommand } from "../simulate/delegation-command.ts";
 
@@ -7,5 +8,6 @@ export function simulateCommand(): Command {
   return new Command("simulate")
     .description("try out how the crawler decides, on measured or generated figures, without a network")
     .addCommand(delegationCommand())
+    .addCommand(balanceCommand())
     .addCommand(calibrateCommand());
 }
