@@ -29,6 +29,7 @@ const returnMarginMs = 1;
 /** The newcomer has to know its distance to this share of the others, but is not waited for any longer than that. */
 const enoughDistances = 0.9;
 const patienceMs = 60_000;
+const roomsMs = 60_000;
 
 interface Newcomer {
   readonly search: NewcomerSearch;
@@ -40,6 +41,8 @@ interface Newcomer {
 export class NewcomerSettling {
   readonly #ports: SettlingPorts;
   readonly #newcomers = new Map<CrawlerId, Newcomer>();
+  #rooms = new Map<CrawlerId, number>();
+  #roomsAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(ports: SettlingPorts) {
     this.#ports = ports;
@@ -52,10 +55,14 @@ export class NewcomerSettling {
     }
     const ready = waiting.filter((crawler) => this.#isReady(crawler));
     if (ready.length === 0) return;
-    const rooms = await this.#rooms();
+    const rooms = await this.#freshRooms(ready);
     const probes = Math.max(1, Math.floor(probesPerPass / ready.length));
     for (const crawler of ready.slice(0, probesPerPass)) {
-      const goesOn = await this.#settle(crawler, rooms.get(crawler.crawlerId) ?? 0, probes);
+      const { crawlerId } = crawler;
+      const room = rooms.get(crawlerId) ?? 0;
+      const { goesOn, gained } = await this.#settle(crawler, room, probes);
+      rooms.set(crawlerId, room - gained);
+      this.#ports.onMoved(gained);
       if (!goesOn) await this.#hasJoined(crawler);
     }
   }
@@ -98,8 +105,18 @@ export class NewcomerSettling {
     return newcomer;
   }
 
+  /** One sum over all hosts a minute; in between, what came is taken off. */
+  async #freshRooms(newcomers: readonly CrawlerRecord[]): Promise<Map<CrawlerId, number>> {
+    const nowMs = this.#ports.now().getTime();
+    const isFresh = nowMs - this.#roomsAtMs < roomsMs;
+    if (isFresh && newcomers.every(({ crawlerId }) => this.#rooms.has(crawlerId))) return this.#rooms;
+    this.#rooms = await this.#readRooms();
+    this.#roomsAtMs = nowMs;
+    return this.#rooms;
+  }
+
   /** Subnets of the mean size that each may still take. */
-  async #rooms(): Promise<Map<CrawlerId, number>> {
+  async #readRooms(): Promise<Map<CrawlerId, number>> {
     const { fleet, state, delegations, recrawlDays } = this.#ports;
     const online = new Set(fleet.online());
     const crawlers = state.crawlers.filter(({ crawlerId }) => online.has(crawlerId));
@@ -117,20 +134,22 @@ export class NewcomerSettling {
   }
 
   /** False when it has what is nearest to it, or is full. */
-  async #settle({ crawlerId }: CrawlerRecord, room: number, probes: number): Promise<boolean> {
-    if (this.#isFirst(crawlerId) || room <= 0) return false;
+  async #settle(
+    { crawlerId }: CrawlerRecord,
+    room: number,
+    probes: number,
+  ): Promise<{ readonly goesOn: boolean; readonly gained: number }> {
+    if (this.#isFirst(crawlerId) || room <= 0) return { goesOn: false, gained: 0 };
     const newcomer = this.#newcomerOf(crawlerId);
     if (!newcomer.isBack) {
       const returned = await this.#giveBack(crawlerId, Math.min(room, returnsPerPass));
       newcomer.returned += returned;
       newcomer.isBack = returned < returnsPerPass;
-      this.#ports.onMoved(returned);
-      return true;
+      return { goesOn: true, gained: returned };
     }
     const before = newcomer.search.figures.gained;
     const goesOn = await newcomer.search.step(Math.min(room, probes));
-    this.#ports.onMoved(newcomer.search.figures.gained - before);
-    return goesOn;
+    return { goesOn, gained: newcomer.search.figures.gained - before };
   }
 
   async #giveBack(crawlerId: CrawlerId, most: number): Promise<number> {

@@ -74,14 +74,12 @@ export async function loads(
     bytes: number;
     rtt_ms: number | null;
   }>(
-    `select d.subnet_id, d.crawler_id, coalesce(h.pages, 0) as pages, coalesce(h.bytes, 0) as bytes, d.rtt_ms
+    `select d.subnet_id, d.crawler_id, d.rtt_ms, coalesce(sum(h.pages), 0) as pages,
+       coalesce(sum(h.bytes), 0) as bytes
      from delegation d
-     left join (
-       select subnet_id, sum(pages) as pages, sum(bytes) as bytes
-       from (${perHost}) host
-       group by subnet_id
-     ) h on h.subnet_id = d.subnet_id
+     left join (${perHost}) h on h.subnet_id = d.subnet_id
      where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
+     group by d.subnet_id
      order by d.subnet_id`,
     [recrawlDays, of.crawlerIds, of.displaced],
   );
