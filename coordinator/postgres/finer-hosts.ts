@@ -4,16 +4,18 @@ import type { HostHash } from "#core/ids";
 
 /**
  * SQL: the finer delegation of a host, null when it goes with its subnet. Its own comes before the part of the
- * leaf that holds its first address.
+ * leaf that holds its first address. It is held until the transaction ends: who ends it waits, and then finds
+ * this host among those that it covers, so that no host is left with a crawler that is none.
  */
 export const finerIdOf = (host: { hash: string; subnetId: string; address: string }): string => `coalesce(
-  (select finer_id from finer_delegation where host_hash = ${host.hash}),
+  (select finer_id from finer_delegation where host_hash = ${host.hash} for key share),
   (select finer_id
    from finer_delegation
    where host_hash is null
      and subnet_id = ${host.subnetId}
      and ${host.address} between first_address and last_address
-   limit 1))`;
+   limit 1
+   for key share))`;
 
 /** Of hosts that are in the frontier: which finer delegation is theirs now. Locks those that change. */
 export async function followFinerDelegations(

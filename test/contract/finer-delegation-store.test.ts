@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FinerRound, PlannedPart } from "#coordinator/flows/finer-delegations";
 import { createFinerDelegationStore } from "#coordinator/postgres/finer-delegation-store";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
+import { until } from "../support/until.ts";
 import { keyOf, newWorld, noon, roundOf, scope, secondsAfterNoon, seeds, type World } from "./world.ts";
 
 let world: World;
@@ -383,3 +384,45 @@ it("keeps hosts and parts in step when a split and a resolution collide", async 
 
   expect(await leased(near)).toEqual(["high.example"]);
 });
+
+it("leaves no host behind when the part that it moves into ends at that moment", async () => {
+  await world.resolve("high.example", "10.1.2.9", leaf);
+  await split(await part("10.1.2.128", "10.1.2.255"));
+  // The resolution has found the part already, and waits in its transaction for another host's URL.
+  const holding = await world.pool.connect();
+  await holding.query("begin");
+  await holding.query("select from frontier_url where url = 'http://low.example/' for update");
+  const addresses = ["10.1.2.200"];
+  const resolving = world.frontier.saveResolutions(
+    [
+      { type: "resolved", host: "high.example", addresses, subnetId: leaf, ttlSeconds: 60 },
+      { type: "refused", host: "low.example", addresses: ["10.1.2.7"], reason: "a test" },
+    ],
+    noon,
+  );
+  await until(async () => (await waiting()) >= 1, 10_000);
+
+  let hasEnded = false;
+  const ending = split().finally(() => {
+    hasEnded = true;
+  });
+  await until(async () => hasEnded || (await waiting()) >= 2, 10_000);
+  await holding.query("commit");
+  holding.release();
+  await Promise.all([resolving, ending]);
+
+  expect(await world.rows("select finer_id from frontier_host where host = 'high.example'")).toEqual([
+    { finer_id: null },
+  ]);
+});
+
+/** Sessions of this test that wait for a lock. */
+async function waiting(): Promise<number> {
+  const { rows } = await world.pool.query<{ count: number }>(
+    `select count(*)::int as count
+     from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'
+       and (query like 'update frontier_url%low%' or query like '%frontier_url u%' or query like '%finer_delegation%')`,
+  );
+  return rows[0]!.count;
+}
