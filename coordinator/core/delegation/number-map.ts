@@ -27,24 +27,34 @@ export class NumberMap {
 
   /** The key's value, 0 for none. */
   get(key: number): number {
-    return this.#pairs[2 * this.#placeOf(key) + 1] as number;
+    return this.valueAt(this.placeOf(key));
   }
 
   /** A value of 0 takes the key out. */
   set(key: number, value: number): void {
+    this.put(this.placeOf(key), key, value);
+  }
+
+  /** The value at the key's place, 0 for none. */
+  valueAt(place: number): number {
+    return this.#pairs[2 * place + 1] as number;
+  }
+
+  /** `set` for one who has the key's place already. */
+  put(place: number, key: number, value: number): void {
     if (value === 0) {
-      this.#remove(this.#placeOf(key));
+      this.#remove(place);
       return;
     }
-    const at = 2 * this.#placeOf(key);
+    const at = 2 * place;
     if (this.#pairs[at + 1] === 0) this.#size += 1;
     this.#pairs[at] = key;
     this.#pairs[at + 1] = value;
     if (this.#size > mostTaken * this.#places) this.#grow();
   }
 
-  /** Where the key stands, or the free place where it would. */
-  #placeOf(key: number): number {
+  /** Where the key stands, or the free place where it would; until the next write. */
+  placeOf(key: number): number {
     const pairs = this.#pairs;
     let place = this.#homeOf(key);
     while (pairs[2 * place + 1] !== 0 && pairs[2 * place] !== key) {
@@ -89,7 +99,7 @@ export class NumberMap {
     this.#pairs = new Int32Array(2 * this.#places);
     for (let at = 0; at < before.length; at += 2) {
       if (before[at + 1] === 0) continue;
-      const place = this.#placeOf(before[at] as number);
+      const place = this.placeOf(before[at] as number);
       this.#pairs[2 * place] = before[at] as number;
       this.#pairs[2 * place + 1] = before[at + 1] as number;
     }

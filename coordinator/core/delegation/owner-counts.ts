@@ -33,12 +33,12 @@ export class OwnerCounts {
 
   /** One more for the slot. */
   raise(key: PlaceKey, slot: number): void {
-    this.#set(key, this.#raised(this.#get(key), slot));
+    this.#change(key, slot, this.#raised);
   }
 
   /** One less; a slot that owns nothing here is left alone. */
   lower(key: PlaceKey, slot: number): void {
-    this.#set(key, this.#lowered(this.#get(key), slot));
+    this.#change(key, slot, this.#lowered);
   }
 
   /** First come first. */
@@ -68,25 +68,31 @@ export class OwnerCounts {
     return isSmall(key) ? this.#byNumber.get(key) : (this.#byText.get(key) ?? 0);
   }
 
-  #set(key: PlaceKey, cell: number): void {
-    if (isSmall(key)) this.#byNumber.set(key, cell);
-    else if (cell === 0) this.#byText.delete(key);
+  /** Numbers are looked for once: a million subnets are learned anew after an import. */
+  #change(key: PlaceKey, slot: number, change: (cell: number, slot: number) => number): void {
+    if (isSmall(key)) {
+      const place = this.#byNumber.placeOf(key);
+      this.#byNumber.put(place, key, change(this.#byNumber.valueAt(place), slot));
+      return;
+    }
+    const cell = change(this.#byText.get(key) ?? 0, slot);
+    if (cell === 0) this.#byText.delete(key);
     else this.#byText.set(key, cell);
   }
 
-  #raised(cell: number, slot: number): number {
+  readonly #raised = (cell: number, slot: number): number => {
     if (cell < 0) return -this.#lists.raise(-cell, slot, 1);
     if (cell === 0) return slot <= lastPackedSlot ? packed(slot, 1) : -this.#lists.make(slot, 1);
     const count = cell & mostPacked;
     if (cell >>> countBits === slot && count < mostPacked) return cell + 1;
     return -this.#lists.raise(this.#lists.make(cell >>> countBits, count), slot, 1);
-  }
+  };
 
-  #lowered(cell: number, slot: number): number {
+  readonly #lowered = (cell: number, slot: number): number => {
     if (cell < 0) return this.#loweredList(-cell, slot);
     if (cell === 0 || cell >>> countBits !== slot) return cell;
     return (cell & mostPacked) > 1 ? cell - 1 : 0;
-  }
+  };
 
   /** A list of one becomes a number again. */
   #loweredList(list: number, slot: number): number {
