@@ -35,7 +35,7 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
 function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineReason }: FleetEntry): string {
   if (draining !== null) {
     const done = subnets === 0 && openLeases === 0;
-    if (done) return `drained: nothing is left of ${draining.subnets} subnets`;
+    if (done) return draining.subnets === 0 ? "drained" : `drained of all its ${draining.subnets} subnets`;
     const handed = Math.max(0, draining.subnets - subnets);
     return `hands over: ${handed} of ${draining.subnets} subnets done, ${openLeases} leases open`;
   }
