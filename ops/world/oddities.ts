@@ -29,14 +29,3 @@ export const noOddities: WorldOddities = {
   headSilent: 0,
   blocking: 0,
 };
-
-/** Some of everything: for a trial of live code against all of it at once. */
-export const someOddities: WorldOddities = {
-  anycast: 0.04,
-  geoDns: 0.04,
-  splitLeaves: 0.04,
-  headFromEdge: 0.05,
-  headRefused: 0.05,
-  headSilent: 0.02,
-  blocking: 0.03,
-};

@@ -5,9 +5,18 @@ import { isUnary, rangeHolds } from "#core/ip/range";
 import { instanceOf } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 import { addressSeenBy, type WorldSite } from "#ops/world/model";
-import { someOddities } from "#ops/world/oddities";
 import { distanceKm } from "#ops/world/places";
 
+/** Some of everything. */
+const someOddities = {
+  anycast: 0.04,
+  geoDns: 0.04,
+  splitLeaves: 0.04,
+  headFromEdge: 0.05,
+  headRefused: 0.05,
+  headSilent: 0.02,
+  blocking: 0.03,
+};
 const size = { seed: 5, sites: 800, crawlers: 20 } as const;
 const world = generateWorld({ ...size, oddities: someOddities });
 const crawlers = world.crawlers.map((_, index) => index);
