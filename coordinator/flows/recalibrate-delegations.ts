@@ -31,7 +31,7 @@ const coolDownMs = 3_600_000;
 const hostsPerPass = 2000;
 /** Hosts that wait to be read; more are not remembered, and come with their next fetch. */
 const mostWaiting = 100_000;
-/** Hosts whose past is kept in memory: 0.6 KB each. */
+/** Hosts whose past is kept in memory: 1.2 KB each. */
 const mostWatched = 50_000;
 /** Alarms whose round has not come yet: older ones are dropped beyond this. */
 const mostAlarms = 10_000;

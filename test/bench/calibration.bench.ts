@@ -69,7 +69,7 @@ function measureAlarms(): void {
 }
 
 function measureCpu(): void {
-  const results = generatedResults({ count: 200, seed: 20_260_101, hosts: 60 }).map((result) =>
+  const results = generatedResults({ count: 200, seed: 20_260_101, hosts: 60 }).map(({ result }): unknown =>
     JSON.parse(JSON.stringify(result)),
   );
   const draw = seededRandom(1);
