@@ -15,13 +15,14 @@ export interface BalanceSettings {
 }
 
 /**
- * 3 ms: the spread of repeated measurements in PlanetLab's matrices; 20 ms a day: about a probe. 5 % is some three
- * times what a crawler's load of a thousand noisy subnets varies from day to day.
+ * Chosen on simulated fortnights (test/bench/results/balance.md): 10 ms and 2 % make about a fifth of the moves that
+ * planning without hysteresis makes, at pages that are a tenth further away; a larger dead band costs more than it
+ * spares. 20 ms × pages a day: about a probe.
  */
 export const defaultBalanceSettings: BalanceSettings = {
-  leastSavingMs: 3,
+  leastSavingMs: 10,
   leastSavingMsPagesPerDay: 20,
-  deadBandShare: 0.05,
+  deadBandShare: 0.02,
 };
 
 /** The cheapest plan, however many moves it takes. */

@@ -44,7 +44,7 @@ describe("planned capacities", () => {
     const planned = plannedCapacities(
       burden([
         [100, 110],
-        [100, 89],
+        [100, 88],
       ]),
       defaultBalanceSettings,
     );
