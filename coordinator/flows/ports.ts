@@ -214,7 +214,6 @@ export interface AgedDelegation {
 }
 
 export interface DelegationStore {
-  readAll(): Promise<Delegation[]>;
   /** Hands over every delegation, by ascending subnet, without a list of them all; returns how many. */
   readEach(visit: (delegation: Delegation) => void): Promise<number>;
   /**

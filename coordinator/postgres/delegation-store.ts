@@ -15,7 +15,6 @@ import { inTransaction } from "./transaction.ts";
 
 export function createDelegationStore(pool: Pool): DelegationStore {
   return {
-    readAll: async () => await readAll(pool),
     readEach: async (visit) => await readEach(pool, visit),
     waiting: async (limit, except) => await waiting(pool, limit, except),
     targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds),
@@ -35,29 +34,6 @@ export function createDelegationStore(pool: Pool): DelegationStore {
     anycastSubnets: async () => await anycastSubnets(pool),
     subnetsOfHosts: async (hosts) => await subnetsOfHosts(pool, hosts),
   };
-}
-
-async function readAll(pool: Pool): Promise<Delegation[]> {
-  const { rows } = await pool.query<{
-    subnet_id: number;
-    crawler_id: number;
-    measured: boolean;
-    rtt_ms: number | null;
-    runner_up_id: number | null;
-    runner_up_rtt_ms: number | null;
-  }>(
-    `select subnet_id, crawler_id, measured and not anycast as measured, rtt_ms, runner_up_id, runner_up_rtt_ms
-     from delegation
-     order by subnet_id`,
-  );
-  return rows.map((row) => ({
-    subnetId: asSubnetId(row.subnet_id),
-    crawlerId: asCrawlerId(row.crawler_id),
-    measured: row.measured,
-    rttMs: row.rtt_ms,
-    runnerUpId: row.runner_up_id === null ? null : asCrawlerId(row.runner_up_id),
-    runnerUpRttMs: row.runner_up_rtt_ms,
-  }));
 }
 
 async function readEach(pool: Pool, visit: (delegation: Delegation) => void): Promise<number> {

@@ -1,6 +1,12 @@
 /** A tiny world for the stores: subnets by name of their range, crawlers by name, one clock that stands still. */
 import type { Pool } from "pg";
-import type { ArrivedResult, CrawlScope, FinishedRound } from "#coordinator/flows/ports";
+import type {
+  ArrivedResult,
+  CrawlScope,
+  Delegation,
+  DelegationStore,
+  FinishedRound,
+} from "#coordinator/flows/ports";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createDelegationStore } from "#coordinator/postgres/delegation-store";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
@@ -31,7 +37,8 @@ export async function newWorld() {
   const { pool } = database;
   await reset(pool);
   const crawlers = createCrawlerStore(pool);
-  const delegations = createDelegationStore(pool);
+  const store = createDelegationStore(pool);
+  const delegations = { ...store, readAll: async () => await delegationsIn(store) };
   const frontier = createFrontierStore(pool);
   const results = createResultStore(pool);
   const crawler = async (name: string): Promise<CrawlerId> =>
@@ -89,6 +96,12 @@ export async function newWorld() {
 }
 
 export type World = Awaited<ReturnType<typeof newWorld>>;
+
+async function delegationsIn(store: DelegationStore): Promise<Delegation[]> {
+  const found: Delegation[] = [];
+  await store.readEach((delegation) => found.push(delegation));
+  return found;
+}
 
 /** Rows are deleted, in the order of the references: truncating some fifty partitions takes ten times as long. */
 const emptied = [
