@@ -5,19 +5,19 @@
  * where a subnet has many URLs waiting, its first observation is the crawl's own first fetch (get-first).
  */
 import type { Placement } from "#core/delegation/placement";
-import type { PolicyName, PolicyParameters } from "#core/delegation/round";
+import type { PolicyName, PolicyParameters, RoundStep } from "#core/delegation/round";
 import type { CrawlerId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import { AnycastLook, decidedByLoad } from "./anycast-look.ts";
 import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import type { FirstFetches } from "./first-fetches.ts";
+import { openQuestions } from "./open-round.ts";
 import type { DelegationStore, FinishedRound, Fleet, RoundCause, WaitingSubnet } from "./ports.ts";
-import { originOf, type ProbeSettings } from "./probe-target.ts";
-import { RoundQuestions } from "./round-questions.ts";
+import type { ProbeSettings } from "./probe-target.ts";
+import type { RoundQuestions } from "./round-questions.ts";
 import { type Decided, decided, kept, remember } from "./round-result.ts";
 
 export interface RoundSettings {
@@ -79,7 +79,7 @@ export async function delegateSubnet(
   return finished;
 }
 
-interface LiveRound {
+export interface LiveRound {
   readonly subnet: WaitingSubnet;
   readonly cause: RoundCause;
   readonly placement: Placement;
@@ -95,13 +95,25 @@ async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<De
     if (range !== null) return decidedByLoad(range);
     const step = questions.step();
     const suspect = look?.next(questions, step) ?? null;
-    if (suspect !== null) await questions.probe(suspect);
+    const doubted = suspect === null ? doubtedFetch(questions, step) : null;
+    if (suspect !== null || doubted !== null) await questions.probe((suspect ?? doubted)!);
     else if (step.type !== "probe") {
       look?.noteNothing(questions);
       return kept(round.subnet.subnetId, questions.fleet, round.ports.state, decided(step));
     } else if (step.how === "get") await fetchFirst(round, questions, step.crawlerId);
     else await questions.probe(step.crawlerId);
   }
+}
+
+/**
+ * One fetch is one try, taken while the crawler was busy, where a probe is the smallest of several: before the
+ * subnet is taken from the crawler that fetched first, it is probed as well.
+ */
+function doubtedFetch(questions: RoundQuestions, step: RoundStep): CrawlerId | null {
+  const fetched = questions.probes.find(({ how }) => how === "get")?.crawlerId;
+  if (fetched === undefined || step.type !== "decided" || step.crawlerId === fetched) return null;
+  const isProbed = questions.probes.some(({ crawlerId, how }) => crawlerId === fetched && how !== "get");
+  return isProbed ? null : fetched;
 }
 
 /** The crawler has the subnet for the time being, and crawls; where no fetch tells a time, it is probed. */
@@ -119,33 +131,6 @@ async function fetchFirst(
   if (ports.isStopping?.()) return;
   if (outcome === null) await questions.probe(crawlerId);
   else questions.take({ crawlerId, outcome, how: "get" });
-}
-
-function openQuestions(
-  { subnet, placement, ports }: LiveRound,
-  parameters: PolicyParameters,
-): RoundQuestions {
-  const { settings, state, fleet } = ports;
-  const candidates = candidatesFor(subnet, ports);
-  const input = {
-    placement,
-    fleet: state.fleetOf(candidates),
-    knowledge: state.knowledge,
-    parameters,
-    random: ports.random(),
-  };
-  const target = { ...originOf(subnet), address: subnet.address };
-  const { method: wanted, tries, deadlineMs } = settings.probe;
-  return new RoundQuestions({
-    policy: settings.policy,
-    input,
-    method: possibleMethod(wanted, candidates, state),
-    ask: async (crawlerId, method) => {
-      const outcome = await fleet.probe(crawlerId, { ...target, method, tries, deadlineMs });
-      noteDenial(outcome, { crawlerId, method, subnet, ports });
-      return outcome;
-    },
-  });
 }
 
 function lookFor(round: LiveRound, questions: RoundQuestions): AnycastLook | null {
@@ -175,47 +160,6 @@ function parametersOf(round: LiveRound): PolicyParameters {
   const isPossible = cause === "new-subnet" && probe.method === "connect" && ports.firstFetches !== undefined;
   const isNew = ports.state.delegationOf(subnet.subnetId) === null;
   return { ...parameters, getFirst: isPossible && isNew && (hasMuch(round) || parameters.getFirst) };
-}
-
-function candidatesFor(subnet: WaitingSubnet, ports: RoundPorts): CrawlerId[] {
-  const excluded = ports.excluded(subnet);
-  const nowMs = ports.now().getTime();
-  return ports.fleet
-    .online()
-    .filter((crawlerId) => !excluded.has(crawlerId) && !ports.denied?.denies(crawlerId, subnet, nowMs));
-}
-
-/** The settings' method, unless none of the candidates can use it. */
-function possibleMethod(
-  wanted: ProbeMethod,
-  candidates: readonly CrawlerId[],
-  state: CoordinatorState,
-): ProbeMethod {
-  const isUsable = (method: ProbeMethod) =>
-    candidates.some((crawlerId) => {
-      const methods = state.crawler(crawlerId)?.probeMethods ?? [];
-      return methods.length === 0 || methods.includes(method);
-    });
-  if (candidates.length === 0 || isUsable(wanted)) return wanted;
-  return (["connect", "head", "icmp"] as const).find(isUsable) ?? wanted;
-}
-
-/** A refusal of the target, not of the method, which the crawler said before that it does not use. */
-function noteDenial(
-  outcome: ProbeOutcome,
-  context: {
-    readonly crawlerId: CrawlerId;
-    readonly method: ProbeMethod;
-    readonly subnet: WaitingSubnet;
-    readonly ports: RoundPorts;
-  },
-): void {
-  const { crawlerId, method, subnet, ports } = context;
-  if (outcome.type !== "not-allowed") return;
-  const methods = ports.state.crawler(crawlerId)?.probeMethods ?? [];
-  const needed: readonly ProbeMethod[] = method === "head" ? ["head", "connect"] : [method];
-  if (methods.length > 0 && !needed.every((one) => methods.includes(one))) return;
-  ports.denied?.noteRefusal(crawlerId, subnet.subnetId, ports.now().getTime());
 }
 
 function isForbidden(address: string, settings: RoundSettings): boolean {

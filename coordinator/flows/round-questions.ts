@@ -47,13 +47,14 @@ export class RoundQuestions {
     return this.#method;
   }
 
-  /** What can be compared. */
+  /** What can be compared: of each crawler the smallest, since noise only adds. */
   get answers(): { readonly crawlerId: CrawlerId; readonly rttMs: number }[] {
-    return this.#probes.flatMap(({ crawlerId, outcome }) =>
-      outcome.type === "measured" && outcome.method === this.#method
-        ? [{ crawlerId, rttMs: outcome.rttMs }]
-        : [],
-    );
+    const smallest = new Map<CrawlerId, number>();
+    for (const { crawlerId, outcome } of this.#probes) {
+      if (outcome.type !== "measured" || outcome.method !== this.#method) continue;
+      smallest.set(crawlerId, Math.min(outcome.rttMs, smallest.get(crawlerId) ?? Number.POSITIVE_INFINITY));
+    }
+    return [...smallest].map(([crawlerId, rttMs]) => ({ crawlerId, rttMs }));
   }
 
   /** Who was asked by the method that counts. */
@@ -79,20 +80,28 @@ export class RoundQuestions {
     this.take({ crawlerId, outcome: await this.#opening.ask(crawlerId, common) });
   }
 
-  /** An answer that came, also one that no probe was sent for. */
+  /**
+   * An answer that came, also one that no probe was sent for. A second one of the same crawler counts with its
+   * first: the round is gone through again with the smaller of the two.
+   */
   take(probe: RoundProbe): void {
     const { crawlerId, outcome } = probe;
-    this.#probes.push(probe);
+    const isSecond = this.asked.has(crawlerId);
     const settles = outcome.type === "measured" && outcome.method === common && this.#method !== common;
-    if (settles) this.#settle();
+    this.#probes.push(probe);
+    if (settles) this.#method = common;
+    if (settles || isSecond) this.#goThroughAgain();
     else if (!isFiltered(outcome)) this.#observe(crawlerId, outcome);
   }
 
-  #settle(): void {
-    this.#method = common;
+  #goThroughAgain(): void {
     this.#round = startRound(this.#opening.policy, this.#opening.input);
+    const smallest = new Map(this.answers.map(({ crawlerId, rttMs }) => [crawlerId, rttMs]));
     for (const { crawlerId, outcome } of this.#probes) {
-      if (outcome.method === common) this.#observe(crawlerId, outcome);
+      if (outcome.method !== this.#method) continue;
+      const rttMs = smallest.get(crawlerId);
+      if (rttMs === undefined) this.#observe(crawlerId, outcome);
+      else this.#round = observe(this.#round, crawlerId, { rttMs });
     }
   }
 

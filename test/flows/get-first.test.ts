@@ -79,9 +79,10 @@ describe("a round of a subnet with many URLs", () => {
     const round = await running;
 
     expect(meanwhile).toEqual([{ crawler_id: north, cause: "first-fetch", measured: false }]);
-    // 40 ms away, with 60 ms between the two: south may be much nearer, so it is asked.
-    expect(fleet.asked.map(({ crawlerId }) => crawlerId)).toEqual([south]);
-    expect(round).toMatchObject({ crawlerId: south, rttMs: 5, runnerUpId: north, runnerUpRttMs: 40 });
+    // 40 ms away, with 60 ms between the two: south may be much nearer, so it is asked. Before the subnet goes
+    // to it, north is probed as well: its fetch was one try.
+    expect(fleet.asked.map(({ crawlerId }) => crawlerId)).toEqual([south, north]);
+    expect(round).toMatchObject({ crawlerId: south, rttMs: 5, runnerUpId: north, runnerUpRttMs: 35 });
     expect(
       await world.rows("select crawler_id, method, how, outcome, rtt_ms, detail from probe order by ordinal"),
     ).toEqual([
@@ -94,6 +95,7 @@ describe("a round of a subnet with many URLs", () => {
         detail: "the crawl's own first fetch, no probe",
       },
       { crawler_id: south, method: "connect", how: "probe", outcome: "measured", rtt_ms: 5, detail: "" },
+      { crawler_id: north, method: "connect", how: "probe", outcome: "measured", rtt_ms: 35, detail: "" },
     ]);
     expect(await world.rows("select crawler_id, cause, measured from delegation")).toEqual([
       { crawler_id: south, cause: "probe-round", measured: true },
@@ -106,6 +108,30 @@ describe("a round of a subnet with many URLs", () => {
       { to_crawler_id: north, cause: "first-fetch" },
       { to_crawler_id: south, cause: "new-subnet" },
     ]);
+  });
+
+  it("stays where it is when only the fetch was slow, not the way", async () => {
+    const running = runRound(world, subnetId, {
+      state,
+      fleet: fleetOf(6, 55),
+      settings,
+      firstFetches,
+      target: much,
+    });
+    await waitsForFetch();
+    comes(north, { timing: { ...timing, connectMs: 1300 } });
+
+    expect(await running).toMatchObject({ crawlerId: north, rttMs: 6, runnerUpId: south });
+  });
+
+  it("costs no probe where the fetch leaves nobody else to ask", async () => {
+    const fleet = fleetOf(2, 61);
+    const running = runRound(world, subnetId, { state, fleet, settings, firstFetches, target: much });
+    await waitsForFetch();
+    comes(north, { timing: { ...timing, connectMs: 2 } });
+
+    expect(await running).toMatchObject({ crawlerId: north, rttMs: 2 });
+    expect(fleet.asked).toEqual([]);
   });
 
   it("is leased to the provisional crawler at once", async () => {
