@@ -15,9 +15,8 @@ export interface BalanceSettings {
 }
 
 /**
- * Chosen on simulated fortnights (test/bench/results/balance.md): 10 ms and 2 % make about a fifth of the moves that
- * planning without hysteresis makes, at pages that are a tenth further away; a larger dead band costs more than it
- * spares. 20 ms × pages a day: about a probe.
+ * Chosen on simulated fortnights (test/bench/results/balance.md): 10 ms and 2 % make a quarter of the moves that planning
+ * without hysteresis makes, at pages that are 6 % further away; a larger dead band costs more than it spares. 20 ms × pages a day: about a probe.
  */
 export const defaultBalanceSettings: BalanceSettings = {
   leastSavingMs: 10,
