@@ -44,11 +44,15 @@ export class DeniedTargets {
   }
 
   denies(crawlerId: CrawlerId, target: Omit<WaitingSubnet, "url">, nowMs: number): boolean {
-    const untilMs = this.#refusals.get(`${crawlerId}/${target.subnetId}`);
-    if (untilMs !== undefined && untilMs > nowMs) return true;
+    if (this.#refusedUntilMs(crawlerId, target.subnetId) > nowMs) return true;
     const list = this.#lists.get(crawlerId);
     if (!list) return false;
     return holdsDomain(list.domains, target.host) || holdsAddress(list.networks, target.address);
+  }
+
+  /** Asked of every candidate in every round: the key is made only where somebody refused anything. */
+  #refusedUntilMs(crawlerId: CrawlerId, subnetId: SubnetId): number {
+    return this.#refusals.size === 0 ? 0 : (this.#refusals.get(`${crawlerId}/${subnetId}`) ?? 0);
   }
 
   /** True when everything in the range is on the list of this crawler. */

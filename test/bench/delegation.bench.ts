@@ -26,7 +26,6 @@ const policy = policyNames.find((name) => name === process.argv[2]) ?? "nearest"
 const fleets = process.argv[3] ? [Number(process.argv[3])] : [12, 50, 200, 1000];
 const subnets = 1_500_000;
 const delegatedBefore = 200_000;
-const decisionsPerRun = 2000;
 const runs = 5;
 const delegated = 1_000_000;
 
@@ -34,12 +33,13 @@ let probes = 0;
 let decisions = 0;
 const noAnswers = new Float32Array();
 const world = registryWorld(subnets, 20260301);
-console.log(`${world.tree.size} subnets, policy ${policy}, ${runs} runs of ${decisionsPerRun} decisions`);
+console.log(`${world.tree.size} subnets, policy ${policy}, ${runs} runs`);
 for (const count of fleets) await measureCpu(count);
 if (process.argv[3] === undefined) measureMemory();
 
 async function measureCpu(count: number): Promise<void> {
   const crawlers = crawlersIn(count);
+  const decisionsPerRun = count > 200 ? 500 : 2000;
   const state = stateWith(world, crawlers, delegatedBefore);
   const taken = new Set([...state.delegations()].map(({ subnetId }) => subnetId));
   const targets = targetsIn(world, 4 * (runs + 1) * decisionsPerRun, taken);
