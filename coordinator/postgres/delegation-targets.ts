@@ -1,4 +1,8 @@
-/** What to probe for a subnet: one of its hosts, at the address that put the host there, with a URL of it. */
+/**
+ * What to probe for a subnet: one of its hosts, at the address that put the host there, with a URL of it. A host
+ * with a finer delegation (its name resolves differently by place, or it lies in a part that measures apart)
+ * does not stand for the whole subnet, unless there is no other.
+ */
 import type { Pool } from "pg";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import type { WaitingSubnet } from "../flows/ports.ts";
@@ -43,7 +47,7 @@ export async function waiting(
        select host_hash, host, addresses
        from frontier_host
        where subnet_id = w.subnet_id and state = 'resolved' and due_at is not null
-       order by admitted_at, host_hash
+       order by finer_id is not null, admitted_at, host_hash
        limit 1
      ) h
      cross join lateral (
@@ -59,7 +63,10 @@ export async function waiting(
          select
          from frontier_host f
          join frontier_url fu on fu.host_hash = f.host_hash and fu.state = 'due'
-         where f.subnet_id = w.subnet_id and f.state = 'resolved' and f.due_at is not null
+         where f.subnet_id = w.subnet_id
+           and f.state = 'resolved'
+           and f.due_at is not null
+           and f.finer_id is null
          limit ${countedUrls}
        ) counted
      ) due
@@ -82,7 +89,7 @@ export async function targetsFor(pool: Pool, subnetIds: readonly SubnetId[]): Pr
        order by failures, depth, url_hash
        limit 1
      ) u
-     order by given.subnet_id, u.failures, h.admitted_at, h.host_hash`,
+     order by given.subnet_id, h.finer_id is not null, u.failures, h.admitted_at, h.host_hash`,
     [subnetIds],
   );
   return rows.map(targetOf);

@@ -3,7 +3,8 @@
  *
  * A subnet's pages a day are the URLs of its hosts that were never fetched, wanted within a day, and those
  * that were, each once in the recrawl interval; no host gives more than politeness allows. Its bytes are
- * those pages times the host's mean page, held to the usual size while few have been measured.
+ * those pages times the host's mean page, held to the usual size while few have been measured. A host with a
+ * finer delegation is no work for the subnet's crawler, but for its own.
  */
 import type { Pool } from "pg";
 import { defaultMeanPageBytes } from "#core/balance/capacity";
@@ -17,15 +18,15 @@ const mostPagesPerHost = 86_400;
 const pagesOfUsualSize = 5;
 
 const perHost = `
-  select subnet_id, pages, pages * (fetched_bytes + ${pagesOfUsualSize * defaultMeanPageBytes}) / (fetches + ${pagesOfUsualSize}) as bytes
+  select subnet_id, finer_id, pages, pages * (fetched_bytes + ${pagesOfUsualSize * defaultMeanPageBytes}) / (fetches + ${pagesOfUsualSize}) as bytes
   from (
-    select subnet_id, fetched_bytes, fetches,
+    select subnet_id, finer_id, fetched_bytes, fetches,
       least(${mostPagesPerHost}, greatest(0, url_count - fetched_urls) + fetched_urls / $1::float8) as pages
     from frontier_host
     where state = 'resolved' and subnet_id is not null
   ) h`;
 
-/** One pass over the hosts, whatever their number; one row for each crawler that has a subnet. */
+/** One pass over the hosts, whatever their number; one row for each crawler that has a subnet, a part or a host. */
 export async function crawlerLoads(
   pool: Pool,
   recrawlDays: number,
@@ -39,10 +40,13 @@ export async function crawlerLoads(
   }>(
     `select crawler_id, sum(subnets)::int as subnets, sum(displaced)::int as displaced, sum(pages) as pages, sum(bytes) as bytes
      from (
-       select crawler_id, 0 as subnets, 0 as displaced, sum(pages) as pages, sum(bytes) as bytes
+       select coalesce(f.crawler_id, d.crawler_id) as crawler_id, 0 as subnets, 0 as displaced,
+         sum(pages) as pages, sum(bytes) as bytes
        from (${perHost}) host
-       join delegation using (subnet_id)
-       group by crawler_id
+       left join delegation d on d.subnet_id = host.subnet_id and host.finer_id is null
+       left join finer_delegation f on f.finer_id = host.finer_id
+       where coalesce(f.crawler_id, d.crawler_id) is not null
+       group by 1
        union all
        select crawler_id, count(*), count(*) filter (where cause = 'overload'), 0, 0
        from delegation
@@ -77,7 +81,7 @@ export async function loads(
     `select d.subnet_id, d.crawler_id, d.rtt_ms, coalesce(sum(h.pages), 0) as pages,
        coalesce(sum(h.bytes), 0) as bytes
      from delegation d
-     left join (${perHost}) h on h.subnet_id = d.subnet_id
+     left join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
      where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
      group by d.subnet_id
      order by d.subnet_id`,

@@ -426,3 +426,35 @@ async function waiting(): Promise<number> {
   );
   return rows[0]!.count;
 }
+
+describe("a host with a delegation of its own", () => {
+  it("does not stand for its subnet where another host can, delegated or waiting", async () => {
+    await split(await part("10.1.2.0", "10.1.2.127"));
+
+    const [target] = await world.delegations.targetsFor([leaf]);
+    await world.pool.query("delete from delegation");
+    const [waiting] = await world.delegations.waiting(1, []);
+
+    expect(target).toMatchObject({ subnetId: leaf, host: "high.example", address: "10.1.2.200" });
+    expect(waiting).toMatchObject({ host: "high.example", address: "10.1.2.200", dueUrls: 1 });
+  });
+
+  it("stands for its subnet where there is no other", async () => {
+    await split(await part("10.1.2.0", "10.1.2.127"), await part("10.1.2.128", "10.1.2.255"));
+
+    expect(await world.delegations.targetsFor([leaf])).toMatchObject([{ subnetId: leaf }]);
+  });
+
+  it("is work for its own crawler, and none for the subnet's", async () => {
+    await split(await part("10.1.2.128", "10.1.2.255"));
+
+    const [load] = await world.delegations.loads(7, [owner]);
+    const loads = await world.delegations.crawlerLoads(7);
+
+    expect(load).toMatchObject({ subnetId: leaf, pagesPerDay: 1 });
+    expect(loads).toMatchObject([
+      { crawlerId: owner, subnets: 1, pagesPerDay: 1 },
+      { crawlerId: near, subnets: 0, pagesPerDay: 1 },
+    ]);
+  });
+});
