@@ -1,4 +1,5 @@
 /** The state of the whole crawl as one JSON value: totals, rates, the fleet, the latest decisions. */
+import type { DelegationCause } from "./delegation-causes.ts";
 import type { CrawlerReport, SubnetList } from "./who-answer.ts";
 
 /** What only the coordinator's memory knows; plain counts since its start. */
@@ -69,7 +70,7 @@ export interface RecentDelegation {
   readonly crawler: string;
   readonly rttMs: number | null;
   readonly since: string;
-  readonly cause: string;
+  readonly cause: DelegationCause;
 }
 
 export interface CrawlerDetail {

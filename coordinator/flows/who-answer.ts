@@ -3,6 +3,7 @@
  * line, the API and the page share. Dates are ISO 8601 texts in UTC, round-trip times milliseconds,
  * ranges and addresses canonical text. Lists are bounded; where one is cut, a total stands beside it.
  */
+import type { ChangeCause, DelegationCause } from "./delegation-causes.ts";
 import type { RoundCause } from "./ports.ts";
 import type { FinerReport } from "./who-finer.ts";
 
@@ -67,20 +68,6 @@ export interface ChainSubnet {
   readonly registry: string;
   readonly delegation: OwnDelegation | null;
 }
-
-export type DelegationCause =
-  | "own-subnet"
-  | "probe-round"
-  /** For the time being: the crawler's first fetch is the round's first measurement. */
-  | "first-fetch"
-  | "overload"
-  | "home"
-  | "crawler-left"
-  | "drained"
-  | "joined"
-  | "operator"
-  | "differs-by-place"
-  | "measures-apart";
 
 export interface OwnDelegation {
   readonly crawler: CrawlerName;
@@ -147,7 +134,7 @@ export interface DelegationChange {
   readonly changedAt: string;
   readonly from: string | null;
   readonly to: string | null;
-  readonly cause: string;
+  readonly cause: ChangeCause;
   readonly roundId: number | null;
   readonly reason: string;
 }

@@ -1,14 +1,8 @@
 /** Who crawls it, and why (not): the answer of flows/answer-who as a page. */
+
+import { delegationCauseWords, roundCauseWords } from "../flows/delegation-causes.ts";
 import type { EffectiveDelegation, Standing, WhoAnswer } from "../flows/who-answer.ts";
-import {
-  crawlWords,
-  delegationCauseWords,
-  roundCauseWords,
-  rttText,
-  takenForText,
-  verdictOf,
-  whence,
-} from "../flows/who-words.ts";
+import { crawlWords, rttText, takenForText, verdictOf, whence } from "../flows/who-words.ts";
 import { askAbout, crawlerLink, instant, stateBadge } from "./figures.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import { roundPicture } from "./round-picture.ts";

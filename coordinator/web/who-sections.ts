@@ -1,4 +1,5 @@
 /** The parts of the answer below the verdict: URL, host, history, organisation, crawler, lists of subnets. */
+import { changeCauseWords } from "../flows/delegation-causes.ts";
 import { howMany } from "../flows/spoken-time.ts";
 import type {
   CrawlerReport,
@@ -81,7 +82,7 @@ export function historySection(history: readonly DelegationChange[]): Html {
 <thead><tr><th scope="col">When</th><th scope="col">From</th><th scope="col">To</th><th scope="col">Why</th></tr></thead>
 <tbody>${history.map(
     (change) =>
-      html`<tr><td>${instant(change.changedAt)}</td><td>${change.from === null ? "–" : crawlerLink(change.from)}</td><td>${change.to === null ? "nobody" : crawlerLink(change.to)}</td><td>${change.reason || change.cause}</td></tr>`,
+      html`<tr><td>${instant(change.changedAt)}</td><td>${change.from === null ? "–" : crawlerLink(change.from)}</td><td>${change.to === null ? "nobody" : crawlerLink(change.to)}</td><td>${change.reason || changeCauseWords[change.cause]}</td></tr>`,
   )}</tbody></table></div></section>`;
 }
 

@@ -1,4 +1,6 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
+
+import { delegationCauseWords, roundCauseWords } from "#coordinator/flows/delegation-causes";
 import { howMany, instantWords } from "#coordinator/flows/spoken-time";
 import type {
   ChainSubnet,
@@ -9,10 +11,8 @@ import type {
 } from "#coordinator/flows/who-answer";
 import {
   bytesText,
-  delegationCauseWords,
   msText,
   probeText,
-  roundCauseWords,
   rttText,
   takenForText,
   verdictOf,

@@ -1,10 +1,10 @@
 /** get-first: the subnet is crawled while it is decided, and the first fetch counts as the first measurement. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import { delegationCauseWords } from "#coordinator/flows/delegation-causes";
 import { DelegationQueue } from "#coordinator/flows/delegation-queue";
 import { FirstFetches } from "#coordinator/flows/first-fetches";
 import type { FinishedRound } from "#coordinator/flows/ports";
-import { delegationCauseWords } from "#coordinator/flows/who-words";
 import { silentLog } from "#coordinator/log";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { FetchResult } from "#protocol/result";

@@ -1,6 +1,11 @@
 import { readFileSync } from "node:fs";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  changeCauseWords,
+  delegationCauseWords,
+  roundCauseWords,
+} from "#coordinator/flows/delegation-causes";
 import { maxOpenRequests } from "#coordinator/net/http-guard";
 import { createReports } from "#coordinator/postgres/reports/reports";
 import type { Database } from "#db/connect";
@@ -308,6 +313,24 @@ describe("the OpenAPI document", () => {
       const answer = (await app.inject(url)).json();
       expect(faultsOf(answer, { $ref: `#/components/schemas/${schema}` }, schemas, url)).toEqual([]);
     }
+  });
+
+  it("names every cause there is, of delegations, rounds and changes", () => {
+    const named = [schemas.DelegationCause, schemas.RoundCause, schemas.ChangeCause].map(
+      (schema) => new Set(schema?.enum),
+    );
+
+    const known = [delegationCauseWords, roundCauseWords, changeCauseWords].map(
+      (words) => new Set(Object.keys(words)),
+    );
+    expect(named).toEqual(known);
+  });
+
+  it("leaves no cause without its list", () => {
+    const causes = Object.values(schemas).flatMap(({ properties }) => properties?.cause ?? []);
+
+    expect(causes.length).toBeGreaterThan(0);
+    expect(causes.filter(({ $ref }) => !$ref?.endsWith("Cause"))).toEqual([]);
   });
 
   it("names no address that is not served", () => {

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { rangeText } from "#db/range-text";
-import type { DelegationCause } from "../../flows/who-answer.ts";
+import type { DelegationCause } from "../../flows/delegation-causes.ts";
 import type { FinerReport } from "../../flows/who-finer.ts";
 import { type CrawlerJson, crawlerJson, iso, roundMs } from "./rows.ts";
 

@@ -1,6 +1,7 @@
 /** Totals of the whole crawl for the overview. Their cost grows with the tables: see KeptAnswer. */
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
+import type { DelegationCause } from "../../flows/delegation-causes.ts";
 import type { CrawlTotals, RecentDelegation } from "../../flows/show-overview.ts";
 import { iso, isoOrNull, roundMs } from "./rows.ts";
 
@@ -67,7 +68,7 @@ export async function recentDelegations(pool: Pool, limit: number): Promise<Rece
     crawler: string;
     rtt_ms: number | null;
     delegated_at: Date;
-    cause: string;
+    cause: DelegationCause;
   }>(
     `select host(s.first_address) as first_address, host(s.last_address) as last_address, s.name, s.country,
        c.name as crawler, d.rtt_ms, d.delegated_at, d.cause

@@ -3,7 +3,8 @@ import type { Pool } from "pg";
 import { holdingChain } from "#core/subnet/holding-chain";
 import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
 import { rangeFrom, rangeText } from "#db/range-text";
-import type { ChainSubnet, DelegationCause, SubnetLine, SubnetList } from "../../flows/who-answer.ts";
+import type { DelegationCause } from "../../flows/delegation-causes.ts";
+import type { ChainSubnet, SubnetLine, SubnetList } from "../../flows/who-answer.ts";
 import { type CrawlerJson, crawlerJson, iso, roundMs } from "./rows.ts";
 
 /** Deeper than any registry nests; ends a climb through parents that a fault made circular. */
