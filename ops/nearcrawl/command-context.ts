@@ -3,7 +3,8 @@
  * it prints. The environment is read here and nowhere else in the commands.
  *
  * Exit codes: 0 done; 1 failed (database, network, a bug); 2 wrong usage, settings or input;
- * 3 asked for something that is not there (`who` without an answer); 130 interrupted.
+ * 3 asked for something that is not there (`who` without an answer); 130 interrupted. Where nobody reads the
+ * output any more (`… | head`) they are the same (closed-output.ts).
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";

@@ -2,6 +2,7 @@
 /** The `nearcrawl` command: picks the sub-command, turns errors into one line and an exit code. */
 import { Command, CommanderError } from "commander";
 import { ConfigError, NearcrawlError, SourceFileError, UsageError } from "#core/errors";
+import { outliveReaders } from "./closed-output.ts";
 import { exitCodes } from "./command-context.ts";
 import { softwareVersion } from "./software-version.ts";
 
@@ -12,7 +13,7 @@ async function main(argv: readonly string[]): Promise<void> {
     .showHelpAfterError("(nearcrawl --help lists the commands)")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted.\n",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted.\nA closed pipe (… | head) changes none of them.\n",
     )
     .exitOverride();
   for (const command of await commandsFor(argv[2])) program.addCommand(command);
@@ -45,6 +46,7 @@ function overrideExit(command: Command): void {
   command.commands.forEach(overrideExit);
 }
 
+outliveReaders([process.stdout, process.stderr]);
 try {
   await main(process.argv);
 } catch (error) {
