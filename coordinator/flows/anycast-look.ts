@@ -36,7 +36,7 @@ const mostConfirmations = 2;
 
 export class AnycastLook {
   readonly #context: AnycastContext;
-  #crawlers: readonly AnycastCrawler[] | null = null;
+  #seen: { readonly probes: number; readonly view: AnycastView } | null = null;
   #checked = false;
   #confirmations = 0;
 
@@ -45,13 +45,15 @@ export class AnycastLook {
   }
 
   proven(questions: RoundQuestions): AnycastRange | null {
-    return questions.answers.length < 2 ? null : provenAnycast(this.#view(questions));
+    const view = this.#view(questions);
+    return view.answers.length < 2 ? null : provenAnycast(view);
   }
 
   /** Whom to ask now for anycast's sake; null: go on with the round. Each question is asked once. */
   next(questions: RoundQuestions, step: RoundStep): CrawlerId | null {
-    if (this.#confirmations < mostConfirmations && questions.answers.length >= 2) {
-      const crawlerId = confirmingCrawler(this.#view(questions));
+    const view = this.#view(questions);
+    if (this.#confirmations < mostConfirmations && view.answers.length >= 2) {
+      const crawlerId = confirmingCrawler(view);
       if (crawlerId !== null) this.#confirmations += 1;
       if (crawlerId !== null) return crawlerId;
     }
@@ -61,22 +63,31 @@ export class AnycastLook {
     this.#checked = true;
     const { ranges, subnetId, fleet } = this.#context;
     const witness = ranges.takeWitness(subnetId);
-    if (witness !== null && fleet.indexOf.has(witness) && !questions.asked.has(witness)) return witness;
-    return checkingCrawler(this.#view(questions), { crawlerId: step.crawlerId, rttMs: step.rttMs });
+    if (witness !== null && fleet.indexOf.has(witness) && !view.asked.has(witness)) return witness;
+    return checkingCrawler(view, { crawlerId: step.crawlerId, rttMs: step.rttMs });
   }
 
   /** The round is over and found nothing: what was looked at need not be looked at again soon. */
   noteNothing(questions: RoundQuestions): void {
     const { ranges, placement, nowMs } = this.#context;
-    const suspected = this.#checked && questions.answers.length >= 2;
+    const suspected = this.#checked && this.#view(questions).answers.length >= 2;
     if (suspected && this.#confirmations === 0) ranges.noteClear(placement.holderKey, nowMs);
   }
 
   #view(questions: RoundQuestions): AnycastView {
-    const { placement, fleet, ranges, nowMs, isLarge } = this.#context;
-    this.#crawlers ??= this.#crawlersOf(fleet);
+    const probes = questions.probes.length;
+    if (this.#seen?.probes !== probes) this.#seen = { probes, view: this.#viewOf(questions) };
+    return this.#seen.view;
+  }
+
+  #viewOf(questions: RoundQuestions): AnycastView {
+    const { placement, fleet, state, ranges, nowMs, isLarge } = this.#context;
     return {
-      crawlers: this.#crawlers,
+      crawlers: crawlersOf(fleet, state),
+      loadOf: (crawlerId) => {
+        const pagesPerDay = state.crawler(crawlerId)?.pagesPerDay ?? 1;
+        return state.subnetCountOf(crawlerId) / Math.max(1, pagesPerDay);
+      },
       fleet,
       answers: questions.answers,
       asked: questions.asked,
@@ -85,20 +96,28 @@ export class AnycastLook {
       isLarge,
     };
   }
+}
 
-  #crawlersOf({ candidates }: CandidateFleet): AnycastCrawler[] {
-    const { state } = this.#context;
-    return candidates.map((crawlerId) => {
-      const crawler = state.crawler(crawlerId);
-      const { latitude = null, longitude = null } = crawler ?? {};
-      return {
-        crawlerId,
-        place: latitude === null || longitude === null ? null : { latitude, longitude },
-        country: crawler?.country ?? null,
-        load: state.subnetCountOf(crawlerId) / Math.max(1, crawler?.pagesPerDay ?? 1),
-      };
-    });
-  }
+type KnownCrawlers = ReadonlyMap<CrawlerId, AnycastCrawler>;
+
+/** Where the crawlers of the latest fleets stand: rounds follow each other with the same ones. */
+const known = new WeakMap<
+  CandidateFleet,
+  { readonly records: CoordinatorState["crawlers"]; readonly crawlers: KnownCrawlers }
+>();
+
+function crawlersOf(fleet: CandidateFleet, state: CoordinatorState): KnownCrawlers {
+  const before = known.get(fleet);
+  if (before?.records === state.crawlers) return before.crawlers;
+  const crawlers = new Map(fleet.candidates.map((crawlerId) => [crawlerId, placed(crawlerId, state)]));
+  known.set(fleet, { records: state.crawlers, crawlers });
+  return crawlers;
+}
+
+function placed(crawlerId: CrawlerId, state: CoordinatorState): AnycastCrawler {
+  const { latitude = null, longitude = null, country = null } = state.crawler(crawlerId) ?? {};
+  const place = latitude === null || longitude === null ? null : { latitude, longitude };
+  return { crawlerId, place, country };
 }
 
 /** The range goes to the crawler with the most room among those that answered fast. */

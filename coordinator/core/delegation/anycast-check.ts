@@ -18,6 +18,7 @@ import {
   contradictions,
   type KnownFleet,
   leastSum,
+  mostSumMs,
   type PlacedAnswer,
 } from "./anycast.ts";
 
@@ -28,12 +29,13 @@ export interface AnycastCrawler {
   readonly crawlerId: CrawlerId;
   readonly place: PlacedAnswer["place"];
   readonly country: string | null;
-  /** What it has to do, as a share of what it may: the smallest is preferred. */
-  readonly load: number;
 }
 
 export interface AnycastView {
-  readonly crawlers: readonly AnycastCrawler[];
+  /** Of the fleet's candidates. */
+  readonly crawlers: ReadonlyMap<CrawlerId, AnycastCrawler>;
+  /** What a crawler has to do, as a share of what it may: the smallest is preferred. */
+  readonly loadOf: (crawlerId: CrawlerId) => number;
   readonly fleet: KnownFleet;
   /** The round's measurements so far, all by one method. */
   readonly answers: readonly Omit<PlacedAnswer, "place">[];
@@ -77,8 +79,8 @@ export function confirmingCrawler(view: AnycastView): CrawlerId | null {
   const [one, other] = suspects;
   if (one === undefined) return null;
   if (other !== undefined) {
-    const third = best(unasked(view), (crawler) => roomBetween(view, crawler, suspects));
-    if (third && roomBetween(view, third, suspects) >= fastMs) return third.crawlerId;
+    const third = farthest(view, suspects);
+    if (third !== null) return third;
   }
   const mustMiss = (crawler: AnycastCrawler) =>
     Math.max(...besides(pairs, suspects).map((pair) => mustMissMs(view, crawler, pair)));
@@ -110,14 +112,42 @@ function besides(pairs: readonly AnycastEvidence[], suspects: readonly Answer[])
 export function checkingCrawler(view: AnycastView, fastest: Answer): CrawlerId | null {
   const own = crawlerOf(view, fastest.crawlerId);
   if (own === null || fastest.rttMs > fastMs || !isSuspect(view, own)) return null;
-  const room = (other: AnycastCrawler) => (other === own ? 0 : roomBetween(view, other, [fastest]));
-  const wasChecked = view.crawlers.some((other) => view.asked.has(other.crawlerId) && room(other) >= fastMs);
+  const asked = [...view.asked].flatMap((crawlerId) => view.crawlers.get(crawlerId) ?? []);
+  const wasChecked = asked.some((other) => other !== own && roomBetween(view, other, [fastest]) >= fastMs);
   if (wasChecked) return null;
-  const far = unasked(view).filter((other) => room(other) >= fastMs);
   // Where it is registered, a range that is announced from many places most likely has one of them.
-  const atHome = far.filter(({ country }) => country === view.country);
-  const preferred = (other: AnycastCrawler) => (view.holder ? -other.load : room(other));
-  return best(atHome.length > 0 ? atHome : far, preferred)?.crawlerId ?? null;
+  const { country } = view;
+  const choose = view.holder ? idlest : farthest;
+  return (country === null ? null : choose(view, [fastest], country)) ?? choose(view, [fastest]);
+}
+
+/** Of those so far from all of these that a fast answer of theirs would contradict: the farthest. */
+function farthest(view: AnycastView, answers: readonly Answer[], country?: string): CrawlerId | null {
+  let found: CrawlerId | null = null;
+  let foundMs = fastMs;
+  for (const crawler of view.crawlers.values()) {
+    if (country !== undefined && crawler.country !== country) continue;
+    // Shorter ways over others only take room away: they are looked for among few.
+    const mostMs = mostRoomBetween(view, crawler, answers);
+    if (mostMs < foundMs || (found !== null && mostMs === foundMs)) continue;
+    if (view.asked.has(crawler.crawlerId)) continue;
+    const roomMs = roomBetween(view, crawler, answers);
+    if (roomMs < foundMs || (found !== null && roomMs === foundMs)) continue;
+    found = crawler.crawlerId;
+    foundMs = roomMs;
+  }
+  return found;
+}
+
+/** Of the same: the one that has the least to do. */
+function idlest(view: AnycastView, answers: readonly Answer[], country?: string): CrawlerId | null {
+  const isFar = (crawler: AnycastCrawler) =>
+    mostRoomBetween(view, crawler, answers) >= fastMs && roomBetween(view, crawler, answers) >= fastMs;
+  const byLoad = unasked(view)
+    .filter((crawler) => country === undefined || crawler.country === country)
+    .map((crawler) => ({ crawler, load: view.loadOf(crawler.crawlerId) }))
+    .sort((a, b) => a.load - b.load);
+  return byLoad.find(({ crawler }) => isFar(crawler))?.crawler.crawlerId ?? null;
 }
 
 function isSuspect({ holder, country, isLarge }: AnycastView, fastest: AnycastCrawler): boolean {
@@ -151,13 +181,22 @@ function roomBetween(view: AnycastView, third: AnycastCrawler, answers: readonly
   return Math.min(...rooms);
 }
 
+/** What `roomBetween` comes to at most, for little. */
+function mostRoomBetween(view: AnycastView, third: AnycastCrawler, answers: readonly Answer[]): number {
+  let mostMs = Number.POSITIVE_INFINITY;
+  for (const { crawlerId, rttMs } of answers) {
+    const crawler = crawlerOf(view, crawlerId);
+    mostMs = Math.min(mostMs, (crawler === null ? 0 : mostSumMs(crawler, third, view.fleet)) - rttMs);
+  }
+  return mostMs;
+}
+
 /** Answers near the fastest one, by load. */
 function fastByLoad(view: AnycastView): Answer[] {
   const fastestMs = Math.min(...view.answers.map(({ rttMs }) => rttMs));
-  const loadOf = ({ crawlerId }: Answer) => crawlerOf(view, crawlerId)?.load ?? Number.POSITIVE_INFINITY;
   return view.answers
     .filter(({ rttMs }) => rttMs <= Math.max(fastMs, 2 * fastestMs))
-    .toSorted((a, b) => loadOf(a) - loadOf(b) || a.rttMs - b.rttMs);
+    .toSorted((a, b) => view.loadOf(a.crawlerId) - view.loadOf(b.crawlerId) || a.rttMs - b.rttMs);
 }
 
 function placed(view: AnycastView): PlacedAnswer[] {
@@ -168,11 +207,11 @@ function placed(view: AnycastView): PlacedAnswer[] {
 }
 
 function crawlerOf(view: AnycastView, crawlerId: CrawlerId): AnycastCrawler | null {
-  return view.crawlers.find((crawler) => crawler.crawlerId === crawlerId) ?? null;
+  return view.crawlers.get(crawlerId) ?? null;
 }
 
 function unasked(view: AnycastView): AnycastCrawler[] {
-  return view.crawlers.filter(({ crawlerId }) => !view.asked.has(crawlerId));
+  return [...view.crawlers.values()].filter(({ crawlerId }) => !view.asked.has(crawlerId));
 }
 
 function best(crawlers: readonly AnycastCrawler[], score: (crawler: AnycastCrawler) => number) {

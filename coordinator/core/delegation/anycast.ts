@@ -48,6 +48,7 @@ export function contradictions(answers: readonly PlacedAnswer[], fleet: KnownFle
   const found: { readonly evidence: AnycastEvidence; readonly missingMs: number }[] = [];
   for (const [index, a] of answers.entries()) {
     for (const b of answers.slice(index + 1)) {
+      if (mostSumMs(a, b, fleet) <= a.rttMs + b.rttMs) continue;
       const least = leastSum(a, b, fleet);
       const missingMs = least === null ? 0 : least.ms - (a.rttMs + b.rttMs);
       if (least === null || missingMs <= 0) continue;
@@ -82,15 +83,30 @@ export function leastSum(
   return shortestMs < farApartMs ? null : { ms: trustInPeerRtt * shortestMs, by: "peer-rtt" };
 }
 
+/** What `leastSum` comes to at most, in ms, without a look for shorter ways: where this is no more, that is not either. */
+export function mostSumMs(
+  a: Omit<PlacedAnswer, "rttMs">,
+  b: Omit<PlacedAnswer, "rttMs">,
+  fleet: KnownFleet,
+): number {
+  const peerRttMs = fleet.peerRtts.rttMs(a.crawlerId, b.crawlerId);
+  if (peerRttMs === null) return leastByLight(a.place, b.place) ?? 0;
+  // Places are believed where light is no slower than the crawlers' own RTT.
+  return a.place && b.place ? peerRttMs : trustInPeerRtt * peerRttMs;
+}
+
 /** Great-circle distance in km on a sphere of 6371 km (haversine; wrong by 0.5 % at most). */
 export function distanceKm(a: Coordinates, b: Coordinates): number {
-  const radians = (degrees: number) => (degrees * Math.PI) / 180;
   const dLatitude = radians(b.latitude - a.latitude);
   const dLongitude = radians(b.longitude - a.longitude);
   const chord =
     Math.sin(dLatitude / 2) ** 2 +
     Math.cos(radians(a.latitude)) * Math.cos(radians(b.latitude)) * Math.sin(dLongitude / 2) ** 2;
   return 2 * 6371 * Math.asin(Math.min(1, Math.sqrt(chord)));
+}
+
+function radians(degrees: number): number {
+  return (degrees * Math.PI) / 180;
 }
 
 /** km of distance that one ms of round trip covers in glass. */

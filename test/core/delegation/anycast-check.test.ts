@@ -30,12 +30,10 @@ const peerRtts = peerTable([
 const view = (differences: Partial<AnycastView> = {}): AnycastView => {
   const { answers = [] } = differences;
   return {
-    crawlers: countries.map((country, index) => ({
-      crawlerId: id(index + 1),
-      place: null,
-      country,
-      load: 0,
-    })),
+    crawlers: new Map(
+      countries.map((country, index) => [id(index + 1), { crawlerId: id(index + 1), place: null, country }]),
+    ),
+    loadOf: () => 0,
     fleet: { candidates: [athens, rome, seoul, tokyo, boston], peerRtts },
     answers,
     asked: new Set(answers.map(({ crawlerId }) => crawlerId)),
@@ -86,12 +84,9 @@ describe("a check", () => {
   });
 
   it("of a holder that has others asks the one with the most room of those far away", () => {
-    const crawlers = view().crawlers.map((crawler) => ({
-      ...crawler,
-      load: crawler.crawlerId === seoul ? 0.1 : 0.5,
-    }));
+    const loadOf = (crawlerId: number) => (crawlerId === tokyo ? 0.1 : 0.5);
 
-    expect(checkingCrawler(view({ answers: [fast], holder: true, crawlers }), fast)).toBe(seoul);
+    expect(checkingCrawler(view({ answers: [fast], holder: true, loadOf }), fast)).toBe(tokyo);
   });
 });
 
@@ -115,7 +110,10 @@ describe("a contradiction", () => {
   it("is confirmed by neighbours of the two where nobody is far from both", () => {
     const { fleet } = view();
     const candidates = [athens, rome, seoul, tokyo];
-    const twoRegions = { fleet: { ...fleet, candidates }, crawlers: view().crawlers.slice(0, 4) };
+    const twoRegions = {
+      fleet: { ...fleet, candidates },
+      crawlers: new Map([...view().crawlers].slice(0, 4)),
+    };
 
     const first = confirmingCrawler(view({ ...twoRegions, answers: pair }));
     expect([rome, seoul]).toContain(first);
@@ -153,13 +151,10 @@ describe("an anycast range", () => {
       [seoul, 0.1],
       [boston, 0],
     ]);
-    const crawlers = view().crawlers.map((crawler) => ({
-      ...crawler,
-      load: load.get(crawler.crawlerId) ?? 1,
-    }));
+    const loadOf = (crawlerId: (typeof answers)[number]["crawlerId"]) => load.get(crawlerId) ?? 1;
     const answers = [from(athens, 3), from(tokyo, 4), from(seoul, 12), from(boston, 20)];
 
-    const proven = provenAnycast(view({ answers, crawlers }));
+    const proven = provenAnycast(view({ answers, loadOf }));
 
     expect(proven?.byLoad.map(({ crawlerId }) => crawlerId)).toEqual([seoul, tokyo, athens]);
   });
