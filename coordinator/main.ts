@@ -187,6 +187,8 @@ export async function startCoordinator({
         send: (crawlerId, message) => gateway.send(crawlerId, message),
       },
       queue,
+      denied: probing.denied,
+      anycast: probing.anycast,
       recalibration,
       settling,
       resolver,

@@ -3,8 +3,10 @@ import type { CrawlerId } from "#core/ids";
 import type { CoordinatorConfig } from "./config.ts";
 import type { Counters } from "./counters.ts";
 import { scheduleFleetDuties } from "./fleet-duties.ts";
+import type { AnycastRanges } from "./flows/anycast-ranges.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import type { DelegationQueue } from "./flows/delegation-queue.ts";
+import type { DeniedTargets } from "./flows/denied-targets.ts";
 import type { FleetSettling } from "./flows/fleet-settling.ts";
 import type {
   CrawlerStore,
@@ -36,6 +38,10 @@ export interface DutyPorts {
   readonly counters: Counters;
   /** Crawlers that get no new subnet now. */
   readonly withoutRoom: () => ReadonlySet<CrawlerId>;
+  /** Without it, nobody denies anything. */
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
   readonly log: Log;
   readonly now: () => Date;
 }
@@ -77,7 +83,9 @@ export function scheduleDuties(ports: DutyPorts, config: CoordinatorConfig): voi
   timekeeper.every("reopen-refused", 60_000, async () => await ports.frontier.reopenRefused(ports.now()));
   scheduleFleetDuties(ports, config);
   timekeeper.every("recalibrate", config.recalibration.everySeconds * 1000, async () => {
-    const slow = await ports.recalibration.findSlow();
+    const found = await ports.recalibration.findSlow();
+    // Anycast ranges were given away by load, and a round would do so again.
+    const slow = found.filter((subnetId) => !ports.anycast?.has(subnetId));
     ports.queue.request(slow, "slow-fetches");
     if (slow.length > 0) ports.log.info({ subnets: slow.length }, "fetches turned slow, probing again");
     tellSlowCrawlers(ports);

@@ -5,7 +5,9 @@
  */
 import { planByMinCostFlow } from "#core/balance/min-cost-flow";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { withoutDenied } from "./allowed-heirs.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { DeniedTargets } from "./denied-targets.ts";
 import { type FleetLoad, roomsOf } from "./fleet-load.ts";
 import type { DelegationStore } from "./ports.ts";
 
@@ -16,21 +18,24 @@ export interface Heir {
 }
 
 export interface HeirPorts {
-  readonly delegations: Pick<DelegationStore, "probedRtts">;
+  readonly delegations: Pick<DelegationStore, "probedRtts" | "targetsFor">;
   readonly state: Pick<CoordinatorState, "delegationOf">;
+  readonly denied?: DeniedTargets;
 }
 
 /** Subnets whose RTTs are read at once. */
 const batchSize = 5000;
 
-/** One for each subnet that somebody with room has measured; the others are missing. */
+/** One for each subnet that somebody with room has measured and may have; the others are missing. */
 export async function chooseHeirs(
   gone: { readonly crawlerId: CrawlerId; readonly subnets: readonly SubnetId[] },
   fleet: FleetLoad,
   ports: HeirPorts,
+  now: Date,
 ): Promise<Heir[]> {
   const rooms = roomsOf(fleet);
   const known = await knownRtts(gone.subnets, new Set(rooms.keys()), ports);
+  await withoutDenied(known, ports, now);
   const plan = planByMinCostFlow({
     crawlers: [...rooms].map(([crawlerId, room]) => ({ crawlerId, capacityPagesPerDay: room })),
     subnets: [...known].map(([subnetId, rttMs]) => ({

@@ -43,6 +43,11 @@ export class DeniedTargets {
     }
   }
 
+  /** False: nobody has a list, and nobody refused anything lately. */
+  get deniesAnything(): boolean {
+    return this.#lists.size + this.#refusals.size > 0;
+  }
+
   denies(crawlerId: CrawlerId, target: Omit<WaitingSubnet, "url">, nowMs: number): boolean {
     if (this.#refusedUntilMs(crawlerId, target.subnetId) > nowMs) return true;
     const list = this.#lists.get(crawlerId);

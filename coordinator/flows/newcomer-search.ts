@@ -16,7 +16,10 @@ import {
 } from "#core/delegation/newcomer";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
+import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { DeniedTargets } from "./denied-targets.ts";
+import { makeMoves } from "./make-moves.ts";
 import type { Delegation, DelegationMove, DelegationStore, Fleet, WaitingSubnet } from "./ports.ts";
 import { originOf, type ProbeSettings } from "./probe-target.ts";
 
@@ -27,6 +30,10 @@ export interface SearchPorts {
   readonly delegations: Pick<DelegationStore, "probedRtts" | "targetsFor" | "move">;
   readonly probe: ProbeSettings;
   readonly now: () => Date;
+  /** Without it, nobody denies anything. */
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
 }
 
 export interface SearchFigures {
@@ -132,7 +139,9 @@ export class NewcomerSearch {
     return fleet.online().filter(isStaying);
   }
 
+  /** Of an anycast range there is nothing to gain: it is near to many, and was given away by load. */
   #gainOf(subnetId: SubnetId): PossibleGain | null {
+    if (this.#ports.anycast?.has(subnetId)) return null;
     const delegation = this.#ports.state.delegationOf(subnetId);
     if (delegation === null || delegation.rttMs === null) return null;
     const measured = this.#measuredBy(delegation);
@@ -179,10 +188,15 @@ export class NewcomerSearch {
     const asked = await Promise.all(
       candidates.map(async (candidate) => {
         const target = targetOf.get(candidate.subnetId);
-        return target ? await this.#probe(candidate, target) : null;
+        return target && !this.#isDenied(target) ? await this.#probe(candidate, target) : null;
       }),
     );
     return asked.filter((move) => move !== null);
+  }
+
+  #isDenied(target: WaitingSubnet): boolean {
+    const { denied, now } = this.#ports;
+    return denied?.denies(this.#newcomer, target, now().getTime()) ?? false;
   }
 
   async #probe(candidate: Candidate, target: WaitingSubnet): Promise<DelegationMove | null> {
@@ -209,11 +223,6 @@ export class NewcomerSearch {
   }
 
   async #make(moves: readonly DelegationMove[]): Promise<void> {
-    if (moves.length === 0) return;
-    const { delegations, state, now } = this.#ports;
-    const planned = new Map(moves.map((move) => [move.subnetId, move]));
-    const made = await delegations.move(moves, now());
-    for (const subnetId of made) state.moveDelegation(planned.get(subnetId) as DelegationMove);
-    this.#gained += made.length;
+    this.#gained += (await makeMoves(moves, this.#ports, this.#ports.now())).length;
   }
 }

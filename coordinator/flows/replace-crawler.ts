@@ -5,9 +5,12 @@
  * return; one that is still there finishes its own.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
+import type { AnycastRanges } from "./anycast-ranges.ts";
 import { chooseHeirs, type Heir } from "./choose-heirs.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { DeniedTargets } from "./denied-targets.ts";
 import { type FleetLoad, fleetLoad, roomsOf } from "./fleet-load.ts";
+import { makeMoves } from "./make-moves.ts";
 import type { CrawlerRecord, DelegationMove, DelegationStore, FrontierStore } from "./ports.ts";
 
 export interface ReplaceCrawlerPorts {
@@ -20,6 +23,10 @@ export interface ReplaceCrawlerPorts {
   /** Crawlers that may take a subnet now. */
   readonly online: () => readonly CrawlerId[];
   readonly recrawlDays: number;
+  /** Without it, nobody denies anything. */
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
 }
 
 export interface Replaced {
@@ -29,8 +36,6 @@ export interface Replaced {
   readonly orphans: readonly SubnetId[];
 }
 
-/** Moves in one transaction. */
-const batchSize = 1000;
 /** Subnets without a known heir that are looked up at once, for something to probe in them. */
 const orphansLookedAt = 2000;
 
@@ -46,12 +51,9 @@ export async function replaceCrawler(
   if (subnets.length === 0 || fleet.crawlers.length === 0) {
     return { returnedLeases, moved: [], orphans: subnets };
   }
-  const heirs = await chooseHeirs({ crawlerId: gone, subnets }, fleet, ports);
-  const inherited = await makeMoves(
-    heirs.map((heir) => moveOf(gone, heir, ports.state)),
-    ports,
-    now,
-  );
+  const heirs = await chooseHeirs({ crawlerId: gone, subnets }, fleet, ports, now);
+  const moves = heirs.map((heir) => moveOf(gone, heir, ports.state));
+  const inherited = new Set(await makeMoves(moves, ports, now));
   const rest = subnets.filter((subnetId) => !inherited.has(subnetId));
   const { targets, empty } = await withTargets(rest, ports);
   const given = await makeMoves(toNeighbour(gone, empty, fleet, ports.state), ports, now);
@@ -68,23 +70,6 @@ async function loadOfHeirs(gone: CrawlerId, ports: ReplaceCrawlerPorts): Promise
   if (crawlers.length === 0) return fleetLoad([], [], []);
   const loads = await delegations.crawlerLoads(recrawlDays);
   return fleetLoad(crawlers, loads, await delegations.loads(recrawlDays, [gone]));
-}
-
-async function makeMoves(
-  moves: readonly DelegationMove[],
-  { delegations, state }: ReplaceCrawlerPorts,
-  now: Date,
-): Promise<Set<SubnetId>> {
-  const made = new Set<SubnetId>();
-  for (let start = 0; start < moves.length; start += batchSize) {
-    const batch = moves.slice(start, start + batchSize);
-    const planned = new Map(batch.map((move) => [move.subnetId, move]));
-    for (const subnetId of await delegations.move(batch, now)) {
-      state.moveDelegation(planned.get(subnetId) as DelegationMove);
-      made.add(subnetId);
-    }
-  }
-  return made;
 }
 
 /** Subnets with something to probe, and those in which nothing was ever resolved. */

@@ -5,8 +5,10 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "../log.ts";
+import { withoutDenied } from "./allowed-heirs.ts";
 import { refreshCrawlers } from "./crawler-presence.ts";
 import { fleetLoad, roomsOf } from "./fleet-load.ts";
+import { makeMoves } from "./make-moves.ts";
 import { NewcomerSearch, type SearchPorts } from "./newcomer-search.ts";
 import type { CrawlerRecord, CrawlerStore, DelegationMove, DelegationStore } from "./ports.ts";
 
@@ -153,11 +155,22 @@ export class NewcomerSettling {
   }
 
   async #giveBack(crawlerId: CrawlerId, most: number): Promise<number> {
-    const { delegations, state, now } = this.#ports;
+    const moves = (await this.#backMoves(crawlerId)).slice(0, most);
+    return (await makeMoves(moves, this.#ports, this.#ports.now())).length;
+  }
+
+  async #backMoves(crawlerId: CrawlerId): Promise<DelegationMove[]> {
+    const { delegations, state, anycast, now } = this.#ports;
     const former = await delegations.formerSubnets(crawlerId, new Date(now().getTime() - formerMs));
-    const moves: DelegationMove[] = former.flatMap(({ subnetId, rttMs }) => {
+    const measured = former.flatMap(({ subnetId, rttMs }) =>
+      rttMs === null || anycast?.has(subnetId) ? [] : [[subnetId, new Map([[crawlerId, rttMs]])] as const],
+    );
+    const allowed = new Map(measured);
+    await withoutDenied(allowed, this.#ports, now());
+    return [...allowed].flatMap(([subnetId, rtts]) => {
+      const rttMs = rtts.get(crawlerId)!;
       const present = state.delegationOf(subnetId);
-      if (rttMs === null || present === null || present.crawlerId === crawlerId) return [];
+      if (present === null || present.crawlerId === crawlerId) return [];
       if (present.rttMs !== null && rttMs >= present.rttMs - returnMarginMs) return [];
       const against = present.rttMs === null ? "" : ` against ${present.rttMs.toFixed(1)} ms`;
       return [
@@ -171,11 +184,6 @@ export class NewcomerSettling {
         },
       ];
     });
-    const planned = new Map(moves.slice(0, most).map((move) => [move.subnetId, move]));
-    if (planned.size === 0) return 0;
-    const made = await delegations.move([...planned.values()], now());
-    for (const subnetId of made) state.moveDelegation(planned.get(subnetId) as DelegationMove);
-    return made.length;
   }
 
   async #hasJoined({ crawlerId }: CrawlerRecord): Promise<void> {

@@ -1,6 +1,8 @@
 /** Crawlers that come, and what becomes of the subnets and leases of those that do not come back. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { AnycastRanges } from "#coordinator/flows/anycast-ranges";
 import { departedCrawlers, welcomeCrawler } from "#coordinator/flows/crawler-presence";
+import { DeniedTargets } from "#coordinator/flows/denied-targets";
 import { measuredPeers, takePeerReport } from "#coordinator/flows/measure-crawlers";
 import { replaceCrawler } from "#coordinator/flows/replace-crawler";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -102,6 +104,35 @@ it("gives nothing to a crawler that is offline or draining", async () => {
 
   expect(draining.moved.toSorted()).toEqual([subnets[0], subnets[2]].toSorted());
   expect(state.delegationOf(subnets[0])).toMatchObject({ crawlerId: far, rttMs: 50 });
+});
+
+it("gives nothing to a crawler whose partner denies it", async () => {
+  const { gone, near, far, subnets, state } = await threeSubnets();
+  const denied = new DeniedTargets();
+  denied.setList(near, { networks: ["5.1.1.0/24"], domains: [] });
+  denied.noteRefusal(far, subnets[2], noon.getTime());
+  const ports = { ...world, state, denied, recrawlDays: 7, online: () => [near, far] };
+
+  const replaced = await replaceCrawler(gone, ports, noon);
+
+  expect(replaced).toMatchObject({ moved: [subnets[0]], orphans: [subnets[1], subnets[2]] });
+  expect(state.delegationOf(subnets[0])).toMatchObject({ crawlerId: far, rttMs: 50 });
+});
+
+it("hands an anycast range over, and learns nothing from who gets it", async () => {
+  const { gone, near, far, subnets, state } = await threeSubnets();
+  const anycast = new AnycastRanges();
+  anycast.mark(subnets[0], null);
+  await world.pool.query("update delegation set anycast = true where subnet_id = $1", [subnets[0]]);
+  const ports = { ...world, state, anycast, recrawlDays: 7, online: () => [near, far] };
+
+  await replaceCrawler(gone, ports, noon);
+
+  const restarted = await world.state();
+  expect(state.delegationOf(subnets[0])).toMatchObject({ crawlerId: near, rttMs: 20, measured: false });
+  expect(state.delegationOf(subnets[0])).toEqual(restarted.delegationOf(subnets[0]));
+  const rootOwners = [...state.knowledge.owners({ kind: "root", key: 0 })].map(({ crawlerId }) => crawlerId);
+  expect(rootOwners.toSorted()).toEqual([gone, far].toSorted());
 });
 
 it("returns its leases, so that others may take the hosts", async () => {

@@ -4,7 +4,9 @@
  * others.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { AnycastRanges } from "#coordinator/flows/anycast-ranges";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import { DeniedTargets } from "#coordinator/flows/denied-targets";
 import { NewcomerSettling } from "#coordinator/flows/settle-newcomers";
 import { silentLog } from "#coordinator/log";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -19,6 +21,8 @@ let state: CoordinatorState;
 let fleet: TableFleet;
 let seconds: number;
 let moved: number;
+let denied: DeniedTargets;
+let anycast: AnycastRanges;
 
 beforeAll(async () => {
   world = await newFlowWorld();
@@ -28,6 +32,7 @@ beforeEach(async () => {
   old = await world.arrived("old");
   await world.crawlers.hasJoined(old);
   [subnets, seconds, moved] = [[], 0, 0];
+  [denied, anycast] = [new DeniedTargets(), new AnycastRanges()];
 });
 afterAll(async () => await world.close());
 
@@ -52,6 +57,8 @@ async function join(count: number, settings: { pagesPerDay?: number; distanceMs?
     ...world,
     state,
     fleet,
+    denied,
+    anycast,
     probe: { method: "connect", tries: 3, deadlineMs: 3000 },
     recrawlDays: 7,
     onMoved: (count) => {
@@ -105,6 +112,18 @@ it("leaves the former crawler as runner-up, and says in the history why the subn
   ).toEqual([
     { cause: "joined", reason: "it joined and is nearer: 3.0 ms against 60.0 ms of the crawler before" },
   ]);
+});
+
+it("is asked about nothing that its partner denies, and about no anycast range", async () => {
+  const settling = await join(8);
+  denied.noteRefusal(newcomer, subnets[0]!, noon.getTime());
+  anycast.mark(subnets[2]!, null);
+
+  await untilJoined(settling);
+
+  expect(state.subnetsOf(newcomer)).toEqual([subnets[4], subnets[6]]);
+  expect(fleet.asked.map(({ address }) => address)).not.toContain("5.1.0.7");
+  expect(fleet.asked.map(({ address }) => address)).not.toContain("5.1.2.7");
 });
 
 it("asks about ten subnets a pass at most, and about none twice", async () => {
@@ -199,6 +218,8 @@ it("gets back without a probe what it had, where it was nearer than the heir is"
   const nearer = await measured(1, 4, 9);
   const asNear = await measured(2, 8.5, 9);
   await measured(3, 30, 9);
+  denied.noteRefusal(newcomer, await measured(4, 4, 9), noon.getTime());
+  anycast.mark(await measured(5, 4, 9), null);
   for (const delegation of await world.delegations.readAll()) state.setDelegation(delegation);
 
   await untilJoined(settling);
