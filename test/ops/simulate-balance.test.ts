@@ -116,8 +116,8 @@ describe("the command", () => {
       /"best" is none of none, random/,
     );
     await expect(command().parseAsync([], { from: "user" })).rejects.toThrow(/is needed/);
-    await expect(
-      command().parseAsync(["--fixture", "f.json", "--world", "generated"], { from: "user" }),
-    ).rejects.toThrow(/is needed/);
+    await expect(command().parseAsync(["--fixture", "f.json", "--world"], { from: "user" })).rejects.toThrow(
+      /is needed/,
+    );
   });
 });

@@ -8,7 +8,7 @@
  * never named before, or measurements enough to learn the predictions anew (1 % of all), make the next plan one from
  * scratch.
  *
- * Memory at 200 crawlers: about 1.5 KB a subnet, nearly all of it the candidates of the flow and their heaps.
+ * Memory at 200 crawlers: about 400 bytes a subnet, nearly half of it what was measured (test/bench/results/balance.md).
  */
 import type { CrawlerId, SubnetId } from "../ids.ts";
 import type { CrawlerFlow } from "./crawler-flow.ts";
@@ -16,6 +16,7 @@ import { type BalanceSettings, defaultBalanceSettings, loadClass } from "./hyste
 import { PackedSubnets } from "./packed-subnets.ts";
 import { type BalanceCrawler, type BalanceSubnet, checkInput, checkNumber, type Move } from "./plan.ts";
 import { PlanningProblem } from "./planning-problem.ts";
+import { proveFlow } from "./prove-flow.ts";
 import type { CrawlerRtt, RttTable } from "./rtt-table.ts";
 import { settledFlow, solveFlow } from "./solve-flow.ts";
 import { type WantedProbe, wantedProbes } from "./wanted-probes.ts";
@@ -64,6 +65,7 @@ export class BalancePlanner {
   #flow: CrawlerFlow | null = null;
   #problem: PlanningProblem | null = null;
   #unlearned = 0;
+  #turn = 0;
 
   constructor(crawlerRttMs: CrawlerRtt, settings: BalanceSettings = defaultBalanceSettings) {
     this.#crawlerRttMs = crawlerRttMs;
@@ -89,7 +91,13 @@ export class BalancePlanner {
     const places = placeWhole(this.#problem!, flow);
     return {
       moves: this.#movesTo(places),
-      probes: wantedProbes({ subnets: this.#subnets, flow, places }),
+      probes: wantedProbes({
+        subnets: this.#subnets,
+        problem: this.#problem!,
+        prices: flow.prices,
+        places,
+        turn: this.#turn++,
+      }),
     };
   }
 
@@ -187,9 +195,8 @@ export class BalancePlanner {
     const problem = this.#problem!;
     problem.setLimits(this.#capacities, this.#flow);
     if (this.#flow === null) this.#flow = solveFlow(problem);
-    else if (!(this.#flow.settle() && this.#flow.isProven)) {
-      this.#flow = settledFlow(problem, this.#flow.prices, 2 * this.#flow.arcs.reachMs);
-    }
+    else if (!proveFlow(this.#flow, problem))
+      this.#flow = settledFlow(problem, this.#flow.prices, this.#flow.arcs.reachMs);
     return this.#flow;
   }
 

@@ -1,29 +1,36 @@
 /**
  * The crawlers that come into question for each subnet: those whose cost and price together are within a reach of
- * the cheapest. A million subnets and 200 crawlers are 200 million pairs; at good prices about five of 200 are
- * within reach, and only these are kept: 14 bytes each.
+ * the cheapest. A million subnets and 200 crawlers are 200 million pairs; at good prices hardly more than one of 200
+ * is within reach, and only these are kept: 10 bytes each, and 18 per subnet.
  *
- * What is left out stays irrelevant as long as no two prices have moved apart by more than the reach: a crawler
- * that was more than the reach dearer than the cheapest is then still no cheaper.
+ * Of those left out one number is kept, the least cost and price of any. It says later, at other prices, whether they
+ * still cannot matter; a subnet of which that cannot be said is chosen for again.
  */
 const noRoom = "too many pairs of subnet and crawler to plan with";
-/** About 3 GB: a problem that needs more has no place in the coordinator. */
+/** About 2 GB: a problem that needs more has no place in the coordinator. */
 const maxArcs = 200_000_000;
+/** Choices were made at so many different prices, at most. */
+export const maxBases = 1_000;
 
 export class CandidateArcs {
-  /** The prices (ms) that the choice was made at. */
-  readonly prices: Float64Array;
-  readonly reachMs: number;
+  /** How far from the cheapest the choice goes (ms). */
+  reachMs: number;
   /** Arcs of subnet s stand at `starts[s]` up to `ends[s]`. */
-  starts = new Float64Array(16);
-  ends = new Float64Array(16);
+  starts = new Uint32Array(16);
+  ends = new Uint32Array(16);
   crawlers = new Uint16Array(64);
   costs = new Float64Array(64);
+  /** The least cost + price that was left out, at the prices of the subnet's basis; infinite: nothing was. */
+  #leftOutMs = new Float64Array(16);
+  #basisOf = new Uint16Array(16);
+  /** Prices (ms) that choices were made at; the last is that of choices to come. */
+  readonly #bases: Float64Array[];
   #size = 0;
+  #unused = 0;
   readonly #row: Float64Array;
 
   constructor(prices: Float64Array, reachMs: number) {
-    this.prices = prices.slice();
+    this.#bases = [prices.slice()];
     this.reachMs = reachMs;
     this.#row = new Float64Array(prices.length);
   }
@@ -31,15 +38,27 @@ export class CandidateArcs {
   /** Makes place for so many subnets, so that a long pass does not copy over and over. */
   expect(subnets: number): void {
     if (subnets <= this.starts.length) return;
-    this.starts = grown(this.starts, subnets);
-    this.ends = grown(this.ends, subnets);
+    this.starts = copied(new Uint32Array(subnets), this.starts);
+    this.ends = copied(new Uint32Array(subnets), this.ends);
+    this.#leftOutMs = copied(new Float64Array(subnets), this.#leftOutMs);
+    this.#basisOf = copied(new Uint16Array(subnets), this.#basisOf);
   }
 
-  /** Chooses the arcs of a subnet that has none yet, from its costs at all crawlers. */
+  get bases(): number {
+    return this.#bases.length;
+  }
+
+  /** From now on choices are made at these prices. */
+  rebase(prices: Float64Array): void {
+    this.#bases.push(prices.slice(0, this.#row.length));
+  }
+
+  /** Chooses the arcs of a subnet, from its costs at all crawlers. */
   add(subnet: number, costsInto: (subnet: number, costs: Float64Array) => void): void {
     if (subnet >= this.starts.length) this.expect(Math.max(subnet + 1, 2 * this.starts.length));
-    const { prices } = this;
+    this.free(subnet);
     const row = this.#row;
+    const prices = this.#bases.at(-1)!;
     costsInto(subnet, row);
     let least = Number.POSITIVE_INFINITY;
     for (let crawler = 0; crawler < row.length; crawler++) {
@@ -48,15 +67,28 @@ export class CandidateArcs {
     }
     this.#reserve(row.length);
     const limit = least + this.reachMs;
+    let leftOut = Number.POSITIVE_INFINITY;
     let at = this.#size;
     this.starts[subnet] = at;
     for (let crawler = 0; crawler < row.length; crawler++) {
-      if (row[crawler]! + prices[crawler]! > limit) continue;
+      const price = row[crawler]! + prices[crawler]!;
+      if (price > limit) {
+        if (price < leftOut) leftOut = price;
+        continue;
+      }
       this.crawlers[at] = crawler;
       this.costs[at++] = row[crawler]!;
     }
     this.ends[subnet] = at;
     this.#size = at;
+    this.#leftOutMs[subnet] = leftOut;
+    this.#basisOf[subnet] = this.#bases.length - 1;
+  }
+
+  /** The subnet has no arcs any more. */
+  free(subnet: number): void {
+    this.#unused += this.ends[subnet]! - this.starts[subnet]!;
+    this.ends[subnet] = this.starts[subnet]!;
   }
 
   /** The cost at a crawler, infinite where it is no candidate. */
@@ -80,31 +112,57 @@ export class CandidateArcs {
     return best;
   }
 
-  /** Whether nothing that was left out can matter at these prices. */
-  proves(prices: Float64Array): boolean {
-    let [up, down] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
-    for (let crawler = 0; crawler < this.prices.length; crawler++) {
-      const moved = prices[crawler]! - this.prices[crawler]!;
-      if (moved > up) up = moved;
-      if (moved < down) down = moved;
-    }
-    return up - down <= this.reachMs;
+  /** Whether for a subnet, at these prices, nothing that was left out can be cheaper than its candidates. */
+  proofAt(prices: Float64Array): (subnet: number) => boolean {
+    const fallen = this.#bases.map((basis) => mostFallen(basis, prices));
+    return (subnet) => {
+      const leftOut = this.#leftOutMs[subnet]! - fallen[this.#basisOf[subnet]!]!;
+      for (let at = this.starts[subnet]!; at < this.ends[subnet]!; at++) {
+        if (this.costs[at]! + prices[this.crawlers[at]!]! <= leftOut) return true;
+      }
+      return false;
+    };
   }
 
   #reserve(more: number): void {
-    const needed = this.#size + more;
-    if (needed <= this.crawlers.length) return;
+    if (this.#size + more <= this.crawlers.length) return;
+    const needed = this.#size - this.#unused + more;
     if (needed > maxArcs) throw new RangeError(noRoom);
-    const length = Math.min(maxArcs, Math.max(needed, 2 * this.crawlers.length));
+    this.#copyTo(Math.min(maxArcs, Math.max(1_024, Math.ceil(1.5 * needed))));
+  }
+
+  /** Into new arrays, without what is no longer used. */
+  #copyTo(length: number): void {
     const crawlers = new Uint16Array(length);
-    crawlers.set(this.crawlers);
+    const costs = new Float64Array(length);
+    let size = 0;
+    for (let subnet = 0; subnet < this.starts.length; subnet++) {
+      const [start, end] = [this.starts[subnet]!, this.ends[subnet]!];
+      this.starts[subnet] = size;
+      for (let at = start; at < end; at++) {
+        crawlers[size] = this.crawlers[at]!;
+        costs[size++] = this.costs[at]!;
+      }
+      this.ends[subnet] = size;
+    }
     this.crawlers = crawlers;
-    this.costs = grown(this.costs, length);
+    this.costs = costs;
+    this.#size = size;
+    this.#unused = 0;
   }
 }
 
-function grown(values: Float64Array, length: number): Float64Array<ArrayBuffer> {
-  const copy = new Float64Array(length);
-  copy.set(values);
-  return copy;
+/** By how much the price fell that fell the most; negative when all rose. */
+function mostFallen(basis: Float64Array, prices: Float64Array): number {
+  let most = Number.NEGATIVE_INFINITY;
+  for (let crawler = 0; crawler < basis.length; crawler++) {
+    const fallen = basis[crawler]! - prices[crawler]!;
+    if (fallen > most) most = fallen;
+  }
+  return most;
+}
+
+function copied<Values extends { set(from: Values): void }>(longer: Values, values: Values): Values {
+  longer.set(values);
+  return longer;
 }

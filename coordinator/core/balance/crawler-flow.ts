@@ -64,6 +64,12 @@ export class CrawlerFlow {
     this.#place(subnet);
   }
 
+  /** Chooses candidates for a subnet anew, by the present prices and reach of the arcs. */
+  chooseAgain(subnet: number): void {
+    this.#takeOut(subnet);
+    this.add(subnet);
+  }
+
   #place(subnet: number): void {
     const crawler = this.arcs.cheapest(subnet, this.prices);
     this.holdings.place(subnet, crawler);
@@ -72,6 +78,11 @@ export class CrawlerFlow {
   }
 
   remove(subnet: number): void {
+    this.#takeOut(subnet);
+    this.arcs.free(subnet);
+  }
+
+  #takeOut(subnet: number): void {
     for (const [crawler, amount] of this.holdings.remove(subnet)) {
       this.loads[crawler]! -= amount;
       this.#rates.leave(crawler, subnet);
@@ -83,7 +94,7 @@ export class CrawlerFlow {
     const crawler = this.holdings.wholeAt(subnet);
     const before = this.#problem.loadOf(subnet);
     if (crawler < 0 || before === 0) {
-      this.remove(subnet);
+      this.#takeOut(subnet);
       change();
       this.#place(subnet);
       return;
@@ -108,9 +119,9 @@ export class CrawlerFlow {
     return true;
   }
 
-  /** Whether the placement is the cheapest over all pairs, not only over the candidates. */
-  get isProven(): boolean {
-    return this.arcs.proves(this.prices.subarray(0, this.#size));
+  /** When `settle` came to no end: the crawlers from which no way led on. */
+  get stuck(): ReadonlySet<number> {
+    return new Set(this.#finder.reached);
   }
 
   /**

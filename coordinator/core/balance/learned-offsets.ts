@@ -6,6 +6,7 @@
  *
  * Pairs are kept sparse: one entry per crawler that measured beside another one.
  */
+import { HolderOffsets } from "./holder-offsets.ts";
 import { type Measurements, predictedWithout, unmeasurableMs } from "./predict-rtt.ts";
 
 /** A single lie or spike teaches no more than this. */
@@ -25,8 +26,7 @@ export class LearnedOffsets {
   readonly #general: (Offsets | undefined)[] = [];
   /** The same worked out: per nearest crawler the offsets (ms) of all. */
   readonly #generalMs: (Float64Array | undefined)[] = [];
-  /** By the number that stands for the holder; few entries each. */
-  readonly #byHolder: (Offsets[] | undefined)[] = [];
+  readonly #ofHolders = new HolderOffsets();
   /** Measurements that were learned from. */
   measurements = 0;
 
@@ -42,34 +42,12 @@ export class LearnedOffsets {
       const nearest = nearestOf(known, crawler);
       this.#general[nearest] ??= emptyOffsets(nearest);
       note(this.#general[nearest], crawler, offset);
-      if (holder >= 0) note(this.#ofHolder(holder, nearest), crawler, offset);
+      if (holder >= 0) this.#ofHolders.note({ holder, nearest, crawler }, offset);
     }
   }
 
-  /** Adds its offset (ms) to what is predicted for each crawler of a subnet with these measurements. */
-  addTo(predictedMs: Float64Array, known: Measurements, holder: number): void {
-    const nearest = nearestOf(known, -1);
-    const general = this.#generalFor(nearest, predictedMs.length);
-    if (general === null) return;
-    for (let crawler = 0; crawler < predictedMs.length; crawler++) predictedMs[crawler]! += general[crawler]!;
-    const own = this.#byHolder[holder]?.find((offsets) => offsets.nearest === nearest);
-    if (own === undefined) return;
-    for (let at = 0; at < own.crawlers.length; at++) {
-      const crawler = own.crawlers[at]!;
-      predictedMs[crawler]! += weighed(own, at, general[crawler]!) - general[crawler]!;
-    }
-  }
-
-  #ofHolder(holder: number, nearest: number): Offsets {
-    this.#byHolder[holder] ??= [];
-    const known = this.#byHolder[holder].find((offsets) => offsets.nearest === nearest);
-    if (known) return known;
-    const added = emptyOffsets(nearest);
-    this.#byHolder[holder].push(added);
-    return added;
-  }
-
-  #generalFor(nearest: number, crawlers: number): Float64Array | null {
+  /** By crawler the general offset (ms) where `nearest` is the nearest that measured; null: none is known. */
+  generalFor(nearest: number, crawlers: number): Float64Array | null {
     const worked = this.#generalMs[nearest];
     if (worked?.length === crawlers) return worked;
     const learned = this.#general[nearest];
@@ -81,6 +59,18 @@ export class LearnedOffsets {
     this.#generalMs[nearest] = offsetsMs;
     return offsetsMs;
   }
+
+  /** Calls `visit` for every crawler of which the holder's subnets say more than the general offset does. */
+  eachOfHolder(
+    at: { readonly holder: number; readonly nearest: number; readonly crawlers: number },
+    visit: (crawler: number, offsetMs: number) => void,
+  ): void {
+    if (at.holder < 0) return;
+    const general = this.generalFor(at.nearest, at.crawlers);
+    this.#ofHolders.each(at, (crawler, sumMs, count) =>
+      visit(crawler, (sumMs + priorWeight * (general?.[crawler] ?? 0)) / (count + priorWeight)),
+    );
+  }
 }
 
 const emptyOffsets = (nearest: number): Offsets => ({ nearest, crawlers: [], sumsMs: [], counts: [] });
@@ -91,7 +81,7 @@ function weighed({ sumsMs, counts }: Offsets, at: number, otherwiseMs: number): 
 }
 
 /** The crawler with the smallest measurement, without one of them; -1 when there is none. */
-function nearestOf(known: Measurements, without: number): number {
+export function nearestOf(known: Measurements, without: number): number {
   let nearest = -1;
   let least = Number.POSITIVE_INFINITY;
   for (let at = known.from; at < known.to; at++) {

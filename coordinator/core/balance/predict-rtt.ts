@@ -47,8 +47,9 @@ function setBounds(apartMs: Float64Array, rttMs: number, least: Float64Array, mo
 function tightenBounds(apartMs: Float64Array, rttMs: number, least: Float64Array, most: Float64Array): void {
   for (let crawler = 0; crawler < least.length; crawler++) {
     // Comparisons with NaN are false: what is unknown leaves the bounds alone.
-    const gap = Math.abs(apartMs[crawler]! - rttMs);
-    const sum = apartMs[crawler]! + rttMs;
+    const apart = apartMs[crawler]!;
+    const gap = Math.abs(apart - rttMs);
+    const sum = apart + rttMs;
     if (gap > least[crawler]!) least[crawler] = gap;
     if (sum < most[crawler]!) most[crawler] = sum;
   }
@@ -79,7 +80,10 @@ export function predictionSpreadMs(known: Measurements, crawler: number): number
 }
 
 /** Bounds for one crawler from the others' measurements. */
-function boundsFor(known: Measurements, crawler: number): { readonly least: number; readonly most: number } {
+export function boundsFor(
+  known: Measurements,
+  crawler: number,
+): { readonly least: number; readonly most: number } {
   let least = 0;
   let most = Number.POSITIVE_INFINITY;
   for (let at = known.from; at < known.to; at++) {

@@ -3,9 +3,16 @@
  * worked out when they are asked for: a measured RTT where there is one, else a predicted one.
  */
 import type { CrawlerId } from "../ids.ts";
-import { LearnedOffsets } from "./learned-offsets.ts";
+import { LearnedOffsets, nearestOf } from "./learned-offsets.ts";
 import type { BalanceSubnet } from "./plan.ts";
-import { boundsInto, type Measurements, middleOf, predictionSpreadMs } from "./predict-rtt.ts";
+import {
+  boundsFor,
+  boundsInto,
+  type Measurements,
+  middleOf,
+  predictionSpreadMs,
+  unknownRttMs,
+} from "./predict-rtt.ts";
 
 /** Round-trip time (ms) between two crawlers, either way round; undefined when it was never measured. */
 export type CrawlerRtt = (a: CrawlerId, b: CrawlerId) => number | undefined;
@@ -35,6 +42,7 @@ export class RttTable {
   #offsets = new LearnedOffsets();
   #least = new Float64Array(0);
   #most = new Float64Array(0);
+  #noOffsets = new Float64Array(0);
 
   constructor(crawlerRttMs: CrawlerRtt) {
     this.#crawlerRttMs = crawlerRttMs;
@@ -108,27 +116,45 @@ export class RttTable {
   rttsInto(row: number, rttsMs: Float64Array): void {
     const known = this.#known(row);
     this.#boundsOf(known);
-    const least = this.#least;
-    const most = this.#most;
-    for (let crawler = 0; crawler < rttsMs.length; crawler++) {
-      rttsMs[crawler] = middleOf(least[crawler]!, most[crawler]!);
-    }
-    this.#offsets.addTo(rttsMs, known, this.#holders[row]!);
+    const [least, most, size] = [this.#least, this.#most, rttsMs.length];
+    const nearest = nearestOf(known, -1);
+    // Nobody is taken for nearer than the nearest that was measured.
     const nearestMs = leastOf(known);
-    for (let crawler = 0; crawler < rttsMs.length; crawler++) {
-      // Nobody is taken for nearer than the nearest that was measured.
-      if (rttsMs[crawler]! < nearestMs) rttsMs[crawler] = nearestMs;
+    const offsetsMs = this.#offsets.generalFor(nearest, size) ?? this.#noOffsets;
+    const unknownMs = unknownRttMs;
+    for (let crawler = 0; crawler < size; crawler++) {
+      const middle = (least[crawler]! + most[crawler]!) / 2;
+      const rtt = (middle < Number.POSITIVE_INFINITY ? middle : unknownMs) + offsetsMs[crawler]!;
+      rttsMs[crawler] = Math.max(nearestMs, rtt);
     }
+    this.#offsets.eachOfHolder(
+      { holder: this.#holders[row]!, nearest, crawlers: size },
+      (crawler, offsetMs) => {
+        rttsMs[crawler] = Math.max(nearestMs, middleOf(least[crawler]!, most[crawler]!) + offsetMs);
+      },
+    );
     for (let at = known.from; at < known.to; at++) rttsMs[known.crawlers[at]!] = known.rttsMs[at]!;
+  }
+
+  /** The RTT (ms) of one crawler, as `rttsInto` has it. */
+  rttMs(row: number, crawler: number): number {
+    const known = this.#known(row);
+    for (let at = known.from; at < known.to; at++)
+      if (known.crawlers[at] === crawler) return known.rttsMs[at]!;
+    const { least, most } = boundsFor(known, crawler);
+    const nearest = nearestOf(known, -1);
+    const crawlers = this.crawlerIds.length;
+    let offsetMs = this.#offsets.generalFor(nearest, crawlers)?.[crawler] ?? 0;
+    this.#offsets.eachOfHolder({ holder: this.#holders[row]!, nearest, crawlers }, (one, ms) => {
+      if (one === crawler) offsetMs = ms;
+    });
+    return Math.max(leastOf(known), middleOf(least, most) + offsetMs);
   }
 
   /** What a move adds to the RTT (ms), and whether either of the two is only predicted. */
   difference(row: number, from: number, to: number): { addedRttMs: number; predicted: boolean } {
-    const measured = this.measuredMs(row, to) - this.measuredMs(row, from);
-    if (!Number.isNaN(measured)) return { addedRttMs: measured, predicted: false };
-    const rttsMs = new Float64Array(this.crawlerIds.length);
-    this.rttsInto(row, rttsMs);
-    return { addedRttMs: rttsMs[to]! - rttsMs[from]!, predicted: true };
+    const predicted = !(this.isMeasured(row, to) && this.isMeasured(row, from));
+    return { addedRttMs: this.rttMs(row, to) - this.rttMs(row, from), predicted };
   }
 
   /** How far off the prediction for a crawler that did not measure may be (ms, standard deviation). */
@@ -140,6 +166,7 @@ export class RttTable {
     if (this.#least.length !== this.crawlerIds.length) {
       this.#least = new Float64Array(this.crawlerIds.length);
       this.#most = new Float64Array(this.crawlerIds.length);
+      this.#noOffsets = new Float64Array(this.crawlerIds.length);
     }
     boundsInto(known, this.#least, this.#most);
   }

@@ -1,10 +1,11 @@
 /**
  * Solves a transport problem exactly, a large one by way of samples: prices of a sample of the load are nearly
  * those of all of it, so that the next larger problem starts almost solved, with a few candidates per subnet.
- * Where these turn out not to suffice, it goes on from the prices it got to with a larger reach.
+ * Where these turn out not to suffice, more are chosen for the subnets concerned (prove-flow).
  */
 import { CrawlerFlow } from "./crawler-flow.ts";
 import type { FlowProblem } from "./flow-problem.ts";
+import { proveFlow } from "./prove-flow.ts";
 
 /** So many subnets are solved at once, with all crawlers as candidates. */
 const wholeAtOnce = 4_000;
@@ -19,23 +20,39 @@ const leastReachMs = 0.05;
 const reachEstimate = 1_000;
 
 export function solveFlow(problem: FlowProblem): CrawlerFlow {
-  const noPrices = new Float64Array(problem.capacities.length + 1);
-  if (problem.subnets <= wholeAtOnce) return settledFlow(problem, noPrices, Number.POSITIVE_INFINITY);
-  const sample = sampleOf(problem, Math.max(wholeAtOnce, Math.floor(problem.subnets / samplingFactor)));
-  const prices = sample.subnets > 0 ? solveFlow(sample).prices : noPrices;
-  return settledFlow(problem, prices, reachFor(problem, prices));
+  return solved(problem).flow;
 }
 
-/** The flow at whichever reach proves it. Prices: the crawlers' and, last, that of room. */
+/** `wentMs`: how far prices moved apart from what they were to start with; null when there were none. */
+function solved(problem: FlowProblem): { readonly flow: CrawlerFlow; readonly wentMs: number | null } {
+  const noPrices = new Float64Array(problem.capacities.length + 1);
+  if (problem.subnets <= wholeAtOnce)
+    return { flow: settledFlow(problem, noPrices, Number.POSITIVE_INFINITY), wentMs: null };
+  const sample = sampleOf(problem, Math.max(wholeAtOnce, Math.floor(problem.subnets / samplingFactor)));
+  const before = sample.subnets > 0 ? solved(sample) : null;
+  const prices = before?.flow.prices ?? noPrices;
+  const wentMs = before?.wentMs ?? null;
+  // The error of a sample's prices falls with the square root of its size.
+  const reachMs = wentMs === null ? reachFor(problem, prices) : wentMs / Math.sqrt(samplingFactor);
+  const flow = settledFlow(problem, prices, Math.max(leastReachMs, reachMs));
+  return { flow, wentMs: movedApart(prices, flow.prices) };
+}
+
+/** The cheapest flow, from these prices: the crawlers' and, last, that of room. */
 export function settledFlow(problem: FlowProblem, prices: Float64Array, reachMs: number): CrawlerFlow {
   const flow = new CrawlerFlow(problem, { prices, reachMs });
   flow.arcs.expect(problem.subnets);
   for (let subnet = 0; subnet < problem.subnets; subnet++) {
     if (!problem.isGone(subnet)) flow.add(subnet);
   }
-  const isSettled = flow.settle();
-  if (reachMs === Number.POSITIVE_INFINITY || (isSettled && flow.isProven)) return flow;
-  return settledFlow(problem, flow.prices, 2 * reachMs);
+  return proveFlow(flow, problem) ? flow : settledFlow(problem, flow.prices, Number.POSITIVE_INFINITY);
+}
+
+function movedApart(before: Float64Array, after: Float64Array): number {
+  const moved = after.map((price, node) => price - before[node]!);
+  return (
+    moved.reduce((most, one) => Math.max(most, one)) - moved.reduce((least, one) => Math.min(least, one))
+  );
 }
 
 /** How far from the cheapest the candidates have to go for about `candidatesWanted` of them. */

@@ -5,8 +5,9 @@
  * `nearest` asks when it delegates).
  */
 import type { CrawlerId, SubnetId } from "../ids.ts";
-import type { CrawlerFlow } from "./crawler-flow.ts";
+import type { FlowProblem } from "./flow-problem.ts";
 import type { PackedSubnets } from "./packed-subnets.ts";
+import type { RttTable } from "./rtt-table.ts";
 
 /**
  * What a probe of a subnet with the mean load has to be expected to save, in ms per page; of one with twice the load
@@ -17,6 +18,8 @@ export const probeWorthMs = 2;
 const tooFarMs = 50;
 /** At most so many are asked for at once. */
 const maxProbes = 10_000;
+/** So many subnets that stay are looked at for one plan, every one of which has to be compared with all crawlers. */
+const maxLookedAt = 20_000;
 
 export interface WantedProbe {
   readonly subnetId: SubnetId;
@@ -25,55 +28,78 @@ export interface WantedProbe {
   readonly expectedGain: number;
 }
 
-interface PlannedPlaces {
+export interface PlannedPlaces {
   readonly subnets: PackedSubnets;
-  readonly flow: CrawlerFlow;
+  readonly problem: FlowProblem;
+  /** Of each crawler, in ms. */
+  readonly prices: Float64Array;
   readonly places: Int32Array;
+  /** Plans made before: where more subnets are there than one plan looks at, it goes on where the last one ended. */
+  readonly turn: number;
 }
 
 /** At most one per subnet, the most worth first. */
 export function wantedProbes(plan: PlannedPlaces): WantedProbe[] {
   const { subnets } = plan;
-  let pages = 0;
-  for (const row of subnets.living()) pages += subnets.pagesOf(row);
-  const leastGain = (probeWorthMs * pages) / Math.max(1, subnets.alive);
   const wanted: WantedProbe[] = [];
+  const settled: number[] = [];
+  let pages = 0;
   for (const row of subnets.living()) {
-    const probe = probeFor(row, plan, leastGain);
-    if (probe !== null) wanted.push(probe);
+    pages += subnets.pagesOf(row);
+    const to = plan.places[row]!;
+    if (to === subnets.ownerOf(row) || subnets.rtts.isMeasured(row, to)) settled.push(row);
+    else wanted.push(probeOf(subnets, row, { crawler: to, expectedGain: Number.POSITIVE_INFINITY }));
   }
+  const leastGain = (probeWorthMs * pages) / Math.max(1, subnets.alive);
+  if (wanted.length < maxProbes) wanted.push(...hopefulProbes(inTurn(settled, plan.turn), plan, leastGain));
   wanted.sort((a, b) =>
     a.expectedGain === b.expectedGain ? a.subnetId - b.subnetId : b.expectedGain - a.expectedGain,
   );
   return wanted.slice(0, maxProbes);
 }
 
-function probeFor(row: number, plan: PlannedPlaces, leastGain: number): WantedProbe | null {
-  const { subnets, places } = plan;
-  const wanted = (crawler: number, expectedGain: number) => ({
-    subnetId: subnets.idOf(row),
-    crawlerId: subnets.rtts.crawlerIds[crawler]!,
-    expectedGain,
-  });
-  const to = places[row]!;
-  if (to !== subnets.ownerOf(row) && !subnets.rtts.isMeasured(row, to))
-    return wanted(to, Number.POSITIVE_INFINITY);
-  const { crawler, gainMs } = bestGain(row, plan);
-  const gain = gainMs * subnets.pagesOf(row);
-  return gain > 0 && gain >= leastGain ? wanted(crawler, gain) : null;
+function inTurn(rows: readonly number[], turn: number): readonly number[] {
+  if (rows.length <= maxLookedAt) return rows;
+  const start = (turn * maxLookedAt) % rows.length;
+  return [...rows.slice(start), ...rows.slice(0, start)].slice(0, maxLookedAt);
 }
 
-/** Among the candidates of the flow: whoever is further than its reach is hardly expected to save anything. */
-function bestGain(row: number, { subnets, flow, places }: PlannedPlaces) {
-  const { starts, ends, crawlers, costs } = flow.arcs;
-  const here = flow.arcs.costAt(row, places[row]!) + flow.prices[places[row]!]!;
+function hopefulProbes(rows: readonly number[], plan: PlannedPlaces, leastGain: number): WantedProbe[] {
+  const { subnets, prices } = plan;
+  const costs = new Float64Array(subnets.rtts.crawlerIds.length);
+  const wanted: WantedProbe[] = [];
+  for (const row of rows) {
+    if (subnets.pagesOf(row) === 0) continue;
+    plan.problem.costsInto(row, costs);
+    const { crawler, gainMs } = bestGain(row, plan.places[row]!, { costs, prices, rtts: subnets.rtts });
+    const expectedGain = gainMs * subnets.pagesOf(row);
+    if (gainMs > 0 && expectedGain >= leastGain)
+      wanted.push(probeOf(subnets, row, { crawler, expectedGain }));
+  }
+  return wanted;
+}
+
+function probeOf(
+  subnets: PackedSubnets,
+  row: number,
+  { crawler, expectedGain }: { readonly crawler: number; readonly expectedGain: number },
+): WantedProbe {
+  return { subnetId: subnets.idOf(row), crawlerId: subnets.rtts.crawlerIds[crawler]!, expectedGain };
+}
+
+/** Who else is expected to save the most, moving included. */
+function bestGain(
+  row: number,
+  place: number,
+  { costs, prices, rtts }: { costs: Float64Array; prices: Float64Array; rtts: RttTable },
+): { readonly crawler: number; readonly gainMs: number } {
+  const here = costs[place]! + prices[place]!;
   let best = { crawler: -1, gainMs: 0 };
-  for (let at = starts[row]!; at < ends[row]!; at++) {
-    const crawler = crawlers[at]!;
-    const limitMs = here - flow.prices[crawler]!;
-    // From so far above the limit hardly anything is expected; most candidates end here.
-    if (costs[at]! > limitMs + tooFarMs || subnets.rtts.isMeasured(row, crawler)) continue;
-    const gainMs = expectedGainMs(limitMs, costs[at]!, subnets.rtts.spreadMs(row, crawler));
+  for (let crawler = 0; crawler < costs.length; crawler++) {
+    const limitMs = here - prices[crawler]!;
+    // From so far above the limit hardly anything is expected; most end here.
+    if (costs[crawler]! > limitMs + tooFarMs || rtts.isMeasured(row, crawler)) continue;
+    const gainMs = expectedGainMs(limitMs, costs[crawler]!, rtts.spreadMs(row, crawler));
     if (gainMs > best.gainMs) best = { crawler, gainMs };
   }
   return best;

@@ -37,6 +37,11 @@ export class WayFinder {
     this.#isDone = new Uint8Array(nodes);
   }
 
+  /** Where the last search came through. */
+  get reached(): readonly number[] {
+    return this.#done;
+  }
+
   /** Null when no node with too little can be reached. Prices stay such that no exchange saves anything. */
   find(from: number): Way | null {
     this.#distance.fill(Number.POSITIVE_INFINITY);

@@ -21,7 +21,7 @@ import { workProgress } from "./work-progress.ts";
 
 interface BalanceOptions {
   readonly fixture?: string;
-  readonly world?: string;
+  readonly world?: boolean;
   readonly crawlers: number;
   readonly sites: number;
   readonly policy: readonly SimulatedPolicy[];
@@ -42,7 +42,7 @@ compares "extra" with the exact plan of the same world.
 
 Examples:
   nearcrawl simulate balance --fixture measured.json
-  nearcrawl simulate balance --world generated --crawlers 50 --sites 2000 --seeds 3 --loads heavy-tailed
+  nearcrawl simulate balance --world --crawlers 50 --sites 2000 --seeds 3 --loads heavy-tailed
   nearcrawl simulate balance --fixture measured.json --policy min-cost-flow --knowledge probed --json
 
 Exit codes: 0 done, 2 wrong usage or a file that is no fixture.
@@ -54,7 +54,7 @@ export function balanceCommand(): Command {
   return new Command("balance")
     .description("move subnets from overloaded crawlers, and compare what that costs by policy")
     .option("--fixture <file>", "JSON file with crawlers, targets and the RTTs between them")
-    .addOption(new Option("--world <kind>", "instead: a world that is generated").choices(["generated"]))
+    .option("--world", "instead: a world that is generated")
     .addOption(whole("--crawlers <n>", "with --world", [12, 2, worldLimits.crawlers]))
     .addOption(whole("--sites <n>", "with --world", [1000, 1, worldLimits.sites]))
     .addOption(
@@ -113,8 +113,8 @@ async function runBalance(options: BalanceOptions): Promise<void> {
 }
 
 async function sourceOf({ fixture, world, crawlers, sites }: BalanceOptions): Promise<InstanceSource> {
-  if ((fixture === undefined) === (world === undefined))
-    throw new UsageError("one of --fixture <file> and --world generated is needed");
+  if ((fixture === undefined) === (world !== true))
+    throw new UsageError("one of --fixture <file> and --world is needed");
   if (fixture !== undefined) return fixedSource(await readFixture(fixture));
   return generatedSource({ crawlers, sites });
 }
