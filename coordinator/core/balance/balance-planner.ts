@@ -8,7 +8,7 @@
  * never named before, or measurements enough to learn the predictions anew (1 % of all), make the next plan one from
  * scratch.
  *
- * Memory at 200 crawlers: about 400 bytes a subnet, nearly half of it what was measured (test/bench/results/balance.md).
+ * Memory at 200 crawlers: 300 to 400 bytes a subnet, nearly half of it what was measured (test/bench/results/balance.md).
  */
 import type { CrawlerId, SubnetId } from "../ids.ts";
 import type { CrawlerFlow } from "./crawler-flow.ts";

@@ -46,12 +46,11 @@ function setBounds(apartMs: Float64Array, rttMs: number, least: Float64Array, mo
 
 function tightenBounds(apartMs: Float64Array, rttMs: number, least: Float64Array, most: Float64Array): void {
   for (let crawler = 0; crawler < least.length; crawler++) {
-    // Comparisons with NaN are false: what is unknown leaves the bounds alone.
     const apart = apartMs[crawler]!;
-    const gap = Math.abs(apart - rttMs);
-    const sum = apart + rttMs;
-    if (gap > least[crawler]!) least[crawler] = gap;
-    if (sum < most[crawler]!) most[crawler] = sum;
+    // False for NaN: what is unknown leaves the bounds alone.
+    if (!(apart >= 0)) continue;
+    least[crawler] = Math.max(least[crawler]!, Math.abs(apart - rttMs));
+    most[crawler] = Math.min(most[crawler]!, apart + rttMs);
   }
 }
 

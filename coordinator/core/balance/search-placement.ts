@@ -14,10 +14,11 @@ const leastSaving = 1e-6;
 
 /** Prices (ms): the crawlers' and, last, that of room. */
 export function searchPlacement(placed: PlacedLoads, prices: Float64Array): void {
-  const subnets = [...placed.places.keys()].filter(
-    (subnet) => placed.places[subnet]! >= 0 && sizeOf(placed, subnet) > 0,
-  );
-  if (subnets.length > maxSubnets) return;
+  const subnets: number[] = [];
+  for (let subnet = 0; subnet < placed.places.length; subnet++) {
+    if (placed.places[subnet]! >= 0 && sizeOf(placed, subnet) > 0) subnets.push(subnet);
+    if (subnets.length > maxSubnets) return;
+  }
   new PlacementSearch(placed, subnets, prices).run();
 }
 

@@ -78,7 +78,18 @@ export class WayFinder {
     rates.makeFor(node);
     const row = node * this.#room;
     const start = this.#distance[node]! - prices[node]!;
-    for (let to = 0; to < this.#room; to++) this.#relax(node, to, start + rates.leastMs[row + to]!);
+    const [isDone, distances, leastMs, soFar] = [
+      this.#isDone,
+      this.#distance,
+      rates.leastMs,
+      this.#distance[node]!,
+    ];
+    for (let to = 0; to < this.#room; to++) {
+      const distance = Math.max(soFar, start + leastMs[row + to]! + prices[to]!);
+      if (!(distance < distances[to]!) || isDone[to] === 1) continue;
+      distances[to] = distance;
+      this.#previous[to] = node;
+    }
     if (capacities[node]! - carried[node]! > dust) this.#relax(node, this.#room, start);
   }
 
