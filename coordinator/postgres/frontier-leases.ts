@@ -5,15 +5,9 @@
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
 import { type Lease, maxLeaseUrls } from "#protocol/messages";
-import type { FrontierStore } from "../flows/ports.ts";
+import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
 import { lockHosts } from "./frontier-admission.ts";
 import { inTransaction } from "./transaction.ts";
-
-type LeaseRequest = Parameters<FrontierStore["leaseHosts"]>[0];
-
-/** Most leases in one message, and most addresses of one (messages.ts). */
-const maxLeases = 1_000;
-const maxAddresses = 64;
 
 export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lease[]> {
   return await inTransaction(pool, async (client) => {
@@ -32,49 +26,6 @@ export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lea
 }
 
 const byDepth = (a: UrlRow, b: UrlRow) => a.depth - b.depth || (a.url < b.url ? -1 : 1);
-
-interface HostRow {
-  host_hash: HostHash;
-  host: string;
-  due_at: Date;
-  addresses: string[];
-}
-
-/**
- * The hosts of this crawler's subnets that have no finer delegation, and those of its finer delegations: most
- * often none, which an index tells. Longest due first; hosts that another coordinator has in hand are passed over.
- */
-async function lockDueHosts(client: PoolClient, request: LeaseRequest): Promise<HostRow[]> {
-  const bySubnet = "delegation d on d.subnet_id = h.subnet_id and h.finer_id is null";
-  const ofSubnets = await lockDueHostsBy(client, bySubnet, request);
-  const finer = await lockDueHostsBy(client, "finer_delegation d on d.finer_id = h.finer_id", request);
-  if (finer.length === 0) return ofSubnets;
-  const longestDueFirst = [...ofSubnets, ...finer].sort((a, b) => a.due_at.getTime() - b.due_at.getTime());
-  return longestDueFirst.slice(0, request.hosts);
-}
-
-async function lockDueHostsBy(
-  client: PoolClient,
-  delegation: string,
-  request: LeaseRequest,
-): Promise<HostRow[]> {
-  const { rows } = await client.query<HostRow>(
-    `select h.host_hash, h.host, h.due_at,
-       array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses
-     from frontier_host h
-     join ${delegation}
-     where d.crawler_id = $1
-       and h.state = 'resolved'
-       and h.lease_id is null
-       and h.due_at <= $2
-       and h.not_before <= $2
-     order by h.due_at, h.host_hash
-     limit $3
-     for update of h skip locked`,
-    [request.crawlerId, request.now, Math.min(request.hosts, maxLeases)],
-  );
-  return rows;
-}
 
 interface UrlRow {
   lease_id: string;

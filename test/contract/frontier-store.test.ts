@@ -209,6 +209,21 @@ test("only the crawler that has the subnet gets its hosts, and only when they ar
   expect((await world.lease(north, secondsAfterNoon(5))).length).toBe(1);
 });
 
+test("a crawler gets its hosts however many of others have been due for longer", async () => {
+  const north = await world.delegatedHost("north", "http://a.example/");
+  const south = await world.crawler("south");
+  const others = await world.subnet("203.0.113.0", "203.0.113.255");
+  await world.delegations.delegateOwnSubnet(others, south, noon);
+  await world.pool.query(
+    `insert into frontier_host (host_hash, host, state, addresses, subnet_id, due_at)
+     select i, 'host' || i || '.example', 'resolved', array['203.0.113.7'::inet], $1, $2
+     from generate_series(1, 2500) i`,
+    [others, secondsAfterNoon(-60)],
+  );
+
+  expect((await world.lease(north)).map(({ host }) => host)).toEqual(["a.example"]);
+});
+
 test("twenty requests at once lease every host once", async () => {
   const urls = Array.from({ length: 30 }, (_, i) => `http://h${i}.example/`);
   const crawlerId = await world.delegatedHost("north", ...urls);
