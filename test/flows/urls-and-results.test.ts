@@ -321,7 +321,7 @@ describe("a crawler that asks for work", () => {
     });
     expect(await asks(north, { pagesLeftToday: 0 })).toMatchObject({
       leases: [],
-      reason: "the pages of this day are used up",
+      reason: "the pages or bytes of this day are used up",
     });
   });
 
