@@ -103,7 +103,9 @@ async function endingOf(
   ports: FinerRoundPorts,
 ): Promise<Decided | null> {
   const connected = new Set(ports.fleet.online());
-  const first = [...new Set(errand.first)].filter((crawlerId) => connected.has(crawlerId));
+  const first = [...new Set(errand.first)].filter(
+    (crawlerId) => connected.has(crawlerId) && !isDenied(crawlerId, errand, ports),
+  );
   for (;;) {
     if (ports.isStopping?.()) return null;
     const heldAgainst = first.shift();
@@ -158,16 +160,19 @@ function seenIn(questions: RoundQuestions): SeenAnswer[] {
 
 function candidatesFor(errand: FinerErrand, ports: FinerRoundPorts): CrawlerId[] {
   const excluded = ports.excluded();
-  const nowMs = ports.now().getTime();
-  const denied = { ...errand.target, subnetId: errand.withinSubnetId };
   const able = ports.fleet
     .online()
-    .filter((crawlerId) => !excluded.has(crawlerId) && !ports.denied?.denies(crawlerId, denied, nowMs))
+    .filter((crawlerId) => !excluded.has(crawlerId) && !isDenied(crawlerId, errand, ports))
     .filter((crawlerId) => errand.only?.includes(crawlerId) ?? true);
   if (!errand.byName || able.length <= mostByName) return able;
   const first = able.filter((crawlerId) => errand.first.includes(crawlerId)).slice(0, mostByName);
   const others = able.filter((crawlerId) => !first.includes(crawlerId));
   return [...first, ...spreadOver(others, mostByName - first.length, ports.random())];
+}
+
+function isDenied(crawlerId: CrawlerId, { target, withinSubnetId }: FinerErrand, ports: FinerRoundPorts) {
+  const denied = { ...target, subnetId: withinSubnetId };
+  return ports.denied?.denies(crawlerId, denied, ports.now().getTime()) ?? false;
 }
 
 /** So many of the crawlers at even distances, beginning anywhere. */
