@@ -24,8 +24,8 @@ const delegation = z.strictObject({
   policy: z.enum(policyNames).default("nearest"),
   /** IPMicra section 4.5: 50 ms gave a good ratio of accuracy over probes. */
   thresholdMs: z.number().min(0).max(10_000).default(50),
-  /** Expected gain under which `nearest` stops probing. */
-  lambdaMs: z.number().min(0).max(1000).default(0.1),
+  /** λ of `nearest`, ms: what a probe has to be expected to save (core/delegation/expected-gain). */
+  lambdaMs: z.number().min(0).max(1000).default(2),
   /** Seeds the policy `random`. */
   seed: z.int().min(0).max(0xffff_ffff).default(1),
   /** Probe rounds at once, at most; a fleet that knows little yet runs fewer. */

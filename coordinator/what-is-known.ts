@@ -12,6 +12,7 @@ import type {
   TreeSnapshots,
 } from "./flows/ports.ts";
 import { loadTree, refreshTree } from "./flows/refresh-tree.ts";
+import { relearnRtts } from "./flows/relearn-rtts.ts";
 import type { Log } from "./log.ts";
 
 export interface KnownPorts {
@@ -30,6 +31,7 @@ export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<voi
   ports.state.setCrawlers(await ports.crawlers.list());
   await loadDelegations(ports);
   ports.state.learnRtts(await ports.crawlers.rtts());
+  await relearnRtts(ports);
   const midnight = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`);
   ports.budget.restore(await ports.results.fetchesSince(midnight), now);
 }

@@ -5,10 +5,12 @@
  */
 import type { CandidateFleet, PeerRttTable } from "#core/delegation/fleet";
 import { DelegationKnowledge } from "#core/delegation/knowledge";
+import { LearnedRtts } from "#core/delegation/learned-rtts";
 import { type Placement, placementOf } from "#core/delegation/placement";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { buildSubnetTree, type SubnetTree } from "#core/subnet/subnet-tree";
+import type { ProbeMethod } from "#protocol/messages";
 import { DelegationTable } from "./delegation-table.ts";
 import { PeerRtts } from "./peer-rtts.ts";
 import type { CrawlerRecord, Delegation, DelegationMove, PeerRtt } from "./ports.ts";
@@ -18,6 +20,7 @@ export class CoordinatorState {
   #tree: SubnetTree = buildSubnetTree([]);
   #generation: number | null = null;
   #knowledge = new DelegationKnowledge();
+  readonly #learnedRtts = new Map<ProbeMethod, LearnedRtts>();
   #delegations = new DelegationTable();
   #crawlers: readonly CrawlerRecord[] = [];
   #crawlerById: ReadonlyMap<CrawlerId, CrawlerRecord> = new Map();
@@ -27,6 +30,13 @@ export class CoordinatorState {
 
   get tree(): SubnetTree {
     return this.#tree;
+  }
+
+  /** What finished rounds measured by this method; methods are not compared with each other. */
+  learnedRtts(method: ProbeMethod): LearnedRtts {
+    const known = this.#learnedRtts.get(method) ?? new LearnedRtts();
+    this.#learnedRtts.set(method, known);
+    return known;
   }
 
   get knowledge(): DelegationKnowledge {

@@ -76,6 +76,7 @@ export async function delegateSubnet(
   };
   await ports.delegations.saveRound(finished);
   remember(finished, { ...ports, placement });
+  if (finished.measured && finished.reason.type !== "anycast") questions.learn();
   return finished;
 }
 

@@ -129,6 +129,7 @@ function openQuestions(errand: FinerErrand, ports: FinerRoundPorts): RoundQuesti
       parameters: { ...settings.parameters, getFirst: false },
       random: ports.random(),
     },
+    learned: (method) => state.learnedRtts(method),
     method: settings.probe.method,
     ask: async (crawlerId, method) => {
       const { target, withinSubnetId, byName } = errand;

@@ -26,6 +26,7 @@ export function openQuestions(
   return new RoundQuestions({
     policy: settings.policy,
     input,
+    learned: (method) => state.learnedRtts(method),
     method: possibleMethod(wanted, candidates, state),
     ask: async (crawlerId, method) => {
       const outcome = await fleet.probe(crawlerId, { ...target, method, tries, deadlineMs });

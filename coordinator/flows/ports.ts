@@ -213,6 +213,14 @@ export interface AgedDelegation {
   readonly decidedAt: Date;
 }
 
+/** What a finished round measured, by the one method that it compared. */
+export interface MeasuredRound {
+  readonly subnetId: SubnetId;
+  readonly method: ProbeMethod;
+  /** In the order in which they were asked. */
+  readonly probes: readonly { readonly crawlerId: CrawlerId; readonly rttMs: number }[];
+}
+
 export interface DelegationStore {
   /** Hands over every delegation, by ascending subnet, without a list of them all; returns how many. */
   readEach(visit: (delegation: Delegation) => void): Promise<number>;
@@ -223,6 +231,8 @@ export interface DelegationStore {
   waiting(limit: number, except: readonly SubnetId[]): Promise<WaitingSubnet[]>;
   /** A URL and address to probe for these subnets (recalibration and retries). */
   targetsFor(subnetIds: readonly SubnetId[]): Promise<WaitingSubnet[]>;
+  /** The latest rounds of whole subnets that a crawler's measurement decided, oldest first. */
+  latestRounds(limit: number): Promise<MeasuredRound[]>;
   /** Stores round and probes and, when a crawler was decided, the delegation and its history: one transaction. */
   saveRound(round: FinishedRound): Promise<RoundId>;
   /** For the time being, until the crawler's own first fetch is held against others. False: it is delegated already. */

@@ -8,7 +8,8 @@
  *   head: 20 ms by a ── head refused, connect: 8 ms by b ──► settled on connect: 8 ms by b ── ask a again …
  */
 import type { CandidateFleet } from "#core/delegation/fleet";
-import { nextStep, observe, type ProbeRound, startRound } from "#core/delegation/probe-round";
+import type { LearnedRtts } from "#core/delegation/learned-rtts";
+import { learnFromRound, nextStep, observe, type ProbeRound, startRound } from "#core/delegation/probe-round";
 import type { Observation, PolicyName, RoundInput, RoundStep } from "#core/delegation/round";
 import type { CrawlerId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
@@ -16,7 +17,9 @@ import type { RoundProbe } from "./ports.ts";
 
 export interface RoundOpening {
   readonly policy: PolicyName;
-  readonly input: RoundInput;
+  readonly input: Omit<RoundInput, "learned">;
+  /** What earlier rounds measured by this method. */
+  readonly learned: (method: ProbeMethod) => LearnedRtts;
   readonly method: ProbeMethod;
   /** Has the crawler measure; never rejects. */
   readonly ask: (crawlerId: CrawlerId, method: ProbeMethod) => Promise<ProbeOutcome>;
@@ -34,7 +37,7 @@ export class RoundQuestions {
   constructor(opening: RoundOpening) {
     this.#opening = opening;
     this.#method = opening.method;
-    this.#round = startRound(opening.policy, opening.input);
+    this.#round = this.#start();
   }
 
   /** Every answer in the order in which it came, those by another method too. */
@@ -94,8 +97,18 @@ export class RoundQuestions {
     else if (!isFiltered(outcome)) this.#observe(crawlerId, outcome);
   }
 
+  /** The round has ended with a decision that its answers bear out: later rounds may learn from it. */
+  learn(): void {
+    learnFromRound(this.#round);
+  }
+
+  #start(): ProbeRound {
+    const { policy, input, learned } = this.#opening;
+    return startRound(policy, { ...input, learned: learned(this.#method) });
+  }
+
   #goThroughAgain(): void {
-    this.#round = startRound(this.#opening.policy, this.#opening.input);
+    this.#round = this.#start();
     const smallest = new Map(this.answers.map(({ crawlerId, rttMs }) => [crawlerId, rttMs]));
     for (const { crawlerId, outcome } of this.#probes) {
       if (outcome.method !== this.#method) continue;

@@ -9,6 +9,7 @@ import type { Delegation, DelegationStore, FinishedRound, RoundProbe } from "../
 import { decidedBefore } from "./delegation-age.ts";
 import { formerSubnets, move } from "./delegation-moves.ts";
 import { subnetsOfHosts, targetsFor, waiting } from "./delegation-targets.ts";
+import { latestRounds } from "./latest-rounds.ts";
 import { anycastSubnets, delegateProvisionally, unmeasured } from "./open-delegations.ts";
 import { crawlerLoads, loads, probedRtts } from "./subnet-loads.ts";
 import { inTransaction } from "./transaction.ts";
@@ -18,6 +19,7 @@ export function createDelegationStore(pool: Pool): DelegationStore {
     readEach: async (visit) => await readEach(pool, visit),
     waiting: async (limit, except) => await waiting(pool, limit, except),
     targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds),
+    latestRounds: async (limit) => await latestRounds(pool, limit),
     saveRound: async (round) => await inTransaction(pool, async (client) => await saveRound(client, round)),
     delegateOwnSubnet: async (subnetId, crawlerId, now) => await ownSubnet(pool, subnetId, crawlerId, now),
     move: async (moves, now) => await inTransaction(pool, async (client) => await move(client, moves, now)),

@@ -9,7 +9,7 @@ import { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import type { Delegation } from "#coordinator/flows/ports";
 import { backOffLevels } from "#core/delegation/knowledge";
 import type { Placement } from "#core/delegation/placement";
-import { nextStep, observe, startRound } from "#core/delegation/probe-round";
+import { learnFromRound, nextStep, observe, startRound } from "#core/delegation/probe-round";
 import { defaultParameters, policyNames } from "#core/delegation/round";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { delegationsIn, stateWith } from "./delegation/delegated-state.ts";
@@ -112,6 +112,7 @@ function decide(
     placement: state.placementOf(subnetId) as Placement,
     fleet: state.fleetOf(online.slice()),
     knowledge: state.knowledge,
+    learned: state.learnedRtts("connect"),
     parameters: defaultParameters,
     random: 0.5,
   });
@@ -122,6 +123,7 @@ function decide(
   }
   decisions += 1;
   if (step.type === "nobody") throw new Error("nobody");
+  learnFromRound(round);
   const { crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs } = step;
   state.setDelegation({ subnetId, crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs });
 }

@@ -30,7 +30,7 @@ describe("settings", () => {
     const config = readCoordinatorConfig({});
 
     expect(config.listen).toEqual({ host: "127.0.0.1", port: 7411 });
-    expect(config.delegation).toMatchObject({ policy: "nearest", thresholdMs: 50, lambdaMs: 0.1 });
+    expect(config.delegation).toMatchObject({ policy: "nearest", thresholdMs: 50, lambdaMs: 2 });
     expect(config.allowSpecialPurpose).toBe(false);
   });
 

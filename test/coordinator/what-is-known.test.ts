@@ -40,7 +40,7 @@ describe("a coordinator that starts", () => {
     const north = await world.arrived("north", 100);
     const south = await world.arrived("south");
     const subnetId = await world.site(1);
-    await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+    await world.delegations.saveRound(roundOf(subnetId, [[north, 10]], { method: "connect" }));
     await world.crawlers.saveRtts([{ from: north, to: south, rttMs: 25, method: "connect" }], noon);
     const { hostHash, urlHash } = keyOf("http://s1.example/");
     const midnight = new Date("2030-01-01T00:00:00Z");
@@ -60,6 +60,9 @@ describe("a coordinator that starts", () => {
     expect(state.delegationOf(subnetId)).toMatchObject({ crawlerId: north, rttMs: 10 });
     expect(state.knowledge.owners({ kind: "root", key: 0 })).toEqual([{ crawlerId: north, count: 1 }]);
     expect(state.peerRtts.rttMs(south, north)).toBe(25);
+    const [learned] = state.learnedRtts("connect").wonBy(north);
+    expect(learned?.rttsMs[state.learnedRtts("connect").slotOf(north)]).toBe(10);
+    expect(state.learnedRtts("head").size).toBe(0);
     expect(state.crawlers.map((crawler) => [crawler.name, crawler.state])).toEqual([
       ["north", "offline"],
       ["south", "offline"],

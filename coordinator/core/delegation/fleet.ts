@@ -15,6 +15,7 @@ export interface MeasuredPeer {
 export class PeerRttTable {
   #slots = new Map<CrawlerId, number>();
   #rows: readonly Float64Array[];
+  #revision = () => 0;
 
   constructor(measurements: readonly MeasuredPeer[]) {
     for (const { from, to } of measurements) {
@@ -31,7 +32,13 @@ export class PeerRttTable {
     const table = new PeerRttTable([]);
     table.#slots = new Map(matrix.slots);
     table.#rows = matrix.rows;
+    table.#revision = () => matrix.revision;
     return table;
+  }
+
+  /** Another number after every change that matters (see `PeerMatrix`); constant for a table of given measurements. */
+  get revision(): number {
+    return this.#revision();
   }
 
   /** Null when neither side has measured the other. */

@@ -17,6 +17,12 @@ export class PeerMatrix {
   /** By direction: when it was last measured or asked for, in seconds; 0: never. */
   #touchedAt: Uint32Array[] = [];
   readonly #known: number[] = [];
+  #revision = 0;
+
+  /** Counts up whenever an RTT becomes known or changes by more than jitter: what was made from the rows is old then. */
+  get revision(): number {
+    return this.#revision;
+  }
 
   get size(): number {
     return this.#ids.length;
@@ -54,6 +60,7 @@ export class PeerMatrix {
     this.#measured[from]![to] = rttMs;
     const back = this.#measured[to]![from]!;
     const best = Number.isNaN(back) ? rttMs : Math.min(back, rttMs);
+    if (isOther(this.#best[from]![to]!, best)) this.#revision += 1;
     this.#best[from]![to] = best;
     this.#best[to]![from] = best;
     this.touch(from, to, atMs);
@@ -96,4 +103,8 @@ export class PeerMatrix {
     this.#best = wider(this.#best, () => new Float64Array(this.#capacity).fill(Number.NaN));
     this.#touchedAt = wider(this.#touchedAt, () => new Uint32Array(this.#capacity));
   }
+}
+
+function isOther(beforeMs: number, nowMs: number): boolean {
+  return !(Math.abs(nowMs - beforeMs) <= 2 + 0.1 * beforeMs);
 }

@@ -35,21 +35,11 @@ export function priorOf(
   const shares = new Float64Array(fleet.candidates.length);
   let rest = hint === null ? 1 : addHint(shares, hint);
   let unfamiliarity = 1;
-  const counts = new Float64Array(shares.length);
   const closest = placement.holderKey ?? placement.ancestorKeys[0];
   for (const level of backOffLevels(placement)) {
-    let total = 0;
-    knowledge.eachOwner(level, (crawlerId, count) => {
-      const index = fleet.indexOf.get(crawlerId);
-      if (index === undefined) return;
-      counts[index] = count;
-      total += count;
-    });
+    const total = knowledge.totalAmong(fleet, level);
     if (total > 0) {
-      knowledge.eachOwner(level, (crawlerId) => {
-        const index = fleet.indexOf.get(crawlerId);
-        if (index !== undefined) shares[index]! += (rest * counts[index]!) / (total + 1);
-      });
+      knowledge.addAmong(fleet, level, rest / (total + 1), shares);
       rest /= total + 1;
     }
     if (level.key === closest && level.kind === (placement.holderKey === null ? "subnet" : "holder")) {

@@ -2,7 +2,7 @@
 import type { CrawlerId } from "../ids.ts";
 import { exhaustivePolicy } from "./policy-exhaustive.ts";
 import { type IpmicraState, ipmicraPolicy } from "./policy-ipmicra.ts";
-import { type NearestState, nearestPolicy } from "./policy-nearest.ts";
+import { learnFromNearest, type NearestState, nearestPolicy } from "./policy-nearest.ts";
 import { type RandomState, randomPolicy } from "./policy-random.ts";
 import type { Observation, PolicyName, RoundInput, RoundState, RoundStep } from "./round.ts";
 
@@ -51,4 +51,9 @@ export function observe(round: ProbeRound, crawlerId: CrawlerId, observation: Ob
     case "nearest":
       return { policy: round.policy, state: nearestPolicy.observe(round.state, crawlerId, observation) };
   }
+}
+
+/** Adds what a finished round measured to what its policy learns from; policies that do not learn RTTs take nothing. */
+export function learnFromRound(round: ProbeRound): void {
+  if (round.policy === "nearest") learnFromNearest(round.state);
 }

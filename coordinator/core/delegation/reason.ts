@@ -94,7 +94,7 @@ function stopWords(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string {
   if (reason.stop === "all-ruled-out" || reason.next === null) return "Nobody was left who could be nearer.";
   const cost =
     reason.costMs < reason.lambdaMs
-      ? `${ms(reason.costMs)} that a probe must be worth (λ is ${ms(reason.lambdaMs)}; less is asked for a holder of whom little is known)`
+      ? `${ms(reason.costMs)} that a probe must be worth (λ is ${ms(reason.lambdaMs)}; less is asked where the answer would teach something for later)`
       : `${ms(reason.costMs)} that a probe must be worth (λ)`;
   return `Asking the next best, ${nameOf(reason.next.crawlerId)}, was expected to save ${ms(reason.next.expectedGainMs)}, less than the ${cost}.`;
 }

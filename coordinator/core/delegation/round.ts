@@ -10,6 +10,7 @@
 import type { CrawlerId } from "../ids.ts";
 import type { CandidateFleet } from "./fleet.ts";
 import type { DelegationKnowledge } from "./knowledge.ts";
+import type { LearnedRtts } from "./learned-rtts.ts";
 import type { Placement } from "./placement.ts";
 import type { LocationHint, Prior } from "./prior.ts";
 import { type AskedCrawler, type DelegationReason, maxNamedCrawlers } from "./reason-record.ts";
@@ -31,7 +32,7 @@ export interface PolicyParameters {
 
 export const defaultParameters: PolicyParameters = {
   thresholdMs: 50,
-  lambdaMs: 0.1,
+  lambdaMs: 2,
   getFirst: false,
   giveUpAfter: 5,
 };
@@ -43,6 +44,8 @@ export interface RoundInput {
   readonly parameters: PolicyParameters;
   /** random: a number from 0 up to, not including, 1. */
   readonly random?: number;
+  /** nearest: what earlier rounds measured, by the same method. `learnFromRound` adds a finished one. */
+  readonly learned: LearnedRtts;
   /** nearest: kilometres from the target to each candidate, in the fleet's order. */
   readonly locationHint?: LocationHint;
 }

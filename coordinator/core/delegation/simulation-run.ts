@@ -5,8 +5,9 @@
 import { asCrawlerId, type CrawlerId } from "../ids.ts";
 import type { CandidateFleet } from "./fleet.ts";
 import { DelegationKnowledge } from "./knowledge.ts";
+import { LearnedRtts } from "./learned-rtts.ts";
 import type { PlaceKey, Placement } from "./placement.ts";
-import { nextStep, observe, startRound } from "./probe-round.ts";
+import { learnFromRound, nextStep, observe, startRound } from "./probe-round.ts";
 import {
   defaultParameters,
   type Observation,
@@ -78,6 +79,7 @@ export class SimulationRun {
     this.#input = {
       fleet: settings.fleet,
       knowledge: this.#knowledge,
+      learned: new LearnedRtts(),
       parameters: { ...defaultParameters, ...settings.variant.parameters },
     };
   }
@@ -104,6 +106,7 @@ export class SimulationRun {
         if (step.measured) {
           this.#owners.set(placement.subnetKey, step.crawlerId);
           this.#knowledge.record(placement, step.crawlerId);
+          learnFromRound(round);
         }
         return { crawlerId: step.crawlerId, probes };
       }

@@ -29,7 +29,7 @@ export function upCommand(): Command {
     .option("--crawlers <n>", "crawlers (default 12; 1 on the real web)")
     .addOption(new Option("--policy <name>", "delegation policy (default nearest)").choices([...policyNames]))
     .option("--threshold-ms <n>", "ipmicra: an answer under this is good enough (default 50)")
-    .option("--lambda-ms <n>", "nearest: what a probe has to be expected to save (default 0.1)")
+    .option("--lambda-ms <n>", "nearest: what a probe has to be expected to save (default 2)")
     .option("--pages-per-site <n>", "pages of a site, at most (default 5; 20 on the real web)")
     .option("--seed <n>", "which emulated Internet (default 1)")
     .option(

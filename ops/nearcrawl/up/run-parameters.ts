@@ -18,7 +18,7 @@ const worldSchema = z.strictObject({
   /** A fixture file (format of `simulate delegation`) in place of the generated world; null: generated. */
   fixture: z.string().nullable().default(null),
   thresholdMs: amount(0, 10_000).default(50),
-  lambdaMs: amount(0, 1000).default(0.1),
+  lambdaMs: amount(0, 1000).default(2),
 });
 
 /** A run against the emulated Internet. The same parameters name the same run. */

@@ -102,7 +102,7 @@ describe("nearest", () => {
     const setup = { policy: "nearest", answers: [6, 7, 8], peers: close, placement: here } as const;
     const knowledge = knowing(1, 1, 1, 1, 1, 1, 1, 1);
 
-    const dear = runRound({ ...setup, knowledge, parameters: { lambdaMs: 1 } });
+    const dear = runRound({ ...setup, knowledge, parameters: { lambdaMs: 20 } });
     const free = runRound({ ...setup, knowledge, parameters: { lambdaMs: 0 } });
 
     expect(dear.asked).toEqual([1]);
@@ -118,8 +118,8 @@ describe("nearest", () => {
     const knowledge = knowing(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
     const stranger = { ...here, holderKey: "new" };
 
-    const known = runRound({ ...setup, placement: here, knowledge, parameters: { lambdaMs: 0.012 } });
-    const fresh = runRound({ ...setup, placement: stranger, knowledge, parameters: { lambdaMs: 0.012 } });
+    const known = runRound({ ...setup, placement: here, knowledge, parameters: { lambdaMs: 4 } });
+    const fresh = runRound({ ...setup, placement: stranger, knowledge, parameters: { lambdaMs: 4 } });
 
     expect(known.asked).toEqual([1]);
     expect(fresh.asked).toEqual([1, 2]);

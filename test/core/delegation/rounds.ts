@@ -1,6 +1,7 @@
 /** Runs rounds for tests: a world is a table of RTTs, a failing crawler is a text in it. */
 import { candidateFleet, PeerRttTable } from "#core/delegation/fleet";
 import { DelegationKnowledge } from "#core/delegation/knowledge";
+import { LearnedRtts } from "#core/delegation/learned-rtts";
 import type { Placement } from "#core/delegation/placement";
 import { nextStep, observe, startRound } from "#core/delegation/probe-round";
 import {
@@ -43,6 +44,7 @@ export interface RoundSetup {
   readonly candidates?: readonly number[];
   readonly placement?: Placement;
   readonly knowledge?: DelegationKnowledge;
+  readonly learned?: LearnedRtts;
   readonly parameters?: Partial<PolicyParameters>;
   readonly random?: number;
   readonly locationHint?: readonly (number | null)[];
@@ -54,6 +56,7 @@ export function inputOf(setup: RoundSetup): RoundInput {
     placement: setup.placement ?? placement(),
     fleet: candidateFleet(candidates, peerTable(setup.peers ?? [])),
     knowledge: setup.knowledge ?? new DelegationKnowledge(),
+    learned: setup.learned ?? new LearnedRtts(),
     parameters: { ...defaultParameters, ...setup.parameters },
     ...(setup.random === undefined ? {} : { random: setup.random }),
     ...(setup.locationHint === undefined ? {} : { locationHint: setup.locationHint }),
