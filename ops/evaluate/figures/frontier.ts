@@ -12,7 +12,7 @@ import { dataOf, type NamedResult, runVariants } from "../run-variants.ts";
 
 export const frontierFigure: Figure = { name: "frontier", title: "Accuracy against probes", measure };
 
-const lambdasMs = [3, 1, 0.3, 0.1, 0.03, 0.01] as const;
+const lambdasMs = [8, 4, 2, 1, 0.5, 0.2] as const;
 const thresholdsMs = [125, 75, 50, 25, 15, 10] as const;
 
 const nearestAt = (lambdaMs: number, getFirst: boolean): NamedVariant => ({
