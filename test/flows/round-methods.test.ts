@@ -5,7 +5,7 @@ import type { Fleet } from "#coordinator/flows/ports";
 import type { CrawlerId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import { type FlowWorld, newFlowWorld, TableFleet } from "./flow-world.ts";
-import { nearestRound, runRound } from "./round-world.ts";
+import { learnDistances, nearestRound, runRound } from "./round-world.ts";
 
 let world: FlowWorld;
 let north: CrawlerId;
@@ -179,4 +179,31 @@ it("uses a method that the fleet has when nobody has the one that is set", async
   });
 
   expect(round?.crawlerId).toBe(north);
+});
+
+it("teaches later rounds what it measured, by its own method only", async () => {
+  const subnetId = await world.site(1);
+  const state = await world.state();
+  learnDistances(
+    state,
+    [north, south],
+    [
+      [0, 50],
+      [50, 0],
+    ],
+  );
+  const fleet = new TableFleet([north, south], {
+    "5.1.1.7": new Map([
+      [north, 10],
+      [south, 45],
+    ]),
+  });
+
+  const round = await runRound(world, subnetId, { state, fleet });
+
+  const learned = state.learnedRtts("connect");
+  const [vector] = learned.wonBy(north);
+  expect(round).toMatchObject({ crawlerId: north });
+  expect(vector?.rttsMs[learned.slotOf(north)]).toBe(10);
+  expect(state.learnedRtts("head").size).toBe(0);
 });
