@@ -1,7 +1,8 @@
 /**
  * Plans with the chosen policy, and again after some of what it wanted to know was measured. `min-cost-flow`
  * plans with hysteresis and says itself which pairs are worth a probe; `variance-rule` is the paper's, and of
- * its moves those are measured whose round-trip time is only predicted.
+ * its moves those are measured whose round-trip time is only predicted. An anycast range counts as no nearer to
+ * anybody than to its crawler: it is moved where there is too much to do, never to save time.
  */
 import { BalancePlanner } from "#core/balance/balance-planner";
 import type { BalanceInput, Move } from "#core/balance/plan";
@@ -27,8 +28,28 @@ export interface ReliefPlanning {
   note(measured: readonly MeasuredPair[]): void;
 }
 
-export function planRelief(policy: BalancePolicyName, input: BalanceInput): ReliefPlanning {
-  return policy === "variance-rule" ? byVarianceRule(input) : byMinCostFlow(input);
+export function planRelief(
+  policy: BalancePolicyName,
+  input: BalanceInput,
+  isAnycast: (subnetId: SubnetId) => boolean,
+): ReliefPlanning {
+  const leastMs = leastRtts(input, isAnycast);
+  const atLeast = (subnetId: SubnetId, rttMs: number) => Math.max(rttMs, leastMs.get(subnetId) ?? 0);
+  const subnets = input.subnets.map((subnet) => {
+    const least = leastMs.get(subnet.subnetId);
+    if (least === undefined) return subnet;
+    const rttMs = new Map([...subnet.rttMs].map(([id, ms]) => [id, atLeast(subnet.subnetId, ms)]));
+    return { ...subnet, rttMs: rttMs.set(subnet.crawlerId, least) };
+  });
+  const planning = (policy === "variance-rule" ? byVarianceRule : byMinCostFlow)({ ...input, subnets });
+  const noted = (pair: MeasuredPair) => ({ ...pair, rttMs: atLeast(pair.subnetId, pair.rttMs) });
+  return { plan: planning.plan, note: (measured) => planning.note(measured.map(noted)) };
+}
+
+/** What the crawlers of anycast ranges measured of them, in ms; where they measured nothing, nobody is nearer than 0. */
+function leastRtts({ subnets }: BalanceInput, isAnycast: (subnetId: SubnetId) => boolean) {
+  const ranges = subnets.filter(({ subnetId }) => isAnycast(subnetId));
+  return new Map(ranges.map(({ subnetId, crawlerId, rttMs }) => [subnetId, rttMs.get(crawlerId) ?? 0]));
 }
 
 function byMinCostFlow({ crawlers, subnets, crawlerRttMs }: BalanceInput): ReliefPlanning {

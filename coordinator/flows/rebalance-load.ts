@@ -4,16 +4,19 @@
  * without having measured it is measured first, by the crawler that would get the subnet, so many probes a
  * pass; then it is planned again with what was found. What stands is one transaction.
  */
-import type { BalanceInput, Move } from "#core/balance/plan";
+import type { Move } from "#core/balance/plan";
 import type { BalancePolicyName } from "#core/balance/policies";
 import { unmeasurableMs } from "#core/balance/predict-rtt";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { DeniedTargets } from "./denied-targets.ts";
+import { makeMoves } from "./make-moves.ts";
 import { type MeasuredPair, planRelief, type ReliefPlan } from "./plan-relief.ts";
 import type { DelegationMove, DelegationStore, Fleet, WaitingSubnet } from "./ports.ts";
 import { originOf, type ProbeSettings } from "./probe-target.ts";
 import type { PutOffMoves } from "./put-off-moves.ts";
-import { reliefInput } from "./relief-input.ts";
+import { type ReliefInput, reliefInput } from "./relief-input.ts";
 
 export interface RebalancePorts {
   readonly state: CoordinatorState;
@@ -24,6 +27,10 @@ export interface RebalancePorts {
     "crawlerLoads" | "loads" | "probedRtts" | "targetsFor" | "move"
   >;
   readonly putOff: PutOffMoves;
+  /** Without it, nobody denies anything. */
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
 }
 
 export interface RebalanceSettings {
@@ -48,7 +55,8 @@ export async function rebalanceLoad(
   if (settings.policy === "none") return [];
   const input = await reliefInput(ports, settings.recrawlDays, now);
   if (input === null) return [];
-  const planning = planRelief(settings.policy, input);
+  const isAnycast = (subnetId: SubnetId) => ports.anycast?.has(subnetId) ?? false;
+  const planning = planRelief(settings.policy, input, isAnycast);
   const measuring = newMeasuring(input, { ports, settings, now });
   let plan = planning.plan();
   for (let turn = 0; turn < turnsPerPass; turn += 1) {
@@ -59,30 +67,20 @@ export async function rebalanceLoad(
   }
   const { rtts, empty } = measuring;
   const sure = plan.moves.filter(
-    ({ subnetId, to }) => isKnown(rtts.get(subnetId)?.get(to)) || empty.has(subnetId),
+    ({ subnetId, to }) =>
+      !input.denied.get(subnetId)?.has(to) && (isKnown(rtts.get(subnetId)?.get(to)) || empty.has(subnetId)),
   );
   const planned = withinRoom(sure, input)
     .slice(0, settings.movesPerPass)
-    .map((move) => moveOf(move, rtts));
-  return await make(planned, ports, now);
-}
-
-async function make(
-  moves: readonly DelegationMove[],
-  { delegations, state }: RebalancePorts,
-  now: Date,
-): Promise<SubnetId[]> {
-  if (moves.length === 0) return [];
-  const planned = new Map(moves.map((move) => [move.subnetId, move]));
-  const made = await delegations.move(moves, now);
-  for (const subnetId of made) state.moveDelegation(planned.get(subnetId) as DelegationMove);
-  return made;
+    .map((move) => moveOf(move, rtts, isAnycast(move.subnetId)));
+  return await makeMoves(planned, ports, now);
 }
 
 const isKnown = (rttMs: number | undefined) => rttMs !== undefined && rttMs < unmeasurableMs;
 
 interface Measuring {
   readonly rtts: Rtts;
+  readonly denied: ReliefInput["denied"];
   /** Subnets in which nothing was ever resolved: there is nothing to measure, and nothing to lose. */
   readonly empty: Set<SubnetId>;
   /** Asked in this pass: not again, whatever came of it. */
@@ -93,11 +91,11 @@ interface Measuring {
 }
 
 function newMeasuring(
-  { subnets }: BalanceInput,
+  { subnets, denied }: ReliefInput,
   context: Pick<Measuring, "ports" | "settings" | "now">,
 ): Measuring {
   const rtts: Rtts = new Map(subnets.map(({ subnetId, rttMs }) => [subnetId, new Map(rttMs)]));
-  return { rtts, empty: new Set(), asked: new Set(), ...context };
+  return { rtts, denied, empty: new Set(), asked: new Set(), ...context };
 }
 
 /** Asks for what the plan wants to know; what is found is remembered for the next passes too. */
@@ -117,11 +115,13 @@ async function measure(plan: ReliefPlan, measuring: Measuring): Promise<Measured
 }
 
 /** Whom the plan needs although it could not measure the subnet is asked again: nothing better is left. */
-function wantedPairs({ moves, probes }: ReliefPlan, { rtts, asked, settings }: Measuring) {
+function wantedPairs({ moves, probes }: ReliefPlan, { rtts, denied, asked, settings }: Measuring) {
   const again = moves
     .filter(({ subnetId, to }) => (rtts.get(subnetId)?.get(to) ?? 0) >= unmeasurableMs)
     .map(({ subnetId, to }) => ({ subnetId, crawlerId: to }));
-  const wanted = [...again, ...probes].filter((pair) => !asked.has(nameOf(pair)));
+  const wanted = [...again, ...probes].filter(
+    (pair) => !asked.has(nameOf(pair)) && !denied.get(pair.subnetId)?.has(pair.crawlerId),
+  );
   const chosen = wanted.slice(0, Math.max(0, settings.movesPerPass - asked.size));
   for (const pair of chosen) asked.add(nameOf(pair));
   return chosen;
@@ -148,7 +148,7 @@ async function measurePair(
 }
 
 /** Those that can be made now without anybody being filled beyond the plan; the others wait for room. */
-function withinRoom(moves: readonly Move[], { crawlers, subnets }: BalanceInput): Move[] {
+function withinRoom(moves: readonly Move[], { crawlers, subnets }: ReliefInput): Move[] {
   const pagesOf = new Map(subnets.map(({ subnetId, loadPagesPerDay }) => [subnetId, loadPagesPerDay]));
   const most = Math.max(shortness({ crawlers, subnets }), 1);
   const room = new Map(
@@ -173,18 +173,18 @@ function withinRoom(moves: readonly Move[], { crawlers, subnets }: BalanceInput)
 }
 
 /** By how much the fleet's limits fall short of what there is to do; then everybody takes more alike. */
-function shortness({ crawlers, subnets }: Pick<BalanceInput, "crawlers" | "subnets">): number {
+function shortness({ crawlers, subnets }: Pick<ReliefInput, "crawlers" | "subnets">): number {
   const load = subnets.reduce((sum, { loadPagesPerDay }) => sum + loadPagesPerDay, 0);
   const carried = crawlers.reduce((sum, { capacityPagesPerDay }) => sum + capacityPagesPerDay, 0);
   return carried > 0 ? load / carried : 1;
 }
 
-function moveOf({ subnetId, from, to }: Move, rtts: Rtts): DelegationMove {
+function moveOf({ subnetId, from, to }: Move, rtts: Rtts, isAnycast: boolean): DelegationMove {
   const known = rtts.get(subnetId)?.get(to);
   const rttMs = known !== undefined && isKnown(known) ? known : null;
   const at = rttMs === null ? "" : `, at ${rttMs.toFixed(1)} ms`;
   const before = rtts.get(subnetId)?.get(from);
-  const isNearer = rttMs !== null && before !== undefined && rttMs < before;
+  const isNearer = !isAnycast && rttMs !== null && before !== undefined && rttMs < before;
   const reason = isNearer
     ? `this one is nearer and has room${at}`
     : `its crawler had more to do than it may; this one has room${at}`;

@@ -3,24 +3,36 @@
  * one sum over the hosts is all that is read. Otherwise: every subnet of those who have too much and every one
  * that went to relieve somebody; of the other crawlers only the room that they have.
  *
- * Crawlers that are offline or draining are left alone: their subnets are handed over (hand-overs).
+ * Crawlers that are offline or draining are left alone: their subnets are handed over (hand-overs). So is an
+ * anycast range whose crawler has not too much: it answers from many places, none of which is its home.
  */
 import { overloads } from "#core/balance/capacity";
 import type { BalanceInput } from "#core/balance/plan";
 import { unmeasurableMs } from "#core/balance/predict-rtt";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { DeniedTargets } from "./denied-targets.ts";
 import type { CrawlerLoad, CrawlerRecord, DelegationStore, Fleet, SubnetLoad } from "./ports.ts";
 import type { PutOffMoves } from "./put-off-moves.ts";
 
 export interface ReliefPorts {
   readonly state: CoordinatorState;
   readonly fleet: Pick<Fleet, "online">;
-  readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts">;
+  readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts" | "targetsFor">;
   readonly putOff: PutOffMoves;
+  /** Without it, nobody denies anything. */
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
 }
 
-/** Subnets whose RTTs are read at once. */
+export interface ReliefInput extends BalanceInput {
+  /** Who may not have a subnet, as the partner says; nobody for those that are missing. For planning they could not measure it. */
+  readonly denied: ReadonlyMap<SubnetId, ReadonlySet<CrawlerId>>;
+}
+
+/** Subnets whose RTTs or targets are read at once. */
 const batchSize = 5000;
 
 /** Null: there is nothing to relieve, and nothing away from home. */
@@ -28,8 +40,8 @@ export async function reliefInput(
   ports: ReliefPorts,
   recrawlDays: number,
   now: Date,
-): Promise<BalanceInput | null> {
-  const { state, delegations } = ports;
+): Promise<ReliefInput | null> {
+  const { state, delegations, anycast } = ports;
   const crawlers = ports.fleet
     .online()
     .map((crawlerId) => state.crawler(crawlerId))
@@ -38,11 +50,16 @@ export async function reliefInput(
   const over = overloaded(crawlers, fleetLoads);
   if (over.length === 0 && fleetLoads.every(({ displaced }) => displaced === 0)) return null;
   const present = new Set(crawlers.map(({ crawlerId }) => crawlerId));
-  const loads = (await delegations.loads(recrawlDays, over, { displaced: true })).filter(({ crawlerId }) =>
-    present.has(crawlerId),
+  const loads = (await delegations.loads(recrawlDays, over, { displaced: true })).filter(
+    ({ subnetId, crawlerId }) =>
+      present.has(crawlerId) && (over.includes(crawlerId) || !anycast?.has(subnetId)),
   );
   const known = await knownRtts(loads, ports, now);
+  const denied = await deniedPairs(loads, { crawlers: [...present], ports }, now);
+  for (const [subnetId, crawlerIds] of denied)
+    for (const crawlerId of crawlerIds) known.get(subnetId)?.set(crawlerId, unmeasurableMs);
   return {
+    denied,
     crawlers: crawlers.map((crawler) => capacityFor(crawler, fleetLoads, loads)),
     subnets: loads.map(({ subnetId, crawlerId, pagesPerDay, bytesPerDay }) => ({
       subnetId,
@@ -122,4 +139,28 @@ async function knownRtts(
     for (const [crawlerId, rttMs] of putOff.of(subnetId, now)) rtts.set(crawlerId, rttMs ?? unmeasurableMs);
   }
   return known;
+}
+
+/** While nobody denies anything, nothing is read. Who has a subnet is left out: another round sees to that. */
+async function deniedPairs(
+  loads: readonly SubnetLoad[],
+  {
+    crawlers,
+    ports: { delegations, denied },
+  }: { readonly crawlers: readonly CrawlerId[]; readonly ports: ReliefPorts },
+  now: Date,
+): Promise<Map<SubnetId, Set<CrawlerId>>> {
+  const found = new Map<SubnetId, Set<CrawlerId>>();
+  if (!denied?.deniesAnything) return found;
+  const ownerOf = new Map(loads.map(({ subnetId, crawlerId }) => [subnetId, crawlerId]));
+  const subnetIds = [...ownerOf.keys()];
+  for (let start = 0; start < subnetIds.length; start += batchSize) {
+    for (const target of await delegations.targetsFor(subnetIds.slice(start, start + batchSize))) {
+      const refused = crawlers
+        .filter((crawlerId) => crawlerId !== ownerOf.get(target.subnetId))
+        .filter((crawlerId) => denied.denies(crawlerId, target, now.getTime()));
+      if (refused.length > 0) found.set(target.subnetId, new Set(refused));
+    }
+  }
+  return found;
 }

@@ -88,7 +88,7 @@ function panelOf({ name, results }: FrontierGroup, x: Axis, y: Axis): LinePanel 
       ),
     },
     {
-      name: "nearest, λ 3 to 0.01 ms",
+      name: `nearest, λ ${lambdasMs[0]} to ${lambdasMs.at(-1)} ms`,
       role: "nearest",
       style: "line-with-marks",
       points: shown(lambdasMs.map((_, index) => point(ours + index))),

@@ -145,7 +145,7 @@ function textOf(rows: readonly ScaleRow[], file: string): string {
 
 function leftOut(rows: readonly ScaleRow[]): string {
   const without = rows.filter(({ step }) => !step.exhaustive);
-  if (without.length === 0) return "Nothing is left out.";
+  if (without.length === 0) return "";
   const sizes = without.map(({ step }) => `${count(step.crawlers)} × ${count(step.sites)}`);
   return `Left out: \`exhaustive\` for ${sizes.join(", ")}, where rounds of every crawler are too much to compute; without noise they find the best crawler.`;
 }
