@@ -4,9 +4,7 @@
  * predicted at 25 ms, half way between |25 − 10| and 25 + 10, since the crawlers are 25 ms apart.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { AnycastRanges } from "#coordinator/flows/anycast-ranges";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import { DeniedTargets } from "#coordinator/flows/denied-targets";
 import { PutOffMoves } from "#coordinator/flows/put-off-moves";
 import { rebalanceLoad } from "#coordinator/flows/rebalance-load";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -53,10 +51,10 @@ const settings = {
 async function pass(
   fleet: TableFleet,
   changed: Partial<Parameters<typeof rebalanceLoad>[1]> = {},
-  more: { readonly denied?: DeniedTargets; readonly anycast?: AnycastRanges } = {},
+  at = noon,
 ) {
-  const ports = { state, fleet, delegations: world.delegations, putOff, ...more };
-  return await rebalanceLoad(ports, { ...settings, ...changed }, noon);
+  const ports = { state, fleet, delegations: world.delegations, putOff };
+  return await rebalanceLoad(ports, { ...settings, ...changed }, at);
 }
 
 /** South answers the second subnet's probe so. */
@@ -160,61 +158,6 @@ it("takes a subnet home when there is room again, and leaves it where it is whil
     { cause: "home" },
   ]);
   expect(await pass(southAnswers(38))).toEqual([]);
-});
-
-it("neither probes for nor moves to a crawler whose partner denies the subnet", async () => {
-  const fleet = southAnswers(26);
-  const denied = new DeniedTargets();
-  denied.setList(south, { networks: ["5.1.2.0/24"], domains: [] });
-
-  // The second would be the cheaper one to give up.
-  expect(await pass(fleet, {}, { denied })).toEqual([first]);
-  expect(fleet.asked).toEqual([]);
-  expect(state.delegationOf(second)?.crawlerId).toBe(north);
-});
-
-it.each(["min-cost-flow", "variance-rule"] as const)(
-  "leaves a crawler with too much where everybody else refused: %s",
-  async (policy) => {
-    const fleet = southAnswers(26);
-    const denied = new DeniedTargets();
-    for (const subnetId of [first, second]) denied.noteRefusal(south, subnetId, noon.getTime());
-
-    expect(await pass(fleet, { policy }, { denied })).toEqual([]);
-    expect(fleet.asked).toEqual([]);
-  },
-);
-
-it("moves an anycast range away from too much, learns nothing from it, and never takes it home", async () => {
-  const anycast = new AnycastRanges();
-  anycast.mark(second, null);
-  await world.pool.query("update delegation set anycast = true where subnet_id = $1", [second]);
-
-  expect(await pass(southAnswers(38), {}, { anycast })).toEqual([second]);
-  expect(state.delegationOf(second)).toMatchObject({ crawlerId: south, rttMs: 38, measured: false });
-  expect(state.delegationOf(second)).toEqual((await world.state()).delegationOf(second));
-  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 100 })));
-
-  expect(await pass(southAnswers(38), {}, { anycast })).toEqual([]);
-  expect(state.delegationOf(second)?.crawlerId).toBe(south);
-});
-
-it("calls it overload, not a way home, where the crawler that relieves another is nearer to an anycast range", async () => {
-  await world.delegations.saveRound(
-    roundOf(second, [
-      [south, 4],
-      [north, 10],
-    ]),
-  );
-  await world.pool.query("update delegation set crawler_id = $1 where subnet_id = $2", [north, second]);
-  state = await world.state();
-  const anycast = new AnycastRanges();
-  anycast.mark(second, null);
-
-  expect(await pass(southAnswers(4), {}, { anycast })).toEqual([second]);
-  expect(await world.rows("select cause from delegation order by subnet_id offset 1")).toEqual([
-    { cause: "overload" },
-  ]);
 });
 
 it("leaves a subnet away from home where going home would save less than a move is worth", async () => {
