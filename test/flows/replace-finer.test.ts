@@ -1,5 +1,6 @@
 /** Crawlers that are gone or drained: what they have besides whole subnets goes to others. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { DeniedTargets } from "#coordinator/flows/denied-targets";
 import { type FinerDelegationStore, reviewTimes } from "#coordinator/flows/finer-delegations";
 import { replaceFiner } from "#coordinator/flows/replace-finer";
 import { createFinerDelegationStore } from "#coordinator/postgres/finer-delegation-store";
@@ -24,10 +25,8 @@ beforeEach(async () => {
   third = await world.arrived("third");
   const leaf = await world.site(1);
   await world.delegations.delegateOwnSubnet(leaf, owner, noon);
-  const { subnetId, ...round } = roundOf(leaf, [
-    [near, 10],
-    [third, 30],
-  ]);
+  const probes = [[near, 10] as const, [third, 30] as const];
+  const { subnetId, ...round } = roundOf(leaf, probes, { targetAddress: "5.1.1.7" });
   const roundId = await finer.saveRound({ ...round, withinSubnetId: subnetId });
   const measured = { rttMs: 10, runnerUpId: third, runnerUpRttMs: 30, subnetRttMs: null };
   const part = { first: "5.1.1.0", last: "5.1.1.127", crawlerId: near, roundId, reason: "", ...measured };
@@ -35,9 +34,13 @@ beforeEach(async () => {
 });
 afterAll(async () => await world.close());
 
-const pass = async (seconds: number, online: readonly CrawlerId[] = [owner, third]) => {
+const pass = async (
+  seconds: number,
+  online: readonly CrawlerId[] = [owner, third],
+  denied = new DeniedTargets(),
+) => {
   const times = { departureMs: 120_000, since: noon, now: secondsAfterNoon(seconds) };
-  return await replaceFiner({ finer, state: await world.state(), online: () => online }, times);
+  return await replaceFiner({ finer, state: await world.state(), denied, online: () => online }, times);
 };
 const crawler = async () =>
   (await world.rows<{ crawler_id: number }>("select crawler_id from finer_delegation"))[0];
@@ -61,6 +64,24 @@ it("moves at once when its crawler is drained", async () => {
 
   expect(await pass(1, [owner, near, third])).toBe(1);
   expect(await crawler()).toEqual({ crawler_id: third });
+});
+
+it("goes to the subnet's crawler where the next best may not have it", async () => {
+  await world.crawlers.leave({ crawlerId: near, reason: "gone", now: noon });
+  const denied = new DeniedTargets();
+  denied.setList(third, { networks: ["5.1.1.0/24"], domains: [] });
+
+  expect(await pass(121, [owner, third], denied)).toBe(1);
+  expect(await crawler()).toEqual({ crawler_id: owner });
+});
+
+it("goes with its subnet again where nobody who is known to be near may have it", async () => {
+  await world.crawlers.leave({ crawlerId: near, reason: "gone", now: noon });
+  const denied = new DeniedTargets();
+  denied.setList(third, { networks: ["5.1.1.0/24"], domains: [] });
+
+  expect(await pass(121, [third], denied)).toBe(0);
+  expect(await crawler()).toBeUndefined();
 });
 
 it("waits while nobody is there to take it", async () => {
