@@ -16,7 +16,7 @@ describe("the parameters of a run", () => {
       noiseMs: 0,
       fixture: null,
       thresholdMs: 50,
-      lambdaMs: 0.1,
+      lambdaMs: 2,
     });
   });
 
