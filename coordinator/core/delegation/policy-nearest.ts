@@ -10,7 +10,7 @@
  * Where this departs from the design, and why:
  * - the places are not only the crawlers but past subnets with what was measured of them (`learned-rtts.ts`): the
  *   mixture over learned RTT vectors that the design proposes;
- * - the triangle inequality rules nobody out for good: on measured and generated round trips most wrong
+ * - the triangle inequality alone rules nobody out: on measured and generated round trips most wrong
  *   decisions came from best crawlers that it had ruled out. It lowers the expected gain instead;
  * - the gain is an estimate fitted to rounds, and corrected by what this fleet's rounds gained (`expected-gain.ts`,
  *   `gain-calibration.ts`);
@@ -48,7 +48,7 @@ const fitScaleMs = 5;
 const fitScalePerMs = 0.3;
 /** How much more an answer about an unknown holder is worth. */
 const worthOfNewHolder = 3;
-/** How much more one by a crawler that measured nothing like this subnet; with one that it did, a quarter of it. */
+/** How much more one by a crawler that measured nothing like this subnet; with one that it did, less. */
 const worthOfNewView = 5;
 
 /** Prior belief that every candidate keeps, however often others were chosen. */
