@@ -4,7 +4,7 @@
  * are derived from them. Sizes are bounded here, so that nothing behind the edge has to ask again.
  */
 import { z } from "zod";
-import { fetchResultSchema } from "./result.ts";
+import { fetchResultSchema, hostPaceReport, maxRedirects } from "./result.ts";
 
 /** Longest URL that is accepted anywhere (RFC 9110 section 4.1 recommends at least 8000; the web rarely passes 2 KB). */
 export const maxUrlLength = 2048;
@@ -230,9 +230,22 @@ export const lease = z.object({
   expiresInSeconds: z.int().min(1).max(86_400),
   /** Not before this many ms from now: politeness that travels with the host. */
   waitMs: milliseconds,
+  /** What earlier fetches say of the host's pace, by whichever crawler; absent: nothing. */
+  pace: hostPaceReport.optional(),
   urls: z
     .array(
-      z.object({ url, etag: z.string().max(500).nullable(), lastModified: z.string().max(100).nullable() }),
+      z.object({
+        url,
+        etag: z.string().max(500).nullable(),
+        lastModified: z.string().max(100).nullable(),
+        /** SHA-256 of the body that the index has, hex: the same one again is reported as unchanged. */
+        digest: z
+          .string()
+          .regex(/^[0-9a-f]{64}$/)
+          .optional(),
+        /** How many redirects in a row led here; absent: none. */
+        redirects: z.int().min(0).max(maxRedirects).optional(),
+      }),
     )
     .min(1)
     .max(maxLeaseUrls),

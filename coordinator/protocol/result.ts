@@ -8,14 +8,17 @@ const url = z.string().min(1).max(2048);
 const milliseconds = z.number().min(0).max(86_400_000);
 const count = z.int().min(0);
 
+/** A page is reached over at most so many redirects in a row. */
+export const maxRedirects = 5;
+
 /** Who is to blame for a failure: the site, the way there, the crawler, or our own software. */
 export const blames = ["target", "network", "crawler", "us"] as const;
 
 /**
  * What became of a URL.
  * fetched            a page that was extracted (status 2xx)
- * unchanged          304 to a conditional request
- * redirected         3xx; `location` is admitted as a URL of its own
+ * unchanged          304 to a conditional request, or the body that the coordinator knows by its digest (2xx)
+ * redirected         3xx; `location` is admitted as a URL of its own, one redirect further than this one
  * http-error         any other status
  * refused-by-robots  robots.txt (RFC 9309) disallows it, or cannot be had and so disallows all
  * refused-address    the host resolves to a private or special-purpose address
@@ -24,7 +27,10 @@ export const blames = ["target", "network", "crawler", "us"] as const;
  */
 export const fetchOutcome = z.discriminatedUnion("type", [
   z.object({ type: z.literal("fetched"), status: z.int().min(200).max(299), truncated: z.boolean() }),
-  z.object({ type: z.literal("unchanged"), status: z.literal(304) }),
+  z.object({
+    type: z.literal("unchanged"),
+    status: z.union([z.literal(304), z.int().min(200).max(299)]),
+  }),
   z.object({ type: z.literal("redirected"), status: z.int().min(300).max(399), location: url }),
   z.object({
     type: z.literal("http-error"),
@@ -65,7 +71,18 @@ export const pageLink = z.object({
   nofollow: z.boolean(),
 });
 
+/** What a document is for: a page is indexed, the others only name URLs. */
+export const documentKinds = ["page", "sitemap", "feed"] as const;
+
+/** The most links of a document that are shipped: of a page, and of a sitemap or feed. */
+export const maxPageLinks = 2000;
+export const maxListedUrls = 10_000;
+
+const moment = z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$/);
+
 export const pageExtract = z.object({
+  /** Absent: a page. */
+  kind: z.enum(documentKinds).optional(),
   contentType: z.string().max(200),
   charset: z.string().max(40),
   /** The canonical URL that the page states for itself, or null. */
@@ -78,6 +95,25 @@ export const pageExtract = z.object({
     .string()
     .regex(/^[a-z]{2,3}$/)
     .nullable(),
+  /** What the page states of its language (BCP 47, as written), and what its text looks like (ISO 639). */
+  declaredLanguage: z.string().max(40).optional(),
+  detectedLanguage: z
+    .string()
+    .regex(/^[a-z]{2,3}$/)
+    .optional(),
+  /** When the page says that it was published and last changed: ISO 8601, a day or a time. */
+  publishedAt: moment.optional(),
+  modifiedAt: moment.optional(),
+  /** The main thing that the page's structured data describes (schema.org, Open Graph). */
+  structured: z
+    .object({
+      type: z.string().max(80),
+      name: z.string().max(300),
+      description: z.string().max(1000),
+    })
+    .optional(),
+  /** RSS and Atom feeds that the page names. */
+  feeds: z.array(url).max(20).optional(),
   /** The Postgres text search configuration the lexemes were made with, such as `english`. */
   textSearchConfig: z.string().regex(/^[a-z_]{1,40}$/),
   /** The text in `tsvector` input form: `'word':1A,5 'other':2B`. */
@@ -85,13 +121,40 @@ export const pageExtract = z.object({
   /** First words of the text, for a snippet. */
   excerpt: z.string().max(600),
   words: count,
-  links: z.array(pageLink).max(2000),
+  /** In the page's order, each URL once. At most `maxPageLinks` of a page, `maxListedUrls` of a list. */
+  links: z.array(pageLink).max(maxListedUrls),
+  /** Links left out because they look like a trap (endless calendars, session ids, repeated segments). */
+  trappedLinks: count.optional(),
   robots: z.object({ noindex: z.boolean(), nofollow: z.boolean() }),
   /** SHA-256 of the decoded body, hex; and a 64-bit simhash of the text, hex. */
   digest: z.string().regex(/^[0-9a-f]{64}$/),
   simhash: z.string().regex(/^[0-9a-f]{16}$/),
+  /** Says "not found" with status 200; it is not indexed. */
+  softNotFound: z.boolean().optional(),
+  /** A page of the same host with nearly the same text, fetched before. */
+  nearDuplicateOf: url.optional(),
 });
 export type PageExtract = z.infer<typeof pageExtract>;
+
+/** What became of an origin's robots.txt; told with the first result after it was asked for. */
+export const robotsReport = z.object({
+  /** rules: read; none: 4xx or too many redirects, all allowed; closed: 5xx or 429; unreachable: no answer. */
+  state: z.enum(["rules", "none", "closed", "unreachable"]),
+  crawlDelaySeconds: z.number().min(0).max(86_400).nullable(),
+  sitemaps: z.array(url).max(50),
+});
+export type RobotsReport = z.infer<typeof robotsReport>;
+
+/** What a host's politeness depends on besides the wait: it goes with the host from crawler to crawler. */
+export const hostPaceReport = z.object({
+  crawlDelayMs: milliseconds,
+  /** The back-off in force (429, 503), and for how long it has been; 0 and 0: none. */
+  backOffMs: milliseconds,
+  backedOffMsAgo: z.number().min(0),
+  /** How long the host usually takes to answer; 0: not known. */
+  usualMs: milliseconds,
+});
+export type HostPaceReport = z.infer<typeof hostPaceReport>;
 
 export const fetchResultSchema = z.object({
   url,
@@ -107,6 +170,12 @@ export const fetchResultSchema = z.object({
   lastModified: z.string().max(100).nullable(),
   /** The pace this host asked for (Crawl-delay, Retry-After, our floor): wait so long before the next fetch. */
   hostDelayMs: milliseconds,
+  /** Absent: nothing that another crawler of this host would have to know. */
+  pace: hostPaceReport.optional(),
+  /** Absent: robots.txt was not asked for since the last result. */
+  robots: robotsReport.optional(),
+  /** How the site was spoken to: `1.1` or `2`, and the verified TLS version, null without TLS. Absent: not at all. */
+  connection: z.object({ http: z.enum(["1.1", "2"]), tls: z.string().max(10).nullable() }).optional(),
   /** Present exactly when the outcome is `fetched`. */
   page: pageExtract.nullable(),
 });
