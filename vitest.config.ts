@@ -3,16 +3,27 @@ import { defineConfig } from "vitest/config";
 /** The doors of package.json lead to the source, for the tests and for the global set-up alike. */
 // Not "import": it would reach Node, whose require() would then load the wrong half of a package.
 const conditions = ["nearcrawl-source", "node"];
+/** Tests whose subject is time on the wire: beside others they would measure how busy the machine is. */
+const alone = ["test/end-to-end/{live-rounds,route-change}.test.ts"];
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   environments: { __vitest__: { resolve: { conditions } } },
   test: {
-    include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: { name: "all", include: ["test/**/*.test.ts"], exclude: alone, sequence: { groupOrder: 0 } },
+      },
+      {
+        extends: true,
+        test: { name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
+    ],
   },
 });
