@@ -1,5 +1,6 @@
 /** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
-import type { FinishedRound, TakenResults } from "./flows/ports.ts";
+import type { FinishedRound } from "./flows/delegation-ports.ts";
+import type { TakenResults } from "./flows/ports.ts";
 import type { LiveState, LiveTotals } from "./flows/show-overview.ts";
 import type { ResultBatch } from "./flows/take-results.ts";
 import { createMetrics, type Metrics } from "./net/metrics.ts";

@@ -5,16 +5,11 @@ import type { Counters } from "./counters.ts";
 import { scheduleFleetDuties } from "./fleet-duties.ts";
 import type { AnycastRanges } from "./flows/anycast-ranges.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
+import type { DelegationStore } from "./flows/delegation-ports.ts";
 import type { DelegationQueue } from "./flows/delegation-queue.ts";
 import type { DeniedTargets } from "./flows/denied-targets.ts";
 import type { FleetSettling } from "./flows/fleet-settling.ts";
-import type {
-  CrawlerStore,
-  DelegationStore,
-  FrontierStore,
-  NameResolver,
-  ResultStore,
-} from "./flows/ports.ts";
+import type { CrawlerStore, FrontierStore, NameResolver, ResultStore } from "./flows/ports.ts";
 import type { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
 import { DelegationRefresh } from "./flows/refresh-delegations.ts";
 import { resolveHosts } from "./flows/resolve-hosts.ts";

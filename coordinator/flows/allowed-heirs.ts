@@ -1,7 +1,7 @@
 /** Who of the crawlers that have measured subnets may have them, as their partners say. */
 import type { CrawlerId, SubnetId } from "#core/ids";
+import type { DelegationStore } from "./delegation-ports.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
-import type { DelegationStore } from "./ports.ts";
 
 /** Subnets whose targets are read at once. */
 const batchSize = 5000;

@@ -7,9 +7,9 @@ import { planByMinCostFlow } from "#core/balance/min-cost-flow";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { withoutDenied } from "./allowed-heirs.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { DelegationStore } from "./delegation-ports.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import { type FleetLoad, roomsOf } from "./fleet-load.ts";
-import type { DelegationStore } from "./ports.ts";
 
 export interface Heir {
   readonly subnetId: SubnetId;

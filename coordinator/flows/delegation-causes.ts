@@ -1,5 +1,5 @@
 /** Why a crawler has what it has, why rounds are held, and why something passed to another, each in words. */
-import type { RoundCause } from "./ports.ts";
+import type { RoundCause } from "./delegation-ports.ts";
 
 export type DelegationCause =
   | "own-subnet"

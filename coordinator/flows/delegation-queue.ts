@@ -13,8 +13,8 @@ import type { PlaceKey } from "#core/delegation/placement";
 import type { SubnetId } from "#core/ids";
 import type { Log } from "../log.ts";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "./delegate-subnet.ts";
+import type { DelegationStore, FinishedRound, RoundCause, WaitingSubnet } from "./delegation-ports.ts";
 import { HolderTurns } from "./holder-turns.ts";
-import type { DelegationStore, FinishedRound, RoundCause, WaitingSubnet } from "./ports.ts";
 import { RestingSubnets } from "./resting-subnets.ts";
 
 export interface QueuePorts extends RoundPorts {

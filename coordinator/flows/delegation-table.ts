@@ -10,7 +10,7 @@
 import { NumberMap } from "#core/delegation/number-map";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { columnsFor, grownColumns, rttAt } from "./delegation-columns.ts";
-import type { Delegation } from "./ports.ts";
+import type { Delegation } from "./delegation-ports.ts";
 
 /** Every field is in a column: a new one that is optional does not get lost unseen. */
 type WholeDelegation = Required<Delegation>;

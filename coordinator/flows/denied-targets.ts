@@ -7,7 +7,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { type IpAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { type IpRange, parseRange, rangeCovers, rangeHolds } from "#core/ip/range";
 import type { CrawlerHello } from "#protocol/messages";
-import type { WaitingSubnet } from "./ports.ts";
+import type { WaitingSubnet } from "./delegation-ports.ts";
 
 /** A refusal counts for so long: partners change their minds, and tell so with the next hello only. */
 const refusalKeptMs = 6 * 3_600_000;

@@ -4,7 +4,7 @@
  * finer delegation, if it has one, else by its subnet's.
  */
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
-import type { FinishedRound } from "./ports.ts";
+import type { FinishedRound } from "./delegation-ports.ts";
 
 declare const brand: unique symbol;
 export type FinerId = number & { readonly [brand]: "FinerId" };

@@ -12,6 +12,7 @@ import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { CoordinatorState } from "./coordinator-state.ts";
 import type { RoundSettings } from "./delegate-subnet.ts";
+import type { RoundCause } from "./delegation-ports.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import type {
   FinerDecision,
@@ -20,7 +21,7 @@ import type {
   ProbedTarget,
   SeenAnswer,
 } from "./finer-delegations.ts";
-import type { Fleet, RoundCause } from "./ports.ts";
+import type { Fleet } from "./ports.ts";
 import { originOf } from "./probe-target.ts";
 import { RoundQuestions } from "./round-questions.ts";
 import { type Decided, decided } from "./round-result.ts";

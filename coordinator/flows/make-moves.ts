@@ -2,7 +2,7 @@
 import type { SubnetId } from "#core/ids";
 import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { DelegationMove, DelegationStore } from "./ports.ts";
+import type { DelegationMove, DelegationStore } from "./delegation-ports.ts";
 
 export interface MovePorts {
   readonly delegations: Pick<DelegationStore, "move">;

@@ -4,7 +4,7 @@ import type { CrawlerId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { CoordinatorState } from "./coordinator-state.ts";
 import type { LiveRound, RoundPorts } from "./delegate-subnet.ts";
-import type { WaitingSubnet } from "./ports.ts";
+import type { WaitingSubnet } from "./delegation-ports.ts";
 import { originOf } from "./probe-target.ts";
 import { RoundQuestions } from "./round-questions.ts";
 

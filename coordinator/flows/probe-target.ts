@@ -1,6 +1,6 @@
 /** What a probe is asked to measure: the host of a URL, at its port. */
 import type { ProbeMethod } from "#protocol/messages";
-import type { WaitingSubnet } from "./ports.ts";
+import type { WaitingSubnet } from "./delegation-ports.ts";
 
 export interface ProbeSettings {
   readonly method: ProbeMethod;

@@ -13,7 +13,8 @@ import type { SlowFetches } from "#core/delegation/slow-fetches";
 import { urlKeyOf } from "#core/frontier/url-key";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { DelegationStore, FinishedRound, ResultStore } from "./ports.ts";
+import type { DelegationStore, FinishedRound } from "./delegation-ports.ts";
+import type { ResultStore } from "./ports.ts";
 import type { ResultBatch, WireResult } from "./take-results.ts";
 
 export interface RecalibrationPorts {

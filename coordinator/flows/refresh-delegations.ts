@@ -7,7 +7,7 @@
  * frontier) do not hold up those behind them; at the end it begins again with the oldest.
  */
 import type { SubnetId } from "#core/ids";
-import type { AgedDelegation, DelegationStore } from "./ports.ts";
+import type { AgedDelegation, DelegationStore } from "./delegation-ports.ts";
 
 export interface RefreshSettings {
   /** A decision is probed again when it is so old. */

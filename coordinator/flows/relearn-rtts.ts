@@ -5,7 +5,7 @@
 import { learnFromRound, observe, startRound } from "#core/delegation/probe-round";
 import { defaultParameters } from "#core/delegation/round";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { DelegationStore, MeasuredRound } from "./ports.ts";
+import type { DelegationStore, MeasuredRound } from "./delegation-ports.ts";
 
 /** As many as tell the fleet's surroundings; more would only replace the earlier ones. */
 const roundsRead = 2000;

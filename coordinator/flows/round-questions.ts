@@ -13,7 +13,7 @@ import { learnFromRound, nextStep, observe, type ProbeRound, startRound } from "
 import type { Observation, PolicyName, RoundInput, RoundStep } from "#core/delegation/round";
 import type { CrawlerId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
-import type { RoundProbe } from "./ports.ts";
+import type { RoundProbe } from "./delegation-ports.ts";
 
 export interface RoundOpening {
   readonly policy: PolicyName;

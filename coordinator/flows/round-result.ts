@@ -5,7 +5,7 @@ import type { RoundStep } from "#core/delegation/round";
 import type { SubnetId } from "#core/ids";
 import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { FinishedRound } from "./ports.ts";
+import type { FinishedRound } from "./delegation-ports.ts";
 
 /** What a round comes to. */
 export type Decided = Pick<

@@ -4,7 +4,7 @@
  * ranges and addresses canonical text. Lists are bounded; where one is cut, a total stands beside it.
  */
 import type { ChangeCause, DelegationCause } from "./delegation-causes.ts";
-import type { RoundCause } from "./ports.ts";
+import type { RoundCause } from "./delegation-ports.ts";
 import type { FinerReport } from "./who-finer.ts";
 
 export interface WhoAnswer {

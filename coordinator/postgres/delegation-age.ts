@@ -1,7 +1,7 @@
 /** Delegations by the age of the round that decided them: what is to be probed again some day. */
 import type { Pool } from "pg";
 import { asSubnetId } from "#core/ids";
-import type { AgedDelegation } from "../flows/ports.ts";
+import type { AgedDelegation } from "../flows/delegation-ports.ts";
 
 /**
  * Decided by a probe round before a moment, oldest first, behind a place in that order. What was given away

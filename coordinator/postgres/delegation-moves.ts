@@ -1,7 +1,7 @@
 /** Tables delegation and delegation_history: subnets that go from one crawler to another without a round. */
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
-import type { DelegationMove, DelegationStore } from "../flows/ports.ts";
+import type { DelegationMove, DelegationStore } from "../flows/delegation-ports.ts";
 
 /**
  * The former crawler stays as runner-up, with what was measured of it, unless it has left. The deciding

@@ -5,7 +5,7 @@ import { retryWaitMs } from "#core/delegation/retry-wait";
 import { slowFetchesBrief, slowFetchesIn } from "#core/delegation/slow-fetches";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/read-copy";
-import type { Delegation, DelegationStore, FinishedRound, RoundProbe } from "../flows/ports.ts";
+import type { Delegation, DelegationStore, FinishedRound, RoundProbe } from "../flows/delegation-ports.ts";
 import { decidedBefore } from "./delegation-age.ts";
 import { formerSubnets, move } from "./delegation-moves.ts";
 import { subnetsOfHosts, targetsFor, waiting } from "./delegation-targets.ts";

@@ -5,7 +5,7 @@
  */
 import type { Pool } from "pg";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
-import type { WaitingSubnet } from "../flows/ports.ts";
+import type { WaitingSubnet } from "../flows/delegation-ports.ts";
 
 /** Of the subnets of one holder that wait, so many are named: the others come when these are decided. */
 const perHolder = 8;

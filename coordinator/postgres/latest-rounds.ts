@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
-import type { MeasuredRound } from "../flows/ports.ts";
+import type { MeasuredRound } from "../flows/delegation-ports.ts";
 
 /** Rounds of whole subnets, decided by measurements of the method that was compared; anycast ones teach nothing. */
 export async function latestRounds(pool: Pool, limit: number): Promise<MeasuredRound[]> {

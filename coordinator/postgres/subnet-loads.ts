@@ -10,7 +10,7 @@ import type { Pool } from "pg";
 import { defaultMeanPageBytes } from "#core/balance/capacity";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
-import type { DelegationStore } from "../flows/ports.ts";
+import type { DelegationStore } from "../flows/delegation-ports.ts";
 
 /** One page a second, the usual pace. */
 const mostPagesPerHost = 86_400;

@@ -6,7 +6,7 @@
  * bench -- delegation.bench; or this file alone with the policy (nearest unless told) and the size of one fleet.
  */
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import type { Delegation } from "#coordinator/flows/ports";
+import type { Delegation } from "#coordinator/flows/delegation-ports";
 import { backOffLevels } from "#core/delegation/knowledge";
 import type { Placement } from "#core/delegation/placement";
 import { learnFromRound, nextStep, observe, startRound } from "#core/delegation/probe-round";

@@ -1,6 +1,6 @@
 /** Delegations: who has a subnet, how that was decided, and what still waits for a decision. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Delegation } from "#coordinator/flows/ports";
+import type { Delegation } from "#coordinator/flows/delegation-ports";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import {
   arrivedResult,

@@ -1,12 +1,7 @@
 /** A tiny world for the stores: subnets by name of their range, crawlers by name, one clock that stands still. */
 import type { Pool } from "pg";
-import type {
-  ArrivedResult,
-  CrawlScope,
-  Delegation,
-  DelegationStore,
-  FinishedRound,
-} from "#coordinator/flows/ports";
+import type { Delegation, DelegationStore, FinishedRound } from "#coordinator/flows/delegation-ports";
+import type { ArrivedResult, CrawlScope } from "#coordinator/flows/ports";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createDelegationStore } from "#coordinator/postgres/delegation-store";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";

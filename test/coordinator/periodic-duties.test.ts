@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { Counters } from "#coordinator/counters";
+import type { RoundCause } from "#coordinator/flows/delegation-ports";
 import { FleetSettling } from "#coordinator/flows/fleet-settling";
-import type { RoundCause } from "#coordinator/flows/ports";
 import { RecalibrationQueue } from "#coordinator/flows/recalibrate-delegations";
 import { silentLog } from "#coordinator/log";
 import { scheduleDuties } from "#coordinator/periodic-duties";

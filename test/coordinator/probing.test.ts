@@ -1,7 +1,7 @@
 /** What of hellos and results concerns the rounds: who may no longer have what. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import type { RoundCause } from "#coordinator/flows/ports";
+import type { RoundCause } from "#coordinator/flows/delegation-ports";
 import { type Probing, startProbing } from "#coordinator/probing";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";

@@ -1,7 +1,7 @@
 /** What the coordinator remembers, beside what another one reads that starts on the same database. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import type { DelegationMove } from "#coordinator/flows/ports";
+import type { DelegationMove } from "#coordinator/flows/delegation-ports";
 import { backOffLevels } from "#core/delegation/knowledge";
 import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/seeded-random";

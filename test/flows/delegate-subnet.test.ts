@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/flows/day-budget";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/flows/delegate-subnet";
-import type { RoundCause, WaitingSubnet } from "#coordinator/flows/ports";
+import type { RoundCause, WaitingSubnet } from "#coordinator/flows/delegation-ports";
 import { originOf } from "#coordinator/flows/probe-target";
 import { crawlersWithoutRoom } from "#coordinator/wiring-settings";
 import { defaultParameters } from "#core/delegation/round";

@@ -1,7 +1,7 @@
 /** Which subnets get a round, when, and how many at once. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import type { FinishedRound } from "#coordinator/flows/delegation-ports";
 import { DelegationQueue, type QueuePorts } from "#coordinator/flows/delegation-queue";
-import type { FinishedRound } from "#coordinator/flows/ports";
 import { silentLog } from "#coordinator/log";
 import { defaultParameters } from "#core/delegation/round";
 import type { CrawlerId } from "#core/ids";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Delegation } from "#coordinator/flows/delegation-ports";
 import { DelegationTable } from "#coordinator/flows/delegation-table";
-import type { Delegation } from "#coordinator/flows/ports";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/seeded-random";
 

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import { delegationCauseWords } from "#coordinator/flows/delegation-causes";
+import type { FinishedRound } from "#coordinator/flows/delegation-ports";
 import { DelegationQueue } from "#coordinator/flows/delegation-queue";
 import { FirstFetches } from "#coordinator/flows/first-fetches";
-import type { FinishedRound } from "#coordinator/flows/ports";
 import { silentLog } from "#coordinator/log";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { FetchResult } from "#protocol/result";

@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import { refreshCrawlers } from "#coordinator/flows/crawler-presence";
+import type { RoundCause } from "#coordinator/flows/delegation-ports";
 import { HandOvers } from "#coordinator/flows/hand-overs";
-import type { RoundCause } from "#coordinator/flows/ports";
 import { silentLog } from "#coordinator/log";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { noon, roundOf, secondsAfterNoon } from "../contract/world.ts";

@@ -1,7 +1,7 @@
 /** Rounds in the small world of the flows: crawlers at places, distances between them, holders of subnets. */
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/flows/delegate-subnet";
-import type { FinishedRound, RoundCause, WaitingSubnet } from "#coordinator/flows/ports";
+import type { FinishedRound, RoundCause, WaitingSubnet } from "#coordinator/flows/delegation-ports";
 import { defaultParameters } from "#core/delegation/round";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { noon } from "../contract/world.ts";

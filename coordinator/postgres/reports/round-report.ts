@@ -1,6 +1,6 @@
 /** Probe rounds as they were recorded, and the changes of a subnet's delegation. */
 import type { Pool } from "pg";
-import type { RoundCause } from "../../flows/ports.ts";
+import type { RoundCause } from "../../flows/delegation-ports.ts";
 import type { DelegationChange, RecordedRound, RoundProbe } from "../../flows/who-answer.ts";
 import { type CrawlerJson, crawlerJson, iso, roundMs } from "./rows.ts";
 

@@ -1,7 +1,7 @@
 /** A coordinator's state in the midst of a crawl: subnets of the world, delegated as the policies would. */
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import type { Delegation } from "#coordinator/flows/delegation-ports";
 import { DelegationTable } from "#coordinator/flows/delegation-table";
-import type { Delegation } from "#coordinator/flows/ports";
 import type { SubnetId } from "#core/ids";
 import { seededRandom } from "#core/seeded-random";
 import type { Crawlers, RegistryWorld } from "./registry-world.ts";
