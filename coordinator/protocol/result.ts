@@ -65,10 +65,15 @@ export const fetchTiming = z.object({
 });
 export type FetchTiming = z.infer<typeof fetchTiming>;
 
+/** ISO 8601: a day or a time. */
+const moment = z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$/);
+
 export const pageLink = z.object({
   url,
   anchor: z.string().max(200),
   nofollow: z.boolean(),
+  /** When a sitemap or feed says that the URL changed last. */
+  modifiedAt: moment.optional(),
 });
 
 /** What a document is for: a page is indexed, the others only name URLs. */
@@ -77,8 +82,6 @@ export const documentKinds = ["page", "sitemap", "feed"] as const;
 /** The most links of a document that are shipped: of a page, and of a sitemap or feed. */
 export const maxPageLinks = 2000;
 export const maxListedUrls = 10_000;
-
-const moment = z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$/);
 
 export const pageExtract = z.object({
   /** Absent: a page. */
