@@ -6,12 +6,11 @@ import { dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector } from "./lexemes.ts";
 import { type ReadLink, type ReadPage, readPage, tidy } from "./read-page.ts";
+import { resolveUrl } from "./resolve-url.ts";
 import { robotsDirectives } from "./robots-directives.ts";
 import { simhash } from "./simhash.ts";
 import { WorkTurns } from "./work-turns.ts";
 
-/** Longer URLs are not crawled (the message's bound). */
-const maxUrlCharacters = 2048;
 const maxExcerptCharacters = 600;
 
 export interface FetchedBody {
@@ -69,16 +68,6 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
 
 export function mediaType(contentType: string): string {
   return contentType.split(";", 1)[0]!.trim().toLowerCase();
-}
-
-/** An absolute http(s) URL without its fragment, at most 2048 characters; null for everything else. */
-export function resolveUrl(reference: string, base: string): string | null {
-  const trimmed = reference.trim();
-  if (trimmed.length > 4 * maxUrlCharacters || !URL.canParse(trimmed, base)) return null;
-  const url = new URL(trimmed, base);
-  if (url.protocol !== "http:" && url.protocol !== "https:") return null;
-  url.hash = "";
-  return url.href.length > maxUrlCharacters ? null : url.href;
 }
 
 /** The links in order, each URL once (the first anchor that says something); page-wide nofollow holds for all. */

@@ -3,11 +3,18 @@
  * GET, the header judged before the body is read, the body bounded, the page extracted. Redirects are
  * not followed: the location is reported, and the frontier decides who fetches it. Never throws.
  */
-import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
-import { extractPage, mediaType, resolveUrl } from "../extract/extract-page.ts";
+import {
+  type FetchOutcome,
+  type FetchResult,
+  type FetchTiming,
+  maxRedirects,
+  type PageExtract,
+} from "#protocol/result";
+import { extractPage, mediaType } from "../extract/extract-page.ts";
+import { resolveUrl } from "../extract/resolve-url.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
-import { type Failure, failureOf } from "../net/failure.ts";
+import { Failure, failureOf } from "../net/failure.ts";
 import { dropBody, maxBodyBytes, readBody, type TakeBytes } from "./body.ts";
 import type { OriginRobots } from "./robots.ts";
 import type { SiteAnswer, SiteClient } from "./site-client.ts";
@@ -16,6 +23,10 @@ export interface PageRequest {
   readonly url: string;
   readonly etag: string | null;
   readonly lastModified: string | null;
+  /** SHA-256 of the decoded body that the index has, hex. */
+  readonly digest?: string | undefined;
+  /** How many redirects in a row led here. */
+  readonly redirects?: number | undefined;
 }
 
 export interface FetchSetting {
@@ -174,11 +185,22 @@ function withoutBody(
     return { type: "unchanged", status };
   if (status >= 300 && status < 400) {
     const location = resolveUrl([headers.location ?? []].flat()[0] ?? "", request.url);
-    if (location !== null && headers.location !== undefined) return { type: "redirected", status, location };
+    if (location !== null && headers.location !== undefined) return redirected(status, location, request);
   }
   if (status < 200 || status >= 300) return { type: "http-error", status, retryAfterSeconds: retryAfter };
   if (status === 204 || status === 205) return { type: "unsupported", status, contentType };
   return indexed.has(mediaType(contentType)) ? null : { type: "unsupported", status, contentType };
+}
+
+/** Followed by the coordinator, unless it leads nowhere. */
+function redirected(status: number, location: string, request: PageRequest): FetchOutcome {
+  if (location === request.url) {
+    return outcomeOfFailure(new Failure("redirect-loop", "the page redirects to itself"));
+  }
+  if ((request.redirects ?? 0) >= maxRedirects) {
+    return outcomeOfFailure(new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`));
+  }
+  return { type: "redirected", status, location };
 }
 
 /** Said to be text, but more than a tenth of its beginning is control characters that no text has (WHATWG MIME Sniffing). */
