@@ -198,7 +198,9 @@ function redirected(status: number, location: string, request: PageRequest): Fet
     return outcomeOfFailure(new Failure("redirect-loop", "the page redirects to itself"));
   }
   if ((request.redirects ?? 0) >= maxRedirects) {
-    return outcomeOfFailure(new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`));
+    return outcomeOfFailure(
+      new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`),
+    );
   }
   return { type: "redirected", status, location };
 }

@@ -24,6 +24,12 @@ export type FailureCode =
   | "headers-too-large"
   | "bad-response"
   | "bad-encoding"
+  /** Inflates beyond any ratio that real pages have. */
+  | "decompression-bomb"
+  /** Bytes come, but at less than any working line's rate. */
+  | "too-slow"
+  | "redirect-loop"
+  | "too-many-redirects"
   | "stopped"
   | "internal";
 
@@ -54,6 +60,10 @@ function blameOf(code: FailureCode): Blame {
     case "headers-too-large":
     case "bad-response":
     case "bad-encoding":
+    case "decompression-bomb":
+    case "too-slow":
+    case "redirect-loop":
+    case "too-many-redirects":
       return "target";
     case "dns-no-answer":
     case "connect-unreachable":

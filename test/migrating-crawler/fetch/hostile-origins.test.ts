@@ -173,17 +173,39 @@ describe("a header", () => {
 });
 
 describe("a redirect", () => {
-  it("is reported, not followed, so that a loop costs one request", async () => {
+  it("is reported, not followed", async () => {
+    const url = await hostile((socket) =>
+      socket.write("HTTP/1.1 302 Found\r\nlocation: /next\r\ncontent-length: 0\r\n\r\n"),
+    );
+
+    const result = await fetchOne({ url });
+
+    expect(result.outcome).toEqual({ type: "redirected", status: 302, location: new URL("/next", url).href });
+  });
+
+  it("to itself is a loop after one request", async () => {
     let requests = 0;
     const url = await hostile((socket) => {
       requests++;
-      socket.write("HTTP/1.1 302 Found\r\nlocation: /page\r\ncontent-length: 0\r\n\r\n");
+      socket.write("HTTP/1.1 302 Found\r\nlocation: /page#again\r\ncontent-length: 0\r\n\r\n");
     });
 
     const result = await fetchOne({ url });
 
-    expect(result.outcome).toEqual({ type: "redirected", status: 302, location: url });
+    expect(result.outcome).toMatchObject({ type: "failed", blame: "target", code: "redirect-loop" });
     expect(requests).toBe(1);
+  });
+
+  it("after five in a row is one too many", async () => {
+    const url = await hostile((socket) =>
+      socket.write("HTTP/1.1 302 Found\r\nlocation: /next\r\ncontent-length: 0\r\n\r\n"),
+    );
+
+    const fifth = await fetchOne({ url, redirects: 4 });
+    const sixth = await fetchOne({ url, redirects: 5 });
+
+    expect(fifth.outcome.type).toBe("redirected");
+    expect(sixth.outcome).toMatchObject({ type: "failed", blame: "target", code: "too-many-redirects" });
   });
 
   it("to something that is no web address is an error of the site", async () => {

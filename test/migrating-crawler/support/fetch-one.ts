@@ -1,7 +1,8 @@
 /** Fetches single URLs under all rules, as a slice of a fresh crawler would, and returns the results. */
 import type { CrawlerConfig } from "#crawler/config";
-import { crawlSlice, type SliceEnding } from "#crawler/crawl-slice";
+import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl-slice";
 import { RobotsCache } from "#crawler/fetch/robots";
+import { type Followed, followRedirects } from "#crawler/follow-redirects";
 import { Governor } from "#crawler/limits/governor";
 import { HostGates } from "#crawler/limits/host-gate";
 import { Connector } from "#crawler/net/connector";
@@ -12,6 +13,8 @@ export interface FetchTask {
   readonly url: string;
   readonly etag?: string;
   readonly lastModified?: string;
+  readonly digest?: string;
+  readonly redirects?: number;
 }
 
 /** The results have passed the message's schema. */
@@ -19,28 +22,23 @@ export async function fetchAll(
   tasks: readonly FetchTask[],
   changes: Parameters<typeof testConfig>[0] = {},
 ): Promise<{ readonly results: FetchResult[]; readonly ending: SliceEnding }> {
-  const config = testConfig(changes);
-  const connector = new Connector(config);
-  const governor = new Governor({ limits: config.limits, home: config.home });
-  const results: FetchResult[] = [];
   const urls = tasks.map((task) => ({
-    url: task.url,
+    ...task,
     etag: task.etag ?? null,
     lastModified: task.lastModified ?? null,
   }));
-  const host = new URL(tasks[0]!.url).hostname;
+  const host = new URL(tasks[0]!.url).hostname.replace(/^\[(.*)\]$/, "$1");
   const lease = { leaseId: "1", host, addresses: [], expiresInSeconds: 300, waitMs: 0, urls };
-  try {
-    const ending = await crawlSlice(
-      lease,
-      toolsOf(config, connector, governor, results),
-      new AbortController().signal,
-    );
-    return { results, ending };
-  } finally {
-    connector.close();
-    governor.close();
-  }
+  const results: FetchResult[] = [];
+  const ending = await withTools(changes, (tools) =>
+    crawlSlice(lease, { ...tools, ...keepIn(results) }, new AbortController().signal),
+  );
+  return { results, ending };
+}
+
+/** As `nearcrawl fetch` does: redirects are followed in this process. */
+export function followOne(url: string, changes: Parameters<typeof testConfig>[0] = {}): Promise<Followed> {
+  return withTools(changes, (tools) => followRedirects(url, tools, new AbortController().signal));
 }
 
 export async function fetchOne(
@@ -50,7 +48,31 @@ export async function fetchOne(
   return (await fetchAll([task], changes)).results[0]!;
 }
 
-function toolsOf(config: CrawlerConfig, connector: Connector, governor: Governor, results: FetchResult[]) {
+async function withTools<T>(
+  changes: Parameters<typeof testConfig>[0],
+  work: (tools: Omit<SliceTools, "keep">) => Promise<T>,
+): Promise<T> {
+  const config = testConfig(changes);
+  const connector = new Connector(config);
+  const governor = new Governor({ limits: config.limits, home: config.home });
+  try {
+    return await work(toolsOf(config, connector, governor));
+  } finally {
+    connector.close();
+    governor.close();
+  }
+}
+
+function keepIn(results: FetchResult[]): Pick<SliceTools, "keep"> {
+  return {
+    keep: (_leaseId, result) => {
+      results.push(fetchResultSchema.parse(result));
+      return true;
+    },
+  };
+}
+
+function toolsOf(config: CrawlerConfig, connector: Connector, governor: Governor): Omit<SliceTools, "keep"> {
   const { timeouts } = config;
   const userAgent = () => "Nearcrawl/test";
   const take = (bytes: number) => governor.takeBytes(bytes);
@@ -65,10 +87,6 @@ function toolsOf(config: CrawlerConfig, connector: Connector, governor: Governor
     robots: new RobotsCache({ connector, timeouts, userAgent, take }),
     userAgent,
     quiet: async () => {},
-    keep: (_leaseId: string, result: FetchResult) => {
-      results.push(fetchResultSchema.parse(result));
-      return true;
-    },
     now: () => new Date(),
   };
 }
