@@ -128,6 +128,8 @@ export const pageExtract = z.object({
   links: z.array(pageLink).max(maxListedUrls),
   /** Links left out because they look like a trap (endless calendars, session ids, repeated segments). */
   trappedLinks: count.optional(),
+  /** Of a sitemap or feed: entries left out, since they are of other hosts, no web addresses or too many. */
+  leftOutLinks: count.optional(),
   robots: z.object({ noindex: z.boolean(), nofollow: z.boolean() }),
   /** SHA-256 of the decoded body, hex; and a 64-bit simhash of the text, hex. */
   digest: z.string().regex(/^[0-9a-f]{64}$/),

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { PageExtract } from "#protocol/result";
 import { decodeText } from "./charset.ts";
 import { dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
+import { extractList } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector } from "./lexemes.ts";
 import { type ReadLink, type ReadPage, readPage, tidy } from "./read-page.ts";
@@ -33,6 +34,8 @@ export interface Extracted {
 export async function extractPage(body: FetchedBody): Promise<Extracted> {
   await body.quiet();
   const turns = new WorkTurns(body.quiet);
+  const list = await extractList(body, turns);
+  if (list !== null) return list;
   const { text: source, charset } = decodeText(body.bytes, body.contentType);
   const isPlain = mediaType(body.contentType) === "text/plain";
   const read = isPlain ? plainPage(source) : await readPage(source, turns);

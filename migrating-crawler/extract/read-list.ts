@@ -1,0 +1,234 @@
+/**
+ * Reads the entries of a sitemap or feed in one pass over its tokens: no tree, no stack, no entity of the
+ * document's own, so time and memory grow with its length and nothing else. What is broken or cut off is
+ * read as far as it is whole.
+ *
+ *   outside → <url>, <sitemap>, <item>, <entry> → entry → its fields … → end tag, or the next entry → outside
+ */
+import { Tokenizer } from "htmlparser2";
+import type { ListForm } from "./document-kind.ts";
+import type { WorkTurns } from "./work-turns.ts";
+import { xmlRoot } from "./xml-root.ts";
+
+/** As stated in the list: trimmed, nothing resolved. */
+export interface ListEntry {
+  readonly href: string;
+  readonly title: string;
+  /** The entry's date, in whatever form; empty when absent. */
+  readonly modified: string;
+}
+
+/** The sitemaps protocol allows so many URLs in a file; more entries of any list are not read. */
+const maxEntries = 50_000;
+/** The tokens are taken in pieces of this length, so that other work gets its turn. */
+const pieceCharacters = 32 * 1024;
+const maxFieldCharacters = 8192;
+
+export async function readList(
+  text: string,
+  form: ListForm,
+  turns: WorkTurns,
+): Promise<readonly ListEntry[]> {
+  if (form === "text") return readLines(text);
+  const root = xmlRoot(text);
+  if (root === null) return [];
+  const reader = new ListReader(text, root.at, dialectOf(form, root.prefix.toLowerCase()));
+  for (let at = root.at; at < text.length && reader.entries.length < maxEntries; at += pieceCharacters) {
+    reader.write(text.slice(at, at + pieceCharacters));
+    await turns.next();
+  }
+  reader.end();
+  return reader.entries;
+}
+
+function readLines(text: string): ListEntry[] {
+  const entries: ListEntry[] = [];
+  for (const [line] of text.matchAll(/[^\r\n]+/g)) {
+    const href = line.replace("\ufeff", "").trim();
+    if (href !== "") entries.push({ href, title: "", modified: "" });
+    if (entries.length >= maxEntries) break;
+  }
+  return entries;
+}
+
+type Field = "href" | "guid" | "title" | "modified" | "published";
+
+interface Dialect {
+  readonly entries: readonly string[];
+  readonly fields: Readonly<Record<string, Field>>;
+  /** Atom: the URL is in the attribute of an empty element. */
+  readonly linkAttribute: string | null;
+}
+
+/** Names as they stand in the document: with the root's prefix, where the list's own elements have one. */
+function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
+  const named = (fields: Record<string, Field>) =>
+    Object.fromEntries(Object.entries(fields).map(([name, field]) => [prefix + name, field]));
+  switch (form) {
+    case "urlset":
+    case "sitemapindex":
+      return {
+        entries: [`${prefix}url`, `${prefix}sitemap`],
+        fields: named({ loc: "href", lastmod: "modified" }),
+        linkAttribute: null,
+      };
+    case "atom":
+      return {
+        entries: [`${prefix}entry`],
+        fields: named({
+          title: "title",
+          updated: "modified",
+          modified: "modified",
+          published: "published",
+          issued: "published",
+        }),
+        linkAttribute: `${prefix}link`,
+      };
+    default:
+      return {
+        entries: ["item"],
+        fields: {
+          link: "href",
+          guid: "guid",
+          title: "title",
+          "atom:updated": "modified",
+          pubdate: "published",
+          "dc:date": "published",
+        },
+        linkAttribute: null,
+      };
+  }
+}
+
+/** A reference to an entity that XML does not know by itself. */
+const foreignEntity = /&[\p{L}_][\p{L}\p{N}_.-]*;/u;
+
+class ListReader {
+  readonly entries: ListEntry[] = [];
+  readonly #source: string;
+  /** Where the tokenizer's positions begin to count. */
+  readonly #from: number;
+  readonly #dialect: Dialect;
+  readonly #tokenizer: Tokenizer;
+  #entry: Partial<Record<Field, string>> | null = null;
+  /** The field whose text is being read, or the name of an element that is not ours, with all in it. */
+  #field: Field | null = null;
+  #inside: string | null = null;
+  #text = "";
+  #spoilt = false;
+  #tag = "";
+  #attribute = "";
+  #attributes: Record<string, string> = {};
+
+  constructor(source: string, from: number, dialect: Dialect) {
+    this.#source = source;
+    this.#from = from;
+    this.#dialect = dialect;
+    const ignore = () => {};
+    this.#tokenizer = new Tokenizer(
+      { xmlMode: true, decodeEntities: true },
+      {
+        onopentagname: (start, end) => this.#openTag(this.#slice(start, end)),
+        onattribname: (start, end) => {
+          this.#attribute = this.#slice(start, end).toLowerCase();
+          this.#attributes[this.#attribute] = "";
+        },
+        onattribdata: (start, end) => this.#attributeText(this.#slice(start, end)),
+        onattribentity: (code) => this.#attributeText(String.fromCodePoint(code)),
+        onattribend: ignore,
+        onopentagend: () => this.#opened(false),
+        onselfclosingtag: () => this.#opened(true),
+        onclosetag: (start, end) => this.#close(this.#slice(start, end).trim().toLowerCase()),
+        ontext: (start, end) => this.#take(this.#slice(start, end), true),
+        ontextentity: (code) => this.#take(String.fromCodePoint(code), false),
+        oncdata: (start, end, tail) => this.#take(this.#slice(start, end - tail), false),
+        oncomment: ignore,
+        ondeclaration: ignore,
+        onprocessinginstruction: ignore,
+        onend: ignore,
+      },
+    );
+  }
+
+  write(piece: string): void {
+    this.#tokenizer.write(piece);
+  }
+
+  /** The source is over: an entry that has its URL counts, a field that has no end does not. */
+  end(): void {
+    this.#field = null;
+    this.#finish();
+  }
+
+  #slice(start: number, end: number): string {
+    return this.#source.slice(this.#from + start, this.#from + end);
+  }
+
+  #openTag(name: string): void {
+    this.#tag = name.toLowerCase();
+    this.#attributes = {};
+  }
+
+  #attributeText(text: string): void {
+    const so = this.#attributes[this.#attribute] ?? "";
+    if (so.length < maxFieldCharacters) this.#attributes[this.#attribute] = so + text;
+  }
+
+  #opened(empty: boolean): void {
+    const { entries, fields, linkAttribute } = this.#dialect;
+    const name = this.#tag;
+    if (entries.includes(name)) return void this.#begin(empty);
+    if (this.#entry === null || (this.#inside !== null && this.#field === null)) return;
+    // A field that is still open was never closed: its text ends here.
+    this.#endField();
+    if (name === linkAttribute) this.#noteLink();
+    if (empty) return;
+    this.#inside = name;
+    this.#field = fields[name] ?? null;
+    if (this.#field === "guid" && this.#attributes.ispermalink?.trim() === "false") this.#field = null;
+  }
+
+  #begin(empty: boolean): void {
+    this.#finish();
+    if (!empty && this.entries.length < maxEntries) this.#entry = {};
+  }
+
+  /** RFC 4287 section 4.2.7.2: a link without rel is the alternate, the entry's page. */
+  #noteLink(): void {
+    const rel = (this.#attributes.rel ?? "alternate").trim().toLowerCase();
+    if (rel === "alternate" && this.#entry !== null) this.#entry.href ??= this.#attributes.href ?? "";
+  }
+
+  #take(text: string, isRaw: boolean): void {
+    if (this.#field === null || this.#text.length > maxFieldCharacters) return;
+    if (isRaw && foreignEntity.test(text)) this.#spoilt = true;
+    this.#text += text;
+  }
+
+  #close(name: string): void {
+    if (this.#entry === null) return;
+    if (name === this.#inside) this.#endField();
+    else if (this.#dialect.entries.includes(name)) this.#finish();
+  }
+
+  #endField(): void {
+    if (this.#field !== null && this.#entry !== null && !(this.#spoilt && this.#field !== "title")) {
+      this.#entry[this.#field] ??= this.#text.trim();
+    }
+    this.#inside = null;
+    this.#field = null;
+    this.#text = "";
+    this.#spoilt = false;
+  }
+
+  #finish(): void {
+    if (this.#field !== null) this.#endField();
+    const entry = this.#entry;
+    this.#entry = null;
+    this.#inside = null;
+    const href = entry?.href || entry?.guid;
+    if (!href) return;
+    const modified = entry?.modified ?? entry?.published ?? "";
+    this.entries.push({ href, title: entry?.title ?? "", modified });
+  }
+}

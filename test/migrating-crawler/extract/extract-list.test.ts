@@ -1,0 +1,302 @@
+/** Sitemaps and feeds: what of them is shipped. */
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { extractList, type FetchedList } from "#crawler/extract/extract-list";
+import { WorkTurns } from "#crawler/extract/work-turns";
+import { maxListedUrls, type PageExtract, pageExtract } from "#protocol/result";
+
+const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9";
+const urlset = (...entries: string[]) => `<urlset xmlns="${sitemapNamespace}">${entries.join("")}</urlset>`;
+const url = (loc: string) => `<url><loc>${loc}</loc></url>`;
+
+/** The extract has passed the message's schema; null: no list. */
+async function listOf(
+  body: string | Buffer,
+  changes: Partial<FetchedList> = {},
+): Promise<PageExtract | null> {
+  const list = {
+    url: "https://site.example/maps/all.xml",
+    contentType: "application/xml",
+    robotsTag: undefined,
+  };
+  const extracted = await extractList(
+    { ...list, bytes: Buffer.from(body as string), ...changes },
+    new WorkTurns(async () => {}),
+  );
+  return extracted === null ? null : pageExtract.parse(extracted.page);
+}
+
+async function urlsOf(
+  body: string | Buffer,
+  changes: Partial<FetchedList> = {},
+): Promise<string[] | undefined> {
+  return (await listOf(body, changes))?.links.map((link) => link.url);
+}
+
+describe("a sitemap", () => {
+  it("names its URLs, and when they changed", async () => {
+    const page = await listOf(
+      `<?xml version="1.0" encoding="UTF-8"?>\n<!-- made today --><urlset xmlns="${sitemapNamespace}">
+        <url><loc> https://site.example/a?x=1&amp;y=2&#38;z=3 </loc><lastmod>2026-03-04</lastmod></url>
+        <url><lastmod>2026-03-04T12:30+02:00</lastmod><loc><![CDATA[https://site.example/b?x=1&y=2]]></loc></url>
+        <url><loc>https://site.example/c</loc><lastmod>last week</lastmod><priority>0.5</priority></url></urlset>`,
+    );
+
+    expect(page).toMatchObject({ kind: "sitemap", lexemes: "", words: 0, excerpt: "", title: "" });
+    expect(page?.links).toEqual([
+      { url: "https://site.example/a?x=1&y=2&z=3", anchor: "", nofollow: false, modifiedAt: "2026-03-04" },
+      {
+        url: "https://site.example/b?x=1&y=2",
+        anchor: "",
+        nofollow: false,
+        modifiedAt: "2026-03-04T10:30:00Z",
+      },
+      { url: "https://site.example/c", anchor: "", nofollow: false },
+    ]);
+  });
+
+  it("of sitemaps names these", async () => {
+    const index = `<sitemapindex><sitemap><loc>/part-1.xml.gz</loc></sitemap><sitemap><loc>https://site.example/part-2.xml</loc></sitemap></sitemapindex>`;
+
+    expect(await urlsOf(index)).toEqual([
+      "https://site.example/part-1.xml.gz",
+      "https://site.example/part-2.xml",
+    ]);
+  });
+
+  it("may have a prefix, and elements of other vocabularies", async () => {
+    const prefixed = `<sm:urlset xmlns:sm="${sitemapNamespace}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+      <sm:url><image:image><image:loc>https://site.example/pic.png</image:loc></image:image><sm:loc>https://site.example/a</sm:loc>
+      <gallery xmlns="urn:other"><loc>https://site.example/not</loc></gallery></sm:url></sm:urlset>`;
+
+    expect(await urlsOf(prefixed)).toEqual(["https://site.example/a"]);
+  });
+
+  it("speaks for its host and what is below it, for nobody else", async () => {
+    const page = await listOf(
+      urlset(
+        url("https://site.example/a"),
+        url("http://www.site.example/b"),
+        url("https://news.site.example/c"),
+        url("https://other.example/"),
+        url("https://notsite.example/"),
+        url("http://169.254.169.254/"),
+        url("https://site.example:22/"),
+        url("file:///etc/passwd"),
+      ),
+      { url: "https://www.site.example/sitemap.xml" },
+    );
+
+    expect(page?.links.map((link) => link.url)).toEqual([
+      "https://site.example/a",
+      "http://www.site.example/b",
+      "https://news.site.example/c",
+    ]);
+    expect(page?.leftOutLinks).toBe(5);
+  });
+
+  it("may be plain text", async () => {
+    const text = "\ufeff https://site.example/a\r\nhttps://site.example/b\n\nhttps://site.example/a\n";
+
+    expect(await listOf(text, { contentType: "text/plain" })).toMatchObject({
+      kind: "sitemap",
+      links: [{ url: "https://site.example/a" }, { url: "https://site.example/b" }],
+    });
+  });
+
+  it.each([
+    ["once", (xml: string) => gzipSync(xml)],
+    ["twice", (xml: string) => gzipSync(gzipSync(xml))],
+  ])("may be packed %s, whatever its type", async (_times, pack) => {
+    const packed = pack(urlset(url("https://site.example/a")));
+
+    for (const contentType of ["application/x-gzip", "application/xml", "application/octet-stream"]) {
+      expect(await urlsOf(packed, { contentType })).toEqual(["https://site.example/a"]);
+    }
+  });
+
+  it.each([
+    [
+      "UTF-16 with a byte order mark",
+      Buffer.from(`\ufeff${urlset(url("https://site.example/é"))}`, "utf16le"),
+      "",
+    ],
+    ["UTF-16 without one", Buffer.from(urlset(url("https://site.example/é")), "utf16le"), ""],
+    [
+      "what its declaration says",
+      Buffer.from(
+        `<?xml version='1.0' encoding='iso-8859-1'?>${urlset(url("https://site.example/é"))}`,
+        "latin1",
+      ),
+      "",
+    ],
+    [
+      "what the header says",
+      Buffer.from(urlset(url("https://site.example/é")), "latin1"),
+      "; charset=iso-8859-1",
+    ],
+  ])("is read in %s", async (_which, bytes, charset) => {
+    expect(await urlsOf(bytes, { contentType: `text/xml${charset}` })).toEqual([
+      "https://site.example/%C3%A9",
+    ]);
+  });
+
+  it("that is broken gives what is whole", async () => {
+    const broken = `<urlset><url><loc>https://site.example/a</loc><url><loc>https://site.example/b<lastmod>2026-01-01</lastmod></url>
+      <url/><url><loc></loc></url></image:loc></p><url><loc>https://site.example/c?x=1&y=2</loc></url>
+      <url><loc>https://site.example/d</loc><priority>0.5</prio`;
+
+    expect(await urlsOf(`${broken}`)).toEqual([
+      "https://site.example/a",
+      "https://site.example/b",
+      "https://site.example/c?x=1&y=2",
+      "https://site.example/d",
+    ]);
+    expect(
+      await urlsOf("<urlset><url><loc>https://site.example/a</loc></url><url><loc>https://site.exam"),
+    ).toEqual(["https://site.example/a"]);
+  });
+
+  it("that is packed and cut off gives what came", async () => {
+    const many = urlset(
+      ...Array.from({ length: 5000 }, (_, index) => url(`https://site.example/${index * 7919}`)),
+    );
+    const packed = gzipSync(many);
+
+    const urls = await urlsOf(packed.subarray(0, packed.length / 2), { contentType: "application/gzip" });
+
+    expect(urls?.length).toBeGreaterThan(1000);
+    expect(urls?.[999]).toBe(`https://site.example/${999 * 7919}`);
+  });
+
+  it("with more URLs than a message holds gives those that changed last", async () => {
+    const entries = Array.from(
+      { length: maxListedUrls + 500 },
+      (_, index) =>
+        `<url><loc>https://site.example/${index}</loc>${index < 500 ? "" : "<lastmod>2026-01-01</lastmod>"}</url>`,
+    );
+
+    const page = await listOf(urlset(...entries));
+
+    expect(page?.links).toHaveLength(maxListedUrls);
+    expect(page?.links[0]?.url).toBe("https://site.example/500");
+    expect(page?.leftOutLinks).toBe(500);
+  });
+
+  it("of the longest URLs still fits a message", async () => {
+    const long = "x".repeat(1900);
+    const entries = Array.from({ length: 2600 }, (_, index) => url(`/${index}-${long}`));
+
+    const page = await listOf(urlset(...entries));
+
+    expect(JSON.stringify(page).length).toBeLessThan(4.2e6);
+    expect((page?.links.length ?? 0) + (page?.leftOutLinks ?? 0)).toBe(2600);
+  });
+});
+
+describe("entities", () => {
+  it("of the document's own are never expanded, and a URL with one is no URL", async () => {
+    const levels = "bcdefghij"
+      .split("")
+      .map((name, index) => `<!ENTITY ${name} "${`&${"abcdefghij"[index]};`.repeat(10)}">`);
+    const laughs = `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">${levels.join("")}
+      <!ENTITY u "<url><loc>https://site.example/declared</loc></url>"> ]>
+      ${urlset(url("https://site.example/&j;"), url("https://site.example/a"))}`;
+
+    expect(await urlsOf(laughs)).toEqual(["https://site.example/a"]);
+  });
+
+  it("from outside are not fetched and give nothing", async () => {
+    const outside = `<!DOCTYPE u [<!ENTITY f SYSTEM "file:///etc/passwd"><!ENTITY % p SYSTEM "https://site.example/p.dtd"> %p;]>${urlset(url("https://site.example/a?&f;"))}`;
+
+    expect(await listOf(outside)).toMatchObject({ kind: "sitemap", links: [] });
+  });
+});
+
+describe("a feed", () => {
+  it("in RSS 2.0 names its items' pages, wherever they are", async () => {
+    const page = await listOf(
+      `<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>News</title><link>https://site.example/</link>
+        <atom:link href="https://site.example/feed" rel="self"/>
+        <item><title>One &amp;lt;b&amp;gt; <![CDATA[<i>two</i>]]></title><link>https://site.example/1</link>
+          <pubDate>Wed, 04 Mar 2026 10:00:00 GMT</pubDate><description>&lt;a href="https://site.example/no"&gt;</description></item>
+        <item><guid>https://site.example/2</guid></item><item><guid isPermaLink="false">3</guid></item>
+        <item><link>https://other.example/4</link></item></channel></rss>`,
+      { contentType: "application/rss+xml" },
+    );
+
+    expect(page?.kind).toBe("feed");
+    expect(page?.links).toEqual([
+      {
+        url: "https://site.example/1",
+        anchor: "One &lt;b&gt; two",
+        nofollow: false,
+        modifiedAt: "2026-03-04T10:00:00Z",
+      },
+      { url: "https://site.example/2", anchor: "", nofollow: false },
+      { url: "https://other.example/4", anchor: "", nofollow: false },
+    ]);
+  });
+
+  it("in RSS 1.0 does so, too", async () => {
+    const rdf = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/">
+      <channel><link>https://site.example/</link></channel>
+      <item rdf:about="https://site.example/1"><link>https://site.example/1</link><dc:date>2026-03-04</dc:date></item></rdf:RDF>`;
+
+    expect((await listOf(rdf))?.links).toEqual([
+      { url: "https://site.example/1", anchor: "", nofollow: false, modifiedAt: "2026-03-04" },
+    ]);
+  });
+
+  it("in Atom names its entries' alternates, against its base", async () => {
+    const atom = `<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://site.example/blog/"><link href="/"/>
+      <entry><title type="html">A &amp;amp; B</title><link rel="edit" href="e"/><link href="a?x=1&amp;y=2"/><link rel="alternate" href="later"/>
+        <published>2026-01-01T00:00:00Z</published><updated>2026-03-04T10:00:00.123Z</updated>
+        <source><link href="https://other.example/"/></source></entry>
+      <entry><content type="xhtml"><div><a href="/no">x</a><link href="/no"/></div></content><link rel='alternate' href='b'/></entry></feed>`;
+
+    const page = await listOf(atom, { contentType: "application/atom+xml" });
+
+    expect(page?.links.map(({ url, modifiedAt }) => [url, modifiedAt])).toEqual([
+      ["https://site.example/blog/a?x=1&y=2", "2026-03-04T10:00:00Z"],
+      ["https://site.example/blog/b", undefined],
+    ]);
+  });
+});
+
+describe("a document", () => {
+  it.each([
+    ["a page", "<!doctype html><title>sitemap</title><a href=/x>x</a>", "text/html"],
+    [
+      "a page in XML",
+      '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>',
+      "application/xhtml+xml",
+    ],
+    ["text with a URL in it", "https://site.example/ is our site", "text/plain"],
+    ["a drawing", '<svg xmlns="http://www.w3.org/2000/svg"><a href="/x"/></svg>', "application/xml"],
+    [
+      "other RDF",
+      '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>',
+      "application/rdf+xml",
+    ],
+    ["nothing", "", "application/xml"],
+    ["a packed page", gzipSync("<!doctype html><p>x"), "application/gzip"],
+    [
+      "a prolog without an end",
+      "<!DOCTYPE urlset [<urlset><url><loc>https://site.example/</loc>",
+      "text/xml",
+    ],
+  ])("that is %s is no list, whatever its name", async (_what, body, contentType) => {
+    expect(await listOf(body, { contentType, url: "https://site.example/sitemap.xml" })).toBeNull();
+  });
+
+  it("that is a list is one under any type that is read", async () => {
+    expect(await urlsOf(urlset(url("/a")), { contentType: "text/html" })).toEqual(["https://site.example/a"]);
+  });
+});
+
+it("a header's nofollow holds for a list's URLs", async () => {
+  const page = await listOf(urlset(url("/a")), { robotsTag: "noindex, nofollow" });
+
+  expect(page).toMatchObject({ robots: { noindex: true, nofollow: true }, links: [{ nofollow: true }] });
+});
