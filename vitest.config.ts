@@ -5,24 +5,30 @@ import { defineConfig } from "vitest/config";
 const conditions = ["nearcrawl-source", "node"];
 /** Tests whose subject is time on the wire: beside others they would measure how busy the machine is. */
 const alone = ["test/end-to-end/{live-rounds,route-change}.test.ts"];
+const globalSetup = ["test/support/global-setup.ts"];
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   environments: { __vitest__: { resolve: { conditions } } },
   test: {
-    globalSetup: ["test/support/global-setup.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
     projects: [
       {
         extends: true,
-        test: { name: "all", include: ["test/**/*.test.ts"], exclude: alone, sequence: { groupOrder: 0 } },
+        test: {
+          name: "all",
+          globalSetup,
+          include: ["test/**/*.test.ts"],
+          exclude: alone,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         extends: true,
-        test: { name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
+        test: { name: "alone", globalSetup, include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
       },
     ],
   },

@@ -1,7 +1,7 @@
 // Everything that CI runs: types, format and lint, then the tests. Ends with one plain line that counts
 // them. Arguments are passed on to vitest (`npm test -- test/core`).
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,16 +9,24 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
+const folder = mkdtempSync(join(tmpdir(), "nearcrawl-test-"));
+// Some tests work in it under another user.
+chmodSync(folder, 0o1777);
 
 function run(title, script, args) {
   process.stdout.write(`\n# ${title}\n`);
-  const { status, signal } = spawnSync(process.execPath, [script, ...args], { cwd: root, stdio: "inherit" });
+  // What tests leave behind in the temporary folder goes with it.
+  const env = { ...process.env, TMPDIR: folder };
+  const { status, signal } = spawnSync(process.execPath, [script, ...args], {
+    cwd: root,
+    stdio: "inherit",
+    env,
+  });
   if (signal) process.stdout.write(`# ${title}: ended by ${signal}\n`);
   return status === 0;
 }
 
 const packageFile = (name, path) => join(dirname(require.resolve(`${name}/package.json`)), path);
-const folder = mkdtempSync(join(tmpdir(), "nearcrawl-test-"));
 const report = join(folder, "report.json");
 
 const typesHold = run("types", packageFile("typescript", "bin/tsc"), ["-p", "tsconfig.json", "--noEmit"]);
