@@ -10,6 +10,7 @@ import {
   maxRedirects,
   type PageExtract,
 } from "#protocol/result";
+import { documentKind } from "../extract/document-kind.ts";
 import { extractPage, mediaType } from "../extract/extract-page.ts";
 import { resolveUrl } from "../extract/resolve-url.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
@@ -158,7 +159,8 @@ async function judge(
   const body = await readBody(answer, maxBodyBytes, setting.take);
   const complete = timing();
   const sizes = { wireBytes: body.wireBytes, bodyBytes: body.bytes.length };
-  if (looksBinary(body.bytes)) {
+  const kind = documentKind({ contentType, bytes: body.bytes });
+  if (kind === "other" || (kind === "page" && looksBinary(body.bytes))) {
     return { ...known, ...sizes, outcome: { type: "unsupported", status, contentType }, timing: complete };
   }
   const { page, cut } = await extractPage({
