@@ -121,8 +121,23 @@ const configSchema = z.strictObject({
 });
 
 export type CrawlerConfig = Readonly<z.infer<typeof configSchema>>;
+/** What fetching needs; who the crawler is, and where its coordinator, does not matter to it. */
+export type FetchingConfig = Omit<CrawlerConfig, keyof typeof connection>;
 /** What a settings file or a caller may state: everything with a default can be left out. */
 export type CrawlerSettings = z.input<typeof configSchema>;
+
+const connection = { coordinatorUrl: true, key: true, name: true, home: true } as const;
+
+/**
+ * The settings of somebody who fetches single pages under a host's rules; the four that only a connected
+ * crawler has are ignored. Throws a ConfigError that lists every fault.
+ */
+export function fetchingConfig(settings: Readonly<Record<string, unknown>>): FetchingConfig {
+  const given = Object.entries(settings).filter(([name]) => !(name in connection));
+  const checked = configSchema.omit(connection).safeParse(Object.fromEntries(given));
+  if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
+  return deepFreeze(checked.data);
+}
 
 /** Checks settings and fills in the defaults. Throws a ConfigError that lists every fault. */
 export function crawlerConfig(settings: unknown): CrawlerConfig {

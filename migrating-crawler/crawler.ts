@@ -15,14 +15,11 @@ import { protocolVersions } from "#protocol/version";
 import { Carrier } from "./carrier.ts";
 import type { CrawlerConfig } from "./config.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
-import { RobotsCache } from "./fetch/robots.ts";
-import { Governor } from "./limits/governor.ts";
-import { HostGates } from "./limits/host-gate.ts";
 import { toldDenials } from "./limits/told-denials.ts";
 import type { CrawlerLog } from "./log.ts";
-import { Connector } from "./net/connector.ts";
 import { measurePeers } from "./peers.ts";
 import { Prober } from "./probe/prober.ts";
+import { closeTools, type FetchTools, fetchTools } from "./slice-tools.ts";
 import { Spool } from "./spool/spool.ts";
 import { Tally } from "./tally.ts";
 import { TaskLoop } from "./task-loop.ts";
@@ -59,8 +56,7 @@ export interface CrawlerSurroundings {
 export class Crawler {
   readonly #config: CrawlerConfig;
   readonly #surroundings: CrawlerSurroundings;
-  readonly #connector: Connector;
-  readonly #governor: Governor;
+  readonly #tools: FetchTools;
   readonly #spool: Spool;
   readonly #prober: Prober;
   readonly #link: CoordinatorLink;
@@ -81,32 +77,20 @@ export class Crawler {
     this.#surroundings = surroundings;
     this.#userAgent = config.userAgent ?? fallbackUserAgent;
     const userAgent = () => this.#userAgent;
-    this.#connector = new Connector(config);
-    this.#governor = new Governor({ limits: config.limits, home: config.home });
+    this.#tools = fetchTools({ config, home: config.home, userAgent, quiet: () => this.#prober.quiet() });
     this.#spool = new Spool({ home: config.home, maxBytes: config.limits.spoolBytes });
-    const { probeMethods, timeouts } = config;
-    this.#prober = new Prober({ connector: this.#connector, probeMethods, userAgent });
+    const { probeMethods } = config;
+    this.#prober = new Prober({ connector: this.#tools.connector, probeMethods, userAgent });
     this.#link = this.#makeLink();
     this.#carrier = new Carrier({ spool: this.#spool, link: this.#link, log: surroundings.log });
     this.#leftBehind = [...this.#carrier.leases].filter((leaseId) => leaseId !== "0");
-    const take = (bytes: number) => this.#governor.takeBytes(bytes);
     this.#loop = new TaskLoop({
       tools: {
-        connector: this.#connector,
-        timeouts,
-        governor: this.#governor,
-        gates: new HostGates({
-          floorMs: config.politenessFloorMs,
-          responseTimeFactor: config.responseTimeFactor,
-        }),
-        robots: new RobotsCache({ connector: this.#connector, timeouts, userAgent, take }),
-        userAgent,
-        quiet: () => this.#prober.quiet(),
+        ...this.#tools,
         keep: (leaseId, result) => {
           this.#tally.count(result, performance.now());
           return this.#carrier.keep(leaseId, result);
         },
-        now: () => new Date(),
       },
       carrier: this.#carrier,
       send: (message) => this.#link.send(message),
@@ -155,8 +139,7 @@ export class Crawler {
     await within(endRequestsMs, this.#loop.stop());
     if (this.#link.isUp) await within(endAcknowledgementsMs, this.#carrier.drained());
     await this.#link.stop(reason, forGood);
-    this.#connector.close();
-    this.#governor.close();
+    closeTools(this.#tools);
     this.#spool.close();
   }
 
@@ -273,7 +256,7 @@ export class Crawler {
       this.#downReason,
       this.#paceReason,
       this.#spool.hasRoom() ? "" : `${this.#spool.waiting} results fill the spool`,
-      ...this.#governor.holdingBack(this.#loop.openHosts),
+      ...this.#tools.governor.holdingBack(this.#loop.openHosts),
       this.#loop.idleReason,
     ];
     return words.filter((word) => word !== "").map((word) => word.slice(0, 500));

@@ -1,11 +1,7 @@
 /** Fetches single URLs under all rules, as a slice of a fresh crawler would, and returns the results. */
-import type { CrawlerConfig } from "#crawler/config";
 import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl-slice";
-import { RobotsCache } from "#crawler/fetch/robots";
 import { type Followed, followRedirects } from "#crawler/follow-redirects";
-import { Governor } from "#crawler/limits/governor";
-import { HostGates } from "#crawler/limits/host-gate";
-import { Connector } from "#crawler/net/connector";
+import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
 import { type FetchResult, fetchResultSchema } from "#protocol/result";
 import { testConfig } from "./test-config.ts";
 
@@ -50,16 +46,15 @@ export async function fetchOne(
 
 async function withTools<T>(
   changes: Parameters<typeof testConfig>[0],
-  work: (tools: Omit<SliceTools, "keep">) => Promise<T>,
+  work: (tools: FetchTools) => Promise<T>,
 ): Promise<T> {
   const config = testConfig(changes);
-  const connector = new Connector(config);
-  const governor = new Governor({ limits: config.limits, home: config.home });
+  const userAgent = () => "Nearcrawl/test";
+  const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
   try {
-    return await work(toolsOf(config, connector, governor));
+    return await work(tools);
   } finally {
-    connector.close();
-    governor.close();
+    closeTools(tools);
   }
 }
 
@@ -69,24 +64,5 @@ function keepIn(results: FetchResult[]): Pick<SliceTools, "keep"> {
       results.push(fetchResultSchema.parse(result));
       return true;
     },
-  };
-}
-
-function toolsOf(config: CrawlerConfig, connector: Connector, governor: Governor): Omit<SliceTools, "keep"> {
-  const { timeouts } = config;
-  const userAgent = () => "Nearcrawl/test";
-  const take = (bytes: number) => governor.takeBytes(bytes);
-  return {
-    connector,
-    timeouts,
-    governor,
-    gates: new HostGates({
-      floorMs: config.politenessFloorMs,
-      responseTimeFactor: config.responseTimeFactor,
-    }),
-    robots: new RobotsCache({ connector, timeouts, userAgent, take }),
-    userAgent,
-    quiet: async () => {},
-    now: () => new Date(),
   };
 }
