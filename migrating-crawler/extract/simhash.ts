@@ -1,18 +1,24 @@
 /**
  * A 64-bit simhash of a page's lexemes (Charikar 2002; Manku and others 2007): pages that share most words
- * differ in few bits. Hash of a lexeme: two rounds of FNV-1a with different bases, mixed.
+ * differ in few bits. Hash of a lexeme: two rounds of FNV-1a with different bases, mixed. The hash, the weights
+ * and the order of the bits are part of what crawlers of different versions compare: they never change.
  */
+
+/** The two halves of a lexeme's hash. */
+export interface LexemeHash {
+  readonly low: number;
+  readonly high: number;
+}
+
+export function lexemeHash(lexeme: string): LexemeHash {
+  return { low: mixed(fnv(lexeme, 0x811c9dc5)), high: mixed(fnv(lexeme, 0x01000193)) };
+}
 
 /** 16 hex digits. `0000000000000000` for a page without words. */
 export function simhash(counts: Iterable<readonly [lexeme: string, count: number]>): string {
-  const sums = new Int32Array(64);
-  for (const [lexeme, count] of counts) {
-    // Whole numbers are several times faster here: 1 for a word met once, 4 for eight times.
-    const weight = 32 - Math.clz32(count);
-    addBits(sums, 0, mixed(fnv(lexeme, 0x811c9dc5)), weight);
-    addBits(sums, 32, mixed(fnv(lexeme, 0x01000193)), weight);
-  }
-  return hexOf(sums, 32) + hexOf(sums, 0);
+  const sum = new SimhashSum();
+  for (const [lexeme, count] of counts) sum.add(lexemeHash(lexeme), count);
+  return sum.toString();
 }
 
 /** How many of the 64 bits differ. */
@@ -23,13 +29,51 @@ export function simhashDistance(a: string, b: string): number {
   return distance;
 }
 
-function addBits(sums: Int32Array, from: number, hash: number, weight: number): void {
-  for (let bit = 0; bit < 32; bit++) sums[from + bit]! += (((hash >>> bit) & 1) * 2 - 1) * weight;
+/** Sums' binary digits: more than enough for the weights of a page's lexemes. */
+const planeCount = 26;
+
+/**
+ * For each of the 64 bits, the weights of the lexemes whose hash has it set. Counted for 32 bits at once: plane `k` holds
+ * digit `k` of each bit's sum, and adding a hash is a carry that runs up the planes.
+ */
+export class SimhashSum {
+  readonly #lowPlanes = new Int32Array(planeCount);
+  readonly #highPlanes = new Int32Array(planeCount);
+  #total = 0;
+
+  add(hash: LexemeHash, count: number): void {
+    // 1 for a word met once, 4 for eight times: whole numbers are several times faster than logarithms.
+    const weight = 32 - Math.clz32(count);
+    this.#total += weight;
+    for (let plane = 0; weight >> plane !== 0; plane++) {
+      if (((weight >> plane) & 1) === 0) continue;
+      addAt(this.#lowPlanes, plane, hash.low);
+      addAt(this.#highPlanes, plane, hash.high);
+    }
+  }
+
+  /** A bit is set where more than half of the weight has it set. */
+  toString(): string {
+    return hexOf(this.#highPlanes, this.#total) + hexOf(this.#lowPlanes, this.#total);
+  }
 }
 
-function hexOf(sums: Int32Array, from: number): string {
+function addAt(planes: Int32Array, plane: number, bits: number): void {
+  let carry = bits;
+  for (let at = plane; carry !== 0 && at < planeCount; at++) {
+    const both = planes[at]! & carry;
+    planes[at]! ^= carry;
+    carry = both;
+  }
+}
+
+function hexOf(planes: Int32Array, total: number): string {
   let value = 0;
-  for (let bit = 0; bit < 32; bit++) if (sums[from + bit]! > 0) value |= 1 << bit;
+  for (let bit = 0; bit < 32; bit++) {
+    let sum = 0;
+    for (let plane = 0; plane < planeCount; plane++) sum += ((planes[plane]! >>> bit) & 1) * 2 ** plane;
+    if (2 * sum > total) value |= 1 << bit;
+  }
   return (value >>> 0).toString(16).padStart(8, "0");
 }
 
@@ -44,5 +88,5 @@ function mixed(hash: number): number {
   let h = hash;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
-  return (h ^ (h >>> 16)) >>> 0;
+  return h ^ (h >>> 16);
 }

@@ -1,0 +1,98 @@
+/**
+ * Hosts, URLs and e-mail addresses, as Postgres' default text search parser finds them: a host is labels of ASCII
+ * letters, digits, `-` and `_` between dots, ends in a label of two letters or more, and may have a port; a
+ * URL is a host with a path; what stands before the `@` of an address is looked at like a host.
+ * Where a longer one does not work out, the host ends where one last was complete.
+ */
+import { asciiName, classAt, digit, urlCharacter } from "./character-classes.ts";
+import { digitsEnd, scientificEnd } from "./number-tokens.ts";
+
+export type Site =
+  | { readonly type: "host"; readonly end: number }
+  | { readonly type: "url"; readonly end: number; readonly hostEnd: number }
+  | { readonly type: "email"; readonly end: number }
+  /** None begins anywhere from where it was looked for up to here. */
+  | { readonly type: "none"; readonly end: number };
+
+/** Where in a host: within a label, after `-` or `_`, after a dot, after one letter or more that follow a dot. */
+type Place = "label" | "joint" | "dot" | "letter" | "domain";
+
+/** The site whose first character, an ASCII letter or digit, is at `from`. */
+export function siteAt(text: string, from: number): Site {
+  let place: Place = "label";
+  let complete = -1;
+  let at = from;
+  for (; ; at++) {
+    const code = text.charCodeAt(at);
+    const is = code < 0x80 ? classAt(text, at) & asciiName : 0;
+    if (is === 0) {
+      if (place === "domain") complete = at;
+      if (place === "domain" && (code === colon || code === slash)) return withPort(text, at);
+      if (code === atSign && place !== "dot" && place !== "joint") return address(text, at, complete);
+      const next = afterJoiner(code, place);
+      if (next === null) return complete < 0 ? { type: "none", end: at } : { type: "host", end: complete };
+      place = next;
+    } else place = afterName(is, place);
+  }
+}
+
+/** Where the host of an e-mail address ends that begins at `from`; -1 for none. */
+export function mailHostEnd(text: string, from: number): number {
+  const is = classAt(text, from) & asciiName;
+  if (is === 0 || Number.isNaN(text.charCodeAt(from)) || isScientific(text, from)) return -1;
+  let place: Place = "label";
+  let complete = -1;
+  for (let at = from; ; at++) {
+    const code = text.charCodeAt(at);
+    const name = code < 0x80 ? classAt(text, at) & asciiName : 0;
+    if (name !== 0) {
+      place = afterName(name, place);
+      continue;
+    }
+    if (place === "domain") complete = at;
+    if (place === "domain" && code === colon) return portEnd(text, at);
+    const next = afterJoiner(code, place);
+    if (next === null) return complete;
+    place = next;
+  }
+}
+
+const [dot, hyphen, underscore, colon, slash, atSign] = [0x2e, 0x2d, 0x5f, 0x3a, 0x2f, 0x40];
+
+function afterName(is: number, place: Place): Place {
+  if (place === "dot") return is === digit ? "label" : "letter";
+  if (place === "letter" || place === "domain") return is === digit ? "label" : "domain";
+  return "label";
+}
+
+function afterJoiner(code: number, place: Place): Place | null {
+  if (place === "dot" || place === "joint") return null;
+  if (code === dot) return "dot";
+  return code === hyphen || code === underscore ? "joint" : null;
+}
+
+function withPort(text: string, hostEnd: number): Site {
+  const end = portEnd(text, hostEnd);
+  if (text.charCodeAt(end) !== slash) return { type: "host", end };
+  let at = end + 1;
+  while (at < text.length && classAt(text, at) & urlCharacter) at++;
+  return at === end + 1 ? { type: "host", end } : { type: "url", end: at, hostEnd: end };
+}
+
+function portEnd(text: string, hostEnd: number): number {
+  if (text.charCodeAt(hostEnd) !== colon) return hostEnd;
+  let at = hostEnd + 1;
+  while (at < text.length && classAt(text, at) & digit) at++;
+  return at === hostEnd + 1 ? hostEnd : at;
+}
+
+function address(text: string, at: number, complete: number): Site {
+  const end = mailHostEnd(text, at + 1);
+  if (end > 0) return { type: "email", end };
+  return complete < 0 ? { type: "none", end: at } : { type: "host", end: complete };
+}
+
+/** `1e5` at the start is a number, whatever follows. */
+function isScientific(text: string, from: number): boolean {
+  return scientificEnd(text, digitsEnd(text, from)) > 0;
+}
