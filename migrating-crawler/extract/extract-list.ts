@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { PageExtract } from "#protocol/result";
+import { shipLinks } from "../traps/ship-links.ts";
 import { documentKind, kindOf, type ListForm, listForm } from "./document-kind.ts";
 import { listedLinks } from "./listed-links.ts";
 import { readList } from "./read-list.ts";
@@ -41,16 +42,22 @@ export async function extractList(list: FetchedList, turns: WorkTurns): Promise<
   if (form === null) return null;
   const entries = await readList(text, form, turns);
   const base = baseOf(text, form, list.url);
-  const { links, leftOut } = await listedLinks(entries, { url: list.url, base, kind: kindOf(form) }, turns);
-  const robots = robotsDirectives([], list.robotsTag);
+  const { links: listed, leftOut } = await listedLinks(
+    entries,
+    { url: list.url, base, kind: kindOf(form) },
+    turns,
+  );
+  const { links, trapped } = shipLinks(listed, list.url, new Date());
+  const robots = robotsDirectives({ metas: [], header: list.robotsTag, nowMs: Date.now() });
   const page: PageExtract = {
     ...nothingToIndex,
     kind: kindOf(form),
     contentType: list.contentType.split(";", 1)[0]!.trim().toLowerCase().slice(0, 200),
     charset: charset.slice(0, 40),
     links: robots.nofollow ? links.map((link) => ({ ...link, nofollow: true })) : links,
+    ...(trapped === 0 ? {} : { trappedLinks: trapped }),
     ...(leftOut === 0 ? {} : { leftOutLinks: leftOut }),
-    robots,
+    robots: { noindex: robots.noindex, nofollow: robots.nofollow },
     digest: createHash("sha256").update(list.bytes).digest("hex"),
   };
   return { page, cut: unpacked.truncated };

@@ -1,15 +1,23 @@
 /** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
 import { createHash } from "node:crypto";
 import type { PageExtract } from "#protocol/result";
+import { shipLinks } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
 import { dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { extractList } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector } from "./lexemes.ts";
-import { type ReadLink, type ReadPage, readPage, tidy } from "./read-page.ts";
+import { linkResolver, type ResolveReference } from "./link-resolver.ts";
+import { pageDates } from "./page-dates.ts";
+import { PageNotes } from "./page-notes.ts";
+import { pageText, type TextPiece } from "./page-text.ts";
+import type { ReadLink } from "./read-links.ts";
+import { type ReadPage, readPage } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import { robotsDirectives } from "./robots-directives.ts";
 import { simhash } from "./simhash.ts";
+import { type StructuredData, structuredData } from "./structured-data.ts";
+import { tidy } from "./tidy.ts";
 import { WorkTurns } from "./work-turns.ts";
 
 const maxExcerptCharacters = 600;
@@ -21,6 +29,10 @@ export interface FetchedBody {
   readonly contentType: string;
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
+  /** The `Link` headers, which may state a canonical URL. */
+  readonly linkHeader?: string | readonly string[] | undefined;
+  /** For `unavailable_after`; the machine's clock unless given. */
+  readonly nowMs?: number;
   /** Awaited before and between long computations: probes under way want the processor. */
   readonly quiet: () => Promise<void>;
 }
@@ -37,32 +49,56 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
   const list = await extractList(body, turns);
   if (list !== null) return list;
   const { text: source, charset } = decodeText(body.bytes, body.contentType);
-  const isPlain = mediaType(body.contentType) === "text/plain";
-  const read = isPlain ? plainPage(source) : await readPage(source, turns);
-  const prose = proseOf(read);
+  const type = mediaType(body.contentType);
+  const read =
+    type === "text/plain"
+      ? plainPage(source)
+      : await readPage(source, turns, type === "application/xhtml+xml");
+  const { notes } = read;
+  const { pieces, prose } = pageText(read);
   const language = await languageOf({
-    declared: read.language,
+    declared: notes.language ?? notes.contentLanguage,
     contentLanguage: body.contentLanguage,
     text: prose,
   });
-  const robots = robotsDirectives(read.robots, body.robotsTag);
+  const robots = robotsDirectives({
+    metas: notes.robots,
+    header: body.robotsTag,
+    nowMs: body.nowMs ?? Date.now(),
+  });
   const config = textSearchConfigOf(language);
-  const vector = await vectorOf(read, config, turns);
-  const base = resolveUrl(read.base ?? "", body.url) ?? body.url;
+  const structured = structuredData(notes);
+  const title = cutAt(titleOf(read), 500);
+  const description = cutAt(tidy(notes.description ?? ""), 1000);
+  const vector = await vectorOf({ title, description, pieces }, config, turns);
+  const base = resolveUrl(notes.base ?? "", body.url) ?? body.url;
+  const resolve = linkResolver(base);
+  const canonical = notes.canonical ?? canonicalOfHeader(body.linkHeader);
+  const excerptCharacters = robots.noindex ? 0 : Math.min(maxExcerptCharacters, robots.excerptCharacters);
+  const { links, trapped } = shipLinks(
+    absoluteLinks(read.links, resolve, robots.nofollow),
+    body.url,
+    new Date(body.nowMs ?? Date.now()),
+  );
   const page: PageExtract = {
-    contentType: mediaType(body.contentType).slice(0, 200),
+    contentType: type.slice(0, 200),
     charset: charset.slice(0, 40),
-    canonicalUrl: read.canonical === null ? null : resolveUrl(read.canonical, base),
-    title: cutAt(read.title, 500),
-    description: cutAt(read.description, 1000),
+    canonicalUrl: canonical === null ? null : resolve(canonical),
+    title,
+    description,
     headings: read.headings.map((heading) => ({ ...heading, text: cutAt(heading.text, 300) })),
     language,
+    ...(notes.language === null ? {} : { declaredLanguage: cutAt(notes.language.trim(), 40) }),
+    ...datesOf(read, structured, body.url),
+    ...structuredOf(structured),
+    ...feedsOf(notes.feeds, resolve),
     textSearchConfig: config,
     lexemes: robots.noindex ? "" : vector.toString(),
-    excerpt: robots.noindex ? "" : cutAt(prose, maxExcerptCharacters),
+    excerpt: cutAt(prose, excerptCharacters),
     words: vector.words,
-    links: absoluteLinks(read.links, base, robots.nofollow),
-    robots,
+    links,
+    ...(trapped === 0 ? {} : { trappedLinks: trapped }),
+    robots: { noindex: robots.noindex, nofollow: robots.nofollow },
     digest: createHash("sha256").update(body.bytes).digest("hex"),
     simhash: simhash(vector.counts()),
   };
@@ -76,12 +112,12 @@ export function mediaType(contentType: string): string {
 /** The links in order, each URL once (the first anchor that says something); page-wide nofollow holds for all. */
 function absoluteLinks(
   links: readonly ReadLink[],
-  base: string,
+  resolve: ResolveReference,
   nofollow: boolean,
 ): { url: string; anchor: string; nofollow: boolean }[] {
   const found = new Map<string, { url: string; anchor: string; nofollow: boolean }>();
   for (const link of links) {
-    const url = resolveUrl(link.href, base);
+    const url = resolve(link.href);
     if (url === null) continue;
     const known = found.get(url);
     const anchor = cutAt(link.anchor, 200);
@@ -94,46 +130,83 @@ function absoluteLinks(
   return [...found.values()];
 }
 
-async function vectorOf(read: ReadPage, config: string, turns: WorkTurns): Promise<LexemeVector> {
+async function vectorOf(
+  said: { readonly title: string; readonly description: string; readonly pieces: readonly TextPiece[] },
+  config: string,
+  turns: WorkTurns,
+): Promise<LexemeVector> {
   const vector = new LexemeVector(await dictionaryOf(config));
-  vector.add(read.title, "A");
-  vector.add(read.description, "B");
-  for (const { weight, text } of read.text) {
+  vector.add(said.title, "A");
+  vector.add(said.description, "B");
+  for (const { weight, text } of said.pieces) {
     vector.add(text, weight);
     await turns.next();
   }
   return vector;
 }
 
-/** The first words of the text, as much as an excerpt and the language detector want. */
-function proseOf(read: ReadPage): string {
-  let prose = "";
-  for (const { weight, text } of read.text) {
-    if (weight === "D") prose += `${text.slice(0, 6000)} `;
-    if (prose.length > 6000) break;
+/** The title element; without one what the page is called elsewhere. */
+function titleOf({ title, notes, headings }: ReadPage): string {
+  if (title !== "") return title;
+  const stated = tidy(notes.metas.get("og:title") ?? notes.metas.get("twitter:title") ?? "");
+  return stated !== "" ? stated : ((headings.find(({ level }) => level === 1) ?? headings[0])?.text ?? "");
+}
+
+function datesOf(
+  { notes }: ReadPage,
+  structured: StructuredData | null,
+  url: string,
+): Pick<PageExtract, "publishedAt" | "modifiedAt"> {
+  const { publishedAt, modifiedAt } = pageDates({ notes, structured, language: notes.language, url });
+  return {
+    ...(publishedAt === null ? {} : { publishedAt }),
+    ...(modifiedAt === null ? {} : { modifiedAt }),
+  };
+}
+
+function structuredOf(data: StructuredData | null): Pick<PageExtract, "structured"> {
+  if (data === null) return {};
+  const { type, name, description } = data;
+  return {
+    structured: {
+      type: cutAt(type, 80),
+      name: cutAt(name, 300),
+      description: cutAt(description, 1000),
+    },
+  };
+}
+
+function feedsOf(hrefs: readonly string[], resolve: ResolveReference): Pick<PageExtract, "feeds"> {
+  const urls = hrefs.map(resolve).filter((url) => url !== null);
+  return urls.length === 0 ? {} : { feeds: [...new Set(urls)].slice(0, 20) };
+}
+
+/** The target of the first `Link` with the relation `canonical` (RFC 8288, RFC 6596), as written. */
+function canonicalOfHeader(header: string | readonly string[] | undefined): string | null {
+  for (const value of [header ?? []].flat().slice(0, 20)) {
+    for (const [, target, parameters] of value.slice(0, 8192).matchAll(/<([^<>]*)>([^<]*)/g)) {
+      if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?canonical(?:\s[^"]*)?"|canonical(?=\s|[;,]|$))/i.test(parameters!))
+        return target!;
+    }
   }
-  return tidy(prose);
+  return null;
 }
 
 function plainPage(text: string): ReadPage {
   return {
     title: "",
-    description: "",
-    canonical: null,
-    base: null,
-    language: null,
+    notes: new PageNotes(),
     headings: [],
-    robots: [],
     links: [],
-    text: [{ weight: "D", text: text.slice(0, 1_000_000) }],
+    blocks: [{ text: text.slice(0, 1_000_000), headingLevel: 0, linkCharacters: 0, marks: 0 }],
+    alts: "",
     cut: false,
   };
 }
 
 /** At most so many UTF-16 units, never half a character; NUL, which Postgres' text cannot hold, as a blank. */
 function cutAt(text: string, most: number): string {
-  return text
-    .slice(0, most)
-    .replaceAll("\0", " ")
-    .replace(/\p{Surrogate}/gu, "\ufffd");
+  const cut = text.length > most ? text.slice(0, most) : text;
+  const whole = cut.includes("\0") ? cut.replaceAll("\0", " ") : cut;
+  return /[\ud800-\udfff]/.test(whole) ? whole.replace(/\p{Surrogate}/gu, "\ufffd") : whole;
 }

@@ -1,239 +1,231 @@
 /**
- * One pass over a page's HTML with htmlparser2: everything the index needs, in reading order, every list
- * and string bounded. Nesting deeper than any real page (38 on 254 of them) ends the reading: the parser's
- * time is quadratic in depth.
+ * One pass over a page's HTML: everything that the index needs, in reading order, every list and string bounded.
+ * The scanner tells tags and text, the open elements say what a text is part of; blocks, links, properties and
+ * notes keep it. Nesting deeper than any real page (38 on 254 of them) ends the reading.
  */
-import { Parser } from "htmlparser2";
-import type { Weight } from "./lexemes.ts";
+import { marksOf } from "./element-marks.ts";
+import type { HtmlTag } from "./html-tags.ts";
+import { mark, OpenElements } from "./open-elements.ts";
+import { PageNotes } from "./page-notes.ts";
+import { LinkReader, type ReadLink } from "./read-links.ts";
+import { PropertyReader } from "./read-properties.ts";
+import { decodeText, HtmlScanner, type HtmlSink } from "./scan-html.ts";
+import { type TextBlock, TextBlocks } from "./text-blocks.ts";
+import { tidy } from "./tidy.ts";
 import type { WorkTurns } from "./work-turns.ts";
 
-const maxDepth = 512;
-const maxLinks = 2000;
 const maxHeadings = 100;
-const maxAnchorCharacters = 200;
-/** Text that is kept for the index. */
-const maxTextCharacters = 1_000_000;
-/** The parser is fed in pieces, so that a page that turns out too deep stops early. */
-const pieceCharacters = 16 * 1024;
-
-/** Text is handed on in pieces of about this length, cut between blocks. */
-const longPieceCharacters = 16 * 1024;
-
-export interface ReadLink {
-  readonly href: string;
-  readonly anchor: string;
-  readonly nofollow: boolean;
-}
+const maxHeadingCharacters = 300;
+const maxTitleCharacters = 2000;
+const maxAltCharacters = 20_000;
+/** The page is read in pieces of this length, so that other work has its turns. */
+const pieceCharacters = 32 * 1024;
 
 export interface ReadPage {
+  /** Of the title element; empty when it has none. */
   readonly title: string;
-  readonly description: string;
-  /** As written in the page; null when absent. */
-  readonly canonical: string | null;
-  readonly base: string | null;
-  readonly language: string | null;
+  readonly notes: PageNotes;
   readonly headings: readonly { readonly level: number; readonly text: string }[];
-  /** The contents of the robots metas that concern us, in lower case. */
-  readonly robots: readonly string[];
   readonly links: readonly ReadLink[];
-  /** The visible text in order, cut where the weight changes. */
-  readonly text: readonly { readonly weight: Weight; readonly text: string }[];
+  readonly blocks: readonly TextBlock[];
+  /** What the pictures show, in the page's words, those of links and furniture left out. */
+  readonly alts: string;
   /** The page is nested too deeply and was not read to its end. */
   readonly cut: boolean;
 }
 
-export async function readPage(html: string, turns: WorkTurns): Promise<ReadPage> {
-  const reader = new PageReader();
-  const parser = new Parser(reader, {
-    decodeEntities: true,
-    lowerCaseTags: true,
-    lowerCaseAttributeNames: true,
-  });
-  for (let at = 0; at < html.length && !reader.cut; at += pieceCharacters) {
-    parser.write(html.slice(at, at + pieceCharacters));
-    await turns.next();
-  }
-  if (!reader.cut) parser.end();
+/** `isXml`: the page is XHTML. */
+export async function readPage(html: string, turns: WorkTurns, isXml = false): Promise<ReadPage> {
+  const reader = new PageReader(html, isXml);
+  for (let end = pieceCharacters; reader.readTo(end); end += pieceCharacters) await turns.next();
   return reader.finish();
 }
 
-/** Elements whose text nobody sees, or that is not prose (the title is kept apart). */
-const hidden = new Set([
-  "script",
-  "style",
-  "noscript",
-  "template",
-  "svg",
-  "math",
-  "title",
-  "select",
-  "textarea",
-  "iframe",
-  "object",
-  "canvas",
-]);
-const blocks = new Set(
-  (
-    "address article aside blockquote br dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 " +
-    "h3 h4 h5 h6 header hr li main nav ol p pre section table tbody td tfoot th thead title tr ul option"
-  ).split(" "),
-);
-const heading = /^h[1-6]$/;
-
-class PageReader {
-  cut = false;
-  readonly #links: { href: string; anchor: string; nofollow: boolean }[] = [];
+class PageReader implements HtmlSink {
+  readonly #html: string;
+  readonly #isXml: boolean;
+  readonly #scanner: HtmlScanner;
+  readonly #elements = new OpenElements();
+  readonly #blocks = new TextBlocks();
+  readonly #notes = new PageNotes();
+  readonly #properties = new PropertyReader(this.#notes);
+  readonly #links = new LinkReader();
   readonly #headings: { level: number; text: string }[] = [];
-  readonly #robots: string[] = [];
-  readonly #text: { weight: Weight; text: string }[] = [];
-  #title: string | null = null;
-  #description: string | null = null;
-  #canonical: string | null = null;
-  #base: string | null = null;
-  #language: string | null = null;
-  #depth = 0;
-  #hidden = 0;
-  #inTitle = false;
+  /** How many elements are open with the heading's own, and its level; 0 outside headings. */
+  #headingDepth = 0;
   #headingLevel = 0;
-  #headingText = "";
-  #anchor: { href: string; anchor: string; nofollow: boolean } | null = null;
-  #piece = "";
-  #textCharacters = 0;
+  #title: string | null = null;
+  #alts = "";
+  /** What the content of the element at hand is for, when it is no markup. */
+  #raw: "title" | "json" | "text" | "nothing" | null = null;
+  #isCut = false;
 
-  onopentag(name: string, attributes: Record<string, string>): void {
-    if (this.cut) return;
-    this.#depth++;
-    if (this.#depth > maxDepth) this.cut = true;
-    if (blocks.has(name)) this.#space();
-    if (hidden.has(name)) this.#hidden++;
-    if (heading.test(name)) this.#openHeading(Number(name[1]));
-    this.#note(name, attributes);
+  constructor(html: string, isXml: boolean) {
+    this.#html = html;
+    this.#isXml = isXml;
+    this.#scanner = new HtmlScanner(html, this, isXml);
   }
 
-  ontext(data: string): void {
-    if (this.#inTitle) this.#title = bounded(this.#title ?? "", data, 2000);
-    if (this.cut || this.#hidden > 0 || this.#textCharacters > maxTextCharacters) return;
-    this.#textCharacters += data.length;
-    this.#piece += data;
-    if (this.#headingLevel > 0) this.#headingText = bounded(this.#headingText, data, 1000);
-    if (this.#anchor) this.#anchor.anchor = bounded(this.#anchor.anchor, data, 4 * maxAnchorCharacters);
+  get isForeign(): boolean {
+    return (this.#elements.marks & mark.foreign) !== 0;
   }
 
-  onclosetag(name: string): void {
-    if (this.cut) return;
-    this.#depth--;
-    if (hidden.has(name)) this.#hidden--;
-    if (blocks.has(name)) this.#space();
-    if (name === "title") this.#inTitle = false;
-    if (name === "a") this.#anchor = null;
-    if (heading.test(name)) this.#closeHeading();
+  /** False when the page has been read. */
+  readTo(end: number): boolean {
+    if (!this.#isCut) this.#scanner.scanTo(end);
+    return !this.#isCut && !this.#scanner.isDone;
   }
 
   finish(): ReadPage {
-    this.#closePiece("D");
+    this.#elements.endAll();
+    this.#endWhatEnded();
     return {
       title: tidy(this.#title ?? ""),
-      description: tidy(this.#description ?? ""),
-      canonical: this.#canonical,
-      base: this.#base,
-      language: this.#language,
+      notes: this.#notes,
       headings: this.#headings,
-      robots: this.#robots,
-      links: this.#links.map((link) => ({
-        ...link,
-        anchor: tidy(link.anchor).slice(0, maxAnchorCharacters),
-      })),
-      text: this.#text,
-      cut: this.cut,
+      links: this.#links.finish(),
+      blocks: this.#blocks.finish(),
+      alts: this.#alts,
+      cut: this.#isCut,
     };
   }
 
-  #note(name: string, attributes: Record<string, string>): void {
-    switch (name) {
+  openTag(tag: HtmlTag, isSelfClosing: boolean): void {
+    if (this.#isCut) return;
+    if (this.isForeign && breaksOut.has(tag.name)) this.#elements.leaveForeign();
+    this.#elements.endImplied(tag);
+    this.#endWhatEnded();
+    if (tag.isBlock) this.#blocks.break();
+    if ((this.#elements.marks & mark.inert) === 0) this.#note(tag);
+    const isEmpty = isSelfClosing && (this.#isXml || this.isForeign || foreignRoots.has(tag.name));
+    if (tag.content !== "markup" && !this.isForeign) {
+      if (!isEmpty) this.#raw = this.#useOf(tag);
+    } else if (!tag.isVoid) this.#open(tag, isEmpty);
+  }
+
+  closeTag(tag: HtmlTag): void {
+    if (this.#isCut) return;
+    this.#raw = null;
+    if (tag.name === "a") this.#links.close();
+    if (tag.isBlock) this.#blocks.break();
+    this.#elements.close(tag);
+    this.#endWhatEnded();
+  }
+
+  takeText(from: number, to: number, mayRefer: boolean): void {
+    if (this.#isCut) return;
+    if (this.#raw !== null) this.#takeRaw(from, to);
+    else if ((this.#elements.marks & mark.unseen) === 0) this.#takeText(from, to, mayRefer);
+  }
+
+  #takeText(from: number, to: number, mayRefer: boolean): void {
+    if (isBlank(this.#html, from, to)) {
+      this.#blocks.space();
+      this.#links.add(" ");
+    } else if (!this.#blocks.isFull) {
+      const written = this.#html.slice(from, to);
+      this.#add(mayRefer ? decodeText(written) : written, this.#elements.marks);
+    }
+  }
+
+  #add(text: string, marks: number): void {
+    this.#blocks.add(text, this.#links.isInside, marks);
+    this.#links.add(text);
+    this.#properties.add(text);
+  }
+
+  #open(tag: HtmlTag, isEmpty: boolean): void {
+    const marks = marksOf(tag, this.#scanner);
+    const isNoted = tag.name === "time" || this.#scanner.hasAttributes();
+    const isProperty =
+      isNoted && this.#properties.open(tag, this.#scanner, marks | this.#elements.marks) && !isEmpty;
+    if (isEmpty) return;
+    this.#elements.open(tag, isProperty ? marks | mark.property : marks);
+    if (isProperty) this.#properties.begun(this.#elements.depth);
+    if (tag.headingLevel > 0) this.#openHeading(tag.headingLevel);
+    this.#isCut = this.#elements.isFull;
+  }
+
+  #useOf(tag: HtmlTag): "title" | "json" | "text" | "nothing" {
+    if (tag.content === "script") {
+      return jsonType.test(this.#scanner.attribute("type") ?? "") ? "json" : "nothing";
+    }
+    if ((this.#elements.marks & mark.unseen) !== 0) return "nothing";
+    if (tag.name === "title") return this.#title === null ? "title" : "nothing";
+    return tag.isUnseen ? "nothing" : "text";
+  }
+
+  #takeRaw(from: number, to: number): void {
+    if (this.#raw === "json") this.#notes.noteJsonLd(this.#html.slice(from, to));
+    if (this.#raw === "title")
+      this.#title = decodeText(this.#html.slice(from, Math.min(to, from + maxTitleCharacters)));
+    if (this.#raw === "text" && !this.#blocks.isFull)
+      this.#add(this.#html.slice(from, to), this.#elements.marks);
+  }
+
+  #note(tag: HtmlTag): void {
+    if (!this.#scanner.hasAttributes()) {
+      if (tag.name === "a") this.#links.close();
+      return;
+    }
+    switch (tag.name) {
       case "html":
-        this.#language ??= attributes.lang ?? attributes["xml:lang"] ?? null;
-        return;
-      case "title":
-        if (this.#title === null && this.#hidden === 1) this.#inTitle = true;
+        this.#notes.noteHtml(this.#scanner);
         return;
       case "base":
-        this.#base ??= attributes.href ?? null;
+        this.#notes.base ??= this.#scanner.attribute("href");
         return;
       case "meta":
-        this.#noteMeta(attributes);
+        this.#properties.open(tag, this.#scanner, this.#elements.marks);
+        this.#notes.noteMeta(this.#scanner);
         return;
       case "link":
-        if (words(attributes.rel).includes("canonical")) this.#canonical ??= attributes.href ?? null;
+        this.#notes.noteLinkElement(this.#scanner);
         return;
       case "a":
       case "area":
-        this.#noteLink(name, attributes);
+        this.#links.open(this.#scanner, tag.name === "area");
         return;
       case "img":
-        if (this.#anchor) this.#anchor.anchor = bounded(this.#anchor.anchor, ` ${attributes.alt ?? ""}`, 800);
+        this.#noteAlt(this.#scanner.attribute("alt") ?? "");
     }
   }
 
-  #noteMeta(attributes: Record<string, string>): void {
-    const name = (attributes.name ?? "").trim().toLowerCase();
-    const content = attributes.content ?? "";
-    if (name === "description") this.#description ??= content.slice(0, 4000);
-    if ((name === "robots" || name === "nearcrawl") && this.#robots.length < 10) {
-      this.#robots.push(content.slice(0, 500).toLowerCase());
-    }
-    const equivalent = (attributes["http-equiv"] ?? "").trim().toLowerCase();
-    if (equivalent === "content-language") this.#language ??= content;
-  }
-
-  #noteLink(name: string, attributes: Record<string, string>): void {
-    this.#anchor = null;
-    const href = attributes.href;
-    if (href === undefined || this.#links.length >= maxLinks || href.length > 8192) return;
-    const anchor = name === "area" ? (attributes.alt ?? "").slice(0, 800) : "";
-    const link = { href, anchor, nofollow: words(attributes.rel).includes("nofollow") };
-    this.#links.push(link);
-    if (name === "a") this.#anchor = link;
+  #noteAlt(alt: string): void {
+    if (this.#links.isInside) this.#links.add(` ${alt} `);
+    if (this.#links.isInside || alt === "") return;
+    const isFurniture = (this.#elements.marks & (mark.furniture | mark.likelyFurniture | mark.hidden)) !== 0;
+    if (!isFurniture && this.#alts.length < maxAltCharacters) this.#alts += `${alt}\n`;
   }
 
   #openHeading(level: number): void {
-    this.#closePiece(this.#headingLevel > 0 ? "B" : "D");
+    this.#blocks.openHeading(level);
     this.#headingLevel = level;
-    this.#headingText = "";
+    this.#headingDepth = this.#elements.depth;
   }
 
-  #closeHeading(): void {
-    if (this.#headingLevel === 0) return;
-    this.#closePiece("B");
-    const text = tidy(this.#headingText).slice(0, 300);
-    if (text !== "" && this.#headings.length < maxHeadings) {
+  /** Closes what stood in elements that are no longer open. */
+  #endWhatEnded(): void {
+    this.#properties.endedTo(this.#elements.depth);
+    if (this.#elements.depth >= this.#headingDepth) return;
+    const text = tidy(this.#blocks.closeHeading()).slice(0, maxHeadingCharacters);
+    if (text !== "" && this.#headings.length < maxHeadings)
       this.#headings.push({ level: this.#headingLevel, text });
-    }
-    this.#headingLevel = 0;
-  }
-
-  #space(): void {
-    if (this.#piece.length > longPieceCharacters) this.#closePiece(this.#headingLevel > 0 ? "B" : "D");
-    if (this.#piece !== "") this.#piece += "\n";
-    if (this.#anchor) this.#anchor.anchor += " ";
-    if (this.#headingLevel > 0) this.#headingText += " ";
-  }
-
-  #closePiece(weight: Weight): void {
-    const text = this.#piece.trim();
-    if (text !== "") this.#text.push({ weight, text });
-    this.#piece = "";
+    this.#headingDepth = 0;
   }
 }
 
-function bounded(so: string, more: string, most: number): string {
-  return so.length >= most ? so : so + more;
-}
+const jsonType = /^\s*application\/ld\+json\b/i;
+const foreignRoots = new Set(["svg", "math"]);
+/** HTML elements that end SVG and MathML (section 13.2.6.5). */
+const breaksOut = new Set(
+  (
+    "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta " +
+    "nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
+  ).split(" "),
+);
 
-/** Runs of white space as one blank, none at the ends. */
-export function tidy(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
-}
-
-function words(text: string | undefined): string[] {
-  return (text ?? "").toLowerCase().split(/\s+/);
+function isBlank(html: string, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) if (html.charCodeAt(at) > 0x20) return false;
+  return true;
 }

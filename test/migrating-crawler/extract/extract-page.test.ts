@@ -139,17 +139,28 @@ describe("the charset", () => {
 });
 
 describe("a page that is not good for the reader", () => {
-  it("and nests without end is read as far as real pages go, in no time to speak of", async () => {
-    const { cut } = await extractPage({
+  const nested = (tag: string) =>
+    extractPage({
       url: "https://site.example/",
-      bytes: Buffer.from(`<p>top${"<b>".repeat(300_000)}deep`),
+      bytes: Buffer.from(`<p>top${`<${tag}>`.repeat(300_000)}deep`),
       contentType: "text/html",
       contentLanguage: "en",
       robotsTag: undefined,
       quiet: async () => {},
     });
 
+  it("and nests without end is read as far as real pages go, in no time to speak of", async () => {
+    const { page, cut } = await nested("div");
+
     expect(cut).toBe(true);
+    expect(page.excerpt).toBe("top");
+  });
+
+  it("and never closes its phrasing is read to its end: that costs nothing", async () => {
+    const { page, cut } = await nested("b");
+
+    expect(cut).toBe(false);
+    expect(page.excerpt).toBe("topdeep");
   });
 
   it("and holds NUL, lone surrogates and unclosed comments gives clean strings", async () => {

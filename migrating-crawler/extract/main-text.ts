@@ -1,0 +1,107 @@
+/**
+ * The part of a page's text that is its own: navigation, footers, notices and lists of links left out. Blocks
+ * are told apart by link density and length, each with its neighbours (Kohlschütter, Fankhauser and Nejdl 2010,
+ * "Boilerplate detection using shallow text features", the tree on number of words), after what their
+ * elements say of them.
+ *
+ * The rest is left out of the index, not kept at a low weight: every page of a site repeats it, so that it says
+ * nothing of this page, fills the vectors and hides near-duplicates. A page that has hardly anything else (a list of
+ * links, a form) is taken with all its text.
+ */
+import { mark } from "./open-elements.ts";
+import type { TextBlock } from "./text-blocks.ts";
+
+/** With fewer words, the page's text is not one that the rules were made for. */
+const minMainWords = 40;
+const minMainShare = 0.1;
+
+interface Measured {
+  readonly block: TextBlock;
+  readonly words: number;
+  readonly linkDensity: number;
+}
+
+/** The blocks of the main text, in order, headings included. */
+export function mainBlocks(blocks: readonly TextBlock[]): readonly TextBlock[] {
+  const seen = blocks.filter((block) => (block.marks & mark.hidden) === 0);
+  const measured = seen.map(measure);
+  const unnamed = measured.filter(({ block }) => (block.marks & furniture) === 0);
+  const unlikely = unnamed.filter(({ block }) => (block.marks & mark.likelyFurniture) === 0);
+  const [all, some] = [proseWords(unnamed), proseWords(unlikely)];
+  const candidates = 2 * some < all ? unnamed : unlikely;
+  const main = chosen(candidates);
+  if (wordsOf(main) >= minMainWords && wordsOf(main) >= minMainShare * wordsOf(measured))
+    return main.map(({ block }) => block);
+  const enough = [main, candidates, unnamed, measured].find(
+    (some) => wordsOf(some) >= minMainWords || some === measured,
+  );
+  const taken = enough ?? measured;
+  return taken.length > 0 ? taken.map(({ block }) => block) : blocks;
+}
+
+const furniture = mark.furniture;
+
+function measure(block: TextBlock): Measured {
+  const linkDensity = block.linkCharacters / block.text.length;
+  return { block, words: countWords(block.text), linkDensity };
+}
+
+const wordsOf = (measured: readonly Measured[]) => measured.reduce((sum, { words }) => sum + words, 0);
+
+/** Words in blocks that look like prose: long, and hardly linked. */
+function proseWords(measured: readonly Measured[]): number {
+  return wordsOf(measured.filter(({ words, linkDensity }) => words > 16 && linkDensity <= 1 / 3));
+}
+
+function chosen(candidates: readonly Measured[]): Measured[] {
+  const prose = candidates.filter(({ block }) => block.headingLevel === 0);
+  const kept = new Set<Measured>();
+  for (let at = 0; at < prose.length; at++) {
+    const now = prose[at]!;
+    if (isMain(now, prose[at - 1] ?? none, prose[at + 1] ?? none)) kept.add(now);
+  }
+  keepHeadings(candidates, kept);
+  return candidates.filter((one) => kept.has(one));
+}
+
+const none: Pick<Measured, "words" | "linkDensity"> = { words: 0, linkDensity: 0 };
+
+/** The tree of the paper's figure 2. */
+function isMain(now: Measured, before: typeof none, after: typeof none): boolean {
+  if (now.linkDensity > 0.333333) return false;
+  if (before.linkDensity > 0.555556) return now.words > 40 || after.words > 17;
+  return now.words > 16 || after.words > 15 || before.words > 4;
+}
+
+/** A heading belongs to what follows it; a first-level one is the page's own. */
+function keepHeadings(candidates: readonly Measured[], kept: Set<Measured>): void {
+  let follows = false;
+  for (let at = candidates.length - 1; at >= 0; at--) {
+    const now = candidates[at]!;
+    if (now.block.headingLevel === 0) follows = kept.has(now);
+    else if (follows || now.block.headingLevel === 1) kept.add(now);
+  }
+}
+
+/** Runs without a blank; where a script has none between words, two characters count as one. */
+function countWords(text: string): number {
+  let [words, wide] = [0, 0];
+  let isInWord = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code <= 0x20 || code === 0xa0) isInWord = false;
+    else {
+      if (!isInWord) words++;
+      isInWord = true;
+      if (code >= 0x0e00 && isWithoutBlanks(code)) wide++;
+    }
+  }
+  return words + (wide >> 1);
+}
+
+/** Thai, Lao; Burmese; Khmer; Chinese characters and kana. */
+const isWithoutBlanks = (code: number) =>
+  code < 0x0f00 ||
+  (code >= 0x1000 && code < 0x10a0) ||
+  (code >= 0x1780 && code < 0x1800) ||
+  (code >= 0x2e80 && code < 0xac00);

@@ -1,0 +1,114 @@
+/**
+ * The elements that are open where a page is being read, with what was noted of each: an element inherits its
+ * parent's marks. Tags that may be left out are put in as browsers do (WHATWG HTML, section 13.2.6), as far as
+ * it matters for what a reader of text wants to know: which blocks hold which text.
+ */
+import { type HtmlTag, tagCount } from "./html-tags.ts";
+
+/** What may be noted of an element, as bits. */
+export const mark = {
+  /** Nobody sees the text, or it is no prose. */
+  unseen: 1,
+  /** Hidden by its own attributes. */
+  hidden: 2,
+  /** Navigation, footers, notices: says so by element or role. */
+  furniture: 4,
+  /** The same by what its class or id seem to say. */
+  likelyFurniture: 8,
+  /** SVG or MathML. */
+  foreign: 16,
+  /** Inside the article or the main part. */
+  main: 32,
+  /** A thing with properties of its own (microdata), which is a property of another. */
+  partOfItem: 64,
+  /** Its text is a property's value (microdata, time). */
+  property: 128,
+  /** A template's content: not part of the page. */
+  inert: 256,
+} as const;
+
+/** Real pages have 38 at most. */
+const maxDepth = 512;
+
+export class OpenElements {
+  depth = 0;
+  /** Of the innermost element, with what it inherits. */
+  marks = 0;
+  readonly #tags: HtmlTag[] = [];
+  readonly #marks: number[] = [];
+  readonly #counts = new Int32Array(tagCount);
+
+  get isFull(): boolean {
+    return this.depth >= maxDepth;
+  }
+
+  /** Ends what the tag's start ends; to be called before its own marks are made out. */
+  endImplied(tag: HtmlTag): void {
+    for (const index of tag.ends) if (this.#counts[index]! > 0) this.#endNearest(index, tag.startBarriers);
+    const isInHeading = tag.headingLevel > 0 && (this.#tags[this.depth - 1]?.headingLevel ?? 0) > 0;
+    if (isInHeading) this.#endTo(this.depth - 1);
+  }
+
+  /** `own`: the marks of this element. One without marks that is not kept is forgotten at once. */
+  open(tag: HtmlTag, own: number): void {
+    const isKept = tag.isKept || (tag.index !== -1 && (own !== 0 || this.#counts[tag.index]! > 0));
+    if (!isKept || tag.isVoid) return;
+    this.#tags[this.depth] = tag;
+    this.#marks[this.depth] = this.marks;
+    this.depth++;
+    this.#counts[tag.index]!++;
+    if ((this.marks & mark.foreign) !== 0 && htmlInForeign.has(tag.name)) this.marks &= ~mark.foreign;
+    this.marks |= own;
+  }
+
+  /** An end tag: ends its element and all that is open inside it; passed over where there is none. */
+  close(tag: HtmlTag): void {
+    if (tag.index === -1) return;
+    if (tag.headingLevel > 0) this.#endHeading(tag);
+    else if (this.#counts[tag.index]! > 0) this.#endNearest(tag.index, tag.isKept ? tag.endBarriers : null);
+  }
+
+  /** HTML that cannot stand in SVG or MathML ends them (section 13.2.6.5). */
+  leaveForeign(): void {
+    while ((this.marks & mark.foreign) !== 0) this.#endTo(this.depth - 1);
+  }
+
+  endAll(): void {
+    this.#endTo(0);
+  }
+
+  /** Without barriers, any block is one. */
+  #endNearest(index: number, barriers: ReadonlySet<string> | null): void {
+    for (let depth = this.depth; depth > 0; depth--) {
+      const open = this.#tags[depth - 1]!;
+      if (open.index === index) {
+        this.#endTo(depth - 1);
+        return;
+      }
+      if (barriers === null ? open.isBlock : barriers.has(open.name)) return;
+    }
+  }
+
+  /** The end tag of any heading ends the heading that is open. */
+  #endHeading(tag: HtmlTag): void {
+    for (let depth = this.depth; depth > 0; depth--) {
+      const open = this.#tags[depth - 1]!;
+      if (open.headingLevel > 0) {
+        this.#endTo(depth - 1);
+        return;
+      }
+      if (tag.endBarriers.has(open.name)) return;
+    }
+  }
+
+  #endTo(depth: number): void {
+    while (this.depth > depth) {
+      this.depth--;
+      this.#counts[this.#tags[this.depth]!.index]!--;
+      this.marks = this.#marks[this.depth]!;
+    }
+  }
+}
+
+/** Inside SVG and MathML, what stands in these is HTML again. */
+const htmlInForeign = new Set("foreignobject desc title mi mo mn ms mtext annotation-xml".split(" "));

@@ -1,0 +1,101 @@
+/**
+ * What a page says of itself outside its text: metas, links in the head, JSON-LD, microdata and times. Kept as
+ * written and bounded; what to make of it is for others (page-dates, structured-data, robots-directives).
+ */
+import type { TagAttributes } from "./element-marks.ts";
+
+const maxMetas = 300;
+const maxMetaCharacters = 4000;
+const maxRobotsMetas = 10;
+const maxFeeds = 100;
+const maxTimes = 50;
+const maxItemTypes = 20;
+/** JSON-LD beyond this is not read: real pages have under 100 KB. */
+const maxJsonCharacters = 512 * 1024;
+const maxJsonScripts = 20;
+
+/** A `time` element, or anything with a date property. */
+export interface NotedTime {
+  /** Its `datetime` or `content`, else its text. */
+  readonly value: string;
+  /** Its itemprop and class, in lower case. */
+  readonly says: string;
+  readonly isInMain: boolean;
+}
+
+export class PageNotes {
+  description: string | null = null;
+  canonical: string | null = null;
+  base: string | null = null;
+  /** The `lang` of the html element, as written. */
+  language: string | null = null;
+  /** Of a `Content-Language` meta. */
+  contentLanguage: string | null = null;
+  /** The microdata types that are stated, in order. */
+  readonly itemTypes: string[] = [];
+  /** The contents of the robots metas that concern us: for all bots, and by our name. */
+  readonly robots: string[] = [];
+  readonly feeds: string[] = [];
+  readonly jsonLd: string[] = [];
+  readonly times: NotedTime[] = [];
+  /** By name or property, in lower case; the first of each. */
+  readonly metas = new Map<string, string>();
+  /** Microdata of the page's own item; the first of each property. */
+  readonly items = new Map<string, string>();
+  #jsonCharacters = 0;
+
+  noteMeta(tag: TagAttributes): void {
+    const content = tag.attribute("content");
+    if (content === null) return;
+    const equivalent = tag.attribute("http-equiv")?.trim().toLowerCase();
+    if (equivalent === "content-language") this.contentLanguage ??= content.slice(0, 200);
+    this.#keepMeta(tag.attribute("name"), content, true);
+    this.#keepMeta(tag.attribute("property") ?? tag.attribute("itemprop"), content, false);
+  }
+
+  noteLinkElement(tag: TagAttributes): void {
+    const href = tag.attribute("href");
+    const rel = tag.attribute("rel");
+    if (href === null || rel === null || href.length > 8192) return;
+    const relations = rel.toLowerCase().split(/\s+/);
+    if (relations.includes("canonical")) this.canonical ??= href;
+    const isFeed = relations.includes("alternate") && feedType.test(tag.attribute("type") ?? "");
+    if (isFeed && this.feeds.length < maxFeeds) this.feeds.push(href);
+  }
+
+  noteHtml(tag: TagAttributes): void {
+    this.language ??= tag.attribute("lang") ?? tag.attribute("xml:lang");
+  }
+
+  noteTime(time: NotedTime): void {
+    if (this.times.length < maxTimes) this.times.push(time);
+  }
+
+  noteItemType(type: string): void {
+    if (this.itemTypes.length < maxItemTypes) this.itemTypes.push(type);
+  }
+
+  noteItem(property: string, value: string): void {
+    if (this.items.size < maxMetas && !this.items.has(property)) this.items.set(property, value);
+  }
+
+  noteJsonLd(text: string): void {
+    this.#jsonCharacters += text.length;
+    if (this.#jsonCharacters <= maxJsonCharacters && this.jsonLd.length < maxJsonScripts)
+      this.jsonLd.push(text);
+  }
+
+  #keepMeta(written: string | null, content: string, isName: boolean): void {
+    if (written === null || written.length > 100) return;
+    const name = written.trim().toLowerCase();
+    if (name === "description" && isName) this.description ??= content.slice(0, maxMetaCharacters);
+    if (isName && robotNames.has(name)) {
+      if (this.robots.length < maxRobotsMetas) this.robots.push(content.slice(0, 500));
+    } else if (name !== "" && this.metas.size < maxMetas && !this.metas.has(name)) {
+      this.metas.set(name, content.slice(0, maxMetaCharacters));
+    }
+  }
+}
+
+const robotNames = new Set(["robots", "nearcrawl"]);
+const feedType = /^\s*(?:application|text)\/(?:rss|atom)\+xml\b/i;

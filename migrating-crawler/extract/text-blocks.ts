@@ -1,0 +1,87 @@
+/**
+ * The page's text as it is met: blocks (paragraphs, list items, cells, headings) in order, each with how much of
+ * it is link text and what its elements say of it. All bounded.
+ */
+import { mark } from "./open-elements.ts";
+
+export interface TextBlock {
+  readonly text: string;
+  /** 1 to 6 for a heading; else 0. */
+  readonly headingLevel: number;
+  /** So many of the text's characters stand in links. */
+  readonly linkCharacters: number;
+  /** Of the elements it stands in (`mark`). */
+  readonly marks: number;
+}
+
+/** Text that is kept for the index. */
+const maxCharacters = 1_000_000;
+/** A longer heading is none. */
+const maxHeadingCharacters = 1000;
+
+export class TextBlocks {
+  readonly #blocks: TextBlock[] = [];
+  #text = "";
+  #linkCharacters = 0;
+  #marks = 0;
+  #headingLevel = 0;
+  #characters = 0;
+
+  get isFull(): boolean {
+    return this.#characters > maxCharacters;
+  }
+
+  add(text: string, isLink: boolean, marks: number): void {
+    if (marks !== this.#marks) {
+      if (((marks ^ this.#marks) & mark.hidden) !== 0) this.#close();
+      this.#marks = marks;
+    }
+    this.#text += text;
+    this.#characters += text.length;
+    if (isLink) this.#linkCharacters += text.length;
+    if (this.#headingLevel > 0 && this.#text.length > maxHeadingCharacters) this.#headingLevel = 0;
+  }
+
+  /** White space between elements. */
+  space(): void {
+    if (this.#text !== "") this.#text += " ";
+  }
+
+  /** A block begins or ends here. Inside a heading it is but a blank. */
+  break(): void {
+    if (this.#headingLevel > 0) this.space();
+    else if (this.#text !== "") this.#close();
+  }
+
+  openHeading(level: number): void {
+    this.#close();
+    this.#headingLevel = level;
+  }
+
+  /** The heading's text; empty when it has none, or too much to be one. */
+  closeHeading(): string {
+    const text = this.#headingLevel > 0 ? this.#text : "";
+    this.#close();
+    this.#headingLevel = 0;
+    return text;
+  }
+
+  finish(): readonly TextBlock[] {
+    this.#close();
+    return this.#blocks;
+  }
+
+  #close(): void {
+    const text = this.#text.trim();
+    if (text !== "") {
+      this.#blocks.push({
+        text,
+        headingLevel: this.#headingLevel,
+        linkCharacters: this.#linkCharacters,
+        marks: this.#marks,
+      });
+    }
+    this.#text = "";
+    this.#linkCharacters = 0;
+  }
+}
