@@ -112,16 +112,29 @@ export interface CrawlerStore {
 
 export interface AdmittedUrl {
   readonly key: UrlKey;
+  /** Links from a seed; of what a result names, links from its page, which the store adds to the page's own. */
   readonly depth: number;
+  /** True: `depth` counts from a seed all the same (what a host's own sitemaps name). */
+  readonly fromSeed?: boolean;
+  /** Redirects in a row that lead to it, counted like `depth`; absent: none. */
+  readonly redirects?: number;
+  /** Sitemaps and feeds in a row that lead to it, counted like `depth`; absent: none. */
+  readonly lists?: number;
+  /** Named as a sitemap or feed; a host has only so many of them. */
+  readonly isList?: boolean;
+  /** When a sitemap or feed of the same host says that it changed last. */
+  readonly modifiedAt?: Date;
 }
 
 /** Where and how far the crawl goes. */
 export interface CrawlScope {
-  /** Pages per host, at most. */
+  /** Pages per host, at most; how many of them is for the host to earn (core/frontier/host-budget.ts). */
   readonly pagesPerHost: number;
   readonly maxDepth: number;
   /** False: links to hosts that the frontier does not hold yet are recorded as links but not admitted. */
   readonly admitNewHosts: boolean;
+  /** True: links with rel=nofollow are followed like others. Absent: they are not. */
+  readonly followNofollow?: boolean;
 }
 
 export type Resolution =
@@ -141,7 +154,10 @@ export type Resolution =
   | { readonly type: "failed"; readonly host: string; readonly reason: string };
 
 export interface FrontierStore {
-  /** Adds unknown URLs (and hosts), one row per URL; counts a back-link for known ones. Returns how many were new. */
+  /**
+   * Adds unknown URLs (and hosts), one row per URL; counts a back-link for known ones. Returns how many were new.
+   * They come from people: the operator's limit per host holds for them, the host's budget does not.
+   */
   admit(
     urls: readonly AdmittedUrl[],
     scope: CrawlScope,
@@ -209,7 +225,7 @@ export interface ArrivedResult {
   readonly shippedBytes: number;
   /** Recrawl decision, made by the flow, given how many failures in a row came before this result. */
   readonly again: (failuresBefore: number) => { readonly at: Date; readonly isGone: boolean };
-  /** Links to admit: keys made by the flow, nofollow ones already dropped; `depth` counts from this page, the store adds the page's own. */
+  /** URLs to admit: keys made by the flow, those not to be followed already dropped. */
   readonly admit: readonly AdmittedUrl[];
   readonly links: readonly {
     readonly hostHash: HostHash;

@@ -7,8 +7,9 @@
 import { urlKeyOf } from "#core/frontier/url-key";
 import type { CrawlerId, LeaseId } from "#core/ids";
 import { isGone, nextFetchAt, type RecrawlSettings } from "#core/recrawl/fixed-interval";
-import type { FetchResult } from "#protocol/result";
-import type { AdmittedUrl, ArrivedResult, CrawlScope, ResultStore, TakenResults } from "./ports.ts";
+import type { FetchOutcome, FetchResult } from "#protocol/result";
+import { namedUrls } from "./named-urls.ts";
+import type { ArrivedResult, CrawlScope, ResultStore, TakenResults } from "./ports.ts";
 
 export interface WireResult {
   readonly sequence: number;
@@ -49,14 +50,14 @@ export async function takeResults(
 function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
   const key = urlKeyOf(one.result.url);
   if (typeof key === "string") return null;
-  const { links, admit } = followed(one.result, key.url);
+  const { links, admit } = namedUrls(one.result, key, settings.scope.followNofollow ?? false);
   return {
     sequence: one.sequence,
     leaseId: one.leaseId,
     result: one.result,
     shippedBytes: one.wireBytes,
     again: (failures) => {
-      const attempt = { now, outcome: one.result.outcome, failures };
+      const attempt = { now, outcome: outcomeForRecrawl(one.result), failures };
       return { at: nextFetchAt(attempt, settings.recrawl), isGone: isGone(attempt, settings.recrawl) };
     },
     admit,
@@ -65,26 +66,8 @@ function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date
   };
 }
 
-function followed(result: FetchResult, from: string): Pick<ArrivedResult, "links" | "admit"> {
-  const links = new Map<string, ArrivedResult["links"][number]>();
-  const admit: AdmittedUrl[] = [];
-  const pageForbids = result.page?.robots.nofollow ?? false;
-  const found = [...(result.page?.links ?? [])];
-  if (result.outcome.type === "redirected") {
-    found.push({ url: result.outcome.location, anchor: "", nofollow: false });
-  }
-  for (const link of found) {
-    const key = urlKeyOf(link.url);
-    if (typeof key === "string" || key.url === from) continue;
-    // Of several links to one URL, the first that may be followed counts.
-    if (links.get(key.url)?.nofollow === false || (link.nofollow && links.has(key.url))) continue;
-    links.set(key.url, {
-      hostHash: key.hostHash,
-      urlHash: key.urlHash,
-      anchor: link.anchor,
-      nofollow: link.nofollow,
-    });
-    if (!link.nofollow && !pageForbids) admit.push({ key, depth: 1 });
-  }
-  return { links: [...links.values()], admit };
+/** A page that says "not found" with status 200 is waited for, and given up, like a missing one. */
+function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
+  const isMissing = outcome.type === "fetched" && page?.softNotFound === true;
+  return isMissing ? { type: "http-error", status: 404, retryAfterSeconds: null } : outcome;
 }

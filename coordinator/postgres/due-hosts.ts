@@ -16,6 +16,11 @@ export interface HostRow {
   host: string;
   due_at: Date;
   addresses: string[];
+  /** The pace that the last crawler left; null: nobody has told. */
+  crawl_delay_ms: number | null;
+  back_off_ms: number | null;
+  backed_off_at: Date | null;
+  usual_ms: number | null;
 }
 
 /** Most leases in one message, and most addresses of one (messages.ts). */
@@ -81,7 +86,7 @@ async function lockBy(
   request: LeaseRequest,
 ): Promise<HostRow[]> {
   const { rows } = await client.query<HostRow>(
-    `select h.host_hash, h.host, h.due_at,
+    `select h.host_hash, h.host, h.due_at, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses
      from ${way.from}
      where ${way.where}

@@ -6,11 +6,18 @@ import type { PoolClient } from "pg";
 import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { AdmittedUrl } from "../flows/ports.ts";
+import { hostBudgetSql } from "./host-budget-sql.ts";
 
 export interface UrlAddress {
   readonly hostHash: HostHash;
   readonly urlHash: UrlHash;
 }
+
+/** URLs over a host's budget that are held for when it has earned more; what comes beyond them is left out. */
+export const mostHeldUrls = 1000;
+
+/** URLs of a host that are admitted because they were named as its sitemaps or feeds, over all time. */
+export const mostListUrls = 60;
 
 /** One entry per URL, with its smallest depth; without those that are too deep. */
 export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): AdmittedUrl[] {
@@ -44,50 +51,72 @@ export async function lockHosts(client: PoolClient, hosts: Iterable<HostHash>): 
   );
 }
 
+export interface AdmissionLimits {
+  /** The operator's limit. */
+  readonly pagesPerHost: number;
+  /** Whether the hosts' budgets hold too; what is over them is held. */
+  readonly budgeted: boolean;
+  readonly now: Date;
+}
+
 /**
  * Adds the URLs that are unknown, the shallowest first, as far as their hosts have room; a URL of a refused
- * host is refused with it. The hosts are locked. `urls` as `distinctUrls` gives them.
+ * host is refused with it. The hosts are locked. `urls` as `distinctUrls` gives them. Gives the number of those
+ * that are not merely held.
  */
 export async function addUrls(
   client: PoolClient,
   urls: readonly AdmittedUrl[],
-  limits: { readonly pagesPerHost: number; readonly now: Date },
+  limits: AdmissionLimits,
 ): Promise<number> {
   if (urls.length === 0) return 0;
   const { rows } = await client.query<{ added: number }>(
     `with unknown as (
-       select given.*, row_number() over (partition by given.host_hash order by given.depth, given.ordinal) as place
-       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::smallint[])
-         with ordinality as given (host_hash, url_hash, url, depth, ordinal)
+       select given.*,
+         row_number() over (partition by given.host_hash, given.is_list order by given.depth, given.ordinal) as kind_place
+       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::smallint[], $7::smallint[], $8::smallint[], $9::boolean[])
+         with ordinality as given (host_hash, url_hash, url, depth, redirects, lists, is_list, ordinal)
        where not exists (
          select from frontier_url u
          where u.host_hash = given.host_hash and u.url_hash = given.url_hash
        )
-     ), added as (
-       insert into frontier_url (host_hash, url_hash, url, state, depth, discovered_at, next_fetch_at,
-         last_outcome, last_reason)
-       select h.host_hash, n.url_hash, n.url,
-         case when h.state = 'refused' then 'refused' else 'due' end,
-         n.depth, $6, $6,
-         case when h.state = 'refused' then 'refused-address' end,
-         case when h.state = 'refused' then h.state_reason end
+     ), placed as (
+       select n.*, h.state as host_state, h.state_reason,
+         greatest(0, ${limits.budgeted ? hostBudgetSql("h", "$5::int") : "$5::int"} - h.url_count) as open,
+         ${limits.budgeted ? `greatest(0, least(${mostHeldUrls}, $5::int - h.url_count) - h.held_urls)` : "0"} as holds,
+         row_number() over (partition by n.host_hash order by n.depth, n.ordinal) as place
        from unknown n
        join frontier_host h on h.host_hash = n.host_hash
-       where n.place <= $5 - h.url_count
+       where not n.is_list or n.kind_place <= ${mostListUrls} - h.list_urls
+     ), added as (
+       insert into frontier_url (host_hash, url_hash, url, state, depth, redirects, lists, discovered_at,
+         next_fetch_at, last_outcome, last_reason)
+       select host_hash, url_hash, url,
+         case when host_state = 'refused' then 'refused' when place <= open then 'due' else 'held' end,
+         depth, redirects, lists, $6, $6,
+         case when host_state = 'refused' then 'refused-address' end,
+         case when host_state = 'refused' then state_reason end
+       from placed
+       where place <= open + case when host_state = 'refused' then 0 else holds end
        on conflict (host_hash, url_hash) do nothing
-       returning host_hash, state
+       returning host_hash, url_hash, state
      ), counted as (
        update frontier_host h
        set url_count = h.url_count + a.urls,
+           held_urls = h.held_urls + a.held,
+           list_urls = h.list_urls + a.lists,
            due_at = case when a.due > 0 then least(h.due_at, $6) else h.due_at end
        from (
-         select host_hash, count(*)::int as urls, count(*) filter (where state = 'due') as due
+         select added.host_hash, count(*) filter (where state <> 'held')::int as urls,
+           count(*) filter (where state = 'held')::int as held, count(*) filter (where is_list)::int as lists,
+           count(*) filter (where state = 'due') as due
          from added
-         group by host_hash
+         join placed using (host_hash, url_hash)
+         group by added.host_hash
        ) a
        where h.host_hash = a.host_hash
      )
-     select count(*)::int as added from added`,
+     select count(*) filter (where state <> 'held')::int as added from added`,
     [
       urls.map(({ key }) => key.hostHash),
       urls.map(({ key }) => key.urlHash),
@@ -95,9 +124,42 @@ export async function addUrls(
       urls.map(({ depth }) => depth),
       limits.pagesPerHost,
       limits.now,
+      urls.map(({ redirects = 0 }) => redirects),
+      urls.map(({ lists = 0 }) => lists),
+      urls.map(({ isList = false }) => isList),
     ],
   );
   return rows[0]?.added ?? 0;
+}
+
+/**
+ * Pages that a sitemap or feed says have changed since their last fetch are due at once. The list can only
+ * say so of its own host, which is locked and settled by the caller.
+ */
+export async function hastenChanged(
+  client: PoolClient,
+  urls: readonly AdmittedUrl[],
+  now: Date,
+): Promise<void> {
+  const changed = urls.filter(({ modifiedAt }) => modifiedAt !== undefined && modifiedAt <= now);
+  if (changed.length === 0) return;
+  await client.query(
+    `update frontier_url u
+     set next_fetch_at = $4
+     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as given (host_hash, url_hash, modified_at)
+     where u.host_hash = given.host_hash
+       and u.url_hash = given.url_hash
+       and u.state = 'due'
+       and u.next_fetch_at > $4
+       and u.last_outcome in ('fetched', 'unchanged')
+       and u.last_fetched_at < given.modified_at`,
+    [
+      changed.map(({ key }) => key.hostHash),
+      changed.map(({ key }) => key.urlHash),
+      changed.map(({ modifiedAt }) => modifiedAt),
+      now,
+    ],
+  );
 }
 
 /** Counts links to URLs that the frontier holds; `by` is -1 for links that went away. The hosts are locked. */

@@ -34,6 +34,8 @@ interface UrlRow {
   depth: number;
   etag: string | null;
   last_modified: string | null;
+  digest: string | null;
+  redirects: number;
 }
 
 async function leaseDueUrls(
@@ -69,7 +71,8 @@ async function leaseDueUrls(
      from slice
      join opened on opened.host_hash = slice.host_hash
      where u.host_hash = slice.host_hash and u.url_hash = slice.url_hash
-     returning u.lease_id, u.host_hash, u.url, u.depth, u.etag, u.last_modified`,
+     returning u.lease_id, u.host_hash, u.url, u.depth, u.etag, u.last_modified, encode(u.digest, 'hex') as digest,
+       u.redirects`,
     [
       hosts.map((host) => host.host_hash),
       hosts.map((host) => host.host),
@@ -83,13 +86,33 @@ async function leaseDueUrls(
 }
 
 function leaseOf(host: HostRow, slice: readonly UrlRow[], request: LeaseRequest): Lease {
+  const pace = paceOf(host, request.now);
   return {
     leaseId: slice[0]!.lease_id,
     host: host.host,
     addresses: host.addresses,
     expiresInSeconds: request.leaseSeconds,
     waitMs: 0,
-    urls: slice.map((url) => ({ url: url.url, etag: url.etag, lastModified: url.last_modified })),
+    ...(pace === null ? {} : { pace }),
+    urls: slice.map((url) => ({
+      url: url.url,
+      etag: url.etag,
+      lastModified: url.last_modified,
+      ...(url.digest === null ? {} : { digest: url.digest }),
+      ...(url.redirects === 0 ? {} : { redirects: url.redirects }),
+    })),
+  };
+}
+
+/** What whoever crawled the host last said of its pace, with the time gone since; null when nobody said anything. */
+function paceOf(host: HostRow, now: Date): Lease["pace"] | null {
+  if (host.crawl_delay_ms === null && host.back_off_ms === null) return null;
+  const agoMs = now.getTime() - (host.backed_off_at?.getTime() ?? now.getTime());
+  return {
+    crawlDelayMs: host.crawl_delay_ms ?? 0,
+    backOffMs: host.back_off_ms ?? 0,
+    backedOffMsAgo: (host.back_off_ms ?? 0) === 0 ? 0 : Math.max(0, agoMs),
+    usualMs: host.usual_ms ?? 0,
   };
 }
 

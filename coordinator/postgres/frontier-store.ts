@@ -38,7 +38,11 @@ async function admit(
       client,
       [...keys, ...links].map((key) => key.hostHash),
     );
-    const newUrls = await addUrls(client, urls, { pagesPerHost: at.scope.pagesPerHost, now: at.now });
+    const newUrls = await addUrls(client, urls, {
+      pagesPerHost: at.scope.pagesPerHost,
+      budgeted: false,
+      now: at.now,
+    });
     await countBackLinks(client, links, 1);
     return { newUrls, newHosts };
   });

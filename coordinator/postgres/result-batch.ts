@@ -4,10 +4,25 @@
  * results.
  */
 import type { PoolClient } from "pg";
+import { pageWorth } from "#core/frontier/page-worth";
 import type { CrawlerId, HostHash } from "#core/ids";
+import { maxRedirects } from "#protocol/result";
 import type { AdmittedUrl, ArrivedResult, ResultStore, TakenResults } from "../flows/ports.ts";
-import { addHosts, addUrls, countBackLinks, distinctUrls, lockHosts } from "./frontier-admission.ts";
+import { type CountedResult, mostListsInARow, type UrlBefore } from "./counted-result.ts";
+import {
+  addHosts,
+  addUrls,
+  countBackLinks,
+  distinctUrls,
+  hastenChanged,
+  lockHosts,
+} from "./frontier-admission.ts";
 import { isLeaseNumber, settleHosts } from "./frontier-leases.ts";
+import { releaseHeld } from "./held-urls.ts";
+import { countOutsideLinks, updateHosts } from "./host-writes.ts";
+import { replaceLinks } from "./link-writes.ts";
+import { nameOf } from "./page-texts.ts";
+import { writePages } from "./page-writes.ts";
 import * as write from "./result-writes.ts";
 
 export type ResultBatch = Parameters<ResultStore["take"]>[0];
@@ -52,8 +67,6 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
   );
 }
 
-type CountedResult = ArrivedResult & { readonly pageDepth: number; readonly failuresBefore: number };
-
 /**
  * The results that count: their lease is open, belongs to this crawler and still holds the URL. The leases
  * stay locked, so that none of this changes until the end.
@@ -72,8 +85,8 @@ async function underLease(
      for update`,
     [results.map((one) => one.leaseId), crawlerId],
   );
-  const { rows } = await client.query<{ ordinal: string; depth: number; failures: number }>(
-    `select given.ordinal, u.depth, u.failures
+  const { rows } = await client.query<UrlBefore & { readonly ordinal: string }>(
+    `select given.ordinal, u.depth, u.failures, u.visits, u.redirects, u.lists, u.worth
      from unnest($1::bigint[], $2::bigint[], $3::bigint[])
        with ordinality as given (lease_id, host_hash, url_hash, ordinal)
      join lease l on l.lease_id = given.lease_id and l.crawler_id = $4 and l.closed_at is null
@@ -89,10 +102,10 @@ async function underLease(
       crawlerId,
     ],
   );
-  const found = new Map(rows.map((row) => [Number(row.ordinal) - 1, row]));
+  const found = new Map(rows.map(({ ordinal, ...before }) => [Number(ordinal) - 1, before]));
   const held = results.flatMap((one, index) => {
-    const row = found.get(index);
-    return row === undefined ? [] : [{ ...one, pageDepth: row.depth, failuresBefore: row.failures }];
+    const before = found.get(index);
+    return before === undefined ? [] : [{ ...one, before }];
   });
   return firstOfEach(held, ({ key }) => `${key.hostHash}/${key.urlHash}`);
 }
@@ -106,27 +119,50 @@ async function store(
   const urls = distinctUrls(results.flatMap(admittedBy), scope.maxDepth);
   const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];
 
-  const links = await write.replaceLinks(client, results);
+  const links = await replaceLinks(client, results);
   if (scope.admitNewHosts) await addHosts(client, keysOf(urls), now);
   await lockHosts(client, [
     ...pageHosts,
-    ...[...keysOf(urls), ...links.added, ...links.removed].map((one) => one.hostHash),
+    ...[...keysOf(urls), ...[...links.added, ...links.removed].map(({ to }) => to)].map(
+      (one) => one.hostHash,
+    ),
   ]);
   await write.insertFetches(client, batch);
-  await write.writePages(client, batch);
-  await write.updateUrls(client, batch);
+  const nearDuplicates = await writePages(client, batch);
+  const worths = results.map((counted) => {
+    return pageWorth(counted.result, nearDuplicates.has(nameOf(counted.key)), counted.before.worth);
+  });
+  await write.updateUrls(client, batch, worths);
   await write.countLeasesDown(client, batch);
-  await write.keepPace(client, batch);
-  const newUrls = await addUrls(client, urls, { pagesPerHost: scope.pagesPerHost, now });
-  await countBackLinks(client, links.added, 1);
-  await countBackLinks(client, links.removed, -1);
+  await updateHosts(client, batch, worths);
+  await releaseHeld(client, pageHosts, scope.pagesPerHost);
+  const newUrls = await addUrls(client, urls, { pagesPerHost: scope.pagesPerHost, budgeted: true, now });
+  await hastenChanged(client, urls, now);
+  await countBackLinks(
+    client,
+    links.added.map(({ to }) => to),
+    1,
+  );
+  await countBackLinks(
+    client,
+    links.removed.map(({ to }) => to),
+    -1,
+  );
+  await countOutsideLinks(client, links);
   await settleHosts(client, pageHosts);
   return newUrls;
 }
 
-/** A link is one step deeper than the page that holds it. */
-function admittedBy(result: CountedResult): AdmittedUrl[] {
-  return result.admit.map(({ key, depth }) => ({ key, depth: result.pageDepth + depth }));
+/** Counted from the page that names them, unless from a seed; without those that too many hops led to. */
+function admittedBy({ admit, before }: CountedResult): AdmittedUrl[] {
+  return admit
+    .map((url) => ({
+      ...url,
+      depth: url.fromSeed ? url.depth : before.depth + url.depth,
+      redirects: url.redirects ? before.redirects + url.redirects : 0,
+      lists: url.lists ? before.lists + url.lists : 0,
+    }))
+    .filter((url) => url.redirects <= maxRedirects && url.lists <= mostListsInARow);
 }
 
 const keysOf = (urls: readonly AdmittedUrl[]) => urls.map((url) => url.key);

@@ -1,7 +1,12 @@
 /** A result as the rows it becomes: nothing is written here, and what a crawler says is bounded to what the columns hold. */
+
+import type { PageWorth } from "#core/frontier/page-worth";
 import { parseAddress } from "#core/ip/address";
-import type { FetchOutcome, FetchResult } from "#protocol/result";
+import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
 import type { ArrivedResult } from "../flows/ports.ts";
+import { type CountedResult, indexedPage, isSoftNotFound } from "./counted-result.ts";
+import { asInteger, clean, pageDate } from "./database-text.ts";
+import { reasonOf } from "./result-words.ts";
 
 /** The row of page_fetch. */
 export function fetchRow(arrived: ArrivedResult, now: Date) {
@@ -26,10 +31,13 @@ export function fetchRow(arrived: ArrivedResult, now: Date) {
   };
 }
 
-/** The row of page, or null when nothing was fetched. */
+export type PageRow = NonNullable<ReturnType<typeof pageRow>>;
+
+/** The row of page, or null when there is nothing to index. */
 export function pageRow(arrived: ArrivedResult, now: Date) {
   const { result, key } = arrived;
-  const { page, outcome } = result;
+  const { outcome } = result;
+  const page = indexedPage(result);
   if (page === null || outcome.type !== "fetched") return null;
   return {
     hostHash: key.hostHash,
@@ -54,28 +62,42 @@ export function pageRow(arrived: ArrivedResult, now: Date) {
     wireBytes: asInteger(result.wireBytes),
     shippedBytes: asInteger(arrived.shippedBytes),
     lexemes: page.lexemes,
+    declaredLanguage: page.declaredLanguage === undefined ? null : clean(page.declaredLanguage),
+    detectedLanguage: page.detectedLanguage ?? null,
+    publishedAt: pageDate(page.publishedAt, now),
+    modifiedAt: pageDate(page.modifiedAt, now),
+    structured: structuredOf(page),
   };
 }
 
+function structuredOf({ structured }: PageExtract): string | null {
+  if (structured === undefined) return null;
+  const { type, name, description } = structured;
+  return JSON.stringify({ type: clean(type), name: clean(name), description: clean(description) });
+}
+
 /** What the URL's row in the frontier learns from the result. */
-export function urlRow(arrived: ArrivedResult & { readonly failuresBefore: number }, now: Date) {
-  const { result, key } = arrived;
+export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Date) {
+  const { result, key, before } = counted;
   const { outcome } = result;
-  const again = arrived.again(arrived.failuresBefore);
+  const again = counted.again(before.failures);
+  const isMissing = isSoftNotFound(result);
   return {
     hostHash: key.hostHash,
     urlHash: key.urlHash,
     state: isRefusal(outcome) ? "refused" : again.isGone ? "gone" : "due",
     nextFetchAt: again.at,
     fetchedAt: fetchedAtOf(result, now),
-    failed: isFailure(outcome),
-    outcome: outcome.type,
+    failed: isFailure(outcome) || isMissing,
+    outcome: isMissing ? "soft-not-found" : outcome.type,
     status: statusOf(outcome),
-    reason: reasonOf(outcome),
+    reason: reasonOf(counted),
     // With the page go its validators: a 304 to them would leave us without a page.
     keepsValidators: !replacesPage(outcome),
-    etag: result.etag === null ? null : clean(result.etag),
-    lastModified: result.lastModified === null ? null : clean(result.lastModified),
+    etag: result.etag === null || isMissing ? null : clean(result.etag),
+    lastModified: result.lastModified === null || isMissing ? null : clean(result.lastModified),
+    digest: outcome.type !== "fetched" || isMissing ? null : (result.page?.digest ?? null),
+    worth,
   };
 }
 
@@ -87,20 +109,18 @@ export function notBeforeOf(result: FetchResult, now: Date): Date {
 /** True when what the index holds of the URL no longer stands: there is a new page, or none any more. */
 export function replacesPage(outcome: FetchOutcome): boolean {
   return (
-    outcome.type === "fetched" || outcome.type === "redirected" || isRefusal(outcome) || isMissing(outcome)
+    outcome.type === "fetched" ||
+    outcome.type === "redirected" ||
+    isRefusal(outcome) ||
+    isHttpMissing(outcome)
   );
-}
-
-/** NUL is the one character that Postgres' text cannot hold. */
-export function clean(text: string): string {
-  return text.replaceAll("\0", "");
 }
 
 function isRefusal(outcome: FetchOutcome): boolean {
   return outcome.type === "refused-by-robots" || outcome.type === "refused-address";
 }
 
-function isMissing(outcome: FetchOutcome): boolean {
+function isHttpMissing(outcome: FetchOutcome): boolean {
   return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
 }
 
@@ -112,35 +132,7 @@ function statusOf(outcome: FetchOutcome): number | null {
   return "status" in outcome ? outcome.status : null;
 }
 
-function reasonOf(outcome: FetchOutcome): string | null {
-  switch (outcome.type) {
-    case "fetched":
-      return outcome.truncated ? "the body was cut at the size limit" : null;
-    case "unchanged":
-      return null;
-    case "redirected":
-      return clean(`to ${outcome.location}`);
-    case "http-error":
-      return `status ${outcome.status}`;
-    case "refused-by-robots":
-      return clean(`robots.txt: ${outcome.rule}`);
-    case "refused-address":
-      return clean(`${outcome.address} is a special-purpose address (${outcome.block})`);
-    case "unsupported":
-      return clean(`content type ${outcome.contentType} is not indexed`);
-    case "failed":
-      return clean(`${outcome.code}: ${outcome.reason}`);
-  }
-}
-
 /** A crawler's clock may be wrong; a time to come would keep the host waiting for nothing. */
-function fetchedAtOf(result: FetchResult, now: Date): Date {
+export function fetchedAtOf(result: FetchResult, now: Date): Date {
   return new Date(Math.min(Date.parse(result.fetchedAt), now.getTime()));
-}
-
-/** The largest number that Postgres' integer holds. */
-const maxInteger = 2_147_483_647;
-
-export function asInteger(value: number): number {
-  return Math.min(Math.round(value), maxInteger);
 }

@@ -149,7 +149,7 @@ test("an unchanged page stays, and so do its validators", async () => {
   ]);
   const tomorrow = secondsAfterNoon(86_400);
   const [lease] = await world.lease(crawlerId, tomorrow);
-  expect(lease?.urls).toEqual([{ url: root, etag: '"one"', lastModified: null }]);
+  expect(lease?.urls).toEqual([{ url: root, etag: '"one"', lastModified: null, digest: "0".repeat(64) }]);
 
   const outcome: FetchOutcome = { type: "unchanged", status: 304 };
   await world.take(

@@ -103,6 +103,7 @@ const emptied = [
   "link",
   "page_fetch",
   "page",
+  "text_band",
   "lease",
   "frontier_url",
   "frontier_host",

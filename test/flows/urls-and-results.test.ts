@@ -239,12 +239,12 @@ describe("results", () => {
     expect(await world.rows("select from link")).toHaveLength(1);
   });
 
-  it("bring the location of a redirect in, one deeper", async () => {
+  it("bring the location of a redirect in, as deep as the URL that leads there", async () => {
     await shipped({ outcome: { type: "redirected", status: 301, location: "https://a.example/new" } });
 
     expect(await urlsByDepth()).toEqual([
       { url: "http://a.example/", depth: 0 },
-      { url: "https://a.example/new", depth: 1 },
+      { url: "https://a.example/new", depth: 0 },
     ]);
   });
 
