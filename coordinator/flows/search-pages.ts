@@ -42,6 +42,8 @@ export interface FoundPage {
   readonly crawler: string | null;
   /** Words on the page. */
   readonly words: number;
+  /** Other matching pages with nearly the same text, which are not shown. */
+  readonly alike: number;
   readonly rank: number;
   readonly snippet: readonly SnippetPart[];
 }

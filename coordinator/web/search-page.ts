@@ -40,7 +40,7 @@ function result(page: FoundPage): Html {
   return html`<li><h2>${href ? html`<a href="${href}" rel="noreferrer nofollow">${title}</a>` : title}</h2>
 <p class="url mono">${page.url}</p>
 <p>${page.snippet.map((part) => (part.matches ? html`<mark>${part.text}</mark>` : part.text))}</p>
-<p class="small">${page.crawler ? html`fetched by ${crawlerLink(page.crawler)} · ` : nothing}${instant(page.fetchedAt)}${page.language ? ` · ${page.language}` : ""} · <a href="${pathWith("/who", { q: page.url })}">who crawls it</a></p></li>`;
+<p class="small">${page.crawler ? html`fetched by ${crawlerLink(page.crawler)} · ` : nothing}${instant(page.fetchedAt)}${page.language ? ` · ${page.language}` : ""}${page.alike > 0 ? ` · ${countText(page.alike)} more with nearly the same text` : ""} · <a href="${pathWith("/who", { q: page.url })}">who crawls it</a></p></li>`;
 }
 
 function pager(answer: SearchAnswer): Html {

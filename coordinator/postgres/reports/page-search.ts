@@ -21,7 +21,9 @@ interface FoundRow {
   words: number;
   rank: number;
   headline: string;
+  alike: number;
   candidates: number;
+  matches: number;
 }
 
 export interface FoundPages {
@@ -60,18 +62,26 @@ export async function findPages(pool: Pool, query: SearchQuery): Promise<FoundPa
     query.offset,
     `StartSel=${startMark}, StopSel=${stopMark}, HighlightAll=true`,
   ]);
-  const candidates =
-    rows[0]?.candidates ?? (query.offset > 0 ? await countOf(pool, query, anyConfiguration) : 0);
+  const counted = rows[0] ?? (query.offset > 0 ? await countOf(pool, query, anyConfiguration) : none);
   return {
     pages: rows.map(foundPage),
-    total: Math.min(candidates, rankedLimit),
-    more: candidates > rankedLimit,
+    total: Math.min(counted.candidates, rankedLimit),
+    more: counted.matches > rankedLimit,
     searchable: true,
   };
 }
 
+/** Of pages with nearly the same text one is left, the first that had it where it matches. */
 const candidatesSql = `
-  select p.host_hash, p.url_hash, ts_rank_cd(p.lexemes, q.query, 1) as rank
+  select distinct on (alike_as) host_hash, url_hash, rank, count(*) over (partition by alike_as) - 1 as alike,
+    count(*) over () as matches
+  from (${matchesSql()}) matching
+  order by alike_as, is_duplicate, rank desc, host_hash, url_hash`;
+
+function matchesSql(): string {
+  return `
+  select p.host_hash, p.url_hash, ts_rank_cd(p.lexemes, q.query, 1) as rank,
+    coalesce(p.text_group, p.url_hash) as alike_as, p.duplicate_url_hash is not null as is_duplicate
   from page p
   join (${queriesSql}) q on q.cfgname = p.text_search_config
   where p.lexemes @@ $2::tsquery
@@ -80,17 +90,19 @@ const candidatesSql = `
     and ($3::text is null or p.language = $3)
     and ($4::bigint is null or p.host_hash = $4)
   limit ${rankedLimit + 1}`;
+}
 
 const foundSql = `
   with candidates as materialized (${candidatesSql}),
   chosen as (
-    select host_hash, url_hash, rank, (select count(*)::int from candidates) as candidates
+    select host_hash, url_hash, rank, alike::int, matches::int,
+      (select count(*)::int from candidates) as candidates
     from candidates
     order by rank desc, host_hash, url_hash
     limit $5 offset $6
   )
   select p.url, p.host, p.title, p.language, p.fetched_at, c.name as crawler, p.words, chosen.rank,
-    chosen.candidates,
+    chosen.alike, chosen.candidates, chosen.matches,
     ts_headline(q.config, translate(coalesce(nullif(p.excerpt, ''), p.description), '${startMark}${stopMark}', ''),
       q.query, $7) as headline
   from chosen
@@ -100,13 +112,20 @@ const foundSql = `
   order by chosen.rank desc, p.host_hash, p.url_hash`;
 
 /** A page of results past the last one still says how many there are. */
-async function countOf(pool: Pool, query: SearchQuery, anyConfiguration: string): Promise<number> {
-  const { rows } = await pool.query<{ candidates: number }>(
-    `select count(*)::int as candidates from (${candidatesSql}) found`,
+async function countOf(pool: Pool, query: SearchQuery, anyConfiguration: string): Promise<Counted> {
+  const { rows } = await pool.query<Counted>(
+    `select count(*)::int as candidates, coalesce(max(matches), 0)::int as matches from (${candidatesSql}) found`,
     [query.words, anyConfiguration, query.language, query.host === null ? null : query.host.hostHash],
   );
-  return rows[0]?.candidates ?? 0;
+  return rows[0] ?? none;
 }
+
+interface Counted {
+  readonly candidates: number;
+  readonly matches: number;
+}
+
+const none: Counted = { candidates: 0, matches: 0 };
 
 function foundPage(row: FoundRow): FoundPage {
   return {
@@ -117,6 +136,7 @@ function foundPage(row: FoundRow): FoundPage {
     fetchedAt: row.fetched_at.toISOString(),
     crawler: row.crawler,
     words: row.words,
+    alike: row.alike,
     rank: Math.round(row.rank * 10_000) / 10_000,
     snippet: snippetOf(row.headline),
   };
