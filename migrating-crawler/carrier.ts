@@ -3,6 +3,7 @@
  * credits go; dropped from the spool once acknowledged. After every welcome it starts again at the first
  * result that the coordinator does not have.
  */
+import { packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
 import type { CoordinatorLink } from "./coordinator-link.ts";
 import type { CrawlerLog } from "./log.ts";
@@ -16,14 +17,16 @@ export class Carrier {
   readonly #log: CrawlerLog;
   /** The sequence to send next in this session. */
   #next: number | null = null;
-  #latestOfLease = new Map<string, number>();
+  readonly #latestOfLease: Map<string, number>;
+  /** Since when the oldest waiting result has been the oldest. */
+  #stillSinceMs = performance.now();
   #waiters: { readonly sequence: number; readonly wake: () => void }[] = [];
 
   constructor(settings: { readonly spool: Spool; readonly link: ResultLink; readonly log: CrawlerLog }) {
     this.#spool = settings.spool;
     this.#link = settings.link;
     this.#log = settings.log;
-    this.#readLeases();
+    this.#latestOfLease = new Map(settings.spool.leases);
   }
 
   /** Leases with results that are not acknowledged. */
@@ -33,8 +36,10 @@ export class Carrier {
 
   /** False when the spool is full: the result is not kept, and its URL will be fetched again. */
   keep(leaseId: string, result: FetchResult): boolean {
+    const wasEmpty = this.#spool.first === null;
     const sequence = this.#spool.append(leaseId, result);
     if (sequence === null) return false;
+    if (wasEmpty) this.#stillSinceMs = performance.now();
     this.#latestOfLease.set(leaseId, sequence);
     this.pump();
     return true;
@@ -48,6 +53,7 @@ export class Carrier {
   }
 
   onAcknowledge(sequence: number): void {
+    if (sequence > this.#spool.acknowledged) this.#stillSinceMs = performance.now();
     this.#spool.acknowledge(sequence);
     const woken = this.#waiters.filter((waiter) => waiter.sequence <= sequence);
     this.#waiters = this.#waiters.filter((waiter) => waiter.sequence > sequence);
@@ -69,6 +75,13 @@ export class Carrier {
     }
   }
 
+  /** That results wait and none has been acknowledged for long, in words; empty when all is well. */
+  stuck(nowMs: number): string {
+    const minutes = Math.floor((nowMs - this.#stillSinceMs) / 60_000);
+    if (this.#spool.first === null || minutes < stuckMinutes) return "";
+    return `nothing was acknowledged for ${minutes} minutes; ${this.#spool.waiting} results wait`;
+  }
+
   /** Resolves when all results of the lease so far are acknowledged (at once when there are none). */
   async settled(leaseId: string): Promise<void> {
     const sequence = this.#latestOfLease.get(leaseId);
@@ -83,16 +96,6 @@ export class Carrier {
     await new Promise<void>((wake) => this.#waiters.push({ sequence, wake }));
   }
 
-  /** What an earlier process left in the spool. */
-  #readLeases(): void {
-    const { first, last } = this.#spool;
-    if (first === null || last === null) return;
-    for (let sequence = first; sequence <= last; sequence++) {
-      const record = this.#spool.read(sequence);
-      if (record) this.#latestOfLease.set(record.leaseId, sequence);
-    }
-  }
-
   /**
    * Sequences must not have holes, so a record that the disk has lost is replaced by one under no lease,
    * which the coordinator acknowledges and drops; the lost URL is fetched again when its lease runs out.
@@ -103,9 +106,12 @@ export class Carrier {
     const last = this.#spool.last;
     if (last === null || sequence > last) return null;
     this.#log.warn({ sequence }, "a spooled result is damaged and is given up");
-    return { sequence, leaseId: "0", result: lostResult };
+    return { sequence, leaseId: "0", packed: packResult("0", lostResult) };
   }
 }
+
+/** A coordinator that is there acknowledges within seconds. */
+const stuckMinutes = 5;
 
 const lostResult: FetchResult = {
   url: "http://lost.invalid/",

@@ -14,7 +14,7 @@ import type {
   CrawlerHello,
   CrawlerMessage,
 } from "#protocol/messages";
-import type { FetchResult } from "#protocol/result";
+import type { PackedMessage } from "#protocol/packed/packed-message";
 import { LinkConnection } from "./link-connection.ts";
 
 /** What the rest of the crawler gets to see. Welcome and refuse have handlers of their own. */
@@ -57,11 +57,10 @@ export interface LinkSettings {
   readonly backOff?: { readonly firstMs: number; readonly mostMs: number };
 }
 
-/** The result to ship; `sequence` counts up by one within the hello's spool. */
+/** The result to ship, as `packResult` made it; `sequence` counts up by one within the hello's spool. */
 export interface OutgoingResult {
   readonly sequence: number;
-  readonly leaseId: string;
-  readonly result: FetchResult;
+  readonly packed: PackedMessage;
 }
 
 const defaultBackOff = { firstMs: 500, mostMs: 60_000 };
@@ -127,7 +126,7 @@ export class CoordinatorLink {
     this.#roomWanted = !this.#hasRoom();
     if (this.#roomWanted) return false;
     this.#checkOrder(outgoing.sequence);
-    this.#connection.send({ type: "crawler:result", ...outgoing });
+    this.#connection.sendResult(outgoing.sequence, outgoing.packed);
     this.#lastSent = outgoing.sequence;
     return true;
   }
@@ -173,6 +172,7 @@ export class CoordinatorLink {
     this.#lastSent = null;
     this.#roomWanted = false;
     const heartbeatMs = welcome.heartbeatSeconds * 1000;
+    this.#connection?.speak(welcome.protocolVersion);
     this.#connection?.expectEvery(missedHeartbeats * heartbeatMs);
     this.#beat = setInterval(() => this.send(this.#settings.heartbeat()), heartbeatMs);
     this.#settings.log.info({ crawlerId: welcome.crawlerId }, "the coordinator welcomed this crawler");

@@ -9,6 +9,9 @@ import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#proto
 import { MessageDeflater } from "#protocol/message-deflater";
 import { NodeInflater } from "#protocol/message-inflater";
 import type { CoordinatorMessage, CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import { FrameWriter, joinFrame, type MessageParts } from "#protocol/packed/message-frames";
+import type { PackedMessage } from "#protocol/packed/packed-message";
+import { unpackMessage } from "#protocol/packed/unpack-message";
 
 export interface ConnectionSettings {
   readonly url: string;
@@ -22,6 +25,8 @@ export interface ConnectionSettings {
   readonly onEnd: (reason: string) => void;
 }
 
+type KeptResult = Pick<Extract<CrawlerMessage, { type: "crawler:result" }>, "leaseId" | "result">;
+
 /** More than so much waiting to leave: the coordinator does not read any more. */
 const maxQueuedBytes = 2 * maxMessageBytes;
 /** How long a goodbye may take. */
@@ -34,6 +39,8 @@ export class LinkConnection {
   readonly #inflater = new NodeInflater();
   #silence: NodeJS.Timeout;
   #silenceMs: number;
+  /** From protocol version 2 on. */
+  #frames: FrameWriter | null = null;
   #deflatingBytes = 0;
   #sentBytes = 0;
   #ended = false;
@@ -61,13 +68,22 @@ export class LinkConnection {
     return this.#sentBytes;
   }
 
+  /** What follows is said in this version of the protocol, which the coordinator's welcome states. */
+  speak(protocolVersion: number): void {
+    if (protocolVersion >= 2) this.#frames = new FrameWriter();
+  }
+
   /** Throws ProtocolError when the message is longer than the coordinator takes. */
   send(message: CrawlerMessage): void {
-    const text = encodeMessage(message);
     if (this.#ended) return;
-    this.#deflatingBytes += text.length;
-    if (this.queuedBytes > maxQueuedBytes) this.end("the coordinator does not read any more");
-    else void this.#transmit(text);
+    this.#queue(this.#partsOf(message));
+  }
+
+  /** The same for a result, as the spool keeps it. */
+  sendResult(sequence: number, packed: PackedMessage): void {
+    if (this.#ended) return;
+    if (this.#frames) this.#queue(this.#frames.result(sequence, packed));
+    else this.send({ type: "crawler:result", sequence, ...(unpackMessage(packed) as KeptResult) });
   }
 
   /** From now on, the coordinator (its messages or its WebSocket pings) is heard at least so often, or gone. */
@@ -87,7 +103,8 @@ export class LinkConnection {
     }
     const closed = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
     const deadline = setTimeout(() => this.end(reason), closeTimeoutMs);
-    await this.#transmit(encodeMessage({ type: "crawler:goodbye", reason: reason.slice(0, 500), forGood }));
+    const goodbye = { type: "crawler:goodbye", reason: reason.slice(0, 500), forGood } as const;
+    await this.#transmit(this.#partsOf(goodbye));
     await closed;
     clearTimeout(deadline);
     this.end(reason);
@@ -123,9 +140,21 @@ export class LinkConnection {
     }
   }
 
-  async #transmit(text: string): Promise<void> {
+  #partsOf(message: CrawlerMessage): MessageParts {
+    return this.#frames?.message(message) ?? { numbers: Buffer.alloc(0), text: encodeMessage(message) };
+  }
+
+  #queue(parts: MessageParts): void {
+    this.#deflatingBytes += parts.text.length;
+    if (this.queuedBytes > maxQueuedBytes) this.end("the coordinator does not read any more");
+    else void this.#transmit(parts);
+  }
+
+  async #transmit({ numbers, text }: MessageParts): Promise<void> {
+    const isPacked = this.#frames !== null;
     try {
-      const frame = await this.#deflater.deflate(text);
+      const deflated = await this.#deflater.deflate(text);
+      const frame = isPacked ? joinFrame(numbers, deflated) : deflated;
       this.#deflatingBytes -= text.length;
       if (this.#socket.readyState !== WebSocket.OPEN) return;
       this.#sentBytes += frame.length;

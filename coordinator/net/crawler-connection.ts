@@ -10,6 +10,7 @@ import { encodeMessage, maxHelloBytes, maxMessageBytes } from "#protocol/codec";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { type MessageInflater, NodeInflater } from "#protocol/message-inflater";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/messages";
+import { type ReceivedParts, splitFrame } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { ByteBudget } from "./byte-budget.ts";
 import type { MessageSize } from "./session-inbox.ts";
@@ -26,8 +27,8 @@ export interface ConnectionSettings {
 }
 
 export interface ConnectionHandlers {
-  /** May throw ProtocolError, which refuses the crawler. */
-  onMessage(message: Buffer, size: MessageSize): void;
+  /** May throw ProtocolError, which refuses the crawler. `numbers` are empty before protocol version 2. */
+  onMessage(message: ReceivedParts, size: MessageSize): void;
   /** Something of ours failed on a message; the crawler gets refused. */
   onFault(error: unknown): void;
   /** Called once: from now on nothing arrives and nothing can be sent. */
@@ -38,6 +39,7 @@ export interface ConnectionHandlers {
 const maxQueuedBytes = 2 * maxMessageBytes;
 /** After a refusal the crawler has so long to read it. */
 const closeTimeoutMs = 2000;
+const none = Buffer.alloc(0);
 /** RFC 6455 section 7.4.1: normal closure, policy violation. */
 const normalCode = 1000;
 const refusedCode = 1008;
@@ -51,6 +53,7 @@ export class CrawlerConnection {
   #inflater: MessageInflater = new NodeInflater();
   #frames: Buffer[] = [];
   #accepted = false;
+  #packed = false;
   #held = false;
   #ended = false;
   #draining = false;
@@ -80,9 +83,10 @@ export class CrawlerConnection {
     return (this.#stream as Duplex & { readonly bytesRead?: number }).bytesRead ?? 0;
   }
 
-  /** The peer is known: the limits of messages apply in place of those of a hello. */
-  accept(pool: InflaterPool): void {
+  /** The peer is known: the limits of messages apply in place of those of a hello, and the version agreed on. */
+  accept(pool: InflaterPool, protocolVersion: number): void {
     this.#accepted = true;
+    this.#packed = protocolVersion >= 2;
     this.#inflater = pool.take(this.#inflater);
   }
 
@@ -193,12 +197,15 @@ export class CrawlerConnection {
   #take(frame: Buffer | undefined): void {
     if (!frame) return;
     try {
-      const message = this.#inflater.inflate(frame, this.#accepted ? maxMessageBytes : maxHelloBytes);
-      this.#budget.spend(message.length);
+      const { numbers, deflated } = this.#packed ? splitFrame(frame) : { numbers: none, deflated: frame };
+      const limit = this.#accepted ? maxMessageBytes : maxHelloBytes;
+      const text = this.#inflater.inflate(deflated, limit);
+      const inflatedBytes = text.length + numbers.length;
+      this.#budget.spend(inflatedBytes);
       this.counts.messagesIn += 1;
       this.counts.wireBytesIn += frame.length;
-      this.counts.inflatedBytesIn += message.length;
-      this.#handlers.onMessage(message, { wireBytes: frame.length, inflatedBytes: message.length });
+      this.counts.inflatedBytesIn += inflatedBytes;
+      this.#handlers.onMessage({ numbers, text }, { wireBytes: frame.length, inflatedBytes });
     } catch (error) {
       this.#refuseMessage(error);
     }

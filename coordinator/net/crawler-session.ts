@@ -10,7 +10,7 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import { decodeCrawlerMessage, decodeHello } from "#protocol/codec";
+import { decodeCrawlerMessage, decodeHello, decodePackedMessage } from "#protocol/codec";
 import type {
   CoordinatorMessage,
   CoordinatorWelcome,
@@ -18,6 +18,7 @@ import type {
   CrawlerMessage,
   ProbeOutcome,
 } from "#protocol/messages";
+import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { CrawlerConnection, type Refusal } from "./crawler-connection.ts";
 import { HeartbeatWatch } from "./heartbeat-watch.ts";
@@ -62,6 +63,8 @@ export class CrawlerSession {
   #hello: CrawlerHello | null = null;
   #crawlerId: CrawlerId | null = null;
   #watch: HeartbeatWatch | undefined;
+  /** From protocol version 2 on. */
+  #frames: FrameReader | null = null;
   #leavesForGood = false;
   #mostCredits = 0;
   #lastSequence: number | null = null;
@@ -113,7 +116,8 @@ export class CrawlerSession {
     this.#state = "open";
     this.#crawlerId = asCrawlerId(welcome.crawlerId);
     this.#mostCredits = welcome.resultCredits;
-    this.connection.accept(this.#settings.pool);
+    if (welcome.protocolVersion >= 2) this.#frames = new FrameReader();
+    this.connection.accept(this.#settings.pool, welcome.protocolVersion);
     this.connection.send(welcome);
     this.connection.resume();
     this.#watch = new HeartbeatWatch({
@@ -156,10 +160,11 @@ export class CrawlerSession {
     });
   }
 
-  #receive(bytes: Buffer, size: MessageSize): void {
-    if (this.#state === "awaiting-hello") this.#takeHello(bytes);
-    else if (this.#state === "open") this.#take(decodeCrawlerMessage(bytes), size);
-    else throw new ProtocolError("a message before the welcome");
+  #receive(received: ReceivedParts, size: MessageSize): void {
+    if (this.#state === "awaiting-hello") this.#takeHello(received.text);
+    else if (this.#state !== "open") throw new ProtocolError("a message before the welcome");
+    else if (this.#frames) this.#take(decodePackedMessage(received, this.#frames), size);
+    else this.#take(decodeCrawlerMessage(received.text), size);
   }
 
   #takeHello(bytes: Buffer): void {

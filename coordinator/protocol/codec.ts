@@ -14,6 +14,7 @@ import {
   crawlerHello,
   crawlerMessage,
 } from "./messages.ts";
+import type { FrameReader, ReceivedParts } from "./packed/message-frames.ts";
 import { agreeOnVersion, protocolVersions } from "./version.ts";
 
 /**
@@ -37,6 +38,12 @@ export function encodeMessage(message: CrawlerMessage | CoordinatorMessage): str
 /** Throws ProtocolError for anything but a message that a crawler may send. */
 export function decodeCrawlerMessage(received: Uint8Array | string): CrawlerMessage {
   return check(crawlerMessage, parse(received));
+}
+
+/** The same for a packed message, in the order in which they came (`reader` remembers what they refer to). */
+export function decodePackedMessage(received: ReceivedParts, reader: FrameReader): CrawlerMessage {
+  const { numbers, text } = received;
+  return check(crawlerMessage, reader.message({ numbers, text: decodeText(text) }));
 }
 
 /** Throws ProtocolError for anything but a message that the coordinator may send. */
@@ -67,16 +74,19 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Neither error keeps its cause: JSON.parse quotes the text, and the text may hold a key. */
 function parse(received: Uint8Array | string): unknown {
-  let text: string;
-  try {
-    text = typeof received === "string" ? received : utf8.decode(received);
-  } catch {
-    throw new ProtocolError("a message is not UTF-8");
-  }
+  const text = typeof received === "string" ? received : decodeText(received);
   try {
     return JSON.parse(text);
   } catch {
     throw new ProtocolError(`a message of ${text.length} characters is not JSON`);
+  }
+}
+
+function decodeText(received: Uint8Array): string {
+  try {
+    return utf8.decode(received);
+  } catch {
+    throw new ProtocolError("a message is not UTF-8");
   }
 }
 

@@ -5,39 +5,27 @@
  *
  * Durability: a record is handed to the kernel before `append` returns, so it survives a kill of the
  * process; `fdatasync` runs at most a second later, so a power cut may lose the last second. Lost results
- * cost a second fetch: the lease of their URLs runs out. One process at a time: a lock file names it.
+ * cost a second fetch: the lease of their URLs runs out. A disk that takes nothing (full, read-only) is a
+ * spool without room: it says why, is tried again after a while, and nothing else of the crawler is hurt.
  */
-
-import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  fdatasyncSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  unlinkSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fdatasyncSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { UsageError } from "#core/errors";
+import { packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
-import { frame, type RecordPlace, recoverSegment, unframe } from "./segment.ts";
+import { type KeptResult, readRecord, writeRecord } from "./record.ts";
+import { frame, recoverSegment, unframe } from "./segment.ts";
+import { firstSequenceOf, leaveSpoolFolder, openSpoolFolder, segmentFile } from "./spool-folder.ts";
 
-export interface SpooledResult {
+export interface SpooledResult extends KeptResult {
   readonly sequence: number;
-  readonly leaseId: string;
-  readonly result: FetchResult;
 }
 
 interface Segment {
   readonly file: string;
   readonly descriptor: number;
-  readonly places: RecordPlace[];
+  /** Sequence of its first record, and where each begins; the last ends at `bytes`. */
+  readonly first: number;
+  readonly offsets: number[];
   bytes: number;
 }
 
@@ -45,11 +33,15 @@ const segmentBytes = 8 * 1024 * 1024;
 const syncEveryMs = 1000;
 /** Records written lately, kept in memory because they are shipped at once when the coordinator is there. */
 const recentRecords = 64;
+/** A disk that took nothing is tried again after this. */
+const retryMs = 10_000;
 
 export class Spool {
   readonly id: string;
   /** Bytes cut off at the opening, after a crash. */
   readonly lostBytes: number;
+  /** What was found at the opening: the latest sequence of each lease. */
+  readonly leases: Map<string, number> = new Map();
   readonly #folder: string;
   readonly #maxBytes: number;
   readonly #segments: Segment[] = [];
@@ -57,15 +49,15 @@ export class Spool {
   #nextSequence = 1;
   #acknowledged = 0;
   #dirty: NodeJS.Timeout | null = null;
+  #fault: { readonly words: string; readonly atMs: number } | null = null;
 
-  /** Opens or makes the spool of a home folder. Throws UsageError when another process has it open. */
+  /** Opens or makes the spool of a home folder. Throws UsageError when another process has it, or it cannot be written. */
   constructor(settings: { readonly home: string; readonly maxBytes: number }) {
     this.#folder = join(settings.home, "spool");
     this.#maxBytes = settings.maxBytes;
-    mkdirSync(this.#folder, { recursive: true });
-    takeLock(join(this.#folder, "lock"));
-    this.id = readOrMakeId(join(this.#folder, "id"));
-    this.lostBytes = this.#recover();
+    const { id, files } = openSpoolFolder(this.#folder);
+    this.id = id;
+    this.lostBytes = files.reduce((sum, file) => sum + this.#recover(file), 0);
   }
 
   /** Results not acknowledged yet. */
@@ -92,23 +84,26 @@ export class Spool {
     return this.#segments.reduce((sum, segment) => sum + segment.bytes, 0);
   }
 
-  /** False when no more work should be taken on: nine tenths of the bound are used. */
+  /** False when no more work should be taken on: nine tenths of the bound are used, or the disk takes nothing. */
   hasRoom(): boolean {
-    return this.bytes < 0.9 * this.#maxBytes;
+    return this.bytes < 0.9 * this.#maxBytes && !this.#isResting();
   }
 
-  /** Keeps a result; returns its sequence number, or null when the spool is full. */
+  /** Why there is no room, in words; empty when there is. */
+  holdingBack(): string {
+    if (this.#isResting()) return `the spool cannot be written: ${this.#fault!.words}`;
+    if (this.hasRoom()) return "";
+    const mebibytes = Math.floor(this.#maxBytes / 1024 / 1024);
+    return `the spool is full: ${this.waiting} results wait for the coordinator (${mebibytes} MiB are allowed)`;
+  }
+
+  /** Keeps a result; returns its sequence number, or null when the spool is full or the disk takes nothing. */
   append(leaseId: string, result: FetchResult): number | null {
-    const payload = Buffer.from(JSON.stringify({ leaseId, result }));
-    if (this.bytes + payload.length > this.#maxBytes) return null;
-    const sequence = this.#nextSequence;
-    const segment = this.#writable();
-    const framed = frame(sequence, payload);
-    writeSync(segment.descriptor, framed, 0, framed.length, segment.bytes);
-    segment.places.push({ sequence, offset: segment.bytes, bytes: framed.length });
-    segment.bytes += framed.length;
-    this.#nextSequence++;
-    this.#remember({ sequence, leaseId, result });
+    const packed = packResult(leaseId, result);
+    const framed = frame(this.#nextSequence, writeRecord({ leaseId, packed }));
+    if (this.bytes + framed.length > this.#maxBytes || !this.#write(framed)) return null;
+    const sequence = this.#nextSequence++;
+    this.#remember({ sequence, leaseId, packed });
     this.#syncSoon();
     return sequence;
   }
@@ -117,17 +112,13 @@ export class Spool {
   read(sequence: number): SpooledResult | null {
     const recent = this.#recent.get(sequence);
     if (recent) return recent;
-    const segment = this.#segments.findLast(
-      (candidate) => (candidate.places[0]?.sequence ?? Infinity) <= sequence,
-    );
-    const place = segment?.places[sequence - (segment.places[0]?.sequence ?? 0)];
-    if (!segment || !place) return null;
-    const framed = Buffer.allocUnsafe(place.bytes);
-    readSync(segment.descriptor, framed, 0, place.bytes, place.offset);
-    const text = unframe(framed, sequence);
-    if (text === null) return null;
-    const { leaseId, result } = JSON.parse(text) as Omit<SpooledResult, "sequence">;
-    return { sequence, leaseId, result };
+    const segment = this.#segments.findLast(({ first, offsets }) => offsets.length > 0 && first <= sequence);
+    const at = sequence - (segment?.first ?? 0);
+    const offset = segment?.offsets[at];
+    if (!segment || offset === undefined) return null;
+    const framed = Buffer.allocUnsafe((segment.offsets[at + 1] ?? segment.bytes) - offset);
+    const payload = isReadWhole(segment, framed, offset) ? unframe(framed, sequence) : null;
+    return payload === null ? null : { sequence, ...readRecord(payload) };
   }
 
   /**
@@ -142,70 +133,73 @@ export class Spool {
       this.#recent.delete(known);
     }
     if (sequence >= this.#nextSequence) this.#nextSequence = sequence + 1;
-    this.#dropAcknowledged();
+    this.#try(() => this.#dropAcknowledged());
   }
 
   close(): void {
     if (this.#dirty !== null) clearTimeout(this.#dirty);
-    for (const segment of this.#segments) {
-      fdatasyncSync(segment.descriptor);
-      closeSync(segment.descriptor);
+    for (const { descriptor } of this.#segments) {
+      this.#try(() => fdatasyncSync(descriptor));
+      closeSync(descriptor);
     }
     this.#segments.length = 0;
-    unlinkSync(join(this.#folder, "lock"));
+    leaveSpoolFolder(this.#folder);
   }
 
   #firstKept(): number {
-    return (
-      this.#segments.find((segment) => segment.places.length > 0)?.places[0]?.sequence ?? this.#nextSequence
-    );
+    return this.#segments.find(({ offsets }) => offsets.length > 0)?.first ?? this.#nextSequence;
   }
 
-  #recover(): number {
-    let lost = 0;
-    const files = readdirSync(this.#folder).filter((name) => /^results-\d{16}\.log$/.test(name));
-    for (const name of files.sort()) {
-      const file = join(this.#folder, name);
-      const { places, lostBytes } = recoverSegment(file);
-      lost += lostBytes;
-      const descriptor = openSync(file, "r+");
-      this.#segments.push({ file, descriptor, places, bytes: fstatSync(descriptor).size });
-      const named = Number(/\d{16}/.exec(name)![0]);
-      this.#nextSequence = Math.max(this.#nextSequence, named, (places.at(-1)?.sequence ?? 0) + 1);
-    }
-    return lost;
+  /** The bytes that had to be cut off. */
+  #recover(file: string): number {
+    const { offsets, bytes, lostBytes, leases, ...found } = recoverSegment(file);
+    const first = offsets.length > 0 ? found.first : firstSequenceOf(file);
+    this.#segments.push({ file, descriptor: openSync(file, "r+"), first, offsets, bytes });
+    for (const [leaseId, sequence] of leases) this.leases.set(leaseId, sequence);
+    this.#nextSequence = Math.max(this.#nextSequence, first + offsets.length);
+    return lostBytes;
+  }
+
+  /** A record that is written in part only is written over by the next one, or cut off at the next opening. */
+  #write(framed: Buffer): boolean {
+    return this.#try(() => {
+      const segment = this.#writable();
+      for (let done = 0; done < framed.length; ) {
+        done += writeSync(segment.descriptor, framed, done, framed.length - done, segment.bytes + done);
+      }
+      segment.offsets.push(segment.bytes);
+      segment.bytes += framed.length;
+      this.#fault = null;
+    });
   }
 
   /** The segment that the next record goes to; its name keeps the numbering when all else is removed. */
   #writable(): Segment {
     const last = this.#segments.at(-1);
-    const follows =
-      last && (last.places.at(-1)?.sequence ?? numberOf(last.file) - 1) === this.#nextSequence - 1;
-    if (last && follows && last.bytes < segmentBytes) return last;
-    const name = `results-${String(this.#nextSequence).padStart(16, "0")}.log`;
-    const file = join(this.#folder, name);
-    const segment: Segment = { file, descriptor: openSync(file, "w+"), places: [], bytes: 0 };
+    const follows = last && last.first + last.offsets.length === this.#nextSequence;
+    return follows && last.bytes < segmentBytes ? last : this.#addSegment();
+  }
+
+  #addSegment(): Segment {
+    const file = segmentFile(this.#folder, this.#nextSequence);
+    const last = this.#segments.at(-1);
+    if (last?.file === file) return last;
+    const descriptor = openSync(file, "w+");
+    const segment: Segment = { file, descriptor, first: this.#nextSequence, offsets: [], bytes: 0 };
     this.#segments.push(segment);
     return segment;
   }
 
   #dropAcknowledged(): void {
-    const isDone = (segment: Segment) => (segment.places.at(-1)?.sequence ?? 0) <= this.#acknowledged;
-    if (this.#segments.every(isDone) && this.bytes > 0) this.#writeEmpty();
+    const isDone = ({ first, offsets }: Segment) => first + offsets.length - 1 <= this.#acknowledged;
+    // A new, empty segment carries the numbering on, so that the full ones can go.
+    if (this.#segments.every(isDone) && (this.#segments.at(-1)?.bytes ?? 0) >= segmentBytes / 8)
+      this.#addSegment();
     while (this.#segments.length > 1 && isDone(this.#segments[0]!)) {
       const segment = this.#segments.shift()!;
       closeSync(segment.descriptor);
       unlinkSync(segment.file);
     }
-  }
-
-  /** A new, empty segment carries the numbering on, so that the full ones can go. */
-  #writeEmpty(): void {
-    const last = this.#segments.at(-1)!;
-    if (last.bytes < segmentBytes / 8) return;
-    const name = `results-${String(this.#nextSequence).padStart(16, "0")}.log`;
-    const file = join(this.#folder, name);
-    this.#segments.push({ file, descriptor: openSync(file, "w+"), places: [], bytes: 0 });
   }
 
   #remember(record: SpooledResult): void {
@@ -217,47 +211,42 @@ export class Spool {
     this.#dirty ??= setTimeout(() => {
       this.#dirty = null;
       const last = this.#segments.at(-1);
-      if (last) fdatasyncSync(last.descriptor);
+      if (last) this.#try(() => fdatasyncSync(last.descriptor));
     }, syncEveryMs).unref();
   }
+
+  #isResting(): boolean {
+    return this.#fault !== null && performance.now() - this.#fault.atMs < retryMs;
+  }
+
+  /** What the disk refuses is remembered in words. */
+  #try(work: () => void): boolean {
+    try {
+      work();
+      return true;
+    } catch (error) {
+      const { code = "failed", message } = error as NodeJS.ErrnoException;
+      this.#fault = {
+        words: `${meanings[code] ?? message} (${code})`.slice(0, 300),
+        atMs: performance.now(),
+      };
+      return false;
+    }
+  }
 }
 
-const numberOf = (file: string) => Number(/(\d{16})\.log$/.exec(file)![1]);
+const meanings: Readonly<Record<string, string>> = {
+  ENOSPC: "the disk is full",
+  EDQUOT: "the quota of this user is used up",
+  EROFS: "the file system is read-only",
+  EACCES: "the folder may not be written",
+  EIO: "the disk reports an error",
+};
 
-function readOrMakeId(file: string): string {
+function isReadWhole(segment: Segment, into: Buffer, offset: number): boolean {
   try {
-    const id = readFileSync(file, "utf8").trim();
-    if (/^[0-9a-f-]{36}$/.test(id)) return id;
+    return readSync(segment.descriptor, into, 0, into.length, offset) === into.length;
   } catch {
-    // The spool is new.
-  }
-  const id = randomUUID();
-  writeFileSync(`${file}.new`, `${id}\n`, { flush: true });
-  renameSync(`${file}.new`, file);
-  return id;
-}
-
-/** The lock holds a process id; one that is no longer running has lost it. */
-function takeLock(file: string): void {
-  try {
-    writeFileSync(file, String(process.pid), { flag: "wx" });
-    return;
-  } catch (error) {
-    if ((error as { code?: string }).code !== "EEXIST") throw error;
-  }
-  const holder = Number(readFileSync(file, "utf8"));
-  if (holder !== process.pid && isRunning(holder)) {
-    throw new UsageError(`${file}: the spool is in use by process ${holder}`);
-  }
-  writeFileSync(file, String(process.pid));
-}
-
-function isRunning(processId: number): boolean {
-  if (!Number.isInteger(processId) || processId <= 0) return false;
-  try {
-    process.kill(processId, 0);
-    return true;
-  } catch (error) {
-    return (error as { code?: string }).code === "EPERM";
+    return false;
   }
 }

@@ -7,6 +7,7 @@ import { ConfigError } from "#core/errors";
 import { asCrawlerId } from "#core/ids";
 import { CoordinatorLink, type LinkSettings, type OutgoingResult } from "#crawler/coordinator-link";
 import type { CoordinatorMessage, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/messages";
+import { packResult } from "#protocol/packed/message-frames";
 import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
 import { generatedResults } from "../protocol/generated-results.ts";
 import { makeGate } from "../support/gate.ts";
@@ -67,8 +68,7 @@ function makeLink(url: string, changes: Partial<LinkSettings> = {}): { link: Coo
 function outgoing(count: number): OutgoingResult[] {
   return generatedResults({ count, hosts: 2, seed: 11 }).map(({ sequence, leaseId, result }) => ({
     sequence,
-    leaseId,
-    result,
+    packed: packResult(leaseId, result),
   }));
 }
 

@@ -1,0 +1,123 @@
+/**
+ * Version 2 of the wire, from the crawler to the coordinator. A frame is
+ *
+ *   length of the numbers (LEB128) | numbers | texts, as a message of the deflate stream
+ *
+ * Numbers do not go through deflate: they have no repetitions and would spoil the codes of the texts. A result
+ * is sent as it was packed for the spool (packed-message.ts), its links shortened by what this session has
+ * seen; its numbers begin with how far its sequence is from the one before. All state is the session's.
+ */
+import { ProtocolError } from "#core/errors";
+import { LinkHistory } from "./link-history.ts";
+import { NumberReader, NumberWriter } from "./number-bytes.ts";
+import { type PackedMessage, packMessage } from "./packed-message.ts";
+import { maxLines, unpackMessage } from "./unpack-message.ts";
+
+/** What is in one frame: the numbers as they are, the text deflated. */
+export interface MessageParts {
+  readonly numbers: Buffer;
+  readonly text: string;
+}
+
+/** The same as it arrives; the text is UTF-8 that nobody has looked at yet. */
+export interface ReceivedParts {
+  readonly numbers: Buffer;
+  readonly text: Buffer;
+}
+
+/** The bytes of a frame: `deflated` is what the deflate stream made of the text. */
+export function joinFrame(numbers: Buffer, deflated: Buffer): Buffer {
+  const length = new NumberWriter();
+  length.number(numbers.length);
+  return Buffer.concat([length.finish(), numbers, deflated]);
+}
+
+/** Throws ProtocolError when the frame is shorter than it says. */
+export function splitFrame(frame: Buffer): { readonly numbers: Buffer; readonly deflated: Buffer } {
+  const reader = new NumberReader(frame);
+  const numbers = reader.bytes(reader.number());
+  return { numbers, deflated: reader.rest() };
+}
+
+/** The packed form of `{leaseId, result}`. */
+export function packResult<Result extends { readonly url: string }>(
+  leaseId: string,
+  result: Result,
+): PackedMessage {
+  return packMessage({ leaseId, result }, originOf(result.url));
+}
+
+export class FrameWriter {
+  readonly #history = new LinkHistory();
+  #sequence = 0;
+
+  /** The parts of a result's frame. What is taken from here must be sent, in this order. */
+  result(sequence: number, packed: PackedMessage): MessageParts {
+    const numbers = new NumberWriter();
+    numbers.number(sequence - this.#sequence);
+    this.#sequence = sequence;
+    return this.#parts(numbers, packed);
+  }
+
+  message(message: object): MessageParts {
+    const numbers = new NumberWriter();
+    numbers.number(0);
+    return this.#parts(numbers, packMessage(message, ""));
+  }
+
+  #parts(numbers: NumberWriter, { text, numbers: own, links }: PackedMessage): MessageParts {
+    numbers.number(links === null ? 0 : links.length + 1);
+    const fresh = links === null ? [] : this.#shorten(numbers, originLine(text), links);
+    numbers.bytes(own);
+    return { numbers: numbers.finish(), text: [text, ...fresh].join("\n") };
+  }
+
+  #shorten(numbers: NumberWriter, origin: string, links: readonly string[]): string[] {
+    const places = new NumberWriter();
+    const fresh = this.#history.shorten(origin, links, places);
+    numbers.number(fresh.length);
+    numbers.bytes(places.finish());
+    return fresh;
+  }
+}
+
+export class FrameReader {
+  readonly #history = new LinkHistory();
+  #sequence = 0;
+
+  /** The message, unchecked. Throws ProtocolError; the session can then not go on. */
+  message({ numbers: bytes, text }: MessageParts): unknown {
+    const numbers = new NumberReader(bytes);
+    const step = numbers.number();
+    const linkCount = numbers.number() - 1;
+    const unpacked = unpackMessage(this.#withLinks(text, linkCount, numbers));
+    if (step === 0) return unpacked;
+    this.#sequence += step;
+    return { type: "crawler:result", sequence: this.#sequence, ...(unpacked as object) };
+  }
+
+  /** The lines of new links are the last of the text. */
+  #withLinks(text: string, count: number, numbers: NumberReader): PackedMessage {
+    if (count < 0) return { text, numbers: numbers.rest(), links: null };
+    const lines = text.split("\n", maxLines + 1);
+    const freshCount = numbers.number();
+    if (freshCount > lines.length) throw new ProtocolError("a packed message has too few lines");
+    const fresh = lines.splice(lines.length - freshCount);
+    let taken = 0;
+    const links = this.#history.restore(lines[0] ?? "", count, numbers, () => {
+      const line = fresh[taken++];
+      if (line === undefined) throw new ProtocolError("packed links do not add up");
+      return line;
+    });
+    if (taken !== freshCount) throw new ProtocolError("packed links do not add up");
+    return { text: lines.join("\n"), numbers: numbers.rest(), links };
+  }
+}
+
+function originLine(text: string): string {
+  return text.slice(0, text.indexOf("\n"));
+}
+
+function originOf(url: string): string {
+  return /^https?:\/\/[^/\s]{1,280}(?=\/)/.exec(url)?.[0] ?? "";
+}

@@ -1,0 +1,127 @@
+/** Packed messages (packed-message.ts) to values again. What comes out is not checked against any schema yet. */
+import { ProtocolError } from "#core/errors";
+import { checkOrigin, linkOf } from "./link-lines.ts";
+import { NumberReader } from "./number-bytes.ts";
+import type { PackedMessage } from "./packed-message.ts";
+import { readShape, type Shape } from "./shape.ts";
+import { httpDateText, instantText } from "./text-forms.ts";
+import { unpackVector } from "./vector.ts";
+
+/** Most lines of a message, links included: a sitemap's 10,000 and room for every other list of the protocol. */
+export const maxLines = 40_000;
+
+/** Throws ProtocolError for what `packMessage` does not make. */
+export function unpackMessage({ text, numbers, links }: PackedMessage): unknown {
+  const lines = text.split("\n", maxLines + 1);
+  if (lines.length > maxLines) throw new ProtocolError("a packed message has too many lines");
+  const unpacker = new Unpacker(lines, numbers, links);
+  return unpacker.message();
+}
+
+class Unpacker {
+  readonly #lines: readonly string[];
+  readonly #numbers: NumberReader;
+  readonly #links: readonly string[] | null;
+  #origin = "";
+  #at = 0;
+
+  constructor(lines: readonly string[], numbers: Buffer, links: readonly string[] | null) {
+    this.#lines = lines;
+    this.#numbers = new NumberReader(numbers);
+    this.#links = links;
+  }
+
+  message(): unknown {
+    this.#origin = checkOrigin(this.#line());
+    const message = this.#value(readShape(this.#line()));
+    if (this.#at === this.#lines.length && this.#numbers.isAtEnd) return message;
+    throw new ProtocolError("a packed message has more in it than its shape says");
+  }
+
+  #line(): string {
+    const line = this.#lines[this.#at++];
+    if (line === undefined) throw new ProtocolError("a packed message has too few lines");
+    return line;
+  }
+
+  #value(shape: Shape): unknown {
+    switch (shape.type) {
+      case "text":
+        return shape.text;
+      case "form":
+        return this.#form(shape.form);
+      case "list":
+        return this.#list(shape.of);
+      case "object":
+        return Object.fromEntries(shape.fields.map(([key, field]) => [key, this.#value(field)]));
+    }
+  }
+
+  #list(of: Shape | null): unknown[] {
+    const count = this.#numbers.number();
+    if (count > (of === null ? 0 : this.#lines.length - this.#at)) {
+      throw new ProtocolError("a packed list has fewer lines than values");
+    }
+    return Array.from({ length: count }, () => (of === null ? null : this.#value(of)));
+  }
+
+  #form(form: string): unknown {
+    switch (form) {
+      case "n":
+        return null;
+      case "T":
+        return true;
+      case "F":
+        return false;
+      case "s":
+        return this.#line();
+      case "u":
+        return this.#origin + this.#line();
+      case "j":
+        return parsed(this.#line());
+      case "i":
+        return this.#numbers.number();
+      case "t":
+        return this.#numbers.number() / 10;
+      case "D":
+        return String(this.#numbers.number());
+      case "h":
+        return this.#numbers.bytes(this.#numbers.number()).toString("hex");
+      case "d":
+        return timeOr(instantText(this.#numbers.number()));
+      case "m":
+        return timeOr(httpDateText(this.#numbers.number()));
+      case "v":
+        return this.#vector();
+      case "L":
+        return this.#pageLinks();
+      default:
+        throw new ProtocolError("a packed message's shape makes no sense");
+    }
+  }
+
+  #vector(): string {
+    const occurrences = this.#numbers.number();
+    const places = this.#numbers.bytes(this.#numbers.number());
+    return unpackVector({ words: this.#line().split(" "), occurrences, places });
+  }
+
+  #pageLinks(): object[] {
+    if (this.#links === null) throw new ProtocolError("a packed message's links are missing");
+    return this.#links.map((line) => linkOf(line, this.#origin));
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    // Without its cause: JSON.parse quotes the text.
+    throw new ProtocolError("a line of a packed message is not JSON");
+  }
+}
+
+function timeOr(text: string | null): string {
+  if (text === null) throw new ProtocolError("a packed time is out of range");
+  return text;
+}

@@ -1,0 +1,79 @@
+/** The spool's folder: whose it is (a lock file names the process), what it is called (a UUID), its files. */
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError } from "#core/errors";
+
+export interface SpoolFolder {
+  readonly id: string;
+  /** Segment files, oldest first. */
+  readonly files: readonly string[];
+}
+
+/** Opens or makes the folder. Throws UsageError when another process has it, or it cannot be written. */
+export function openSpoolFolder(folder: string): SpoolFolder {
+  try {
+    mkdirSync(folder, { recursive: true });
+    takeLock(join(folder, "lock"));
+    const names = readdirSync(folder).filter((name) => /^results-\d{16}\.log$/.test(name));
+    return { id: readOrMakeId(join(folder, "id")), files: names.sort().map((name) => join(folder, name)) };
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const words = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${folder}: the spool cannot be opened: ${words}`, { cause: error });
+  }
+}
+
+export function leaveSpoolFolder(folder: string): void {
+  try {
+    unlinkSync(join(folder, "lock"));
+  } catch {
+    // The lock names a process that will be gone, which is as good.
+  }
+}
+
+export function segmentFile(folder: string, firstSequence: number): string {
+  return join(folder, `results-${String(firstSequence).padStart(16, "0")}.log`);
+}
+
+export function firstSequenceOf(file: string): number {
+  return Number(/(\d{16})\.log$/.exec(file)![1]);
+}
+
+function readOrMakeId(file: string): string {
+  try {
+    const id = readFileSync(file, "utf8").trim();
+    if (/^[0-9a-f-]{36}$/.test(id)) return id;
+  } catch {
+    // The spool is new.
+  }
+  const id = randomUUID();
+  writeFileSync(`${file}.new`, `${id}\n`, { flush: true });
+  renameSync(`${file}.new`, file);
+  return id;
+}
+
+/** The lock holds a process id; one that is no longer running has lost it. */
+function takeLock(file: string): void {
+  try {
+    writeFileSync(file, String(process.pid), { flag: "wx" });
+    return;
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EEXIST") throw error;
+  }
+  const holder = Number(readFileSync(file, "utf8"));
+  if (holder !== process.pid && isRunning(holder)) {
+    throw new UsageError(`${file}: the spool is in use by process ${holder}`);
+  }
+  writeFileSync(file, String(process.pid));
+}
+
+function isRunning(processId: number): boolean {
+  if (!Number.isInteger(processId) || processId <= 0) return false;
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === "EPERM";
+  }
+}
