@@ -1,0 +1,136 @@
+/**
+ * Whether a link looks like part of an endless space of URLs, judged by itself and the page that it is on.
+ * Each rule is as narrow as the web allows: of the links of real pages next to none may be caught. Most
+ * links are let through by their shape alone, without being taken apart.
+ */
+import { hasFarDate, mayHaveFarDate } from "./far-date.ts";
+import { type UrlParts, urlParts } from "./url-parts.ts";
+
+/**
+ * too-deep         more path segments than real sites have
+ * repeating        the same segments one after the other, three times over, or few again and again
+ * growing          the page's own path with segments added that it already has
+ * far-date         a calendar's view of years that nobody has plans for
+ * long-query       a query longer than links to pages are
+ * many-parameters  more parameters than links to pages have
+ * facets           the page's own query with one filter more, and many already
+ */
+export type LinkTrap =
+  | "too-deep"
+  | "repeating"
+  | "growing"
+  | "far-date"
+  | "long-query"
+  | "many-parameters"
+  | "facets";
+
+/** Heritrix' TooManyPathSegments takes 20, too. */
+const maxSegments = 20;
+const maxQueryCharacters = 1024;
+const maxParameters = 24;
+/** A filter more is a trap from so many parameters on, or so many of one name. */
+const manyFacets = 6;
+const manyOfOneName = 4;
+/** So many segments that have been there before are a trap in any order. */
+const manyRepeated = 5;
+
+export interface LinkedFrom {
+  readonly parts: UrlParts;
+  readonly thisYear: number;
+}
+
+/** `url` in canonical form; null: an ordinary link. */
+export function linkTrap(url: string, from: LinkedFrom): LinkTrap | null {
+  const isFar = mayHaveFarDate(url, from.thisYear);
+  const queryAt = url.indexOf("?");
+  // Two slashes stand before the host; fewer than three segments have nothing to repeat.
+  if (!isFar && queryAt < 0 && countOf(url, "/", 5) < 5) return null;
+  const link = urlParts(url);
+  if (link.segments.length > maxSegments) return "too-deep";
+  if (link.query.length > maxQueryCharacters) return "long-query";
+  return (
+    pathTrap(link, from) ?? (isFar && hasFarDate(link, from.thisYear) ? "far-date" : queryTrap(link, from))
+  );
+}
+
+function pathTrap(link: UrlParts, from: LinkedFrom): LinkTrap | null {
+  const repeated = repeatedWords(link.segments);
+  if (repeated < 2) return null;
+  if (repeated >= manyRepeated || hasTriple(link.segments)) return "repeating";
+  const isOwn = link.origin === from.parts.origin;
+  return isOwn && grows(link.segments, from.parts.segments) ? "growing" : null;
+}
+
+/** How many segments have been there before. Numbers repeat in honest paths (`/0/0/0/`) and do not count. */
+function repeatedWords(segments: readonly string[]): number {
+  let count = 0;
+  for (let at = 1; at < segments.length; at++) {
+    const segment = segments[at]!;
+    if (segments.indexOf(segment) < at && isWord(segment)) count++;
+  }
+  return count;
+}
+
+function isWord(segment: string): boolean {
+  return !/^[\d.,_-]*$/.test(segment);
+}
+
+/** A sequence of segments three times in a row (`/a/b/a/b/a/b`), as Heritrix' PathologicalPath has it. */
+function hasTriple(segments: readonly string[]): boolean {
+  for (let length = 1; length * 3 <= segments.length; length++) {
+    let same = 0;
+    let words = 0;
+    for (let at = 0; at + length < segments.length; at++) {
+      const isSame = segments[at] === segments[at + length];
+      same = isSame ? same + 1 : 0;
+      words = isSame ? words + Number(isWord(segments[at]!)) : 0;
+      if (same >= 2 * length && words > 0) return true;
+    }
+  }
+  return false;
+}
+
+/** A relative link that the page's own path is put before: `about/` on `/about/news/` leads to `/about/news/about/`. */
+function grows(link: readonly string[], page: readonly string[]): boolean {
+  if (link.length < 4 || link.length < page.length) return false;
+  // A page's last segment is replaced, or added to when it is a folder.
+  const isFolder = page.length > 0 && link[page.length - 1] === page.at(-1);
+  const kept = isFolder ? page.length : page.length - 1;
+  for (let index = 0; index < kept; index++) if (link[index] !== page[index]) return false;
+  return kept < link.length && page.includes(link[kept]!);
+}
+
+function queryTrap(link: UrlParts, from: LinkedFrom): LinkTrap | null {
+  if (link.query === "" || countOf(link.query, "&", manyOfOneName - 1) < manyOfOneName - 1) return null;
+  if (link.parameters.length > maxParameters) return "many-parameters";
+  return hasManyFacets(link, from.parts) ? "facets" : null;
+}
+
+function hasManyFacets(link: UrlParts, page: UrlParts): boolean {
+  const { parameters } = link;
+  if (link.origin !== page.origin || link.segments.join("/") !== page.segments.join("/")) return false;
+  if (mostOfOneName(link) >= manyOfOneName) return true;
+  if (parameters.length < manyFacets || parameters.length <= page.parameters.length) return false;
+  const has = new Set(parameters.map(({ name, value }) => `${name}=${value}`));
+  return (
+    page.parameters.length > 0 && page.parameters.every(({ name, value }) => has.has(`${name}=${value}`))
+  );
+}
+
+/** `f[]`, `f[3]` and `f%5B3%5D` are one name. */
+function mostOfOneName({ parameters }: UrlParts): number {
+  const counts = new Map<string, number>();
+  for (const { name } of parameters) {
+    const plain = name.replace(/(?:\[|%5b)\d{0,4}(?:\]|%5d)$/i, "[]");
+    if (plain !== "") counts.set(plain, (counts.get(plain) ?? 0) + 1);
+  }
+  return Math.max(0, ...counts.values());
+}
+
+/** How often a character stands in a text; counts no further than `most`. */
+function countOf(text: string, character: string, most: number): number {
+  let count = 0;
+  for (let at = text.indexOf(character); at >= 0 && count < most; at = text.indexOf(character, at + 1))
+    count++;
+  return count;
+}

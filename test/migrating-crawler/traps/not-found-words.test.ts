@@ -1,0 +1,51 @@
+/** What says that a page does not exist. */
+import { describe, expect, it } from "vitest";
+import { saysNotFound } from "#crawler/traps/not-found-words";
+
+describe("a page says that it is not found", () => {
+  it.each([
+    "Page not found",
+    "404 Not Found",
+    "Oops! That page can’t be found.",
+    "Page Not Found | Some Shop",
+    "Some Shop - Error 404: Page not found",
+    "HTTP 404 – File not found",
+    "Fehler 404: Die Seite wurde nicht gefunden",
+    "Page introuvable - Le Site",
+    "Página no encontrada – Sitio",
+    "Страница не найдена — Сайт",
+    "Сторінку не знайдено",
+    "ページが見つかりませんでした｜会社",
+    "페이지를 찾을 수 없습니다",
+    "页面不存在 - 网站",
+    "الصفحة غير موجودة",
+    "Sayfa Bulunamadı",
+    "Stránka nenalezena",
+  ])("%s", (text) => {
+    expect(saysNotFound(text)).toBe("said");
+  });
+});
+
+describe("a page may mean that it is not found", () => {
+  it.each([
+    "404",
+    "Error 404 | Some Shop",
+    "HTTP 404 - an encyclopedia",
+    "We looked everywhere, but the page you are looking for does not exist any more",
+  ])("%s", (text) => {
+    expect(saysNotFound(text)).toBe("hinted");
+  });
+});
+
+describe("a page is about something else", () => {
+  it.each([
+    "Peugeot 404 cabriolet",
+    "The treasure that was not found in 404 days",
+    "Lost and found",
+    "Room 404",
+    "Nicht gefundene Schätze",
+    "",
+  ])("%s", (text) => {
+    expect(saysNotFound(text)).toBeNull();
+  });
+});
