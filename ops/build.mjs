@@ -37,21 +37,13 @@ for (const folder of ["coordinator/web/assets", "coordinator/net/openapi.json"])
   if (existsSync(source)) cpSync(source, join(root, "dist", folder), { recursive: true });
 }
 if (existsSync(join(root, "migrating-crawler/main.ts"))) {
-  const { build } = await import("esbuild");
+  const { bundleCrawler } = await import("./bundle-crawler.mjs");
   const { readStopWords } = await import(
     new URL("../dist/migrating-crawler/extract/stop-words.js", import.meta.url)
   );
-  await build({
-    entryPoints: [join(root, "migrating-crawler/main.ts")],
+  await bundleCrawler({
+    root,
     outfile: join(root, "dist/crawler-bundle.mjs"),
-    bundle: true,
-    platform: "node",
-    target: "node20",
-    format: "esm",
-    conditions: ["nearcrawl-source"],
-    external: ["zlib-sync"],
-    define: { bundledStopWords: JSON.stringify(readStopWords()) },
-    banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
-    logLevel: "warning",
+    stopWords: readStopWords(),
   });
 }

@@ -1,164 +1,126 @@
 /**
- * CPU per page of the whole crawler (robots, fetch, decoding, extraction, lexemes, digest, simhash, spool,
- * the wire's compression) against fetching alone with undici, alternating in the same process; the sites run
- * in a process of their own. Memory and start-up time of the crawler process. Run: npm run bench -- crawl
+ * The whole crawler against others on the same sites in the same run: CPU a page of our one-file bundle (robots,
+ * fetching, extraction, lexemes, digest, simhash, spool, compression, everything), of Crawlee's CheerioCrawler,
+ * of spider-rs and of undici alone, each in a process of its own, taking turns; the sites and the coordinator's
+ * side are in other processes. Then where our CPU goes. Run: npm run bench -- crawl
+ * With the word `short` after it, a quick one; with `alone`, without the others.
  */
-import { execFileSync, fork } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
-import { Client } from "undici";
-import { crawlerConfig } from "#crawler/config";
-import { crawlSlice } from "#crawler/crawl-slice";
-import { RobotsCache } from "#crawler/fetch/robots";
-import { Governor } from "#crawler/limits/governor";
-import { HostGates } from "#crawler/limits/host-gate";
-import { Connector } from "#crawler/net/connector";
-import { Spool } from "#crawler/spool/spool";
-import { encodeMessage } from "#protocol/codec";
-import { MessageDeflater } from "#protocol/message-deflater";
+import { readStopWords } from "#crawler/extract/stop-words";
+import { bundleCrawler } from "../../ops/bundle-crawler.mjs";
+import type { MeasuredProcess } from "./crawl/measured-process.ts";
+import { startOurCrawler } from "./crawl/our-crawler.ts";
+import { startPeers } from "./crawl/peers.ts";
+import { goodHosts } from "./crawl/site-hosts.ts";
+import { stageProfile } from "./crawl/stage-profile.ts";
 
-const hosts = 200;
+const root = join(import.meta.dirname, "../..");
+const hosts = goodHosts.slice(0, 200);
+const hostsAtATime = 32;
+const short = process.argv.includes("short");
 const pagesPerHost = 5;
-const openHosts = 32;
-const rounds = 5;
+const rounds = short ? 2 : 5;
+const pages = hosts.length * pagesPerHost;
 
+const kindNames = { p: "", u: ", language not stated", t: ", pages all of text" };
+
+const scratch = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
 const sites = fork(join(import.meta.dirname, "crawl-site.ts"), { execArgv: process.execArgv });
-const [port] = (await once(sites, "message")) as [number];
-const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
-const config = crawlerConfig({
-  coordinatorUrl: "ws://127.0.0.1:9/crawler",
-  key: "0123456789abcdef",
-  name: "bench",
-  home,
-  allowRanges: ["127.0.0.0/8"],
-  politenessFloorMs: 0,
-  responseTimeFactor: 0,
-});
-const connector = new Connector(config);
-const governor = new Governor({ limits: config.limits, home });
-const spool = new Spool({ home, maxBytes: 1e9 });
-let wireBytes = 0;
-let pageBytes = 0;
-
-await crawlWithUndici(0);
-await crawlWithUs(0);
-const fetchOnly: number[] = [];
-const whole: number[] = [];
-for (let round = 1; round <= rounds; round++) {
-  fetchOnly.push(await cpuPerPage(() => crawlWithUndici(round)));
-  whole.push(await cpuPerPage(() => crawlWithUs(round)));
-}
-const ratios = whole.map((ms, round) => ms / fetchOnly[round]!);
-const line = (values: readonly number[]) =>
-  `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)})`;
-console.log(
-  `${hosts} hosts, ${pagesPerHost} pages each of 40 KB and 101 links, ${rounds} rounds, ${availableParallelism()} cores`,
-);
-console.log(`undici fetch and gunzip   ${line(fetchOnly)} ms CPU a page`);
-console.log(`the whole crawler         ${line(whole)} ms CPU a page, ${line(ratios)} times fetching alone`);
-console.log(`shipped bytes             1/${(pageBytes / wireBytes).toFixed(1)} of the pages' HTML`);
-console.log(
-  `memory of this process    ${(process.memoryUsage.rss() / 2 ** 20).toFixed(0)} MB (crawler, baseline and loader together)`,
-);
-measureProcess();
-sites.kill();
-process.exit(0);
-
-async function crawlWithUndici(round: number): Promise<void> {
-  await inParallel(async (host) => {
-    const client = new Client(`http://${host}:${port}`, { pipelining: 1 });
-    for (let page = 0; page < pagesPerHost; page++) {
-      const headers = { "accept-encoding": "gzip" };
-      const answer = await client.request({ method: "GET", path: `/p/${round * 7 + page}`, headers });
-      const body = Buffer.from(await answer.body.arrayBuffer());
-      gunzipSync(body, { maxOutputLength: 5 * 1024 * 1024 });
-    }
-    await client.close();
-  });
-}
-
-async function crawlWithUs(round: number): Promise<void> {
-  const deflater = new MessageDeflater("large");
-  const take = (bytes: number) => governor.takeBytes(bytes);
-  const userAgent = () => "Nearcrawl/bench";
-  const { timeouts } = config;
-  const tools = {
-    connector,
-    timeouts,
-    governor,
-    gates: new HostGates({ floorMs: 0, responseTimeFactor: 0 }),
-    robots: new RobotsCache({ connector, timeouts, userAgent, take }),
-    userAgent,
-    quiet: async () => {},
-    now: () => new Date(),
-  };
-  const shipping: Promise<void>[] = [];
-  await inParallel(async (host) => {
-    const urls = Array.from({ length: pagesPerHost }, (_, page) => ({
-      url: `http://${host}:${port}/p/${round * 7 + page}`,
-      etag: null,
-      lastModified: null,
-    }));
-    const lease = { leaseId: "1", host, addresses: [], expiresInSeconds: 600, waitMs: 0, urls };
-    const keep = (leaseId: string, result: Parameters<Spool["append"]>[1]) => {
-      if (result.outcome.type !== "fetched") throw new Error(JSON.stringify(result.outcome));
-      const sequence = spool.append(leaseId, result)!;
-      pageBytes += result.bodyBytes;
-      const message = encodeMessage({ type: "crawler:result", sequence, leaseId, result });
-      shipping.push(ship(deflater, message));
-      return true;
-    };
-    const ending = await crawlSlice(lease, { ...tools, keep }, new AbortController().signal);
-    if (ending !== null) throw new Error(ending);
-  });
-  await Promise.all(shipping);
-  spool.acknowledge(spool.last ?? 0);
-  deflater.close();
-}
-
-async function ship(deflater: MessageDeflater, message: string): Promise<void> {
-  const frame = await deflater.deflate(message);
-  wireBytes += frame.length;
-}
-
-async function inParallel(crawl: (host: string) => Promise<void>): Promise<void> {
-  const waiting = Array.from({ length: hosts }, (_, host) => `127.0.1.${host + 1}`).values();
-  const worker = async () => {
-    for (const host of waiting) await crawl(host);
-  };
-  await Promise.all(Array.from({ length: openHosts }, worker));
-}
-
-async function cpuPerPage(work: () => Promise<void>): Promise<number> {
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000 / (hosts * pagesPerHost);
-}
-
-/** Time until the bundle is loaded, and memory then. */
-function measureProcess(): void {
-  const entry = join(import.meta.dirname, "../../dist/crawler-bundle.mjs");
-  if (!existsSync(entry)) {
-    console.log("the bundle is not built: its start is not measured");
-    return;
-  }
-  const script =
-    "const t=performance.now();const m=await import(process.argv[1]);const ms=performance.now()-t;console.log(JSON.stringify({ms,rss:process.memoryUsage().rss}))";
-  const runs = Array.from({ length: rounds }, () => {
-    const output = execFileSync(process.execPath, ["--input-type=module", "-e", script, entry], {
-      encoding: "utf8",
-    });
-    return JSON.parse(output) as { ms: number; rss: number };
-  });
+try {
+  const [{ port, pageBytes }] = (await once(sites, "message")) as [{ port: number; pageBytes: number }];
+  const bundle = join(scratch, "crawler-bundle.mjs");
+  await bundleCrawler({ root, outfile: bundle, stopWords: readStopWords() });
   console.log(
-    `the bundle's start        ${line(runs.map((run) => run.ms))} ms, ${line(runs.map((run) => run.rss / 2 ** 20))} MB`,
+    `${hosts.length} hosts, ${pagesPerHost} pages each of ${Math.round(pageBytes)} bytes and 101 links, ${hostsAtATime} hosts at a time, ${rounds} rounds, ${availableParallelism()} cores`,
+  );
+  await compare(bundle, port);
+  await showStages(bundle, port);
+} finally {
+  sites.kill();
+  rmSync(scratch, { recursive: true, force: true });
+}
+process.exit();
+
+interface Side {
+  readonly name: string;
+  readonly process: MeasuredProcess;
+  /** The number of pages that were crawled. */
+  readonly crawl: (round: number) => Promise<number>;
+  readonly ms: number[];
+}
+
+async function compare(bundle: string, port: number): Promise<void> {
+  const ours = await startOurCrawler(bundle, scratch);
+  const peers = process.argv.includes("alone") ? [] : startPeers((line) => console.log(line));
+  const sides: Side[] = [
+    ...(["p", "u", "t"] as const).map((kind) => ({
+      name: `Nearcrawl${kindNames[kind]}`,
+      process: ours.process,
+      crawl: (round: number) => ours.crawl(urls(port, kind, round)),
+      ms: [],
+    })),
+    ...peers.map((peer) => ({
+      name: peer.name,
+      process: peer.process,
+      crawl: (round: number) => peer.crawl(urls(port, "p", round), hostsAtATime),
+      ms: [],
+    })),
+  ];
+  for (const side of sides) await side.crawl(0);
+  for (let round = 1; round <= rounds; round++) {
+    for (const side of sides) side.ms.push(await cpuPerPage(side, round));
+  }
+  report(sides);
+  const { peakBytes } = await ours.process.usage();
+  console.log(`our peak memory, ${hostsAtATime} hosts at a time: ${Math.round(peakBytes / 2 ** 20)} MB`);
+  for (const peer of peers) await peer.process.stop();
+  await ours.stop();
+}
+
+async function cpuPerPage(side: Side, round: number): Promise<number> {
+  const before = await side.process.usage();
+  const crawled = await side.crawl(round);
+  const after = await side.process.usage();
+  // One that finds its own way may end some pages early.
+  if (crawled < 0.9 * pages) throw new Error(`${side.name} has crawled ${crawled} of ${pages} pages`);
+  return (after.cpuMs - before.cpuMs) / crawled;
+}
+
+function report(sides: readonly Side[]): void {
+  const [ours] = sides;
+  console.log(`${"".padEnd(32)} ms CPU a page           times ours`);
+  for (const side of sides) {
+    const ratios = side.ms.map((ms, round) => ms / ours!.ms[round]!);
+    console.log(`${side.name.padEnd(32)} ${spread(side.ms).padEnd(23)} ${spread(ratios)}`);
+  }
+}
+
+async function showStages(bundle: string, port: number): Promise<void> {
+  const ours = await startOurCrawler(bundle, scratch);
+  await ours.crawl(urls(port, "p", 0));
+  const file = join(scratch, "profile.json");
+  await ours.process.profile(file, () => ours.crawl(urls(port, "p", 1)));
+  const { stages, functions } = stageProfile(file, bundle);
+  console.log(`\nwhere it goes, ms a page of the profiler's samples`);
+  for (const { name, ms } of stages) console.log(`  ${name.padEnd(30)} ${(ms / pages).toFixed(3)}`);
+  console.log("functions with the most time of their own");
+  for (const { name, ms } of functions.slice(0, 40)) console.log(`  ${(ms / pages).toFixed(3)}  ${name}`);
+  await ours.stop();
+}
+
+function urls(port: number, kind: keyof typeof kindNames, round: number): readonly string[] {
+  return hosts.flatMap((host) =>
+    Array.from({ length: pagesPerHost }, (_, page) => `http://${host}:${port}/${kind}/${round * 7 + page}`),
   );
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+/** Median (smallest to largest). */
+function spread(values: readonly number[]): string {
+  const sorted = values.toSorted((a, b) => a - b);
+  const median = sorted[Math.floor(sorted.length / 2)]!;
+  return `${median.toFixed(2)} (${sorted[0]!.toFixed(2)} to ${sorted.at(-1)!.toFixed(2)})`;
 }

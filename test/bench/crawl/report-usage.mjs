@@ -1,0 +1,30 @@
+// Preloaded into every process that the crawl benchmark measures: answers over the IPC channel what the process
+// has used so far (CPU of all its threads; memory now and at its peak), and takes a CPU profile when asked.
+import { writeFileSync } from "node:fs";
+import { Session } from "node:inspector/promises";
+
+const session = new Session();
+
+process.on("message", async (message) => {
+  if (message?.type === "usage") {
+    const { user, system } = process.cpuUsage();
+    const { maxRSS } = process.resourceUsage();
+    process.send({
+      type: "usage",
+      cpuMs: (user + system) / 1000,
+      rssBytes: process.memoryUsage.rss(),
+      peakBytes: maxRSS * 1024,
+    });
+  } else if (message?.type === "profile") {
+    session.connect();
+    await session.post("Profiler.enable");
+    await session.post("Profiler.setSamplingInterval", { interval: 500 });
+    await session.post("Profiler.start");
+    process.send({ type: "profiling" });
+  } else if (message?.type === "profiled") {
+    const { profile } = await session.post("Profiler.stop");
+    writeFileSync(message.file, JSON.stringify(profile));
+    session.disconnect();
+    process.send({ type: "profiled" });
+  }
+});
