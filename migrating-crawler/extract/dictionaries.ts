@@ -2,7 +2,7 @@
  * Words to lexemes as Postgres' text search configurations do it: lower case, stop words dropped, Snowball
  * stems. Languages that have no configuration get `simple`, which only makes lower case.
  */
-import { maxStemmedBytes, stemmerOf } from "./stemmers.ts";
+import { stemmerOf } from "./stemmers/stemmers.ts";
 import { stopWordsOf } from "./stop-words.ts";
 import { asciiWord, asItIs, type TokenKind } from "./token-kind.ts";
 
@@ -15,6 +15,7 @@ export interface Dictionary {
 
 /** ISO 639-1 to the Postgres configuration whose lexemes we can make. */
 const configs: Readonly<Record<string, string>> = {
+  ar: "arabic",
   ca: "catalan",
   da: "danish",
   de: "german",
@@ -24,16 +25,21 @@ const configs: Readonly<Record<string, string>> = {
   fi: "finnish",
   fr: "french",
   ga: "irish",
+  hi: "hindi",
   hu: "hungarian",
   hy: "armenian",
+  id: "indonesian",
   it: "italian",
   nb: "norwegian",
+  ne: "nepali",
   nl: "dutch",
   nn: "norwegian",
   no: "norwegian",
   pt: "portuguese",
+  ro: "romanian",
   ru: "russian",
   sv: "swedish",
+  ta: "tamil",
   tr: "turkish",
 };
 /** Configurations that read ASCII words as English. */
@@ -82,6 +88,9 @@ async function stemmingOf(config: string): Promise<(lower: string) => string | n
     return isTooLong(lower) ? lower : stem(lower) || lower;
   };
 }
+
+/** Postgres gives no longer words to a stemmer. */
+const maxStemmedBytes = 1000;
 
 function isTooLong(lower: string): boolean {
   return lower.length > maxStemmedBytes / 3 && Buffer.byteLength(lower) > maxStemmedBytes;

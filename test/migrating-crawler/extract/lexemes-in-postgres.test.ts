@@ -51,6 +51,15 @@ const samples: Readonly<Record<string, string>> = {
   danish: "Børnene løb gennem skovene og så de smukkeste søer, mens solen gik ned over byerne.",
   finnish: "Lapset juoksivat metsien halki ja näkivät kauneimmat järvet, kun aurinko laski kaupunkien ylle.",
   hungarian: "A gyerekek átszaladtak az erdőkön, és meglátták a legszebb tavakat, amikor a nap lenyugodott.",
+  romanian:
+    "Copiii alergau prin păduri şi vedeau cele mai frumoase lacuri; abonații îmbrăţişau declarațiile ziariștilor.",
+  arabic:
+    "ركض الأطفال عبر الغابات ورأوا أجمل البحيرات، والكتب القديمة في المدارس الجديدة. PostgreSQL servers",
+  hindi: "बच्चे जंगलों में दौड़े और सबसे सुंदर झीलें देखीं; लड़कियाँ किताबें पढ़ती थीं और १२ खिलाड़ियों ने searching servers चलाए।",
+  indonesian:
+    "Anak-anak berlari melewati hutan-hutan dan melihat danau yang terindah, sedangkan pelajarannya dibacakan olehnya.",
+  nepali: "केटाकेटीहरू जंगलमा दौडिए र सबैभन्दा सुन्दर तालहरू देखे; विद्यार्थीहरूले पुस्तकहरू पढ्दै थिए।",
+  tamil: "குழந்தைகள் காடுகளில் ஓடி மிக அழகான ஏரிகளைப் பார்த்தார்கள்; மாணவர்களின் புத்தகங்கள் படிக்கப்பட்டன.",
   russian:
     "Ещё вчера ребята шли через зелёный лес и видели красивейшие озёра; GitHub и Postgres-серверы работали.",
   turkish:
