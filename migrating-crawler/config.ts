@@ -99,6 +99,8 @@ const configSchema = z.strictObject({
   timeouts: timeouts.prefault({}),
   politenessFloorMs: z.number().min(0).max(3_600_000).default(defaultPolitenessFloorMs),
   responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
+  /** Requests at a time to one address, whatever hosts are meant; to one host it is always one. */
+  requestsPerAddress: z.int().min(1).max(64).default(1),
   /** Replaces the User-Agent that the coordinator states; must name Nearcrawl, which robots.txt files address. */
   userAgent: z
     .string()

@@ -1,24 +1,22 @@
 /**
- * Crawls one leased host slice: its URLs one after the other over one connection, at the host's pace, as
- * long as the lease, the limits and the spool allow. Every URL that is dealt with gives one result; the
- * rest is left to be given back, with the reason.
+ * Crawls one leased host slice: its URLs one after the other, at the host's pace, as long as the lease, the
+ * limits, the spool and the host itself allow. Every URL that is dealt with gives one result; the rest is left to
+ * be given back, with the reason.
  */
 import type { Lease } from "#protocol/messages";
-import type { FetchResult } from "#protocol/result";
-import { type FetchedPage, fetchPage, outcomeOfFailure } from "./fetch/fetch-page.ts";
-import type { RobotsCache } from "./fetch/robots.ts";
-import { SiteClient, type Timeouts } from "./fetch/site-client.ts";
-import type { Governor } from "./limits/governor.ts";
-import type { HostGates } from "./limits/host-gate.ts";
-import type { Connector } from "./net/connector.ts";
+import type { FetchResult, HostPaceReport, RobotsReport } from "#protocol/result";
+import { NoTurn } from "./fetch/ask-robots.ts";
+import { type FetchedPage, fetchPage, outcomeOfFailure, type PageRequest } from "./fetch/fetch-page.ts";
+import type { OriginRobots, RobotsCache } from "./fetch/robots.ts";
+import type { SiteClient } from "./fetch/site-client.ts";
+import { answerOfFailure, type HostAnswer, isFinalFailure } from "./limits/host-answer.ts";
 import { Failure } from "./net/failure.ts";
+import { hostOf, SiteVisit, type VisitTools } from "./site-visit.ts";
+import type { MissingAnswer, SiteMemory } from "./traps/site-memory.ts";
 
-export interface SliceTools {
-  readonly connector: Connector;
-  readonly timeouts: Timeouts;
-  readonly governor: Governor;
-  readonly gates: HostGates;
+export interface SliceTools extends VisitTools {
   readonly robots: RobotsCache;
+  readonly memory: SiteMemory;
   readonly userAgent: () => string;
   readonly quiet: () => Promise<void>;
   /** Keeps a result; false when there is no room for it. */
@@ -31,29 +29,33 @@ export type SliceEnding = string | null;
 
 /** A lease is left alone this long before it runs out, so that results arrive in its time. */
 const leaseMarginMs = 2000;
-/** Pages of one host lie on few origins (http, https); more clients are not kept open. */
-const maxClients = 4;
+/** What a result says of the wait at most: a day. */
+const longestToldWaitMs = 86_400_000;
+/** robots.txt that could not be had is asked for again after this at the earliest. */
+const robotsAgainMs = 60_000;
+/** So many requests in a row without an answer end the slice. */
+const mostFailures = 2;
 
 export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortSignal): Promise<SliceEnding> {
-  if (!tools.gates.enter(lease.host)) return "the host is still being crawled under an earlier lease";
-  const clients = new Map<string, SiteClient>();
-  const slice = {
-    lease,
-    tools,
-    signal,
-    clients,
-    endsAtMs: Date.now() + lease.expiresInSeconds * 1000 - leaseMarginMs,
-  };
-  tools.gates.notBefore(lease.host, Date.now() + lease.waitMs);
+  const { gates } = tools;
+  if (!gates.enter(lease.host)) return "the host is still being crawled under an earlier lease";
+  const endsAtMs = Date.now() + lease.expiresInSeconds * 1000 - leaseMarginMs;
+  const visit = new SiteVisit({ host: lease.host, tools, signal, endsAtMs });
+  const slice: Slice = { lease, tools, signal, visit, robotsReport: null, toldPace: null };
+  gates.notBefore(lease.host, Date.now() + lease.waitMs);
+  if (lease.pace) gates.learn(lease.host, lease.pace);
   try {
     for (const task of lease.urls) {
       const ending = await crawlOne(slice, task);
       if (ending !== null) return ending;
     }
     return null;
+  } catch (error) {
+    if (error instanceof NoTurn) return error.message;
+    throw error;
   } finally {
-    tools.gates.leave(lease.host);
-    await Promise.all([...clients.values()].map((client) => client.close()));
+    gates.leave(lease.host);
+    await visit.close();
   }
 }
 
@@ -61,74 +63,161 @@ interface Slice {
   readonly lease: Lease;
   readonly tools: SliceTools;
   readonly signal: AbortSignal;
-  readonly clients: Map<string, SiteClient>;
-  readonly endsAtMs: number;
+  readonly visit: SiteVisit;
+  /** What robots.txt was found to be, until a result has told it. */
+  robotsReport: RobotsReport | null;
+  /** The pace that the last result told. */
+  toldPace: HostPaceReport | null;
 }
 
-async function crawlOne(slice: Slice, task: Lease["urls"][number]): Promise<SliceEnding> {
-  const { lease, tools } = slice;
+type Task = Lease["urls"][number];
+
+async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
+  const { lease, tools, visit } = slice;
   if (!belongsTo(task.url, lease.host)) return keep(slice, strayResult(task.url, tools.now()));
-  const held = await waitForTurn(slice);
-  if (held !== null) return held;
-  const client = clientFor(slice, new URL(task.url).origin);
-  const robots = await tools.robots.of(client);
-  if (robots.type === "known") tools.gates.crawlDelay(lease.host, robots.crawlDelaySeconds);
-  if (robots.askedMs !== null) {
-    const answer = { status: null, tookMs: robots.askedMs, retryAfterSeconds: null };
-    tools.gates.answered(lease.host, answer, Date.now());
-    const heldAgain = robots.type === "known" ? await waitForTurn(slice) : null;
-    if (heldAgain !== null) return heldAgain;
+  const { origin, pathname, search } = new URL(task.url);
+  let robots = usable(tools.robots.known(origin));
+  if (robots === null) {
+    const held = await visit.rest();
+    if (held !== null) return held;
+    robots = await askRobots(slice, visit.clientFor(origin));
   }
-  const { quiet, now } = tools;
-  const take = (bytes: number) => tools.governor.takeBytes(bytes);
-  const fetched = await fetchPage(task, { client, robots, userAgent: tools.userAgent(), take, quiet, now });
-  if (slice.signal.aborted && fetched.result.outcome.type === "failed") return String(slice.signal.reason);
-  return keep(slice, { ...fetched.result, hostDelayMs: delayAfter(slice, fetched) });
+  if (!allows(robots, pathname + search)) return refuse(slice, task, robots);
+  const held = await visit.rest();
+  return held ?? fetchOne(slice, task, robots);
 }
 
-function delayAfter(slice: Slice, fetched: FetchedPage): number {
-  const { gates, governor } = slice.tools;
-  const { host } = slice.lease;
-  if (!fetched.contacted) return gates.waitMs(host, Date.now());
-  governor.countPage();
-  return Math.min(86_400_000, Math.max(0, gates.answered(host, fetched, Date.now())));
+/** Rules, or a failure that asking again would not mend. */
+function usable(robots: OriginRobots | null): OriginRobots | null {
+  if (robots === null) return null;
+  if (robots.type === "unreachable") return isFinalFailure(robots.failure.code) ? robots : null;
+  return robots.closed === null ? robots : null;
 }
 
-/** Null when it is our turn; else why the slice ends here. */
-async function waitForTurn(slice: Slice): Promise<SliceEnding> {
-  const { lease, tools, signal, endsAtMs } = slice;
-  if (signal.aborted) return String(signal.reason);
-  if (!tools.governor.mayFetch()) return "the day's limit is reached";
-  const waitMs = tools.gates.waitMs(lease.host, Date.now());
-  if (Date.now() + waitMs >= endsAtMs) return "the lease ends before the host may be asked again";
-  if (waitMs > 0) await pause(waitMs, signal);
-  return signal.aborted ? String(signal.reason) : null;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
+async function askRobots(slice: Slice, client: SiteClient): Promise<OriginRobots> {
+  const { lease, tools, visit } = slice;
+  const robots = await tools.robots.of(client, async (asked) => {
+    const turn = await visit.turn(asked);
+    return (answer) => void turn.end(answer);
   });
+  slice.robotsReport = robots.report ?? slice.robotsReport;
+  if (robots.type === "known" && robots.closed === null) {
+    tools.gates.crawlDelay(lease.host, robots.crawlDelaySeconds);
+  } else if (usable(robots) === null) {
+    const againAtMs = Date.now() + Math.max(robotsAgainMs, tools.gates.waitMs(lease.host, Date.now()));
+    tools.gates.notBefore(lease.host, againAtMs);
+    tools.robots.notBefore(client.origin, againAtMs);
+  }
+  return robots;
 }
 
-function clientFor(slice: Slice, origin: string): SiteClient {
-  const known = slice.clients.get(origin);
-  if (known) return known;
-  if (slice.clients.size >= maxClients) {
-    const [oldest, client] = slice.clients.entries().next().value!;
-    slice.clients.delete(oldest);
-    void client.close();
+function allows(robots: OriginRobots, path: string): boolean {
+  return robots.type === "known" && robots.verdict(path).allowed;
+}
+
+/** Nothing is asked of the host. Where it is robots.txt itself that is missing, the rest of the slice waits, too. */
+async function refuse(slice: Slice, task: Task, robots: OriginRobots): Promise<SliceEnding> {
+  const { lease, tools, visit, signal } = slice;
+  if (signal.aborted) return String(signal.reason);
+  const client = visit.clientFor(new URL(task.url).origin);
+  const refused = await fetchPage(task, { ...settingOf(tools), client, robots });
+  const full = keep(slice, told(slice, refused, tools.gates.waitMs(lease.host, Date.now())));
+  if (full !== null || usable(robots) !== null) return full;
+  const why = robots.type === "unreachable" ? robots.failure.message : robots.closed;
+  return `robots.txt cannot be had, so nothing of the host is fetched for now: ${why}`;
+}
+
+async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise<SliceEnding> {
+  const { lease, tools, signal } = slice;
+  const { fetched, waitMs } = await request(slice, task, robots);
+  const { outcome } = fetched.result;
+  if (signal.aborted && outcome.type === "failed") return String(signal.reason);
+  const judged = await judge(slice, fetched, robots);
+  const full = keep(slice, told(slice, judged, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
+  const failures = tools.gates.failures(lease.host);
+  if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;
+  return `the host did not answer ${failures} times in a row: ${outcome.reason}`;
+}
+
+/** One request in its turn, and how long the host wants to rest after it. */
+async function request(
+  slice: Slice,
+  asked: PageRequest,
+  robots: OriginRobots,
+): Promise<{ readonly fetched: FetchedPage; readonly waitMs: number }> {
+  const { tools, visit } = slice;
+  const client = visit.clientFor(new URL(asked.url).origin);
+  const turn = await visit.turn(client);
+  let answer: HostAnswer | null = null;
+  let waitMs = 0;
+  let fetched: FetchedPage;
+  try {
+    fetched = await fetchPage(asked, { ...settingOf(tools), client, robots });
+    answer = answerOf(fetched);
+  } finally {
+    waitMs = turn.end(answer);
   }
-  const { connector, timeouts } = slice.tools;
-  const client = new SiteClient({ origin, connector, timeouts });
-  slice.clients.set(origin, client);
-  return client;
+  if (answer !== null) tools.governor.countPage();
+  return { fetched, waitMs };
+}
+
+/** The page with what the host's other pages say of it. */
+async function judge(slice: Slice, fetched: FetchedPage, robots: OriginRobots): Promise<FetchedPage> {
+  const { page, url } = fetched.result;
+  if (page === null) return fetched;
+  const ask = (path: string) => askForMissing(slice, new URL(path, url), robots);
+  const judged = await slice.tools.memory.judge(page, { url, nowMs: Date.now(), ask });
+  return { ...fetched, result: { ...fetched.result, page: judged } };
+}
+
+/** A request like any other, in a turn of its own, for a page that cannot exist. */
+async function askForMissing(slice: Slice, url: URL, robots: OriginRobots): Promise<MissingAnswer> {
+  if (!allows(robots, url.pathname)) return { type: "no-page" };
+  if ((await slice.visit.rest()) !== null) return { type: "not-asked" };
+  try {
+    const { fetched } = await request(slice, { url: url.href, etag: null, lastModified: null }, robots);
+    const { page } = fetched.result;
+    return page === null ? { type: "no-page" } : { type: "page", page };
+  } catch (error) {
+    if (error instanceof NoTurn) return { type: "not-asked" };
+    throw error;
+  }
+}
+
+/** Null when the host was not asked. */
+function answerOf({ result, status, tookMs, retryAfterSeconds, contacted }: FetchedPage): HostAnswer | null {
+  const { outcome } = result;
+  if (!contacted || outcome.type === "refused-address") return null;
+  if (status === null && outcome.type === "failed") return answerOfFailure(outcome.code, tookMs);
+  return { status: status ?? 0, tookMs, retryAfterSeconds };
+}
+
+function settingOf({ userAgent, governor, quiet, now }: SliceTools) {
+  return { userAgent: userAgent(), take: (bytes: number) => governor.takeBytes(bytes), quiet, now };
+}
+
+/** The result with what the coordinator has to know of the host, each thing once. */
+function told(slice: Slice, { result }: FetchedPage, waitMs: number): FetchResult {
+  const { lease, tools, visit, robotsReport } = slice;
+  slice.robotsReport = null;
+  const pace = newsOf(tools.gates.report(lease.host), slice.toldPace);
+  if (pace !== null) slice.toldPace = pace;
+  const { timing } = result;
+  const dnsMs = timing.connectMs === null ? timing.dnsMs : (timing.dnsMs ?? visit.tellResolved());
+  return {
+    ...result,
+    timing: { ...timing, dnsMs },
+    hostDelayMs: Math.min(longestToldWaitMs, Math.max(0, Math.ceil(waitMs))),
+    ...(pace === null ? {} : { pace }),
+    ...(robotsReport === null ? {} : { robots: robotsReport }),
+  };
+}
+
+/** A pace is news when something that robots.txt or the host demanded has changed, or its usual time by a quarter. */
+function newsOf(pace: HostPaceReport | null, last: HostPaceReport | null): HostPaceReport | null {
+  if (pace === null || last === null) return pace;
+  const sameDemands = pace.crawlDelayMs === last.crawlDelayMs && pace.backOffMs === last.backOffMs;
+  return sameDemands && Math.abs(pace.usualMs - last.usualMs) * 4 <= last.usualMs ? null : pace;
 }
 
 function keep(slice: Slice, result: FetchResult): SliceEnding {
@@ -136,9 +225,7 @@ function keep(slice: Slice, result: FetchResult): SliceEnding {
 }
 
 function belongsTo(url: string, host: string): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, hostname } = new URL(url);
-  return /^https?:$/.test(protocol) && hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "") === host;
+  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && hostOf(url) === host;
 }
 
 function strayResult(url: string, now: Date): FetchResult {

@@ -7,30 +7,36 @@ import type { SliceTools } from "./crawl-slice.ts";
 import { RobotsCache } from "./fetch/robots.ts";
 import { Governor } from "./limits/governor.ts";
 import { HostGates } from "./limits/host-gate.ts";
+import type { KeptSettings } from "./limits/kept-file.ts";
+import { type CrawlerLog, quietLog } from "./log.ts";
 import { Connector } from "./net/connector.ts";
+import { SiteMemory } from "./traps/site-memory.ts";
 
 export type FetchTools = Omit<SliceTools, "keep">;
 
 export interface FetchToolsSettings {
   readonly config: FetchingConfig;
-  /** The folder of the day's counters. */
+  /** The folder of the day's counters, and of what is known of hosts and their robots.txt. */
   readonly home: string;
   readonly userAgent: () => string;
   /** Resolves when the processor may be used for long. */
   readonly quiet: () => Promise<void>;
+  readonly log?: CrawlerLog;
 }
 
-export function fetchTools({ config, home, userAgent, quiet }: FetchToolsSettings): FetchTools {
-  const { timeouts, limits, politenessFloorMs, responseTimeFactor } = config;
+export function fetchTools({ config, home, userAgent, quiet, log }: FetchToolsSettings): FetchTools {
+  const { timeouts, limits, politenessFloorMs, responseTimeFactor, requestsPerAddress } = config;
   const connector = new Connector(config);
   const governor = new Governor({ limits, home });
   const take = (bytes: number) => governor.takeBytes(bytes);
+  const kept: KeptSettings = { home, warn: (fields, words) => (log ?? quietLog).warn(fields, words) };
   return {
     connector,
     timeouts,
     governor,
-    gates: new HostGates({ floorMs: politenessFloorMs, responseTimeFactor }),
-    robots: new RobotsCache({ connector, timeouts, userAgent, take }),
+    gates: new HostGates({ floorMs: politenessFloorMs, responseTimeFactor, requestsPerAddress, kept }),
+    robots: new RobotsCache({ connector, timeouts, userAgent, take, kept }),
+    memory: new SiteMemory(),
     userAgent,
     quiet,
     now: () => new Date(),
@@ -38,7 +44,9 @@ export function fetchTools({ config, home, userAgent, quiet }: FetchToolsSetting
 }
 
 /** Ends what the tools keep open, and writes what they remember. */
-export function closeTools({ connector, governor }: Pick<FetchTools, "connector" | "governor">): void {
-  connector.close();
-  governor.close();
+export function closeTools(tools: Pick<FetchTools, "connector" | "governor" | "gates" | "robots">): void {
+  tools.connector.close();
+  tools.governor.close();
+  tools.gates.close();
+  tools.robots.close();
 }

@@ -16,8 +16,21 @@ const leastAskMs = 50;
 /** The coordinator must have answered by then, or it is asked again. */
 const answerMs = 60_000;
 
-/** Without room (limits, spool) look again after this, besides whenever a slice ends. */
+/** Without room (limits, spool) look again after this, besides whenever a slice ends or gives up its place. */
 const lookAgainMs = 5000;
+/**
+ * `concurrentHosts` bounds the hosts that are dealt with at a time. One that only waits, for its next turn or for
+ * an answer, for over a second takes no place, or a few silent hosts would hold up all others; but no more than so
+ * many times as many slices are open altogether.
+ */
+const openPerPlace = 4;
+/** What a lease's end says of the host's wait at most: a day. */
+const longestToldWaitMs = 86_400_000;
+
+interface OpenSlice {
+  readonly abort: AbortController;
+  readonly ended: Promise<void>;
+}
 
 export interface TaskLoopSettings {
   readonly tools: SliceTools;
@@ -30,9 +43,13 @@ export interface TaskLoopSettings {
 
 export class TaskLoop {
   readonly #settings: TaskLoopSettings;
-  readonly #slices = new Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>();
+  readonly #slices = new Map<string, OpenSlice>();
+  /** Slices that take one of the partner's places for hosts. */
+  readonly #inPlace = new Set<string>();
   #asked: NodeJS.Timeout | null = null;
   #timer: NodeJS.Timeout | null = null;
+  /** The timer only looks again whether there is room by now. */
+  #hasNoRoom = false;
   #earliestAskMs = 0;
   #up = false;
   #stopping = false;
@@ -48,6 +65,11 @@ export class TaskLoop {
 
   get openHosts(): number {
     return this.#slices.size;
+  }
+
+  /** Open hosts that take a place of `concurrentHosts`. */
+  get hostsInPlace(): number {
+    return this.#inPlace.size;
   }
 
   /** Leases being worked on. */
@@ -91,7 +113,12 @@ export class TaskLoop {
 
   /** Asks for work when there is room; called whenever that may have changed. */
   askSoon(): void {
+    if (this.#hasNoRoom && this.#timer !== null) {
+      clearTimeout(this.#timer);
+      this.#timer = null;
+    }
     if (this.#timer !== null || this.#asked !== null || this.#stopping || !this.#up) return;
+    this.#hasNoRoom = false;
     const waitMs = Math.max(gatherMs, this.#earliestAskMs - performance.now());
     this.#timer = setTimeout(() => {
       this.#timer = null;
@@ -119,12 +146,12 @@ export class TaskLoop {
   }
 
   #ask(): void {
-    const { tools, spoolHasRoom, send } = this.#settings;
-    const freeHosts = Math.min(10_000, tools.governor.freeHosts(this.#slices.size));
+    const { spoolHasRoom, send } = this.#settings;
+    const freeHosts = this.#freeHosts();
     if (this.#stopping) return;
     if (freeHosts < 1 || !spoolHasRoom()) {
-      this.#earliestAskMs = performance.now() + lookAgainMs;
-      this.askSoon();
+      this.#hasNoRoom = true;
+      this.#timer = setTimeout(() => this.askSoon(), lookAgainMs);
       return;
     }
     if (!send({ type: "crawler:ready", freeHosts })) return;
@@ -132,6 +159,12 @@ export class TaskLoop {
       this.#asked = null;
       this.askSoon();
     }, answerMs);
+  }
+
+  #freeHosts(): number {
+    const { governor } = this.#settings.tools;
+    const openable = openPerPlace * governor.freeHosts(0) - this.#slices.size;
+    return Math.min(10_000, openable, governor.freeHosts(this.#inPlace.size));
   }
 
   #answered(): void {
@@ -145,6 +178,7 @@ export class TaskLoop {
     const abort = new AbortController();
     const ended = this.#crawl(lease, abort.signal).finally(() => {
       this.#slices.delete(lease.leaseId);
+      this.#inPlace.delete(lease.leaseId);
       this.askSoon();
     });
     this.#slices.set(lease.leaseId, { abort, ended });
@@ -152,8 +186,9 @@ export class TaskLoop {
 
   async #crawl(lease: Lease, signal: AbortSignal): Promise<void> {
     const { log, tools } = this.#settings;
+    const takesPlace = (does: boolean) => this.#takesPlace(lease.leaseId, does);
     try {
-      const ending = await crawlSlice(lease, tools, signal);
+      const ending = await crawlSlice(lease, { ...tools, takesPlace }, signal);
       if (ending !== null) this.#giveBack(lease, ending);
     } catch (error) {
       log.error({ host: lease.host, leaseId: lease.leaseId, error }, "a host slice broke off");
@@ -161,12 +196,20 @@ export class TaskLoop {
     }
   }
 
+  #takesPlace(leaseId: string, does: boolean): void {
+    if (does) this.#inPlace.add(leaseId);
+    else if (this.#inPlace.delete(leaseId)) this.askSoon();
+  }
+
   /** After the lease's results are acknowledged; while the link is down the lease just runs out. */
   #giveBack(lease: Pick<Lease, "leaseId" | "host">, reason: string): void {
-    const { carrier, send, log } = this.#settings;
-    log.info({ host: lease.host, leaseId: lease.leaseId, reason }, "a host slice is given back");
-    void carrier.settled(lease.leaseId).then(() => {
-      send({ type: "crawler:lease-end", leaseId: lease.leaseId, reason: reason.slice(0, 500) });
+    const { carrier, send, log, tools } = this.#settings;
+    const { leaseId, host } = lease;
+    log.info({ host, leaseId, reason }, "a host slice is given back");
+    void carrier.settled(leaseId).then(() => {
+      const waitMs = Math.min(longestToldWaitMs, Math.ceil(tools.gates.waitMs(host, Date.now())));
+      const hostWaitMs = waitMs > 0 ? { hostWaitMs: waitMs } : {};
+      send({ type: "crawler:lease-end", leaseId, reason: reason.slice(0, 500), ...hostWaitMs });
     });
   }
 }

@@ -149,7 +149,13 @@ export const crawlerResult = z.object({
 });
 
 /** Gives a lease back: every URL in it without a result returns to the frontier. Sent after its results were acknowledged. */
-export const crawlerLeaseEnd = z.object({ type: z.literal("crawler:lease-end"), leaseId, reason: words });
+export const crawlerLeaseEnd = z.object({
+  type: z.literal("crawler:lease-end"),
+  leaseId,
+  reason: words,
+  /** The host is to be left alone for so long; absent: no longer than its results have said. */
+  hostWaitMs: milliseconds.optional(),
+});
 
 /** The session ends in order. `forGood`: the crawler will not be back, so others may have its subnets at once. */
 export const crawlerGoodbye = z.object({

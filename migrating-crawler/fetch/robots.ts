@@ -1,32 +1,31 @@
 /**
- * robots.txt of an origin: fetched with up to five redirects, kept for at most 24 hours (RFC 9309 section
- * 2.4). 4xx allows everything, 5xx and 429 forbid everything; without any answer nothing is fetched either,
- * and the caller learns why. A failure is asked for again after ten minutes.
+ * What robots.txt allows, by origin, remembered for 24 hours (RFC 9309 section 2.4), also over a restart. Where it
+ * could not be had, nothing is fetched, and it is asked for again when the host's pace allows. That stays so:
+ * section 2.3.1.4 would let a crawler take a file that was unreachable for 30 days for an absent one; a site whose
+ * server has been failing for a month has not invited anybody.
  */
 import { LRUCache } from "lru-cache";
-import type { Connector } from "../net/connector.ts";
-import { type Failure, failureOf } from "../net/failure.ts";
-import { dropBody, readBody, type TakeBytes } from "./body.ts";
-import {
-  maxRobotsBytes,
-  parseRobots,
-  type RobotsRules,
-  type RobotsVerdict,
-  robotsVerdict,
-} from "./robots-rules.ts";
-import { SiteClient, type Timeouts } from "./site-client.ts";
+import type { RobotsReport } from "#protocol/result";
+import { KeptFile, type KeptSettings } from "../limits/kept-file.ts";
+import type { Failure } from "../net/failure.ts";
+import { askRobots, type RobotsAnswer, type RobotsAsking, type TakeTurn } from "./ask-robots.ts";
+import { keptRobots, robotsFrom } from "./kept-robots.ts";
+import { type RobotsVerdict, robotsVerdict, sitemapUrls } from "./robots-rules.ts";
+import type { SiteClient } from "./site-client.ts";
 
-export const productToken = "Nearcrawl";
-const maxRedirects = 5;
 const keptMs = 24 * 3_600_000;
-const failureKeptMs = 10 * 60_000;
+/** A file that could not be had is asked for again after this at the earliest; the host's back-off may be longer. */
+const failureKeptMs = 60_000;
 /** Memory for parsed files: most take less than 10 KB. */
 const maxKeptCharacters = 16 * 1024 * 1024;
 
-type Known =
-  | { readonly type: "rules"; readonly rules: RobotsRules; readonly size: number }
-  | { readonly type: "closed"; readonly why: string }
-  | { readonly type: "unreachable"; readonly failure: Failure };
+const keptFile = { name: "robots-rules.json", maxBytes: 16 * 1024 * 1024, everyMs: 30_000 };
+
+export interface KnownRobots {
+  readonly answer: RobotsAnswer;
+  /** It is asked for again from then on (`Date.now()`). */
+  readonly untilMs: number;
+}
 
 export type OriginRobots =
   | {
@@ -34,123 +33,103 @@ export type OriginRobots =
       /** How long robots.txt took when it was asked for now; null when it was known. */
       readonly askedMs: number | null;
       readonly crawlDelaySeconds: number | null;
+      /** Why everything is forbidden for the time being; null when there are rules. */
+      readonly closed: string | null;
+      /** For the coordinator; null when it was known. */
+      readonly report: RobotsReport | null;
       verdict(pathAndQuery: string): RobotsVerdict;
     }
-  | { readonly type: "unreachable"; readonly askedMs: number | null; readonly failure: Failure };
+  | {
+      readonly type: "unreachable";
+      readonly askedMs: number | null;
+      readonly failure: Failure;
+      readonly report: RobotsReport | null;
+    };
 
-export interface RobotsSettings {
-  readonly connector: Connector;
-  readonly timeouts: Timeouts;
-  readonly userAgent: () => string;
-  readonly take: TakeBytes;
+export interface RobotsSettings extends RobotsAsking {
+  /** Where rules are kept over a restart; absent: nowhere. */
+  readonly kept?: KeptSettings;
 }
 
 export class RobotsCache {
   readonly #settings: RobotsSettings;
-  readonly #known = new LRUCache<string, Known>({
+  readonly #file: KeptFile | null;
+  readonly #known = new LRUCache<string, KnownRobots>({
     maxSize: maxKeptCharacters,
-    sizeCalculation: (known) => 200 + (known.type === "rules" ? known.size : 0),
+    sizeCalculation: ({ answer }) => 200 + sizeOf(answer),
   });
 
   constructor(settings: RobotsSettings) {
     this.#settings = settings;
+    const { kept } = settings;
+    this.#file = kept ? new KeptFile({ ...kept, ...keptFile }) : null;
+    const found = this.#file?.read((json) => robotsFrom(json, Date.now())) ?? [];
+    for (const [origin, known] of found) this.#known.set(origin, known);
   }
 
-  /** What the site client's origin allows; fetched over its connection when it is not known. */
-  async of(client: SiteClient): Promise<OriginRobots> {
-    const kept = this.#known.get(client.origin);
+  /** What the origin is known to allow; null when its robots.txt has to be asked for. */
+  known(origin: string): OriginRobots | null {
+    const known = this.#known.get(origin);
+    if (known === undefined || known.untilMs <= Date.now()) return null;
+    return robotsOf(origin, known.answer, null);
+  }
+
+  /** What the site client's origin allows; asked for over its connection, in its host's turn, when it is not known. */
+  async of(client: SiteClient, takeTurn: TakeTurn = async () => () => {}): Promise<OriginRobots> {
+    const { origin } = client;
+    const known = this.known(origin);
+    if (known !== null) return known;
     const startedMs = performance.now();
-    const known = kept ?? (await this.#ask(client));
-    const askedMs = kept ? null : performance.now() - startedMs;
-    switch (known.type) {
-      case "rules":
-        return {
-          type: "known",
-          askedMs,
-          crawlDelaySeconds: known.rules.crawlDelaySeconds,
-          verdict: (path) => robotsVerdict(known.rules, path),
-        };
-      case "closed":
-        return {
-          type: "known",
-          askedMs,
-          crawlDelaySeconds: null,
-          verdict: () => ({ allowed: false, rule: known.why }),
-        };
-      case "unreachable":
-        return { ...known, askedMs };
-    }
+    const answer = await askRobots(client, this.#settings, takeTurn);
+    const isRead = answer.type === "rules" || answer.type === "none";
+    this.#known.set(origin, { answer, untilMs: Date.now() + (isRead ? keptMs : failureKeptMs) });
+    if (isRead) this.#file?.changed(() => keptRobots(this.#known.entries()));
+    return robotsOf(origin, answer, performance.now() - startedMs);
   }
 
-  async #ask(client: SiteClient): Promise<Known> {
-    const known = await this.#fetch(client).catch(
-      (error: unknown): Known => ({ type: "unreachable", failure: failureOf(error) }),
-    );
-    this.#known.set(client.origin, known, { ttl: known.type === "rules" ? keptMs : failureKeptMs });
-    return known;
+  /** A robots.txt that could not be had is not asked for before then (`Date.now()`). */
+  notBefore(origin: string, atMs: number): void {
+    const known = this.#known.get(origin);
+    if (known && atMs > known.untilMs) this.#known.set(origin, { ...known, untilMs: atMs });
   }
 
-  async #fetch(client: SiteClient): Promise<Known> {
-    let url = new URL("/robots.txt", client.origin);
-    for (let redirects = 0; redirects <= maxRedirects; redirects++) {
-      const step = await this.#step(client, url);
-      if (step.type !== "redirect") return step;
-      if (!URL.canParse(step.location, url.href)) return allowsAll;
-      url = new URL(step.location, url);
-      if (url.protocol !== "http:" && url.protocol !== "https:") return allowsAll;
-    }
-    return allowsAll;
-  }
-
-  async #step(
-    client: SiteClient,
-    url: URL,
-  ): Promise<Known | { readonly type: "redirect"; readonly location: string }> {
-    const { connector, timeouts } = this.#settings;
-    const elsewhere =
-      url.origin === client.origin ? null : new SiteClient({ origin: url.origin, connector, timeouts });
-    try {
-      return await this.#read(elsewhere ?? client, url);
-    } finally {
-      await elsewhere?.close();
-    }
-  }
-
-  async #read(
-    client: SiteClient,
-    url: URL,
-  ): Promise<Known | { readonly type: "redirect"; readonly location: string }> {
-    const answer = await client.get({
-      path: url.pathname + url.search,
-      headers: {
-        "user-agent": this.#settings.userAgent(),
-        accept: "text/plain,*/*;q=0.5",
-        "accept-encoding": "gzip, deflate, br",
-      },
-    });
-    const { status } = answer;
-    const location = [answer.headers.location ?? []].flat()[0];
-    if (status >= 200 && status < 300) {
-      const body = await readBody(answer, maxRobotsBytes, this.#settings.take);
-      const rules = parseRobots(body.bytes, productToken);
-      return { type: "rules", rules, size: sizeOf(rules) };
-    }
-    await dropBody(answer);
-    if (status >= 300 && status < 400 && location !== undefined) return { type: "redirect", location };
-    if (status >= 500 || status === 429) {
-      return { type: "closed", why: `robots.txt was answered with ${status}, which forbids everything` };
-    }
-    return allowsAll;
+  /** Writes what is to be kept. */
+  close(): void {
+    this.#file?.close();
   }
 }
 
-const allowsAll: Known = {
-  type: "rules",
-  rules: { rules: [], crawlDelaySeconds: null, sitemaps: [] },
-  size: 0,
-};
+function robotsOf(origin: string, answer: RobotsAnswer, askedMs: number | null): OriginRobots {
+  const report = askedMs === null ? null : reportOf(origin, answer);
+  switch (answer.type) {
+    case "rules":
+    case "none": {
+      const { crawlDelaySeconds } = answer.rules;
+      const verdict = (path: string) => robotsVerdict(answer.rules, path);
+      return { type: "known", askedMs, crawlDelaySeconds, closed: null, report, verdict };
+    }
+    case "closed": {
+      const verdict = () => ({ allowed: false, rule: answer.why, line: null });
+      return { type: "known", askedMs, crawlDelaySeconds: null, closed: answer.why, report, verdict };
+    }
+    case "unreachable":
+      return { type: "unreachable", askedMs, failure: answer.failure, report };
+  }
+}
 
-function sizeOf(rules: RobotsRules): number {
-  const text = rules.rules.reduce((sum, rule) => sum + 100 + 2 * rule.words.length, 0);
-  return text + rules.sitemaps.reduce((sum, sitemap) => sum + sitemap.length, 0);
+function reportOf(origin: string, answer: RobotsAnswer): RobotsReport {
+  if (answer.type !== "rules") return { state: answer.type, crawlDelaySeconds: null, sitemaps: [] };
+  const { crawlDelaySeconds } = answer.rules;
+  return {
+    state: "rules",
+    crawlDelaySeconds: crawlDelaySeconds === null ? null : Math.min(86_400, crawlDelaySeconds),
+    sitemaps: sitemapUrls(answer.rules, `${origin}/robots.txt`),
+  };
+}
+
+function sizeOf(answer: RobotsAnswer): number {
+  if (answer.type !== "rules") return 0;
+  const { rules, sitemaps } = answer.rules;
+  const text = rules.reduce((sum, rule) => sum + 200 + 2 * rule.length, 0);
+  return text + sitemaps.reduce((sum, sitemap) => sum + sitemap.length, 0);
 }

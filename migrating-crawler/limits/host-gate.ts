@@ -1,28 +1,73 @@
 /**
- * One request at a time per host, and none before the host's pace allows it. Remembers the pace of the
- * hosts met lately; what must outlive this memory travels with the results (`hostDelayMs`) and comes back
- * with the next lease (`waitMs`).
+ * One request at a time per host and per address, and none before their paces allow it. Knows the pace of the
+ * hosts met lately, across restarts; what has to go with a host to another crawler travels with the results
+ * (`hostDelayMs`, `pace`) and comes back with the next lease (`waitMs`, `pace`).
  */
 import { LRUCache } from "lru-cache";
+import type { HostPaceReport } from "#protocol/result";
+import { type AddressPace, addressAfterAnswer, addressKey, newAddressPace } from "./address-pace.ts";
+import type { HostAnswer } from "./host-answer.ts";
 import {
   afterAnswer,
-  type HostAnswer,
   type HostPace,
   newPace,
   notBefore,
   type PaceSettings,
+  paceReport,
   withCrawlDelay,
+  withReport,
 } from "./host-pace.ts";
+import { KeptFile, type KeptSettings } from "./kept-file.ts";
+import { keptPaces, pacesFrom } from "./kept-paces.ts";
+import { type TurnBounds, TurnQueue } from "./turn-queue.ts";
 
 const maxHosts = 20_000;
+const maxAddresses = 20_000;
+/** A request that takes longer no longer keeps the other hosts of its address waiting: some never answer. */
+const longestAddressTurnMs = 10_000;
+
+const keptFile = { name: "host-paces.json", maxBytes: 4 * 1024 * 1024, everyMs: 5000 };
+
+export interface GateSettings extends PaceSettings {
+  /** Requests at a time to one address, whatever hosts are meant. Default 1. */
+  readonly requestsPerAddress?: number;
+  /** Where the paces are kept over a restart; absent: nowhere. */
+  readonly kept?: KeptSettings;
+}
+
+/** The right to send one request. */
+export interface Turn {
+  /**
+   * Notes how it went (null: nothing was asked after all); returns for how long the host wants to be left alone.
+   * Call exactly once.
+   */
+  end(answer: HostAnswer | null): number;
+}
 
 export class HostGates {
-  readonly #settings: PaceSettings;
+  readonly #settings: GateSettings;
   readonly #paces = new LRUCache<string, HostPace>({ max: maxHosts });
+  readonly #addresses = new LRUCache<string, AddressPace>({ max: maxAddresses });
   readonly #inUse = new Set<string>();
+  readonly #hostTurns: TurnQueue;
+  readonly #addressTurns: TurnQueue;
+  readonly #file: KeptFile | null;
 
-  constructor(settings: PaceSettings) {
+  constructor(settings: GateSettings) {
     this.#settings = settings;
+    this.#hostTurns = new TurnQueue({
+      atATime: 1,
+      readyAtMs: (host) => this.#pace(host).notBeforeMs,
+    });
+    this.#addressTurns = new TurnQueue({
+      atATime: settings.requestsPerAddress ?? 1,
+      readyAtMs: (key) => this.#addresses.get(key)?.notBeforeMs ?? 0,
+      longestMs: longestAddressTurnMs,
+    });
+    const { kept } = settings;
+    this.#file = kept ? new KeptFile({ ...kept, ...keptFile }) : null;
+    const known = this.#file?.read((json) => pacesFrom(json, Date.now())) ?? [];
+    for (const [host, pace] of known) this.#paces.set(host, pace);
   }
 
   /** Takes the host for one slice; false when another slice of it is being crawled. */
@@ -42,19 +87,71 @@ export class HostGates {
   }
 
   notBefore(host: string, atMs: number): void {
-    this.#paces.set(host, notBefore(this.#pace(host), atMs));
+    if (atMs > this.#pace(host).notBeforeMs) this.#set(host, notBefore(this.#pace(host), atMs));
   }
 
   crawlDelay(host: string, seconds: number | null): void {
-    this.#paces.set(host, withCrawlDelay(this.#pace(host), seconds));
+    this.#set(host, withCrawlDelay(this.#pace(host), seconds));
   }
 
-  /** Notes an answer; returns the wait that it asks for. */
-  answered(host: string, answer: HostAnswer, nowMs: number): number {
-    const circumstances = { settings: this.#settings, nowMs, random: Math.random() };
-    const pace = afterAnswer(this.#pace(host), answer, circumstances);
+  /** Takes in what earlier crawlers of the host have learned. */
+  learn(host: string, report: HostPaceReport): void {
+    this.#set(host, withReport(this.#pace(host), report, Date.now()));
+  }
+
+  /** What later crawlers of the host have to know. */
+  report(host: string): HostPaceReport | null {
+    return paceReport(this.#pace(host), Date.now());
+  }
+
+  /** Waits until the host and its address may be asked; null when the bounds end the waiting first. */
+  async take(target: { readonly host: string; readonly address: string | null }, bounds: TurnBounds) {
+    const { host, address } = target;
+    const endHost = await this.#hostTurns.take(host, bounds);
+    if (endHost === null) return null;
+    const key = address === null ? null : addressKey(address);
+    const endAddress = key === null ? () => {} : await this.#addressTurns.take(key, bounds);
+    if (endAddress === null) {
+      endHost();
+      return null;
+    }
+    const turn: Turn = {
+      end: (answer) => {
+        if (answer !== null) this.#answered(host, answer);
+        if (answer !== null && key !== null) this.#addressAnswered(key, answer);
+        endAddress();
+        endHost();
+        return this.waitMs(host, Date.now());
+      },
+    };
+    return turn;
+  }
+
+  /** Requests in a row that the host left unanswered. */
+  failures(host: string): number {
+    return this.#pace(host).failures;
+  }
+
+  /** Writes what is to be kept. */
+  close(): void {
+    this.#file?.close();
+  }
+
+  #answered(host: string, answer: HostAnswer): void {
+    const circumstances = { settings: this.#settings, nowMs: Date.now(), random: Math.random() };
+    this.#set(host, afterAnswer(this.#pace(host), answer, circumstances));
+  }
+
+  #addressAnswered(key: string, answer: HostAnswer): void {
+    const pace = this.#addresses.get(key) ?? newAddressPace;
+    const now = { settings: this.#settings, nowMs: Date.now() };
+    this.#addresses.set(key, addressAfterAnswer(pace, answer, now));
+  }
+
+  #set(host: string, pace: HostPace): void {
     this.#paces.set(host, pace);
-    return pace.notBeforeMs - nowMs;
+    this.#hostTurns.changed(host);
+    this.#file?.changed(() => keptPaces(this.#paces.entries()));
   }
 
   #pace(host: string): HostPace {

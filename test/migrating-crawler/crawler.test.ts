@@ -105,8 +105,8 @@ describe("a crawler", () => {
 
   it("asks robots.txt once per origin and leaves alone what it forbids", async () => {
     const origin = await site((request, response) => {
-      if (request.url !== "/robots.txt") return html(response, "<p>open");
-      response.end("User-agent: Nearcrawl\nDisallow: /secret");
+      if (request.url === "/robots.txt") return void response.end("User-agent: Nearcrawl\nDisallow: /secret");
+      html(response, request.url === "/a" ? "<p>ships sail northwards" : "<p>amber lies on the beach");
     });
     const urls = ["/a", "/secret/b", "/c"].map((path) => origin.url + path);
     const world = await gatewayWith([leaseOf("1", urls)]);
@@ -248,7 +248,12 @@ describe("a crawler", () => {
     await crawler.stop();
 
     const said = world.seen.messages.map(({ message }) => message);
-    expect(said).toContainEqual({ type: "crawler:lease-end", leaseId: "5", reason: "the crawler stops" });
+    expect(said).toContainEqual({
+      type: "crawler:lease-end",
+      leaseId: "5",
+      reason: "the crawler stops",
+      hostWaitMs: expect.closeTo(30_000, -4),
+    });
     await vi.waitFor(() => expect(world.seen.leaves).toHaveLength(1));
     expect(world.seen.leaves[0]?.reason).toContain("the crawler stops");
   });

@@ -1,6 +1,7 @@
 /** robots.txt by the sections of RFC 9309, on our own files. */
 import { describe, expect, it } from "vitest";
-import { maxRobotsBytes, parseRobots, robotsVerdict } from "#crawler/fetch/robots-rules";
+import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
+import { maxRobotsBytes } from "#crawler/fetch/robots-text";
 
 const allows = (robots: string | Buffer, path: string) =>
   robotsVerdict(parseRobots(robots, "Nearcrawl"), path).allowed;
@@ -21,6 +22,14 @@ describe("groups", () => {
 
     expect(robotsVerdict(rules, "/a").allowed).toBe(false);
     expect(rules).toMatchObject({ crawlDelaySeconds: 2.5, sitemaps: ["https://x.example/s.xml"] });
+  });
+
+  it("that speak to us are told, as written", () => {
+    const robots = "User-agent: *\nUser-agent: NearCrawl/2.0 (x)\nDisallow: /a";
+
+    expect(parseRobots(robots, "Nearcrawl").agents).toEqual(["NearCrawl/2.0 (x)"]);
+    expect(parseRobots(robots, "Other").agents).toEqual(["*"]);
+    expect(parseRobots("User-agent: x\nDisallow: /", "Other").agents).toEqual([]);
   });
 
   it("without rules allow everything", () => {
@@ -44,6 +53,15 @@ describe("rules", () => {
     ["Disallow: /a%2Fb", "/a/b", true],
     ["Disallow: /a%2A", "/a*", false],
     ["Disallow: /%61", "/a", false],
+    ["Disallow: /\nAllow: /a", "/%61", true],
+    ["Disallow: /\nAllow: /%61", "/a", false],
+    ["Disallow: /grüß", "/grüß", false],
+    ["Disallow: /\nAllow: /gr%C3%BC", "/gr%c3%bc", true],
+    ["Disallow: /a%3fb", "/a%3Fb", false],
+    ["Disallow: /a?b", "/a%3Fb", true],
+    [`Disallow: /${"*".repeat(100_000)}x`, "/ax", false],
+    ["Disallow: /a\ufffd", "/a%EF%BF%BD", true],
+    ["Disallow: /\ud800", "/\ud800", true],
     ["Disallow: /[x]", "/[x]", false],
     ["Disallow: /", "/robots.txt", true],
     ["Disalow: /a", "/a", false],
@@ -51,10 +69,17 @@ describe("rules", () => {
     expect(allows(`User-agent: *\n${rules}`, path)).toBe(allowed);
   });
 
+  it("that allow do not reach a path that is not percent-encoded, as every URL is", () => {
+    const robots = "User-agent: *\nDisallow: /\nAllow: /ツ";
+
+    expect(["/%E3%83%84", "/ツ"].map((path) => allows(robots, path))).toEqual([true, false]);
+  });
+
   it("name the line that decided", () => {
     expect(robotsVerdict(parseRobots("User-agent: *\n\nDisallow: /a", "Nearcrawl"), "/ab")).toEqual({
       allowed: false,
       rule: "Disallow: /a (line 3)",
+      line: 3,
     });
   });
 });
@@ -77,6 +102,40 @@ describe("a file", () => {
     expect(maxRobotsBytes).toBeGreaterThanOrEqual(500 * 1024);
     expect(allows(late(499), "/a")).toBe(false);
     expect(allows(late(1100), "/a")).toBe(true);
+    expect([late(499), late(1100)].map((robots) => parseRobots(robots, "Nearcrawl").cut)).toEqual([
+      false,
+      true,
+    ]);
+  });
+
+  it("that the bound cuts in two does not allow by half a line", () => {
+    const head = "User-agent: *\nDisallow: /\n";
+    const allow = "Allow: /";
+    const filler = "#".repeat(maxRobotsBytes - head.length - allow.length - 1);
+
+    expect(allows(`${head}${filler}\n${allow}only/this`, "/b")).toBe(false);
+  });
+
+  it.each([
+    ["little-endian with a mark", Buffer.from("\ufeffUser-agent: *\nDisallow: /grüß", "utf16le")],
+    ["big-endian with a mark", Buffer.from("\ufeffUser-agent: *\nDisallow: /grüß", "utf16le").swap16()],
+    ["little-endian without one", Buffer.from("User-agent: *\nDisallow: /grüß", "utf16le")],
+    ["big-endian without one", Buffer.from("User-agent: *\nDisallow: /grüß", "utf16le").swap16()],
+  ])("in UTF-16 is read: %s", (_what, robots) => {
+    expect(["/gr%C3%BC%C3%9F", "/"].map((path) => allows(robots, path))).toEqual([false, true]);
+  });
+
+  it("with a line of a megabyte has its other lines obeyed", () => {
+    const robots = `User-agent: *\nDisallow: /${"a".repeat(500_000)}\nDisallow: /b`;
+
+    expect(["/b", "/c"].map((path) => allows(robots, path))).toEqual([false, true]);
+  });
+
+  it("with more wildcards than can be judged forbids what it would take too long to judge", () => {
+    const hostile = `User-agent: *\n${"Disallow: /*a\n".repeat(70_000)}`;
+    const verdict = robotsVerdict(parseRobots(hostile, "Nearcrawl"), `/${"b".repeat(2000)}`);
+
+    expect(verdict).toMatchObject({ allowed: false, rule: expect.stringContaining("more wildcards") });
   });
 
   it("full of wildcards costs no more than its length", () => {
@@ -90,4 +149,24 @@ describe("a file", () => {
     expect(allows("<html><body>404 not found</body></html>", "/a")).toBe(true);
     expect(allows(Buffer.alloc(10_000, 0xff), "/a")).toBe(true);
   });
+});
+
+it("sitemaps are made absolute, each told once, at most fifty, and only those of the web", () => {
+  const many = Array.from({ length: 60 }, (_, index) => `Sitemap: /more-${index}.xml`);
+  const lines = [
+    "Sitemap: https://a.example/s.xml",
+    "sitemap: /s.xml",
+    "Sitemap: /s.xml",
+    "Sitemap: ftp://x/y",
+  ];
+  const rules = parseRobots([...lines, ...many].join("\n"), "Nearcrawl");
+
+  const urls = sitemapUrls(rules, "https://www.example/robots.txt");
+
+  expect(urls.slice(0, 3)).toEqual([
+    "https://a.example/s.xml",
+    "https://www.example/s.xml",
+    "https://www.example/more-0.xml",
+  ]);
+  expect(urls).toHaveLength(48);
 });

@@ -63,7 +63,7 @@ describe("429 and 503 without Retry-After", () => {
     const backedOff = paceAfter(newPace, { status: 429 });
 
     expect(paceAfter(backedOff, {}, 20 * minute).backOffMs).toBe(minute);
-    expect(paceAfter(backedOff, {}, 31 * minute).backOffMs).toBe(0);
+    expect(paceAfter(backedOff, {}, 32 * minute).backOffMs).toBe(0);
   });
 });
 

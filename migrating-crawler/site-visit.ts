@@ -1,0 +1,158 @@
+/**
+ * A host slice's dealings with its host: the turns it waits for (the host's pace, its address's turn, the
+ * partner's limits, the lease's end), the connections it holds, and whether it takes one of the partner's places
+ * for hosts meanwhile.
+ */
+import { NoTurn } from "./fetch/ask-robots.ts";
+import { SiteClient, type Timeouts } from "./fetch/site-client.ts";
+import type { Governor } from "./limits/governor.ts";
+import type { HostGates, Turn } from "./limits/host-gate.ts";
+import type { Connector } from "./net/connector.ts";
+
+/** Pages of one host lie on few origins (http, https); more clients are not kept open. */
+const maxClients = 4;
+/** A longer rest closes the connections: the site would, and 500 idle sockets are not free either. */
+const longestIdleMs = 10_000;
+/** A host that rests or is silent for longer takes no place. */
+const placeMs = 1000;
+
+export interface VisitTools {
+  readonly connector: Connector;
+  readonly timeouts: Timeouts;
+  readonly governor: Governor;
+  readonly gates: HostGates;
+  /** Told when the slice begins or ceases to take one of the places for hosts. */
+  readonly takesPlace?: (does: boolean) => void;
+}
+
+export interface VisitSettings {
+  readonly host: string;
+  readonly tools: VisitTools;
+  readonly signal: AbortSignal;
+  /** Nothing is begun from then on (`Date.now()`). */
+  readonly endsAtMs: number;
+}
+
+export class SiteVisit {
+  readonly #settings: VisitSettings;
+  readonly #clients = new Map<string, SiteClient>();
+  #place: NodeJS.Timeout | undefined;
+  #untoldDnsMs: number | null = null;
+
+  constructor(settings: VisitSettings) {
+    this.#settings = settings;
+    this.#takePlace();
+  }
+
+  /** Waits until the host may be asked. Null, or why the slice ends here, in words. */
+  async rest(): Promise<string | null> {
+    const { host, tools, signal, endsAtMs } = this.#settings;
+    for (;;) {
+      if (signal.aborted) return String(signal.reason);
+      if (!tools.governor.mayFetch()) return "the day's limit is reached";
+      const waitMs = tools.gates.waitMs(host, Date.now());
+      if (Date.now() + waitMs >= endsAtMs) return "the lease ends before the host may be asked again";
+      if (waitMs <= 0) return null;
+      if (waitMs > longestIdleMs) await this.#closeClients();
+      await pause(waitMs, signal);
+    }
+  }
+
+  /** The connection to one of the host's origins. */
+  clientFor(origin: string): SiteClient {
+    const known = this.#clients.get(origin);
+    if (known) return known;
+    if (this.#clients.size >= maxClients) {
+      const [oldest, client] = this.#clients.entries().next().value!;
+      this.#clients.delete(oldest);
+      void client.close();
+    }
+    const { connector, timeouts } = this.#settings.tools;
+    const client = new SiteClient({ origin, connector, timeouts });
+    this.#clients.set(origin, client);
+    return client;
+  }
+
+  /**
+   * The turn for one request over this connection, be it to the slice's own host or to another that its robots.txt
+   * redirects to. Throws a NoTurn with the reason when there will be none in time.
+   */
+  async turn(client: SiteClient): Promise<Turn> {
+    const { tools, signal, endsAtMs } = this.#settings;
+    const host = hostOf(client.origin);
+    const turn = await tools.gates.take(
+      { host, address: await this.#addressOf(client, host) },
+      { signal, endsAtMs },
+    );
+    if (turn === null) {
+      throw new NoTurn(
+        signal.aborted ? String(signal.reason) : "the lease ends before the host's turn comes",
+      );
+    }
+    this.#takePlace();
+    return {
+      end: (answer) => {
+        this.#takePlace();
+        return turn.end(answer);
+      },
+    };
+  }
+
+  /** How long the name took to resolve, told once. */
+  tellResolved(): number | null {
+    const dnsMs = this.#untoldDnsMs;
+    this.#untoldDnsMs = null;
+    return dnsMs;
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#place);
+    await this.#closeClients();
+  }
+
+  /**
+   * Where the request will go: to the connection's other end, else to the first of the host's addresses that is
+   * allowed. Null when there is none: the request will fail, and say why.
+   */
+  async #addressOf(client: SiteClient, host: string): Promise<string | null> {
+    if (client.address !== null) return client.address;
+    try {
+      const { address, dnsMs } = await this.#settings.tools.connector.pick({ host });
+      this.#untoldDnsMs ??= dnsMs;
+      return address;
+    } catch {
+      return null;
+    }
+  }
+
+  #takePlace(): void {
+    const { takesPlace } = this.#settings.tools;
+    if (takesPlace === undefined) return;
+    takesPlace(true);
+    clearTimeout(this.#place);
+    this.#place = setTimeout(() => takesPlace(false), placeMs);
+  }
+
+  async #closeClients(): Promise<void> {
+    const clients = [...this.#clients.values()];
+    this.#clients.clear();
+    await Promise.all(clients.map((client) => client.close()));
+  }
+}
+
+/** A URL's host as the frontier names it: without brackets and a trailing dot. */
+export function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, Math.ceil(ms));
+    signal.addEventListener("abort", done);
+  });
+}
