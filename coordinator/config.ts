@@ -63,9 +63,12 @@ const probe = z.strictObject({
 });
 
 const scope = z.strictObject({
+  /** At most; a host starts with 50 and earns the rest by the pages it has (core/frontier/host-budget). */
   pagesPerHost: z.int().min(1).max(10_000_000).default(100),
   maxDepth: z.int().min(0).max(1000).default(8),
   admitNewHosts: z.boolean().default(false),
+  /** Links with rel=nofollow are in the web graph either way. */
+  followNofollow: z.boolean().default(false),
 });
 
 const lease = z.strictObject({

@@ -7,15 +7,9 @@ import { hostHashOf } from "#core/frontier/url-key";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
+import type { HostReport, UrlReport } from "./frontier-reports.ts";
 import { type Question, readQuestion } from "./read-question.ts";
-import type {
-  CrawlerReport,
-  HostReport,
-  OrganisationReport,
-  TakenFor,
-  UrlReport,
-  WhoAnswer,
-} from "./who-answer.ts";
+import type { CrawlerReport, OrganisationReport, TakenFor, WhoAnswer } from "./who-answer.ts";
 import { emptyPlace, type Place, placeOf } from "./who-place.ts";
 import type { WhoPorts } from "./who-reads.ts";
 import { standingOf } from "./who-standing.ts";

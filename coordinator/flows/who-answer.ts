@@ -5,6 +5,7 @@
  */
 import type { ChangeCause, DelegationCause } from "./delegation-causes.ts";
 import type { RoundCause } from "./delegation-ports.ts";
+import type { HostReport, UrlReport, WaitingReport } from "./frontier-reports.ts";
 import type { FinerReport } from "./who-finer.ts";
 
 export interface WhoAnswer {
@@ -139,67 +140,6 @@ export interface DelegationChange {
   readonly reason: string;
 }
 
-export interface FetchLine {
-  readonly url: string;
-  readonly crawler: string;
-  readonly fetchedAt: string;
-  readonly outcome: string;
-  readonly blame: string | null;
-  readonly status: number | null;
-  readonly totalMs: number;
-  readonly bodyBytes: number;
-  readonly shippedBytes: number;
-}
-
-export interface UrlReport {
-  readonly url: string;
-  readonly state: "due" | "leased" | "refused" | "gone";
-  readonly depth: number;
-  readonly backLinks: number;
-  readonly discoveredAt: string;
-  readonly nextFetchAt: string | null;
-  readonly visits: number;
-  readonly failures: number;
-  readonly lastFetchedAt: string | null;
-  readonly lastOutcome: string | null;
-  readonly lastStatus: number | null;
-  readonly lastReason: string | null;
-  readonly page: { readonly title: string; readonly language: string | null; readonly words: number } | null;
-  /** Newest first. */
-  readonly fetches: readonly FetchLine[];
-}
-
-export interface HostReport {
-  readonly host: string;
-  readonly state: "unresolved" | "resolved" | "refused" | "unresolvable";
-  readonly stateReason: string;
-  readonly resolveAt: string;
-  readonly resolveFailures: number;
-  readonly addresses: readonly string[];
-  readonly urlCount: number;
-  readonly urlStates: Readonly<Record<string, number>>;
-  readonly dueAt: string | null;
-  readonly notBefore: string | null;
-  readonly lease: {
-    readonly crawler: string;
-    readonly grantedAt: string;
-    readonly expiresAt: string;
-    readonly openUrls: number;
-  } | null;
-  /** Due URLs, the next one first. */
-  readonly nextUrls: readonly { readonly url: string; readonly nextFetchAt: string }[];
-  /** Newest first. */
-  readonly fetches: readonly FetchLine[];
-}
-
-export interface WaitingReport {
-  readonly subnetId: number;
-  /** Hosts with something to fetch that nobody has a lease on; `more` when the count was cut there. */
-  readonly hosts: number;
-  readonly more: boolean;
-  readonly next: readonly { readonly host: string; readonly dueAt: string; readonly urls: number }[];
-}
-
 export interface SubnetLine {
   readonly subnetId: number;
   readonly range: string;
@@ -254,6 +194,11 @@ export type StandingCode =
   | "url-unknown"
   | "host-unknown"
   | "host-budget-reached"
+  | "host-budget-used-up"
+  | "robots-closed"
+  | "slow-pace"
+  | "redirects"
+  | "near-duplicate"
   | "host-unresolved"
   | "host-unresolvable"
   | "host-refused"

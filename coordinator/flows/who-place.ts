@@ -2,6 +2,7 @@
 import { explainReason } from "#core/delegation/reason";
 import { slowFetchesIn, slowFetchesWords } from "#core/delegation/slow-fetches";
 import type { CrawlerId, HostHash } from "#core/ids";
+import type { WaitingReport } from "./frontier-reports.ts";
 import { notAsked } from "./ruled-out.ts";
 import type {
   ChainSubnet,
@@ -10,7 +11,6 @@ import type {
   EffectiveDelegation,
   ProbeRound,
   RecordedRound,
-  WaitingReport,
 } from "./who-answer.ts";
 import { effectiveFiner, type FinerReport, partAt } from "./who-finer.ts";
 import type { WhoPorts, WhoReads } from "./who-reads.ts";

@@ -1,19 +1,17 @@
 /** What the answer to `who` is read from: the outside, as the flow knows it. */
 import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash } from "#core/ids";
+import type { HostReport, UrlReport, WaitingReport } from "./frontier-reports.ts";
 import type { CrawlScope, NameResolver } from "./ports.ts";
 import type { PeerDistance } from "./ruled-out.ts";
 import type {
   ChainSubnet,
   CrawlerReport,
   DelegationChange,
-  HostReport,
   NearMatch,
   OrganisationReport,
   RecordedRound,
   SubnetList,
-  UrlReport,
-  WaitingReport,
 } from "./who-answer.ts";
 import type { FinerReport } from "./who-finer.ts";
 

@@ -2,30 +2,19 @@
  * In plain words: what stands in the way of the next fetch, or how it comes about. A pure function of what
  * is known; every line that holds is told, the ones that stop everything first.
  */
-import type { CrawlScope } from "./ports.ts";
-import { howMany, instantWords, whenWords } from "./spoken-time.ts";
-import type {
-  ChainSubnet,
-  CrawlerReport,
-  EffectiveDelegation,
-  HostReport,
-  ProbeRound,
-  Standing,
-  StandingCode,
-  TakenFor,
-  UrlReport,
-  WaitingReport,
-} from "./who-answer.ts";
-import { type FinerFacts, finerLines } from "./who-finer.ts";
 
-export interface WhoFacts extends FinerFacts {
-  readonly asked: TakenFor["type"];
+import type { UrlReport, WaitingReport } from "./frontier-reports.ts";
+import { howMany, instantWords, whenWords } from "./spoken-time.ts";
+import { because, note, stop } from "./standing-line.ts";
+import type { ChainSubnet, CrawlerReport, EffectiveDelegation, ProbeRound, Standing } from "./who-answer.ts";
+import { isUsedUp, usedUpWords } from "./who-budget.ts";
+import { type FinerFacts, finerLines } from "./who-finer.ts";
+import { type HostFacts, hostLines, paceLines, wholeHostLines } from "./who-host-lines.ts";
+
+export interface WhoFacts extends FinerFacts, HostFacts {
   readonly url: UrlReport | null;
-  readonly host: HostReport | null;
   /** Why the URL was refused when somebody submitted it. */
   readonly rejection: string | null;
-  /** Why an unknown host has no addresses, when it was looked up now. */
-  readonly lookUpFailure: string | null;
   readonly addresses: readonly string[];
   /** The special-purpose block that holds the address, in words. */
   readonly specialPurpose: string | null;
@@ -35,14 +24,13 @@ export interface WhoFacts extends FinerFacts {
   readonly waiting: WaitingReport | null;
   /** The crawler of the effective delegation. */
   readonly crawler: CrawlerReport | null;
-  /** Null where the coordinator's settings are not at hand. */
-  readonly scope: CrawlScope | null;
 }
 
 export function standingOf(facts: WhoFacts, now: Date): Standing[] {
   const lines = [
     ...knownLines(facts),
     ...hostLines(facts, now),
+    ...wholeHostLines(facts, now),
     ...urlLines(facts, now),
     ...placeLines(facts),
     ...finerLines(facts),
@@ -52,9 +40,6 @@ export function standingOf(facts: WhoFacts, now: Date): Standing[] {
   if (lines.some((line) => line.stops)) return lines;
   return [...lines, ...readyLine(facts)];
 }
-
-const stop = (code: StandingCode, words: string): Standing => ({ code, stops: true, words });
-const note = (code: StandingCode, words: string): Standing => ({ code, stops: false, words });
 
 function knownLines(facts: WhoFacts): Standing[] {
   if (facts.rejection !== null) {
@@ -78,6 +63,10 @@ function knownLines(facts: WhoFacts): Standing[] {
       ),
     ];
   }
+  if (facts.scope !== null && isUsedUp(facts.host, facts.scope.pagesPerHost)) {
+    const words = usedUpWords(facts.host, facts.scope.pagesPerHost);
+    return [stop("host-budget-used-up", `This URL is not in the frontier, and ${words}.`)];
+  }
   return [
     stop(
       "url-unknown",
@@ -86,37 +75,15 @@ function knownLines(facts: WhoFacts): Standing[] {
   ];
 }
 
-function hostLines(facts: WhoFacts, now: Date): Standing[] {
-  const { host } = facts;
-  if (host === null) {
-    if (facts.lookUpFailure === null) return [];
-    return [stop("host-unresolvable", `Its address cannot be found: ${facts.lookUpFailure}.`)];
-  }
-  switch (host.state) {
-    case "resolved":
-      return [];
-    case "unresolved":
-      return [
-        stop(
-          "host-unresolved",
-          `Its address has not been looked up yet; due ${whenWords(host.resolveAt, now)}.`,
-        ),
-      ];
-    case "unresolvable":
-      return [
-        stop(
-          "host-unresolvable",
-          `Its address cannot be found${because(host.stateReason)} (${howMany(host.resolveFailures, "failed look-up")}); asked again ${whenWords(host.resolveAt, now)}.`,
-        ),
-      ];
-    case "refused":
-      return [stop("host-refused", `Its address is refused${because(host.stateReason)}.`)];
-  }
-}
-
 function urlLines(facts: WhoFacts, now: Date): Standing[] {
-  const { url } = facts;
+  const { url, host } = facts;
   if (url === null) return [];
+  if (url.state === "held") {
+    const why = host && usedUpWords(host, facts.scope?.pagesPerHost ?? Number.POSITIVE_INFINITY);
+    return [
+      stop("host-budget-used-up", `It is held back${because(why)}. It comes in when the budget grows.`),
+    ];
+  }
   if (url.state === "refused" && url.lastOutcome === "refused-by-robots") {
     return [stop("robots-refused", `The site's robots.txt disallows it${because(url.lastReason)}.`)];
   }
@@ -148,7 +115,22 @@ function urlLines(facts: WhoFacts, now: Date): Standing[] {
           ),
         ]
       : [];
-  return [...failing, ...dueLine(url, now)];
+  return [...failing, ...pageLines(url), ...dueLine(url, now)];
+}
+
+/** What it leads to, and whose text it has. */
+function pageLines(url: UrlReport): Standing[] {
+  if (url.lastOutcome === "redirected") {
+    return [
+      note(
+        "redirects",
+        `It redirects, with status ${url.lastStatus ?? "unknown"}${because(url.lastReason)}.`,
+      ),
+    ];
+  }
+  const original = url.page?.duplicateOf ?? null;
+  if (original === null) return [];
+  return [note("near-duplicate", `Its text is nearly that of ${original}; a search shows one of the two.`)];
 }
 
 function dueLine(url: UrlReport, now: Date): Standing[] {
@@ -215,31 +197,6 @@ function crawlerLines(crawler: CrawlerReport | null, now: Date): Standing[] {
   return [note("crawler-held-back", `${crawler.name} holds back: ${crawler.holdingBack.join("; ")}.`)];
 }
 
-function paceLines(facts: WhoFacts, now: Date): Standing[] {
-  const { host } = facts;
-  if (host === null) return [];
-  if (host.lease !== null) {
-    return [
-      note(
-        "lease-open",
-        `${host.lease.crawler} has this host in hand since ${instantWords(host.lease.grantedAt)}, with ${howMany(host.lease.openUrls, "URL")} to go; the lease ends ${whenWords(host.lease.expiresAt, now)} at the latest.`,
-      ),
-    ];
-  }
-  if (host.notBefore !== null && Date.parse(host.notBefore) > now.getTime()) {
-    return [
-      stop(
-        "politeness",
-        `Politeness: the host is left alone until ${instantWords(host.notBefore)}, ${whenWords(host.notBefore, now)}.`,
-      ),
-    ];
-  }
-  if (facts.asked === "host" && host.state === "resolved" && host.dueAt === null) {
-    return [stop("nothing-due", "Nothing of this host is due.")];
-  }
-  return [];
-}
-
 function readyLine(facts: WhoFacts): Standing[] {
   if (facts.effective === null || facts.host === null || facts.host.lease !== null) return [];
   return [
@@ -248,9 +205,4 @@ function readyLine(facts: WhoFacts): Standing[] {
       `Nothing stands in the way: ${facts.effective.crawler.name} gets it when it next asks for work.`,
     ),
   ];
-}
-
-function because(reason: string | null): string {
-  const text = reason?.trim().replace(/[.\s]+$/, "") ?? "";
-  return text === "" ? "" : `: ${text}`;
 }

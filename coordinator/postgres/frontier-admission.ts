@@ -70,6 +70,8 @@ export async function addUrls(
   limits: AdmissionLimits,
 ): Promise<number> {
   if (urls.length === 0) return 0;
+  const budget = limits.budgeted ? hostBudgetSql("h", "$5::int") : "$5::int";
+  const holds = `greatest(0, least(${mostHeldUrls}, $5::int - greatest(${budget}, h.url_count)) - h.held_urls)`;
   const { rows } = await client.query<{ added: number }>(
     `with unknown as (
        select given.*,
@@ -81,9 +83,8 @@ export async function addUrls(
          where u.host_hash = given.host_hash and u.url_hash = given.url_hash
        )
      ), placed as (
-       select n.*, h.state as host_state, h.state_reason,
-         greatest(0, ${limits.budgeted ? hostBudgetSql("h", "$5::int") : "$5::int"} - h.url_count) as open,
-         ${limits.budgeted ? `greatest(0, least(${mostHeldUrls}, $5::int - h.url_count) - h.held_urls)` : "0"} as holds,
+       select n.*, h.state as host_state, h.state_reason, greatest(0, ${budget} - h.url_count) as open,
+         ${holds} as holds,
          row_number() over (partition by n.host_hash order by n.depth, n.ordinal) as place
        from unknown n
        join frontier_host h on h.host_hash = n.host_hash

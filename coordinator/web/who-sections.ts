@@ -1,17 +1,22 @@
 /** The parts of the answer below the verdict: URL, host, history, organisation, crawler, lists of subnets. */
 import { changeCauseWords } from "../flows/delegation-causes.ts";
+import type {
+  FetchLine,
+  HostReport,
+  PageReport,
+  UrlReport,
+  WaitingReport,
+} from "../flows/frontier-reports.ts";
 import { howMany } from "../flows/spoken-time.ts";
 import type {
   CrawlerReport,
   DelegationChange,
-  FetchLine,
-  HostReport,
   OrganisationReport,
   SubnetLine,
   SubnetList,
-  UrlReport,
-  WaitingReport,
 } from "../flows/who-answer.ts";
+import { worthWords } from "../flows/who-budget.ts";
+import { connectionText, robotsWords } from "../flows/who-politeness.ts";
 import { bytesText, msText, rttText } from "../flows/who-words.ts";
 import { askAbout, country, countText, crawlerLink, instant, stateBadge } from "./figures.ts";
 import { type Html, html, nothing, safeHref } from "./html.ts";
@@ -29,9 +34,21 @@ ${fact("Visits", countText(url.visits))}
 ${fact("Links to it", countText(url.backLinks))}
 ${fact("Depth", url.depth)}
 ${fact("Found", instant(url.discoveredAt))}
+${url.redirects > 0 ? fact("Reached by", `${howMany(url.redirects, "redirect")} in a row`) : nothing}
+${url.worth ? fact("Counts as", worthWords[url.worth]) : nothing}
 ${url.page ? fact("Page", html`${url.page.title || "(no title)"} <span class="small">${howMany(url.page.words, "word")}${url.page.language ? `, ${url.page.language}` : ""}</span>`) : nothing}
+${url.page ? pageFacts(url.page) : nothing}
 </dl>
 ${fetchTable(url.fetches, false)}</section>`;
+}
+
+function pageFacts(page: PageReport): Html {
+  const { structured } = page;
+  return html`${page.publishedAt ? fact("Published", instant(page.publishedAt)) : nothing}
+${page.modifiedAt ? fact("Changed", instant(page.modifiedAt)) : nothing}
+${page.declaredLanguage ? fact("Language", html`${page.declaredLanguage} <span class="small">stated${page.detectedLanguage ? `; the text looks like ${page.detectedLanguage}` : ""}</span>`) : nothing}
+${structured ? fact("Describes", html`${structured.name} <span class="small">${structured.type}</span>`) : nothing}
+${page.duplicateOf ? fact("Nearly the same as", askAbout(page.duplicateOf)) : nothing}`;
 }
 
 function due(instantDue: string, at: string): Html {
@@ -49,6 +66,10 @@ export function hostSection(host: HostReport, at: string, besideUrl: boolean): H
 ${fact("Host", askAbout(host.host))}
 ${fact("Address", host.state)}
 ${fact("URLs", html`${countText(host.urlCount)} <span class="small">${states.join(", ")}</span>`)}
+${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span class="small">${howMany(host.budget.pages.good, "good page")}${host.budget.heldUrls > 0 ? `, ${countText(host.budget.heldUrls)} held back` : ""}</span>`)}
+${host.robots ? fact("robots.txt", html`${robotsWords[host.robots.state]} <span class="small">${instant(host.robots.at)}</span>`) : nothing}
+${host.pace && host.pace.crawlDelayMs > 0 ? fact("Crawl-delay", `${host.pace.crawlDelayMs / 1000} s`) : nothing}
+${host.connection ? fact("Connection", connectionText(host.connection)) : nothing}
 ${host.dueAt ? fact("Next fetch", due(host.dueAt, at)) : nothing}
 ${host.lease ? fact("In the hands of", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}
 </dl>

@@ -1,14 +1,11 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
 import { delegationCauseWords, roundCauseWords } from "#coordinator/flows/delegation-causes";
+import type { FetchLine } from "#coordinator/flows/frontier-reports";
 import { howMany, instantWords } from "#coordinator/flows/spoken-time";
-import type {
-  ChainSubnet,
-  FetchLine,
-  ProbeRound,
-  SubnetList,
-  WhoAnswer,
-} from "#coordinator/flows/who-answer";
+import type { ChainSubnet, ProbeRound, SubnetList, WhoAnswer } from "#coordinator/flows/who-answer";
+import { worthWords } from "#coordinator/flows/who-budget";
+import { hostFactsText } from "#coordinator/flows/who-politeness";
 import {
   bytesText,
   msText,
@@ -146,6 +143,7 @@ function urlLines(url: NonNullable<WhoAnswer["url"]>, at: string): string[] {
     ...(url.page
       ? [printable(`page: ${url.page.title || "(no title)"} · ${howMany(url.page.words, "word")}`)]
       : []),
+    ...(url.worth ? [`  counts as: ${worthWords[url.worth]}`] : []),
     ...(url.nextFetchAt && url.state === "due"
       ? [`next fetch: ${url.nextFetchAt <= at ? "due since" : "not before"} ${instantWords(url.nextFetchAt)}`]
       : []),
@@ -159,6 +157,7 @@ function hostLines(host: NonNullable<WhoAnswer["host"]>): string[] {
     printable(
       `Host ${host.host}: ${host.state}, ${howMany(host.urlCount, "URL")} (${states.join(", ") || "none"})`,
     ),
+    printable(`  ${hostFactsText(host)}`),
     ...host.nextUrls
       .slice(0, 5)
       .map((next) => printable(`  next: ${next.url}  ${instantWords(next.nextFetchAt)}`, 160)),

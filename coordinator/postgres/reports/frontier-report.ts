@@ -1,8 +1,11 @@
 /** What the frontier knows of a URL, a host and a subnet: state, what is due, who has it, what was fetched. */
 import type { Pool } from "pg";
+import type { PageWorth } from "#core/frontier/page-worth";
 import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash } from "#core/ids";
-import type { FetchLine, HostReport, UrlReport, WaitingReport } from "../../flows/who-answer.ts";
+import type { FetchLine, HostReport, UrlReport, WaitingReport } from "../../flows/frontier-reports.ts";
+import { type HostStateRow, hostState, hostStateColumns } from "./host-state.ts";
+import { pageReport } from "./page-report.ts";
 import { iso, isoOrNull, roundMs } from "./rows.ts";
 
 const fetchesShown = 20;
@@ -26,17 +29,15 @@ interface UrlRow {
   last_outcome: string | null;
   last_status: number | null;
   last_reason: string | null;
-  title: string | null;
-  language: string | null;
-  words: number | null;
+  redirects: number;
+  worth: PageWorth | null;
 }
 
 export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | null> {
   const { rows } = await pool.query<UrlRow>(
     `select u.url, u.state, u.depth, u.back_links, u.discovered_at, u.next_fetch_at, u.visits, u.failures,
-       u.last_fetched_at, u.last_outcome, u.last_status, u.last_reason, p.title, p.language, p.words
+       u.last_fetched_at, u.last_outcome, u.last_status, u.last_reason, u.redirects, u.worth
      from frontier_url u
-     left join page p using (host_hash, url_hash)
      where u.host_hash = $1 and u.url_hash = $2`,
     [key.hostHash, key.urlHash],
   );
@@ -46,6 +47,7 @@ export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | nu
     url: row.url,
     state: row.state,
     depth: row.depth,
+    redirects: row.redirects,
     backLinks: row.back_links,
     discoveredAt: iso(row.discovered_at),
     nextFetchAt: isoOrNull(row.next_fetch_at),
@@ -55,12 +57,13 @@ export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | nu
     lastOutcome: row.last_outcome,
     lastStatus: row.last_status,
     lastReason: row.last_reason,
-    page: row.title === null ? null : { title: row.title, language: row.language, words: row.words ?? 0 },
+    worth: row.worth,
+    page: await pageReport(pool, key),
     fetches: await fetchesOf(pool, key.hostHash, key.urlHash),
   };
 }
 
-interface HostRow {
+interface HostRow extends HostStateRow {
   host: string;
   state: HostReport["state"];
   state_reason: string;
@@ -79,7 +82,7 @@ interface HostRow {
 export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostReport | null> {
   const { rows } = await pool.query<HostRow>(
     `select h.host, h.state, h.state_reason, h.resolve_at, h.resolve_failures, h.url_count, h.due_at,
-       h.not_before, array(select host(address) from unnest(h.addresses) as address) as addresses,
+       h.not_before, ${hostStateColumns}, array(select host(address) from unnest(h.addresses) as address) as addresses,
        c.name as lease_crawler, l.granted_at, l.expires_at, l.open_urls
      from frontier_host h
      left join lease l on l.lease_id = h.lease_id and l.closed_at is null
@@ -106,6 +109,7 @@ export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostRe
     dueAt: isoOrNull(row.due_at),
     notBefore: isoOrNull(row.not_before),
     lease: leaseOf(row),
+    ...hostState(row),
     nextUrls,
     fetches,
   };
