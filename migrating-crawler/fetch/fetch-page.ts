@@ -17,8 +17,9 @@ import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { dropBody, maxBodyBytes, readBody, type TakeBytes } from "./body.ts";
+import type { SiteAnswer } from "./exchange.ts";
 import type { OriginRobots } from "./robots.ts";
-import type { SiteAnswer, SiteClient } from "./site-client.ts";
+import type { SiteClient } from "./site-client.ts";
 
 export interface PageRequest {
   readonly url: string;
@@ -169,6 +170,8 @@ async function judge(
     contentType: contentType === "" ? "text/html" : contentType,
     contentLanguage: headerText(headers["content-language"], 100),
     robotsTag: headers["x-robots-tag"],
+    linkHeader: headers.link,
+    nowMs: setting.now().getTime(),
     quiet: setting.quiet,
   });
   const outcome = { type: "fetched", status, truncated: body.truncated || cut } as const;

@@ -1,85 +1,75 @@
 /**
- * One keep-alive connection to one origin, opened by the connector (checked address, proxy, timed phases),
- * spoken to by undici. A site client lives as long as a host slice is crawled; one request at a time.
+ * One origin, spoken to over one connection at a time: opened by the connector (checked address, proxy, timed
+ * phases, TLS), kept alive between requests, HTTP/2 where the site offers it and HTTP/1.1 otherwise. A site
+ * client lives as long as a host slice is crawled; one request at a time.
  */
-import { Client, type Dispatcher } from "undici";
+import type { TLSSocket } from "node:tls";
 import type { Connector, ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
+import { Exchange, type SiteAnswer } from "./exchange.ts";
+import type { Timeouts } from "./exchange-watch.ts";
+import { Http1Transport } from "./http1-transport.ts";
+import { Http2Transport } from "./http2-transport.ts";
+import type { SiteRequest, Transport } from "./transport.ts";
 
-/** Larger response headers end the request (undici's own default is 16 KiB; some sites set long cookies). */
-const maxHeaderBytes = 32 * 1024;
-/** An idle connection is closed after this; polite gaps between requests are usually shorter. */
-const keepAliveMs = 15_000;
+export type { Timeouts };
 
-export interface Timeouts {
-  readonly connectMs: number;
-  readonly firstByteMs: number;
-  readonly idleMs: number;
-  readonly totalMs: number;
+/** How a site was spoken to: the HTTP version, and the TLS version (`TLSv1.3`) or null without TLS. */
+export interface SiteConnection {
+  readonly http: "1.1" | "2";
+  readonly tls: string | null;
 }
 
-export interface SiteRequest {
-  readonly path: string;
+export interface SiteClientSettings {
+  readonly connector: Connector;
+  readonly timeouts: Timeouts;
+  readonly recorder?: ExchangeRecorder | undefined;
+}
+
+/** Keeps what is asked and answered (WARC). */
+export interface ExchangeRecorder {
+  /** The answer to read in place of the given one. */
+  watch(asked: AskedOfSite, answer: SiteAnswer): SiteAnswer;
+}
+
+export interface AskedOfSite {
+  readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-}
-
-/** An answer whose body has not been read. `firstByteMs` counts from when the request could be sent. */
-export interface SiteAnswer {
-  readonly status: number;
-  readonly headers: Dispatcher.ResponseData["headers"];
-  readonly body: Dispatcher.ResponseData["body"];
-  readonly firstByteMs: number;
-  /** Restart the idle clock: a piece of the body has come. */
-  touch(): void;
-  /** Stops every clock; call when the body was read or given up. */
-  done(): void;
+  /** The other end of the connection. */
+  readonly address: string | null;
+  readonly http: "1.1" | "2";
 }
 
 export class SiteClient {
   readonly origin: string;
   /** The address of the latest connection, or null before the first. */
   address: string | null = null;
-  readonly #client: Client;
-  readonly #timeouts: Timeouts;
-  #connected: ConnectPhases | null = null;
+  /** The latest connection; null before the first. */
+  connection: SiteConnection | null = null;
+  readonly #settings: SiteClientSettings;
+  #transport: Transport | null = null;
   #untold: ConnectPhases | null = null;
-  #connectedAtMs = 0;
-  #failure: Failure | null = null;
+  /** HTTP/2 failed here: not offered again. */
+  #isHttp1Only = false;
+  #isClosed = false;
 
-  constructor(settings: {
-    readonly origin: string;
-    readonly connector: Connector;
-    readonly timeouts: Timeouts;
-  }) {
+  constructor(settings: SiteClientSettings & { readonly origin: string }) {
     this.origin = settings.origin;
-    this.#timeouts = settings.timeouts;
-    this.#client = new Client(settings.origin, {
-      pipelining: 1,
-      maxHeaderSize: maxHeaderBytes,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: keepAliveMs,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: (_options, callback) => {
-        this.#open(settings.connector).then(
-          (socket) => callback(null, socket),
-          (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),
-        );
-      },
-    });
+    this.#settings = settings;
   }
 
   /**
-   * Sends a GET. Throws a Failure; the connection is then gone. A kept connection that the site closed just
-   * as the request went out is no failure of the site: the request goes out once more on a new one.
+   * Sends a GET. Throws a Failure. Two things are no failure of the site, and the request goes out once more
+   * on a new connection: a kept connection that it closed just then, and HTTP/2 that it offers but cannot do.
    */
   async get(request: SiteRequest): Promise<SiteAnswer> {
+    const startedMs = performance.now();
+    const wasKept = this.#transport?.isOpen === true;
     try {
-      return await this.#try(request);
+      return await this.#try(request, startedMs);
     } catch (error) {
-      const wasKept = this.#connected === null && this.#failure === null && this.address !== null;
-      if (!wasKept || failureOf(error).code !== "connection-lost") throw error;
-      return this.#try(request);
+      if (!this.#mayTryAgain(failureOf(error), wasKept)) throw error;
+      return this.#try(request, startedMs);
     }
   }
 
@@ -94,101 +84,64 @@ export class SiteClient {
   }
 
   async close(): Promise<void> {
-    await this.#client.destroy();
+    this.#isClosed = true;
+    this.#drop();
   }
 
-  async #try(request: SiteRequest): Promise<SiteAnswer> {
-    const clocks = new Clocks(this.#timeouts);
-    this.#connected = null;
-    this.#failure = null;
-    const startedMs = performance.now();
-    this.#connectedAtMs = startedMs;
-    try {
-      const answer = await this.#client.request({
-        method: "GET",
-        path: request.path,
-        headers: request.headers,
-        signal: clocks.signal,
-      });
-      const firstByteMs = performance.now() - Math.max(startedMs, this.#connectedAtMs);
-      clocks.answered();
-      return {
-        status: answer.statusCode,
-        headers: answer.headers,
-        body: answer.body,
-        firstByteMs,
-        touch: () => clocks.touch(),
-        done: () => clocks.stop(),
-      };
-    } catch (error) {
-      clocks.stop();
-      throw this.#failure ?? clocks.failure ?? failureOf(error);
+  async #try(request: SiteRequest, startedMs: number): Promise<SiteAnswer> {
+    const transport = this.#transport?.isOpen ? this.#transport : await this.#open();
+    const exchange = new Exchange(this.#settings.timeouts, startedMs);
+    transport.send(request, exchange);
+    return this.#recorded(request, await exchange.answer);
+  }
+
+  /** The answer, watched by the recorder where the partner keeps what is fetched. */
+  #recorded({ path, headers }: SiteRequest, answer: SiteAnswer): SiteAnswer {
+    const { recorder } = this.#settings;
+    const http = this.connection?.http ?? "1.1";
+    const asked = { url: this.origin + path, headers, address: this.address, http };
+    return recorder?.watch(asked, answer) ?? answer;
+  }
+
+  #mayTryAgain({ code }: Failure, wasKept: boolean): boolean {
+    if (this.#isClosed) return false;
+    const wasHttp2 = this.#transport?.http === "2";
+    if (wasHttp2 && (code === "bad-response" || code === "connection-lost")) {
+      this.#isHttp1Only = !wasKept;
+      this.#drop();
+      return true;
     }
+    return wasKept && code === "connection-lost";
   }
 
-  async #open(connector: Connector) {
+  #drop(): void {
+    this.#transport?.close();
+    this.#transport = null;
+  }
+
+  async #open(): Promise<Transport> {
+    this.#drop();
     const url = new URL(this.origin);
     const secure = url.protocol === "https:";
-    try {
-      const opened = await connector.open({
-        host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
-        port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
-        secure,
-        timeoutMs: this.#timeouts.connectMs,
-      });
-      this.address = opened.address;
-      this.#connected = opened.phases;
-      this.#untold = opened.phases;
-      this.#connectedAtMs = performance.now();
-      return opened.socket;
-    } catch (error) {
-      this.#failure = failureOf(error);
-      throw error;
+    const opened = await this.#settings.connector.open({
+      host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
+      secure,
+      protocols: this.#isHttp1Only ? ["http/1.1"] : ["h2", "http/1.1"],
+      timeoutMs: this.#settings.timeouts.connectMs,
+    });
+    if (this.#isClosed) {
+      opened.socket.destroy();
+      throw new Failure("stopped", "the crawl of this site was ended");
     }
-  }
-}
-
-/** The three clocks of a request. The first that runs out aborts it, and says which it was. */
-class Clocks {
-  failure: Failure | null = null;
-  readonly #abort = new AbortController();
-  readonly #timeouts: Timeouts;
-  readonly #total: NodeJS.Timeout;
-  #waiting: NodeJS.Timeout;
-
-  constructor(timeouts: Timeouts) {
-    this.#timeouts = timeouts;
-    this.#total = setTimeout(() => this.#runOut("total-timeout", timeouts.totalMs), timeouts.totalMs);
-    const patienceMs = timeouts.connectMs + timeouts.firstByteMs;
-    this.#waiting = setTimeout(() => this.#runOut("first-byte-timeout", patienceMs), patienceMs);
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  /** The header is here: from now on the idle clock runs. */
-  answered(): void {
-    clearTimeout(this.#waiting);
-    const idleMs = this.#timeouts.idleMs;
-    this.#waiting = setTimeout(() => this.#runOut("idle-timeout", idleMs), idleMs);
-  }
-
-  touch(): void {
-    this.#waiting.refresh();
-  }
-
-  stop(): void {
-    clearTimeout(this.#waiting);
-    clearTimeout(this.#total);
-  }
-
-  #runOut(code: "total-timeout" | "first-byte-timeout" | "idle-timeout", ms: number): void {
-    this.stop();
-    this.failure = new Failure(
-      code,
-      `no ${code === "first-byte-timeout" ? "answer" : "complete body"} within ${ms} ms`,
-    );
-    this.#abort.abort(this.failure);
+    this.address = opened.address;
+    this.#untold = opened.phases;
+    const { socket } = opened;
+    const transport = opened.http2
+      ? new Http2Transport(this.origin, socket as TLSSocket)
+      : new Http1Transport(this.origin, socket);
+    this.connection = { http: transport.http, tls: opened.tls };
+    this.#transport = transport;
+    return transport;
   }
 }

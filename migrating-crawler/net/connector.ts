@@ -1,13 +1,14 @@
 /**
- * Opens every connection that the crawler makes to the web: resolve, check the address, connect to exactly
- * that address (straight or through the partner's proxy), then TLS verified against the host's name. Each
- * phase is timed. Nothing else in the crawler opens sockets to sites.
+ * Opens every connection that the crawler makes to the web: resolve, check the addresses, connect to exactly
+ * one of those that are allowed (straight or through the partner's proxy), then TLS verified against the
+ * host's name. Each phase is timed. Nothing else in the crawler opens sockets to sites.
  */
 import { readFileSync } from "node:fs";
-import net from "node:net";
+import type net from "node:net";
 import tls from "node:tls";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../config.ts";
-import { type AddressGuard, addressGuard, literalAddress } from "./address-guard.ts";
+import { type AddressGuard, addressGuard } from "./address-guard.ts";
+import { dialTcp, type HttpProtocol, secureWithTls } from "./dial.ts";
 import { Failure, failureOf } from "./failure.ts";
 import { NameCache } from "./name-cache.ts";
 import { connectThroughProxy } from "./proxy.ts";
@@ -19,6 +20,9 @@ export interface ConnectTarget {
   readonly secure: boolean;
   /** Connect to this address instead of resolving the host; it is checked all the same. */
   readonly address?: string;
+  /** Offered to the site under TLS; HTTP/1.1 alone when absent. */
+  readonly protocols?: readonly HttpProtocol[];
+  /** For everything together. */
   readonly timeoutMs: number;
 }
 
@@ -33,7 +37,14 @@ export interface OpenConnection {
   readonly socket: net.Socket;
   readonly address: string;
   readonly phases: ConnectPhases;
+  /** `TLSv1.3`, say; null without TLS. */
+  readonly tls: string | null;
+  /** The site chose HTTP/2. */
+  readonly http2: boolean;
 }
+
+/** So many of a name's addresses are tried, one after the other. */
+const maxTries = 4;
 
 export class Connector {
   readonly guard: AddressGuard;
@@ -61,108 +72,81 @@ export class Connector {
   /** An open, verified connection. Throws a Failure that says which phase failed and why. */
   async open(target: ConnectTarget): Promise<OpenConnection> {
     const deadlineMs = performance.now() + target.timeoutMs;
-    const { address, dnsMs } = await this.pick(target);
-    const leftMs = Math.max(1, deadlineMs - performance.now());
-    const { socket, connectMs } = await this.#connect(address, target.port, leftMs);
-    if (!target.secure) return { socket, address, phases: { dnsMs, connectMs, tlsMs: null } };
-    const tlsLeftMs = Math.max(1, deadlineMs - performance.now());
-    const secured = await this.#secure(socket, target.host, tlsLeftMs);
-    return { socket: secured.socket, address, phases: { dnsMs, connectMs, tlsMs: secured.tlsMs } };
+    const { addresses, dnsMs } = await this.#allowed(target);
+    const { socket, address, connectMs } = await this.#connectToAny(addresses, target.port, deadlineMs);
+    const phases = { dnsMs, connectMs, tlsMs: null };
+    if (!target.secure) return { socket, address, phases, tls: null, http2: false };
+    const secured = await secureWithTls(socket, {
+      host: target.host,
+      protocols: target.protocols ?? ["http/1.1"],
+      certificates: this.#certificates,
+      timeoutMs: leftUntil(deadlineMs),
+    });
+    return {
+      socket: secured.socket,
+      address,
+      phases: { ...phases, tlsMs: secured.tlsMs },
+      tls: secured.socket.getProtocol(),
+      http2: secured.socket.alpnProtocol === "h2",
+    };
   }
 
   /** The first of the host's addresses that may be contacted. Throws a Failure when there is none. */
   async pick(
     target: Pick<ConnectTarget, "host" | "address">,
   ): Promise<{ address: string; dnsMs: number | null }> {
-    const denied = this.guard.denial(target);
-    if (denied !== null) throw new Failure("not-allowed", denied, { address: target.address ?? null });
-    const answer = target.address
-      ? { addresses: [target.address], dnsMs: null }
-      : await this.#names.resolve(target.host);
-    for (const address of answer.addresses) {
-      if (this.guard.refusal(address) === null) return { address, dnsMs: answer.dnsMs };
-    }
-    for (const address of answer.addresses) {
-      const why = this.guard.denial({ address });
-      if (why !== null) throw new Failure("not-allowed", why, { address });
-    }
-    const address = answer.addresses[0] ?? "";
-    throw new Failure("refused-address", this.guard.refusal(address) ?? "no address", { address });
+    const { addresses, dnsMs } = await this.#allowed(target);
+    return { address: addresses[0], dnsMs };
   }
 
   close(): void {
     this.#names.close();
   }
 
+  /** All of the host's addresses that may be contacted, at least one. */
+  async #allowed(
+    target: Partial<ConnectTarget> & Pick<ConnectTarget, "host">,
+  ): Promise<{ readonly addresses: readonly [string, ...string[]]; readonly dnsMs: number | null }> {
+    const denied = this.guard.denial(target);
+    if (denied !== null) throw new Failure("not-allowed", denied, { address: target.address ?? null });
+    const { addresses, dnsMs } = target.address
+      ? { addresses: [target.address], dnsMs: null }
+      : await this.#names.resolve(target.host, target.timeoutMs);
+    const [first, ...more] = addresses.filter((address) => this.guard.refusal(address) === null);
+    if (first !== undefined) return { addresses: [first, ...more], dnsMs };
+    for (const address of addresses) {
+      const why = this.guard.denial({ address });
+      if (why !== null) throw new Failure("not-allowed", why, { address });
+    }
+    const address = addresses[0] ?? "";
+    throw new Failure("refused-address", this.guard.refusal(address) ?? "no address", { address });
+  }
+
+  /** The next address when one fails: each may take half of the time that is left, the last all of it. */
+  async #connectToAny(
+    addresses: readonly [string, ...string[]],
+    port: number,
+    deadlineMs: number,
+  ): Promise<{ readonly socket: net.Socket; readonly address: string; readonly connectMs: number }> {
+    const tried = addresses.slice(0, maxTries);
+    let failure: Failure | null = null;
+    for (const [at, address] of tried.entries()) {
+      const leftMs = leftUntil(deadlineMs);
+      try {
+        const timeoutMs = at === tried.length - 1 ? leftMs : leftMs / 2;
+        return { address, ...(await this.#connect(address, port, timeoutMs)) };
+      } catch (error) {
+        failure ??= failureOf(error);
+        if (failure.blame === "crawler") break;
+      }
+    }
+    throw failure ?? new Failure("internal", "no address was tried");
+  }
+
   async #connect(address: string, port: number, timeoutMs: number) {
-    if (this.#proxy === null) return connectStraight(address, port, timeoutMs);
-    const { socket, connectMs } = await connectThroughProxy(this.#proxy, { address, port, timeoutMs });
-    return { socket, connectMs };
-  }
-
-  #secure(
-    socket: net.Socket,
-    host: string,
-    timeoutMs: number,
-  ): Promise<{ socket: tls.TLSSocket; tlsMs: number }> {
-    return new Promise((resolve, reject) => {
-      const startedMs = performance.now();
-      const secured = tls.connect({
-        socket,
-        host,
-        ...(literalAddress(host) === null ? { servername: host } : {}),
-        ALPNProtocols: ["http/1.1"],
-        ...(this.#certificates ? { ca: this.#certificates } : {}),
-      });
-      const timer = setTimeout(
-        () => secured.destroy(new Failure("connect-timeout", "the TLS handshake took too long")),
-        timeoutMs,
-      );
-      secured.once("close", () => clearTimeout(timer));
-      const onError = (error: Error) => {
-        clearTimeout(timer);
-        secured.destroy();
-        socket.destroy();
-        reject(tlsFailure(error));
-      };
-      secured.once("error", onError);
-      secured.once("secureConnect", () => {
-        clearTimeout(timer);
-        secured.off("error", onError);
-        resolve({ socket: secured, tlsMs: performance.now() - startedMs });
-      });
-    });
+    if (this.#proxy === null) return dialTcp(address, port, timeoutMs);
+    return connectThroughProxy(this.#proxy, { address, port, timeoutMs });
   }
 }
 
-function connectStraight(
-  address: string,
-  port: number,
-  timeoutMs: number,
-): Promise<{ socket: net.Socket; connectMs: number }> {
-  return new Promise((resolve, reject) => {
-    const startedMs = performance.now();
-    const socket = net.connect({ host: address, port, noDelay: true });
-    const timer = setTimeout(
-      () =>
-        socket.destroy(new Failure("connect-timeout", `no connection within ${Math.round(timeoutMs)} ms`)),
-      timeoutMs,
-    );
-    const onError = (error: Error) => {
-      clearTimeout(timer);
-      reject(failureOf(error));
-    };
-    socket.once("error", onError);
-    socket.once("connect", () => {
-      const connectMs = performance.now() - startedMs;
-      clearTimeout(timer);
-      socket.off("error", onError);
-      resolve({ socket, connectMs });
-    });
-  });
-}
-
-function tlsFailure(error: Error): Failure {
-  const known = failureOf(error);
-  return known.code === "internal" ? new Failure("tls", error.message, { cause: error }) : known;
-}
+const leftUntil = (deadlineMs: number) => Math.max(1, deadlineMs - performance.now());

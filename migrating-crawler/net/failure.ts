@@ -86,12 +86,22 @@ export function failureOf(error: unknown): Failure {
   if (code === "ECONNREFUSED") return new Failure("connect-refused", message, { cause: error });
   if (code === "ETIMEDOUT") return new Failure("connect-timeout", message, { cause: error });
   if (unreachable.has(code)) return new Failure("connect-unreachable", message, { cause: error });
+  if (code === "UND_ERR_SOCKET" && /^bad (response|upgrade)$/.test(message)) {
+    return new Failure("bad-response", "an answer that nothing asked for", { cause: error });
+  }
   if (lost.has(code)) return new Failure("connection-lost", message, { cause: error });
-  if (/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|ERR_OSSL)|EPROTO/.test(code)) {
+  if (
+    /^(ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|ERR_OSSL|HOSTNAME_MISMATCH|INVALID_)|EPROTO/.test(
+      code,
+    )
+  ) {
     return new Failure("tls", `${code}: ${message}`, { cause: error });
   }
   if (code === "UND_ERR_HEADERS_OVERFLOW" || code === "HPE_HEADER_OVERFLOW") {
     return new Failure("headers-too-large", "the response header is larger than we read", { cause: error });
+  }
+  if (code.startsWith("ERR_HTTP2")) {
+    return new Failure("bad-response", `HTTP/2: ${message}`, { cause: error });
   }
   if (isParserError(error) || code.startsWith("UND_ERR_RES") || code === "UND_ERR_INVALID_ARG") {
     return new Failure("bad-response", `not a valid HTTP response: ${message}`, { cause: error });

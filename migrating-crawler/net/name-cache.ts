@@ -32,16 +32,16 @@ export class NameCache {
     this.#ipv6 = settings.ipv6;
   }
 
-  /** The host's addresses. Throws a Failure when there are none. */
-  async resolve(host: string): Promise<NameAnswer> {
+  /** The host's addresses, IPv4 first. Throws a Failure when there are none, or none in time. */
+  async resolve(host: string, withinMs = Number.POSITIVE_INFINITY): Promise<NameAnswer> {
     const literal = literalAddress(host);
     if (literal !== null) return { addresses: [literal], dnsMs: null };
-    if (host === "localhost" || host.endsWith(".localhost")) return { addresses: ["127.0.0.1"], dnsMs: null };
+    if (/(^|\.)localhost\.?$/i.test(host)) return { addresses: ["127.0.0.1"], dnsMs: null };
     const known = this.#known.get(host);
     if (known instanceof Failure) throw known;
     if (known) return { addresses: known, dnsMs: null };
     const startedMs = performance.now();
-    const addresses = await this.#ask(host);
+    const addresses = await inTime(this.#ask(host), host, withinMs);
     return { addresses, dnsMs: performance.now() - startedMs };
   }
 
@@ -72,14 +72,25 @@ export class NameCache {
     }
   }
 
+  /** Both families at once; one of them is enough. */
   async #records(host: string): Promise<{ address: string; ttl: number }[]> {
-    try {
-      return await this.#resolver.resolve4(host, { ttl: true });
-    } catch (error) {
-      if (!this.#ipv6) throw error;
-      return this.#resolver.resolve6(host, { ttl: true });
-    }
+    const ipv4 = this.#resolver.resolve4(host, { ttl: true });
+    if (!this.#ipv6) return ipv4;
+    const answers = await Promise.allSettled([ipv4, this.#resolver.resolve6(host, { ttl: true })]);
+    const records = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+    return records.length > 0 ? records : ipv4;
   }
+}
+
+/** c-ares asks each of its servers in turn, several times: longer than a connection may take. */
+async function inTime<T>(asking: Promise<T>, host: string, withinMs: number): Promise<T> {
+  if (withinMs === Number.POSITIVE_INFINITY) return asking;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const words = `no DNS server answered for ${host} within ${Math.round(withinMs)} ms`;
+    timer = setTimeout(() => reject(new Failure("dns-no-answer", words)), withinMs);
+  });
+  return Promise.race([asking, late]).finally(() => clearTimeout(timer));
 }
 
 function dnsFailure(host: string, error: unknown): Failure {

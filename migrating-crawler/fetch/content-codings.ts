@@ -1,0 +1,169 @@
+/**
+ * Content codings (RFC 9110 section 8.4.1, RFC 8878 for zstd): which are offered, and a body decoded within
+ * bounds of size and of ratio. A body that is larger than the bound is cut; one that is broken, or inflates
+ * as no real page does, is a failure, never half a page that looks whole.
+ */
+import zlib from "node:zlib";
+import { Failure } from "../net/failure.ts";
+
+/** Larger compressed bodies are inflated off the main thread. */
+const inflateInlineBytes = 256 * 1024;
+/** A body that inflates beyond this many times its size, and beyond so many bytes, is a bomb. */
+const maxRatio = 200;
+const anyRatioBytes = 1024 * 1024;
+/** RFC 9659: zstd on the web uses windows of at most 8 MiB. */
+const zstdWindowLog = 23;
+const maxCodings = 3;
+
+export type Coding = "gzip" | "deflate" | "br" | "zstd";
+
+export interface Decoded {
+  readonly bytes: Buffer;
+  readonly truncated: boolean;
+}
+
+interface Packed {
+  readonly bytes: Buffer;
+  /** Known to be cut: its missing end is no fault. */
+  readonly cut: boolean;
+  /** Most bytes after decoding. */
+  readonly limit: number;
+}
+
+type Options = zlib.ZlibOptions & zlib.BrotliOptions;
+
+interface Codec {
+  whole(bytes: Buffer, options: Options): Buffer;
+  stream(
+    bytes: Buffer,
+    options: Options,
+  ): zlib.Gunzip | zlib.Inflate | zlib.InflateRaw | zlib.BrotliDecompress;
+  /** Given to `finishFlush` where the input is cut. */
+  readonly softEnd: number;
+  readonly options?: Options;
+}
+
+/** What the runtime has beyond Node 20's types: zstd, from 22.15 on. */
+const newer = zlib as unknown as {
+  readonly zstdDecompressSync?: Codec["whole"];
+  readonly createZstdDecompress?: (options: Options) => ReturnType<Codec["stream"]>;
+  readonly constants: { readonly ZSTD_d_windowLogMax?: number; readonly ZSTD_e_flush?: number };
+};
+
+const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants;
+
+const codecs: Readonly<Record<Coding, Codec | null>> = {
+  gzip: {
+    whole: zlib.gunzipSync,
+    stream: (_bytes, options) => zlib.createGunzip(options),
+    softEnd: Z_SYNC_FLUSH,
+  },
+  deflate: {
+    whole: (bytes, options) =>
+      isZlib(bytes) ? zlib.inflateSync(bytes, options) : zlib.inflateRawSync(bytes, options),
+    stream: (bytes, options) =>
+      isZlib(bytes) ? zlib.createInflate(options) : zlib.createInflateRaw(options),
+    softEnd: Z_SYNC_FLUSH,
+  },
+  br: {
+    whole: zlib.brotliDecompressSync,
+    stream: (_bytes, options) => zlib.createBrotliDecompress(options),
+    softEnd: BROTLI_OPERATION_FLUSH,
+  },
+  zstd: zstdCodec(),
+};
+
+/** For the request's `accept-encoding`: what this runtime can decode. */
+export const acceptedCodings = (Object.keys(codecs) as Coding[])
+  .filter((coding) => codecs[coding] !== null)
+  .join(", ");
+
+/** In the order in which they were applied, each one that we asked for. Throws a Failure. */
+export function codingsOf(header: string | readonly string[] | undefined): Coding[] {
+  if (header === undefined) return [];
+  const names = String(header)
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "" && name !== "identity");
+  if (names.length > maxCodings) {
+    throw new Failure("bad-encoding", `${names.length} content codings in a row`);
+  }
+  return names.map((name) => {
+    const coding = name === "x-gzip" ? "gzip" : name;
+    if (Object.hasOwn(codecs, coding) && codecs[coding as Coding] !== null) return coding as Coding;
+    throw new Failure("bad-encoding", `content coding ${name.slice(0, 40)} was not asked for`);
+  });
+}
+
+/** Throws a Failure: `bad-encoding` or `decompression-bomb`. */
+export async function decodeBody(coding: Coding, packed: Packed): Promise<Decoded> {
+  const { bytes, cut } = packed;
+  if (bytes.length === 0) return { bytes, truncated: cut };
+  if (!cut && bytes.length <= inflateInlineBytes) {
+    const whole = decodeInline(coding, packed);
+    if (whole !== null) return { bytes: whole, truncated: false };
+  }
+  return decodeInPieces(coding, packed);
+}
+
+/** Null when it is larger than it may be: the pieces tell why. */
+function decodeInline(coding: Coding, { bytes, limit }: Packed): Buffer | null {
+  const { whole, options } = codecs[coding]!;
+  try {
+    return whole(bytes, { ...options, maxOutputLength: Math.min(limit, ratioBound(bytes.length)) });
+  } catch (error) {
+    if ((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE") return null;
+    throw broken(coding, error);
+  }
+}
+
+function decodeInPieces(coding: Coding, { bytes, cut, limit }: Packed): Promise<Decoded> {
+  const { stream, softEnd, options } = codecs[coding]!;
+  const decoder = stream(bytes, { ...options, ...(cut ? { finishFlush: softEnd } : {}) });
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    let length = 0;
+    const end = (truncated: boolean) => {
+      decoder.destroy();
+      resolve({ bytes: Buffer.concat(pieces, Math.min(length, limit)), truncated });
+    };
+    decoder.on("data", (piece: Buffer) => {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > ratioBound(decoder.bytesWritten)) {
+        decoder.destroy();
+        reject(
+          new Failure("decompression-bomb", `the ${coding} body inflates to over ${maxRatio} times its size`),
+        );
+      } else if (length > limit) end(true);
+    });
+    decoder.once("end", () => end(cut));
+    decoder.once("error", (error) => (cut && length > 0 ? end(true) : reject(broken(coding, error))));
+    decoder.end(bytes);
+  });
+}
+
+/** The most that so much input may inflate to. */
+const ratioBound = (inputBytes: number) => Math.max(anyRatioBytes, inputBytes * maxRatio);
+
+/** `deflate` is zlib's format by RFC 9110 section 8.4.1.2; some servers send it without the header. */
+function isZlib(bytes: Buffer): boolean {
+  return bytes.length >= 2 && (bytes[0]! & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0;
+}
+
+function zstdCodec(): Codec | null {
+  const { zstdDecompressSync, createZstdDecompress, constants } = newer;
+  if (zstdDecompressSync === undefined || createZstdDecompress === undefined) return null;
+  return {
+    whole: zstdDecompressSync,
+    stream: (_bytes, options) => createZstdDecompress(options),
+    softEnd: constants.ZSTD_e_flush ?? 0,
+    options: { params: { [constants.ZSTD_d_windowLogMax ?? 100]: zstdWindowLog } },
+  };
+}
+
+function broken(coding: Coding, error: unknown): Failure {
+  const why = error instanceof Error ? error.message : String(error);
+  return new Failure("bad-encoding", `the ${coding} body is broken: ${why}`, { cause: error });
+}

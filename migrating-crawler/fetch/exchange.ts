@@ -1,0 +1,246 @@
+/**
+ * One request and its answer, whatever HTTP carries it: a transport tells what comes, a reader takes it.
+ *
+ *   asked → answered (header here) → reading or dropping → ended
+ *     └──────────┴─────────────────────┴→ failed (a limit, the site, the connection)
+ *
+ * What comes before anybody reads is kept, little of it; then the transport is paused.
+ */
+import { Failure, failureOf } from "../net/failure.ts";
+import { ExchangeWatch, type Timeouts } from "./exchange-watch.ts";
+import { PieceCollector } from "./piece-collector.ts";
+
+/** Names in lower case; a name that came several times has all its values. Text as ISO-8859-1 bytes. */
+export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** The answer's head as it was received: names and values by turns, ISO-8859-1. */
+export interface AnswerHead {
+  readonly reason: string;
+  readonly rawHeaders: readonly (string | Buffer)[];
+}
+
+/** Asked before pieces are taken from the socket: the governor's rate. Null: go on. */
+export type TakeBytes = (bytes: number) => Promise<void> | null;
+
+/** How a transport is steered while it carries an exchange. */
+export interface Flow {
+  /** Gives the request up, and the connection where the protocol has no other way. */
+  abort(failure: Failure): void;
+  resume(): void;
+  /** What has come over the connection so far, framing included. */
+  connectionBytes(): number;
+}
+
+export interface BodyReading {
+  readonly limit: number;
+  readonly take: TakeBytes;
+  /** Asked once with the first bytes (at least `headBytes`, or the whole body): false stops the reading. */
+  readonly wants?: ((head: Buffer) => boolean) | undefined;
+}
+
+export interface WireBody {
+  readonly bytes: Buffer;
+  /** There was more than the limit. */
+  readonly truncated: boolean;
+  /** Its first bytes were not wanted. */
+  readonly unwanted: boolean;
+}
+
+/** An answer whose body has not been read. Ends with `read` or `drop`. */
+export interface SiteAnswer {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  readonly head: AnswerHead;
+  /** From when the request went out to the header. */
+  readonly firstByteMs: number;
+  /** The body as it came over the wire, at most `limit` bytes of it. Throws a Failure. */
+  read(reading: BodyReading): Promise<WireBody>;
+  /** Reads nothing more: closes the connection unless what is left is small. */
+  drop(): Promise<void>;
+}
+
+/** Enough to see what a document is (WHATWG MIME Sniffing section 5.2). */
+export const headBytes = 1445;
+/** Kept before anybody reads. */
+const earlyBytes = 64 * 1024;
+/** So much of a body that nobody wants is read for the sake of the connection. */
+const droppedBytes = 64 * 1024;
+/** The governor is asked for so many bytes at once. */
+const takenBytes = 8 * 1024;
+/** Sites send one or two (103 Early Hints); more is an attack. */
+const maxInformational = 20;
+
+interface Waiting<T> {
+  resolve(value: T): void;
+  reject(failure: Failure): void;
+}
+
+export class Exchange implements SiteAnswer {
+  /** Settles when the header is here. Rejects with a Failure. */
+  readonly answer: Promise<SiteAnswer>;
+  status = 0;
+  headers: AnswerHeaders = {};
+  head: AnswerHead = { reason: "", rawHeaders: [] };
+  firstByteMs = 0;
+  readonly #watch: ExchangeWatch;
+  readonly #collector = new PieceCollector();
+  #state: "open" | "complete" | "over" = "open";
+  #flow: Flow | null = null;
+  #askedMs = 0;
+  #informational = 0;
+  #failure: Failure | null = null;
+  #reading: BodyReading | null = null;
+  #isWanted = false;
+  #untaken = 0;
+  #held = false;
+  #dropped: number | null = null;
+  #answerWaits!: Waiting<SiteAnswer>;
+  #bodyWaits: Waiting<WireBody> | null = null;
+
+  constructor(timeouts: Timeouts, startedMs: number) {
+    this.#watch = new ExchangeWatch(timeouts, startedMs, (failure) => this.#giveUp(failure));
+    this.answer = new Promise((resolve, reject) => {
+      this.#answerWaits = { resolve, reject };
+    });
+  }
+
+  /* ------------------------------------------------------------- the transport tells */
+
+  asked(flow: Flow): void {
+    this.#flow = flow;
+    this.#askedMs = performance.now();
+    this.#watch.start(() => flow.connectionBytes());
+  }
+
+  informed(): void {
+    if (++this.#informational > maxInformational) {
+      this.#giveUp(new Failure("bad-response", `more than ${maxInformational} informational answers`));
+    }
+  }
+
+  answered(status: number, headers: AnswerHeaders, head: AnswerHead): void {
+    this.status = status;
+    this.headers = headers;
+    this.head = head;
+    this.firstByteMs = performance.now() - this.#askedMs;
+    this.#watch.answered();
+    this.#answerWaits.resolve(this);
+  }
+
+  /** False: no more, please, until `resume`. */
+  came(piece: Buffer): boolean {
+    if (this.#state !== "open") return true;
+    this.#watch.heard(piece.length);
+    if (this.#dropped !== null) {
+      this.#dropped += piece.length;
+      if (this.#dropped > droppedBytes) this.#finish({ truncated: true });
+      return true;
+    }
+    this.#collector.push(piece);
+    this.#untaken += piece.length;
+    return this.#goesOn();
+  }
+
+  completed(): void {
+    if (this.#state !== "open") return;
+    this.#state = "complete";
+    this.#watch.stop();
+    if (this.#reading !== null || this.#dropped !== null) this.#conclude();
+  }
+
+  failed(error: unknown): void {
+    if (this.#state !== "open") return;
+    const failure = failureOf(error);
+    const isVague = failure.code === "internal" && this.status !== 0;
+    const reason = `the body broke off: ${failure.message}`;
+    this.#fail(isVague ? new Failure("connection-lost", reason, { cause: error }) : failure);
+  }
+
+  /* ---------------------------------------------------------------- the reader takes */
+
+  read(reading: BodyReading): Promise<WireBody> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    this.#reading = reading;
+    this.#isWanted = reading.wants === undefined;
+    return new Promise((resolve, reject) => {
+      this.#bodyWaits = { resolve, reject };
+      if (this.#state === "complete") this.#conclude();
+      else if (this.#goesOn()) this.#flow?.resume();
+    });
+  }
+
+  drop(): Promise<void> {
+    if (this.#state !== "open") return Promise.resolve();
+    this.#dropped = this.#collector.length;
+    if (Number(this.headers["content-length"] ?? 0) > droppedBytes) this.#finish({ truncated: true });
+    else this.#flow?.resume();
+    if (this.#state !== "open") return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#bodyWaits = { resolve: () => resolve(), reject: () => resolve() };
+    });
+  }
+
+  /** Judges what has come; whether more may come now. */
+  #goesOn(): boolean {
+    const reading = this.#reading;
+    if (reading === null) return this.#collector.length < earlyBytes;
+    const { length } = this.#collector;
+    if (length >= headBytes && !this.#wants(reading)) this.#finish({ unwanted: true });
+    else if (length > reading.limit) this.#finish({ truncated: true });
+    else if (this.#untaken >= takenBytes) this.#pay(reading, () => this.#goesOn() && this.#flow?.resume());
+    return !this.#held;
+  }
+
+  /** The site has sent everything. */
+  #conclude(): void {
+    const reading = this.#reading;
+    if (reading === null) this.#finish({});
+    else if (!this.#wants(reading)) this.#finish({ unwanted: true });
+    else if (!this.#held) {
+      this.#pay(reading, () => this.#conclude());
+      if (!this.#held) this.#finish({ truncated: this.#collector.length > reading.limit });
+    }
+  }
+
+  #wants(reading: BodyReading): boolean {
+    this.#isWanted ||= reading.wants!(this.#collector.take(headBytes));
+    return this.#isWanted;
+  }
+
+  /** Counts what has come with the governor; when he wants us to wait, goes on afterwards. */
+  #pay(reading: BodyReading, afterwards: () => void): void {
+    const wait = this.#untaken === 0 ? null : reading.take(this.#untaken);
+    this.#untaken = 0;
+    if (wait === null) return;
+    this.#held = true;
+    this.#watch.hold();
+    void wait.then(() => {
+      this.#held = false;
+      this.#watch.release();
+      if (this.#state === "complete") this.#conclude();
+      else if (this.#state === "open") afterwards();
+    });
+  }
+
+  #finish(what: { readonly truncated?: boolean; readonly unwanted?: boolean }): void {
+    const isCut = this.#state === "open";
+    this.#state = "over";
+    this.#watch.stop();
+    const bytes = this.#collector.take(this.#reading?.limit ?? 0);
+    this.#bodyWaits?.resolve({ bytes, truncated: what.truncated ?? false, unwanted: what.unwanted ?? false });
+    if (isCut) this.#flow?.abort(new Failure("stopped", "enough has been read"));
+  }
+
+  #giveUp(failure: Failure): void {
+    this.#fail(failure);
+    this.#flow?.abort(failure);
+  }
+
+  #fail(failure: Failure): void {
+    this.#state = "over";
+    this.#failure = failure;
+    this.#watch.stop();
+    this.#answerWaits.reject(failure);
+    this.#bodyWaits?.reject(failure);
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * HTTP/1.1 over one open connection, parsed by undici (strict: conflicting lengths, broken chunks and
+ * headers above the limit end the connection). The connection is ours: checked, pinned, verified; undici
+ * may not open another.
+ */
+import type net from "node:net";
+import { type buildConnector, Client, type Dispatcher } from "undici";
+import { Failure } from "../net/failure.ts";
+import type { AnswerHeaders, Exchange } from "./exchange.ts";
+import type { SiteRequest, Transport } from "./transport.ts";
+
+/** Larger response headers end the request (undici's own default is 16 KiB; some sites set long cookies). */
+export const maxHeaderBytes = 32 * 1024;
+/** Far above what sites send; each costs more than its bytes. */
+export const maxHeaders = 500;
+/** An idle connection is closed after this; polite gaps between requests are usually shorter. */
+export const keepAliveMs = 15_000;
+
+export class Http1Transport implements Transport {
+  readonly http = "1.1";
+  readonly #socket: net.Socket;
+  readonly #client: Client;
+  #isHandedOver = false;
+  #isOver = false;
+
+  constructor(origin: string, socket: net.Socket) {
+    this.#socket = socket;
+    this.#client = new Client(origin, {
+      pipelining: 1,
+      maxHeaderSize: maxHeaderBytes,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      // Never at once: undici does not look at its queue while it connects.
+      connect: (_options, callback) => queueMicrotask(() => this.#handOver(callback)),
+    });
+    this.#client.on("disconnect", () => {
+      this.#isOver = true;
+    });
+  }
+
+  get isOpen(): boolean {
+    return !this.#isOver && !this.#socket.destroyed;
+  }
+
+  send(request: SiteRequest, exchange: Exchange): void {
+    const { path, headers } = request;
+    try {
+      this.#client.dispatch({ method: "GET", path, headers }, new Http1Exchange(this.#socket, exchange));
+    } catch (error) {
+      exchange.failed(error);
+    }
+  }
+
+  close(): void {
+    this.#isOver = true;
+    void this.#client.destroy();
+    this.#socket.destroy();
+  }
+
+  /** The connection, once. */
+  #handOver(callback: buildConnector.Callback): void {
+    if (this.#isHandedOver || this.#socket.destroyed) {
+      callback(new Failure("connection-lost", "the site closed the connection"), null);
+      return;
+    }
+    this.#isHandedOver = true;
+    callback(null, this.#socket);
+  }
+}
+
+/** Passes on what undici parses. */
+class Http1Exchange implements Dispatcher.DispatchHandler {
+  readonly #socket: net.Socket;
+  readonly #exchange: Exchange;
+
+  constructor(socket: net.Socket, exchange: Exchange) {
+    this.#socket = socket;
+    this.#exchange = exchange;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    const socket = this.#socket;
+    this.#exchange.asked({
+      abort: (failure) => controller.abort(failure),
+      resume: () => controller.resume(),
+      connectionBytes: () => socket.bytesRead,
+    });
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: AnswerHeaders,
+    reason = "",
+  ): void {
+    if (status < 200) {
+      this.#exchange.informed();
+      return;
+    }
+    const rawHeaders = controller.rawHeaders as Buffer[];
+    if (rawHeaders.length > 2 * maxHeaders) throw tooMany;
+    this.#exchange.answered(status, headers, { reason, rawHeaders });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
+    if (!this.#exchange.came(piece)) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#exchange.completed();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#exchange.failed(error);
+  }
+}
+
+const tooMany = new Failure("headers-too-large", `the response has more than ${maxHeaders} headers`);
