@@ -4,8 +4,9 @@
  * bounds of the first crawlers that it ruled out; those of the others follow from today's RTTs between the
  * crawlers, by the policy's own rule.
  */
-import { trustInTriangle } from "#core/delegation/policy-nearest";
+
 import { parseReason } from "#core/delegation/reason";
+import { trustInTriangle } from "#core/delegation/triangle";
 import type { CrawlerName, RecordedRound, RuledOut } from "./who-answer.ts";
 
 export interface PeerDistance {

@@ -10,6 +10,7 @@
  */
 import type { RttMixture } from "./rtt-mixture.ts";
 import { largestOf } from "./rtt-mixture.ts";
+import { trustInTriangle } from "./triangle.ts";
 
 /** What is known of the candidates after the answers so far, in the fleet's order. */
 export interface Outlook {
@@ -41,8 +42,7 @@ const leastWeight = 1e-2;
 /** Spread of the saving around a place's promise, in ms: of what was measured and what is only expected. */
 const measuredSpread = { ms: 2, perMs: 0.1 };
 const expectedSpread = { ms: 2, perMs: 0.414, perSpread: 0.5 };
-/** A candidate farther than this from the best, by the triangle, is asked only where a place speaks for it. */
-const trustInTriangle = 0.8;
+/** A candidate farther from the best than the triangle allows is asked only where a place speaks for it. */
 const leastShare = 1e-3;
 
 const fitted = {

@@ -4,7 +4,7 @@
  */
 import type { CrawlerId } from "../ids.ts";
 import { type CandidateFleet, rttsToCandidates } from "./fleet.ts";
-import type { LearnedRtts } from "./learned-rtts.ts";
+import { type LearnedRtts, listedAsNearest } from "./learned-rtts.ts";
 import { smallestOf } from "./smallest.ts";
 
 /** A candidate seen as a place: what a target beside it would measure. */
@@ -17,7 +17,6 @@ export interface CandidatePlace {
 
 /** A target beside a crawler is about so far from it. */
 const besideMs = 1;
-const listedAsNearest = 24;
 
 export class FleetView {
   readonly #fleet: CandidateFleet;

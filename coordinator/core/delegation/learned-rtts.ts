@@ -38,7 +38,7 @@ const keptAlike = 4;
 /** Room for all of these, in RTTs (8 bytes each): 32 MB. */
 const roomForAlike = 4_000_000;
 /** Crawlers that a vector lists as nearest: a farther one is no candidate for being the nearest. */
-const listedAsNearest = 24;
+export const listedAsNearest = 24;
 
 export class LearnedRtts {
   /** Whether rounds gained what was expected of them. */

@@ -39,10 +39,9 @@ import {
 } from "./round.ts";
 import { observeMixture, type RttMixture, startMixture } from "./rtt-mixture.ts";
 import { smallestOf } from "./smallest.ts";
+import { trustInTriangle } from "./triangle.ts";
 import { vectorOf } from "./vector-of-round.ts";
 
-/** Of the triangle's bound, what is believed: RTTs violate the inequality. */
-export const trustInTriangle = 0.8;
 /** How far off the fit of an answer to a target beside a candidate may be: the longer the path, the farther. */
 const fitScaleMs = 5;
 const fitScalePerMs = 0.3;

@@ -7,6 +7,7 @@ import type { LearnedVector } from "./learned-rtts.ts";
 import type { Placement } from "./placement.ts";
 import { type RoundState, rttOf } from "./round.ts";
 import { largestOf, type RttMixture } from "./rtt-mixture.ts";
+import { trustInTriangle } from "./triangle.ts";
 
 interface MeasuredRound extends RoundState {
   readonly placement: Placement;
@@ -20,8 +21,6 @@ const leastWeight = 1e-2;
 const weightOfExpected = 0.1;
 /** Of a place's own spread, what goes into the mean's (variances). */
 const spreadHandedOn = 0.43;
-/** Of the triangle's lower bound, what the expectation keeps to. */
-const trustInTriangle = 0.8;
 
 /** Of a round that this crawler won. */
 export function vectorOf(crawlerId: CrawlerId, round: MeasuredRound): Omit<LearnedVector, "nearest"> {
