@@ -4,7 +4,7 @@
  * result that the coordinator does not have.
  */
 import { packResult } from "#protocol/packed/message-frames";
-import type { FetchResult } from "#protocol/result";
+import type { FetchResult, FetchTiming } from "#protocol/result";
 import type { CoordinatorLink } from "./coordinator-link.ts";
 import type { CrawlerLog } from "./log.ts";
 import type { Spool, SpooledResult } from "./spool/spool.ts";
@@ -37,7 +37,7 @@ export class Carrier {
   /** False when the spool is full: the result is not kept, and its URL will be fetched again. */
   keep(leaseId: string, result: FetchResult): boolean {
     const wasEmpty = this.#spool.first === null;
-    const sequence = this.#spool.append(leaseId, result);
+    const sequence = this.#spool.append(leaseId, { ...result, timing: inTenths(result.timing) });
     if (sequence === null) return false;
     if (wasEmpty) this.#stillSinceMs = performance.now();
     this.#latestOfLease.set(leaseId, sequence);
@@ -108,6 +108,19 @@ export class Carrier {
     this.#log.warn({ sequence }, "a spooled result is damaged and is given up");
     return { sequence, leaseId: "0", packed: packResult("0", lostResult) };
   }
+}
+
+/** Times of requests mean nothing below 0.1 ms, and the digits would have to be shipped. */
+function inTenths(timing: FetchTiming): FetchTiming {
+  const rounded = (ms: number) => Math.round(ms * 10) / 10;
+  const orNull = (ms: number | null) => (ms === null ? null : rounded(ms));
+  return {
+    dnsMs: orNull(timing.dnsMs),
+    connectMs: orNull(timing.connectMs),
+    tlsMs: orNull(timing.tlsMs),
+    firstByteMs: orNull(timing.firstByteMs),
+    totalMs: rounded(timing.totalMs),
+  };
 }
 
 /** A coordinator that is there acknowledges within seconds. */

@@ -56,6 +56,20 @@ const timeouts = z.strictObject({
   totalMs: z.int().min(10).max(900_000).default(60_000),
 });
 
+/** What is fetched is kept at the partner, too: WARC/1.1 files, each record compressed by itself. */
+const warc = z.strictObject({
+  folder: z.string().min(1),
+  /** Of all files together; at it, nothing more is written, or the oldest file is removed. */
+  maxBytes: z
+    .int()
+    .min(mebibyte)
+    .max(1e15)
+    .default(10 * 1024 * mebibyte),
+  whenFull: z.enum(["stop", "remove-oldest"]).default("stop"),
+  /** A file that has reached this is followed by another; 1 GB is the usual size (WARC/1.1, annex C). */
+  fileBytes: z.int().min(mebibyte).max(1e12).default(1_000_000_000),
+});
+
 const configSchema = z.strictObject({
   /** `ws://` on loopback, `wss://` elsewhere. */
   coordinatorUrl: z.string().refine(isCoordinatorUrl, {
@@ -120,6 +134,8 @@ const configSchema = z.strictObject({
   certificateFile: z.string().nullable().default(null),
   /** A PEM file with the authority (or the certificate itself) that the coordinator is trusted by, alone. */
   coordinatorCertificateFile: z.string().nullable().default(null),
+  /** Null: nothing is kept. */
+  warc: warc.nullable().default(null),
 });
 
 export type CrawlerConfig = Readonly<z.infer<typeof configSchema>>;

@@ -23,6 +23,7 @@ import { closeTools, type FetchTools, fetchTools } from "./slice-tools.ts";
 import { Spool } from "./spool/spool.ts";
 import { Tally } from "./tally.ts";
 import { TaskLoop } from "./task-loop.ts";
+import { openWarc, type Warc } from "./warc/open-warc.ts";
 
 /** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
 const endRequestsMs = 4000;
@@ -57,6 +58,7 @@ export class Crawler {
   readonly #config: CrawlerConfig;
   readonly #surroundings: CrawlerSurroundings;
   readonly #tools: FetchTools;
+  readonly #warc: Warc | null;
   readonly #spool: Spool;
   readonly #prober: Prober;
   readonly #link: CoordinatorLink;
@@ -77,7 +79,14 @@ export class Crawler {
     this.#surroundings = surroundings;
     this.#userAgent = config.userAgent ?? fallbackUserAgent;
     const userAgent = () => this.#userAgent;
-    this.#tools = fetchTools({ config, home: config.home, userAgent, quiet: () => this.#prober.quiet() });
+    this.#tools = fetchTools({
+      config,
+      home: config.home,
+      userAgent,
+      quiet: () => this.#prober.quiet(),
+      log: surroundings.log,
+    });
+    this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
     this.#spool = new Spool({ home: config.home, maxBytes: config.limits.spoolBytes });
     const { probeMethods } = config;
     this.#prober = new Prober({ connector: this.#tools.connector, probeMethods, userAgent });
@@ -87,6 +96,7 @@ export class Crawler {
     this.#loop = new TaskLoop({
       tools: {
         ...this.#tools,
+        recorder: this.#warc?.recorder,
         keep: (leaseId, result) => {
           this.#tally.count(result, performance.now());
           return this.#carrier.keep(leaseId, result);
@@ -140,6 +150,7 @@ export class Crawler {
     if (this.#link.isUp) await within(endAcknowledgementsMs, this.#carrier.drained());
     await this.#link.stop(reason, forGood);
     closeTools(this.#tools);
+    await this.#warc?.close();
     this.#spool.close();
   }
 
@@ -255,8 +266,10 @@ export class Crawler {
     const words = [
       this.#downReason,
       this.#paceReason,
-      this.#spool.hasRoom() ? "" : `${this.#spool.waiting} results fill the spool`,
-      ...this.#tools.governor.holdingBack(this.#loop.openHosts),
+      this.#spool.holdingBack(),
+      this.#carrier.stuck(performance.now()),
+      this.#warc?.stopped() ?? "",
+      ...this.#tools.governor.holdingBack(this.#loop.hostsInPlace),
       this.#loop.idleReason,
     ];
     return words.filter((word) => word !== "").map((word) => word.slice(0, 500));

@@ -4,7 +4,7 @@
  * for hosts meanwhile.
  */
 import { NoTurn } from "./fetch/ask-robots.ts";
-import { SiteClient, type Timeouts } from "./fetch/site-client.ts";
+import { type ExchangeRecorder, SiteClient, type Timeouts } from "./fetch/site-client.ts";
 import type { Governor } from "./limits/governor.ts";
 import type { HostGates, Turn } from "./limits/host-gate.ts";
 import type { Connector } from "./net/connector.ts";
@@ -21,6 +21,8 @@ export interface VisitTools {
   readonly timeouts: Timeouts;
   readonly governor: Governor;
   readonly gates: HostGates;
+  /** Where the partner keeps what is fetched. */
+  readonly recorder?: ExchangeRecorder | undefined;
   /** Told when the slice begins or ceases to take one of the places for hosts. */
   readonly takesPlace?: (does: boolean) => void;
 }
@@ -67,8 +69,8 @@ export class SiteVisit {
       this.#clients.delete(oldest);
       void client.close();
     }
-    const { connector, timeouts } = this.#settings.tools;
-    const client = new SiteClient({ origin, connector, timeouts });
+    const { connector, timeouts, recorder } = this.#settings.tools;
+    const client = new SiteClient({ origin, connector, timeouts, recorder });
     this.#clients.set(origin, client);
     return client;
   }

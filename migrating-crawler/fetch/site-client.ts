@@ -121,6 +121,8 @@ export class SiteClient {
 
   async #open(): Promise<Transport> {
     this.#drop();
+    this.address = null;
+    this.connection = null;
     const url = new URL(this.origin);
     const secure = url.protocol === "https:";
     const opened = await this.#settings.connector.open({

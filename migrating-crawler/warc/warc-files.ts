@@ -1,0 +1,155 @@
+/**
+ * WARC files at a partner: each record compressed by itself (gzip), appended to `<name>.warc.gz.open`, which
+ * becomes `<name>.warc.gz` when it is full or the crawler stops. All files together stay under a bound: at it
+ * either the oldest are removed, or nothing more is written and the crawler says so. A disk that takes nothing
+ * ends the writing, too; the crawl goes on.
+ */
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { ConfigError } from "#core/errors";
+import { cutTornEnd } from "./torn-end.ts";
+
+export interface WarcFilesSettings {
+  readonly folder: string;
+  /** Of all files together, and of one. */
+  readonly maxBytes: number;
+  readonly fileBytes: number;
+  readonly whenFull: "stop" | "remove-oldest";
+  /** Begins the files' names. */
+  readonly name: string;
+  /** The record that every file begins with. */
+  readonly firstRecord: (file: string) => Buffer;
+  readonly now: () => Date;
+}
+
+interface OpenFile {
+  readonly path: string;
+  readonly descriptor: number;
+  bytes: number;
+}
+
+const compress = promisify(gzip);
+const ours = /\.warc\.gz(\.open)?$/;
+
+export class WarcFiles {
+  readonly #settings: WarcFilesSettings;
+  readonly #prefix: string;
+  #finished: { readonly path: string; readonly bytes: number }[] = [];
+  #open: OpenFile | null = null;
+  #serial = 0;
+  #turn: Promise<void> = Promise.resolve();
+  #stopped = "";
+
+  /** Throws ConfigError when the folder cannot be written. */
+  constructor(settings: WarcFilesSettings) {
+    this.#settings = settings;
+    this.#prefix = `nearcrawl-${settings.name}-`;
+    try {
+      mkdirSync(settings.folder, { recursive: true });
+      this.#takeOver();
+    } catch (error) {
+      throw new ConfigError([`warc.folder: ${error instanceof Error ? error.message : String(error)}`]);
+    }
+  }
+
+  /** Why nothing is written any more, in words; empty while something is. */
+  get stopped(): string {
+    return this.#stopped;
+  }
+
+  get bytes(): number {
+    return this.#finished.reduce((sum, { bytes }) => sum + bytes, 0) + (this.#open?.bytes ?? 0);
+  }
+
+  /** Appends records that belong together, to one file. Resolves when they are handed to the disk, or given up. */
+  append(records: readonly Buffer[]): Promise<void> {
+    this.#turn = this.#turn.then(() => this.#append(records));
+    return this.#turn;
+  }
+
+  async close(): Promise<void> {
+    await this.#turn;
+    this.#finish();
+  }
+
+  async #append(records: readonly Buffer[]): Promise<void> {
+    if (this.#stopped !== "") return;
+    try {
+      const packed = await Promise.all(records.map((record) => compress(record)));
+      const bytes = packed.reduce((sum, { length }) => sum + length, 0);
+      if ((this.#open?.bytes ?? 0) >= this.#settings.fileBytes) this.#finish();
+      if (!this.#makeRoom(bytes)) return;
+      this.#open ??= await this.#begin();
+      for (const piece of packed) write(this.#open, piece);
+    } catch (error) {
+      this.#stopped = `no more WARC is written: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+
+  #makeRoom(bytes: number): boolean {
+    const { maxBytes, whenFull } = this.#settings;
+    while (this.bytes + bytes > maxBytes) {
+      const oldest = whenFull === "remove-oldest" ? this.#finished.shift() : undefined;
+      if (oldest === undefined) {
+        this.#stopped = `no more WARC is written: the files would take more than the ${maxBytes} bytes allowed`;
+        return false;
+      }
+      rmSync(oldest.path, { force: true });
+    }
+    return true;
+  }
+
+  async #begin(): Promise<OpenFile> {
+    const stamp = this.#settings.now().toISOString().replace(/\D/g, "");
+    const file = `${this.#prefix}${stamp}-${String(this.#serial++).padStart(5, "0")}.warc.gz`;
+    const path = join(this.#settings.folder, `${file}.open`);
+    const open: OpenFile = { path, descriptor: openSync(path, "wx"), bytes: 0 };
+    write(open, await compress(this.#settings.firstRecord(file)));
+    return open;
+  }
+
+  #finish(): void {
+    if (this.#open === null) return;
+    const { path, descriptor, bytes } = this.#open;
+    this.#open = null;
+    closeSync(descriptor);
+    this.#finished.push({ path: finishedName(path), bytes });
+  }
+
+  /** What earlier processes of this crawler left: it counts, and half a record at an end is cut off. */
+  #takeOver(): void {
+    const { folder } = this.#settings;
+    const names = readdirSync(folder).filter((name) => name.startsWith(this.#prefix) && ours.test(name));
+    for (const name of names.sort()) {
+      const path = join(folder, name);
+      if (name.endsWith(".open")) cutTornEnd(path);
+      const { size } = statSync(path);
+      this.#finished.push({ path: name.endsWith(".open") ? finishedName(path) : path, bytes: size });
+    }
+  }
+}
+
+/** Written again from the same place until all of it is there, so that no record is torn by a full disk. */
+function write(file: OpenFile, piece: Buffer): void {
+  for (let done = 0; done < piece.length; ) {
+    done += writeSync(file.descriptor, piece, done, piece.length - done, file.bytes + done);
+  }
+  file.bytes += piece.length;
+}
+
+function finishedName(path: string): string {
+  const finished = path.replace(/\.open$/, "");
+  renameSync(path, finished);
+  return finished;
+}

@@ -1,0 +1,313 @@
+/** What a partner keeps: real fetches from real sites, read back by an independent reader (warcio). */
+import { createHash } from "node:crypto";
+import {
+  createReadStream,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { WARCParser } from "warcio";
+import { ConfigError } from "#core/errors";
+import { crawlSlice } from "#crawler/crawl-slice";
+import { closeTools, fetchTools } from "#crawler/slice-tools";
+import { openWarc } from "#crawler/warc/open-warc";
+import { WarcFiles, type WarcFilesSettings } from "#crawler/warc/warc-files";
+import { html, type Origin, startOrigin } from "../support/origin.ts";
+import { testConfig } from "../support/test-config.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function freshFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "nearcrawl-warc-"));
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function site(handle: Parameters<typeof startOrigin>[0]): Promise<Origin> {
+  const origin = await startOrigin((request, response) => {
+    if (request.url === "/robots.txt") response.writeHead(404).end();
+    else handle(request, response);
+  });
+  cleanups.push(() => origin.close());
+  return origin;
+}
+
+interface ReadRecord {
+  readonly type: string;
+  readonly fields: Record<string, string>;
+  readonly statusLine: string;
+  readonly http: Record<string, string>;
+  /** As it stands in the record, and decoded. */
+  readonly raw: Buffer;
+  readonly content: string;
+}
+
+/** All records of all files; robots.txt left out. */
+async function readBack(folder: string): Promise<ReadRecord[]> {
+  const records: ReadRecord[] = [];
+  for (const name of readdirSync(folder).sort()) {
+    const path = join(folder, name);
+    for await (const record of new WARCParser(createReadStream(path), { keepHeadersCase: true })) {
+      const http = record.httpHeaders;
+      const content = await record.contentText();
+      const read = {
+        type: record.warcType,
+        fields: Object.fromEntries(record.warcHeaders.headers),
+        statusLine: http?.statusline ?? "",
+        http: Object.fromEntries(http?.headers ?? []),
+        raw: Buffer.alloc(0),
+        content,
+      };
+      if (!read.fields["WARC-Target-URI"]?.endsWith("/robots.txt")) records.push(read);
+    }
+  }
+  return records;
+}
+
+/** Crawls the URLs as a slice would, with the archive beside. */
+async function crawlInto(
+  folder: string,
+  tasks: readonly { readonly url: string; readonly etag?: string }[],
+): Promise<void> {
+  const config = testConfig({ warc: { folder } });
+  cleanups.push(() => rmSync(config.home, { recursive: true, force: true }));
+  const userAgent = () => "Nearcrawl/test (+https://crawler.example/)";
+  const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
+  const warc = openWarc(config, { software: "Nearcrawl/test", userAgent })!;
+  const urls = tasks.map(({ url, etag }) => ({ url, etag: etag ?? null, lastModified: null }));
+  const host = new URL(tasks[0]!.url).hostname;
+  const lease = { leaseId: "1", host, addresses: [], expiresInSeconds: 300, waitMs: 0, urls };
+  const keep = () => true;
+  await crawlSlice(lease, { ...tools, keep, recorder: warc.recorder }, new AbortController().signal);
+  closeTools(tools);
+  await warc.close();
+}
+
+describe("what is fetched", () => {
+  it("stands in the archive as response and request, after a warcinfo", async () => {
+    const folder = freshFolder();
+    const page = "<title>Amber ships</title><p>They sailed.";
+    const origin = await site((_, response) => html(response, page, { "X-Odd-Case": "ümlaut\u00ff" }));
+
+    await crawlInto(folder, [{ url: `${origin.url}/page?q=1` }]);
+    const [info, response, request] = await readBack(folder);
+
+    expect(info).toMatchObject({ type: "warcinfo", fields: { "Content-Type": "application/warc-fields" } });
+    expect(info?.content).toContain("software: Nearcrawl/test\r\n");
+    expect(info?.content).toContain("http-header-user-agent: Nearcrawl/test (+https://crawler.example/)");
+    expect(response).toMatchObject({
+      type: "response",
+      statusLine: "HTTP/1.1 200 OK",
+      content: page,
+      fields: {
+        "WARC-Target-URI": `${origin.url}/page?q=1`,
+        "WARC-IP-Address": "127.0.0.1",
+        "Content-Type": "application/http; msgtype=response",
+      },
+    });
+    const block = blockOf(folder, "response", `${origin.url}/page?q=1`);
+    expect(block.toString("latin1")).toContain("\r\nX-Odd-Case: ümlaut\u00ff\r\n");
+    expect(request).toMatchObject({
+      type: "request",
+      statusLine: "GET /page?q=1 HTTP/1.1",
+      http: { "user-agent": "Nearcrawl/test (+https://crawler.example/)", host: new URL(origin.url).host },
+      fields: { "WARC-Concurrent-To": response?.fields["WARC-Record-ID"] },
+    });
+  });
+
+  it("is the request that was sent, header for header", async () => {
+    const folder = freshFolder();
+    const origin = await site((_, response) => html(response, "<p>x"));
+
+    await crawlInto(folder, [{ url: `${origin.url}/` }]);
+    const request = (await readBack(folder)).find(({ type }) => type === "request");
+
+    expect(request?.http).toEqual(origin.headers.at(-1));
+  });
+
+  it("keeps a coded body as it was transferred, and the digests tell its bytes", async () => {
+    const folder = freshFolder();
+    const body = gzipSync("<p>packed words");
+    const origin = await site((_, response) => {
+      response.writeHead(200, { "content-type": "text/html", "content-encoding": "gzip" });
+      response.write(body.subarray(0, 5));
+      response.end(body.subarray(5));
+    });
+
+    await crawlInto(folder, [{ url: `${origin.url}/` }]);
+    const response = (await readBack(folder)).find(({ type }) => type === "response");
+    const block = blockOf(folder, "response", `${origin.url}/`);
+
+    expect(response?.content).toBe("<p>packed words");
+    expect(response?.http["X-Crawler-Transfer-Encoding"]).toBe("chunked");
+    expect(block.subarray(block.indexOf("\r\n\r\n") + 4)).toEqual(body);
+    expect(response?.fields["WARC-Payload-Digest"]).toBe(sha1(body));
+    expect(response?.fields["WARC-Block-Digest"]).toBe(sha1(block));
+  });
+
+  it("is marked as truncated when only the header was wanted", async () => {
+    const folder = freshFolder();
+    const origin = await site((_, response) => {
+      response.writeHead(200, { "content-type": "image/png" }).end(Buffer.alloc(3000));
+    });
+
+    await crawlInto(folder, [{ url: `${origin.url}/picture` }]);
+    const response = (await readBack(folder)).find(({ type }) => type === "response");
+
+    expect(response?.fields["WARC-Truncated"]).toBe("length");
+    expect(response?.http["content-type"]).toBe("image/png");
+  });
+
+  it("that the site says is unchanged is a revisit", async () => {
+    const folder = freshFolder();
+    const origin = await site((_, response) => response.writeHead(304, { etag: '"7"' }).end());
+
+    await crawlInto(folder, [{ url: `${origin.url}/`, etag: '"7"' }]);
+    const revisit = (await readBack(folder)).find(({ type }) => type === "revisit");
+
+    expect(revisit?.statusLine).toBe("HTTP/1.1 304 Not Modified");
+    expect(revisit?.fields["WARC-Profile"]).toBe(
+      "http://netpreserve.org/warc/1.1/revisit/server-not-modified",
+    );
+  });
+
+  it("a second time byte for byte is a revisit that names the first", async () => {
+    const folder = freshFolder();
+    const origin = await site((_, response) => html(response, "<p>the same on every page"));
+
+    await crawlInto(folder, [{ url: `${origin.url}/a` }, { url: `${origin.url}/b` }]);
+    const records = await readBack(folder);
+    const first = records.find(({ type }) => type === "response");
+    const revisit = records.find(({ type }) => type === "revisit");
+
+    expect(revisit?.fields).toMatchObject({
+      "WARC-Target-URI": `${origin.url}/b`,
+      "WARC-Profile": "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest",
+      "WARC-Payload-Digest": first?.fields["WARC-Payload-Digest"],
+      "WARC-Refers-To-Target-URI": `${origin.url}/a`,
+      "WARC-Refers-To-Date": first?.fields["WARC-Date"],
+    });
+    expect(revisit?.content).toBe("");
+  });
+});
+
+describe("the files", () => {
+  const noise = (size: number) =>
+    Buffer.from(Array.from({ length: size }, (_, at) => (at * at * 7919) % 251));
+  const record = (size: number) => Buffer.concat([Buffer.from("WARC/1.1\r\n"), noise(size)]);
+  function filesIn(folder: string, changes: Partial<WarcFilesSettings> = {}): WarcFiles {
+    return new WarcFiles({
+      folder,
+      maxBytes: 1e9,
+      fileBytes: 1e9,
+      whenFull: "stop",
+      name: "amber",
+      firstRecord: (file) => Buffer.from(`WARC/1.1\r\n${file}`),
+      now: () => new Date("2026-11-22T09:00:00.000Z"),
+      ...changes,
+    });
+  }
+
+  it("follow each other when one is full, each with its first record", async () => {
+    const folder = freshFolder();
+    const files = filesIn(folder, { fileBytes: 200 });
+
+    for (let count = 0; count < 3; count++) await files.append([record(300)]);
+    await files.close();
+
+    const names = readdirSync(folder).sort();
+    expect(names).toEqual([0, 1, 2].map((n) => `nearcrawl-amber-20261122090000000-0000${n}.warc.gz`));
+    for (const name of names) {
+      expect(gunzipSync(readFileSync(join(folder, name)))).toEqual(
+        Buffer.concat([Buffer.from(`WARC/1.1\r\n${name}`), record(300)]),
+      );
+    }
+  });
+
+  it("say so and stop at the bound", async () => {
+    const folder = freshFolder();
+    const files = filesIn(folder, { maxBytes: 1000 });
+
+    for (let count = 0; count < 10; count++) await files.append([record(300)]);
+    await files.close();
+
+    expect(files.stopped).toMatch(/^no more WARC is written: .* 1000 bytes allowed$/);
+    expect(sizeOf(folder)).toBeLessThanOrEqual(1000);
+  });
+
+  it("lose the oldest at the bound when the partner wants that", async () => {
+    const folder = freshFolder();
+    const files = filesIn(folder, { maxBytes: 2000, fileBytes: 300, whenFull: "remove-oldest" });
+
+    for (let count = 0; count < 20; count++) await files.append([record(300)]);
+    await files.close();
+
+    expect(files.stopped).toBe("");
+    expect(sizeOf(folder)).toBeLessThanOrEqual(2000);
+    expect(readdirSync(folder).at(-1)).toContain("-00019.warc.gz");
+  });
+
+  /** A record whose body is gzip itself, as it was transferred: its bytes stand in the file as they are. */
+  const bodyInBody = gzipSync(Buffer.concat([record(10), gzipSync(noise(200)), noise(50)]), { level: 0 });
+  const whole = [gzipSync(record(300)), bodyInBody, gzipSync(record(20))];
+
+  it.each([
+    ["within a record", bodyInBody.subarray(0, -60)],
+    ["within the body of a record", bodyInBody.subarray(0, 60)],
+    ["after the first bytes of a record", gzipSync(record(300)).subarray(0, 9)],
+    ["nowhere", Buffer.alloc(0)],
+  ])("of a crawler that was killed are taken over without their torn end: torn %s", (_where, torn) => {
+    for (let count = 1; count <= whole.length; count++) {
+      const folder = freshFolder();
+      const kept = Buffer.concat(whole.slice(0, count));
+      writeFileSync(join(folder, "nearcrawl-amber-1-00000.warc.gz.open"), Buffer.concat([kept, torn]));
+
+      filesIn(folder);
+
+      expect(readdirSync(folder)).toEqual(["nearcrawl-amber-1-00000.warc.gz"]);
+      expect(readFileSync(join(folder, "nearcrawl-amber-1-00000.warc.gz")).length).toBe(kept.length);
+    }
+  });
+
+  it("in a folder that cannot be made are a fault of the settings", () => {
+    expect(() => filesIn("/dev/null/warc")).toThrow(ConfigError);
+    expect(() => filesIn("/dev/null/warc")).toThrow(/warc\.folder: /);
+  });
+});
+
+const sizeOf = (folder: string) =>
+  readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+
+/** SHA-1 in base 32, by another way than the writer's. */
+function sha1(bytes: Buffer): string {
+  const bits = [...createHash("sha1").update(bytes).digest()]
+    .map((byte) => byte.toString(2).padStart(8, "0"))
+    .join("");
+  const letters = bits
+    .match(/.{5}/g)!
+    .map((five) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[Number.parseInt(five, 2)]);
+  return `sha1:${letters.join("")}`;
+}
+
+/** The block of the record of this type and URL, cut out of the unpacked file by its Content-Length. */
+function blockOf(folder: string, type: string, url: string): Buffer {
+  const text = Buffer.concat(readdirSync(folder).map((name) => gunzipSync(readFileSync(join(folder, name)))));
+  const latin = text.toString("latin1");
+  for (const match of latin.matchAll(/WARC\/1\.1\r\n([\s\S]*?)\r\n\r\n/g)) {
+    const head = match[1]!;
+    if (!head.includes(`WARC-Type: ${type}\r\n`) || !head.includes(`WARC-Target-URI: ${url}\r\n`)) continue;
+    const start = match.index + match[0].length;
+    return text.subarray(start, start + Number(/Content-Length: (\d+)/.exec(head)![1]));
+  }
+  throw new Error(`no ${type} of ${url}`);
+}
