@@ -1,11 +1,14 @@
 /**
- * Bytes to text as browsers do it: byte order mark, then the header's charset, then the page's own
- * statement (WHATWG encoding sniffing); without any of them UTF-8 where the bytes are valid UTF-8, else
- * windows-1252. Decoding is the WHATWG one of @exodus/bytes: Node 20's own is wrong for windows-1252.
+ * Bytes to text as browsers do it (WHATWG HTML, section 13.2.3, encoding sniffing): byte order mark, the header's
+ * charset, the page's own statement, also one that comes late; then by what the bytes look like: UTF-8 where they
+ * are valid UTF-8, else what the frequencies of bytes say, else windows-1252. Decoding is the WHATWG one of
+ * @exodus/bytes: Node 20's own is wrong for windows-1252.
  */
-import { isUtf8 } from "node:buffer";
-import { TextDecoder as WhatwgDecoder } from "@exodus/bytes/encoding.js";
+import { isAscii, isUtf8 } from "node:buffer";
+import { labelToName, TextDecoder as WhatwgDecoder } from "@exodus/bytes/encoding.js";
+import { analyse } from "chardet";
 import sniffEncoding from "html-encoding-sniffer";
+import { readPageBytes } from "./unstated-charset.ts";
 
 export interface DecodedText {
   readonly text: string;
@@ -14,17 +17,75 @@ export interface DecodedText {
 }
 
 export function decodeText(bytes: Buffer, contentType: string): DecodedText {
-  const label = /;\s*charset\s*=\s*"?([^\s;"']{1,40})/i.exec(contentType)?.[1];
-  const fallback = isUtf8(bytes) ? "UTF-8" : "windows-1252";
-  const encoding = sniffEncoding(bytes, {
-    defaultEncoding: fallback,
-    ...(label === undefined ? {} : { transportLayerEncodingLabel: label }),
-  });
+  const encoding = statedEncoding(bytes, contentType) ?? likelyEncoding(bytes);
   return { text: decode(bytes, encoding), charset: encoding.toLowerCase() };
+}
+
+/** The encoding that the bytes' mark, the header or the page itself states; null when none does. */
+export function statedEncoding(bytes: Buffer, contentType: string): string | null {
+  const label = headerCharset(contentType);
+  const stated = sniffEncoding(bytes, {
+    defaultEncoding: unstated,
+    ...(label === null ? {} : { transportLayerEncodingLabel: label }),
+  });
+  if (stated !== unstated) return stated;
+  const late = xmlCharset(bytes) ?? (bytes.length > prescanBytes ? readPageBytes(bytes).label : null);
+  return late === null ? null : readable(labelToName(late));
+}
+
+const prescanBytes = 1024;
+const unstated = "";
+
+/** A parameter that is not written by the rules is passed over (RFC 9110, section 5.6.6). */
+function headerCharset(contentType: string): string | null {
+  const parameters = /;[ \t]*([^\s;=,"]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;,"']+))(?=[\s;,]|$)/g;
+  for (const [, name, quoted, plain] of contentType.slice(0, 1000).matchAll(parameters)) {
+    if (name!.toLowerCase() === "charset") return quoted ?? plain ?? null;
+  }
+  return null;
+}
+
+function xmlCharset(bytes: Buffer): string | null {
+  if (bytes[0] !== 0x3c || bytes[1] !== 0x3f) return null;
+  const head = bytes.toString("latin1", 0, 256);
+  return /^<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']/.exec(head)?.[1] ?? null;
+}
+
+/** What is said in ASCII cannot be in UTF-16, and `x-user-defined` says nothing (WHATWG HTML, section 13.2.3.2). */
+function readable(encoding: string | null): string | null {
+  if (encoding === null || encoding === "replacement") return null;
+  if (encoding.startsWith("UTF-16")) return "UTF-8";
+  return encoding === "x-user-defined" ? "windows-1252" : encoding;
+}
+
+const minConfidence = 10;
+
+function likelyEncoding(bytes: Buffer): string {
+  if (isUtf8(bytes) || isUtf8(bytes.subarray(0, endOfWhole(bytes)))) return "UTF-8";
+  const { text } = readPageBytes(bytes);
+  for (const { name, confidence } of analyse(text)) {
+    const encoding = confidence < minConfidence ? null : readable(labelToName(name));
+    if (encoding !== null && encoding !== "UTF-8" && canRead(encoding, text)) return encoding;
+  }
+  return "windows-1252";
+}
+
+/** Hardly a byte of the text has no meaning in the encoding. */
+function canRead(encoding: string, text: Buffer): boolean {
+  const strange = new WhatwgDecoder(encoding).decode(text).split("\ufffd").length - 1;
+  return strange <= 2 + text.length / 1000;
+}
+
+/** Where the last character ends that is there as a whole: a body that was cut may end inside one. */
+function endOfWhole(bytes: Buffer): number {
+  let at = bytes.length - 1;
+  while (at > bytes.length - 4 && at > 0 && (bytes[at]! & 0xc0) === 0x80) at--;
+  return Math.max(0, at);
 }
 
 function decode(bytes: Buffer, encoding: string): string {
   if (encoding !== "UTF-8") return new WhatwgDecoder(encoding).decode(bytes);
+  if (isAscii(bytes)) return bytes.toString("latin1");
   const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return bytes.toString("utf8", marked ? 3 : 0);
 }

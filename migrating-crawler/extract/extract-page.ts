@@ -153,11 +153,11 @@ function titleOf({ title, notes, headings }: ReadPage): string {
 }
 
 function datesOf(
-  { notes }: ReadPage,
+  { notes, blocks }: ReadPage,
   structured: StructuredData | null,
   url: string,
 ): Pick<PageExtract, "publishedAt" | "modifiedAt"> {
-  const { publishedAt, modifiedAt } = pageDates({ notes, structured, language: notes.language, url });
+  const { publishedAt, modifiedAt } = pageDates({ notes, structured, blocks, language: notes.language, url });
   return {
     ...(publishedAt === null ? {} : { publishedAt }),
     ...(modifiedAt === null ? {} : { modifiedAt }),

@@ -3,9 +3,12 @@
  * microdata, other metas in use, times in the text, the day in its address. Last-Modified is not asked: it tells when
  * the file was made, and most servers make it for each answer.
  */
+
+import { mark } from "./open-elements.ts";
 import type { NotedTime, PageNotes } from "./page-notes.ts";
 import { readMoment } from "./read-moment.ts";
 import type { StructuredData } from "./structured-data.ts";
+import type { TextBlock } from "./text-blocks.ts";
 
 export interface PageDates {
   /** ISO 8601; null when the page does not say. */
@@ -16,6 +19,7 @@ export interface PageDates {
 export function pageDates(page: {
   readonly notes: PageNotes;
   readonly structured: StructuredData | null;
+  readonly blocks: readonly TextBlock[];
   readonly language: string | null;
   readonly url: string;
 }): PageDates {
@@ -37,7 +41,8 @@ export function pageDates(page: {
       first(otherPublished, notes.metas) ??
       timed(/pubdate|publish|posted|entry-date|post-date|dt-published/) ??
       read(firstTime(notes.times)?.value) ??
-      dayInAddress(page.url),
+      dayInAddress(page.url) ??
+      dayInText(page.blocks, language),
     modifiedAt:
       first(sureModified, notes.metas) ??
       read(structured?.modified) ??
@@ -74,8 +79,30 @@ function firstTime(times: readonly NotedTime[]): NotedTime | undefined {
   return dated.find((time) => time.isInMain) ?? dated[0];
 }
 
-/** `/2019/04/28/` or `/2019-04-28-` in the path. */
+/** `/2019/04/28/`, `/2019-04-28-` in the path. */
 function dayInAddress(url: string): string | null {
-  const found = /\/(\d{4})([/-]?)(\d{2})\2(\d{2})(?=[/_-])/.exec(url);
-  return found === null ? null : readMoment(`${found[1]}-${found[3]}-${found[4]}`);
+  const found = /\/(\d{4})[/-]?(\d{2})[/-]?(\d{2})(?=[/_-])/.exec(url);
+  return found === null ? null : readMoment(`${found[1]}-${found[2]}-${found[3]}`);
+}
+
+/** A line near the first heading that holds a date and little else; else the first such line of the page. */
+function dayInText(blocks: readonly TextBlock[], language: string | null): string | null {
+  const heading = Math.max(
+    0,
+    blocks.findIndex(({ headingLevel }) => headingLevel === 1),
+  );
+  const near = blocks.slice(Math.max(0, heading - 4), heading + 10);
+  return dayIn(near, 120, language) ?? dayIn(blocks.slice(0, maxDatedBlocks), 40, language);
+}
+
+const maxDatedBlocks = 500;
+
+function dayIn(blocks: readonly TextBlock[], most: number, language: string | null): string | null {
+  for (const { text, marks } of blocks) {
+    const isLine = text.length >= 6 && text.length <= most && /\d{4}|\d\.\d\d?\.\d\d/.test(text);
+    const moment =
+      isLine && (marks & (mark.hidden | mark.furniture)) === 0 ? readMoment(text, language) : null;
+    if (moment !== null) return moment;
+  }
+  return null;
 }

@@ -115,7 +115,7 @@ class PageReader implements HtmlSink {
   takeText(from: number, to: number, mayRefer: boolean): void {
     if (this.#isCut) return;
     if (this.#raw !== null) this.#takeRaw(from, to);
-    else if ((this.#elements.marks & mark.unseen) === 0) this.#takeText(from, to, mayRefer);
+    else if (!this.#isUnseen()) this.#takeText(from, to, mayRefer);
   }
 
   #takeText(from: number, to: number, mayRefer: boolean): void {
@@ -126,6 +126,11 @@ class PageReader implements HtmlSink {
       const written = this.#html.slice(from, to);
       this.#add(mayRefer ? decodeText(written) : written, this.#elements.marks);
     }
+  }
+
+  /** Inside `noscript`, SVG and the like. */
+  #isUnseen(): boolean {
+    return (this.#elements.marks & mark.unseen) !== 0;
   }
 
   #add(text: string, marks: number): void {
@@ -150,7 +155,7 @@ class PageReader implements HtmlSink {
     if (tag.content === "script") {
       return jsonType.test(this.#scanner.attribute("type") ?? "") ? "json" : "nothing";
     }
-    if ((this.#elements.marks & mark.unseen) !== 0) return "nothing";
+    if (this.#isUnseen()) return "nothing";
     if (tag.name === "title") return this.#title === null ? "title" : "nothing";
     return tag.isUnseen ? "nothing" : "text";
   }
@@ -173,7 +178,7 @@ class PageReader implements HtmlSink {
         this.#notes.noteHtml(this.#scanner);
         return;
       case "base":
-        this.#notes.base ??= this.#scanner.attribute("href");
+        if (!this.#isUnseen()) this.#notes.base ??= this.#scanner.attribute("href");
         return;
       case "meta":
         this.#properties.open(tag, this.#scanner, this.#elements.marks);

@@ -26,13 +26,22 @@ export function structuredData(notes: PageNotes): StructuredData | null {
   const described = textOf(thing?.description) ?? items.get("description") ?? metas.get("og:description");
   const data = {
     type: tidy(type).slice(0, 80),
-    name: tidy(name ?? metas.get("og:title") ?? metas.get("twitter:title") ?? items.get("name") ?? ""),
+    name: tidy(name ?? ownTitle(metas) ?? items.get("name") ?? ""),
     description: tidy(described ?? ""),
     published:
       textOf(thing?.datePublished) ?? textOf(thing?.dateCreated) ?? textOf(thing?.uploadDate) ?? null,
     modified: textOf(thing?.dateModified) ?? null,
   };
   return thing === null && data.type === "" && data.name === "" ? null : data;
+}
+
+/** Open Graph's title, without the site's name behind it. */
+function ownTitle(metas: ReadonlyMap<string, string>): string | undefined {
+  const title = metas.get("og:title") ?? metas.get("twitter:title") ?? metas.get("parsely-title");
+  const site = metas.get("og:site_name")?.trim() ?? "";
+  if (title === undefined || site === "" || !title.trim().endsWith(site)) return title;
+  const before = title.trim().slice(0, -site.length);
+  return /\S\s+[-–—|·»:]\s+$/.test(before) ? before.replace(/\s+[-–—|·»:]\s+$/, "") : title;
 }
 
 type Thing = Readonly<Record<string, unknown>>;

@@ -1,6 +1,8 @@
 /** Runs of white space as one blank, none at the ends. */
 export function tidy(text: string): string {
-  return untidy.test(text) ? text.replace(/\s+/g, " ").trim() : text;
+  return untidy.test(text) ? text.replace(odd, " ").trim() : text;
 }
 
-const untidy = /^\s|\s\s|[^\S ]|\s$/;
+const untidy = /\s\s|[^\S ]|^\s|\s$/;
+/** White space that is not a single blank: most is, and stays. */
+const odd = /\s{2,}|[^\S ]/g;
