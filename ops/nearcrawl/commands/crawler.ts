@@ -1,12 +1,11 @@
 /** `nearcrawl crawler`: one migrating crawler in the foreground, as a partner runs it. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
-import { ConfigError } from "#core/errors";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/config";
 import { type CrawlerLog, lineLog } from "#crawler/log";
 import { startCrawler } from "#crawler/main";
 import { commandContext, exitCodes } from "../command-context.ts";
+import { readSettings } from "../crawler-settings.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
 interface CrawlerOptions {
@@ -148,14 +147,4 @@ function placeOf(text: string): unknown {
 
 function numberOfSigned(text: string | undefined): unknown {
   return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
-}
-
-function readSettings(file: string): Record<string, unknown> {
-  try {
-    const settings: unknown = JSON.parse(readFileSync(file, "utf8"));
-    if (typeof settings === "object" && settings !== null && !Array.isArray(settings)) return { ...settings };
-  } catch (error) {
-    throw new ConfigError([`${file}: ${error instanceof Error ? error.message : String(error)}`]);
-  }
-  throw new ConfigError([`${file}: must hold one JSON object`]);
 }

@@ -1,0 +1,69 @@
+/** `nearcrawl extract`: what the crawler reads from a page, of a file or of the web. */
+import { Command } from "commander";
+import { UsageError } from "#core/errors";
+import { extractPage } from "#crawler/extract/extract-page";
+import { maxBodyBytes } from "#crawler/fetch/body";
+import type { PageExtract } from "#protocol/result";
+import { printAnswer } from "../output.ts";
+import { NoPageError } from "../page/fetch-text.ts";
+import { pageText } from "../page/page-text.ts";
+import { readInput } from "../page/read-input.ts";
+import { type SingleFetchOptions, singleFetch, withFetchOptions } from "../page/single-fetch.ts";
+
+interface ExtractOptions extends SingleFetchOptions {
+  readonly url: string;
+  readonly contentType: string;
+  readonly json?: boolean;
+}
+
+interface ExtractAnswer {
+  readonly source: string;
+  /** The body was longer than what is kept, or nested too deeply. */
+  readonly cut: boolean;
+  readonly page: PageExtract;
+}
+
+export function extractCommand(): Command {
+  const command = new Command("extract")
+    .description("what the crawler reads from a page: title, text, dates, links, lexemes")
+    .argument("<source>", "a URL, a file, or - for standard input")
+    .option("--url <url>", "where a file comes from: its links are relative to it", "http://localhost/")
+    .option("--content-type <type>", "what its server would say of a file", "text/html")
+    .option("--json", "print for programs: all that would be shipped");
+  return withFetchOptions(command)
+    .addHelpText(
+      "after",
+      "\nExit codes: 1 when the URL gives no page (nearcrawl fetch says why), 2 when the file cannot be read.\n\nExamples:\n  nearcrawl extract page.html --url https://www.example.org/news/\n  curl -s https://www.example.org/ | nearcrawl extract - --json",
+    )
+    .action((source: string, options: ExtractOptions) => extract(source, options));
+}
+
+async function extract(source: string, options: ExtractOptions): Promise<void> {
+  const answer = isUrl(source) ? await ofUrl(source, options) : await ofFile(source, options);
+  const text = `${answer.cut ? "the page was cut: what follows was read from its beginning\n" : ""}${pageText(answer.page)}`;
+  printAnswer(options, answer, text);
+}
+
+export const isUrl = (source: string) => /^https?:\/\//i.test(source);
+
+async function ofFile(source: string, { url, contentType }: ExtractOptions): Promise<ExtractAnswer> {
+  if (!isUrl(url) || !URL.canParse(url)) throw new UsageError(`--url ${url}: must be an http(s) URL`);
+  const { bytes, cut } = readInput(source, maxBodyBytes);
+  const extracted = await extractPage({
+    url: new URL(url).href,
+    bytes,
+    contentType,
+    contentLanguage: null,
+    robotsTag: undefined,
+    quiet: async () => {},
+  });
+  return { source, cut: cut || extracted.cut, page: extracted.page };
+}
+
+async function ofUrl(source: string, options: ExtractOptions): Promise<ExtractAnswer> {
+  const { hops, ending } = await singleFetch(source, options);
+  const result = hops.at(-1)?.result;
+  if (result === undefined) throw new UsageError(`${source}: ${ending ?? "nothing was fetched"}`);
+  if (result.page === null) throw new NoPageError(result);
+  return { source, cut: result.outcome.type === "fetched" && result.outcome.truncated, page: result.page };
+}

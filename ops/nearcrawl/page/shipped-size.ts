@@ -1,0 +1,16 @@
+/** How many bytes a result takes on the wire as a session's first, which has nothing before it to refer to. */
+import { deflateRawSync } from "node:zlib";
+import { encodeMessage } from "#protocol/codec";
+import type { FetchResult } from "#protocol/result";
+
+export interface ShippedSize {
+  readonly shippedBytes: number;
+  /** How many times smaller than the page's HTML; null without a page. */
+  readonly times: number | null;
+}
+
+export function shippedSize(result: FetchResult): ShippedSize {
+  const message = encodeMessage({ type: "crawler:result", sequence: 1, leaseId: "1", result });
+  const shippedBytes = deflateRawSync(message).length;
+  return { shippedBytes, times: result.bodyBytes === 0 ? null : result.bodyBytes / shippedBytes };
+}

@@ -1,0 +1,75 @@
+/** One page fetched under all the rules of a crawler, by the settings of its host if a file of them is given. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { UsageError } from "#core/errors";
+import { type FetchingConfig, fetchingConfig } from "#crawler/config";
+import { type Followed, followRedirects } from "#crawler/follow-redirects";
+import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
+import { readSettings } from "../crawler-settings.ts";
+import { softwareVersion } from "../software-version.ts";
+
+export interface SingleFetchOptions {
+  readonly config?: string;
+  readonly resolver?: readonly string[];
+  readonly proxy?: string;
+  readonly allowRange?: readonly string[];
+  readonly userAgent?: string;
+}
+
+export function withFetchOptions(command: Command): Command {
+  return command
+    .option(
+      "--config <file>",
+      "a crawler's settings as JSON: its limits and deny-lists hold; flags win over it",
+    )
+    .option("--resolver <address:port...>", "DNS servers in place of the system's")
+    .option("--proxy <url>", "http://HOST:PORT (CONNECT) or socks5://HOST:PORT")
+    .option("--allow-range <range...>", "special-purpose ranges that may be contacted all the same")
+    .option("--user-agent <text>", "what to say of ourselves; begins with Nearcrawl/");
+}
+
+/** Follows up to five redirects. Interrupted by Ctrl-C, which leaves nothing behind. */
+export async function singleFetch(url: string, options: SingleFetchOptions): Promise<Followed> {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new UsageError(`${url}: must be an http(s) URL`);
+  }
+  return await withFetchTools(options, (tools) =>
+    followRedirects(withoutFragment(url), tools, new AbortController().signal),
+  );
+}
+
+/** Work with the tools of a crawler that has no coordinator and keeps nothing. */
+export async function withFetchTools<T>(
+  options: SingleFetchOptions,
+  work: (tools: FetchTools) => Promise<T>,
+): Promise<T> {
+  const config = configOf(options);
+  const userAgent = config.userAgent ?? `Nearcrawl/${softwareVersion()} (+https://nearcrawl.invalid/about)`;
+  const home = mkdtempSync(join(tmpdir(), "nearcrawl-fetch-"));
+  const tools = fetchTools({ config, home, userAgent: () => userAgent, quiet: async () => {} });
+  try {
+    return await work(tools);
+  } finally {
+    closeTools(tools);
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+function configOf(options: SingleFetchOptions): FetchingConfig {
+  const { config, resolver, proxy, allowRange, userAgent } = options;
+  return fetchingConfig({
+    ...(config === undefined ? {} : readSettings(config)),
+    ...(resolver === undefined ? {} : { resolvers: resolver }),
+    ...(proxy === undefined ? {} : { proxy }),
+    ...(allowRange === undefined ? {} : { allowRanges: allowRange }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+  });
+}
+
+function withoutFragment(url: string): string {
+  const parsed = new URL(url);
+  parsed.hash = "";
+  return parsed.href;
+}

@@ -1,0 +1,248 @@
+/**
+ * What is fuzzed: every parser that reads what a server says. A target takes an input and throws when the parser
+ * throws, or answers something that it must never answer.
+ */
+
+import { urlKeyOf } from "#core/frontier/url-key";
+import { extractPage } from "#crawler/extract/extract-page";
+import { resolveUrl } from "#crawler/extract/resolve-url";
+import { robotsDirectives } from "#crawler/extract/robots-directives";
+import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
+import { retryAfterSeconds } from "#crawler/limits/host-pace";
+import { fetchResultSchema } from "#protocol/result";
+import { hostileBytes, type Material, pick } from "./mutate.ts";
+
+export interface Target extends Material {
+  readonly name: string;
+  /** `random` decides what else goes with the input (a content type, a base). */
+  check(input: string, random: () => number): void | Promise<void>;
+}
+
+const pageSchema = fetchResultSchema.shape.page.unwrap();
+const base = "http://site.example/a/b?c";
+
+export const targets: readonly Target[] = [
+  {
+    name: "robots",
+    seeds: [
+      "User-agent: *\nDisallow: /private\nAllow: /private/open\nCrawl-delay: 2\nSitemap: http://site.example/map.xml\n",
+      "user-agent: Nearcrawl\nuser-agent: other\ndisallow: /*.pdf$\n\nUser-agent: *\nDisallow:\n",
+    ],
+    tokens: [
+      "User-agent:",
+      "Disallow: ",
+      "Allow: ",
+      "*",
+      "$",
+      "/",
+      "\n",
+      "\r\n",
+      "#",
+      ":",
+      "%2F",
+      "%7e",
+      "Sitemap: ",
+      "Crawl-delay: 1e99",
+      "Nearcrawl",
+    ],
+    check(input, random) {
+      const rules = parseRobots(hostileBytes(random, input), "Nearcrawl");
+      for (const path of ["/", "/robots.txt", input.slice(0, 500), `/${input.slice(-500)}`]) {
+        const { allowed } = robotsVerdict(rules, path);
+        if (path === "/robots.txt" && !allowed) throw new Error("robots.txt itself is forbidden");
+      }
+      for (const url of sitemapUrls(rules, "http://site.example/robots.txt")) new URL(url);
+      const delay = rules.crawlDelaySeconds;
+      if (delay !== null && !(delay >= 0 && Number.isFinite(delay))) throw new Error(`a delay of ${delay}`);
+    },
+  },
+  {
+    name: "html",
+    seeds: [
+      '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A &amp; B</title><base href="/x/"><link rel="canonical" href="y"><meta name="description" content="what it is"></head><body><nav><a href="/">home</a></nav><h1>Head</h1><p>Some <b>text</b> with a <a href="page?q=1#f" rel="nofollow">link</a>.</p><img alt="picture" src=x></body></html>',
+      '<title>x</title><script type="application/ld+json">{"@type":"Article","name":"n","datePublished":"2026-01-02"}</script><p>one<p>two<table><tr><td>cell</table><textarea><a href=no></textarea><!-- c --><svg><a xlink:href="/s">s</a></svg>',
+    ],
+    tokens: [
+      "<",
+      ">",
+      "</",
+      "<b>",
+      "<p>",
+      "<a href=",
+      '"',
+      "'",
+      "<!--",
+      "-->",
+      "<![CDATA[",
+      "]]>",
+      "<script>",
+      "</script>",
+      "<title>",
+      "<plaintext>",
+      "&",
+      "&#x",
+      "&#1114112;",
+      "&amp",
+      "=",
+      "/>",
+      "<table>",
+      "<svg>",
+      "<template>",
+      "<meta ",
+      "<base href=//",
+      "<div>",
+      "</div>",
+      "{",
+      "[",
+    ],
+    async check(input, random) {
+      const contentType = pick(random, [
+        "text/html",
+        "text/html; charset=shift_jis",
+        "application/xhtml+xml",
+        "text/plain",
+        "text/html; charset=utf-16le",
+        'text/html;charset="x-user-defined"',
+      ]);
+      await extracted(hostileBytes(random, input), contentType);
+    },
+  },
+  {
+    name: "sitemap",
+    seeds: [
+      '<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://site.example/1</loc><lastmod>2026-01-02</lastmod></url></urlset>',
+      "<sitemapindex><sitemap><loc><![CDATA[http://site.example/s.xml]]></loc></sitemap></sitemapindex>",
+      '<rss version="2.0"><channel><item><link>http://site.example/n</link><pubDate>Mon, 02 Jan 2026 00:00:00 GMT</pubDate></item></channel></rss>',
+      '<feed xmlns="http://www.w3.org/2005/Atom"><entry><link href="/e"/><updated>2026-01-02T00:00:00Z</updated></entry></feed>',
+      "http://site.example/1\nhttp://site.example/2\n",
+    ],
+    tokens: [
+      "<url>",
+      "</url>",
+      "<loc>",
+      "</loc>",
+      "<!ENTITY a 'aaaaaaaaaa'>",
+      "&a;",
+      "<!DOCTYPE x [",
+      "<![CDATA[",
+      "]]>",
+      "<?",
+      "?>",
+      "<sitemap>",
+      "<item>",
+      "<x:loc>",
+      "xmlns:x=",
+      "&#0;",
+      "\n",
+      "http://",
+    ],
+    async check(input, random) {
+      await extracted(
+        hostileBytes(random, input),
+        pick(random, [
+          "application/xml",
+          "text/xml",
+          "text/plain",
+          "application/rss+xml",
+          "application/atom+xml",
+        ]),
+      );
+    },
+  },
+  {
+    name: "url",
+    seeds: [
+      "http://site.example/a/b?c=d&e=f#g",
+      "//other.example:8080/x",
+      "../up/./here;v=1",
+      "https://[2001:db8::1]/",
+      "http://1.2.3.4/%7euser/",
+    ],
+    tokens: [
+      "/",
+      "//",
+      "\\",
+      "?",
+      "#",
+      "@",
+      ":",
+      "%",
+      "%2e",
+      "..",
+      ".",
+      "[",
+      "]",
+      "http:",
+      "javascript:",
+      "data:",
+      "0x7f.1",
+      "１２７",
+      "xn--",
+      "&",
+      "=",
+      ";",
+    ],
+    check(input) {
+      const absolute = resolveUrl(input, base);
+      const expected = URL.canParse(input.trim(), base) ? new URL(input.trim(), base) : null;
+      if (absolute === null) return;
+      if (expected !== null) expected.hash = "";
+      if (absolute !== expected?.href) throw new Error(`${absolute} in place of ${expected?.href}`);
+      if (resolveUrl(absolute, base) !== absolute) throw new Error(`${absolute} is not what it resolves to`);
+      const key = urlKeyOf(absolute);
+      if (typeof key !== "string" && urlKeyOf(key.url) === undefined) throw new Error("a key without a key");
+      if (typeof key !== "string" && (urlKeyOf(key.url) as { url?: string }).url !== key.url) {
+        throw new Error(`the canonical form of ${key.url} is another`);
+      }
+    },
+  },
+  {
+    name: "header",
+    seeds: [
+      "120",
+      "Wed, 21 Oct 2026 07:28:00 GMT",
+      "noindex, nofollow",
+      "nearcrawl: noindex",
+      "unavailable_after: 25 Jun 2010 15:00:00 PST",
+      "max-snippet: 20",
+      "text/html; charset=utf-8",
+      '</x>; rel="canonical"',
+    ],
+    tokens: [
+      ",",
+      ";",
+      ":",
+      "=",
+      '"',
+      "\\",
+      " ",
+      "charset=",
+      "noindex",
+      "rel=",
+      "<",
+      ">",
+      "GMT",
+      "-",
+      "99999999999",
+    ],
+    async check(input, random) {
+      const seconds = retryAfterSeconds(input, new Date(1_790_000_000_000));
+      if (seconds !== null && !(seconds >= 0 && seconds <= 31_536_000)) throw new Error(`${seconds} seconds`);
+      robotsDirectives({ metas: [input], header: [input, input], nowMs: 1_790_000_000_000 });
+      if (random() < 0.2) await extracted(Buffer.from("<p>text</p>"), input.slice(0, 200), input);
+    },
+  },
+];
+
+/** What is extracted has to fit the message that ships it, whatever came in. */
+async function extracted(bytes: Buffer, contentType: string, robotsTag?: string): Promise<void> {
+  const { page } = await extractPage({
+    url: base,
+    bytes,
+    contentType,
+    contentLanguage: null,
+    robotsTag,
+    quiet: async () => {},
+  });
+  pageSchema.parse(page);
+}
