@@ -6,7 +6,8 @@
 import type { Lease } from "#protocol/messages";
 import type { FetchResult, HostPaceReport, RobotsReport } from "#protocol/result";
 import { NoTurn } from "./fetch/ask-robots.ts";
-import { type FetchedPage, fetchPage, outcomeOfFailure, type PageRequest } from "./fetch/fetch-page.ts";
+import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
+import { type FetchedPage, fetchPage, type PageRequest } from "./fetch/fetch-page.ts";
 import type { OriginRobots, RobotsCache } from "./fetch/robots.ts";
 import type { SiteClient } from "./fetch/site-client.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "./limits/host-answer.ts";
@@ -77,6 +78,7 @@ async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
   if (!belongsTo(task.url, lease.host)) return keep(slice, strayResult(task.url, tools.now()));
   const { origin, pathname, search } = new URL(task.url);
   let robots = usable(tools.robots.known(origin));
+  if (robots?.type === "known") tools.gates.crawlDelayAtLeast(lease.host, robots.crawlDelaySeconds);
   if (robots === null) {
     const held = await visit.rest();
     if (held !== null) return held;

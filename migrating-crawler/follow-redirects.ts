@@ -5,7 +5,7 @@
  */
 import type { FetchResult } from "#protocol/result";
 import { crawlSlice, type SliceEnding, type SliceTools } from "./crawl-slice.ts";
-import { outcomeOfFailure } from "./fetch/fetch-page.ts";
+import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
 import type { RobotsVerdict } from "./fetch/robots-rules.ts";
 import { SiteClient } from "./fetch/site-client.ts";
 import { Failure } from "./net/failure.ts";

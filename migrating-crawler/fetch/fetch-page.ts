@@ -3,23 +3,21 @@
  * GET, the header judged before the body is read, the body bounded, the page extracted. Redirects are
  * not followed: the location is reported, and the frontier decides who fetches it. Never throws.
  */
-import {
-  type FetchOutcome,
-  type FetchResult,
-  type FetchTiming,
-  maxRedirects,
-  type PageExtract,
-} from "#protocol/result";
+import { createHash } from "node:crypto";
+import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
 import { documentKind } from "../extract/document-kind.ts";
-import { extractPage, mediaType } from "../extract/extract-page.ts";
-import { resolveUrl } from "../extract/resolve-url.ts";
+import { extractPage } from "../extract/extract-page.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
-import { Failure, failureOf } from "../net/failure.ts";
-import { dropBody, maxBodyBytes, readBody, type TakeBytes } from "./body.ts";
-import type { SiteAnswer } from "./exchange.ts";
+import { failureOf } from "../net/failure.ts";
+import { dropBody, maxBodyBytes, readWantedBody, type TakeBytes } from "./body.ts";
+import { acceptedCodings } from "./content-codings.ts";
+import { headBytes, type SiteAnswer } from "./exchange.ts";
+import { outcomeOfFailure } from "./failure-outcome.ts";
+import { type AskedPage, outcomeOfHeader, partOf } from "./judge-header.ts";
 import type { OriginRobots } from "./robots.ts";
 import type { SiteClient } from "./site-client.ts";
+import { contentTypeOf, typeOfBody } from "./wanted-type.ts";
 
 export interface PageRequest {
   readonly url: string;
@@ -53,23 +51,23 @@ export interface FetchedPage {
   readonly contacted: boolean;
 }
 
-const indexed = new Set(["text/html", "application/xhtml+xml", "text/plain", ""]);
-
 export async function fetchPage(request: PageRequest, setting: FetchSetting): Promise<FetchedPage> {
   const startedMs = performance.now();
   const fetchedAt = setting.now().toISOString();
   const url = new URL(request.url);
+  const { client } = setting;
   const made = (part: Part): FetchedPage => ({
     result: {
       url: request.url,
       fetchedAt,
       outcome: part.outcome,
-      address: part.contacted ? setting.client.address : null,
+      address: part.contacted ? client.address : null,
       timing: { ...part.timing, totalMs: part.timing?.totalMs ?? performance.now() - startedMs },
       wireBytes: part.wireBytes ?? 0,
       bodyBytes: part.bodyBytes ?? 0,
       etag: part.etag ?? null,
       lastModified: part.lastModified ?? null,
+      ...(part.contacted && client.connection !== null ? { connection: client.connection } : {}),
       page: part.page ?? null,
     },
     status: part.status ?? null,
@@ -80,26 +78,15 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
   const refusal = refusedByRobots(setting.robots, url.pathname + url.search);
   if (refusal !== null) return made({ ...nothing, outcome: refusal });
   try {
-    const answer = await setting.client.get({
+    const answer = await client.get({
       path: url.pathname + url.search,
       headers: headersFor(request, setting),
     });
     return made(await judge(answer, request, { ...setting, startedMs }));
   } catch (error) {
-    return made({ ...nothing, outcome: outcomeOfFailure(failureOf(error)), contacted: true });
+    const timing = { ...noTiming, ...client.tellConnected() };
+    return made({ outcome: outcomeOfFailure(failureOf(error)), contacted: true, timing });
   }
-}
-
-/** The outcome when nothing could be fetched from the host, for every URL of its slice. */
-export function outcomeOfFailure(failure: Failure): FetchOutcome {
-  if (failure.code === "refused-address") {
-    return {
-      type: "refused-address",
-      address: (failure.address ?? "").slice(0, 45),
-      block: failure.message.slice(0, 80),
-    };
-  }
-  return { type: "failed", blame: failure.blame, code: failure.code, reason: failure.message.slice(0, 300) };
 }
 
 type Phases = Omit<FetchTiming, "totalMs"> & { readonly totalMs: number | null };
@@ -126,14 +113,22 @@ function refusedByRobots(robots: OriginRobots, path: string): FetchOutcome | nul
   return verdict.allowed ? null : { type: "refused-by-robots", rule: (verdict.rule ?? "").slice(0, 300) };
 }
 
+const acceptedTypes =
+  "text/html,application/xhtml+xml,application/xml;q=0.9,application/rss+xml;q=0.9,application/atom+xml;q=0.9,text/plain;q=0.8,*/*;q=0.1";
+
 function headersFor(request: PageRequest, setting: FetchSetting): Record<string, string> {
   return {
     "user-agent": setting.userAgent,
-    accept: "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1",
-    "accept-encoding": "gzip, deflate, br",
-    ...(request.etag === null ? {} : { "if-none-match": request.etag }),
-    ...(request.lastModified === null ? {} : { "if-modified-since": request.lastModified }),
+    accept: acceptedTypes,
+    "accept-encoding": acceptedCodings,
+    ...(isSendable(request.etag) ? { "if-none-match": request.etag } : {}),
+    ...(isSendable(request.lastModified) ? { "if-modified-since": request.lastModified } : {}),
   };
+}
+
+/** A stored validator goes back as it came, if it can stand in a header (RFC 9110 section 5.5). */
+function isSendable(validator: string | null): validator is string {
+  return validator !== null && /^[\t\x20-\x7e\x80-\xff]+$/.test(validator);
 }
 
 async function judge(
@@ -151,74 +146,45 @@ async function judge(
   };
   const connected = setting.client.tellConnected();
   const timing = () => timingOf(answer, connected, setting.startedMs);
-  const contentType = headerText(headers["content-type"], 200) ?? "";
-  const without = withoutBody(answer, request, contentType, known.retryAfterSeconds);
+  const contentType = contentTypeOf(headers["content-type"]);
+  const { retryAfterSeconds: wait } = known;
+  const without = outcomeOfHeader(answer, askedPage(request), { contentType, retryAfterSeconds: wait });
   if (without !== null) {
     await dropBody(answer);
     return { ...known, outcome: without, timing: timing() };
   }
-  const body = await readBody(answer, maxBodyBytes, setting.take);
+  const wants = (head: Buffer) => typeOfBody(head, contentType, headers) !== null;
+  const body = await readWantedBody(answer, { limit: maxBodyBytes, take: setting.take, wants });
   const complete = timing();
-  const sizes = { wireBytes: body.wireBytes, bodyBytes: body.bytes.length };
-  const kind = documentKind({ contentType, bytes: body.bytes });
-  if (kind === "other" || (kind === "page" && looksBinary(body.bytes))) {
-    return { ...known, ...sizes, outcome: { type: "unsupported", status, contentType }, timing: complete };
+  const type = body && typeOfBody(body.bytes.subarray(0, headBytes), contentType, headers);
+  const sizes = { wireBytes: body?.wireBytes ?? 0, bodyBytes: body?.bytes.length ?? 0 };
+  if (body === null || type === null || documentKind({ contentType: type, bytes: body.bytes }) === "other") {
+    const outcome = { type: "unsupported", status, contentType: contentType.slice(0, 200) } as const;
+    return { ...known, ...sizes, outcome, timing: complete };
+  }
+  if (request.digest !== undefined && digestOf(body.bytes) === request.digest) {
+    return { ...known, ...sizes, outcome: { type: "unchanged", status }, timing: complete };
   }
   const { page, cut } = await extractPage({
     url: request.url,
     bytes: body.bytes,
-    contentType: contentType === "" ? "text/html" : contentType,
+    contentType: type,
     contentLanguage: headerText(headers["content-language"], 100),
     robotsTag: headers["x-robots-tag"],
     linkHeader: headers.link,
     nowMs: setting.now().getTime(),
     quiet: setting.quiet,
   });
-  const outcome = { type: "fetched", status, truncated: body.truncated || cut } as const;
+  const truncated = body.truncated || cut || partOf(answer) === "start";
+  const outcome = { type: "fetched", status, truncated } as const;
   return { ...known, ...sizes, outcome, timing: complete, page };
 }
 
-/** The outcome where the header says enough; null when the body is to be read. */
-function withoutBody(
-  answer: SiteAnswer,
-  request: PageRequest,
-  contentType: string,
-  retryAfter: number | null,
-): FetchOutcome | null {
-  const { status, headers } = answer;
-  if (status === 304 && (request.etag !== null || request.lastModified !== null))
-    return { type: "unchanged", status };
-  if (status >= 300 && status < 400) {
-    const location = resolveUrl([headers.location ?? []].flat()[0] ?? "", request.url);
-    if (location !== null && headers.location !== undefined) return redirected(status, location, request);
-  }
-  if (status < 200 || status >= 300) return { type: "http-error", status, retryAfterSeconds: retryAfter };
-  if (status === 204 || status === 205) return { type: "unsupported", status, contentType };
-  return indexed.has(mediaType(contentType)) ? null : { type: "unsupported", status, contentType };
+function askedPage({ url, redirects, etag, lastModified }: PageRequest): AskedPage {
+  return { url, redirects: redirects ?? 0, conditional: etag !== null || lastModified !== null };
 }
 
-/** Followed by the coordinator, unless it leads nowhere. */
-function redirected(status: number, location: string, request: PageRequest): FetchOutcome {
-  if (location === request.url) {
-    return outcomeOfFailure(new Failure("redirect-loop", "the page redirects to itself"));
-  }
-  if ((request.redirects ?? 0) >= maxRedirects) {
-    return outcomeOfFailure(
-      new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`),
-    );
-  }
-  return { type: "redirected", status, location };
-}
-
-/** Said to be text, but more than a tenth of its beginning is control characters that no text has (WHATWG MIME Sniffing). */
-function looksBinary(bytes: Buffer): boolean {
-  const head = bytes.subarray(0, 1024);
-  const isUtf16 = (head[0] === 0xfe && head[1] === 0xff) || (head[0] === 0xff && head[1] === 0xfe);
-  if (isUtf16) return false;
-  let controls = 0;
-  for (const byte of head) if (byte < 0x20 && byte !== 0x1b && !(byte >= 0x09 && byte <= 0x0d)) controls++;
-  return controls * 10 > head.length;
-}
+const digestOf = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 
 function timingOf(answer: SiteAnswer, connected: ConnectPhases | null, startedMs: number): Phases {
   const none: { [Phase in keyof ConnectPhases]: null } = { dnsMs: null, connectMs: null, tlsMs: null };

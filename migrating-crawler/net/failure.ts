@@ -28,6 +28,7 @@ export type FailureCode =
   | "decompression-bomb"
   /** Bytes come, but at less than any working line's rate. */
   | "too-slow"
+  | "bad-redirect"
   | "redirect-loop"
   | "too-many-redirects"
   | "stopped"
@@ -62,6 +63,7 @@ function blameOf(code: FailureCode): Blame {
     case "bad-encoding":
     case "decompression-bomb":
     case "too-slow":
+    case "bad-redirect":
     case "redirect-loop":
     case "too-many-redirects":
       return "target";

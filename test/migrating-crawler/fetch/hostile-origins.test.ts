@@ -10,7 +10,18 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-const impatient = { timeouts: { connectMs: 500, firstByteMs: 300, idleMs: 300, totalMs: 900 } };
+/** Only the time-out that is looked for is short, so that a busy machine decides nothing. */
+function patience(expected: string) {
+  const ms = (code: string, long: number) => (code === expected ? 300 : long);
+  return {
+    timeouts: {
+      connectMs: 5000,
+      firstByteMs: ms("first-byte-timeout", 5000),
+      idleMs: ms("idle-timeout", 5000),
+      totalMs: ms("total-timeout", 10_000),
+    },
+  };
+}
 const head = (...lines: string[]) =>
   `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n${lines.map((line) => `${line}\r\n`).join("")}\r\n`;
 
@@ -111,7 +122,7 @@ describe("a body", () => {
   ] as const)("that %s fails with %s", async (_what, code, behave) => {
     const url = await hostile(behave as (socket: Socket) => void);
 
-    const result = await fetchOne({ url }, impatient);
+    const result = await fetchOne({ url }, patience(code));
 
     expect(result.outcome).toMatchObject({ type: "failed", code });
     expect(result.page).toBeNull();
@@ -165,7 +176,7 @@ describe("a header", () => {
   ] as const)("%s fails with %s", async (_what, code, behave) => {
     const url = await hostile(behave as (socket: Socket) => void);
 
-    const result = await fetchOne({ url }, impatient);
+    const result = await fetchOne({ url }, patience(code));
 
     expect(result.outcome).toMatchObject({ type: "failed", code });
   });
@@ -207,12 +218,12 @@ describe("a redirect", () => {
     expect(sixth.outcome).toMatchObject({ type: "failed", blame: "target", code: "too-many-redirects" });
   });
 
-  it("to something that is no web address is an error of the site", async () => {
+  it("to something that is no web address leads nowhere", async () => {
     const url = await hostile((socket) =>
       socket.write("HTTP/1.1 302 Found\r\nlocation: file:///etc/passwd\r\ncontent-length: 0\r\n\r\n"),
     );
 
-    expect((await fetchOne({ url })).outcome).toMatchObject({ type: "http-error", status: 302 });
+    expect((await fetchOne({ url })).outcome).toMatchObject({ type: "failed", code: "bad-redirect" });
   });
 });
 

@@ -1,0 +1,116 @@
+/**
+ * Which documents are read: HTML, XHTML, plain text, XML that may be a feed or a sitemap, and packed sitemaps.
+ * By the header where it says something that can be believed, otherwise by the first bytes (WHATWG MIME
+ * Sniffing, sections 5, 7 and 8). Departures: a body of any type is looked at, because programs and images
+ * are served as HTML; HTML served as plain text is read as HTML unless the site says `nosniff`; comments are
+ * passed over to see what follows them.
+ */
+import { isGzip, peekGzip } from "../extract/unpack-gzip.ts";
+import type { AnswerHeaders } from "./exchange.ts";
+
+/** leave: not ours. read: the header says so. look: the first bytes decide. */
+export type HeaderVerdict = "leave" | "read" | "look";
+
+const pageTypes = new Set(["text/html", "application/xhtml+xml", "text/plain"]);
+const listTypes = /^(?:application|text)\/(?:x-)?(?:xml|(?:rss|atom|rdf|feed|sitemap)(?:\+xml)?)$/;
+/** Said of files whose type the server does not know, and of packed sitemaps. */
+const vagueTypes =
+  /^(?:|\*\/\*|(?:unknown|application)\/unknown|(?:application|binary)\/(?:x-)?(?:octet-stream|binary)|application\/(?:x-)?gzip|application\/force-download)$/;
+
+/** The last that is well formed (WHATWG Fetch, "extract a MIME type"), parameters included; "" when there is none. */
+export function contentTypeOf(header: string | readonly string[] | undefined): string {
+  const values = [header ?? []].flat().flatMap((value) => value.split(","));
+  const wellFormed = values.filter((value) => /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+$/.test(essenceOf(value)));
+  return (wellFormed.at(-1) ?? "").trim();
+}
+
+export function judgeHeader(contentType: string, headers: AnswerHeaders): HeaderVerdict {
+  const type = essenceOf(contentType);
+  if (listTypes.test(type)) return "read";
+  if (vagueTypes.test(type)) return "look";
+  if (!pageTypes.has(type)) return "leave";
+  return /^\s*attachment\b/i.test(String(headers["content-disposition"] ?? "")) ? "leave" : "read";
+}
+
+/**
+ * The type as which a body is read, with the header's charset; null when it is nothing that we read.
+ * `head`: its first bytes, decoded, `headBytes` of them where there are so many.
+ */
+export function typeOfBody(head: Buffer, contentType: string, headers: AnswerHeaders): string | null {
+  const declared = essenceOf(contentType);
+  const seen = sniffMediaType(head, /charset\s*=\s*"?utf-?16/i.test(contentType));
+  if (seen === "application/gzip") return isText(peekGzip(head, head.length), false) ? seen : null;
+  if (!seen.startsWith("text/") && seen !== "application/xml") return null;
+  const isVague = vagueTypes.test(declared);
+  const isHiddenHtml =
+    declared === "text/plain" &&
+    seen === "text/html" &&
+    !/nosniff/i.test(String(headers["x-content-type-options"]));
+  if (!isVague && !isHiddenHtml) return contentType;
+  const charset = /;\s*charset\s*=\s*[^;]+/i.exec(contentType)?.[0] ?? "";
+  return seen + charset;
+}
+
+/** What a document is by its first bytes alone; `application/octet-stream`: neither text nor a known format. */
+export function sniffMediaType(head: Buffer, isUtf16 = false): string {
+  if (isGzip(head)) return "application/gzip";
+  const known = signatures.find(([magic, , at = 0]) => head.subarray(at).indexOf(magic) === 0);
+  if (known) return known[1];
+  const start = head.toString("latin1").replaceAll("\0", "").replace(beforeMarkup, "");
+  const isHtml = htmlStart.test(start);
+  if (!isText(head, isHtml) && !isUtf16) return "application/octet-stream";
+  if (isHtml) return "text/html";
+  return xmlStart.test(start) ? "application/xml" : "text/plain";
+}
+
+const essenceOf = (contentType: string) => contentType.split(";", 1)[0]!.trim().toLowerCase();
+
+/** Byte order marks, blanks and comments. */
+const beforeMarkup = /^(?:\xef\xbb\xbf|\xfe\xff|\xff\xfe|\s|<!--(?:(?!-->)[\s\S])*-->)+/;
+const htmlStart =
+  /^<(?:!doctype\s+html|html|head|body|script|iframe|h[1-6]|div|font|table|a|style|title|b|br|p|meta|link|base|main|article|section|span|ul|center|!--)(?:[\s>/-]|$)/i;
+const xmlStart = /^<(?:\?xml|!doctype|(?:[\w-]+:)?(?:urlset|sitemapindex|rss|feed|rdf))\b/i;
+
+/** More control characters than any text has, unless they are the zero bytes of UTF-16; markup is given more. */
+function isText(head: Buffer, isMarkup: boolean): boolean {
+  const zeros = { even: 0, odd: 0 };
+  let controls = 0;
+  for (const [at, byte] of head.entries()) {
+    if (byte >= 0x20 || byte === 0x1b || (byte >= 0x09 && byte <= 0x0d)) continue;
+    controls++;
+    if (byte === 0) zeros[at % 2 === 0 ? "even" : "odd"]++;
+  }
+  const hasMark = head.length >= 2 && [0xfeff, 0xfffe].includes(head.readUInt16BE(0));
+  const zeroShare = Math.max(zeros.even, zeros.odd) / Math.max(1, head.length / 2);
+  if (hasMark || (isMarkup && zeroShare > 0.8)) return true;
+  return controls * (isMarkup ? 5 : 50) <= head.length;
+}
+
+/** The beginnings of formats that are no text, or not ours: bytes, type, and where they stand. */
+const signatures: readonly (readonly [magic: Buffer, type: string, at?: number])[] = [
+  [Buffer.from("%PDF-"), "application/pdf"],
+  [Buffer.from("%!PS-Adobe-"), "application/postscript"],
+  [Buffer.from("{\\rtf"), "application/rtf"],
+  [Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), "image/png"],
+  [Buffer.from("GIF87a"), "image/gif"],
+  [Buffer.from("GIF89a"), "image/gif"],
+  [Buffer.from("\xff\xd8\xff", "latin1"), "image/jpeg"],
+  [Buffer.from("RIFF"), "application/x-riff"],
+  [Buffer.from("PK\x03\x04", "latin1"), "application/zip"],
+  [Buffer.from("Rar!\x1a\x07", "latin1"), "application/vnd.rar"],
+  [Buffer.from("7z\xbc\xaf\x27\x1c", "latin1"), "application/x-7z-compressed"],
+  [Buffer.from("BZh"), "application/x-bzip2"],
+  [Buffer.from("\xfd7zXZ\x00", "latin1"), "application/x-xz"],
+  [Buffer.from("\x28\xb5\x2f\xfd", "latin1"), "application/zstd"],
+  [Buffer.from("OggS\x00", "latin1"), "application/ogg"],
+  [Buffer.from("ID3"), "audio/mpeg"],
+  [Buffer.from("fLaC"), "audio/flac"],
+  [Buffer.from("ftyp"), "video/mp4", 4],
+  [Buffer.from("\x1a\x45\xdf\xa3", "latin1"), "video/webm"],
+  [Buffer.from("wOFF"), "font/woff"],
+  [Buffer.from("wOF2"), "font/woff2"],
+  [Buffer.from("\x7fELF", "latin1"), "application/x-elf"],
+  [Buffer.from("MZ\x90\x00", "latin1"), "application/x-msdownload"],
+  [Buffer.from("\x00asm", "latin1"), "application/wasm"],
+  [Buffer.from("SQLite format 3\x00", "latin1"), "application/vnd.sqlite3"],
+];
