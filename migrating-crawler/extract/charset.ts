@@ -59,15 +59,24 @@ function readable(encoding: string | null): string | null {
 }
 
 const minConfidence = 10;
+/** Fewer bytes beyond ASCII tell nothing: quotation marks, a copyright sign. */
+const minTellingBytes = 8;
 
 function likelyEncoding(bytes: Buffer): string {
   if (isUtf8(bytes) || isUtf8(bytes.subarray(0, endOfWhole(bytes)))) return "UTF-8";
   const { text } = readPageBytes(bytes);
+  if (!hasTellingBytes(text)) return "windows-1252";
   for (const { name, confidence } of analyse(text)) {
     const encoding = confidence < minConfidence ? null : readable(labelToName(name));
     if (encoding !== null && encoding !== "UTF-8" && canRead(encoding, text)) return encoding;
   }
   return "windows-1252";
+}
+
+function hasTellingBytes(text: Buffer): boolean {
+  let found = 0;
+  for (const byte of text) if (byte >= 0x80 && ++found === minTellingBytes) return true;
+  return false;
 }
 
 /** Hardly a byte of the text has no meaning in the encoding. */
