@@ -18,12 +18,14 @@ export const joiner = 32;
 /** Allowed in a tag outside quotes. */
 export const tagCharacter = 64;
 export const space = 128;
+/** Ends a blank, since markup, a path or a signed number may begin: `< & / + -`. */
+export const opener = 256;
 
 export const wordStart = letter | digit;
 export const wordPart = letter | digit | mark;
 export const asciiName = asciiLetter | digit;
 
-const classified = 256;
+const classified = 512;
 /** By UTF-16 unit, filled as characters are met; ASCII at once. */
 const classes = new Uint16Array(0x10000);
 for (let code = 0; code < 0x80; code++) classes[code] = asciiClass(code) | classified;
@@ -39,8 +41,8 @@ export function classAt(text: string, at: number): number {
   return found;
 }
 
-/** Of a code below 128, without looking further. */
-export function classOfAscii(code: number): number {
+/** Of the UTF-16 unit `code` where that is enough to know; 0 where `classAt` has to look. */
+export function classOfUnit(code: number): number {
   return classes[code]!;
 }
 
@@ -52,6 +54,7 @@ function asciiClass(code: number): number {
   if (/[!-~]/.test(character) && !/["<>\\^`{|}]/.test(character)) found |= urlCharacter;
   if (/[.\-_@:/]/.test(character)) found |= joiner;
   if (/[\t-\r ]/.test(character)) found |= space;
+  if (/[<&/+-]/.test(character)) found |= opener;
   if (/[A-Za-z0-9=\-_#/:.&?%~\t-\r ]/.test(character)) found |= tagCharacter;
   return found;
 }

@@ -10,6 +10,8 @@
 import type { Dictionary } from "./dictionaries.ts";
 import { type LexemeHash, lexemeHash } from "./simhash.ts";
 import type { TokenKind } from "./token-kind.ts";
+import type { Token } from "./tokens.ts";
+import { hashOf } from "./word-hash.ts";
 
 /** A word of the index. `page` and `slot` belong to the page that is being read (lexemes.ts). */
 export interface Lexeme extends LexemeHash {
@@ -30,6 +32,7 @@ const slotCount = 2 * maxWords;
 const maxProbes = 32;
 /** Longer words are rare, and not kept. */
 const maxKeptCharacters = 64;
+const firstUnits = 16_384;
 
 const tables = new Map<string, LexemeTable>();
 
@@ -62,7 +65,10 @@ export class LexemeTable {
   #previous: LexemeTable | null;
   readonly #slots = new Uint16Array(slotCount);
   readonly #hashes = new Int32Array(maxWords + 1);
-  readonly #words: string[] = [""];
+  /** The words' characters one after the other, and where each ends: faster to compare than strings. */
+  #units = new Uint16Array(firstUnits);
+  readonly #ends = new Int32Array(maxWords + 1);
+  #count = 0;
   readonly #lexemesOfWords: (Lexeme | null)[] = [null];
   readonly #lexemes = new Map<string, Lexeme>();
 
@@ -73,62 +79,78 @@ export class LexemeTable {
   }
 
   get isFull(): boolean {
-    return this.#words.length > maxWords;
+    return this.#count === maxWords;
   }
 
   /** Words held, those of the previous table included. */
   get size(): number {
-    return this.#words.length - 1 + (this.#previous?.size ?? 0);
+    return this.#count + (this.#previous?.size ?? 0);
   }
 
   forgetPrevious(): void {
     this.#previous = null;
   }
 
-  /** The lexeme of the word in `text`, null for a stop word. `own`: the page's own, for what does not fit here. */
-  lexemeOf(kind: TokenKind, text: string, from: number, to: number, own: Map<string, Lexeme>): Lexeme | null {
-    const hash = hashOf(text, from, to);
-    let at = hash & (slotCount - 1);
+  /**
+   * The lexeme of a token, null for a stop word. `own`: the page's own lexemes, for what does not fit here.
+   */
+  lexemeOf(token: Token, own: Map<string, Lexeme>): Lexeme | null {
+    const at = this.#placeOf(token);
+    const word = at < 0 ? 0 : this.#slots[at]!;
+    if (word !== 0) return this.#lexemesOfWords[word]!;
+    return this.#newWord(token, at, own);
+  }
+
+  /** Where the word is, or may be put; -1 for nowhere. */
+  #placeOf(token: Omit<Token, "kind">): number {
+    const { hash } = token;
+    let at = (hash ^ (hash >>> 15)) & (slotCount - 1);
     for (let probes = 0; probes < maxProbes; probes++) {
       const word = this.#slots[at]!;
-      if (word === 0) return this.#newWord({ kind, text, from, to }, hash, at, own);
-      if (this.#hashes[word] === hash && isSame(this.#words[word]!, text, from, to))
-        return this.#lexemesOfWords[word]!;
+      if (word === 0 || (this.#hashes[word] === hash && this.#isSame(word, token))) return at;
       at = (at + 1) & (slotCount - 1);
     }
-    return this.#ownLexeme(kind, text.slice(from, to), own);
+    return -1;
   }
 
   /** The lexeme of a word held here; undefined for none. */
   known(word: string): Lexeme | null | undefined {
-    const hash = hashOf(word, 0, word.length);
-    let at = hash & (slotCount - 1);
-    for (let probes = 0; probes < maxProbes; probes++) {
-      const found = this.#slots[at]!;
-      if (found === 0) return undefined;
-      if (this.#words[found] === word) return this.#lexemesOfWords[found];
-      at = (at + 1) & (slotCount - 1);
-    }
-    return undefined;
+    const at = this.#placeOf({ text: word, from: 0, to: word.length, hash: hashOf(word, 0, word.length) });
+    const found = at < 0 ? 0 : this.#slots[at]!;
+    return found === 0 ? undefined : this.#lexemesOfWords[found];
   }
 
-  #newWord(
-    token: { readonly kind: TokenKind; readonly text: string; readonly from: number; readonly to: number },
-    hash: number,
-    at: number,
-    own: Map<string, Lexeme>,
-  ): Lexeme | null {
-    const { kind, text, from, to } = token;
+  #newWord(token: Token, at: number, own: Map<string, Lexeme>): Lexeme | null {
+    const { kind, text, from, to, hash } = token;
     const part = text.slice(from, to);
-    if (this.isFull || to - from > maxKeptCharacters) return this.#ownLexeme(kind, part, own);
-    const word = flat(part);
-    const lexeme = this.#found(kind, word, own);
-    const place = this.#words.length;
-    this.#words.push(word);
+    if (at < 0 || this.isFull || to - from > maxKeptCharacters) return this.#ownLexeme(kind, part, own);
+    const lexeme = this.#found(kind, part, own);
+    const word = ++this.#count;
     this.#lexemesOfWords.push(lexeme);
-    this.#hashes[place] = hash;
-    this.#slots[at] = place;
+    this.#hashes[word] = hash;
+    this.#slots[at] = word;
+    this.#keepUnits(word, part);
     return lexeme;
+  }
+
+  #isSame(word: number, { text, from, to }: Omit<Token, "kind">): boolean {
+    const begin = this.#ends[word - 1]!;
+    const length = to - from;
+    if (this.#ends[word]! - begin !== length) return false;
+    const units = this.#units;
+    for (let at = 0; at < length; at++) if (units[begin + at] !== text.charCodeAt(from + at)) return false;
+    return true;
+  }
+
+  #keepUnits(word: number, part: string): void {
+    const begin = this.#ends[word - 1]!;
+    if (begin + part.length > this.#units.length) {
+      const larger = new Uint16Array(2 * this.#units.length);
+      larger.set(this.#units);
+      this.#units = larger;
+    }
+    for (let at = 0; at < part.length; at++) this.#units[begin + at] = part.charCodeAt(at);
+    this.#ends[word] = begin + part.length;
   }
 
   #found(kind: TokenKind, word: string, own: ReadonlyMap<string, Lexeme>): Lexeme | null {
@@ -156,20 +178,6 @@ export class LexemeTable {
     own.set(text, lexeme);
     return lexeme;
   }
-}
-
-function hashOf(text: string, from: number, to: number): number {
-  let hash = 0x811c9dc5;
-  for (let at = from; at < to; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return hash ^ (hash >>> 15);
-}
-
-function isSame(word: string, text: string, from: number, to: number): boolean {
-  if (word.length !== to - from) return false;
-  for (let at = 0; at < word.length; at++) {
-    if (word.charCodeAt(at) !== text.charCodeAt(from + at)) return false;
-  }
-  return true;
 }
 
 function newLexeme(text: string): Lexeme {

@@ -6,8 +6,7 @@
 import type { Dictionary } from "./dictionaries.ts";
 import { type Lexeme, type LexemeTable, lexemeTableOf } from "./lexeme-table.ts";
 import { SimhashSum } from "./simhash.ts";
-import type { TokenKind } from "./token-kind.ts";
-import { splitTokens, type TokenSink } from "./tokens.ts";
+import { splitTokens, type Token, type TokenSink } from "./tokens.ts";
 import { VectorText } from "./vector-text.ts";
 
 /** A: title; B: headings and description; D: text (the default, not written). */
@@ -21,6 +20,7 @@ const maxVectorCharacters = 800_000;
 
 const weights: readonly Weight[] = ["D", "B", "A"];
 const firstCapacity = 1024;
+const [countField, firstField, lastField, slotFields] = [0, 1, 2, 3];
 
 let pagesBegun = 0;
 /** The page whose `page` and `slot` the lexemes bear. */
@@ -32,13 +32,10 @@ export class LexemeVector implements TokenSink {
   /** Lexemes that did not fit into the table. */
   readonly #own = new Map<string, Lexeme>();
   readonly #lexemes: Lexeme[] = [];
-  /** By slot, which is a lexeme's place in `#lexemes`: how often, and its first and latest occurrence kept. */
-  #counts = new Int32Array(firstCapacity);
-  #firsts = new Int32Array(firstCapacity);
-  #lasts = new Int32Array(firstCapacity);
-  /** By occurrence: `position * 4 + weight`, and the next one of its lexeme. 0 is none. */
-  #positions = new Int32Array(2 * firstCapacity);
-  #nexts = new Int32Array(2 * firstCapacity);
+  /** By slot, a lexeme's place in `#lexemes`: how often, and where its first and latest occurrence kept are. */
+  #slots = new Int32Array(slotFields * firstCapacity);
+  /** In pairs: `position * 4 + weight`, and where the lexeme's next occurrence is. 0 is none. */
+  #occurrences = new Int32Array(4 * firstCapacity);
   #kept = 0;
   #position = 0;
   #characters = 0;
@@ -66,14 +63,14 @@ export class LexemeVector implements TokenSink {
   /** Each lexeme with how often it was counted. */
   *counts(): Iterable<readonly [lexeme: string, count: number]> {
     for (let slot = 0; slot < this.#lexemes.length; slot++)
-      yield [this.#lexemes[slot]!.text, this.#counts[slot]!];
+      yield [this.#lexemes[slot]!.text, this.#countOf(slot)];
   }
 
   /** The 64-bit simhash of `counts()`, 16 hex digits. */
   simhash(): string {
     const sum = new SimhashSum();
     for (let slot = 0; slot < this.#lexemes.length; slot++)
-      sum.add(this.#lexemes[slot]!, this.#counts[slot]!);
+      sum.add(this.#lexemes[slot]!, this.#countOf(slot));
     return sum.toString();
   }
 
@@ -85,61 +82,59 @@ export class LexemeVector implements TokenSink {
     );
     for (let slot = 0; slot < this.#lexemes.length; slot++) {
       text.addLexeme(this.#lexemes[slot]!.written);
-      for (let at = this.#firsts[slot]!; at !== 0; at = this.#nexts[at]!) {
-        text.addPosition(this.#positions[at]! >> 2, this.#positions[at]! & 3);
+      const first = this.#slots[slot * slotFields + firstField]!;
+      for (let at = first; at !== 0; at = this.#occurrences[at + 1]!) {
+        text.addPosition(this.#occurrences[at]! >> 2, this.#occurrences[at]! & 3);
       }
     }
     return text.finish();
   }
 
+  #countOf(slot: number): number {
+    return this.#slots[slot * slotFields + countField]!;
+  }
+
   /** The splitter's: one token of the text being added. */
-  take(kind: TokenKind, text: string, from: number, to: number): void {
-    if (to - from > maxTokenBytes / 3 && isTooLong(text, from, to)) return;
+  take(token: Token): void {
+    if (token.to - token.from > maxTokenBytes / 3 && isTooLong(token)) return;
     this.#position++;
-    const lexeme = this.#table.lexemeOf(kind, text, from, to, this.#own);
+    const lexeme = this.#table.lexemeOf(token, this.#own);
     if (lexeme === null || lexeme.text === "") return;
     const position = Math.min(this.#position, maxPosition);
     if (lexeme.page !== this.#page) this.#enter(lexeme, position);
-    else this.#again(lexeme.slot, position);
+    else this.#again(lexeme.slot * slotFields, position);
   }
 
   #enter(lexeme: Lexeme, position: number): void {
     const slot = this.#lexemes.length;
-    if (slot === this.#counts.length) this.#growSlots();
+    const at = slot * slotFields;
+    if (at === this.#slots.length) this.#slots = doubled(this.#slots);
     lexeme.page = this.#page;
     lexeme.slot = slot;
     this.#lexemes.push(lexeme);
-    const first = this.#keep(position);
-    this.#counts[slot] = 1;
-    this.#firsts[slot] = first;
-    this.#lasts[slot] = first;
+    const kept = this.#keep(position);
+    this.#slots[at + countField] = 1;
+    this.#slots[at + firstField] = kept;
+    this.#slots[at + lastField] = kept;
     this.#characters += lexeme.written.length + 7;
   }
 
-  #again(slot: number, position: number): void {
-    const count = ++this.#counts[slot]!;
-    const last = this.#lasts[slot]!;
-    if (this.#positions[last]! >> 2 === position || count > maxPositionsPerLexeme) return;
+  #again(at: number, position: number): void {
+    const count = ++this.#slots[at + countField]!;
+    const last = this.#slots[at + lastField]!;
+    if (this.#occurrences[last]! >> 2 === position || count > maxPositionsPerLexeme) return;
     const kept = this.#keep(position);
-    this.#nexts[last] = kept;
-    this.#lasts[slot] = kept;
+    this.#occurrences[last + 1] = kept;
+    this.#slots[at + lastField] = kept;
     this.#characters += 7;
   }
 
+  /** Where the new occurrence is. */
   #keep(position: number): number {
-    const at = ++this.#kept;
-    if (at === this.#positions.length) {
-      this.#positions = doubled(this.#positions);
-      this.#nexts = doubled(this.#nexts);
-    }
-    this.#positions[at] = position * 4 + this.#weight;
-    return at;
-  }
-
-  #growSlots(): void {
-    this.#counts = doubled(this.#counts);
-    this.#firsts = doubled(this.#firsts);
-    this.#lasts = doubled(this.#lasts);
+    this.#kept += 2;
+    if (this.#kept === this.#occurrences.length) this.#occurrences = doubled(this.#occurrences);
+    this.#occurrences[this.#kept] = position * 4 + this.#weight;
+    return this.#kept;
   }
 
   /** Another page may have been at work since this one's last text. */
@@ -154,7 +149,7 @@ export class LexemeVector implements TokenSink {
   }
 }
 
-function isTooLong(text: string, from: number, to: number): boolean {
+function isTooLong({ text, from, to }: Token): boolean {
   return to - from > maxTokenBytes || Buffer.byteLength(text.slice(from, to)) > maxTokenBytes;
 }
 

@@ -71,7 +71,7 @@ function hexOf(planes: Int32Array, total: number): string {
   let value = 0;
   for (let bit = 0; bit < 32; bit++) {
     let sum = 0;
-    for (let plane = 0; plane < planeCount; plane++) sum += ((planes[plane]! >>> bit) & 1) * 2 ** plane;
+    for (let plane = 0; plane < planeCount; plane++) sum += ((planes[plane]! >>> bit) & 1) << plane;
     if (2 * sum > total) value |= 1 << bit;
   }
   return (value >>> 0).toString(16).padStart(8, "0");

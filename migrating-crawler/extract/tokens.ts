@@ -11,10 +11,13 @@
 import {
   asciiLetter,
   classAt,
+  classOfUnit,
   digit,
   joiner,
   letter,
   mark,
+  opener,
+  urlCharacter,
   wordPart,
   wordStart,
 } from "./character-classes.ts";
@@ -24,10 +27,22 @@ import { entityEnd, Tags } from "./markup-tokens.ts";
 import { decimalEnd, digitsEnd, scientificEnd, signedNumberEnd } from "./number-tokens.ts";
 import { mailHostEnd, siteAt } from "./site-tokens.ts";
 import { anyWord, asciiWord, asItIs, type TokenKind } from "./token-kind.ts";
+import { hashOf, hashOn, noHash } from "./word-hash.ts";
+
+/** What was found; the splitter uses one such object for all tokens of a text. */
+export interface Token {
+  readonly kind: TokenKind;
+  /** The whole text, in which the token stands at `from` and before `to`. */
+  readonly text: string;
+  readonly from: number;
+  readonly to: number;
+  /** Of its characters (word-hash.ts). */
+  readonly hash: number;
+}
 
 export interface TokenSink {
-  /** Called for each token in the text's order; it stands at `from` and before `to` in `text`. */
-  take(kind: TokenKind, text: string, from: number, to: number): void;
+  /** Called for each token in the text's order. */
+  take(token: Token): void;
   /** True ends the splitting early. */
   readonly isFull: boolean;
 }
@@ -43,7 +58,10 @@ const [ampersand, plus, hyphen, dot, slash, colon, less, underscore, atSign, til
 class Splitter {
   readonly #text: string;
   readonly #sink: TokenSink;
-  readonly #tags: Tags;
+  readonly #token: { -readonly [Key in keyof Token]: Token[Key] };
+  #tags: Tags | null = null;
+  /** Within a script or a style that the text holds: nothing but its end tag counts. */
+  #ignoring = false;
   /** No host or address begins before this, nor does a path. */
   #noSiteBefore = 0;
   #noPathBefore = 0;
@@ -51,7 +69,7 @@ class Splitter {
   constructor(text: string, sink: TokenSink) {
     this.#text = text;
     this.#sink = sink;
-    this.#tags = new Tags(text);
+    this.#token = { kind: asciiWord, text, from: 0, to: 0, hash: noHash };
   }
 
   run(): void {
@@ -59,28 +77,42 @@ class Splitter {
     const { length } = text;
     for (let at = 0; at < length && !this.#sink.isFull; ) {
       const is = classAt(text, at);
-      if (this.#tags.ignoring || (is & wordStart) === 0) at = this.#other(at);
+      if (this.#ignoring || (is & wordStart) === 0) at = this.#other(at, is);
       else if (is & asciiLetter) at = this.#asciiWord(at);
-      else at = is & digit ? this.#number(at) : this.#word(at);
+      else at = is & digit ? this.#number(at) : this.#wordRest(at, at + 1);
     }
   }
 
   #take(kind: TokenKind, from: number, to: number): number {
-    this.#sink.take(kind, this.#text, from, to);
+    return this.#takeHashed(kind, from, to, hashOf(this.#text, from, to));
+  }
+
+  #takeHashed(kind: TokenKind, from: number, to: number, hash: number): number {
+    const token = this.#token;
+    token.kind = kind;
+    token.from = from;
+    token.to = to;
+    token.hash = hash;
+    this.#sink.take(token);
     return to;
   }
 
   /** Markup, a path, a sign with a number; else blank up to where one of these or a word may begin. */
-  #other(at: number): number {
-    const found = this.#marked(at);
-    return found > at ? found : this.#blankEnd(at + 1);
+  #other(at: number, is: number): number {
+    const found = is & (opener | urlCharacter) ? this.#marked(at) : -1;
+    if (found > at) return found;
+    const text = this.#text;
+    if (this.#ignoring) return orEnd(text, text.indexOf("<", at + 1));
+    let end = at + 1;
+    while (end < text.length && (classAt(text, end) & (wordStart | opener)) === 0) end++;
+    return end;
   }
 
   #marked(at: number): number {
     const text = this.#text;
     const code = text.charCodeAt(at);
-    if (code === less) return this.#tags.endOf(at);
-    if (this.#tags.ignoring) return -1;
+    if (code === less) return this.#tag(at);
+    if (this.#ignoring) return -1;
     if (code === hyphen || code === plus) return this.#signedNumber(at);
     if (code === ampersand) return entityEnd(text, at);
     if (code === slash) return this.#path(at, at + 1, "slash");
@@ -91,31 +123,28 @@ class Splitter {
     return next === slash ? this.#path(at, at + 2, "slash") : -1;
   }
 
-  #blankEnd(from: number): number {
-    const text = this.#text;
-    let at = from;
-    if (this.#tags.ignoring) {
-      const end = text.indexOf("<", from);
-      return end < 0 ? text.length : end;
-    }
-    for (; at < text.length; at++) {
-      const code = text.charCodeAt(at);
-      if (code === less || code === hyphen || code === plus || code === ampersand || code === slash)
-        return at;
-      if (classAt(text, at) & wordStart) return at;
-    }
-    return at;
+  #tag(at: number): number {
+    this.#tags ??= new Tags(this.#text);
+    const end = this.#tags.endOf(at);
+    this.#ignoring = this.#tags.ignoring;
+    return end;
   }
 
   #asciiWord(from: number): number {
     const text = this.#text;
     const { length } = text;
-    for (let at = from + 1; at < length; at++) {
-      const is = classAt(text, at);
-      if (is & asciiLetter) continue;
-      return is & (joiner | wordPart) ? this.#joined(from, at, is) : this.#take(asciiWord, from, at);
+    let hash = noHash;
+    let at = from;
+    let is = 0;
+    for (; at < length; at++) {
+      const code = text.charCodeAt(at);
+      is = classOfUnit(code);
+      if ((is & asciiLetter) === 0) break;
+      hash = hashOn(hash, code);
     }
-    return this.#take(asciiWord, from, length);
+    if (is === 0) is = classAt(text, at);
+    if (at < length && is & (joiner | wordPart)) return this.#joined(from, at, is);
+    return this.#takeHashed(asciiWord, from, at, hash);
   }
 
   /** ASCII letters from `from` to `at`, where something that may go on with them stands. */
@@ -170,10 +199,6 @@ class Splitter {
   #file(from: number, at: number): number {
     if (!isNameCharacter(this.#text, at + 1, this.#text.charCodeAt(at + 1))) return -1;
     return this.#take(asItIs, from, pathEnd(this.#text, at + 1, "name"));
-  }
-
-  #word(from: number): number {
-    return this.#wordRest(from, from + 1);
   }
 
   /** Letters of any script. */
@@ -258,3 +283,5 @@ class Splitter {
     return text.length;
   }
 }
+
+const orEnd = (text: string, at: number) => (at < 0 ? text.length : at);
