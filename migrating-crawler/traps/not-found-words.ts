@@ -50,27 +50,57 @@ không tìm thấy trang|trang không tồn tại|halaman tidak ditemukan|laman 
 页面不存在|页面未找到|找不到页面|您访问的页面不存在|您访问的页面不存在或已删除|頁面不存在|找不到頁面|找不到網頁|未找到页面
 페이지를 찾을 수 없습니다|요청하신 페이지를 찾을 수 없습니다|존재하지 않는 페이지입니다`;
 
+const beyondLatin = /[^\0-\u024f\u1e00-\u1eff]/;
 const known = new Set(phrases.trim().split(/\||\n/).map(plainWords));
-/** Found within a longer text they say so, too; of two words they may stand in any sentence. */
-const telling = [...known].filter(
-  (phrase) => phrase.split(" ").length > 2 || /[^\0-\u024f\u1e00-\u1eff]/.test(phrase),
-);
+
+/**
+ * Phrases that say so within a longer text, too, by their first word. Of two words of an alphabet they may
+ * stand in any sentence; those without blanks are of scripts that have none.
+ */
+const telling = new Map<string, string[]>();
+const unspaced: string[] = [];
+for (const phrase of known) {
+  const words = phrase.split(" ");
+  if (words.length > 2) telling.set(words[0]!, [...(telling.get(words[0]!) ?? []), phrase]);
+  else if (beyondLatin.test(phrase)) unspaced.push(phrase);
+}
+
 /** Words around it that add nothing. */
 const fillers =
   /(?<![\p{L}\p{N}])(?:4 ?0 ?4|http|https|status|code|error|erreur|fehler|fehlerseite|errore|erro|fel|feil|fejl|virhe|błąd|chyba|hiba|eroare|hata|ошибка|помилка|oops|whoops|uh oh|ups|hoppla|sorry|oh no|we re sorry|lo sentimos|désolé|the|a|die|la|el)(?![\p{L}\p{N}])/gu;
 
+/** Longer titles and headings are sentences about something. */
+const maxTitleCharacters = 200;
+
 /**
- * said: the whole text, or a part of it between separators, says nothing else.
- * hinted: it is in there somewhere, or the text is only a 404.
+ * What a title or heading says.
+ * said: the whole of it, or a part of it between separators, says nothing else.
+ * hinted: it is in there somewhere, or a part is only a 404.
  */
-export function saysNotFound(text: string): "said" | "hinted" | null {
-  const bounded = text.slice(0, 600);
+export function saysNotFound(title: string): "said" | "hinted" | null {
+  const bounded = title.slice(0, maxTitleCharacters);
   const parts = bounded.split(/\s[-–—|·:»«•]+\s|[|:!?.｜。！？]\s*/u).map(plainWords);
-  if (parts.some((part) => known.has(part) || known.has(withoutFillers(part)))) return "said";
-  if (known.has(plainWords(bounded))) return "said";
-  if (parts.some((part) => /(?:^| )404(?: |$)/.test(part) && withoutFillers(part) === "")) return "hinted";
-  const all = ` ${plainWords(bounded)} `;
-  return telling.some((phrase) => all.includes(phrase)) ? "hinted" : null;
+  if ([...parts, plainWords(bounded)].some((part) => known.has(part))) return "said";
+  const bare = parts.filter((part) => part !== "").map((part) => ({ part, rest: withoutFillers(part) }));
+  if (bare.some(({ rest }) => known.has(rest))) return "said";
+  if (bare.some(({ part, rest }) => rest === "" && /(?:^| )404(?: |$)/.test(part))) return "hinted";
+  return tells(plainWords(bounded)) ? "hinted" : null;
+}
+
+/** Whether a text's beginning has it somewhere, or is nothing else. */
+export function mentionsNotFound(text: string): boolean {
+  const words = plainWords(text.slice(0, 600));
+  return known.has(words) || tells(words);
+}
+
+function tells(words: string): boolean {
+  for (let at = 0; at < words.length; at = words.indexOf(" ", at) + 1) {
+    const end = words.indexOf(" ", at);
+    const word = words.slice(at, end < 0 ? undefined : end);
+    if (telling.get(word)?.some((phrase) => words.startsWith(phrase, at))) return true;
+    if (end < 0) break;
+  }
+  return beyondLatin.test(words) && unspaced.some((phrase) => words.includes(phrase));
 }
 
 function withoutFillers(words: string): string {

@@ -14,7 +14,9 @@ export interface PagePrint {
 /** A simhash of fewer words says little. */
 const leastWords = 20;
 /** Bits that near-duplicates may differ in (Manku and others, WWW 2007, section 3). */
-const maxBits = 3;
+const duplicateBits = 3;
+/** And pages of one pattern, of which several must be as near: a few words in 200 change so many. */
+const alikeBits = 5;
 /** The text of shorter pages is in their excerpt. */
 const shortWords = 60;
 
@@ -30,16 +32,20 @@ export function pagePrint(page: PageExtract, url: string): PagePrint {
 
 /** The same body, or nearly the same text. */
 export function isNearDuplicate(one: PagePrint, other: PagePrint): boolean {
-  if (one.digest === other.digest) return true;
+  return one.digest === other.digest || isNear(one, other, duplicateBits);
+}
+
+/** Nearly a near-duplicate, or a short page that differs in numbers alone: another month of the same calendar. */
+export function looksAlike(one: PagePrint, other: PagePrint): boolean {
+  if (one.gist !== null && one.gist === other.gist) return true;
+  return one.digest === other.digest || isNear(one, other, alikeBits);
+}
+
+function isNear(one: PagePrint, other: PagePrint, bits: number): boolean {
   if (Math.min(one.words, other.words) < leastWords) return false;
   if (Math.abs(one.words - other.words) * 5 > Math.max(one.words, other.words)) return false;
   const high = bitsOf(one.simhashHigh ^ other.simhashHigh);
-  return high <= maxBits && high + bitsOf(one.simhashLow ^ other.simhashLow) <= maxBits;
-}
-
-/** A near-duplicate, or a short page that differs in numbers alone: another month of the same calendar. */
-export function looksAlike(one: PagePrint, other: PagePrint): boolean {
-  return isNearDuplicate(one, other) || (one.gist !== null && one.gist === other.gist);
+  return high <= bits && high + bitsOf(one.simhashLow ^ other.simhashLow) <= bits;
 }
 
 function gistOf(page: PageExtract, url: string): string {

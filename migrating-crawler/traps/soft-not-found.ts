@@ -4,7 +4,7 @@
  * cannot exist. Long pages are never taken for one: they may be about it.
  */
 import type { PageExtract } from "#protocol/result";
-import { saysNotFound } from "./not-found-words.ts";
+import { mentionsNotFound, saysNotFound } from "./not-found-words.ts";
 
 /** Menus and footers included, an error page has fewer words. */
 const mostWords = 400;
@@ -20,6 +20,6 @@ export function suspicionOf(
   const mainHeading = page.headings.find((heading) => heading.level <= 2)?.text ?? "";
   const said = [page.title, mainHeading].map(saysNotFound);
   if (said.includes("said")) return "certain";
-  const hinted = said.includes("hinted") || saysNotFound(page.excerpt) !== null;
+  const hinted = said.includes("hinted") || mentionsNotFound(page.excerpt);
   return hinted || at.isAlike ? "likely" : "none";
 }

@@ -1,6 +1,6 @@
 /** What says that a page does not exist. */
 import { describe, expect, it } from "vitest";
-import { saysNotFound } from "#crawler/traps/not-found-words";
+import { mentionsNotFound, saysNotFound } from "#crawler/traps/not-found-words";
 
 describe("a page says that it is not found", () => {
   it.each([
@@ -48,4 +48,13 @@ describe("a page is about something else", () => {
   ])("%s", (text) => {
     expect(saysNotFound(text)).toBeNull();
   });
+});
+
+it("a text may mention it in any of its first sentences", () => {
+  expect(
+    mentionsNotFound("Dear visitor! Sorry, the page you requested could not be found. Try the search."),
+  ).toBe(true);
+  expect(mentionsNotFound("Not found.")).toBe(true);
+  expect(mentionsNotFound("大変申し訳ございません。お探しのページは見つかりませんでした。")).toBe(true);
+  expect(mentionsNotFound("The keys were not found in the page of the book.")).toBe(false);
 });

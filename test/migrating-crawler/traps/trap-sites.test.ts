@@ -1,0 +1,261 @@
+/** Whole crawls of sites without an end: whatever the crawler ships is crawled, and it comes to an end. */
+import { rmSync } from "node:fs";
+import { afterEach, describe, expect, it } from "vitest";
+import { crawlSlice } from "#crawler/crawl-slice";
+import { closeTools, fetchTools } from "#crawler/slice-tools";
+import { type FetchResult, fetchResultSchema, type PageExtract } from "#protocol/result";
+import { html, type Origin, startOrigin } from "../support/origin.ts";
+import { testConfig } from "../support/test-config.ts";
+
+/** A crawl that comes so far has no end. */
+const endless = 600;
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+interface Site {
+  readonly origin: Origin;
+  /** Of the pages that were fetched. */
+  readonly pages: Map<string, PageExtract>;
+}
+
+/** Crawls from the front page as coordinator and crawler do together: links of the host that were shipped, each once. */
+async function crawlSite(pageOf: (path: string, query: URLSearchParams) => string | null): Promise<Site> {
+  const origin = await startOrigin((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://site.example");
+    const body = pathname === "/robots.txt" ? null : pageOf(pathname, searchParams);
+    if (body !== null) return html(response, body);
+    response.writeHead(404, { "content-type": "text/html" });
+    response.end("<h1>Not found</h1>");
+  });
+  cleanups.push(() => origin.close());
+  const config = testConfig();
+  cleanups.push(() => rmSync(config.home, { recursive: true, force: true }));
+  const userAgent = () => "Nearcrawl/test";
+  const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
+  cleanups.push(() => closeTools(tools));
+
+  const pages = new Map<string, PageExtract>();
+  const known = new Set([`${origin.url}/`]);
+  let frontier = [...known];
+  const keep = (_leaseId: string, result: FetchResult) => {
+    const { url, page } = fetchResultSchema.parse(result);
+    if (page !== null) pages.set(url.slice(origin.url.length), page);
+    for (const link of page?.links ?? []) {
+      if (!link.url.startsWith(`${origin.url}/`) || known.has(link.url)) continue;
+      known.add(link.url);
+      frontier.push(link.url);
+    }
+    return true;
+  };
+  for (let lease = 1; frontier.length > 0 && origin.requests.length < endless; lease++) {
+    const urls = frontier.splice(0, 20).map((url) => ({ url, etag: null, lastModified: null }));
+    const slice = {
+      leaseId: String(lease),
+      host: "127.0.0.1",
+      addresses: [],
+      expiresInSeconds: 300,
+      waitMs: 0,
+      urls,
+    };
+    expect(await crawlSlice(slice, { ...tools, keep }, new AbortController().signal)).toBeNull();
+  }
+  frontier = [];
+  return { origin, pages };
+}
+
+const link = (href: string) => `<a href="${href}">${href}</a> `;
+const random = () => Math.random().toString(36).slice(2);
+/** So many words that no other page of the test has. */
+const prose = (topic: string, count = 150) =>
+  `<p>${Array.from({ length: count }, (_, index) => `${topic}${(index * 7919) % 1009}`).join(" ")}`;
+
+describe("a crawl comes to an end", () => {
+  it.each([
+    [
+      "of a calendar by numbers, without words",
+      60,
+      (_path: string, query: URLSearchParams) => {
+        const month = Number(query.get("m") ?? 0);
+        return `<p>month ${month}</p>${link(`/?m=${month + 1}`)}${link(`/?m=${month - 1}`)}`;
+      },
+    ],
+    [
+      "of a calendar with a menu and the months' names",
+      60,
+      (path: string) => {
+        const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+        const number = Number(/-(\d+)$/.exec(path)?.[1] ?? 300);
+        const menu = prose("menu", 200);
+        return `<h1>${months[number % 12]} ${2000 + Math.floor(number / 12)}</h1>${menu}${link(`/plan-${number + 1}`)}${link(`/plan-${number - 1}`)}`;
+      },
+    ],
+    [
+      "of a calendar by dates, full of words",
+      100,
+      (path: string) => {
+        const [, year, month] = /(\d{4})\/(\d\d)/.exec(path) ?? ["", "2026", "06"];
+        const next = new Date(Date.UTC(Number(year), Number(month)));
+        const following = `/calendar/${next.getUTCFullYear()}/${String(next.getUTCMonth() + 1).padStart(2, "0")}/`;
+        return prose(`m${year}${month}x`) + link(following);
+      },
+    ],
+    [
+      "of links with ever new sessions",
+      15,
+      (path: string) => {
+        const id = () =>
+          `${random()}${random()}${random()}`
+            .replace(/[^a-z0-9]/g, "")
+            .padEnd(32, "0")
+            .slice(0, 32);
+        const number = /p(\d)/.exec(path)?.[1] ?? "0";
+        const links = Array.from({ length: 10 }, (_, to) =>
+          link(`/p${to};jsessionid=${id().toUpperCase()}?PHPSESSID=${id()}`),
+        );
+        return prose(`page${number}x`) + links.join("");
+      },
+    ],
+    ["of a relative link that goes deeper", 10, (path: string) => prose(`at${path.length}x`) + link("a/")],
+    [
+      "of relative links that go deeper in any order",
+      150,
+      (path: string) => {
+        const folder = path.endsWith("/") ? "" : `${path.split("/").at(-1)}/`;
+        return prose(`at${path}`) + ["news/", "about/", "shop/"].map((name) => link(folder + name)).join("");
+      },
+    ],
+    [
+      "of pages that all say not found",
+      10,
+      (path: string) =>
+        path === "/"
+          ? link("/a")
+          : `<h1>Page not found</h1>${[0, 1, 2, 3, 4].map(() => link(`/${random()}`)).join("")}`,
+    ],
+    [
+      "of missing pages that say nothing at all",
+      40,
+      (path: string) =>
+        path === "/"
+          ? link("/a") + link("/b")
+          : `<p>Welcome to our site.</p>${[0, 1, 2, 3, 4].map(() => `<a href="/${random()}">more</a>`).join("")}`,
+    ],
+    [
+      "of filters in any combination",
+      450,
+      (_path: string, query: URLSearchParams) => {
+        const more = Array.from({ length: 12 }, (_, filter) => {
+          const next = new URLSearchParams(query);
+          next.set(`f${filter}`, "1");
+          next.sort();
+          return link(`/?${next}`);
+        });
+        return prose(`q${query}`) + more.join("");
+      },
+    ],
+  ])("%s, after %i requests at most", async (_what, most, pageOf) => {
+    const { origin } = await crawlSite(pageOf);
+
+    expect(origin.requests.length).toBeLessThanOrEqual(most);
+  });
+});
+
+it("sessions hide none of a site's pages", async () => {
+  const id = () => `${random()}${random()}${random()}`.padEnd(32, "7").slice(0, 32);
+
+  const { pages } = await crawlSite((path) => {
+    const number = /p(\d)/.exec(path)?.[1] ?? "0";
+    return (
+      prose(`page${number}x`) +
+      Array.from({ length: 10 }, (_, to) => link(`/p${to}?PHPSESSID=${id()}`)).join("")
+    );
+  });
+
+  expect([...pages.keys()].sort()).toEqual([
+    "/",
+    ...Array.from({ length: 10 }, (_, number) => `/p${number}`),
+  ]);
+});
+
+it("an honest site is crawled to its last page, however deep and alike in form", async () => {
+  const honest = (path: string): string | null => {
+    if (path === "/")
+      return prose("home") + [0, 1, 2].map((shelf) => link(`/shop/en/shelf-${shelf}/page/1/`)).join("");
+    const [, shelf, page] = /^\/shop\/en\/shelf-(\d)\/page\/(\d+)\/$/.exec(path) ?? [];
+    if (shelf !== undefined && Number(page) <= 10) {
+      const items = [0, 1, 2, 3].map((item) =>
+        link(`/shop/en/item/2024/05/17/s${shelf}p${page}i${item}.html`),
+      );
+      return (
+        prose(`list${shelf}${page}x`) +
+        items.join("") +
+        link(`/shop/en/shelf-${shelf}/page/${Number(page) + 1}/`)
+      );
+    }
+    const item = /^\/shop\/en\/item\/2024\/05\/17\/(\w+)\.html$/.exec(path)?.[1];
+    return item === undefined ? null : prose("menu", 40) + prose(`item${item}x`);
+  };
+
+  const { pages, origin } = await crawlSite(honest);
+
+  expect(pages.size).toBe(1 + 30 + 120);
+  expect([...pages.values()].filter((page) => page.trappedLinks !== undefined)).toEqual([]);
+  expect(origin.requests.filter((request) => request.includes("no-such-page"))).toEqual([]);
+});
+
+describe("a page of doubtful words", () => {
+  const doubtful = (known: (path: string) => string | null) => (path: string) =>
+    path === "/" ? prose("home") + link("/old-page") + link("/older-page") : known(path);
+
+  it("is not found where the host says the same of a page that cannot exist; it is asked once", async () => {
+    const { origin, pages } = await crawlSite(doubtful(() => "<title>404</title><p>Please use the search."));
+
+    expect(pages.get("/old-page")).toMatchObject({ softNotFound: true });
+    expect(pages.get("/older-page")).toMatchObject({ softNotFound: true });
+    expect(origin.requests.filter((request) => request.startsWith("GET /no-such-page-"))).toHaveLength(1);
+  });
+
+  it("stands where the host answers honestly", async () => {
+    const { pages } = await crawlSite(
+      doubtful((path) => (path === "/old-page" ? "<title>404</title><p>A fine car." : null)),
+    );
+
+    expect(pages.get("/old-page")?.softNotFound).toBeUndefined();
+  });
+
+  it("is not asked about where robots.txt forbids it", async () => {
+    const origin = await startOrigin((request, response) => {
+      if (request.url === "/robots.txt") {
+        response.writeHead(200, { "content-type": "text/plain" });
+        response.end("User-agent: *\nDisallow: /no-such\n");
+      } else html(response, "<title>404</title><p>Please use the search.");
+    });
+    cleanups.push(() => origin.close());
+
+    const { result } = await fetchOneOf(`${origin.url}/old-page`);
+
+    expect(result.page?.softNotFound).toBeUndefined();
+    expect(origin.requests).toEqual(["GET /robots.txt", "GET /old-page"]);
+  });
+});
+
+async function fetchOneOf(url: string): Promise<{ readonly result: FetchResult }> {
+  const config = testConfig();
+  const tools = fetchTools({
+    config,
+    home: config.home,
+    userAgent: () => "Nearcrawl/test",
+    quiet: async () => {},
+  });
+  cleanups.push(() => rmSync(config.home, { recursive: true, force: true }));
+  cleanups.push(() => closeTools(tools));
+  const results: FetchResult[] = [];
+  const keep = (_leaseId: string, result: FetchResult) => results.push(result) > 0;
+  const urls = [{ url, etag: null, lastModified: null }];
+  const slice = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 300, waitMs: 0, urls };
+  await crawlSlice(slice, { ...tools, keep }, new AbortController().signal);
+  return { result: results[0]! };
+}
