@@ -11,10 +11,10 @@ export const flushTail: Buffer = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 
 /** Memory of one stream, from zlib's formula 2^(windowBits+2) + 2^(memLevel+9) bytes. */
 export const streamSizes = {
-  /** 256 KiB: for results. */
-  large: { windowBits: 15, memLevel: 8 },
+  /** 256 KiB: for results. Level 6 takes a tenth to a fifth more of the CPU and sends 2 % less. */
+  large: { windowBits: 15, memLevel: 8, level: 4 },
   /** 48 KiB: for the coordinator, which holds one for every crawler and says little. */
-  small: { windowBits: 13, memLevel: 5 },
+  small: { windowBits: 13, memLevel: 5, level: 6 },
 } as const;
 
 /** Compresses messages in the order of the calls. Close it, or its memory stays until the collector comes. */
@@ -25,7 +25,7 @@ export class MessageDeflater {
   #closed: Error | null = null;
 
   constructor(size: keyof typeof streamSizes) {
-    this.#stream = createDeflateRaw({ ...streamSizes[size], level: 6 });
+    this.#stream = createDeflateRaw(streamSizes[size]);
     this.#stream.on("data", (chunk: Buffer) => this.#chunks.push(chunk));
     this.#stream.on("error", (error) => this.#fail(error));
   }

@@ -39,13 +39,23 @@ function asJson(message: object): PackedMessage {
   return { text: `\nj\n${JSON.stringify(message)}`, numbers: Buffer.alloc(0), links: null };
 }
 
+/** The type declarations do not know it yet; every runtime we run on does. */
 function isWellFormed(text: string): boolean {
-  return !/\p{Surrogate}/u.test(text);
+  return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }
 
 /** Longer values are not told with the shape. */
 const shortText = /^[a-z0-9][a-z0-9:/+._-]{0,23}$/;
 const plainKey = /^[A-Za-z][A-Za-z0-9]{0,39}$/;
+/** Keys that were looked at: the protocol has about a hundred. */
+const plainKeys = new Set<string>();
+
+function isPlainKey(key: string): boolean {
+  if (plainKeys.has(key)) return true;
+  if (!plainKey.test(key)) return false;
+  if (plainKeys.size < 1000) plainKeys.add(key);
+  return true;
+}
 
 class Packer {
   readonly #origin: string;
@@ -134,9 +144,15 @@ class Packer {
   }
 
   #object(value: object, shapeOf: (field: unknown) => string): string {
-    const fields = Object.entries(value).filter(([, field]) => field !== undefined);
-    if (fields.length === 0 || !fields.every(([key]) => plainKey.test(key))) return this.#json(value);
-    return `{${fields.map(([key, field]) => `${key}:${shapeOf(field)}`).join(",")}}`;
+    const fields = value as Readonly<Record<string, unknown>>;
+    const keys = Object.keys(value);
+    if (!keys.every(isPlainKey)) return this.#json(value);
+    let shape = "";
+    for (const key of keys) {
+      const field = fields[key];
+      if (field !== undefined) shape += `${shape === "" ? "{" : ","}${key}:${shapeOf(field)}`;
+    }
+    return shape === "" ? this.#json(value) : `${shape}}`;
   }
 
   #array(values: readonly unknown[]): string {

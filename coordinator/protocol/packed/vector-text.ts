@@ -17,13 +17,25 @@ export const maxPosition = 16_383;
 /** By weight code; D, the default, is not written. */
 const weightLetters = ["", "C", "B", "A"] as const;
 
-const [quote, colon, comma, blank, zero, letterA] = [0x27, 0x3a, 0x2c, 0x20, 0x30, 0x41] as const;
+const [quote, colon, comma, zero, letterA] = [0x27, 0x3a, 0x2c, 0x30, 0x41] as const;
+const [blank, lineEnd] = [0x20, 0x0a] as const;
 
 /** Null when the text is in any other form. */
 export function readVector(text: string): VectorOccurrences | null {
-  const reader = new VectorReader(text);
-  while (!reader.isAtEnd) if (!reader.entry()) return null;
-  return { words: reader.words, ...byPosition(reader.keys, reader.ids) };
+  const words: string[] = [];
+  // An occurrence takes two characters at least.
+  const read: Occurrences = {
+    keys: new Int32Array(text.length >> 1),
+    ids: new Int32Array(text.length >> 1),
+    count: 0,
+  };
+  for (let at = 0; at < text.length; at++) {
+    const end = closingQuote(text, at);
+    if (end < 0 || text.charCodeAt(end + 1) !== colon) return null;
+    at = readPositions(text, { start: end + 2, word: words.push(text.slice(at + 1, end)) - 1 }, read);
+    if (at < 0) return null;
+  }
+  return { words, ...byPosition(read) };
 }
 
 /** `keys` must ascend. */
@@ -39,90 +51,63 @@ export function writeVector({ words, keys, ids }: VectorOccurrences): string {
   return written.join(" ");
 }
 
-class VectorReader {
-  readonly words: string[] = [];
-  readonly keys: number[] = [];
-  readonly ids: number[] = [];
-  readonly #text: string;
-  #at = 0;
-
-  constructor(text: string) {
-    this.#text = text;
+/** Where the quote that opens at `at` is closed; a doubled one is one of the word's. -1: nowhere that counts. */
+function closingQuote(text: string, at: number): number {
+  if (text.charCodeAt(at) !== quote) return -1;
+  for (let end = at + 1; end < text.length; end++) {
+    const code = text.charCodeAt(end);
+    if (code === blank || code === lineEnd) return -1;
+    if (code !== quote) continue;
+    if (text.charCodeAt(end + 1) !== quote) return end;
+    end++;
   }
+  return -1;
+}
 
-  get isAtEnd(): boolean {
-    return this.#at >= this.#text.length;
-  }
-
-  /** Reads `'word':1A,5` and the blank before it. */
-  entry(): boolean {
-    if (this.words.length > 0 && this.#text.charCodeAt(this.#at++) !== blank) return false;
-    if (this.#text.charCodeAt(this.#at) !== quote) return false;
-    const end = this.#closingQuote();
-    if (end < 0 || this.#text.charCodeAt(end + 1) !== colon) return false;
-    const word = this.#text.slice(this.#at + 1, end);
-    if (/[ \n]/.test(word)) return false;
-    this.words.push(word);
-    this.#at = end + 1;
-    return this.#positions();
-  }
-
-  /** A doubled quote is one of the word's. */
-  #closingQuote(): number {
-    let end = this.#text.indexOf("'", this.#at + 1);
-    while (end >= 0 && this.#text.charCodeAt(end + 1) === quote) end = this.#text.indexOf("'", end + 2);
-    return end;
-  }
-
-  #positions(): boolean {
-    const id = this.words.length - 1;
-    let before = 0;
-    do {
-      this.#at++;
-      const position = this.#position();
-      if (position <= before) return false;
-      before = position;
-      this.keys.push(position * 4 + this.#weight());
-      this.ids.push(id);
-    } while (this.#text.charCodeAt(this.#at) === comma);
-    return true;
-  }
-
-  /** 0 when there is none that counts. */
-  #position(): number {
+/** Reads `1A,5`; returns where the blank after it stands, or the text's end. -1: it is not in order. */
+function readPositions(
+  text: string,
+  { start, word }: { start: number; word: number },
+  into: Occurrences,
+): number {
+  let before = 0;
+  for (let at = start; ; at++) {
     let position = 0;
-    for (;;) {
-      const digit = this.#text.charCodeAt(this.#at) - zero;
-      if (!(digit >= 0 && digit <= 9)) return position;
+    let digit = text.charCodeAt(at) - zero;
+    if (digit === 0) return -1;
+    for (; digit >= 0 && digit <= 9 && position <= maxPosition; digit = text.charCodeAt(++at) - zero) {
       position = position * 10 + digit;
-      if (position === 0 || position > maxPosition) return 0;
-      this.#at++;
     }
-  }
-
-  #weight(): number {
-    const letter = this.#text.charCodeAt(this.#at) - letterA;
-    if (!(letter >= 0 && letter <= 2)) return 0;
-    this.#at++;
-    return 3 - letter;
+    if (position <= before || position > maxPosition) return -1;
+    before = position;
+    const weight = letterA + 3 - text.charCodeAt(at);
+    const isWeighted = weight >= 1 && weight <= 3;
+    into.keys[into.count] = position * 4 + (isWeighted ? weight : 0);
+    into.ids[into.count++] = word;
+    if (isWeighted) at++;
+    if (at >= text.length) return at;
+    const code = text.charCodeAt(at);
+    if (code === blank && at + 1 < text.length) return at;
+    if (code !== comma) return -1;
   }
 }
 
+interface Occurrences {
+  readonly keys: Int32Array;
+  readonly ids: Int32Array;
+  count: number;
+}
+
 /** A counting sort: stable, and positions are few. */
-function byPosition(keys: readonly number[], ids: readonly number[]) {
-  const last = keys.reduce((most, key) => Math.max(most, key >> 2), 0);
-  const starts = new Int32Array(last + 2);
-  for (const key of keys) starts[(key >> 2) + 1] = starts[(key >> 2) + 1]! + 1;
-  let sum = 0;
-  for (let at = 0; at < starts.length; at++) {
-    sum += starts[at]!;
-    starts[at] = sum;
-  }
-  const sorted = { keys: new Int32Array(keys.length), ids: new Int32Array(keys.length) };
-  for (let at = 0; at < keys.length; at++) {
-    const position = keys[at]! >> 2;
-    const place = starts[position]!;
-    starts[position] = place + 1;
+function byPosition({ keys, ids, count }: Occurrences) {
+  let last = 0;
+  for (let at = 0; at < count; at++) if (keys[at]! > last) last = keys[at]!;
+  const starts = new Int32Array((last >> 2) + 2);
+  for (let at = 0; at < count; at++) starts[(keys[at]! >> 2) + 1]!++;
+  for (let at = 1; at < starts.length; at++) starts[at]! += starts[at - 1]!;
+  const sorted = { keys: new Int32Array(count), ids: new Int32Array(count) };
+  for (let at = 0; at < count; at++) {
+    const place = starts[keys[at]! >> 2]!++;
     sorted.keys[place] = keys[at]!;
     sorted.ids[place] = ids[at]!;
   }
