@@ -90,8 +90,15 @@ export class HostGates {
     if (atMs > this.#pace(host).notBeforeMs) this.#set(host, notBefore(this.#pace(host), atMs));
   }
 
+  /** What the host's robots.txt says now. */
   crawlDelay(host: string, seconds: number | null): void {
     this.#set(host, withCrawlDelay(this.#pace(host), seconds));
+  }
+
+  /** What it said some time in the last day: others may have read more since. */
+  crawlDelayAtLeast(host: string, seconds: number | null): void {
+    const read = withCrawlDelay(this.#pace(host), seconds);
+    if (read.crawlDelayMs > this.#pace(host).crawlDelayMs) this.#set(host, read);
   }
 
   /** Takes in what earlier crawlers of the host have learned. */

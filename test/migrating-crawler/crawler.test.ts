@@ -6,7 +6,7 @@ import type { CoordinatorMessage, Lease } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import { fetchResultSchema } from "#protocol/result";
 import { type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
-import { closedPort, html, type Origin, startOrigin } from "./support/origin.ts";
+import { closedPort, html, type Origin, startOrigin, startRawOrigin } from "./support/origin.ts";
 import { testConfig } from "./support/test-config.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -215,6 +215,28 @@ describe("a crawler", () => {
 
     expect(crawler.status().openHosts).toBe(1);
     await vi.waitFor(() => expect(crawler.status().openHosts).toBe(0), 10_000);
+  });
+
+  it("is not held up by hosts that keep silent, though they are more than it may deal with at a time", async () => {
+    const silent = await Promise.all(
+      Array.from({ length: 6 }, (_, index) => startRawOrigin(() => {}, `127.0.0.${index + 2}`)),
+    );
+    cleanups.push(() => Promise.all(silent.map((origin) => origin.close())));
+    const origin = await site((_request, response) => html(response, "<p>here"));
+    const silentLeases = silent.map(({ url }, index) =>
+      leaseOf(`${index + 1}`, [`${url}/`], { host: `127.0.0.${index + 2}` }),
+    );
+    const world = await gatewayWith([...silentLeases, leaseOf("7", [`${origin.url}/`])]);
+
+    const patient = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
+    const crawler = await run(world, { limits: { concurrentHosts: 2 }, timeouts: patient });
+    const [result] = await resultsAfter(world, 1);
+    const { openHosts } = crawler.status();
+    // Or stopping would wait for them.
+    await Promise.all(silent.map((silentOrigin) => silentOrigin.close()));
+
+    expect(result).toMatchObject({ url: `${origin.url}/`, outcome: { type: "fetched" } });
+    expect(openHosts).toBeGreaterThanOrEqual(6);
   });
 
   it("answers a probe with the smallest time and the method used", async () => {

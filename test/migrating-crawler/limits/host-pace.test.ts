@@ -5,8 +5,10 @@ import {
   type HostPace,
   newPace,
   notBefore,
+  paceReport,
   retryAfterSeconds,
   withCrawlDelay,
+  withReport,
 } from "#crawler/limits/host-pace";
 
 const settings = { floorMs: 1000, responseTimeFactor: 5 };
@@ -39,6 +41,7 @@ describe("the delay after an answer", () => {
   it("is never less than Retry-After, whatever the status", () => {
     expect(paceAfter(newPace, { status: 200, retryAfterSeconds: 90 }).notBeforeMs).toBe(90_000);
     expect(paceAfter(newPace, { status: 503, retryAfterSeconds: 90 }).notBeforeMs).toBe(90_000);
+    expect(paceAfter(newPace, { status: 429, retryAfterSeconds: 200_000 }).notBeforeMs).toBe(200_000_000);
   });
 });
 
@@ -64,6 +67,89 @@ describe("429 and 503 without Retry-After", () => {
 
     expect(paceAfter(backedOff, {}, 20 * minute).backOffMs).toBe(minute);
     expect(paceAfter(backedOff, {}, 32 * minute).backOffMs).toBe(0);
+  });
+});
+
+describe("a host that answers", () => {
+  /** The delays after answers that took so long, from a host that usually takes 300 ms. */
+  function delaysFor(...tookMs: number[]): number[] {
+    let pace: HostPace = { ...newPace, usualMs: 300, answers: 10, lastMs: 300 };
+    return tookMs.map((one) => {
+      pace = paceAfter(pace, { tookMs: one });
+      return Math.round(pace.notBeforeMs);
+    });
+  }
+
+  it("several times slower than usual, twice in a row, is asked more slowly in proportion", () => {
+    const [once, twice] = delaysFor(1800, 1800);
+
+    expect(once).toBe(9000);
+    expect(twice).toBeGreaterThan(3 * 9000);
+    expect(twice).toBeLessThanOrEqual(minute);
+  });
+
+  it("slowly once in a while is not", () => {
+    expect(delaysFor(1800, 300, 1800, 300)).toEqual([9000, 1500, 9000, 1500]);
+  });
+
+  it("as usual again is only by and by asked as fast as before", () => {
+    const delays = delaysFor(1800, 1800, ...Array<number>(30).fill(300)).slice(2);
+
+    expect(delays[0]).toBeGreaterThan(4000);
+    expect(delays).toEqual([...delays].sort((a, b) => b - a));
+    expect(delays.at(-1)).toBe(1500);
+  });
+
+  it("slowly all the time is taken as it is: the new time becomes the usual one", () => {
+    expect(delaysFor(...Array<number>(80).fill(1800)).at(-1)).toBe(9000);
+  });
+
+  it("robots.txt quickly is not taken for one that answers pages quickly", () => {
+    let pace = newPace;
+    for (let turn = 0; turn < 5; turn++) pace = paceAfter(pace, { tookMs: 5, isSmall: true });
+    for (let turn = 0; turn < 2; turn++) pace = paceAfter(pace, { tookMs: 400 });
+
+    expect(pace).toMatchObject({ notBeforeMs: 2000, stretch: 1 });
+  });
+});
+
+describe("a host that does not answer", () => {
+  it("is left alone a minute from the second time on, doubling to an hour, until it answers", () => {
+    const waits: number[] = [];
+    let pace = newPace;
+    for (let turn = 0; turn < 10; turn++) {
+      pace = paceAfter(pace, { status: null, tookMs: 10 });
+      waits.push(pace.notBeforeMs / minute);
+    }
+    const answered = paceAfter(paceAfter(pace, {}), { status: null });
+
+    expect(waits.map((wait) => Math.round(wait))).toEqual([0, 1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    expect(answered.notBeforeMs).toBe(1000);
+  });
+});
+
+describe("what goes with a host to another crawler", () => {
+  const known = { crawlDelayMs: 5000, backOffMs: 120_000, backedOffMsAgo: minute, usualMs: 400 };
+
+  it("is what it comes to there", () => {
+    const there = withReport(newPace, known, 10 * minute);
+
+    expect(paceReport(there, 10 * minute)).toEqual(known);
+    expect(paceReport(newPace, 0)).toBeNull();
+  });
+
+  it("never makes the pace less strict", () => {
+    const here = { ...withCrawlDelay(newPace, 8), backOffMs: 240_000, backedOffAtMs: 9 * minute };
+
+    const there = withReport(here, known, 10 * minute);
+
+    expect(there).toMatchObject({ crawlDelayMs: 8000, backOffMs: 240_000, backedOffAtMs: 9 * minute });
+  });
+
+  it("is forgiven there, too", () => {
+    const forgiven = withReport(newPace, { ...known, backedOffMsAgo: 40 * minute }, 60 * minute);
+
+    expect(forgiven.backOffMs).toBe(0);
   });
 });
 

@@ -32,7 +32,10 @@ export function html(response: ServerResponse, body: string, headers: Record<str
 }
 
 /** Every connection is handed to `behave` after the request's head has arrived. */
-export async function startRawOrigin(behave: (socket: net.Socket, head: string) => void): Promise<{
+export async function startRawOrigin(
+  behave: (socket: net.Socket, head: string) => void,
+  address = "127.0.0.1",
+): Promise<{
   readonly port: number;
   readonly url: string;
   readonly connections: () => number;
@@ -54,12 +57,12 @@ export async function startRawOrigin(behave: (socket: net.Socket, head: string) 
       behave(socket, whole);
     });
   });
-  const port = await listen(server);
+  const port = await listen(server, address);
   const close = async () => {
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   };
-  return { port, url: `http://127.0.0.1:${port}`, connections: () => connections, close };
+  return { port, url: `http://${address}:${port}`, connections: () => connections, close };
 }
 
 /** A port on which nothing listens. */
@@ -70,8 +73,8 @@ export async function closedPort(): Promise<number> {
   return port;
 }
 
-async function listen(server: net.Server | Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+async function listen(server: net.Server | Server, address = "127.0.0.1"): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   return (server.address() as AddressInfo).port;
 }
 

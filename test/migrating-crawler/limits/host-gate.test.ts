@@ -1,0 +1,100 @@
+/** What is known of hosts outlives the process, and a damaged file does no harm. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HostGates } from "#crawler/limits/host-gate";
+
+let home: string;
+let warnings: string[];
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "nearcrawl-gates-"));
+  warnings = [];
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const warn = (_fields: object, words: string) => void warnings.push(words);
+const newGates = () => new HostGates({ floorMs: 1000, responseTimeFactor: 5, kept: { home, warn } });
+const file = () => join(home, "host-paces.json");
+
+async function answered(
+  gates: HostGates,
+  host: string,
+  status: number | null,
+  retryAfterSeconds: number | null,
+) {
+  const bounds = { signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 };
+  const turn = await gates.take({ host, address: null }, bounds);
+  turn!.end({ status, tookMs: 40, retryAfterSeconds });
+}
+
+describe("after a restart", () => {
+  it("a host is still left alone for as long as it asked, and its back-off still grows", async () => {
+    const before = newGates();
+    await answered(before, "a.example", 429, 7200);
+    before.crawlDelay("b.example", 20);
+    before.close();
+
+    const after = newGates();
+
+    expect(after.waitMs("a.example", Date.now())).toBeGreaterThan(7_190_000);
+    expect(after.report("a.example")).toMatchObject({ backOffMs: 60_000 });
+    expect(after.report("b.example")).toMatchObject({ crawlDelayMs: 20_000 });
+    expect(warnings).toEqual([]);
+  });
+
+  it.each([
+    ["torn", (whole: string) => whole.slice(0, whole.length / 2)],
+    ["somebody else's", () => '{"version":1,"hosts":{"a":1}}'],
+    ["larger than ours can be", (whole: string) => whole + " ".repeat(5 * 1024 * 1024)],
+  ])("a file that is %s is told of and ignored", async (_what, damage) => {
+    const before = newGates();
+    await answered(before, "a.example", 429, 7200);
+    before.close();
+    writeFileSync(file(), damage(readFileSync(file(), "utf8")));
+
+    const after = newGates();
+
+    expect(after.waitMs("a.example", Date.now())).toBe(0);
+    expect(warnings).toEqual(["what is kept in host-paces.json is ignored"]);
+  });
+
+  it("rows that no host can have earned are left out, the others count", async () => {
+    const before = newGates();
+    await answered(before, "a.example", 429, 7200);
+    before.close();
+    const content = JSON.parse(readFileSync(file(), "utf8"));
+    const [row] = content.hosts;
+    const changed = (at: number, value: unknown) =>
+      row.map((old: unknown, index: number) => (index === at ? value : old));
+    content.hosts.push(
+      ["b.example", ...changed(1, 1e300).slice(1)],
+      ["c.example", ...changed(2, -5).slice(1)],
+      ["d.example", ...changed(8, 1e9).slice(1)],
+      ["e.example", "x"],
+      null,
+    );
+    writeFileSync(file(), JSON.stringify(content));
+
+    const after = newGates();
+
+    const waits = ["a", "b", "c", "d", "e"].map((name) => after.waitMs(`${name}.example`, Date.now()) > 0);
+    expect(waits).toEqual([true, false, false, false, false]);
+  });
+
+  it("a folder that cannot be written is told of once", () => {
+    const gates = new HostGates({
+      floorMs: 0,
+      responseTimeFactor: 0,
+      kept: { home: join(file(), "below-a-file"), warn },
+    });
+    writeFileSync(file(), "");
+
+    gates.crawlDelay("a.example", 1);
+    gates.close();
+    gates.crawlDelay("a.example", 2);
+    gates.close();
+
+    expect(warnings).toEqual(["what is kept in host-paces.json cannot be written"]);
+  });
+});

@@ -1,0 +1,47 @@
+/** Crawls host slices with one crawler's tools, against real sites on loopback (`*.localhost` is 127.0.0.1). */
+import { crawlSlice, type SliceEnding } from "#crawler/crawl-slice";
+import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
+import type { Lease } from "#protocol/messages";
+import { type FetchResult, fetchResultSchema } from "#protocol/result";
+import { testConfig } from "./test-config.ts";
+
+export interface SliceRunner {
+  readonly tools: FetchTools;
+  /** Crawls the URLs, all of one host, as one lease. */
+  crawl(urls: readonly string[], changes?: Partial<Lease>): Promise<CrawledSlice>;
+  close(): void;
+}
+
+export interface CrawledSlice {
+  readonly results: FetchResult[];
+  readonly ending: SliceEnding;
+}
+
+export function sliceRunner(
+  changes: Parameters<typeof testConfig>[0] = {},
+  signal: AbortSignal = new AbortController().signal,
+): SliceRunner {
+  const config = testConfig(changes);
+  const userAgent = () => "Nearcrawl/test";
+  const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
+  return {
+    tools,
+    async crawl(urls, leaseChanges = {}) {
+      const results: FetchResult[] = [];
+      const keep = (_leaseId: string, result: FetchResult) =>
+        results.push(fetchResultSchema.parse(result)) > 0;
+      const lease: Lease = {
+        leaseId: "1",
+        host: new URL(urls[0]!).hostname,
+        addresses: [],
+        expiresInSeconds: 300,
+        waitMs: 0,
+        urls: urls.map((url) => ({ url, etag: null, lastModified: null })),
+        ...leaseChanges,
+      };
+      const ending = await crawlSlice(lease, { ...tools, keep }, signal);
+      return { results, ending };
+    },
+    close: () => closeTools(tools),
+  };
+}
