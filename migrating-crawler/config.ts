@@ -8,6 +8,7 @@ import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
 import { probeMethod } from "#protocol/messages";
+import { parseAllowance } from "./net/allow-list.ts";
 
 /** Our floor between two requests to one host: 1 s, the usual courtesy of search engines. */
 const defaultPolitenessFloorMs = 1000;
@@ -21,6 +22,9 @@ const endpoint = (what: string) =>
 const addressRange = z
   .string()
   .refine((text) => parseRange(text) !== null, { error: "must be an address, a/prefix or first-last" });
+const allowance = z.string().refine((text) => parseAllowance(text) !== null, {
+  error: "must be an address, a/prefix or first-last, with :port or :port-port after it if need be",
+});
 
 /** In the form in which DNS has it: xn-- labels for letters beyond ASCII. */
 const domain = z
@@ -123,7 +127,7 @@ const configSchema = z.strictObject({
     .nullable()
     .default(null),
   /** Special-purpose ranges that may be contacted all the same: for tests, and partners who crawl their own network. */
-  allowRanges: z.array(addressRange).max(100).default([]),
+  allowRanges: z.array(allowance).max(100).default([]),
   /** Ranges that are never contacted, neither crawled nor probed. */
   denyRanges: z.array(addressRange).max(10_000).default([]),
   /** Domains that are never contacted, neither crawled nor probed, with everything below them. */

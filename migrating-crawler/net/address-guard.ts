@@ -1,16 +1,19 @@
 /**
  * Which addresses this crawler may contact. Special-purpose blocks (private, loopback, link-local, metadata
- * services; IANA registries) are refused whatever a name resolves to, unless the partner allows a range of
- * his own; the partner's deny-list, of ranges and domains, is refused always. Asked before every connection, on the very address
- * that the connection is then pinned to.
+ * services; IANA registries), and IPv6 addresses that carry one for a translator or tunnel, are refused whatever
+ * a name resolves to, unless the partner allows a range of his own; the partner's deny-list, of ranges and
+ * domains, is refused always. Asked before every connection, on the very address that the connection is then
+ * pinned to.
  */
 import { formatAddress, type IpAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { type IpRange, parseRange, rangeHolds } from "#core/ip/range";
 import { specialPurposeOf } from "#core/ip/special-purpose";
+import { type Allowance, isAllowed, parseAllowance } from "./allow-list.ts";
+import { embeddedIpv4 } from "./embedded-ipv4.ts";
 
 export interface AddressGuard {
-  /** Null when the address may be contacted, else the block that it lies in, in words. */
-  refusal(address: string): string | null;
+  /** Null when the address may be contacted (at this port, or at any), else the block that it lies in, in words. */
+  refusal(address: string, port?: number): string | null;
   /** Null, or what of the partner's deny-list holds the host's name or the address, in words. */
   denial(target: { readonly host?: string; readonly address?: string }): string | null;
 }
@@ -20,18 +23,18 @@ export function addressGuard(lists: {
   readonly denyRanges: readonly string[];
   readonly denyDomains: readonly string[];
 }): AddressGuard {
-  const allowed = rangesOf(lists.allowRanges);
+  const allowed = lists.allowRanges.map(parseAllowance).filter((allowance) => allowance !== null);
   const denied = rangesOf(lists.denyRanges);
   const domains = new Set(lists.denyDomains);
   const holds = (text: string): boolean => {
     const address = parseAddress(text);
-    return address !== null && isIn(denied, unmapAddress(address));
+    return address !== null && [address, ...carriedBy(address)].some((each) => isIn(denied, each));
   };
   return {
-    refusal(text) {
+    refusal(text, port) {
       const address = parseAddress(text);
       if (address === null) return "not an IP address";
-      return holds(text) ? "the partner's deny-list" : refusalOf(address, allowed);
+      return holds(text) ? "the partner's deny-list" : refusalOf(address, allowed, port);
     },
     denial({ host, address }) {
       const domain = host === undefined ? null : deniedDomain(host, domains);
@@ -42,12 +45,22 @@ export function addressGuard(lists: {
   };
 }
 
-function refusalOf(address: IpAddress, allowed: readonly IpRange[]): string | null {
+/** Both the address and what it carries must be public, or allowed. A mapped address is the IPv4 address itself. */
+function refusalOf(
+  address: IpAddress,
+  allowed: readonly Allowance[],
+  port: number | undefined,
+): string | null {
   const plain = unmapAddress(address);
-  const block = specialPurposeOf(address) ?? specialPurposeOf(plain);
-  if (block === null) return null;
-  return isIn(allowed, plain) ? null : block;
+  if (plain !== address && isAllowed(allowed, plain, port)) return null;
+  for (const each of [address, ...carriedBy(address)]) {
+    const block = specialPurposeOf(each);
+    if (block !== null && !isAllowed(allowed, each, port)) return block;
+  }
+  return null;
 }
+
+const carriedBy = (address: IpAddress): IpAddress[] => (address.family === 6 ? embeddedIpv4(address) : []);
 
 const isIn = (ranges: readonly IpRange[], address: IpAddress) =>
   ranges.some((range) => rangeHolds(range, address));

@@ -112,14 +112,16 @@ export class Connector {
     const { addresses, dnsMs } = target.address
       ? { addresses: [target.address], dnsMs: null }
       : await this.#names.resolve(target.host, target.timeoutMs);
-    const [first, ...more] = addresses.filter((address) => this.guard.refusal(address) === null);
+    const [first, ...more] = addresses.filter((address) => this.guard.refusal(address, target.port) === null);
     if (first !== undefined) return { addresses: [first, ...more], dnsMs };
     for (const address of addresses) {
       const why = this.guard.denial({ address });
       if (why !== null) throw new Failure("not-allowed", why, { address });
     }
     const address = addresses[0] ?? "";
-    throw new Failure("refused-address", this.guard.refusal(address) ?? "no address", { address });
+    throw new Failure("refused-address", this.guard.refusal(address, target.port) ?? "no address", {
+      address,
+    });
   }
 
   /** The next address when one fails: each may take half of the time that is left, the last all of it. */

@@ -1,0 +1,188 @@
+/** Which addresses may be contacted, in every spelling and every transition form; the public suites included. */
+import { readFileSync } from "node:fs";
+import { afterEach, describe, expect, it } from "vitest";
+import { addressGuard, literalAddress } from "#crawler/net/address-guard";
+import { parseAllowance } from "#crawler/net/allow-list";
+import { Connector } from "#crawler/net/connector";
+import { Failure } from "#crawler/net/failure";
+import { startDns } from "#ops/world/dns-server";
+import { sharedData } from "../../support/shared-data.ts";
+import { testConfig } from "../support/test-config.ts";
+
+const nothing = { allowRanges: [], denyRanges: [], denyDomains: [] };
+const strict = addressGuard(nothing);
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** What becomes of a URL: no web URL, a name, or an address that is refused or allowed. */
+function fate(text: string): "invalid-url" | "name" | "refuse" | "allow" {
+  if (!URL.canParse(text)) return "invalid-url";
+  const { protocol, hostname } = new URL(text);
+  if (!/^https?:$/.test(protocol)) return "refuse";
+  const address = literalAddress(hostname.replace(/^\[(.*)\]$/, "$1"));
+  if (address === null) return "name";
+  return strict.refusal(address) === null ? "allow" : "refuse";
+}
+
+function rowsOf<Row>(file: string): Row[] | null {
+  const path = sharedData(`suites/ip/${file}`);
+  return path === null ? null : (JSON.parse(readFileSync(path, "utf8")) as Row[]);
+}
+
+describe("an address", () => {
+  it.each([
+    ["10.1.2.3", "private"],
+    ["100.64.0.1", "shared address space"],
+    ["127.255.255.254", "loopback"],
+    ["169.254.169.254", "link-local"],
+    ["192.0.2.1", "documentation"],
+    ["198.18.0.1", "benchmarking"],
+    ["224.0.0.251", "multicast"],
+    ["::", "unspecified"],
+    ["fd00:ec2::254", "unique local"],
+    ["fe80::1", "link-local"],
+    ["2001:db8::1", "documentation"],
+  ])("%s is refused as %s", (address, block) => {
+    expect(strict.refusal(address)).toContain(block);
+  });
+
+  it.each(["8.8.8.8", "2606:4700::1111", "192.0.0.9", "2001:67c:2e8::1"])("%s is public", (address) => {
+    expect(strict.refusal(address)).toBeNull();
+  });
+
+  it.each([
+    ["IPv4-mapped", "::ffff:10.0.0.1"],
+    ["IPv4-compatible", "::10.0.0.1"],
+    ["IPv4-translated", "::ffff:0:10.0.0.1"],
+    ["NAT64", "64:ff9b::10.0.0.1"],
+    ["local NAT64", "64:ff9b:1::10.0.0.1"],
+    ["local NAT64 around bit 64", "64:ff9b:1:a00:0:100:808:808"],
+    ["6to4", "2002:a00:1::"],
+    ["Teredo's client", "2001:0:808:808::f5ff:fffe"],
+    ["Teredo's server", "2001:0:a00:1::f7f7:f7f7"],
+    ["ISATAP", "2606:4700::5efe:10.0.0.1"],
+    ["ISATAP, universal", "2606:4700::200:5efe:10.0.0.1"],
+  ])(
+    "of the form %s is refused for the private address in it, even where the form is allowed",
+    (_form, address) => {
+      const ownTranslator = addressGuard({
+        ...nothing,
+        allowRanges: ["::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"],
+      });
+
+      expect(strict.refusal(address)).not.toBeNull();
+      expect(ownTranslator.refusal(address)).toContain("10.0.0.0/8");
+    },
+  );
+
+  it("in a transition form is denied when the partner denies the one inside", () => {
+    const guard = addressGuard({ ...nothing, denyRanges: ["8.8.8.0/24"] });
+
+    expect(guard.refusal("2606:4700::5efe:8.8.8.8")).toBe("the partner's deny-list");
+    expect(guard.denial({ address: "::ffff:8.8.8.8" })).toContain("8.8.8.8");
+    expect(guard.refusal("2606:4700::5efe:8.8.4.4")).toBeNull();
+  });
+
+  it("is allowed at some ports only when the partner says so", () => {
+    const guard = addressGuard({
+      ...nothing,
+      allowRanges: ["127.0.0.1:8000-8010", "[fd00::/8]:443", "10.0.0.0/8"],
+    });
+
+    expect(guard.refusal("127.0.0.1", 8010)).toBeNull();
+    expect(guard.refusal("::ffff:127.0.0.1", 8000)).toBeNull();
+    expect(guard.refusal("127.0.0.1", 8011)).toContain("loopback");
+    expect(guard.refusal("127.0.0.2", 8000)).toContain("loopback");
+    expect(guard.refusal("fd00::1", 443)).toBeNull();
+    expect(guard.refusal("fd00::1", 80)).toContain("unique local");
+    expect(guard.refusal("10.9.8.7", 22)).toBeNull();
+  });
+
+  it.each([
+    "127.0.0.1:0",
+    "127.0.0.1:99999",
+    "127.0.0.1:9-8",
+    "[fd00::1",
+    "fd00::/8:443",
+    "localhost:80",
+    "",
+  ])("is not to be allowed as %j", (text) => {
+    expect(parseAllowance(text)).toBeNull();
+  });
+});
+
+describe("a spelling", () => {
+  it.each([
+    "http://0x7f.1/",
+    "http://2130706433/",
+    "http://0177.0.0.1/",
+    "http://127.1/",
+    "http://127.0.0.1./",
+    "http://１２７.０.０.１/",
+    "http://①②⑦.⓪.⓪.①/",
+    "http://[::ffff:7f00:1]/",
+    "http://[0:0:0:0:0:ffff:127.0.0.1]/",
+    "http://127。0。0。1/",
+    "http://%31%32%37.0.0.1/",
+    "http://user@127.0.0.1:80/",
+  ])("of loopback such as %s is seen through", (url) => {
+    expect(fate(url)).toBe("refuse");
+  });
+
+  it.each(["http://[fe80::1%25eth0]/", "http://127.0.0.256/", "http://0x100000000/", "http://[::1/"])(
+    "such as %s is no URL at all",
+    (url) => {
+      expect(fate(url)).toBe("invalid-url");
+    },
+  );
+});
+
+describe("the public suites", () => {
+  it("host forms: each is refused, allowed, a name or no URL, as told", ({ skip }) => {
+    const rows = rowsOf<{ name: string; input: string; verdict: string }>("host-forms.json");
+    if (rows === null) return skip();
+
+    const found = rows.map(({ name, input }) => [name, fate(input)]);
+
+    // NAT64 is refused whole, even with a public address inside: a second name of a host that has an address.
+    const isNat64 = (input: string) => input.includes("64:ff9b::");
+    expect(found).toEqual(
+      rows.map(({ name, input, verdict }) => [name, isNat64(input) ? "refuse" : verdict]),
+    );
+  });
+
+  it("SSRF payloads: addresses are refused as they stand, names when they are resolved", async ({ skip }) => {
+    type Payload = {
+      name: string;
+      input: string;
+      verdict: string;
+      whatwgHostname: string;
+      resolvesTo?: string;
+    };
+    const rows = rowsOf<Payload>("ssrf-payloads.json");
+    if (rows === null) return skip();
+    const names = new Map(rows.map((row) => [row.whatwgHostname, row.resolvesTo ?? null]));
+    const dns = await startDns((name) => names.get(name) ?? null);
+    const connector = new Connector(testConfig({ allowRanges: [], resolvers: [dns.address] }));
+    cleanups.push(dns.close, () => connector.close());
+
+    const found: unknown[] = [];
+    for (const { name, input } of rows) found.push([name, await verdictOf(input, connector)]);
+
+    const wanted = (row: Payload) => (row.verdict === "depends" ? "no such name" : row.verdict);
+    expect(found).toEqual(rows.map((row) => [row.name, wanted(row)]));
+  });
+});
+
+async function verdictOf(input: string, connector: Connector): Promise<string> {
+  const plain = fate(input);
+  if (plain === "invalid-url") return "refuse";
+  if (plain !== "name") return plain;
+  const host = new URL(input).hostname;
+  const failure = await connector.pick({ host }).catch((error: unknown) => error);
+  if (!(failure instanceof Failure)) return "allow";
+  if (failure.code !== "refused-address") return "no such name";
+  return host === "localhost" ? "refuse" : "refuse-after-dns";
+}
