@@ -1,14 +1,19 @@
 /**
  * Dates as pages write them to ISO 8601 (a day, or a time with its zone): ISO 8601 itself and its loose forms, RFC
- * 5322, days with dots or slashes, and days with the month's name in a dozen languages. What could be read in two
+ * 5322, days with dots or slashes, and days with the month's name in the page's language or English. What could be read in two
  * ways (03/04/2020) is read the way the page's language does.
  */
+import { monthOf } from "./month-names.ts";
 
 /** The first date in the text, as the protocol has it; null when there is none. */
 export function readMoment(text: string, language: string | null = null): string | null {
   const part = text.slice(0, maxCharacters);
   return (
-    fromIso(part) ?? fromCompact(part) ?? fromName(part) ?? fromNumbers(part, language) ?? fromEpoch(part)
+    fromIso(part) ??
+    fromCompact(part) ??
+    fromName(part, language) ??
+    fromNumbers(part, language) ??
+    fromEpoch(part)
   );
 }
 
@@ -41,13 +46,14 @@ function fromCompact(text: string): string | null {
   return withTime(day(year!, month!, date!), { hours, minutes, seconds, zone });
 }
 
-function fromName(text: string): string | null {
+function fromName(text: string, language: string | null): string | null {
   const first = dayFirst.exec(text);
   const found = first ?? monthFirst.exec(text);
   if (found === null) return null;
   const [date, name] = first === null ? [found[2]!, found[1]!] : [found[1]!, found[2]!];
-  const month = monthOf(name);
-  if (month === 0) return first === null ? null : fromName(text.slice(first.index + first[0].length - 4));
+  const month = monthOf(name, language);
+  if (month === 0)
+    return first === null ? null : fromName(text.slice(first.index + first[0].length - 4), language);
   const rest = text.slice(found.index + found[0].length, found.index + found[0].length + 30);
   const time = /^[\s,]+(?:at |um |à |a las |alle )?\d{1,2}:/i.test(rest) ? clock.exec(rest) : null;
   return withTime(day(found[3]!, `${month}`, date), timeOf(time));
@@ -105,25 +111,3 @@ function zoneOf(zone: string | undefined): string {
 }
 
 const two = (number: number) => `${number}`.padStart(2, "0");
-
-/** How months begin in English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish, Polish, Russian, Turkish. */
-const monthStarts: readonly (readonly string[])[] = [
-  ["jan", "jän", "ene", "gen", "sty", "янв", "oca"],
-  ["feb", "fév", "fev", "lut", "фев", "şub"],
-  ["mar", "mär", "maa", "mrt", "мар"],
-  ["apr", "avr", "abr", "kwi", "апр", "nis"],
-  ["may", "mai", "maj", "mei", "mag", "май", "мая"],
-  ["jun", "juin", "giu", "cze", "июн", "haz"],
-  ["jul", "juil", "lug", "lip", "июл", "tem"],
-  ["aug", "aoû", "aou", "ago", "sie", "авг", "ağu"],
-  ["sep", "set", "wrz", "сен", "eyl"],
-  ["oct", "okt", "ott", "out", "paź", "окт", "eki"],
-  ["nov", "lis", "ноя", "kas"],
-  ["dec", "dez", "déc", "dic", "gru", "дек", "ara"],
-];
-
-/** 1 to 12; 0 for no month. */
-function monthOf(name: string): number {
-  const lower = name.toLowerCase();
-  return monthStarts.findIndex((starts) => starts.some((start) => lower.startsWith(start))) + 1;
-}

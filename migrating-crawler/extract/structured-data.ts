@@ -93,7 +93,7 @@ function thingsIn(json: unknown): Thing[] {
     for (const value of level) {
       if (++met > maxThings) return things;
       if (!isObject(value)) continue;
-      if (!Array.isArray(value) && value["@type"] !== undefined) things.push(value);
+      if (!Array.isArray(value) && typeOf(value) !== null) things.push(value);
       next.push(...Object.values(value).filter(isObject).slice(0, maxThings));
     }
     level = next;

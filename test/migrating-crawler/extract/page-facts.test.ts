@@ -1,0 +1,235 @@
+/** What a page says of itself beside its text: titles, dates, structured data, feeds; and what is its main text. */
+import { describe, expect, it } from "vitest";
+import { extractPage, type FetchedBody } from "#crawler/extract/extract-page";
+import { pageExtract } from "#protocol/result";
+
+async function extract(html: string, changes: Partial<FetchedBody> = {}) {
+  const { page } = await extractPage({
+    url: "https://site.example/folder/page",
+    bytes: Buffer.from(html),
+    contentType: "text/html; charset=utf-8",
+    contentLanguage: "en",
+    robotsTag: undefined,
+    nowMs: Date.parse("2026-11-22T12:00:00Z"),
+    quiet: async () => {},
+    ...changes,
+  });
+  return pageExtract.parse(page);
+}
+
+describe("a page's title", () => {
+  it.each([
+    ["<title>Own</title><meta property=og:title content=Graph><h1>Head</h1>", "Own"],
+    ["<title> </title><meta property=og:title content=' The  graph '><h1>Head</h1>", "The graph"],
+    ["<h2>First</h2><h1>Head <b>line</b></h1>", "Head line"],
+    ["<svg><title>Picture</title></svg><h2>Second</h2>", "Second"],
+    ["<p>text", ""],
+  ])("of %s is %j", async (html, title) => {
+    expect((await extract(html)).title).toBe(title);
+  });
+});
+
+describe("a page's address", () => {
+  it.each<readonly [string, string | readonly string[], string | null]>([
+    ["", '<https://site.example/kanon>; rel="canonical"', "https://site.example/kanon"],
+    ["", ['</a>; rel=preload, </b>; title="x"; rel=canonical'], "https://site.example/b"],
+    ["", '</a>; rel="next"', null],
+    ["<link rel=canonical href=/c>", "</a>; rel=canonical", "https://site.example/c"],
+  ])("is the one that %j and Link: %j state", async (html, linkHeader, canonicalUrl) => {
+    expect((await extract(html, { linkHeader })).canonicalUrl).toBe(canonicalUrl);
+  });
+
+  it("is not changed by a base that only browsers without scripts see", async () => {
+    const page = await extract("<noscript><base href=https://other.example/></noscript><a href=x>y</a>");
+
+    expect(page.links[0]?.url).toBe("https://site.example/folder/x");
+  });
+});
+
+describe("a page's dates", () => {
+  it.each([
+    ["<meta property=article:published_time content=2019-04-28T06:01:07+02:00>", "2019-04-28T06:01:07+02:00"],
+    [
+      '<script type=application/ld+json>{"@type":"NewsArticle","datePublished":"2019-04-28"}</script>',
+      "2019-04-28",
+    ],
+    [
+      "<article itemscope itemtype=https://schema.org/Article><span itemprop=datePublished>28 April 2019</span></article>",
+      "2019-04-28",
+    ],
+    ["<meta name=DC.date.issued content=2019-04-28>", "2019-04-28"],
+    [
+      "<footer><time datetime=2001-01-01></footer><p>by A on <time datetime=2019-04-28>then</time>",
+      "2019-04-28",
+    ],
+    ["<h1>Head</h1><div>28 April 2019, by A</div><p>text", "2019-04-28"],
+    ["<p>In 2019 there were 28.", undefined],
+  ])("%s: published %s", async (html, publishedAt) => {
+    expect((await extract(html)).publishedAt).toBe(publishedAt);
+  });
+
+  it("come last of all from its address", async () => {
+    const page = await extract("<p>text", { url: "https://site.example/2019/04/28/story" });
+
+    expect(page.publishedAt).toBe("2019-04-28");
+  });
+
+  it("tell when it was changed", async () => {
+    const page = await extract(
+      "<meta property=article:modified_time content=2020-01-02><meta property=article:published_time content=2019-01-02>",
+    );
+
+    expect(page).toMatchObject({ publishedAt: "2019-01-02", modifiedAt: "2020-01-02" });
+  });
+});
+
+describe("structured data", () => {
+  it("describes the main thing, not the site or the author", async () => {
+    const page = await extract(`<script type="application/ld+json">{"@context":"https://schema.org","@graph":[
+      {"@type":"WebSite","name":"Site"},{"@type":"WebPage","name":"Page"},
+      {"@type":["NewsArticle"],"headline":"Story","description":"Short","author":{"@type":"Person","name":"A"}}]}</script>`);
+
+    expect(page.structured).toEqual({ type: "NewsArticle", name: "Story", description: "Short" });
+  });
+
+  it("is read from microdata, without the properties of its properties", async () => {
+    const page =
+      await extract(`<div itemscope itemtype="http://schema.org/Recipe"><span itemprop="author" itemscope>
+      <b itemprop="name">Cook</b></span><span itemprop="name">Soup <i>of</i> peas</span><meta itemprop="description" content="Green"></div>`);
+
+    expect(page.structured).toEqual({ type: "Recipe", name: "Soup of peas", description: "Green" });
+  });
+
+  it("is read from Open Graph, without the site's name", async () => {
+    const page = await extract(
+      "<meta property=og:type content=article><meta property=og:title content='Story | Site'><meta property=og:site_name content=Site>",
+    );
+
+    expect(page.structured).toEqual({ type: "article", name: "Story", description: "" });
+  });
+
+  it.each([
+    ["broken", '{"@type":"Article","headline":'],
+    ["deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`],
+    ["wide", `[${'{"@type":"Person"},'.repeat(20_000)}1]`],
+    ["strange", '{"@type":{},"headline":["x"],"datePublished":7}'],
+  ])("that is %s says nothing and stops nothing", async (_how, json) => {
+    const page = await extract(`<script type=application/ld+json>${json}</script><p>text`);
+
+    expect(page.structured).toBeUndefined();
+    expect(page.excerpt).toBe("text");
+  });
+
+  it("may hold line ends and comment marks", async () => {
+    const page = await extract(
+      '<script type="application/ld+json">//<![CDATA[\n{"@type":"Article","headline":"one\ntwo"};\n//]]></script>',
+    );
+
+    expect(page.structured?.name).toBe("one two");
+  });
+});
+
+it("feeds are the alternates that are RSS or Atom, each once", async () => {
+  const page =
+    await extract(`<link rel=alternate type=application/rss+xml href=/rss><link rel="Alternate home" type="application/atom+xml; charset=utf-8" href="atom">
+    <link rel=alternate hreflang=de href=/de><link rel=alternate type=application/rss+xml href=/rss#2><link rel=alternate type=application/rss+xml href=ftp://x/>`);
+
+  expect(page.feeds).toEqual(["https://site.example/rss", "https://site.example/folder/atom"]);
+});
+
+describe("links", () => {
+  it("of readers' and advertisers' making are not to be followed", async () => {
+    const page = await extract(
+      "<a rel=ugc href=/a>a</a><a rel='Sponsored noopener' href=/b>b</a><a href=/c>c</a>",
+    );
+
+    expect(page.links.map(({ nofollow }) => nofollow)).toEqual([true, true, false]);
+  });
+
+  it("in templates are none, those of image maps are", async () => {
+    const page = await extract(
+      "<template><a href=/{{x}}>x</a></template><map><area href=/m alt='to M'></map>",
+    );
+
+    expect(page.links).toEqual([{ url: "https://site.example/m", anchor: "to M", nofollow: false }]);
+  });
+
+  it("end where the next begins", async () => {
+    const page = await extract("<a href=/a>one <a href=/b>two</a> three");
+
+    expect(page.links.map(({ anchor }) => anchor)).toEqual(["one", "two"]);
+  });
+});
+
+const prose =
+  "The nearest of many crawlers fetches every page, and what is in the page goes home in a form that is much smaller. ";
+
+describe("the main text", () => {
+  it("is what the page is about, without navigation, footers, notices and lists of links", async () => {
+    const page =
+      await extract(`<body><header><div class=site-menu><a href=/a>Alpha</a> <a href=/b>Beta</a></div></header>
+      <nav>Gamma navigation</nav><div id=cookie-banner><p>Delta cookies are good for you, said the man who sells them to everybody here.</div>
+      <main><h1>Headline</h1><p>${prose.repeat(3)}</p><h2>Part</h2><p>${prose.repeat(2)}</p></main>
+      <ul><li><a href=/c>Epsilon story</a><li><a href=/d>Zeta story</a></ul><div role=contentinfo>Eta notice</div><footer><p>Theta ${prose}</footer>`);
+
+    expect(page.excerpt.startsWith("The nearest of many crawlers")).toBe(true);
+    expect(page.lexemes).toMatch(/'headlin':1A,2B/);
+    expect(page.lexemes).toMatch(/'part':\d+B/);
+    expect(page.lexemes).not.toMatch(/alpha|gamma|delta|epsilon|eta|theta/);
+    expect(page.links).toHaveLength(4);
+  });
+
+  it("is all text where a page has little but links", async () => {
+    const page = await extract("<nav>Menu</nav><ul><li><a href=/a>Alpha</a><li><a href=/b>Beta</a></ul>");
+
+    expect(page.lexemes).toBe("'menu':1 'alpha':2 'beta':3");
+  });
+
+  it("is where the prose is, whatever a class name says", async () => {
+    const page = await extract(`<div class="with-sidebar menu"><p>${prose.repeat(4)}</div><p>Little.`);
+
+    expect(page.excerpt).toContain("nearest of many crawlers");
+  });
+
+  it("leaves out what is hidden, and not all that follows", async () => {
+    const page = await extract(
+      `<p>${prose.repeat(3)}<span hidden>secret <span>words</span></span> shown</p><div style="color:red; display: none">secret</div><p>${prose}`,
+    );
+
+    expect(page.lexemes).toMatch(/'shown'/);
+    expect(page.lexemes).not.toMatch(/secret/);
+  });
+
+  it("has the words of pictures, in the index and not in the excerpt", async () => {
+    const page = await extract(`<p>${prose.repeat(3)}<img alt="a lighthouse"></p>`);
+
+    expect(page.lexemes).toMatch(/'lighthous'/);
+    expect(page.excerpt).not.toMatch(/lighthouse/);
+  });
+
+  it("is kept out of the excerpt where the page says so", async () => {
+    const html = `<p>${prose.repeat(3)}`;
+
+    expect((await extract(html, { robotsTag: "nosnippet" })).excerpt).toBe("");
+    expect((await extract(html, { robotsTag: "max-snippet:11" })).excerpt).toBe("The nearest");
+    expect((await extract(html, { robotsTag: "nosnippet" })).lexemes).not.toBe("");
+  });
+
+  it("ends a paragraph where the next block begins, and a heading with its parent", async () => {
+    const page = await extract(
+      "<div><h1>Head</div><p>one<p>two<ul><li>three<li>four</ul><table><tr><td>five<td>six</table>",
+    );
+
+    expect(page.headings).toEqual([{ level: 1, text: "Head" }]);
+    expect(page.excerpt).toBe("one two three four five six");
+  });
+
+  it("of XHTML closes what closes itself", async () => {
+    const html = `<html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="x"/></head><body><p>seen <![CDATA[a<b]]></p></body></html>`;
+
+    expect((await extract(html, { contentType: "application/xhtml+xml; charset=utf-8" })).excerpt).toBe(
+      "seen a<b",
+    );
+    expect((await extract(html)).excerpt).toBe("");
+  });
+});
