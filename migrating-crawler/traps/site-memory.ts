@@ -85,14 +85,7 @@ async function ask(memory: HostMemory, at: JudgedAt): Promise<void> {
 
 /** Nothing of it is indexed, and its links are those of every page, or random. */
 function withoutContent(page: PageExtract): PageExtract {
-  const trappedLinks = (page.trappedLinks ?? 0) + page.links.length;
-  return {
-    ...page,
-    softNotFound: true,
-    lexemes: "",
-    links: [],
-    ...(trappedLinks > 0 ? { trappedLinks } : {}),
-  };
+  return { ...page, softNotFound: true, lexemes: "", links: [] };
 }
 
 function withoutKnownTraps(page: PageExtract, memory: HostMemory, hostname: string): PageExtract {

@@ -38,6 +38,7 @@ describe("a link is an ordinary one", () => {
     ["/en/products/en/", "/about/"],
     ["/0/0/0/0/", "/"],
     ["/2011/11/11/11", "/"],
+    ["/0/0/0/x/y/x/y", "/"],
     ["/archive/1851/09/18/", "/"],
     ["/events/2027/05/", "/"],
     ["/thread/2071/12", "/"],

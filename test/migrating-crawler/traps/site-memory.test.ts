@@ -164,7 +164,6 @@ describe("a page that says not found with status 200", () => {
       softNotFound: true,
       links: [],
       lexemes: "",
-      trappedLinks: 1,
     });
     expect(asked).toEqual([]);
   });

@@ -1,0 +1,97 @@
+/** Sitemaps and feeds over real sockets: found in robots.txt, fetched like any page, read into their URLs. */
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { fetchAll, fetchOne } from "../support/fetch-one.ts";
+import { type Origin, startOrigin } from "../support/origin.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+type Served = readonly [body: string | Buffer, headers: Readonly<Record<string, string>>];
+
+/** A site of these files; `ORIGIN` in a text stands for its own. */
+async function siteOf(files: Readonly<Record<string, Served>>): Promise<Origin> {
+  const origin = await startOrigin((request, response) => {
+    const [body, headers] = files[request.url ?? ""] ?? ["none", { "content-type": "text/plain" }];
+    response.writeHead(request.url! in files ? 200 : 404, headers);
+    response.end(
+      typeof body === "string" ? body.replaceAll("ORIGIN", `http://${request.headers.host}`) : body,
+    );
+  });
+  cleanups.push(() => origin.close());
+  return origin;
+}
+
+const xml = { "content-type": "application/xml" };
+const urlset = (...paths: string[]) =>
+  `<urlset>${paths.map((path) => `<url><loc>${path}</loc></url>`).join("")}</urlset>`;
+const packed = gzipSync(urlset("/a", "/b"));
+
+describe("a sitemap is read", () => {
+  it.each<[string, Served]>([
+    ["as XML", [urlset("/a", "/b"), xml]],
+    [
+      "as text/xml with a content coding",
+      [packed, { "content-type": "text/xml", "content-encoding": "gzip" }],
+    ],
+    ["as a packed file", [packed, { "content-type": "application/x-gzip" }]],
+    ["as a packed file of no known type", [packed, { "content-type": "application/octet-stream" }]],
+    [
+      "as a packed file with a content coding around it",
+      [gzipSync(packed), { "content-type": "application/gzip", "content-encoding": "gzip" }],
+    ],
+    ["as plain text", ["ORIGIN/a\nORIGIN/b\n", { "content-type": "text/plain" }]],
+    ["where it is said to be a page", [urlset("/a", "/b"), { "content-type": "text/html" }]],
+  ])("%s", async (_how, served) => {
+    const origin = await siteOf({ "/map": served });
+
+    const { outcome, page } = await fetchOne({ url: `${origin.url}/map` });
+
+    expect(outcome).toEqual({ type: "fetched", status: 200, truncated: false });
+    expect(page).toMatchObject({ kind: "sitemap", lexemes: "" });
+    expect(page?.links.map((link) => link.url)).toEqual([`${origin.url}/a`, `${origin.url}/b`]);
+  });
+});
+
+it("robots.txt leads over an index to the pages", async () => {
+  const origin = await siteOf({
+    "/robots.txt": ["User-agent: *\nSitemap: ORIGIN/index.xml\n", { "content-type": "text/plain" }],
+    "/index.xml": ["<sitemapindex><sitemap><loc>ORIGIN/map.xml.gz</loc></sitemap></sitemapindex>", xml],
+    "/map.xml.gz": [packed, { "content-type": "application/gzip" }],
+    "/": ["<p>front page", { "content-type": "text/html" }],
+  });
+
+  const front = await fetchOne({ url: `${origin.url}/` });
+  const [index] = front.robots?.sitemaps ?? [];
+  const map = (await fetchOne({ url: index! })).page?.links[0]?.url;
+  const { page } = await fetchOne({ url: map! });
+
+  expect([index, map]).toEqual([`${origin.url}/index.xml`, `${origin.url}/map.xml.gz`]);
+  expect(page?.links.map((link) => link.url)).toEqual([`${origin.url}/a`, `${origin.url}/b`]);
+});
+
+it("a list that is cut off is marked and gives what came", async () => {
+  const long = gzipSync(
+    urlset(...Array.from({ length: 6000 }, (_, index) => `/${index}-${"x".repeat(1000)}`)),
+  );
+  const origin = await siteOf({ "/map.gz": [long, { "content-type": "application/gzip" }] });
+
+  const { outcome, page } = await fetchOne({ url: `${origin.url}/map.gz` });
+
+  expect(outcome).toMatchObject({ type: "fetched", truncated: true });
+  expect(page?.leftOutLinks ?? 0).toBeGreaterThan(500);
+  expect(page?.links.length).toBeGreaterThan(3000);
+});
+
+it("XML of other kinds and packed pages are nothing that is indexed", async () => {
+  const origin = await siteOf({
+    "/drawing": ['<svg xmlns="http://www.w3.org/2000/svg"/>', xml],
+    "/page.gz": [gzipSync("<!doctype html><p>text"), { "content-type": "application/gzip" }],
+  });
+
+  const { results } = await fetchAll([{ url: `${origin.url}/drawing` }, { url: `${origin.url}/page.gz` }]);
+
+  expect(results.map(({ outcome }) => outcome.type)).toEqual(["unsupported", "unsupported"]);
+});
