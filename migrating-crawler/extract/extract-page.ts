@@ -15,7 +15,6 @@ import type { ReadLink } from "./read-links.ts";
 import { type ReadPage, readPage } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import { robotsDirectives } from "./robots-directives.ts";
-import { simhash } from "./simhash.ts";
 import { type StructuredData, structuredData } from "./structured-data.ts";
 import { tidy } from "./tidy.ts";
 import { WorkTurns } from "./work-turns.ts";
@@ -56,7 +55,7 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
       : await readPage(source, turns, type === "application/xhtml+xml");
   const { notes } = read;
   const { pieces, prose } = pageText(read);
-  const language = await languageOf({
+  const { language, detected } = await languageOf({
     declared: notes.language ?? notes.contentLanguage,
     contentLanguage: body.contentLanguage,
     text: prose,
@@ -89,6 +88,7 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
     headings: read.headings.map((heading) => ({ ...heading, text: cutAt(heading.text, 300) })),
     language,
     ...(notes.language === null ? {} : { declaredLanguage: cutAt(notes.language.trim(), 40) }),
+    ...(detected === null ? {} : { detectedLanguage: detected }),
     ...datesOf(read, structured, body.url),
     ...structuredOf(structured),
     ...feedsOf(notes.feeds, resolve),
@@ -100,7 +100,7 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
     robots: { noindex: robots.noindex, nofollow: robots.nofollow },
     digest: createHash("sha256").update(body.bytes).digest("hex"),
-    simhash: simhash(vector.counts()),
+    simhash: vector.simhash(),
   };
   return { page, cut: read.cut };
 }
@@ -140,7 +140,8 @@ async function vectorOf(
   vector.add(said.description, "B");
   for (const { weight, text } of said.pieces) {
     vector.add(text, weight);
-    await turns.next();
+    const turn = turns.next();
+    if (turn !== null) await turn;
   }
   return vector;
 }
