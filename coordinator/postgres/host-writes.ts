@@ -178,8 +178,8 @@ export async function countOutsideLinks(
 ): Promise<void> {
   const byHost = new Map<HostHash, number>();
   const count = (by: number) => (link: ChangedLink) => {
-    if (link.from !== link.to.hostHash)
-      byHost.set(link.to.hostHash, (byHost.get(link.to.hostHash) ?? 0) + by);
+    const { from, hostHash } = link;
+    if (from !== hostHash) byHost.set(hostHash, (byHost.get(hostHash) ?? 0) + by);
   };
   links.added.forEach(count(1));
   links.removed.forEach(count(-1));

@@ -1,40 +1,46 @@
 /** Table link: what pages link to, which is the web graph. */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import type { ArrivedResult } from "../flows/ports.ts";
+import type { CountedResult } from "./counted-result.ts";
 import { clean } from "./database-text.ts";
 import type { UrlAddress } from "./frontier-admission.ts";
 import { replacesPage } from "./result-rows.ts";
 import { columnsOf } from "./transaction.ts";
 
-export interface ChangedLink {
-  /** The host of the page that has, or had, the link. */
+/** Where the link leads, and the host of the page that has, or had, it. */
+export interface ChangedLink extends UrlAddress {
   readonly from: HostHash;
-  readonly to: UrlAddress;
 }
 
 /**
  * The links of a page in place of those it had; gives those that came and those that went. The page's URL is
- * under a lease of this crawler, so nobody else touches its links.
+ * under a lease of this crawler, so nobody else touches its links. A page has none before its first visit.
  */
 export async function replaceLinks(
   client: PoolClient,
-  results: readonly ArrivedResult[],
+  results: readonly CountedResult[],
 ): Promise<{ added: ChangedLink[]; removed: ChangedLink[] }> {
   const replaced = results.filter(({ result }) => replacesPage(result.outcome));
-  const values = [
-    replaced.map(({ key }) => key.hostHash),
-    replaced.map(({ key }) => key.urlHash),
-    ...columnsOf(replaced.flatMap(linkRows), [
-      "hostHash",
-      "urlHash",
-      "toHostHash",
-      "toUrlHash",
-      "anchor",
-      "nofollow",
-    ]),
-  ];
-  const removed = await client.query<LinkKey>(
+  const known = replaced.filter(({ before }) => before.visits > 0);
+  const removed = known.length === 0 ? [] : await removeOthers(client, known);
+  const changed = known.flatMap(linkRows);
+  if (changed.length > 0) await updateTexts(client, changed);
+  const rows = replaced.flatMap(linkRows);
+  if (rows.length === 0) return { added: [], removed };
+  const added = await client.query<ChangedLink>(
+    `insert into link (host_hash, url_hash, to_host_hash, to_url_hash, anchor, nofollow)
+     select *
+     from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::boolean[])
+     on conflict (host_hash, url_hash, to_host_hash, to_url_hash) do nothing
+     returning host_hash as "from", to_host_hash as "hostHash", to_url_hash as "urlHash"`,
+    columnsOf(rows, ["hostHash", "urlHash", "toHostHash", "toUrlHash", "anchor", "nofollow"]),
+  );
+  return { added: added.rows, removed };
+}
+
+/** Links that these pages do not have any more. */
+async function removeOthers(client: PoolClient, known: readonly CountedResult[]): Promise<ChangedLink[]> {
+  const { rows } = await client.query<ChangedLink>(
     `delete from link l
      using unnest($1::bigint[], $2::bigint[]) as page (host_hash, url_hash)
      where l.host_hash = page.host_hash
@@ -43,10 +49,16 @@ export async function replaceLinks(
          select * from unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
        )
      returning l.host_hash as "from", l.to_host_hash as "hostHash", l.to_url_hash as "urlHash"`,
-    values.slice(0, 6),
+    [
+      known.map(({ key }) => key.hostHash),
+      known.map(({ key }) => key.urlHash),
+      ...columnsOf(known.flatMap(linkRows), ["hostHash", "urlHash", "toHostHash", "toUrlHash"]),
+    ],
   );
-  const gone = removed.rows.map(changedLink);
-  if (replaced.every((one) => one.links.length === 0)) return { added: [], removed: gone };
+  return rows;
+}
+
+async function updateTexts(client: PoolClient, rows: readonly LinkRow[]): Promise<void> {
   await client.query(
     `update link l
      set anchor = given.anchor, nofollow = given.nofollow
@@ -57,28 +69,13 @@ export async function replaceLinks(
        and l.to_host_hash = given.to_host_hash
        and l.to_url_hash = given.to_url_hash
        and (l.anchor, l.nofollow) is distinct from (given.anchor, given.nofollow)`,
-    values.slice(2),
+    columnsOf(rows, ["hostHash", "urlHash", "toHostHash", "toUrlHash", "anchor", "nofollow"]),
   );
-  const added = await client.query<LinkKey>(
-    `insert into link (host_hash, url_hash, to_host_hash, to_url_hash, anchor, nofollow)
-     select *
-     from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::boolean[])
-     on conflict (host_hash, url_hash, to_host_hash, to_url_hash) do nothing
-     returning host_hash as "from", to_host_hash as "hostHash", to_url_hash as "urlHash"`,
-    values.slice(2),
-  );
-  return { added: added.rows.map(changedLink), removed: gone };
 }
 
-interface LinkKey extends UrlAddress {
-  readonly from: HostHash;
-}
+type LinkRow = ReturnType<typeof linkRows>[number];
 
-function changedLink({ from, hostHash, urlHash }: LinkKey): ChangedLink {
-  return { from, to: { hostHash, urlHash } };
-}
-
-function linkRows({ key, links }: ArrivedResult) {
+function linkRows({ key, links }: CountedResult) {
   return links.map((link) => ({
     hostHash: key.hostHash,
     urlHash: key.urlHash,

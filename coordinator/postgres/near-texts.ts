@@ -1,11 +1,11 @@
 /**
  * Texts that are nearly the same, on any host: 64-bit simhashes that differ in at most three bits (Manku, Jain and
  * Das Sarma 2007, section 3). Two such have at least one of four bands of 16 bits in common, so the table text_band
- * is looked up by the four bands of a new page. It holds one page of each group of near-duplicates: a text that is
- * on the web a million times costs as much as one that is there once.
+ * is looked up by the four bands of a new page, among texts of about its length. It holds one page of each group
+ * of near-duplicates: a text that is on the web a million times costs as much as one that is there once.
  *
- * Of one band so many entries are looked at and no more, whatever the web (or somebody who floods it) puts there;
- * with evenly spread simhashes that misses nothing below some eight million different texts.
+ * Of one band and length so many entries are looked at and no more, whatever the web (or somebody who floods it)
+ * puts there; where simhashes are spread evenly, that misses nothing below four million texts of about one length.
  */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -15,7 +15,7 @@ import { columnsOf } from "./transaction.ts";
 /** Shorter texts differ too little from each other to be told apart by a simhash. */
 export const fewestWordsCompared = 50;
 const mostBitsApart = 3;
-const entriesPerBand = 128;
+const entriesPerBand = 64;
 /** Near-duplicates are about equally long: the shorter has at least this share of the longer one's words. */
 const leastShareOfWords = 0.8;
 
@@ -43,7 +43,7 @@ export async function placesOf(client: PoolClient, texts: readonly Text[]): Prom
     const found = stored.get(index) ?? freshMatch(text, fresh);
     if (found) return found;
     const place = { group: groupOf(text), duplicateOf: null };
-    for (const band of bandsOf(text.simhash)) {
+    for (const band of bandsOf(text)) {
       const sameBand = fresh.get(band) ?? [];
       if (sameBand.length < entriesPerBand) fresh.set(band, [...sameBand, { text, group: place.group }]);
     }
@@ -57,7 +57,7 @@ interface FreshText {
 }
 
 function freshMatch(text: Text, fresh: ReadonlyMap<number, readonly FreshText[]>): TextPlace | null {
-  for (const band of bandsOf(text.simhash)) {
+  for (const band of nearBandsOf(text)) {
     const same = fresh.get(band)?.find((one) => isNear(one.text, text));
     if (same) {
       const { hostHash, urlHash } = same.text;
@@ -89,7 +89,10 @@ async function storedMatches(client: PoolClient, texts: readonly Text[]): Promis
        and least(found.words, given.words) >= ${leastShareOfWords} * greatest(found.words, given.words)
        and (found.host_hash, found.url_hash) <> (given.host_hash, given.url_hash)
      order by given.ordinal, found.apart, found.host_hash, found.url_hash`,
-    columnsOf(texts.flatMap(bandRows), ["ordinal", "band", "simhash", "words", "hostHash", "urlHash"]),
+    columnsOf(
+      texts.flatMap((text, ordinal) => rowsOf(text, ordinal, nearBandsOf(text))),
+      ["ordinal", "band", "simhash", "words", "hostHash", "urlHash"],
+    ),
   );
   return new Map(
     rows.map((row) => [
@@ -148,15 +151,32 @@ export async function enterHeirs(client: PoolClient, groups: readonly string[]):
 }
 
 function bandRows(text: Text, ordinal: number) {
-  const { hostHash, urlHash, words } = text;
-  const simhash = signed(BigInt(`0x${text.simhash}`));
-  return bandsOf(text.simhash).map((band) => ({ ordinal, band, simhash, words, hostHash, urlHash }));
+  return rowsOf(text, ordinal, bandsOf(text));
 }
 
-function bandsOf(simhash: string): number[] {
-  return [0, 1, 2, 3].map(
-    (number) => number * 65_536 + Number.parseInt(simhash.slice(4 * number, 4 * number + 4), 16),
-  );
+function rowsOf(text: Text, ordinal: number, bands: readonly number[]) {
+  const { hostHash, urlHash, words } = text;
+  const simhash = signed(BigInt(`0x${text.simhash}`));
+  return bands.map((band) => ({ ordinal, band, simhash, words, hostHash, urlHash }));
+}
+
+/** Length, number of the band and its 16 bits, as one integer: 7 bits, 2 and 16. */
+function bandsOf({ simhash, words }: Pick<Text, "simhash" | "words">, longer = 0): number[] {
+  const length = lengthOf(words) + longer;
+  return [0, 1, 2, 3].map((number) => {
+    const bits = Number.parseInt(simhash.slice(4 * number, 4 * number + 4), 16);
+    return (length * 4 + number) * 65_536 + bits;
+  });
+}
+
+/** Those of its own length and of the next on both sides, which hold all texts of about its length. */
+function nearBandsOf(text: Text): number[] {
+  return [-1, 0, 1].flatMap((longer) => bandsOf(text, longer));
+}
+
+/** Lengths that differ by no more than `leastShareOfWords` are the same or neighbours; 0 to 97. */
+function lengthOf(words: number): number {
+  return 1 + Math.floor(Math.log(words) / -Math.log(leastShareOfWords));
 }
 
 function isNear(a: Text, b: Text): boolean {

@@ -35,7 +35,7 @@ export async function placeTexts(
   const places = new Map<string, TextPlace>();
   for (const { row } of pages) {
     const old = before.get(nameOf(row));
-    if (old?.simhash !== row.simhash) continue;
+    if (old?.simhash !== row.simhash || old.words !== row.words) continue;
     places.set(nameOf(row), old.place);
     before.delete(nameOf(row));
   }

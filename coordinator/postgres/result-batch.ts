@@ -123,9 +123,7 @@ async function store(
   if (scope.admitNewHosts) await addHosts(client, keysOf(urls), now);
   await lockHosts(client, [
     ...pageHosts,
-    ...[...keysOf(urls), ...[...links.added, ...links.removed].map(({ to }) => to)].map(
-      (one) => one.hostHash,
-    ),
+    ...[...keysOf(urls), ...links.added, ...links.removed].map((one) => one.hostHash),
   ]);
   await write.insertFetches(client, batch);
   const nearDuplicates = await writePages(client, batch);
@@ -138,16 +136,8 @@ async function store(
   await releaseHeld(client, pageHosts, scope.pagesPerHost);
   const newUrls = await addUrls(client, urls, { pagesPerHost: scope.pagesPerHost, budgeted: true, now });
   await hastenChanged(client, urls, now);
-  await countBackLinks(
-    client,
-    links.added.map(({ to }) => to),
-    1,
-  );
-  await countBackLinks(
-    client,
-    links.removed.map(({ to }) => to),
-    -1,
-  );
+  await countBackLinks(client, links.added, 1);
+  await countBackLinks(client, links.removed, -1);
   await countOutsideLinks(client, links);
   await settleHosts(client, pageHosts);
   return newUrls;
@@ -155,14 +145,15 @@ async function store(
 
 /** Counted from the page that names them, unless from a seed; without those that too many hops led to. */
 function admittedBy({ admit, before }: CountedResult): AdmittedUrl[] {
-  return admit
-    .map((url) => ({
-      ...url,
-      depth: url.fromSeed ? url.depth : before.depth + url.depth,
-      redirects: url.redirects ? before.redirects + url.redirects : 0,
-      lists: url.lists ? before.lists + url.lists : 0,
-    }))
-    .filter((url) => url.redirects <= maxRedirects && url.lists <= mostListsInARow);
+  return admit.flatMap((url) => {
+    const { key, depth, fromSeed = false, redirects = 0, lists = 0, isList = false } = url;
+    const isPlain = !fromSeed && redirects === 0 && lists === 0 && !isList;
+    if (isPlain) return { key, depth: before.depth + depth };
+    const hops = redirects === 0 ? 0 : before.redirects + redirects;
+    const nested = lists === 0 ? 0 : before.lists + lists;
+    if (hops > maxRedirects || nested > mostListsInARow) return [];
+    return { ...url, depth: fromSeed ? depth : before.depth + depth, redirects: hops, lists: nested };
+  });
 }
 
 const keysOf = (urls: readonly AdmittedUrl[]) => urls.map((url) => url.key);

@@ -60,9 +60,9 @@ alter table page
 create index page_duplicate on page (text_group) where duplicate_url_hash is not null;
 
 -- One page of each group, four rows each: two simhashes that differ in at most three bits have at least one of
--- their four bands of 16 bits in common. Keyed and partitioned by the band, which is what is looked up.
+-- their four bands of 16 bits in common. Keyed and partitioned by length and band, which is what is looked up.
 create table text_band (
-  band integer not null,                     -- number of the band (0 to 3) and its 16 bits: number * 65536 + bits
+  band integer not null,                     -- (length * 4 + number of the band) * 65536 + its 16 bits
   host_hash bigint not null,
   url_hash bigint not null,
   simhash bigint not null,
