@@ -19,9 +19,14 @@ const maxQueriedPaths = 16;
 const shapeTrap = { leastAlike: 5, share: 0.8 };
 const folderTrap = { leastAlike: 10, share: 0.9 };
 
+/** What was before so many pages counts half, so that a site that has changed is followed again. */
+const longPast = 50;
+
 /** Queries of three parameters and more are combinations of filters where there are many sets of names. */
 const combinedQuery = /\?[^&]*&[^&]*&/;
-const manyNameSets = 12;
+const manyNameSets = 40;
+/** Filters are combined freely, so that there are many more sets than names; a site's own pages know few. */
+const nameSetsPerName = 2.5;
 /** So many combinations of one path are shipped. */
 const maxCombinations = 300;
 
@@ -32,6 +37,7 @@ interface Pattern {
 }
 
 interface QueriedPath {
+  readonly names: Set<string>;
   readonly nameSets: Set<string>;
   readonly queries: Set<string>;
 }
@@ -80,8 +86,8 @@ export class HostMemory {
   /** About so many bytes, for the bound over all hosts; from what the engine takes for maps and strings. */
   get bytes(): number {
     let bytes = 500 + 200 * this.#pages.size + this.#urlCharacters + 400 * this.#patterns.size;
-    for (const { nameSets, queries } of this.#queried.values()) {
-      bytes += 300 + 150 * nameSets.size + 150 * queries.size;
+    for (const { names, nameSets, queries } of this.#queried.values()) {
+      bytes += 500 + 100 * names.size + 150 * (nameSets.size + queries.size);
     }
     return bytes;
   }
@@ -95,6 +101,10 @@ export class HostMemory {
   #count(key: string, trap: Pattern["trap"], alike: boolean): void {
     const pattern = this.#patterns.get(key) ?? { trap, pages: 0, alike: 0 };
     const was = isTrapPattern(pattern);
+    if (pattern.pages >= longPast) {
+      pattern.pages /= 2;
+      pattern.alike /= 2;
+    }
     pattern.pages++;
     if (alike) pattern.alike++;
     this.#trapPatterns += Number(isTrapPattern(pattern)) - Number(was);
@@ -116,19 +126,28 @@ export class HostMemory {
   #isOneFilterMore(url: string): boolean {
     if (!combinedQuery.test(url)) return false;
     const { segments, parameters, query } = urlParts(url);
-    const path = segments.join("/").slice(0, 200);
-    const known = this.#queried.get(path) ?? { nameSets: new Set(), queries: new Set() };
-    this.#queried.delete(path);
-    this.#queried.set(path, known);
-    forgetOldest(this.#queried, maxQueriedPaths);
+    const known = this.#queriedPath(segments.join("/").slice(0, 200));
     const combination = query.slice(0, 100);
     if (known.queries.has(combination)) return false;
-    if (known.nameSets.size >= manyNameSets && known.queries.size >= maxCombinations) return true;
-    const names = parameters.map(({ name }) => name).sort();
+    if (hasFreeFilters(known) && known.queries.size >= maxCombinations) return true;
+    const names = [...new Set(parameters.map(({ name }) => name.slice(0, 30)))].sort();
     if (known.nameSets.size < manyNameSets) known.nameSets.add(names.join("&").slice(0, 100));
+    for (const name of names) if (known.names.size < manyNameSets) known.names.add(name);
     if (known.queries.size < maxCombinations) known.queries.add(combination);
     return false;
   }
+
+  #queriedPath(path: string): QueriedPath {
+    const known = this.#queried.get(path) ?? { names: new Set(), nameSets: new Set(), queries: new Set() };
+    this.#queried.delete(path);
+    this.#queried.set(path, known);
+    forgetOldest(this.#queried, maxQueriedPaths);
+    return known;
+  }
+}
+
+function hasFreeFilters({ names, nameSets }: QueriedPath): boolean {
+  return nameSets.size >= manyNameSets && nameSets.size >= nameSetsPerName * names.size;
 }
 
 function isTrapPattern({ trap, pages, alike }: Pattern): boolean {

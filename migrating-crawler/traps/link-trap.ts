@@ -111,10 +111,18 @@ function hasManyFacets(link: UrlParts, page: UrlParts): boolean {
   if (link.origin !== page.origin || link.segments.join("/") !== page.segments.join("/")) return false;
   if (mostOfOneName(link) >= manyOfOneName) return true;
   if (parameters.length < manyFacets || parameters.length <= page.parameters.length) return false;
-  const has = new Set(parameters.map(({ name, value }) => `${name}=${value}`));
-  return (
-    page.parameters.length > 0 && page.parameters.every(({ name, value }) => has.has(`${name}=${value}`))
-  );
+  const has = new Set(parameters.map(textOf));
+  if (page.parameters.length === 0 || !page.parameters.every((known) => has.has(textOf(known)))) return false;
+  const had = new Set(page.parameters.map(textOf));
+  return parameters.some((added) => !had.has(textOf(added)) && !pager.test(added.name));
+}
+
+/** The next page of a list is no filter more. */
+const pager =
+  /^(?:.*[^a-z])?(?:p|pg|page|paged|pageno|pagenum(?:ber)?|start|offset|from|skip|limitstart|seite|pagina|sida)\]?$/i;
+
+function textOf({ name, value }: UrlParts["parameters"][number]): string {
+  return `${name}=${value}`;
 }
 
 /** `f[]`, `f[3]` and `f%5B3%5D` are one name. */

@@ -14,8 +14,8 @@ const aspSession = /\/\((?:[AFSX]\([A-Za-z0-9_-]{10,}\))+\)(?=\/|$|\?)/g;
 const sessionName =
   /^(?:jsessionid|phpsessid|aspsessionid[a-z]{0,8}|cftoken|cfid|oscsid|zenid|xtcsid|mosessionid)$/i;
 const perhapsSessionName = /^(?:sid|s|ses|sess|session|session_?id|sessid|sess_?id|sessionkey|phpsess)$/i;
-/** A random number in hex or letters: 20 characters at least, digits among them, no words. */
-const token = /^(?=[^/]*\d)[A-Za-z0-9]{20,128}$/;
+/** A random number in hex or letters: 20 characters at least, digits among them, no words; or a UUID. */
+const token = /^(?:(?=[^/]*\d)[A-Za-z0-9]{20,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 const hint = /[;(]|s(?:ess|id)|zenid|cf(?:id|token)|[?&]s(?:es)?=|sid=/i;
 
 /** `url` in canonical form; the same text when it has no session. */

@@ -48,6 +48,7 @@ describe("a link is an ordinary one", () => {
     ["/news/a/b/c/d/e/f/g/h/i/j", "/"],
     ["/forum/viewtopic.php?f=1&t=2&p=3&sid=4", "/forum/viewtopic.php?f=1&t=2"],
     ["/shoes?a=1&b=2&c=3&d=4&e=5&f=6", "/"],
+    ["/shoes?a=1&b=2&c=3&d=4&e=5&page=2", "/shoes?a=1&b=2&c=3&d=4&e=5"],
     ["/w/index.php?title=Talk:X&action=edit&section=2", "/"],
     ["/a/b/", "/a/"],
     ["/news/news/", "/news/"],

@@ -13,6 +13,7 @@ describe("a session", () => {
     [`/p?x=1&PHPSESSID=${hex}&y=2`, "/p?x=1&y=2"],
     [`/forum/viewtopic.php?t=5&sid=${hex}`, "/forum/viewtopic.php?t=5"],
     [`/index.php?s=${hex}&t=1`, "/index.php?t=1"],
+    ["/a?sid=6ba7b810-9dad-11d1-80b4-00c04fd430c8", "/a"],
     ["/shop?CFID=12345&CFTOKEN=67890&id=3", "/shop?id=3"],
     ["/a.asp?ASPSESSIONIDQQAABBCC=XYZ&x=1", "/a.asp?x=1"],
     ["/(S(lit3py55t21z5v55vlm25s55))/orders/detail.aspx", "/orders/detail.aspx"],
