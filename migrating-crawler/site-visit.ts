@@ -6,7 +6,8 @@
 import { NoTurn } from "./fetch/ask-robots.ts";
 import { type ExchangeRecorder, SiteClient, type Timeouts } from "./fetch/site-client.ts";
 import type { Governor } from "./limits/governor.ts";
-import type { HostGates, Turn } from "./limits/host-gate.ts";
+import type { HostAnswer } from "./limits/host-answer.ts";
+import type { HostGates } from "./limits/host-gate.ts";
 import type { Connector } from "./net/connector.ts";
 
 /** Pages of one host lie on few origins (http, https); more clients are not kept open. */
@@ -25,6 +26,12 @@ export interface VisitTools {
   readonly recorder?: ExchangeRecorder | undefined;
   /** Told when the slice begins or ceases to take one of the places for hosts. */
   readonly takesPlace?: (does: boolean) => void;
+}
+
+/** The right to send one request. */
+export interface VisitTurn {
+  /** Notes how it went (null: nothing was asked); returns how long the host wants to rest. Call exactly once. */
+  end(answer: HostAnswer | null): number;
 }
 
 export interface VisitSettings {
@@ -79,7 +86,7 @@ export class SiteVisit {
    * The turn for one request over this connection, be it to the slice's own host or to another that its robots.txt
    * redirects to. Throws a NoTurn with the reason when there will be none in time.
    */
-  async turn(client: SiteClient): Promise<Turn> {
+  async turn(client: SiteClient): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
     const host = hostOf(client.origin);
     const turn = await tools.gates.take(
@@ -95,7 +102,7 @@ export class SiteVisit {
     return {
       end: (answer) => {
         this.#takePlace();
-        return turn.end(answer);
+        return turn.end(answer, client.address);
       },
     };
   }

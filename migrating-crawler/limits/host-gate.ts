@@ -38,10 +38,11 @@ export interface GateSettings extends PaceSettings {
 /** The right to send one request. */
 export interface Turn {
   /**
-   * Notes how it went (null: nothing was asked after all); returns for how long the host wants to be left alone.
-   * Call exactly once.
+   * Notes how it went (null: nothing was asked after all) with the address that was asked in the end, which is
+   * another one where the first did not connect. Returns for how long the host wants to be left alone. Call
+   * exactly once.
    */
-  end(answer: HostAnswer | null): number;
+  end(answer: HostAnswer | null, address: string | null): number;
 }
 
 export class HostGates {
@@ -123,12 +124,14 @@ export class HostGates {
       return null;
     }
     const turn: Turn = {
-      end: (answer) => {
-        if (answer !== null) this.#answered(host, answer);
-        if (answer !== null && key !== null) this.#addressAnswered(key, answer);
+      end: (answer, asked) => {
+        const nowMs = Date.now();
+        if (answer !== null) this.#answered(host, answer, nowMs);
+        const askedKey = asked === null ? key : addressKey(asked);
+        if (answer !== null && askedKey !== null) this.#addressAnswered(askedKey, answer, nowMs);
         endAddress();
         endHost();
-        return this.waitMs(host, Date.now());
+        return this.waitMs(host, nowMs);
       },
     };
     return turn;
@@ -144,15 +147,14 @@ export class HostGates {
     this.#file?.close();
   }
 
-  #answered(host: string, answer: HostAnswer): void {
-    const circumstances = { settings: this.#settings, nowMs: Date.now(), random: Math.random() };
+  #answered(host: string, answer: HostAnswer, nowMs: number): void {
+    const circumstances = { settings: this.#settings, nowMs, random: Math.random() };
     this.#set(host, afterAnswer(this.#pace(host), answer, circumstances));
   }
 
-  #addressAnswered(key: string, answer: HostAnswer): void {
+  #addressAnswered(key: string, answer: HostAnswer, nowMs: number): void {
     const pace = this.#addresses.get(key) ?? newAddressPace;
-    const now = { settings: this.#settings, nowMs: Date.now() };
-    this.#addresses.set(key, addressAfterAnswer(pace, answer, now));
+    this.#addresses.set(key, addressAfterAnswer(pace, answer, { settings: this.#settings, nowMs }));
   }
 
   #set(host: string, pace: HostPace): void {

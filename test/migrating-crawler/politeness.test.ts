@@ -245,6 +245,7 @@ describe("a host that does not answer", () => {
 
     expect(ending).toBeNull();
     expect(results.map(({ outcome }) => outcome.type)).toEqual(["refused-address", "refused-address"]);
+    expect(results.map(({ hostDelayMs }) => hostDelayMs)).toEqual([0, 0]);
   });
 });
 

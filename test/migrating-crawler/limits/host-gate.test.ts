@@ -25,7 +25,7 @@ async function answered(
 ) {
   const bounds = { signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 };
   const turn = await gates.take({ host, address: null }, bounds);
-  turn!.end({ status, tookMs: 40, retryAfterSeconds });
+  turn!.end({ status, tookMs: 40, retryAfterSeconds }, null);
 }
 
 describe("after a restart", () => {

@@ -79,10 +79,11 @@ describe("turns", () => {
 
     const stuck = await take("stuck", "a");
     const second = await take("second", "a");
-    stuck!();
     const third = take("third", "a");
+    stuck!();
+    await take("elsewhere", "b");
 
-    expect(begun).toEqual(["stuck", "second"]);
+    expect(begun).toEqual(["stuck", "second", "elsewhere"]);
     second!();
     expect(await third).not.toBeNull();
   });
