@@ -14,6 +14,8 @@ import { parseAllowance } from "./net/allow-list.ts";
 const defaultPolitenessFloorMs = 1000;
 /** Wait so many times the last answer's time before asking a host again (Heritrix's default). */
 const defaultResponseTimeFactor = 5;
+/** One thread keeps extraction off the main one, whose clocks measure; more only pay where pages come faster. */
+const defaultExtractionThreads = 1;
 const mebibyte = 1024 * 1024;
 
 const hostAndPort = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):(\d{1,5})$/;
@@ -45,6 +47,8 @@ const limits = z.strictObject({
   concurrentHosts: z.int().min(1).max(10_000).default(32),
   /** Download rate over all hosts, in units of 1024 bytes; null: no limit. */
   kilobytesPerSecond: z.number().min(1).max(10_000_000).nullable().default(null),
+  /** Threads that extract pages, besides the main one; 0: the main one does it. */
+  extractionThreads: z.int().min(0).max(64).default(defaultExtractionThreads),
   /** Disk that results waiting for the coordinator may take. */
   spoolBytes: z
     .int()

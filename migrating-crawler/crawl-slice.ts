@@ -5,6 +5,7 @@
  */
 import type { Lease } from "#protocol/messages";
 import type { FetchResult, HostPaceReport, RobotsReport } from "#protocol/result";
+import type { ExtractPage } from "./extract/extraction-pool.ts";
 import { NoTurn } from "./fetch/ask-robots.ts";
 import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
 import { type FetchedPage, fetchPage, type PageRequest } from "./fetch/fetch-page.ts";
@@ -20,6 +21,8 @@ export interface SliceTools extends VisitTools {
   readonly memory: SiteMemory;
   readonly userAgent: () => string;
   readonly quiet: () => Promise<void>;
+  /** Where pages are extracted; absent: in this thread. */
+  readonly extract?: ExtractPage;
   /** Keeps a result; false when there is no room for it. */
   readonly keep: (leaseId: string, result: FetchResult) => boolean;
   readonly now: () => Date;
@@ -194,8 +197,8 @@ function answerOf({ result, status, tookMs, retryAfterSeconds, contacted }: Fetc
   return { status: status ?? 0, tookMs, retryAfterSeconds };
 }
 
-function settingOf({ userAgent, governor, quiet, now }: SliceTools) {
-  return { userAgent: userAgent(), take: (bytes: number) => governor.takeBytes(bytes), quiet, now };
+function settingOf({ userAgent, governor, quiet, extract, now }: SliceTools) {
+  return { userAgent: userAgent(), take: (bytes: number) => governor.takeBytes(bytes), quiet, extract, now };
 }
 
 /** The result with what the coordinator has to know of the host, each thing once. */

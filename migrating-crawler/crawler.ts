@@ -15,6 +15,7 @@ import { protocolVersions } from "#protocol/version";
 import { Carrier } from "./carrier.ts";
 import type { CrawlerConfig } from "./config.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
+import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { toldDenials } from "./limits/told-denials.ts";
 import type { CrawlerLog } from "./log.ts";
 import { measurePeers } from "./peers.ts";
@@ -58,6 +59,7 @@ export class Crawler {
   readonly #config: CrawlerConfig;
   readonly #surroundings: CrawlerSurroundings;
   readonly #tools: FetchTools;
+  readonly #extraction: ExtractionPool;
   readonly #warc: Warc | null;
   readonly #spool: Spool;
   readonly #prober: Prober;
@@ -86,6 +88,7 @@ export class Crawler {
       quiet: () => this.#prober.quiet(),
       log: surroundings.log,
     });
+    this.#extraction = new ExtractionPool({ threads: config.limits.extractionThreads });
     this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
     this.#spool = new Spool({ home: config.home, maxBytes: config.limits.spoolBytes });
     const { probeMethods } = config;
@@ -96,6 +99,7 @@ export class Crawler {
     this.#loop = new TaskLoop({
       tools: {
         ...this.#tools,
+        extract: this.#extraction.extract,
         recorder: this.#warc?.recorder,
         keep: (leaseId, result) => {
           this.#tally.count(result, performance.now());
@@ -150,6 +154,7 @@ export class Crawler {
     if (this.#link.isUp) await within(endAcknowledgementsMs, this.#carrier.drained());
     await this.#link.stop(reason, forGood);
     closeTools(this.#tools);
+    await this.#extraction.close();
     await this.#warc?.close();
     this.#spool.close();
   }

@@ -4,6 +4,7 @@
  */
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { isMainThread } from "node:worker_threads";
 import type { CrawlerConfig } from "./config.ts";
 import { Crawler, type CrawlerStatus, type CrawlerSurroundings } from "./crawler.ts";
 import { quietLog } from "./log.ts";
@@ -28,7 +29,8 @@ export async function startCrawler(
   return { stop: () => crawler.stop(), leave: () => crawler.leave(), status: () => crawler.status() };
 }
 
-if (isEntry(process.argv[1])) {
+// A thread of the one-file bundle begins in this file, too (extract/extraction-worker.ts).
+if (isMainThread && isEntry(process.argv[1])) {
   await runCrawlerProcess(process.argv[2] ?? process.env.NEARCRAWL_CRAWLER_CONFIG, startCrawler);
 }
 

@@ -13,7 +13,7 @@ export async function bundleCrawler({ root, outfile, stopWords }) {
     format: "esm",
     conditions: ["nearcrawl-source"],
     external: ["zlib-sync"],
-    define: { bundledStopWords: JSON.stringify(stopWords) },
+    define: { bundledStopWords: JSON.stringify(stopWords), isOneFile: "true" },
     banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     logLevel: "warning",
   });

@@ -6,10 +6,11 @@
 import { createHash } from "node:crypto";
 import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
 import { documentKind } from "../extract/document-kind.ts";
-import { extractPage } from "../extract/extract-page.ts";
+import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
+import type { ExtractPage } from "../extract/extraction-pool.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
-import { failureOf } from "../net/failure.ts";
+import { Failure, failureOf } from "../net/failure.ts";
 import { dropBody, maxBodyBytes, readWantedBody, type TakeBytes } from "./body.ts";
 import { acceptedCodings } from "./content-codings.ts";
 import { headBytes, type SiteAnswer } from "./exchange.ts";
@@ -36,6 +37,8 @@ export interface FetchSetting {
   readonly take: TakeBytes;
   /** Resolves when the processor may be used for long: probes under way want it quiet. */
   readonly quiet: () => Promise<void>;
+  /** Where pages are extracted; absent: in this thread. */
+  readonly extract?: ExtractPage | undefined;
   readonly now: () => Date;
 }
 
@@ -165,19 +168,35 @@ async function judge(
   if (request.digest !== undefined && digestOf(body.bytes) === request.digest) {
     return { ...known, ...sizes, outcome: { type: "unchanged", status }, timing: complete };
   }
-  const { page, cut } = await extractPage({
-    url: request.url,
-    bytes: body.bytes,
-    contentType: type,
-    contentLanguage: headerText(headers["content-language"], 100),
-    robotsTag: headers["x-robots-tag"],
-    linkHeader: headers.link,
-    nowMs: setting.now().getTime(),
-    quiet: setting.quiet,
-  });
+  const fetched = { url: request.url, bytes: body.bytes, contentType: type };
+  const extracted = await extractedOr(fetched, answer, setting);
+  // The site has answered well: that its page could not be extracted does not count against it.
+  if (extracted instanceof Failure) {
+    return { ...known, ...sizes, outcome: outcomeOfFailure(extracted), timing: complete };
+  }
+  const { page, cut } = extracted;
   const truncated = body.truncated || cut || partOf(answer) === "start";
   const outcome = { type: "fetched", status, truncated } as const;
   return { ...known, ...sizes, outcome, timing: complete, page };
+}
+
+async function extractedOr(
+  fetched: Pick<FetchedBody, "url" | "bytes" | "contentType">,
+  { headers }: SiteAnswer,
+  setting: FetchSetting,
+): Promise<Extracted | Failure> {
+  try {
+    return await (setting.extract ?? extractPage)({
+      ...fetched,
+      contentLanguage: headerText(headers["content-language"], 100),
+      robotsTag: headers["x-robots-tag"],
+      linkHeader: headers.link,
+      nowMs: setting.now().getTime(),
+      quiet: setting.quiet,
+    });
+  } catch (error) {
+    return failureOf(error);
+  }
 }
 
 function askedPage({ url, redirects, etag, lastModified }: PageRequest): AskedPage {

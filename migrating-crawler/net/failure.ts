@@ -31,6 +31,9 @@ export type FailureCode =
   | "bad-redirect"
   | "redirect-loop"
   | "too-many-redirects"
+  /** The page could not be extracted, or not in time: our software's fault, whatever the page is. */
+  | "extraction-failed"
+  | "extraction-timeout"
   | "stopped"
   | "internal";
 
@@ -76,6 +79,8 @@ function blameOf(code: FailureCode): Blame {
     case "proxy":
     case "stopped":
       return "crawler";
+    case "extraction-failed":
+    case "extraction-timeout":
     case "internal":
       return "us";
   }

@@ -40,7 +40,7 @@ export async function startOurCrawler(
     await giver.stop();
   };
   const crawl = async (urls: readonly string[]) => {
-    await giver.give({ urlsOfHost: byHost(urls), results: urls.length, onResult: mustBeFetched });
+    await giver.give({ urlsOfHost: byHost(urls), results: urls.length, faultOf: notFetched });
     return urls.length;
   };
   return { process, giver, crawl, stop };
@@ -57,7 +57,7 @@ export function byHost(urls: readonly string[]): ReadonlyMap<string, readonly st
   return urlsOfHost;
 }
 
-function mustBeFetched({ url, outcome, page }: FetchResult): void {
-  if (outcome.type === "fetched" && page !== null && page.lexemes !== "") return;
-  throw new Error(`${url} was not fetched and extracted: ${JSON.stringify(outcome)}`);
+function notFetched({ url, outcome, page }: FetchResult): string | null {
+  if (outcome.type === "fetched" && page !== null && page.lexemes !== "") return null;
+  return `${url} was not fetched and extracted: ${JSON.stringify(outcome)}`;
 }

@@ -7,13 +7,17 @@ import { readFileSync } from "node:fs";
 
 /** The first pattern that a file's path has says which stage it belongs to. */
 const stages: readonly (readonly [pattern: RegExp, stage: string])[] = [
-  [/htmlparser2|entities|domhandler|domelementtype|extract\/(read|page-|html|tags|markup)/, "reading HTML"],
+  [
+    /entities|extract\/(read|page-|html|scan|text-blocks|open-el|element|tidy|main-text|charset)/,
+    "reading HTML",
+  ],
   [/extract\/(language|detect)|node_modules\/eld/, "language detection"],
-  [/extract\/(tokens|dictionar|lexeme|stop-words|stem)|snowball/, "lexemes"],
-  [/extract\/simhash|near-dup/, "simhash"],
+  [/extract\/(\w+-tokens|tokens|token-|dictionar|lexeme|stop-words|stem|vector|word-|character-)/, "lexemes"],
+  [/extract\/simhash|traps\//, "simhash, traps and doubles"],
   [/extract\//, "the rest of extraction"],
   [/node_modules\/undici|fetch\/|\/net\//, "fetching, inflating"],
-  [/limits\/|crawl-slice|task-loop/, "pace and limits"],
+  [/limits\/|crawl-slice|slice-|site-visit|task-loop/, "pace and limits"],
+  [/protocol\/packed/, "packing"],
   [/spool\/|carrier/, "spool"],
   [/node_modules\/ws|link|protocol|zod/, "link and compression"],
 ];

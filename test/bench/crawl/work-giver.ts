@@ -17,7 +17,8 @@ export interface Work {
   readonly urlsOfHost: ReadonlyMap<string, readonly string[]>;
   /** The work is done when so many results are committed. */
   readonly results: number;
-  readonly onResult: (result: FetchResult) => void;
+  /** The words of a fault end the work. */
+  readonly faultOf: (result: FetchResult) => string | null;
 }
 
 export class WorkGiver {
@@ -26,7 +27,7 @@ export class WorkGiver {
   #work: Work | null = null;
   #left = 0;
   #nextLease = 1;
-  #done: () => void = () => {};
+  #done: (fault?: Error) => void = () => {};
   #wireBytes = 0;
 
   static async start(): Promise<WorkGiver> {
@@ -67,8 +68,8 @@ export class WorkGiver {
     this.#waiting = [...work.urlsOfHost];
     this.#left = work.results;
     this.#work = work;
-    await new Promise<void>((resolve) => {
-      this.#done = resolve;
+    await new Promise<void>((resolve, reject) => {
+      this.#done = (fault) => (fault === undefined ? resolve() : reject(fault));
     });
     this.#work = null;
     this.#waiting = [];
@@ -86,8 +87,9 @@ export class WorkGiver {
 
   take(result: FetchResult, wireBytes: number): void {
     this.#wireBytes += wireBytes;
-    this.#work?.onResult(result);
-    if (--this.#left === 0) this.#done();
+    const fault = this.#work?.faultOf(result) ?? null;
+    if (fault !== null) this.#done(new Error(fault));
+    else if (--this.#left === 0) this.#done();
   }
 
   stop(): Promise<void> {

@@ -1,0 +1,152 @@
+/**
+ * One thread that extracts pages, seen from the main thread: started when it is made, given a page or two ahead,
+ * watched. It ends when it is closed, when a page takes too long, or when it breaks; the pool makes a new one.
+ *
+ *   starting → ready ⇄ working → ended
+ */
+import { Worker } from "node:worker_threads";
+import { Failure } from "../net/failure.ts";
+import type { Extracted, FetchedBody } from "./extract-page.ts";
+import {
+  extractionThreadData,
+  type FromExtractionThread,
+  type ToExtractionThread,
+} from "./extraction-worker.ts";
+
+/** Set by the bundling (ops/bundle-crawler.mjs): everything is in one file. */
+declare const isOneFile: boolean | undefined;
+
+export interface ExtractionTask {
+  readonly body: FetchedBody;
+  readonly resolve: (extracted: Extracted) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export interface ThreadSettings {
+  /** For one page, with what the thread waits for probes (a quarter of a second each time, at most). */
+  readonly pageMs: number;
+  /** Memory of the thread's objects; a page that needs more ends the thread. */
+  readonly heapMegabytes: number;
+  /** The thread can take another page. */
+  readonly onRoom: () => void;
+  /** Called once, with the pages that were not begun. `started`: it has been ready before. */
+  readonly onEnd: (end: { readonly left: readonly ExtractionTask[]; readonly started: boolean }) => void;
+}
+
+/** The page being worked on, and the next, so that the thread need not wait for the main thread in between. */
+const mostTasks = 2;
+/** Young objects: small, so that the thread stays in the processor's cache. */
+const youngMegabytes = 8;
+
+export class ExtractionThread {
+  readonly #settings: ThreadSettings;
+  readonly #worker: Worker;
+  #tasks: ExtractionTask[] = [];
+  #ready = false;
+  #ended = false;
+  #clock: NodeJS.Timeout | undefined;
+
+  constructor(settings: ThreadSettings) {
+    this.#settings = settings;
+    this.#worker = new Worker(entry(), {
+      workerData: extractionThreadData,
+      resourceLimits: {
+        maxOldGenerationSizeMb: settings.heapMegabytes,
+        maxYoungGenerationSizeMb: youngMegabytes,
+      },
+    });
+    this.#worker.on("message", (message: FromExtractionThread) => this.#take(message));
+    this.#worker.on("error", (error) => this.#end(new Failure("extraction-failed", error.message)));
+    this.#worker.on("exit", () =>
+      this.#end(new Failure("extraction-failed", "the extraction thread ended by itself")),
+    );
+  }
+
+  hasRoom(): boolean {
+    return this.#ready && !this.#ended && this.#tasks.length < mostTasks;
+  }
+
+  /** Only when there is room. */
+  give(task: ExtractionTask): void {
+    const { quiet: _quiet, bytes, ...body } = task.body;
+    // A copy of its own: the body may be part of a larger buffer, or be kept elsewhere, too.
+    const copy = new Uint8Array(bytes);
+    const message: ToExtractionThread = { type: "extract", body, bytes: copy };
+    this.#tasks.push(task);
+    this.#worker.postMessage(message, [copy.buffer]);
+    if (this.#tasks.length === 1) this.#begin();
+  }
+
+  /** What it has not finished is rejected. */
+  async close(): Promise<void> {
+    this.#end(new Failure("stopped", "the crawler stops"));
+    await this.#worker.terminate();
+  }
+
+  #take(message: FromExtractionThread): void {
+    if (this.#ended) return;
+    switch (message.type) {
+      case "ready":
+        this.#ready = true;
+        this.#worker.unref();
+        break;
+      case "may-i-go-on":
+        void this.#pause();
+        return;
+      case "extracted":
+        this.#next()?.resolve(message.extracted);
+        break;
+      case "failed":
+        this.#next()?.reject(new Failure("extraction-failed", message.reason));
+    }
+    this.#settings.onRoom();
+  }
+
+  /** The page that is done; the clock of the one after it begins. */
+  #next(): ExtractionTask | undefined {
+    clearTimeout(this.#clock);
+    const done = this.#tasks.shift();
+    if (this.#tasks.length > 0) this.#begin();
+    else this.#worker.unref();
+    return done;
+  }
+
+  #begin(): void {
+    this.#worker.ref();
+    const { pageMs } = this.#settings;
+    clearTimeout(this.#clock);
+    this.#clock = setTimeout(
+      () => this.#end(new Failure("extraction-timeout", `the page took over ${pageMs} ms to extract`)),
+      pageMs,
+    );
+  }
+
+  async #pause(): Promise<void> {
+    await this.#tasks[0]?.body.quiet();
+    if (this.#ended) return;
+    const go: ToExtractionThread = { type: "go" };
+    this.#worker.postMessage(go);
+  }
+
+  #end(failure: Failure): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#clock);
+    const [broken, ...left] = this.#tasks;
+    this.#tasks = [];
+    broken?.reject(failure);
+    if (failure.code === "stopped") for (const task of left.splice(0)) task.reject(failure);
+    void this.#worker.terminate();
+    this.#settings.onEnd({ left, started: this.#ready });
+  }
+}
+
+/** From TypeScript sources a thread needs a loader first; what is built is JavaScript; a bundle is its own file. */
+function entry(): URL {
+  if (typeof isOneFile !== "undefined") return new URL(import.meta.url);
+  const isSource = import.meta.filename.endsWith(".ts");
+  return new URL(
+    isSource ? "./extraction-worker-from-source.mjs" : "./extraction-worker.js",
+    import.meta.url,
+  );
+}

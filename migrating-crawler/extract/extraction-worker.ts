@@ -1,0 +1,69 @@
+/**
+ * A thread of extraction-pool.ts: extracts one page after the other. Loaded in another thread, or with other
+ * thread data, it does nothing, so that the crawler's one-file bundle can be the thread's file, too.
+ */
+import { isMainThread, type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { type Extracted, extractPage, type FetchedBody } from "./extract-page.ts";
+
+/** What a thread of ours is started with. */
+export const extractionThreadData = { role: "nearcrawl-extraction" } as const;
+
+/** A page to extract; its bytes are handed over. `go`: the answer to `may-i-go-on`. */
+export type ToExtractionThread =
+  | {
+      readonly type: "extract";
+      readonly body: Omit<FetchedBody, "quiet" | "bytes">;
+      readonly bytes: Uint8Array;
+    }
+  | { readonly type: "go" };
+
+/** In the order of the pages. `may-i-go-on`: asked between two turns of a long computation. */
+export type FromExtractionThread =
+  | { readonly type: "ready" }
+  | { readonly type: "extracted"; readonly extracted: Extracted }
+  | { readonly type: "failed"; readonly reason: string }
+  | { readonly type: "may-i-go-on" };
+
+const { role } = (workerData ?? {}) as { role?: unknown };
+if (!isMainThread && parentPort !== null && role === extractionThreadData.role) serve(parentPort);
+
+function serve(port: MessagePort): void {
+  const say = (message: FromExtractionThread) => port.postMessage(message);
+  let goOn = () => {};
+  const quiet = () =>
+    new Promise<void>((resolve) => {
+      goOn = resolve;
+      say({ type: "may-i-go-on" });
+    });
+  let last = Promise.resolve();
+  port.on("message", (message: ToExtractionThread) => {
+    if (message.type === "go") goOn();
+    else last = last.then(() => extract(message, quiet)).then(say);
+  });
+  say({ type: "ready" });
+}
+
+async function extract(
+  { body, bytes }: Extract<ToExtractionThread, { type: "extract" }>,
+  quiet: () => Promise<void>,
+): Promise<FromExtractionThread> {
+  try {
+    const extracted = await extractPage({
+      ...body,
+      bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+      quiet: firstFree(quiet),
+    });
+    return { type: "extracted", extracted };
+  } catch (error) {
+    return { type: "failed", reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** The pool has waited for quiet before it handed the page over. */
+function firstFree(quiet: () => Promise<void>): () => Promise<void> {
+  let asked = false;
+  return async () => {
+    if (asked) return await quiet();
+    asked = true;
+  };
+}

@@ -1,0 +1,118 @@
+/** Extraction in threads: the same pages come out, and no page takes more than its own thread down. */
+import { afterEach, describe, expect, it } from "vitest";
+import { extractPage, type FetchedBody } from "#crawler/extract/extract-page";
+import { ExtractionPool, type ExtractionSettings } from "#crawler/extract/extraction-pool";
+
+const pools: ExtractionPool[] = [];
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map((pool) => pool.close()));
+});
+
+function poolOf(settings: ExtractionSettings): ExtractionPool {
+  const pool = new ExtractionPool(settings);
+  pools.push(pool);
+  return pool;
+}
+
+function bodyOf(html: string, changes: Partial<FetchedBody> = {}): FetchedBody {
+  return {
+    url: "http://site.example/page",
+    bytes: Buffer.from(html),
+    contentType: "text/html; charset=utf-8",
+    contentLanguage: null,
+    robotsTag: undefined,
+    nowMs: Date.UTC(2026, 2, 1),
+    quiet: async () => {},
+    ...changes,
+  };
+}
+
+const small = (word: string) =>
+  bodyOf(`<html lang="en"><title>${word}</title><p>The ${word} was running.<a href="/next">next</a>`);
+/** So much work that the thread asks in between whether it may go on. */
+const large = () => bodyOf(`<html lang="en"><title>large</title>${manyWords(3_000_000)}`);
+
+/** Quiet once, and never again. */
+function onlyOnce(): () => Promise<void> {
+  let asked = false;
+  return () => {
+    const again = asked;
+    asked = true;
+    return again ? new Promise(() => {}) : Promise.resolve();
+  };
+}
+
+function manyWords(characters: number): string {
+  let text = "<p>";
+  for (let word = 0; text.length < characters; word++) text += `${word.toString(36)}x `;
+  return text;
+}
+
+describe("extraction in threads", { timeout: 60_000 }, () => {
+  it("gives what the main thread would give, and leaves the body's bytes where they are", async () => {
+    const pool = poolOf({ threads: 1 });
+    const body = small("harbour");
+
+    const extracted = await pool.extract(body);
+
+    expect(extracted).toEqual(await extractPage(body));
+    expect(extracted.page.lexemes).toContain("'harbour'");
+    expect(body.bytes.length).toBeGreaterThan(0);
+  });
+
+  it("answers each of many pages with its own", async () => {
+    const pool = poolOf({ threads: 2 });
+    const words = Array.from({ length: 60 }, (_, index) => `word${index}`);
+
+    const all = await Promise.all(words.map((word) => pool.extract(small(word))));
+
+    expect(all.map(({ page }) => page.title)).toEqual(words);
+  });
+
+  it("gives up a page that takes too long, and goes on with the others in a new thread", async () => {
+    const pool = poolOf({ threads: 1, pageMs: 3000 });
+
+    const stuck = pool.extract({ ...large(), quiet: onlyOnce() });
+    const behind = pool.extract(small("behind"));
+
+    await expect(stuck).rejects.toMatchObject({ code: "extraction-timeout", blame: "us" });
+    expect((await behind).page.title).toBe("behind");
+  });
+
+  it("extracts in the main thread when a thread cannot be started", async () => {
+    const pool = poolOf({ threads: 1, heapMegabytes: 1 });
+
+    const extracted = await pool.extract(small("here"));
+
+    expect(extracted.page.title).toBe("here");
+  });
+
+  it("waits for quiet before a page, and again while a long one is under way", async () => {
+    const pool = poolOf({ threads: 1 });
+    let asked = 0;
+    const quiet = async () => {
+      asked++;
+    };
+
+    await pool.extract({ ...large(), quiet });
+
+    expect(asked).toBeGreaterThan(1);
+  });
+
+  it("rejects what is not done when it is closed", async () => {
+    const pool = poolOf({ threads: 1 });
+    const waiting = [pool.extract(large()), pool.extract(large()), pool.extract(large())];
+    const ends = Promise.allSettled(waiting);
+
+    await pool.close();
+
+    for (const end of await ends)
+      expect(end).toMatchObject({ status: "rejected", reason: { code: "stopped" } });
+  });
+
+  it("extracts in the main thread when no thread is allowed", async () => {
+    const extracted = await poolOf({ threads: 0 }).extract(small("here"));
+
+    expect(extracted.page.title).toBe("here");
+  });
+});
