@@ -14,8 +14,14 @@ import type { Connector } from "./net/connector.ts";
 const maxClients = 4;
 /** A longer rest closes the connections: the site would, and 500 idle sockets are not free either. */
 const longestIdleMs = 10_000;
-/** A host that rests or is silent for longer takes no place. */
+/** A host that keeps us waiting for longer takes no place. */
 const placeMs = 1000;
+
+/**
+ * How a slice stands to the partner's places for hosts: it takes one, or it takes none because its host is left
+ * alone for long, or keeps silent.
+ */
+export type Standing = "in-place" | "resting" | "silent";
 
 export interface VisitTools {
   readonly connector: Connector;
@@ -24,8 +30,8 @@ export interface VisitTools {
   readonly gates: HostGates;
   /** Where the partner keeps what is fetched. */
   readonly recorder?: ExchangeRecorder | undefined;
-  /** Told when the slice begins or ceases to take one of the places for hosts. */
-  readonly takesPlace?: (does: boolean) => void;
+  /** Told how the slice stands to the places for hosts; at first it takes one. */
+  readonly stands?: (standing: Standing) => void;
 }
 
 /** The right to send one request. */
@@ -50,7 +56,6 @@ export class SiteVisit {
 
   constructor(settings: VisitSettings) {
     this.#settings = settings;
-    this.#takePlace();
   }
 
   /** Waits until the host may be asked. Null, or why the slice ends here, in words. */
@@ -62,8 +67,12 @@ export class SiteVisit {
       const waitMs = tools.gates.waitMs(host, Date.now());
       if (Date.now() + waitMs >= endsAtMs) return "the lease ends before the host may be asked again";
       if (waitMs <= 0) return null;
-      if (waitMs > longestIdleMs) await this.#closeClients();
+      if (waitMs > longestIdleMs) {
+        await this.#closeClients();
+        this.#stand("resting");
+      }
       await pause(waitMs, signal);
+      this.#stand("in-place");
     }
   }
 
@@ -89,6 +98,7 @@ export class SiteVisit {
   async turn(client: SiteClient): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
     const host = hostOf(client.origin);
+    this.#standAfterAWhile("resting");
     const turn = await tools.gates.take(
       { host, address: await this.#addressOf(client, host) },
       { signal, endsAtMs },
@@ -98,10 +108,11 @@ export class SiteVisit {
         signal.aborted ? String(signal.reason) : "the lease ends before the host's turn comes",
       );
     }
-    this.#takePlace();
+    this.#stand("in-place");
+    this.#standAfterAWhile("silent");
     return {
       end: (answer) => {
-        this.#takePlace();
+        this.#stand("in-place");
         return turn.end(answer, client.address);
       },
     };
@@ -134,12 +145,14 @@ export class SiteVisit {
     }
   }
 
-  #takePlace(): void {
-    const { takesPlace } = this.#settings.tools;
-    if (takesPlace === undefined) return;
-    takesPlace(true);
+  #stand(standing: Standing): void {
     clearTimeout(this.#place);
-    this.#place = setTimeout(() => takesPlace(false), placeMs);
+    this.#settings.tools.stands?.(standing);
+  }
+
+  #standAfterAWhile(standing: Standing): void {
+    clearTimeout(this.#place);
+    this.#place = setTimeout(() => this.#stand(standing), placeMs);
   }
 
   async #closeClients(): Promise<void> {

@@ -8,6 +8,7 @@ import type { CrawlerMessage, Lease } from "#protocol/messages";
 import type { Carrier } from "./carrier.ts";
 import { crawlSlice, type SliceTools } from "./crawl-slice.ts";
 import type { CrawlerLog } from "./log.ts";
+import type { Standing } from "./site-visit.ts";
 
 /** Slices that end close together are asked for in one message. */
 const gatherMs = 50;
@@ -19,15 +20,17 @@ const answerMs = 60_000;
 /** Without room (limits, spool) look again after this, besides whenever a slice ends or gives up its place. */
 const lookAgainMs = 5000;
 /**
- * `concurrentHosts` bounds the hosts that are dealt with at a time. One that only waits, for its next turn or for
- * an answer, for over a second takes no place, or a few silent hosts would hold up all others; but no more than so
- * many times as many slices are open altogether.
+ * `concurrentHosts` bounds the hosts that are dealt with at a time. One that is left alone for long (Crawl-delay,
+ * a back-off) takes no place, but no more than so many times as many slices are open; nor does one that keeps
+ * silent, up to so many. Otherwise a few such hosts would hold up all others.
  */
 const openPerPlace = 4;
+const mostSilent = 128;
 /** What a lease's end says of the host's wait at most: a day. */
 const longestToldWaitMs = 86_400_000;
 
 interface OpenSlice {
+  standing: Standing;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
 }
@@ -44,8 +47,6 @@ export interface TaskLoopSettings {
 export class TaskLoop {
   readonly #settings: TaskLoopSettings;
   readonly #slices = new Map<string, OpenSlice>();
-  /** Slices that take one of the partner's places for hosts. */
-  readonly #inPlace = new Set<string>();
   #asked: NodeJS.Timeout | null = null;
   #timer: NodeJS.Timeout | null = null;
   /** The timer only looks again whether there is room by now. */
@@ -69,7 +70,7 @@ export class TaskLoop {
 
   /** Open hosts that take a place of `concurrentHosts`. */
   get hostsInPlace(): number {
-    return this.#inPlace.size;
+    return this.#count("in-place");
   }
 
   /** Leases being worked on. */
@@ -163,8 +164,15 @@ export class TaskLoop {
 
   #freeHosts(): number {
     const { governor } = this.#settings.tools;
-    const openable = openPerPlace * governor.freeHosts(0) - this.#slices.size;
-    return Math.min(10_000, openable, governor.freeHosts(this.#inPlace.size));
+    const exempt = Math.min(mostSilent, this.#count("silent"));
+    const openable = openPerPlace * governor.freeHosts(0) + exempt - this.#slices.size;
+    return Math.min(10_000, openable, governor.freeHosts(this.hostsInPlace));
+  }
+
+  #count(standing: Standing): number {
+    let count = 0;
+    for (const slice of this.#slices.values()) if (slice.standing === standing) count++;
+    return count;
   }
 
   #answered(): void {
@@ -178,17 +186,16 @@ export class TaskLoop {
     const abort = new AbortController();
     const ended = this.#crawl(lease, abort.signal).finally(() => {
       this.#slices.delete(lease.leaseId);
-      this.#inPlace.delete(lease.leaseId);
       this.askSoon();
     });
-    this.#slices.set(lease.leaseId, { abort, ended });
+    this.#slices.set(lease.leaseId, { standing: "in-place", abort, ended });
   }
 
   async #crawl(lease: Lease, signal: AbortSignal): Promise<void> {
     const { log, tools } = this.#settings;
-    const takesPlace = (does: boolean) => this.#takesPlace(lease.leaseId, does);
+    const stands = (standing: Standing) => this.#stands(lease.leaseId, standing);
     try {
-      const ending = await crawlSlice(lease, { ...tools, takesPlace }, signal);
+      const ending = await crawlSlice(lease, { ...tools, stands }, signal);
       if (ending !== null) this.#giveBack(lease, ending);
     } catch (error) {
       log.error({ host: lease.host, leaseId: lease.leaseId, error }, "a host slice broke off");
@@ -196,9 +203,11 @@ export class TaskLoop {
     }
   }
 
-  #takesPlace(leaseId: string, does: boolean): void {
-    if (does) this.#inPlace.add(leaseId);
-    else if (this.#inPlace.delete(leaseId)) this.askSoon();
+  #stands(leaseId: string, standing: Standing): void {
+    const slice = this.#slices.get(leaseId);
+    if (slice === undefined || slice.standing === standing) return;
+    slice.standing = standing;
+    if (standing !== "in-place") this.askSoon();
   }
 
   /** After the lease's results are acknowledged; while the link is down the lease just runs out. */

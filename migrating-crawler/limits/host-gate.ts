@@ -91,9 +91,10 @@ export class HostGates {
     if (atMs > this.#pace(host).notBeforeMs) this.#set(host, notBefore(this.#pace(host), atMs));
   }
 
-  /** What the host's robots.txt says now. */
+  /** What the host's robots.txt says, which was asked for just now: the delay counts from that request. */
   crawlDelay(host: string, seconds: number | null): void {
-    this.#set(host, withCrawlDelay(this.#pace(host), seconds));
+    const pace = withCrawlDelay(this.#pace(host), seconds);
+    this.#set(host, notBefore(pace, pace.crawlDelayMs === 0 ? 0 : Date.now() + pace.crawlDelayMs));
   }
 
   /** What it said some time in the last day: others may have read more since. */

@@ -239,6 +239,23 @@ describe("a crawler", () => {
     expect(openHosts).toBeGreaterThanOrEqual(6);
   });
 
+  it("goes on with other hosts while one wants to be left alone for long", async () => {
+    const slow = await site((request, response) => {
+      if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 30");
+      html(response, "<p>slow");
+    });
+    const origin = await site((_request, response) => html(response, "<p>here"));
+    const slowUrl = `http://slow.localhost:${slow.port}/`;
+    const leases = [leaseOf("1", [slowUrl], { host: "slow.localhost" }), leaseOf("2", [`${origin.url}/`])];
+    const world = await gatewayWith(leases);
+
+    const crawler = await run(world, { limits: { concurrentHosts: 1 } });
+    const [result] = await resultsAfter(world, 1);
+
+    expect(result).toMatchObject({ url: `${origin.url}/`, outcome: { type: "fetched" } });
+    expect(crawler.status().openHosts).toBeGreaterThanOrEqual(1);
+  });
+
   it("answers a probe with the smallest time and the method used", async () => {
     const origin = await site((_request, response) => void response.writeHead(405).end());
     const world = await gatewayWith([]);

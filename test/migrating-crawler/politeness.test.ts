@@ -74,6 +74,18 @@ describe("one host", () => {
     expect(Math.min(...gapsBetween(site.seen))).toBeGreaterThanOrEqual(98);
   });
 
+  it("is left alone for its Crawl-delay from the first request on, that for robots.txt", async () => {
+    const site = await watchedSite((request, response) => {
+      if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 0.2");
+      html(response, pageOf(request));
+    });
+    const crawler = runner();
+
+    await crawler.crawl(urlsOf(site, "a.localhost", "/a", "/b"));
+
+    expect(Math.min(...gapsBetween(site.seen))).toBeGreaterThanOrEqual(198);
+  });
+
   it("that answers slower than usual is asked more slowly, and its usual time goes with it", async () => {
     const site = await watchedSite((request, response) => {
       if (request.url === "/robots.txt") return void response.writeHead(404).end();
