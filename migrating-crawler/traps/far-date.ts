@@ -16,10 +16,13 @@ const joined = /(?<!\d)(\d{4})([-_.]?)(0[1-9]|1[0-2])(?:\2(0[1-9]|[12]\d|3[01]))
 const yearName = /^(?:.*[^a-z])?(?:y|yr|year|jahr|annee|anno|ano|cal_?year|cyear)\]?$/i;
 const monthName = /^(?:.*[^a-z])?(?:m|mo|mon|month|monat|mois|mes|mese|cal_?month|cmonth)\]?$/i;
 
+const fourDigits = /\d{4}/;
+
 /** Whether four digits of the URL may be a year beyond what a calendar is believed: cheap, for every link. */ const dateName =
   /(?:^|[^a-z])(?:date|datum|day|month|from|to|start|end|since|until|von|bis)(?:[^a-z]|$)|date$/i;
 
 export function mayHaveFarDate(url: string, thisYear: number): boolean {
+  if (!fourDigits.test(url)) return false;
   let run = 0;
   let number = 0;
   for (let at = 8; at <= url.length; at++) {

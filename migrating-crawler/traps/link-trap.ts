@@ -43,8 +43,7 @@ export interface LinkedFrom {
 export function linkTrap(url: string, from: LinkedFrom): LinkTrap | null {
   const isFar = mayHaveFarDate(url, from.thisYear);
   const queryAt = url.indexOf("?");
-  // Two slashes stand before the host; fewer than three segments have nothing to repeat.
-  if (!isFar && queryAt < 0 && countOf(url, "/", 5) < 5) return null;
+  if (!isFar && !hasManyParameters(url, queryAt) && !mayRepeat(url, queryAt)) return null;
   const link = urlParts(url);
   if (link.segments.length > maxSegments) return "too-deep";
   if (link.query.length > maxQueryCharacters) return "long-query";
@@ -52,6 +51,38 @@ export function linkTrap(url: string, from: LinkedFrom): LinkTrap | null {
     pathTrap(link, from) ?? (isFar && hasFarDate(link, from.thisYear) ? "far-date" : queryTrap(link, from))
   );
 }
+
+function hasManyParameters(url: string, queryAt: number): boolean {
+  if (queryAt < 0) return false;
+  return (
+    url.length - queryAt > maxQueryCharacters || countOf(url, "&", manyOfOneName - 1) >= manyOfOneName - 1
+  );
+}
+
+/** Hashes of a path's segments, for one look at a time. */
+const seen = new Int32Array(maxSegments + 1);
+
+/** Whether a path has two segments that were there before, or more than are looked at; false alarms are possible. */
+function mayRepeat(url: string, queryAt: number): boolean {
+  const end = queryAt < 0 ? url.length : queryAt;
+  let count = 0;
+  let repeated = 0;
+  let hash = 0;
+  for (let at = url.indexOf("/", 8) + 1; at <= end; at++) {
+    const code = at < end ? url.charCodeAt(at) : slash;
+    if (code !== slash) {
+      hash = (Math.imul(hash, 31) + code) | 0;
+      continue;
+    }
+    for (let before = 0; before < count; before++) if (seen[before] === hash) repeated++;
+    if (repeated >= 2 || count >= maxSegments) return true;
+    seen[count++] = hash;
+    hash = 0;
+  }
+  return false;
+}
+
+const slash = 0x2f;
 
 function pathTrap(link: UrlParts, from: LinkedFrom): LinkTrap | null {
   const repeated = repeatedWords(link.segments);

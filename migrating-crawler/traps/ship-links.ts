@@ -12,19 +12,23 @@ export interface ShippedLinks {
   readonly trapped: number;
 }
 
-/** `page`: the URL of the document that the links are on. */
+/** `links`: each URL once. `page`: the URL of the document that they are on. */
 export function shipLinks(links: readonly Link[], page: string, now: Date): ShippedLinks {
   const from = { parts: urlParts(withoutSession(page)), thisYear: now.getUTCFullYear() };
-  const shipped = new Map<string, Link>();
-  let trapped = 0;
+  const all = links.some(({ url }) => withoutSession(url) !== url) ? withoutSessions(links) : links;
+  const shipped = all.filter(({ url }) => linkTrap(url, from) === null);
+  return { links: shipped, trapped: all.length - shipped.length };
+}
+
+/** Links that differ in their session alone become one. */
+function withoutSessions(links: readonly Link[]): Link[] {
+  const found = new Map<string, Link>();
   for (const link of links) {
     const url = withoutSession(link.url);
-    const known = shipped.get(url);
-    if (known !== undefined) shipped.set(url, merged(known, link));
-    else if (linkTrap(url, from) !== null) trapped++;
-    else shipped.set(url, url === link.url ? link : { ...link, url });
+    const known = found.get(url);
+    found.set(url, known === undefined ? { ...link, url } : merged(known, link));
   }
-  return { links: [...shipped.values()], trapped };
+  return [...found.values()];
 }
 
 function merged(known: Link, again: Link): Link {
