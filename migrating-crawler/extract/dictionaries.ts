@@ -4,11 +4,13 @@
  */
 import { stemmerOf } from "./stemmers/stemmers.ts";
 import { stopWordsOf } from "./stop-words.ts";
+import { newestVersion, type TextSearchEdition, textSearchEdition } from "./text-search-edition.ts";
 import { asciiWord, asItIs, type TokenKind } from "./token-kind.ts";
 
 export interface Dictionary {
-  /** The text search configuration. */
-  readonly config: string;
+  /** Of the configuration and its edition. */
+  readonly name: string;
+  readonly formatCharactersBreakWords: boolean;
   /** The lexeme of a token, or null for a stop word. */
   readonly lexemeOf: (kind: TokenKind, token: string) => string | null;
 }
@@ -54,24 +56,29 @@ export function textSearchConfigOf(language: string | null): string {
 
 const dictionaries = new Map<string, Promise<Dictionary>>();
 
-export function dictionaryOf(config: string): Promise<Dictionary> {
-  const known = dictionaries.get(config);
+/** `majorVersion`: of the Postgres that the lexemes are for. */
+export function dictionaryOf(config: string, majorVersion: number = newestVersion): Promise<Dictionary> {
+  const edition = textSearchEdition(majorVersion);
+  const name = `${config} ${edition.stems} ${edition.formatCharactersBreakWords}`;
+  const known = dictionaries.get(name);
   if (known) return known;
-  const loading = loadDictionary(config);
-  dictionaries.set(config, loading);
+  const loading = loadDictionary(name, config, edition);
+  dictionaries.set(name, loading);
   return loading;
 }
 
-async function loadDictionary(config: string): Promise<Dictionary> {
-  if (config === "simple") return { config, lexemeOf: (_kind, token) => inLowerCase(token) };
-  const words = await stemmingOf(config);
-  const ascii = englishForAscii.has(config) ? await stemmingOf("english") : words;
+async function loadDictionary(name: string, config: string, edition: TextSearchEdition): Promise<Dictionary> {
+  const { formatCharactersBreakWords } = edition;
+  const simple = (_kind: TokenKind, token: string) => inLowerCase(token);
+  if (config === "simple") return { name, formatCharactersBreakWords, lexemeOf: simple };
+  const words = await stemmingOf(config, edition);
+  const ascii = englishForAscii.has(config) ? await stemmingOf("english", edition) : words;
   const lexemeOf = (kind: TokenKind, token: string) => {
     const lower = inLowerCase(token);
     if (kind === asItIs) return lower;
     return kind === asciiWord ? ascii(lower) : words(lower);
   };
-  return { config, lexemeOf };
+  return { name, formatCharactersBreakWords, lexemeOf };
 }
 
 /** Character by character, as Postgres does it: no final sigma, and one letter for each. */
@@ -80,9 +87,12 @@ function inLowerCase(token: string): string {
   return lower.toLowerCase();
 }
 
-async function stemmingOf(config: string): Promise<(lower: string) => string | null> {
+async function stemmingOf(
+  config: string,
+  edition: TextSearchEdition,
+): Promise<(lower: string) => string | null> {
   const stopWords = stopWordsOf(config);
-  const stem = await stemmerOf(config);
+  const stem = await stemmerOf(config, edition);
   return (lower) => {
     if (stopWords.has(lower)) return null;
     return isTooLong(lower) ? lower : stem(lower) || lower;

@@ -38,17 +38,17 @@ const tables = new Map<string, LexemeTable>();
 
 /** The table for a page that begins now. */
 export function lexemeTableOf(dictionary: Dictionary): LexemeTable {
-  const { config } = dictionary;
-  const known = tables.get(config);
+  const { name } = dictionary;
+  const known = tables.get(name);
   const table = known === undefined || known.isFull ? new LexemeTable(dictionary, known ?? null) : known;
-  tables.delete(config);
-  tables.set(config, table);
+  tables.delete(name);
+  tables.set(name, table);
   let words = 0;
   for (const each of tables.values()) words += each.size;
-  for (const [name, each] of tables) {
+  for (const [oldest, each] of tables) {
     if (words <= maxWordsOverall || each === table) break;
     words -= each.size;
-    tables.delete(name);
+    tables.delete(oldest);
   }
   return table;
 }

@@ -29,6 +29,7 @@ let pageAtWork = 0;
 export class LexemeVector implements TokenSink {
   readonly #page = ++pagesBegun;
   readonly #table: LexemeTable;
+  readonly #formatCharactersBreakWords: boolean;
   /** Lexemes that did not fit into the table. */
   readonly #own = new Map<string, Lexeme>();
   readonly #lexemes: Lexeme[] = [];
@@ -43,6 +44,7 @@ export class LexemeVector implements TokenSink {
 
   constructor(dictionary: Dictionary) {
     this.#table = lexemeTableOf(dictionary);
+    this.#formatCharactersBreakWords = dictionary.formatCharactersBreakWords;
   }
 
   /** Words so far, stop words included. */
@@ -57,7 +59,7 @@ export class LexemeVector implements TokenSink {
   add(text: string, weight: Weight): void {
     this.#resume();
     this.#weight = weights.indexOf(weight);
-    splitTokens(text, this);
+    splitTokens(this.#formatCharactersBreakWords ? withFormatCharactersAsBreaks(text) : text, this);
   }
 
   /** Each lexeme with how often it was counted. */
@@ -147,6 +149,11 @@ export class LexemeVector implements TokenSink {
       lexeme.slot = slot;
     }
   }
+}
+
+/** By a character that is part of nothing. */
+function withFormatCharactersAsBreaks(text: string): string {
+  return text.replace(/\p{Cf}/gu, "\ufffd");
 }
 
 function isTooLong({ text, from, to }: Token): boolean {

@@ -1,8 +1,9 @@
 /**
- * The Snowball stemmers of Postgres' dictionaries (snowballstem.org), in the edition of Postgres 18. Most come from a
- * package with the edition of Postgres 13 to 17; what the newer one does otherwise is made up here, and what
+ * The Snowball stemmers of Postgres' dictionaries (snowballstem.org). Most come from a
+ * package with the edition of Postgres 13 to 17; what that of Postgres 18 does otherwise is made up here, and what
  * the package has not is in the files beside this one.
  */
+import type { TextSearchEdition } from "../text-search-edition.ts";
 import { germanStem } from "./german.ts";
 import { hindiStem } from "./hindi.ts";
 import { indonesianStem } from "./indonesian.ts";
@@ -12,30 +13,26 @@ import { nepaliStem } from "./nepali.ts";
 export type Stem = (lower: string) => string;
 
 const ours: Readonly<Record<string, Stem>> = {
-  german: germanStem,
   hindi: hindiStem,
   indonesian: indonesianStem,
   nepali: nepaliStem,
 };
 
-export async function stemmerOf(algorithm: string): Promise<Stem> {
+export async function stemmerOf(algorithm: string, { stems }: TextSearchEdition): Promise<Stem> {
   const own = ours[algorithm];
   if (own !== undefined) return own;
   const { newStemmer } = await import("snowball-stemmers");
   const stemmer = newStemmer(algorithm);
   const older = (word: string) => stemmer.stem(word);
-  const edition = editions[algorithm];
+  if (stems === "newer" && algorithm === "german") return germanStem;
+  const edition = stems === "newer" ? (corrections[algorithm] ?? newer[algorithm]) : corrections[algorithm];
   return edition === undefined ? older : (word) => edition(word, older);
 }
 
-/** What the newer edition of an algorithm does otherwise. */
-const editions: Readonly<Record<string, (word: string, older: Stem) => string>> = {
-  /** Short words keep their double consonant: `added`, `erring`. */
-  english: (word, older) => {
-    const stem = older(word);
-    const isShortened = stem.length === 2 && /^[aeo]([bdfgmnprt])\1(?:ed|ing)(?:ly)?s?$/.test(word);
-    return isShortened ? stem + stem[1] : stem;
-  },
+type Edition = (word: string, older: Stem) => string;
+
+/** What all supported versions of Postgres do otherwise than the package. */
+const corrections: Readonly<Record<string, Edition>> = {
   /** ë and ï begin a syllable of their own, and go with a suffix, but not with one of a verb in -ir. */
   french: (word, older) => {
     if (!/[ëï]/.test(word)) return older(word);
@@ -45,6 +42,18 @@ const editions: Readonly<Record<string, (word: string, older: Stem) => string>> 
     const kept = isCutWithin ? older(marked.replaceAll("Hi", "Hû")) : stem;
     return kept.replaceAll("He", "ë").replace(/H[iû]/g, "ï").replaceAll("H", "");
   },
+  /** ё is read as е. */
+  russian: (word, older) => older(word.replaceAll("ё", "е")),
+};
+
+/** What the newer edition of an algorithm does otherwise. */
+const newer: Readonly<Record<string, Edition>> = {
+  /** Short words keep their double consonant: `added`, `erring`. */
+  english: (word, older) => {
+    const stem = older(word);
+    const isShortened = stem.length === 2 && /^[aeo]([bdfgmnprt])\1(?:ed|ing)(?:ly)?s?$/.test(word);
+    return isShortened ? stem + stem[1] : stem;
+  },
   /** Furniture is no goddess. */
   italian: (word, older) => (word === "divano" ? "divan" : older(word)),
   /** ş and ţ with a cedilla are ș and ț with a comma; the older edition knows only the former. */
@@ -52,8 +61,6 @@ const editions: Readonly<Record<string, (word: string, older: Stem) => string>> 
     if (!/[şţșț]/.test(word)) return older(word);
     return older(word.replaceAll("ș", "ş").replaceAll("ț", "ţ")).replaceAll("ş", "ș").replaceAll("ţ", "ț");
   },
-  /** ё is read as е. */
-  russian: (word, older) => older(word.replaceAll("ё", "е")),
   /** -öst loses its t after more consonants than l. */
   swedish: (word, older) => {
     const stem = older(word);
