@@ -6,8 +6,8 @@
 import type { FetchResult } from "#protocol/result";
 import { crawlSlice, type SliceEnding, type SliceTools } from "./crawl-slice.ts";
 import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
+import type { RobotsCache } from "./fetch/robots.ts";
 import type { RobotsVerdict } from "./fetch/robots-rules.ts";
-import { SiteClient } from "./fetch/site-client.ts";
 import { Failure } from "./net/failure.ts";
 
 /** One URL of the chain, in the order in which they were asked for. */
@@ -62,23 +62,15 @@ async function oneHop(
   const result = kept[0];
   if (result === undefined) return ending ?? "the crawl ended without a result";
   const tookMs = performance.now() - startedMs;
-  return { url: task.url, ...(await robotsOf(task.url, tools)), tookMs, result };
+  return { url: task.url, ...robotsOf(task.url, tools.robots), tookMs, result };
 }
 
 /** Robots.txt as the hop has just found it: it is remembered, nothing is asked for again. */
-async function robotsOf(
-  url: string,
-  { connector, timeouts, robots }: Omit<SliceTools, "keep">,
-): Promise<Pick<FollowedHop, "robots" | "crawlDelaySeconds">> {
+function robotsOf(url: string, robots: RobotsCache): Pick<FollowedHop, "robots" | "crawlDelaySeconds"> {
   const { origin, pathname, search } = new URL(url);
-  const client = new SiteClient({ origin, connector, timeouts });
-  try {
-    const known = await robots.of(client);
-    if (known.type === "unreachable") return { robots: null, crawlDelaySeconds: null };
-    return { robots: known.verdict(pathname + search), crawlDelaySeconds: known.crawlDelaySeconds };
-  } finally {
-    await client.close();
-  }
+  const known = robots.known(origin);
+  if (known?.type !== "known") return { robots: null, crawlDelaySeconds: null };
+  return { robots: known.verdict(pathname + search), crawlDelaySeconds: known.crawlDelaySeconds };
 }
 
 function locationOf({ result: { outcome } }: FollowedHop): string | null {

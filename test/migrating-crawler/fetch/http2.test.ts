@@ -1,0 +1,203 @@
+/** Sites that speak HTTP/2 (RFC 9113), well and badly, over verified TLS; straight and through a proxy. */
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Socket } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { fetchAll, fetchOne } from "../support/fetch-one.ts";
+import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
+import {
+  makeCertificate,
+  startHttp2Origin,
+  startRawTlsOrigin,
+  type TestCertificate,
+} from "../support/secure-origin.ts";
+
+let certificate: TestCertificate;
+beforeAll(() => {
+  certificate = makeCertificate();
+});
+afterAll(() => certificate.remove());
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+type Handle = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+
+/** Robots are absent. */
+async function site(handle: Handle) {
+  const origin = await startHttp2Origin(certificate, ((
+    request: Http2ServerRequest,
+    response: Http2ServerResponse,
+  ) => {
+    if (request.url === "/robots.txt") response.writeHead(404).end();
+    else handle(request, response);
+  }) as never);
+  cleanups.push(() => origin.close());
+  return origin;
+}
+
+const page: Handle = (_request, response) => {
+  response.setHeader("content-type", "text/html");
+  response.end("<title>Two</title><p>x");
+};
+const trusting = () => ({ certificateFile: certificate.file });
+
+describe("a site with HTTP/2", () => {
+  it("is spoken to in it over one connection, and the result says so", async () => {
+    const origin = await site(page);
+
+    const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }], trusting());
+
+    expect(results.map((result) => result.page?.title)).toEqual(["Two", "Two"]);
+    expect(results[0]?.connection).toEqual({ http: "2", tls: "TLSv1.3" });
+    expect(results[0]?.timing.tlsMs).toBeGreaterThan(0);
+    expect(origin.agreed).toEqual(["h2"]);
+  });
+
+  it.each([
+    ["an HTTP CONNECT proxy", startConnectProxy],
+    ["a SOCKS5 proxy", startSocks5Proxy],
+  ])("is spoken to in it through %s, too", async (_name, startProxy) => {
+    const origin = await site(page);
+    const proxy = await startProxy();
+    cleanups.push(() => proxy.close());
+
+    const result = await fetchOne({ url: `${origin.url}/1` }, { ...trusting(), proxy: proxy.url });
+
+    expect(result.connection?.http).toBe("2");
+    expect(proxy.asked).toEqual([`127.0.0.1:${origin.port}`]);
+  });
+
+  it("has its pages cut at the limit and goes on serving the connection", async () => {
+    const origin = await site((request, response) => {
+      response.setHeader("content-type", "text/html");
+      if (request.url === "/small") return void response.end("<p>x");
+      const pour = () => {
+        while (!response.destroyed && response.write("<p>never ends".repeat(1000)));
+      };
+      response.on("drain", pour);
+      pour();
+    });
+
+    const { results } = await fetchAll(
+      [{ url: `${origin.url}/big` }, { url: `${origin.url}/small` }],
+      trusting(),
+    );
+
+    expect(results.map((result) => result.outcome)).toEqual([
+      { type: "fetched", status: 200, truncated: true },
+      { type: "fetched", status: 200, truncated: false },
+    ]);
+    expect(origin.agreed).toEqual(["h2"]);
+  });
+
+  it("that says goodbye after a page is connected to again", async () => {
+    const origin = await site((request, response) => {
+      page(request, response);
+      response.once("finish", () => request.stream.session?.goaway());
+    });
+
+    const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }], trusting());
+
+    expect(results.map((result) => result.outcome.type)).toEqual(["fetched", "fetched"]);
+    expect(origin.agreed).toEqual(["h2", "h2"]);
+  });
+});
+
+describe("a site that offers HTTP/2 and cannot do it", () => {
+  it.each([
+    ["closes", (socket: Socket) => socket.end()],
+    [
+      "answers in HTTP/1.1",
+      (socket: Socket) => socket.write("HTTP/1.1 400 Bad\r\ncontent-length: 0\r\n\r\n"),
+    ],
+    ["wants HTTP/1.1 (GOAWAY)", (socket: Socket) => socket.write(goaway(0x0d))],
+  ])("and %s is spoken to in HTTP/1.1", async (_what, behave) => {
+    const origin = await startRawTlsOrigin(certificate, ["h2", "http/1.1"], (socket) => {
+      if (socket.alpnProtocol === "h2") return void socket.once("data", () => behave(socket));
+      socket.on("data", (head) => socket.write(answerTo(head.toString("latin1"))));
+    });
+    cleanups.push(() => origin.close());
+
+    const result = await fetchOne({ url: `${origin.url}/` }, trusting());
+
+    expect(result.outcome).toEqual({ type: "fetched", status: 200, truncated: false });
+    expect(result.connection).toEqual({ http: "1.1", tls: "TLSv1.3" });
+    expect(origin.agreed).toEqual(["h2", "http/1.1"]);
+  });
+});
+
+describe("an HTTP/2 server that attacks", () => {
+  const settings = frame(4, 0, 0);
+  const endless = (piece: Buffer) => (socket: Socket) => {
+    socket.write(settings);
+    const pour = () => {
+      while (!socket.destroyed && socket.write(piece));
+    };
+    socket.on("drain", pour);
+    pour();
+  };
+
+  it.each([
+    ["with settings", endless(Buffer.concat(Array<Buffer>(500).fill(settings)))],
+    ["with pings", endless(Buffer.concat(Array<Buffer>(500).fill(frame(6, 0, 0, Buffer.alloc(8)))))],
+    ["with empty data", endless(Buffer.concat([headers(4), ...Array<Buffer>(500).fill(frame(0, 0, 1))]))],
+    [
+      "with a header without an end",
+      endless(
+        Buffer.concat([headers(0), ...Array<Buffer>(50).fill(frame(9, 0, 1, Buffer.alloc(1000, 0x40)))]),
+      ),
+    ],
+    [
+      "with window updates",
+      endless(Buffer.concat(Array<Buffer>(500).fill(frame(8, 0, 0, Buffer.from([0, 0, 0, 1]))))),
+    ],
+    [
+      "with frames of no known type",
+      endless(Buffer.concat(Array<Buffer>(50).fill(frame(0xbb, 0, 0, Buffer.alloc(16_000))))),
+    ],
+  ])("%s fails, bounded", async (_how, behave) => {
+    const origin = await startRawTlsOrigin(
+      certificate,
+      ["h2"],
+      (socket) => void socket.once("data", () => behave(socket)),
+    );
+    cleanups.push(() => origin.close());
+    const before = process.memoryUsage.rss();
+
+    const result = await fetchOne(
+      { url: `${origin.url}/` },
+      { ...trusting(), timeouts: { connectMs: 5000, firstByteMs: 5000, idleMs: 5000, totalMs: 10_000 } },
+    );
+
+    expect(result.outcome).toMatchObject({ type: "failed", blame: expect.stringMatching(/target|network/) });
+    expect(process.memoryUsage.rss() - before).toBeLessThan(150e6);
+  });
+});
+
+/** RFC 9113 section 4.1 */
+function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** `:status: 200` from HPACK's static table, on the first stream. */
+function headers(flags: number): Buffer {
+  return frame(1, flags, 1, Buffer.from([0x88]));
+}
+
+function goaway(code: number): Buffer {
+  const payload = Buffer.alloc(8);
+  payload.writeUInt32BE(code, 4);
+  return Buffer.concat([frame(4, 0, 0), frame(7, 0, 0, payload)]);
+}
+
+function answerTo(head: string): string {
+  if (head.startsWith("GET /robots.txt ")) return "HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n";
+  return "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<p>x";
+}

@@ -1,0 +1,101 @@
+/** A site with TLS on loopback: its certificate is made when the tests run, for the name `right.example`. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import tls from "node:tls";
+
+export interface TestCertificate {
+  readonly file: string;
+  readonly key: string;
+  readonly certificate: string;
+  remove(): void;
+}
+
+export function makeCertificate(name = "right.example"): TestCertificate {
+  const folder = mkdtempSync(join(tmpdir(), "nearcrawl-tls-"));
+  const file = (part: string) => join(folder, part);
+  const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name},IP:127.0.0.1`];
+  const key = [
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-keyout",
+    file("key.pem"),
+  ];
+  execFileSync("openssl", ["req", "-x509", ...key, "-out", file("cert.pem"), ...subject, "-days", "2"], {
+    stdio: "ignore",
+  });
+  return {
+    file: file("cert.pem"),
+    key: readFileSync(file("key.pem"), "utf8"),
+    certificate: readFileSync(file("cert.pem"), "utf8"),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+export interface SecureOrigin {
+  readonly port: number;
+  readonly url: string;
+  /** How many connections were opened, by the protocol that was agreed on. */
+  readonly agreed: string[];
+  close(): Promise<void>;
+}
+
+/** HTTP/2, and HTTP/1.1 for those who want it. */
+export async function startHttp2Origin(
+  { key, certificate }: TestCertificate,
+  handle: Parameters<Http2SecureServer["on"]>[1],
+): Promise<SecureOrigin & { readonly sessions: ServerHttp2Session[] }> {
+  const agreed: string[] = [];
+  const sessions: ServerHttp2Session[] = [];
+  const sockets = new Set<Socket>();
+  const server = createSecureServer({ key, cert: certificate, allowHTTP1: true });
+  server.on("request", handle as never);
+  server.on("session", (session) => {
+    sessions.push(session);
+    session.on("error", () => {});
+  });
+  server.on("sessionError", () => {});
+  server.on("secureConnection", (socket) => {
+    agreed.push(socket.alpnProtocol || "none");
+    sockets.add(socket);
+    socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    for (const session of sessions) session.destroy();
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { port, url: `https://127.0.0.1:${port}`, agreed, sessions, close };
+}
+
+/** TLS with these protocols, and then whatever `behave` does. */
+export async function startRawTlsOrigin(
+  { key, certificate }: TestCertificate,
+  protocols: readonly string[],
+  behave: (socket: tls.TLSSocket) => void,
+): Promise<SecureOrigin> {
+  const agreed: string[] = [];
+  const sockets = new Set<tls.TLSSocket>();
+  const server = tls.createServer({ key, cert: certificate, ALPNProtocols: [...protocols] }, (socket) => {
+    agreed.push(socket.alpnProtocol || "none");
+    sockets.add(socket);
+    socket.on("error", () => {});
+    behave(socket);
+  });
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { port, url: `https://127.0.0.1:${port}`, agreed, close };
+}
