@@ -15,7 +15,7 @@ export function namedUrls(
   followNofollow: boolean,
 ): Pick<ArrivedResult, "links" | "admit"> {
   const { links, admit } = fromDocument(result, from, followNofollow);
-  return { links, admit: [...sitemapsOfRobots(result), ...admit] };
+  return { links, admit: [...sitemapsOfRobots(result, from), ...admit] };
 }
 
 function fromDocument(
@@ -27,7 +27,7 @@ function fromDocument(
   if (page === null || page.softNotFound === true) return { links: [], admit: [] };
   if (page.kind !== undefined && page.kind !== "page") return { links: [], admit: fromList(page, from) };
   const { links, admit } = fromPage(page, from, followNofollow);
-  return { links, admit: [...feedsOf(page), ...admit] };
+  return { links, admit: [...feedsOf(page, from), ...admit] };
 }
 
 function fromRedirect(location: string, from: UrlKey): Pick<ArrivedResult, "links" | "admit"> {
@@ -74,16 +74,22 @@ function fromList(page: PageExtract, from: UrlKey): AdmittedUrl[] {
   });
 }
 
-function feedsOf(page: PageExtract): AdmittedUrl[] {
+function feedsOf(page: PageExtract, from: UrlKey): AdmittedUrl[] {
   if (page.robots.nofollow) return [];
-  return (page.feeds ?? []).flatMap((url) => asList(url, { depth: 1 }));
+  return (page.feeds ?? []).flatMap((url) => asList(url, from, { depth: 1 }));
 }
 
-function sitemapsOfRobots({ robots }: FetchResult): AdmittedUrl[] {
-  return (robots?.sitemaps ?? []).flatMap((url) => asList(url, { depth: 0, fromSeed: true }));
+function sitemapsOfRobots({ robots }: FetchResult, from: UrlKey): AdmittedUrl[] {
+  return (robots?.sitemaps ?? []).flatMap((url) => asList(url, from, { depth: 0, fromSeed: true }));
 }
 
-function asList(url: string, at: { readonly depth: number; readonly fromSeed?: boolean }): AdmittedUrl[] {
+/** A host names its own lists; what it names of others is a link like any, so that nobody uses up their share. */
+function asList(
+  url: string,
+  from: UrlKey,
+  at: { readonly depth: number; readonly fromSeed?: boolean },
+): AdmittedUrl[] {
   const key = urlKeyOf(url);
-  return typeof key === "string" ? [] : [{ key, ...at, isList: true }];
+  if (typeof key === "string") return [];
+  return key.hostHash === from.hostHash ? [{ key, ...at, isList: true }] : [{ key, depth: 1 }];
 }

@@ -113,6 +113,7 @@ describe("the settings reach the parts", () => {
     delegation: { policy: "ipmicra", thresholdMs: 25, lambdaMs: 0.5, concurrentRounds: 7 },
     recalibration: { slowerThanFactor: 2, timesInARow: 3 },
     recrawl: { intervalHours: 2 },
+    scope: { followNofollow: true },
     heartbeatSeconds: 4,
   });
 
@@ -123,7 +124,7 @@ describe("the settings reach the parts", () => {
     });
     expect(recalibrationRule(config)).toMatchObject({ factor: 2, inARow: 3 });
     expect(takeResultsSettings(config)).toMatchObject({
-      scope: config.scope,
+      scope: { ...readCoordinatorConfig({}).scope, followNofollow: true },
       recrawl: { intervalSeconds: 7200 },
     });
     expect(gatewaySettings(config)).toMatchObject({ heartbeatMs: 4000, userAgent: config.userAgent });

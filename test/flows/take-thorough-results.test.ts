@@ -163,6 +163,19 @@ describe("sitemaps and feeds", () => {
     expect(await world.hostRow("a.example")).toMatchObject({ url_count: 3, list_urls: 2 });
   });
 
+  it("of another host are links like any other, and use up nothing of what that host may have", async () => {
+    const north = await world.delegatedHost("north", root, "http://b.example/");
+    const sitemaps = ["http://b.example/map.xml"];
+    const robots = { state: "rules" as const, crawlDelaySeconds: null, sitemaps };
+    const feeds = ["http://b.example/feed"];
+
+    await world.ship(north, { [root]: { page: { feeds }, result: { robots } } }, noon);
+
+    expect(await world.urlRow("http://b.example/map.xml")).toMatchObject({ depth: 1 });
+    expect(await world.urlRow("http://b.example/feed")).toMatchObject({ depth: 1 });
+    expect(await world.hostRow("b.example")).toMatchObject({ list_urls: 0 });
+  });
+
   it("are bounded per host, whatever its robots.txt names day by day", async () => {
     const north = await world.delegatedHost("north", root);
 
