@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { PageExtract } from "#protocol/result";
 import { shipLinks } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
+import { countWords } from "./count-words.ts";
 import { dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { extractList } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
@@ -193,13 +194,14 @@ function canonicalOfHeader(header: string | readonly string[] | undefined): stri
   return null;
 }
 
-function plainPage(text: string): ReadPage {
+function plainPage(source: string): ReadPage {
+  const text = source.slice(0, 1_000_000);
   return {
     title: "",
     notes: new PageNotes(),
     headings: [],
     links: [],
-    blocks: [{ text: text.slice(0, 1_000_000), headingLevel: 0, linkCharacters: 0, marks: 0 }],
+    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkCharacters: 0, marks: 0 }],
     alts: "",
     cut: false,
   };

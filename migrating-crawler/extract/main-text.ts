@@ -38,7 +38,7 @@ export function mainBlocks(blocks: readonly TextBlock[]): readonly TextBlock[] {
 
 function measure(block: TextBlock): Measured {
   const linkDensity = block.linkCharacters / block.text.length;
-  return { block, words: countWords(block.text), linkDensity };
+  return { block, words: block.words, linkDensity };
 }
 
 const wordsOf = (measured: readonly Measured[]) => measured.reduce((sum, { words }) => sum + words, 0);
@@ -81,30 +81,3 @@ function keepHeadings(candidates: readonly Measured[], kept: Set<Measured>): voi
     else if (follows || now.block.headingLevel === 1) kept.add(now);
   }
 }
-
-/** Longer blocks' words are reckoned from so many characters. */
-const sampleCharacters = 160;
-
-/** Runs without a blank; where a script has none between words, two characters count as one. */
-function countWords(text: string): number {
-  const length = Math.min(text.length, sampleCharacters);
-  let [words, wide] = [0, 0];
-  let isInWord = false;
-  for (let at = 0; at < length; at++) {
-    const code = text.charCodeAt(at);
-    if (code <= 0x20 || code === 0xa0) isInWord = false;
-    else {
-      if (!isInWord) words++;
-      isInWord = true;
-      if (code >= 0x0e00 && isWithoutBlanks(code)) wide++;
-    }
-  }
-  return Math.round(((words + (wide >> 1)) * text.length) / length);
-}
-
-/** Thai, Lao; Burmese; Khmer; Chinese characters and kana. */
-const isWithoutBlanks = (code: number) =>
-  code < 0x0f00 ||
-  (code >= 0x1000 && code < 0x10a0) ||
-  (code >= 0x1780 && code < 0x1800) ||
-  (code >= 0x2e80 && code < 0xac00);

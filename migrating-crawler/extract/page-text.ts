@@ -18,7 +18,7 @@ export interface PageText {
 
 /** A piece is not joined further beyond this, so that other work has its turns between two. */
 const longPieceCharacters = 16 * 1024;
-const maxProseCharacters = 6000;
+const maxProseCharacters = 3000;
 
 export function pageText(read: Pick<ReadPage, "blocks" | "alts">): PageText {
   const pieces: { weight: Weight; text: string }[] = [];

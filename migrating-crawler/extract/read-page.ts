@@ -3,7 +3,8 @@
  * The scanner tells tags and text, the open elements say what a text is part of; blocks, links, properties and
  * notes keep it. Nesting deeper than any real page (38 on 254 of them) ends the reading.
  */
-import { marksOf } from "./element-marks.ts";
+import { countWords } from "./count-words.ts";
+import { marksOf, type TagAttributes } from "./element-marks.ts";
 import type { HtmlTag } from "./html-tags.ts";
 import { mark, OpenElements } from "./open-elements.ts";
 import { PageNotes } from "./page-notes.ts";
@@ -45,6 +46,7 @@ class PageReader implements HtmlSink {
   readonly #html: string;
   readonly #isXml: boolean;
   readonly #scanner: HtmlScanner;
+  readonly #tag: TagAttributes;
   readonly #elements = new OpenElements();
   readonly #blocks = new TextBlocks();
   readonly #notes = new PageNotes();
@@ -64,6 +66,7 @@ class PageReader implements HtmlSink {
     this.#html = html;
     this.#isXml = isXml;
     this.#scanner = new HtmlScanner(html, this, isXml);
+    this.#tag = this.#scanner.tag;
   }
 
   get isForeign(): boolean {
@@ -119,12 +122,13 @@ class PageReader implements HtmlSink {
   }
 
   #takeText(from: number, to: number, mayRefer: boolean): void {
-    if (isBlank(this.#html, from, to)) {
+    const words = countWords(this.#html, from, to);
+    if (words === 0) {
       this.#blocks.space();
       this.#links.add(" ");
     } else if (!this.#blocks.isFull) {
       const written = this.#html.slice(from, to);
-      this.#add(mayRefer ? decodeText(written) : written, this.#elements.marks);
+      this.#add(mayRefer ? decodeText(written) : written, words);
     }
   }
 
@@ -133,17 +137,17 @@ class PageReader implements HtmlSink {
     return (this.#elements.marks & mark.unseen) !== 0;
   }
 
-  #add(text: string, marks: number): void {
-    this.#blocks.add(text, this.#links.isInside, marks);
+  #add(text: string, words: number): void {
+    this.#blocks.add({ text, words }, this.#links.isInside, this.#elements.marks);
     this.#links.add(text);
     this.#properties.add(text);
   }
 
   #open(tag: HtmlTag, isEmpty: boolean): void {
-    const marks = marksOf(tag, this.#scanner);
-    const isNoted = tag.name === "time" || this.#scanner.hasAttributes();
+    const marks = marksOf(tag, this.#tag);
+    const isNoted = tag.name === "time" || this.#tag.hasAttributes();
     const isProperty =
-      isNoted && this.#properties.open(tag, this.#scanner, marks | this.#elements.marks) && !isEmpty;
+      isNoted && this.#properties.open(tag, this.#tag, marks | this.#elements.marks) && !isEmpty;
     if (isEmpty) return;
     this.#elements.open(tag, isProperty ? marks | mark.property : marks);
     if (isProperty) this.#properties.begun(this.#elements.depth);
@@ -153,7 +157,7 @@ class PageReader implements HtmlSink {
 
   #useOf(tag: HtmlTag): "title" | "json" | "text" | "nothing" {
     if (tag.content === "script") {
-      return jsonType.test(this.#scanner.attribute("type") ?? "") ? "json" : "nothing";
+      return jsonType.test(this.#tag.attribute("type") ?? "") ? "json" : "nothing";
     }
     if (this.#isUnseen()) return "nothing";
     if (tag.name === "title") return this.#title === null ? "title" : "nothing";
@@ -165,34 +169,34 @@ class PageReader implements HtmlSink {
     if (this.#raw === "title")
       this.#title = decodeText(this.#html.slice(from, Math.min(to, from + maxTitleCharacters)));
     if (this.#raw === "text" && !this.#blocks.isFull)
-      this.#add(this.#html.slice(from, to), this.#elements.marks);
+      this.#add(this.#html.slice(from, to), countWords(this.#html, from, to));
   }
 
   #note(tag: HtmlTag): void {
-    if (!this.#scanner.hasAttributes()) {
+    if (!this.#tag.hasAttributes()) {
       if (tag.name === "a") this.#links.close();
       return;
     }
     switch (tag.name) {
       case "html":
-        this.#notes.noteHtml(this.#scanner);
+        this.#notes.noteHtml(this.#tag);
         return;
       case "base":
-        if (!this.#isUnseen()) this.#notes.base ??= this.#scanner.attribute("href");
+        if (!this.#isUnseen()) this.#notes.base ??= this.#tag.attribute("href");
         return;
       case "meta":
-        this.#properties.open(tag, this.#scanner, this.#elements.marks);
-        this.#notes.noteMeta(this.#scanner);
+        this.#properties.open(tag, this.#tag, this.#elements.marks);
+        this.#notes.noteMeta(this.#tag);
         return;
       case "link":
-        this.#notes.noteLinkElement(this.#scanner);
+        this.#notes.noteLinkElement(this.#tag);
         return;
       case "a":
       case "area":
-        this.#links.open(this.#scanner, tag.name === "area");
+        this.#links.open(this.#tag, tag.name === "area");
         return;
       case "img":
-        this.#noteAlt(this.#scanner.attribute("alt") ?? "");
+        this.#noteAlt(this.#tag.attribute("alt") ?? "");
     }
   }
 
@@ -229,8 +233,3 @@ const breaksOut = new Set(
     "nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
   ).split(" "),
 );
-
-function isBlank(html: string, from: number, to: number): boolean {
-  for (let at = from; at < to; at++) if (html.charCodeAt(at) > 0x20) return false;
-  return true;
-}

@@ -5,40 +5,34 @@
  *
  * Two of the standard's steps are left to whoever takes the text: line ends are not made one, and NUL is kept.
  */
-import { decodeHTML, decodeHTMLAttribute } from "entities";
-import { type HtmlTag, nameHash, tagOf } from "./html-tags.ts";
+import { decodeHTML } from "entities";
+import { type HtmlTag, tagOf } from "./html-tags.ts";
+import { isNamed, isNameEnd, TagReader } from "./read-tag.ts";
 
 /** Who takes what the scanner finds, in the page's order. */
 export interface HtmlSink {
   /** Inside SVG or MathML: content models do not hold there, and CDATA sections are text. */
   readonly isForeign: boolean;
-  /** Attributes are to be had from the scanner during this call only. `isSelfClosing`: written `<x/>`. */
+  /** Attributes are to be had from the scanner's `tag` during this call only. `isSelfClosing`: written `<x/>`. */
   openTag(tag: HtmlTag, isSelfClosing: boolean): void;
   closeTag(tag: HtmlTag): void;
   /** `text.slice(from, to)`; character references are to be decoded (`decodeText`) when it may have some. */
   takeText(from: number, to: number, mayRefer: boolean): void;
 }
 
-/** Further attributes of a tag are ignored; real tags have 30 at most. */
-const maxAttributes = 256;
-
 export class HtmlScanner {
   readonly #html: string;
   readonly #sink: HtmlSink;
   readonly #isXml: boolean;
   #at = 0;
-  /** Name and value of each attribute of the tag at hand: from, to, from, to. */
-  readonly #places = new Int32Array(4 * maxAttributes);
-  #attributes = 0;
-  /** Bit n: an attribute's name has n characters (modulo 32). */
-  #lengths = 0;
-  #isSelfClosing = false;
-  readonly #name = { from: 0, to: 0, hash: 0 };
+  /** The tag at hand. */
+  readonly tag: TagReader;
 
   /** `isXml`: the page is XHTML, where any element may close itself and CDATA is text everywhere. */
   constructor(html: string, sink: HtmlSink, isXml = false) {
     this.#html = html;
     this.#sink = sink;
+    this.tag = new TagReader(html);
     this.#isXml = isXml;
   }
 
@@ -68,46 +62,6 @@ export class HtmlScanner {
     this.#at = textFrom;
   }
 
-  /** The value of the tag's attribute, decoded; null when it has none. The name in lower case. */
-  attribute(name: string): string | null {
-    if ((this.#lengths & (1 << (name.length & 31))) === 0) return null;
-    for (let at = 0; at < this.#attributes; at += 4) {
-      const [from, to] = [this.#places[at]!, this.#places[at + 1]!];
-      if (to - from === name.length && this.#isNamed(from, name)) {
-        return this.#value(this.#places[at + 2]!, this.#places[at + 3]!);
-      }
-    }
-    return null;
-  }
-
-  hasAttributes(): boolean {
-    return this.#attributes > 0;
-  }
-
-  /** The names of the tag's attributes as written, each one's first only counting (WHATWG 13.2.5.33). */
-  attributeNames(): string[] {
-    const names = new Set<string>();
-    for (let at = 0; at < this.#attributes; at += 4) {
-      names.add(this.#html.slice(this.#places[at]!, this.#places[at + 1]!).replace(/[A-Z]/g, asciiLower));
-    }
-    return [...names];
-  }
-
-  #value(from: number, to: number): string {
-    const value = this.#html.slice(from, to);
-    const decoded = value.includes("&") ? decodeHTMLAttribute(value) : value;
-    return decoded.includes("\0") ? decoded.replaceAll("\0", "\ufffd") : decoded;
-  }
-
-  #isNamed(from: number, name: string): boolean {
-    for (let at = 0; at < name.length; at++) {
-      const code = this.#html.charCodeAt(from + at);
-      const lower = code >= 0x41 && code <= 0x5a ? code | 0x20 : code;
-      if (lower !== name.charCodeAt(at)) return false;
-    }
-    return true;
-  }
-
   #text(from: number, to: number): void {
     if (to > from) this.#sink.takeText(from, to, true);
   }
@@ -129,10 +83,10 @@ export class HtmlScanner {
   }
 
   #startTag(open: number): number {
-    const after = this.#readTag(open + 1);
+    const after = this.tag.read(open + 1);
     if (after === -1) return this.#html.length;
-    const tag = tagOf(this.#html, this.#name);
-    const isSelfClosing = this.#isSelfClosing;
+    const tag = tagOf(this.#html, this.tag.name);
+    const { isSelfClosing } = this.tag;
     const isForeign = this.#sink.isForeign;
     this.#sink.openTag(tag, isSelfClosing);
     if (tag.content === "markup" || isForeign || (isSelfClosing && this.#isXml)) return after;
@@ -143,9 +97,9 @@ export class HtmlScanner {
     const code = this.#html.charCodeAt(open + 2);
     if (code === 0x3e) return open + 3;
     if (!isLetter(code)) return this.#after(">", open + 2);
-    const after = this.#readTag(open + 2);
+    const after = this.tag.read(open + 2);
     if (after === -1) return this.#html.length;
-    this.#sink.closeTag(tagOf(this.#html, this.#name));
+    this.#sink.closeTag(tagOf(this.#html, this.tag.name));
     return after;
   }
 
@@ -166,7 +120,7 @@ export class HtmlScanner {
   #namedEnd(name: string, from: number): number {
     const html = this.#html;
     for (let at = html.indexOf("</", from); at !== -1; at = html.indexOf("</", at + 2)) {
-      if (this.#isNamed(at + 2, name) && isNameEnd(html.charCodeAt(at + 2 + name.length))) return at;
+      if (isNamed(this.#html, at + 2, name) && isNameEnd(html.charCodeAt(at + 2 + name.length))) return at;
     }
     return html.length;
   }
@@ -216,71 +170,6 @@ export class HtmlScanner {
     const at = this.#html.indexOf(mark, from);
     return at === -1 ? this.#html.length : at + mark.length;
   }
-
-  /** Name and attributes from here; returns where the tag ends, -1 when the page ends before it. */
-  #readTag(from: number): number {
-    const html = this.#html;
-    let [at, hash] = [from, 0];
-    let code = html.charCodeAt(at);
-    for (; !isNameEnd(code) && at < html.length; code = html.charCodeAt(++at)) hash = nameHash(hash, code);
-    this.#name.from = from;
-    this.#name.to = at;
-    this.#name.hash = hash;
-    this.#attributes = 0;
-    this.#lengths = 0;
-    this.#isSelfClosing = false;
-    if (code === 0x3e) return at + 1;
-    return this.#readAttributes(at);
-  }
-
-  #readAttributes(from: number): number {
-    const html = this.#html;
-    for (let at = from; at < html.length; ) {
-      const code = html.charCodeAt(at);
-      if (code === 0x3e) return at + 1;
-      if (code === 0x2f) {
-        this.#isSelfClosing = html.charCodeAt(at + 1) === 0x3e;
-        at++;
-      } else if (isSpace(code)) at++;
-      else {
-        at = this.#readAttribute(at);
-        if (at === -1) return -1;
-      }
-    }
-    return -1;
-  }
-
-  #readAttribute(from: number): number {
-    const html = this.#html;
-    let at = from + 1;
-    let code = html.charCodeAt(at);
-    while (!isNameEnd(code) && code !== 0x3d && at < html.length) code = html.charCodeAt(++at);
-    const to = at;
-    while (isSpace(code)) code = html.charCodeAt(++at);
-    if (code !== 0x3d) return this.#keep(from, to, to, to, at);
-    do code = html.charCodeAt(++at);
-    while (isSpace(code));
-    if (code === 0x22 || code === 0x27) {
-      const end = html.indexOf(code === 0x22 ? '"' : "'", at + 1);
-      return end === -1 ? -1 : this.#keep(from, to, at + 1, end, end + 1);
-    }
-    const valueFrom = at;
-    while (!isSpace(code) && code !== 0x3e && at < html.length) code = html.charCodeAt(++at);
-    return this.#keep(from, to, valueFrom, at, at);
-  }
-
-  /** Notes an attribute's places; returns the last argument. */
-  #keep(nameFrom: number, nameTo: number, from: number, to: number, after: number): number {
-    const at = this.#attributes;
-    if (at === this.#places.length) return after;
-    this.#places[at] = nameFrom;
-    this.#places[at + 1] = nameTo;
-    this.#places[at + 2] = from;
-    this.#places[at + 3] = to;
-    this.#attributes = at + 4;
-    this.#lengths |= 1 << ((nameTo - nameFrom) & 31);
-    return after;
-  }
 }
 
 /** Text with its character references decoded (WHATWG HTML, section 13.2.5.72). */
@@ -288,7 +177,4 @@ export function decodeText(text: string): string {
   return text.includes("&") ? decodeHTML(text) : text;
 }
 
-const asciiLower = (letter: string) => letter.toLowerCase();
 const isLetter = (code: number) => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a;
-const isSpace = (code: number) => code === 0x20 || (code >= 0x09 && code <= 0x0d && code !== 0x0b);
-const isNameEnd = (code: number) => code === 0x3e || code === 0x2f || isSpace(code);

@@ -6,6 +6,7 @@ import { mark } from "./open-elements.ts";
 
 export interface TextBlock {
   readonly text: string;
+  readonly words: number;
   /** 1 to 6 for a heading; else 0. */
   readonly headingLevel: number;
   /** So many of the text's characters stand in links. */
@@ -22,6 +23,7 @@ const maxHeadingCharacters = 1000;
 export class TextBlocks {
   readonly #blocks: TextBlock[] = [];
   #text = "";
+  #words = 0;
   #linkCharacters = 0;
   #marks = 0;
   #headingLevel = 0;
@@ -31,12 +33,15 @@ export class TextBlocks {
     return this.#characters > maxCharacters;
   }
 
-  add(text: string, isLink: boolean, marks: number): void {
+  /** `marks`: of the elements that the text stands in. */
+  add(part: { readonly text: string; readonly words: number }, isLink: boolean, marks: number): void {
+    const { text, words } = part;
     if (marks !== this.#marks) {
       if (((marks ^ this.#marks) & mark.hidden) !== 0) this.#close();
       this.#marks = marks;
     }
     this.#text += text;
+    this.#words += words;
     this.#characters += text.length;
     if (isLink) this.#linkCharacters += text.length;
     if (this.#headingLevel > 0 && this.#text.length > maxHeadingCharacters) this.#headingLevel = 0;
@@ -76,12 +81,14 @@ export class TextBlocks {
     if (text !== "") {
       this.#blocks.push({
         text,
+        words: this.#words,
         headingLevel: this.#headingLevel,
         linkCharacters: this.#linkCharacters,
         marks: this.#marks,
       });
     }
     this.#text = "";
+    this.#words = 0;
     this.#linkCharacters = 0;
   }
 }

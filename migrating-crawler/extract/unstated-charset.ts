@@ -53,10 +53,10 @@ class BytesReader implements HtmlSink {
   }
 
   #metaCharset(): string | null {
-    const charset = this.#scanner.attribute("charset");
+    const charset = this.#scanner.tag.attribute("charset");
     if (charset !== null) return charset.trim().slice(0, 40);
-    if (this.#scanner.attribute("http-equiv")?.trim().toLowerCase() !== "content-type") return null;
-    const content = (this.#scanner.attribute("content") ?? "").slice(0, 1000);
+    if (this.#scanner.tag.attribute("http-equiv")?.trim().toLowerCase() !== "content-type") return null;
+    const content = (this.#scanner.tag.attribute("content") ?? "").slice(0, 1000);
     return /charset\s*=\s*["']?([^\s"';]{1,40})/i.exec(content)?.[1] ?? null;
   }
 }

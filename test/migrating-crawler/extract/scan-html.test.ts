@@ -19,11 +19,11 @@ function tokensOf(html: string, isForeign = false, isXml = false): Token[] {
   const sink: HtmlSink = {
     isForeign,
     openTag(tag: HtmlTag) {
-      const names = scanner.attributeNames();
+      const names = scanner.tag.attributeNames();
       tokens.push([
         "StartTag",
         tag.name,
-        Object.fromEntries(names.map((name) => [name, scanner.attribute(name) ?? ""])),
+        Object.fromEntries(names.map((name) => [name, scanner.tag.attribute(name) ?? ""])),
       ]);
     },
     closeTag(tag: HtmlTag) {
