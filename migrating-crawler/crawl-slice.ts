@@ -4,13 +4,14 @@
  * be given back, with the reason.
  */
 import type { Lease } from "#protocol/messages";
-import type { FetchResult, HostPaceReport, RobotsReport } from "#protocol/result";
+import type { FetchResult } from "#protocol/result";
 import type { ExtractPage } from "./extract/extraction-pool.ts";
 import { NoTurn } from "./fetch/ask-robots.ts";
 import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
 import { type FetchedPage, fetchPage, type PageRequest } from "./fetch/fetch-page.ts";
 import type { OriginRobots, RobotsCache } from "./fetch/robots.ts";
 import type { SiteClient } from "./fetch/site-client.ts";
+import { HostNews } from "./host-news.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "./limits/host-answer.ts";
 import { Failure } from "./net/failure.ts";
 import { hostOf, SiteVisit, type VisitTools } from "./site-visit.ts";
@@ -33,8 +34,6 @@ export type SliceEnding = string | null;
 
 /** A lease is left alone this long before it runs out, so that results arrive in its time. */
 const leaseMarginMs = 2000;
-/** What a result says of the wait at most: a day. */
-const longestToldWaitMs = 86_400_000;
 /** robots.txt that could not be had is asked for again after this at the earliest. */
 const robotsAgainMs = 60_000;
 /** So many requests in a row without an answer end the slice. */
@@ -45,7 +44,7 @@ export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortS
   if (!gates.enter(lease.host)) return "the host is still being crawled under an earlier lease";
   const endsAtMs = Date.now() + lease.expiresInSeconds * 1000 - leaseMarginMs;
   const visit = new SiteVisit({ host: lease.host, tools, signal, endsAtMs });
-  const slice: Slice = { lease, tools, signal, visit, robotsReport: null, toldPace: null };
+  const slice: Slice = { lease, tools, signal, visit, news: new HostNews() };
   gates.notBefore(lease.host, Date.now() + lease.waitMs);
   if (lease.pace) gates.learn(lease.host, lease.pace);
   try {
@@ -68,10 +67,7 @@ interface Slice {
   readonly tools: SliceTools;
   readonly signal: AbortSignal;
   readonly visit: SiteVisit;
-  /** What robots.txt was found to be, until a result has told it. */
-  robotsReport: RobotsReport | null;
-  /** The pace that the last result told. */
-  toldPace: HostPaceReport | null;
+  readonly news: HostNews;
 }
 
 type Task = Lease["urls"][number];
@@ -105,7 +101,7 @@ async function askRobots(slice: Slice, client: SiteClient): Promise<OriginRobots
     const turn = await visit.turn(asked);
     return (answer) => void turn.end(answer);
   });
-  slice.robotsReport = robots.report ?? slice.robotsReport;
+  slice.news.robotsFound(robots.report);
   if (robots.type === "known" && robots.closed === null) {
     tools.gates.crawlDelay(lease.host, robots.crawlDelaySeconds);
   } else if (usable(robots) === null) {
@@ -201,28 +197,10 @@ function settingOf({ userAgent, governor, quiet, extract, now }: SliceTools) {
   return { userAgent: userAgent(), take: (bytes: number) => governor.takeBytes(bytes), quiet, extract, now };
 }
 
-/** The result with what the coordinator has to know of the host, each thing once. */
-function told(slice: Slice, { result }: FetchedPage, waitMs: number): FetchResult {
-  const { lease, tools, visit, robotsReport } = slice;
-  slice.robotsReport = null;
-  const pace = newsOf(tools.gates.report(lease.host), slice.toldPace);
-  if (pace !== null) slice.toldPace = pace;
-  const { timing } = result;
-  const dnsMs = timing.connectMs === null ? timing.dnsMs : (timing.dnsMs ?? visit.tellResolved());
-  return {
-    ...result,
-    timing: { ...timing, dnsMs },
-    hostDelayMs: Math.min(longestToldWaitMs, Math.max(0, Math.ceil(waitMs))),
-    ...(pace === null ? {} : { pace }),
-    ...(robotsReport === null ? {} : { robots: robotsReport }),
-  };
-}
-
-/** A pace is news when something that robots.txt or the host demanded has changed, or its usual time by a quarter. */
-function newsOf(pace: HostPaceReport | null, last: HostPaceReport | null): HostPaceReport | null {
-  if (pace === null || last === null) return pace;
-  const sameDemands = pace.crawlDelayMs === last.crawlDelayMs && pace.backOffMs === last.backOffMs;
-  return sameDemands && Math.abs(pace.usualMs - last.usualMs) * 4 <= last.usualMs ? null : pace;
+/** The result with the news of its host. */
+function told({ lease, tools, visit, news }: Slice, { result }: FetchedPage, waitMs: number): FetchResult {
+  const pace = tools.gates.report(lease.host);
+  return news.tell(result, { waitMs, pace, tellResolved: () => visit.tellResolved() });
 }
 
 function keep(slice: Slice, result: FetchResult): SliceEnding {

@@ -134,7 +134,7 @@ describe("a crawler", () => {
     const world = await gatewayWith([]);
 
     await run(world, { denyRanges: ["192.0.2.0/24"], denyDomains: ["Shop.example"] });
-    await vi.waitFor(() => expect(world.seen.arrivals).toHaveLength(1));
+    await vi.waitFor(() => expect(world.seen.arrivals).toHaveLength(1), 10_000);
 
     expect(world.seen.arrivals[0]?.hello.denies).toEqual({
       networks: ["192.0.2.0/24"],
@@ -151,12 +151,14 @@ describe("a crawler", () => {
     const world = await gatewayWith([leaseOf("7", urls)]);
 
     const crawler = await run(world, { limits: { pagesPerDay: 2 } });
-    await vi.waitFor(() =>
-      expect(world.seen.messages.map(({ message }) => message)).toContainEqual({
-        type: "crawler:lease-end",
-        leaseId: "7",
-        reason: "the day's limit is reached",
-      }),
+    await vi.waitFor(
+      () =>
+        expect(world.seen.messages.map(({ message }) => message)).toContainEqual({
+          type: "crawler:lease-end",
+          leaseId: "7",
+          reason: "the day's limit is reached",
+        }),
+      10_000,
     );
 
     expect(resultsOf(world)).toHaveLength(2);
@@ -196,7 +198,7 @@ describe("a crawler", () => {
 
     expect(results.map((result) => result.url)).toEqual(urls);
     expect(resultsOf(second).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
-    await vi.waitFor(() => expect(crawler.status().spooledResults).toBe(0));
+    await vi.waitFor(() => expect(crawler.status().spooledResults).toBe(0), 10_000);
   });
 
   it("lets go of its leases when the coordinator stays away for longer than it keeps them", async () => {
@@ -209,7 +211,7 @@ describe("a crawler", () => {
     const settings = { heartbeatMs: 1000, departureSeconds: 3 };
     const world = await gatewayWith([leaseOf("5", urls)], undefined, settings);
     const crawler = await run(world);
-    await vi.waitFor(() => expect(crawler.status().openHosts).toBe(1));
+    await vi.waitFor(() => expect(crawler.status().openHosts).toBe(1), 10_000);
 
     await world.close();
 
@@ -260,7 +262,7 @@ describe("a crawler", () => {
     const origin = await site((_request, response) => void response.writeHead(405).end());
     const world = await gatewayWith([]);
     await run(world);
-    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1));
+    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), 10_000);
 
     const target = { host: "127.0.0.1", address: "127.0.0.1", secure: false, tries: 3, deadlineMs: 2000 };
     const head = await world.gateway.probe(amber, { ...target, port: origin.port, method: "head" });
@@ -282,7 +284,7 @@ describe("a crawler", () => {
     const urls = [`${origin.url}/1`, `${origin.url}/2`];
     const world = await gatewayWith([leaseOf("5", urls)]);
     const crawler = await run(world);
-    await vi.waitFor(() => expect(origin.requests).toContain("GET /robots.txt"));
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /robots.txt"), 10_000);
 
     await crawler.stop();
 
@@ -293,7 +295,7 @@ describe("a crawler", () => {
       reason: "the crawler stops",
       hostWaitMs: expect.closeTo(30_000, -4),
     });
-    await vi.waitFor(() => expect(world.seen.leaves).toHaveLength(1));
+    await vi.waitFor(() => expect(world.seen.leaves).toHaveLength(1), 10_000);
     expect(world.seen.leaves[0]?.reason).toContain("the crawler stops");
   });
 });
