@@ -15,6 +15,7 @@ import { protocolVersions } from "#protocol/version";
 import { Carrier } from "./carrier.ts";
 import type { CrawlerConfig } from "./config.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
+import type { CrawlerStatus } from "./crawler-status.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { toldDenials } from "./limits/told-denials.ts";
 import type { CrawlerLog } from "./log.ts";
@@ -33,20 +34,6 @@ const endAcknowledgementsMs = 2000;
 const noticedSooner = 2;
 /** Used until the coordinator's welcome states its own (no page is fetched before it). */
 const fallbackUserAgent = "Nearcrawl/0.1 (+https://nearcrawl.invalid/about)";
-
-export interface CrawlerStatus {
-  readonly name: string;
-  readonly connected: boolean;
-  readonly crawlerId: number | null;
-  readonly openHosts: number;
-  readonly spooledResults: number;
-  readonly pages: number;
-  readonly pagesPerMinute: number;
-  readonly fetchedBytes: number;
-  readonly shippedBytes: number;
-  /** What holds the crawler back, in words; empty when nothing does. */
-  readonly holdingBack: readonly string[];
-}
 
 export interface CrawlerSurroundings {
   readonly log: CrawlerLog;
@@ -122,6 +109,8 @@ export class Crawler {
   }
 
   status(): CrawlerStatus {
+    const { bodyBytes } = this.#tally;
+    const { sentBytes } = this.#link;
     return {
       name: this.#config.name,
       connected: this.#link.isUp,
@@ -131,7 +120,9 @@ export class Crawler {
       pages: this.#tally.pages,
       pagesPerMinute: this.#tally.pagesPerMinute(performance.now()),
       fetchedBytes: this.#tally.fetchedBytes,
-      shippedBytes: this.#link.sentBytes,
+      bodyBytes,
+      shippedBytes: sentBytes,
+      timesSmaller: sentBytes === 0 ? null : Math.round((10 * bodyBytes) / sentBytes) / 10,
       holdingBack: this.#holdingBack(),
     };
   }
@@ -255,7 +246,8 @@ export class Crawler {
   }
 
   #heartbeat(): CrawlerHeartbeat {
-    const { openHosts, spooledResults, pages, fetchedBytes, shippedBytes, holdingBack } = this.status();
+    const { openHosts, spooledResults, pages, fetchedBytes, bodyBytes, shippedBytes, holdingBack } =
+      this.status();
     return {
       type: "crawler:heartbeat",
       openHosts,
@@ -263,6 +255,7 @@ export class Crawler {
       pages,
       fetchedBytes,
       shippedBytes,
+      bodyBytes,
       holdingBack: [...holdingBack].slice(0, 10),
     };
   }

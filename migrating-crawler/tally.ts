@@ -5,16 +5,19 @@ const windowMs = 60_000;
 
 export class Tally {
   pages = 0;
+  /** Bodies as they came over the wire, and decoded. */
   fetchedBytes = 0;
+  bodyBytes = 0;
   /** When the pages of the last minute were fetched, oldest first. */
   #recent: number[] = [];
 
   /** Refusals without a request (robots, addresses) are no pages. */
-  count(result: Pick<FetchResult, "outcome" | "wireBytes">, nowMs: number): void {
+  count(result: Pick<FetchResult, "outcome" | "wireBytes" | "bodyBytes">, nowMs: number): void {
     const { type } = result.outcome;
     if (type === "refused-by-robots" || type === "refused-address" || type === "failed") return;
     this.pages++;
     this.fetchedBytes += result.wireBytes;
+    this.bodyBytes += result.bodyBytes;
     this.#recent.push(nowMs);
     if (this.#recent.length > 4096) this.#forget(nowMs);
   }

@@ -59,6 +59,9 @@ export interface CrawlTotals {
 export interface FleetLine extends CrawlerReport {
   readonly subnets: number;
   readonly pages: number;
+  /** Of the pages that are stored: decoded bodies, and what their results took on the wire. */
+  readonly bodyBytes: number;
+  readonly shippedBytes: number;
   readonly meanRttMs: number | null;
   readonly openLeases: number;
 }

@@ -14,6 +14,9 @@ export interface FleetEntry {
   /** Fetches since midnight (UTC), and their bytes, beside the limits of a day. */
   readonly pagesToday: number;
   readonly bytesToday: number;
+  /** The bodies of these fetches, decoded, and what their results took on the wire to here, compressed. */
+  readonly bodyBytesToday: number;
+  readonly shippedBytesToday: number;
   readonly pagesPerDay: number;
   readonly bytesPerDay: number;
   /** Null: it is not draining. */
@@ -34,14 +37,17 @@ export async function fleetList(pool: Pool, now: Date): Promise<FleetEntry[]> {
        c.revoked_at is not null as revoked, c.pages_per_day, c.bytes_per_day::float8 as bytes_per_day,
        c.draining_since, c.drain_asked_by, c.drain_subnets, c.joining_since,
        coalesce(d.subnets, 0)::int as subnets, coalesce(l.leases, 0)::int as open_leases,
-       coalesce(f.pages, 0)::int as pages_today, coalesce(f.bytes, 0)::float8 as bytes_today
+       coalesce(f.pages, 0)::int as pages_today, coalesce(f.bytes, 0)::float8 as bytes_today,
+       coalesce(f.body_bytes, 0)::float8 as body_bytes_today,
+       coalesce(f.shipped_bytes, 0)::float8 as shipped_bytes_today
      from crawler c
      left join (select crawler_id, count(*) as subnets from delegation group by crawler_id) d using (crawler_id)
      left join (
        select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
      ) l using (crawler_id)
      left join (
-       select crawler_id, count(*) as pages, sum(wire_bytes) as bytes
+       select crawler_id, count(*) as pages, sum(wire_bytes) as bytes, sum(body_bytes) as body_bytes,
+         sum(shipped_bytes) as shipped_bytes
        from page_fetch
        where fetched_at >= date_trunc('day', $1::timestamptz, 'UTC')
        group by crawler_id
@@ -70,6 +76,8 @@ interface FleetRow {
   open_leases: number;
   pages_today: number;
   bytes_today: number;
+  body_bytes_today: number;
+  shipped_bytes_today: number;
 }
 
 function entryOf(row: FleetRow): FleetEntry {
@@ -85,6 +93,8 @@ function entryOf(row: FleetRow): FleetEntry {
     openLeases: row.open_leases,
     pagesToday: row.pages_today,
     bytesToday: row.bytes_today,
+    bodyBytesToday: row.body_bytes_today,
+    shippedBytesToday: row.shipped_bytes_today,
     pagesPerDay: row.pages_per_day,
     bytesPerDay: row.bytes_per_day,
     draining:

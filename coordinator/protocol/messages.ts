@@ -112,12 +112,16 @@ export const crawlerHello = z.object({
 
 export const crawlerHeartbeat = z.object({
   type: z.literal("crawler:heartbeat"),
-  /** Hosts being crawled, results not yet acknowledged, and totals since the crawler's start. */
+  /**
+   * Hosts being crawled, results not yet acknowledged, and totals since the crawler's start: bytes fetched over
+   * the wire, bytes shipped to the coordinator, and below what the fetched bodies were when decoded.
+   */
   openHosts: z.int().min(0),
   spooledResults: z.int().min(0),
   pages: z.int().min(0),
   fetchedBytes: z.int().min(0),
   shippedBytes: z.int().min(0),
+  bodyBytes: z.int().min(0).optional(),
   /** What holds the crawler back right now, in words; empty when nothing does. */
   holdingBack: z.array(words).max(10),
 });

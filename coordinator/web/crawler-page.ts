@@ -1,7 +1,7 @@
 /** One crawler: its state, what it owns, what it measured, how its fetches end. */
 import type { CrawlerDetail } from "../flows/show-overview.ts";
 import { msText } from "../flows/who-words.ts";
-import { countText, crawlerLink, msOrDash, stateBadge } from "./figures.ts";
+import { countText, crawlerLink, msOrDash, shippedShare, stateBadge } from "./figures.ts";
 import { type Html, html, nothing } from "./html.ts";
 import { crawlerFacts, subnetList } from "./who-sections.ts";
 
@@ -12,6 +12,7 @@ export function crawlerBody(detail: CrawlerDetail): Html {
 ${tile("Subnets", countText(crawler.subnets))}
 ${tile("Mean RTT to them", msOrDash(crawler.meanRttMs))}
 ${tile("Pages", countText(crawler.pages))}
+${tile("Shipped of what was fetched", shippedShare(crawler))}
 ${tile("Open leases", countText(crawler.openLeases))}
 </dl>
 ${crawlerFacts(crawler)}

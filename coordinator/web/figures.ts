@@ -22,6 +22,16 @@ export function percentText(share: number): string {
   return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
 }
 
+/** How much of the pages' bytes was shipped. */
+export function shippedShare({ bodyBytes, shippedBytes }: SizesInAndOut): string {
+  return bodyBytes > 0 ? percentText(shippedBytes / bodyBytes) : "–";
+}
+
+interface SizesInAndOut {
+  readonly bodyBytes: number;
+  readonly shippedBytes: number;
+}
+
 /** An instant: UTC in the page, the reader's zone once the script has run. */
 export function instant(iso: string): Html {
   return html`<time datetime="${iso}">${instantWords(iso)}</time>`;

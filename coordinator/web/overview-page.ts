@@ -15,6 +15,7 @@ import {
   msOrDash,
   percentText,
   rateText,
+  shippedShare,
   stateBadge,
 } from "./figures.ts";
 import { fleetMap } from "./fleet-map.ts";
@@ -47,7 +48,6 @@ export function overviewRegions(overview: Overview): Readonly<Record<string, Htm
 function figures(overview: Overview): Html {
   const { totals, rates } = overview;
   const done = totals.urls - totals.urlsPending;
-  const shippedShare = totals.bodyBytes > 0 ? totals.shippedBytes / totals.bodyBytes : null;
   const perSubnet = totals.rounds > 0 ? totals.probes / totals.rounds : null;
   const minutes = Math.max(1, Math.round((rates.pagesHistory.length * rates.stepSeconds) / 60));
   return html`<p class="lead"><strong>${capitalised(overview.phase)}</strong> · ${howMany(overview.sessions, "crawler")} connected · ${howMany(overview.roundsUnderWay, "probe round")} and ${howMany(overview.probesUnderWay, "probe")} under way · coordinator up since ${instant(overview.startedAt)}</p>
@@ -57,7 +57,7 @@ ${tile("Pages a minute", rateText(rates.pagesPerMinute), `${bytesText(Math.round
 ${tile("Subnets delegated", countText(totals.subnetsDelegated), totals.subnetsWaiting > 0 ? `${countText(totals.subnetsWaiting)} wait for a probe round` : "none waits")}
 ${tile("Mean RTT", msOrDash(totals.meanRttMs), "from the crawler to its subnets")}
 ${tile("Probes a round", perSubnet === null ? "–" : perSubnet.toFixed(2), `${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${rateText(rates.probesPerMinute)} a minute`)}
-${tile("Shipped", shippedShare === null ? "–" : percentText(shippedShare), `${bytesText(totals.shippedBytes)} of ${bytesText(totals.bodyBytes)} fetched`)}
+${tile("Shipped", shippedShare(totals), `${bytesText(totals.shippedBytes)} of ${bytesText(totals.bodyBytes)} fetched`)}
 </dl>
 ${progress(done, totals.urls)}
 ${urlStates(overview)}`;
@@ -99,14 +99,14 @@ function fleetTable(overview: Overview): Html {
   const most = Math.max(1, ...fleet.map((crawler) => crawler.subnets));
   return html`<h2>Crawlers</h2>
 <div class="scroll"><table class="fleet">
-<thead><tr><th scope="col">Crawler</th><th scope="col">State</th><th scope="col" class="number">Subnets</th><th scope="col" class="bar-column"><span class="hidden">Share</span></th><th scope="col" class="number">Mean RTT</th><th scope="col" class="number">Pages</th><th scope="col" class="number">Leases</th><th scope="col">Place</th></tr></thead>
+<thead><tr><th scope="col">Crawler</th><th scope="col">State</th><th scope="col" class="number">Subnets</th><th scope="col" class="bar-column"><span class="hidden">Share</span></th><th scope="col" class="number">Mean RTT</th><th scope="col" class="number">Pages</th><th scope="col" class="number">Shipped</th><th scope="col" class="number">Leases</th><th scope="col">Place</th></tr></thead>
 <tbody>${fleet.slice(0, fleetShown).map((crawler) => fleetRow(crawler, most, overview.at))}</tbody>
 </table></div>${fleet.length > fleetShown ? html`<p class="small">and ${countText(fleet.length - fleetShown)} more</p>` : nothing}`;
 }
 
 function fleetRow(crawler: FleetLine, most: number, at: string): Html {
   const why = whyNotAtWork(crawler, at);
-  return html`<tr><th scope="row">${crawlerLink(crawler.name)}</th><td class="wide">${stateBadge(crawler.state)}${why && html`<span class="small">${why}</span>`}</td><td class="number">${countText(crawler.subnets)}</td><td class="bar-column">${shareBar(crawler.subnets / most)}</td><td class="number">${msOrDash(crawler.meanRttMs)}</td><td class="number">${countText(crawler.pages)}</td><td class="number">${countText(crawler.openLeases)}</td><td class="wide">${crawler.place ?? "–"} ${country(crawler.country)}</td></tr>`;
+  return html`<tr><th scope="row">${crawlerLink(crawler.name)}</th><td class="wide">${stateBadge(crawler.state)}${why && html`<span class="small">${why}</span>`}</td><td class="number">${countText(crawler.subnets)}</td><td class="bar-column">${shareBar(crawler.subnets / most)}</td><td class="number">${msOrDash(crawler.meanRttMs)}</td><td class="number">${countText(crawler.pages)}</td><td class="number">${shippedShare(crawler)}</td><td class="number">${countText(crawler.openLeases)}</td><td class="wide">${crawler.place ?? "–"} ${country(crawler.country)}</td></tr>`;
 }
 
 function whyNotAtWork(crawler: FleetLine, at: string): Html | null {

@@ -15,6 +15,7 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
       { title: "of", align: "right" },
       { title: "bytes today", align: "right" },
       { title: "of", align: "right" },
+      { title: "shipped", align: "right" },
       { title: "" },
     ],
     fleet.map((entry) => [
@@ -26,6 +27,7 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
       String(entry.pagesPerDay),
       bytesText(entry.bytesToday),
       bytesText(entry.bytesPerDay),
+      shippedText(entry),
       remarkOn(entry),
     ]),
   );
@@ -41,6 +43,13 @@ function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineR
   }
   if (state === "offline") return offlineReason === null ? "never seen" : printable(offlineReason);
   return joiningSince === null ? "" : "joins: is given what is nearest to it";
+}
+
+/** What today's results took on the wire, and which part of the pages' bytes that is. */
+function shippedText({ shippedBytesToday, bodyBytesToday }: FleetEntry): string {
+  if (shippedBytesToday === 0) return "0 B";
+  const times = bodyBytesToday / shippedBytesToday;
+  return times < 1 ? bytesText(shippedBytesToday) : `${bytesText(shippedBytesToday)} = 1/${times.toFixed(1)}`;
 }
 
 const units = ["B", "KB", "MB", "GB", "TB", "PB"] as const;

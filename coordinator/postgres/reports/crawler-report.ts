@@ -57,24 +57,31 @@ export async function crawlerRtts(pool: Pool): Promise<{ from: number; to: numbe
   return rows;
 }
 
+type Share = Pick<FleetLine, "subnets" | "pages" | "bodyBytes" | "shippedBytes" | "meanRttMs" | "openLeases">;
+
 /** What each crawler owns and has fetched; scans delegation and page, so callers keep the answer a while. */
-export async function fleetShares(
-  pool: Pool,
-): Promise<Map<number, Pick<FleetLine, "subnets" | "pages" | "meanRttMs" | "openLeases">>> {
+export async function fleetShares(pool: Pool): Promise<Map<number, Share>> {
   const { rows } = await pool.query<{
     crawler_id: number;
     subnets: number;
     mean_rtt_ms: number | null;
     pages: number;
+    body_bytes: number;
+    shipped_bytes: number;
     open_leases: number;
   }>(
     `select crawler_id, coalesce(subnets, 0)::int as subnets, mean_rtt_ms::float8,
-       coalesce(pages, 0)::int as pages, coalesce(open_leases, 0)::int as open_leases
+       coalesce(pages, 0)::int as pages, coalesce(body_bytes, 0)::float8 as body_bytes,
+       coalesce(shipped_bytes, 0)::float8 as shipped_bytes, coalesce(open_leases, 0)::int as open_leases
      from crawler
      left join (
        select crawler_id, count(*) as subnets, avg(rtt_ms) as mean_rtt_ms from delegation group by crawler_id
      ) owned using (crawler_id)
-     left join (select crawler_id, count(*) as pages from page group by crawler_id) fetched using (crawler_id)
+     left join (
+       select crawler_id, count(*) as pages, sum(body_bytes) as body_bytes, sum(shipped_bytes) as shipped_bytes
+       from page
+       group by crawler_id
+     ) fetched using (crawler_id)
      left join (
        select crawler_id, count(*) as open_leases from lease where closed_at is null group by crawler_id
      ) leased using (crawler_id)`,
@@ -85,6 +92,8 @@ export async function fleetShares(
       {
         subnets: row.subnets,
         pages: row.pages,
+        bodyBytes: row.body_bytes,
+        shippedBytes: row.shipped_bytes,
         meanRttMs: roundMs(row.mean_rtt_ms),
         openLeases: row.open_leases,
       },

@@ -49,7 +49,7 @@ function whoReads(pool: Pool): WhoReads {
 function overviewReads(pool: Pool, nowMs: () => number): OverviewReads & Pick<Reports, "ping"> {
   const totals = new KeptAnswer(() => crawlTotals(pool), nowMs);
   const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
-  const none = { subnets: 0, pages: 0, meanRttMs: null, openLeases: 0 };
+  const none = { subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 };
   return {
     crawlTotals: () => totals.get(),
     async fleet() {

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FleetEntry } from "#coordinator/postgres/fleet-list";
-import { roundOf } from "../../contract/world.ts";
+import { arrivedResult, roundOf } from "../../contract/world.ts";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
 
 let world: FlowWorld;
@@ -41,7 +41,7 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     const { code, out } = await nearcrawl("fleet", "list");
 
     expect(code).toBe(0);
-    expect(out).toMatch(/north +online +1 +1 +0 +500 +0 B +1 TB/);
+    expect(out).toMatch(/north +online +1 +1 +0 +500 +0 B +1 TB +0 B/);
     expect(out).toMatch(/south +offline +0 +0 .* its power failed/);
     expect(out).not.toContain("\u001b[31m");
     expect(out).toContain("2 crawlers, 1 connected");
@@ -71,6 +71,25 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     });
     expect(text.out).toContain("hands over: 1 of 2 subnets done, 0 leases open");
     expect(JSON.parse(resumed.out)).toMatchObject({ name: "north", state: "online", draining: null });
+  });
+
+  it("tells what was fetched today and what it took on the wire", async () => {
+    const north = await world.arrived("north");
+    await world.delegations.saveRound(roundOf(await world.site(1), [[north, 10]]));
+    const [lease] = await world.lease(north);
+    const given = { sequence: 1, leaseId: lease!.leaseId, url: "http://s1.example/" };
+    const result = arrivedResult({ ...given, result: { fetchedAt: new Date().toISOString() } });
+    await world.take(north, [result], new Date());
+
+    const { out } = await nearcrawl("fleet", "list", "--json");
+    const [entry] = JSON.parse(out) as FleetEntry[];
+
+    expect(entry).toMatchObject({
+      pagesToday: 1,
+      bytesToday: 1000,
+      bodyBytesToday: 3000,
+      shippedBytesToday: 100,
+    });
   });
 
   it("says so with code 3 where there is no such crawler", async () => {

@@ -1,0 +1,40 @@
+/** The fleet as people read it: what the figures are, without a database. */
+import { expect, it } from "vitest";
+import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import { fleetText } from "#ops/nearcrawl/fleet-text";
+
+const north: FleetEntry = {
+  crawlerId: 1,
+  name: "north",
+  place: null,
+  state: "online",
+  offlineReason: null,
+  lastSeenAt: null,
+  revoked: false,
+  subnets: 3,
+  openLeases: 1,
+  pagesToday: 500,
+  bytesToday: 9_000_000,
+  bodyBytesToday: 40_000_000,
+  shippedBytesToday: 1_250_000,
+  pagesPerDay: 1000,
+  bytesPerDay: 1e12,
+  draining: null,
+  joiningSince: null,
+};
+
+it("tells what was shipped, and which part of the pages' bytes that is", () => {
+  const text = fleetText([north]);
+
+  expect(text).toMatch(/north +online +3 +1 +500 +1000 +9 MB +1 TB +1\.25 MB = 1\/32\.0/);
+});
+
+it("tells no part where nothing, or more than was fetched, was shipped", () => {
+  const idle = { ...north, name: "idle", bodyBytesToday: 0, shippedBytesToday: 0 };
+  const unchanged = { ...north, name: "still", bodyBytesToday: 0, shippedBytesToday: 9000 };
+
+  const text = fleetText([idle, unchanged]);
+
+  expect(text).toMatch(/idle .* 0 B *\n/);
+  expect(text).toMatch(/still .* 9 KB *\n/);
+});
