@@ -15,7 +15,9 @@ export function openSpoolFolder(folder: string): SpoolFolder {
   try {
     mkdirSync(folder, { recursive: true });
     takeLock(join(folder, "lock"));
-    const names = readdirSync(folder).filter((name) => /^results-\d{16}\.log$/.test(name));
+    const names = readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isFile() && /^results-\d{16}\.log$/.test(entry.name))
+      .map((entry) => entry.name);
     return { id: readOrMakeId(join(folder, "id")), files: names.sort().map((name) => join(folder, name)) };
   } catch (error) {
     if (error instanceof UsageError) throw error;

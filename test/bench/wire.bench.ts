@@ -1,75 +1,196 @@
 /**
- * What the wire's compression is worth and what inflating costs the coordinator, on generated results.
- * Bytes are exact and the same in every run of one seed; times are CPU, as ratios to gunzip of every message
- * by itself in the same round, median and range of the rounds.
+ * What shipping a result costs, in bytes and in CPU, packed (protocol version 2) and as JSON (version 1), with
+ * the parts that the bytes are made of. Bytes are exact and the same in every run; times are CPU, as ratios to
+ * JSON in the same round, median and range of the rounds. On the benchmark's own pages, and on the real pages
+ * of the shared data where they are at hand.
  */
-import { deflateRawSync, gunzipSync, gzipSync } from "node:zlib";
-import { decodeCrawlerMessage } from "#protocol/codec";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { seededRandom } from "#core/seeded-random";
+import { extractPage } from "#crawler/extract/extract-page";
+import { decodeCrawlerMessage, decodePackedMessage } from "#protocol/codec";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { type MessageInflater, NodeInflater } from "#protocol/message-inflater";
+import {
+  FrameReader,
+  FrameWriter,
+  joinFrame,
+  type MessageParts,
+  packResult,
+} from "#protocol/packed/message-frames";
+import type { FetchResult, PageExtract } from "#protocol/result";
 import { InflaterPool, loadZlibSync } from "#protocol/zlib-sync-inflater";
-import { generatedResults } from "../protocol/generated-results.ts";
+import { sharedData } from "../support/shared-data.ts";
+import { benchPages } from "./crawl/page-markup.ts";
 
-const seed = 20260101;
-const count = 600;
 const rounds = 9;
 const maxBytes = 8 * 1024 * 1024;
-
 const zlibSync = await loadZlibSync();
 const pool = new InflaterPool(zlibSync, 8);
-console.log(
-  `node ${process.version}, zlib-sync ${zlibSync ? "present" : "absent"}, seed ${seed}, ${count} results`,
-);
 
-for (const hosts of [60, 1]) {
-  const texts = generatedResults({ count, hosts, seed }).map((message) => JSON.stringify(message));
-  const frames = await deflateAll(texts);
-  console.log(
-    `\n${hosts === 1 ? "one host" : `${hosts} hosts`}: ${sum(texts)} bytes of JSON, ${Math.round(sum(texts) / count)} a result`,
-  );
-  reportBytes(texts, frames);
-  reportTimes(texts, frames);
+interface Page {
+  readonly url: string;
+  readonly html: Buffer;
+  readonly contentType: string;
 }
 
-function reportBytes(texts: readonly string[], frames: readonly Buffer[]): void {
-  const json = sum(texts);
-  const gzip = sum(texts.map((text) => gzipSync(text, { level: 6 })));
-  const rawEach = sum(texts.map((text) => deflateRawSync(text, { level: 6 })));
-  const stream = sum(frames);
+console.log(`node ${process.version}, zlib-sync ${zlibSync ? "present" : "absent"}`);
+const { typical } = benchPages(200);
+await report(
+  "the benchmark's pages, one host",
+  typical.map((text, at) => page(`https://site.example/p/${at}`, Buffer.from(text))),
+);
+const real = realPages();
+if (real.length > 0) {
+  await report("the real pages, by host", real);
+  await reportParts(real);
+}
+
+async function report(what: string, pages: readonly Page[]): Promise<void> {
+  const results = await resultsOf(pages);
+  const htmlBytes = pages.reduce((sum, { html }) => sum + html.length, 0);
+  console.log(`\n${what}: ${pages.length} pages, ${Math.round(htmlBytes / pages.length)} bytes of HTML each`);
+  const texts = asJson(results);
+  const json = await deflateAll(texts);
+  const parts = asParts(results);
+  const deflated = await deflateAll(parts.map(({ text }) => text));
+  const frames = parts.map(({ numbers }, at) => joinFrame(numbers, deflated[at]!));
   const line = (name: string, bytes: number) =>
     console.log(
-      `  ${name.padEnd(34)} ${Math.round(bytes / count)} bytes a result, ${(json / bytes).toFixed(2)} : 1`,
+      `  ${name.padEnd(34)} ${String(Math.round(bytes / pages.length)).padStart(6)} bytes a result, HTML ${(htmlBytes / bytes).toFixed(1)} : 1`,
     );
-  line("gzip, each message by itself", gzip);
-  line("raw deflate, each by itself", rawEach);
-  line("one deflate stream (the wire)", stream);
-  console.log(`  the wire sends ${((100 * stream) / gzip).toFixed(1)} % of what gzip sends`);
+  line("JSON, not compressed", bytesOf(texts.map((text) => Buffer.from(text))));
+  line("JSON in one deflate stream", bytesOf(json));
+  line("packed, texts in one deflate stream", bytesOf(frames));
+  console.log(`  packed sends ${((100 * bytesOf(frames)) / bytesOf(json)).toFixed(1)} % of what JSON sends`);
+  await reportTimes(results, { json, deflated, parts });
 }
 
-function reportTimes(texts: readonly string[], frames: readonly Buffer[]): void {
-  const gzipped = texts.map((text) => gzipSync(text, { level: 6 }));
-  const works: [string, () => void][] = [
-    ["node:zlib inflater", () => inflateAll(new NodeInflater(), frames)],
+interface Sent {
+  readonly json: readonly Buffer[];
+  readonly deflated: readonly Buffer[];
+  readonly parts: readonly MessageParts[];
+}
+
+async function reportTimes(results: readonly FetchResult[], sent: Sent): Promise<void> {
+  const works: [string, () => unknown][] = [
+    ["crawler: JSON", () => void asJson(results)],
+    ["crawler: JSON and deflate", () => deflateAll(asJson(results))],
+    ["crawler: pack", () => void asParts(results)],
+    ["crawler: pack and deflate", () => deflateAll(asParts(results).map(({ text }) => text))],
+    ["coordinator: inflate JSON, check", () => takeJson(sent.json)],
+    ["coordinator: inflate, unpack, check", () => takePacked(sent)],
   ];
-  if (zlibSync) works.push(["zlib-sync inflater", () => inflateAll(pool.take(new NodeInflater()), frames)]);
-  works.push(["JSON and schema check", () => texts.forEach((text) => void decodeCrawlerMessage(text))]);
-  const ratios = works.map((): number[] => []);
-  const baselines: number[] = [];
+  const times = works.map((): number[] => []);
   for (let round = 0; round <= rounds; round += 1) {
-    const baseline = cpuMs(() => gzipped.forEach((bytes) => void gunzipSync(bytes)));
-    const times = works.map(([, work]) => cpuMs(work));
-    if (round === 0) continue; // warming up
-    baselines.push(baseline);
-    times.forEach((time, at) => void ratios[at]?.push(time / baseline));
+    for (const [at, [, work]] of works.entries()) {
+      const ms = await cpuMs(work);
+      if (round > 0) times[at]!.push((1000 * ms) / results.length);
+    }
   }
-  console.log(
-    `  gunzip of each message: ${((1000 * median(baselines)) / count).toFixed(0)} µs a result (the 1.00 below)`,
-  );
+  const baseline = times[1]!;
   works.forEach(([name], at) => {
-    const all = ratios[at] ?? [];
-    const range = `${Math.min(...all).toFixed(2)} to ${Math.max(...all).toFixed(2)}`;
-    console.log(`  ${name.padEnd(34)} ${median(all).toFixed(2)} (${range})`);
+    const ratios = times[at]!.map((time, round) => time / baseline[round]!);
+    const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
+    console.log(
+      `  ${name.padEnd(36)} ${median(times[at]!).toFixed(0).padStart(5)} µs a result, ${median(ratios).toFixed(2)} (${range}) of JSON and deflate`,
+    );
   });
+}
+
+/** What each part of a result adds: the stream without it against the stream with it. */
+async function reportParts(pages: readonly Page[]): Promise<void> {
+  const results = await resultsOf(pages);
+  const whole = await wireBytes(results);
+  const without: [string, (page: PageExtract) => Partial<PageExtract>][] = [
+    ["links", () => ({ links: [] })],
+    ["anchors alone", ({ links }) => ({ links: links.map((link) => ({ ...link, anchor: "" })) })],
+    ["lexemes", () => ({ lexemes: "" })],
+    ["headings", () => ({ headings: [] })],
+    ["excerpt", () => ({ excerpt: "" })],
+    ["title and description", () => ({ title: "", description: "" })],
+  ];
+  console.log("\nwhat the parts of a result add, bytes a page:");
+  for (const [name, change] of without) {
+    const less = await wireBytes(
+      results.map((result) =>
+        result.page ? { ...result, page: { ...result.page, ...change(result.page) } } : result,
+      ),
+    );
+    console.log(`  ${name.padEnd(34)} ${Math.round((whole - less) / pages.length)}`);
+  }
+  const { places, words } = vectorSizes(results);
+  console.log(`  of the lexemes: ${places} bytes of places, ${words} of words before deflate`);
+}
+
+function vectorSizes(results: readonly FetchResult[]): { places: number; words: number } {
+  const empty = results.map((result) =>
+    result.page ? { ...result, page: { ...result.page, lexemes: "" } } : result,
+  );
+  const numbers = (all: readonly FetchResult[]) => bytesOf(asParts(all).map((part) => part.numbers));
+  const texts = (all: readonly FetchResult[]) => bytesOf(asParts(all).map(({ text }) => Buffer.from(text)));
+  const each = (bytes: number) => Math.round(bytes / results.length);
+  return { places: each(numbers(results) - numbers(empty)), words: each(texts(results) - texts(empty)) };
+}
+
+async function wireBytes(results: readonly FetchResult[]): Promise<number> {
+  const parts = asParts(results);
+  const deflated = await deflateAll(parts.map(({ text }) => text));
+  return bytesOf(parts.map(({ numbers }, at) => joinFrame(numbers, deflated[at]!)));
+}
+
+async function resultsOf(pages: readonly Page[]): Promise<FetchResult[]> {
+  const random = seededRandom(1);
+  const tenths = (most: number) => Math.round(random() * most * 10) / 10;
+  const results: FetchResult[] = [];
+  for (const { url, html, contentType } of pages) {
+    const body = { url, bytes: html, contentType, contentLanguage: null, robotsTag: undefined };
+    const { page } = await extractPage({ ...body, quiet: async () => {} });
+    results.push({
+      url,
+      fetchedAt: new Date(1_795_000_000_000 + Math.floor(random() * 1e8)).toISOString(),
+      outcome: { type: "fetched", status: 200, truncated: false },
+      address: "198.51.100.7",
+      timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: tenths(200), totalMs: tenths(400) },
+      wireBytes: Math.floor(html.length / 4),
+      bodyBytes: html.length,
+      etag: null,
+      lastModified: null,
+      hostDelayMs: 1000,
+      page,
+    });
+  }
+  return results;
+}
+
+function realPages(): Page[] {
+  const folder = sharedData("suites/pages");
+  if (folder === null) return [];
+  const entries = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8")) as {
+    readonly file: string;
+    readonly url: string;
+    readonly contentType: string | null;
+  }[];
+  const pages = entries.map(({ file, url, contentType }, at) => {
+    const known = URL.canParse(url) ? url : `https://site-${at}.example/page`;
+    return page(known, readFileSync(join(folder, file)), contentType ?? "text/html");
+  });
+  return pages.sort((a, b) => (new URL(a.url).host < new URL(b.url).host ? -1 : 1));
+}
+
+function page(url: string, html: Buffer, contentType = "text/html; charset=utf-8"): Page {
+  return { url, html, contentType };
+}
+
+function asJson(results: readonly FetchResult[]): string[] {
+  return results.map((result, at) =>
+    JSON.stringify({ type: "crawler:result", sequence: at + 1, leaseId: "123456", result }),
+  );
+}
+
+function asParts(results: readonly FetchResult[]): MessageParts[] {
+  const writer = new FrameWriter();
+  return results.map((result, at) => writer.result(at + 1, packResult("123456", result)));
 }
 
 async function deflateAll(texts: readonly string[]): Promise<Buffer[]> {
@@ -79,14 +200,24 @@ async function deflateAll(texts: readonly string[]): Promise<Buffer[]> {
   return frames;
 }
 
-function inflateAll(inflater: MessageInflater, frames: readonly Buffer[]): void {
-  for (const frame of frames) inflater.inflate(frame, maxBytes);
+function takeJson(frames: readonly Buffer[]): void {
+  const inflater: MessageInflater = pool.take(new NodeInflater());
+  for (const frame of frames) decodeCrawlerMessage(inflater.inflate(frame, maxBytes));
   inflater.release();
 }
 
-function cpuMs(work: () => void): number {
+function takePacked({ deflated, parts }: Sent): void {
+  const inflater: MessageInflater = pool.take(new NodeInflater());
+  const reader = new FrameReader();
+  for (const [at, frame] of deflated.entries()) {
+    decodePackedMessage({ numbers: parts[at]!.numbers, text: inflater.inflate(frame, maxBytes) }, reader);
+  }
+  inflater.release();
+}
+
+async function cpuMs(work: () => unknown): Promise<number> {
   const before = process.cpuUsage();
-  work();
+  await work();
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;
 }
@@ -96,6 +227,6 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
-function sum(items: readonly (string | Buffer)[]): number {
-  return items.reduce((total, item) => total + Buffer.byteLength(item), 0);
+function bytesOf(items: readonly Buffer[]): number {
+  return items.reduce((total, item) => total + item.length, 0);
 }

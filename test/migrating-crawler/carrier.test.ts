@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Carrier } from "#crawler/carrier";
 import { quietLog } from "#crawler/log";
 import { Spool } from "#crawler/spool/spool";
+import { unpackMessage } from "#protocol/packed/unpack-message";
 import type { FetchResult } from "#protocol/result";
 
 /** The link's side that the carrier sees: takes everything while it is up, and remembers in which order. */
@@ -88,5 +89,36 @@ describe("the carrier", () => {
     await waiting;
 
     expect([early, settled]).toEqual([false, true]);
+  });
+
+  it("says when results wait and nothing has been acknowledged for minutes", () => {
+    const later = (minutes: number) => performance.now() + minutes * 60_000 + 1000;
+    carrier.onWelcome(0);
+    const idle = carrier.stuck(later(60));
+    carrier.keep("1", notFound);
+    carrier.keep("1", notFound);
+
+    const early = carrier.stuck(later(4));
+    const late = carrier.stuck(later(7));
+    carrier.onAcknowledge(2);
+
+    expect([idle, early]).toEqual(["", ""]);
+    expect(late).toBe("nothing was acknowledged for 7 minutes; 2 results wait");
+    expect(carrier.stuck(later(60))).toBe("");
+  });
+
+  it("ships times in tenths of a millisecond", () => {
+    const timing = { dnsMs: 1.23456, connectMs: null, tlsMs: 0.04, firstByteMs: 99.96, totalMs: 100.0499 };
+
+    carrier.keep("1", { ...notFound, timing });
+    const kept = unpackMessage(spool.read(1)!.packed) as { result: FetchResult };
+
+    expect(kept.result.timing).toEqual({
+      dnsMs: 1.2,
+      connectMs: null,
+      tlsMs: 0,
+      firstByteMs: 100,
+      totalMs: 100,
+    });
   });
 });

@@ -1,10 +1,26 @@
 /** Results wait on disk: what survives what, and what is removed when. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it } from "vitest";
+import { UsageError } from "#core/errors";
+import { frame } from "#crawler/spool/segment";
 import { Spool, type SpooledResult } from "#crawler/spool/spool";
 import { unpackMessage } from "#protocol/packed/unpack-message";
 import type { FetchResult } from "#protocol/result";
@@ -14,7 +30,11 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0).reverse()) cleanup();
 });
 
-const freshHome = () => mkdtempSync(join(tmpdir(), "nearcrawl-spool-"));
+function freshHome(): string {
+  const home = mkdtempSync(join(tmpdir(), "nearcrawl-spool-"));
+  cleanups.push(() => rmSync(home, { recursive: true, force: true }));
+  return home;
+}
 
 function open(home: string, maxBytes = 64 * 1024 * 1024): Spool {
   const spool = new Spool({ home, maxBytes });
@@ -218,5 +238,127 @@ describe("kill -9 in the middle of writing", () => {
     });
     await once(child, "close");
     return reported;
+  }
+});
+
+describe("a disk that takes nothing", () => {
+  it("makes a spool without room that says why, and keeps what it has", () => {
+    const home = freshHome();
+    const spool = open(home);
+    const next = fillUp(spool);
+    // The next record needs a new file, which cannot be made where a folder has its name.
+    mkdirSync(join(home, "spool", `results-${String(next).padStart(16, "0")}.log`));
+
+    const kept = spool.append("7", result(next));
+
+    expect(kept).toBeNull();
+    expect(spool.hasRoom()).toBe(false);
+    expect(spool.holdingBack()).toMatch(/^the spool cannot be written: .*EEXIST|EISDIR/);
+    expect(spool.last).toBe(next - 1);
+    expect(resultOf(spool.read(1))).toEqual(result(1, filler));
+  });
+
+  it("is tried again, and goes on with the same number", () => {
+    const home = freshHome();
+    const spool = open(home);
+    const next = fillUp(spool);
+    const blocked = join(home, "spool", `results-${String(next).padStart(16, "0")}.log`);
+    mkdirSync(blocked);
+    spool.append("7", result(next));
+    rmSync(blocked, { recursive: true });
+
+    expect(spool.append("7", result(next))).toBe(next);
+
+    expect(spool.hasRoom()).toBe(true);
+    expect(spool.holdingBack()).toBe("");
+  });
+
+  const isFullDevice = existsSync("/dev/full");
+  if (!isFullDevice) process.stderr.write("skipped: a full disk: there is no /dev/full here\n");
+  it.skipIf(!isFullDevice)("that is full is said to be full", () => {
+    const home = freshHome();
+    const spool = open(home);
+    const next = fillUp(spool);
+    symlinkSync("/dev/full", join(home, "spool", `results-${String(next).padStart(16, "0")}.log`));
+
+    const kept = spool.append("7", result(next));
+
+    expect(kept).toBeNull();
+    expect(spool.holdingBack()).toBe("the spool cannot be written: the disk is full (ENOSPC)");
+    expect(spool.last).toBe(next - 1);
+  });
+
+  it("is a fault in words when the folder cannot be made", () => {
+    expect(() => new Spool({ home: "/dev/null/home", maxBytes: 1e6 })).toThrow(UsageError);
+    expect(() => new Spool({ home: "/dev/null/home", maxBytes: 1e6 })).toThrow(
+      /the spool cannot be opened: .*ENOTDIR/,
+    );
+  });
+
+  const filler = "x".repeat(300);
+
+  /** Fills the first file; returns the number that will begin the next one. */
+  function fillUp(spool: Spool): number {
+    let next = 1;
+    while (spool.bytes < 8 * 1024 * 1024) spool.append("7", result(next++, filler));
+    return next;
+  }
+});
+
+describe("what is found at the opening", () => {
+  it("are the leases with their latest results, without reading the results", () => {
+    const home = freshHome();
+    const before = open(home);
+    for (const leaseId of ["7", "18446744073709551615", "7", "9"]) before.append(leaseId, result(1));
+    before.close();
+
+    expect([...open(home).leases]).toEqual([
+      ["7", 3],
+      ["18446744073709551615", 2],
+      ["9", 4],
+    ]);
+  });
+
+  it("may be results of a crawler before protocol version 2", () => {
+    const home = freshHome();
+    open(home).close();
+    const file = join(home, "spool", "results-0000000000000001.log");
+    const records = [1, 2].map((number) => {
+      return frame(number, Buffer.from(JSON.stringify({ leaseId: String(number), result: result(number) })));
+    });
+    writeFileSync(file, Buffer.concat(records));
+
+    const spool = open(home);
+
+    expect(urlsOf(spool)).toEqual([result(1).url, result(2).url]);
+    expect([...spool.leases]).toEqual([
+      ["1", 1],
+      ["2", 2],
+    ]);
+    expect(spool.append("7", result(3))).toBe(3);
+  });
+
+  it("is remembered in a few bytes for each result", () => {
+    const home = freshHome();
+    const before = open(home, 1e9);
+    for (let number = 1; number <= 30_000; number++) before.append("7", result(number, "x".repeat(200)));
+    before.close();
+    const spoolBytes = filesOf(home).reduce((sum, name) => sum + statSync(join(home, "spool", name)).size, 0);
+    const heapBefore = heapBytes();
+
+    const spool = open(home, 1e9);
+    const grown = heapBytes() - heapBefore;
+
+    expect(spool.waiting).toBe(30_000);
+    expect(spoolBytes).toBeGreaterThan(8_000_000);
+    expect(grown).toBeLessThan(3_000_000);
+  });
+
+  /** What is really held: garbage is collected first. */
+  function heapBytes(): number {
+    setFlagsFromString("--expose-gc");
+    (runInNewContext("gc") as () => void)();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
   }
 });
