@@ -4,20 +4,20 @@ import type { PageExtract } from "#protocol/result";
 import { shipLinks } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
 import { countWords } from "./count-words.ts";
+import { cutAt } from "./cut-text.ts";
 import { dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { extractList } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector } from "./lexemes.ts";
-import { linkResolver, type ResolveReference } from "./link-resolver.ts";
-import { pageDates } from "./page-dates.ts";
+import { linkResolver } from "./link-resolver.ts";
+import { datesOf, descriptionOf, feedsOf, structuredOf, titleOf } from "./page-facts.ts";
+import { absoluteLinks, canonicalOfHeader } from "./page-links.ts";
 import { PageNotes } from "./page-notes.ts";
 import { pageText, type TextPiece } from "./page-text.ts";
-import type { ReadLink } from "./read-links.ts";
 import { type ReadPage, readPage } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
-import { robotsDirectives } from "./robots-directives.ts";
-import { type StructuredData, structuredData } from "./structured-data.ts";
-import { tidy } from "./tidy.ts";
+import { type RobotsDirectives, robotsDirectives } from "./robots-directives.ts";
+import { structuredData } from "./structured-data.ts";
 import { WorkTurns } from "./work-turns.ts";
 
 const maxExcerptCharacters = 600;
@@ -54,54 +54,12 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
     type === "text/plain"
       ? plainPage(source)
       : await readPage(source, turns, type === "application/xhtml+xml");
-  const { notes } = read;
-  const { pieces, prose } = pageText(read);
-  const { language, detected } = await languageOf({
-    declared: notes.language ?? notes.contentLanguage,
-    contentLanguage: body.contentLanguage,
-    text: prose,
-  });
-  const robots = robotsDirectives({
-    metas: notes.robots,
-    header: body.robotsTag,
-    nowMs: body.nowMs ?? Date.now(),
-  });
-  const config = textSearchConfigOf(language);
-  const structured = structuredData(notes);
-  const title = cutAt(titleOf(read), 500);
-  const description = cutAt(tidy(notes.description ?? ""), 1000);
-  const vector = await vectorOf({ title, description, pieces }, config, turns);
-  const base = resolveUrl(notes.base ?? "", body.url) ?? body.url;
-  const resolve = linkResolver(base);
-  const canonical = notes.canonical ?? canonicalOfHeader(body.linkHeader);
-  const excerptCharacters = robots.noindex ? 0 : Math.min(maxExcerptCharacters, robots.excerptCharacters);
-  const { links, trapped } = shipLinks(
-    absoluteLinks(read.links, resolve, robots.nofollow),
-    body.url,
-    new Date(body.nowMs ?? Date.now()),
-  );
   const page: PageExtract = {
     contentType: type.slice(0, 200),
     charset: charset.slice(0, 40),
-    canonicalUrl: canonical === null ? null : resolve(canonical),
-    title,
-    description,
-    headings: read.headings.map((heading) => ({ ...heading, text: cutAt(heading.text, 300) })),
-    language,
-    ...(notes.language === null ? {} : { declaredLanguage: cutAt(notes.language.trim(), 40) }),
-    ...(detected === null ? {} : { detectedLanguage: detected }),
-    ...datesOf(read, structured, body.url),
-    ...structuredOf(structured),
-    ...feedsOf(notes.feeds, resolve),
-    textSearchConfig: config,
-    lexemes: robots.noindex ? "" : vector.toString(),
-    excerpt: cutAt(prose, excerptCharacters),
-    words: vector.words,
-    links,
-    ...(trapped === 0 ? {} : { trappedLinks: trapped }),
-    robots: { noindex: robots.noindex, nofollow: robots.nofollow },
+    ...statedFacts(read, body),
+    ...(await indexed(read, body, turns)),
     digest: createHash("sha256").update(body.bytes).digest("hex"),
-    simhash: vector.simhash(),
   };
   return { page, cut: read.cut };
 }
@@ -110,25 +68,64 @@ export function mediaType(contentType: string): string {
   return contentType.split(";", 1)[0]!.trim().toLowerCase();
 }
 
-/** The links in order, each URL once (the first anchor that says something); page-wide nofollow holds for all. */
-function absoluteLinks(
-  links: readonly ReadLink[],
-  resolve: ResolveReference,
-  nofollow: boolean,
-): { url: string; anchor: string; nofollow: boolean }[] {
-  const found = new Map<string, { url: string; anchor: string; nofollow: boolean }>();
-  for (const link of links) {
-    const url = resolve(link.href);
-    if (url === null) continue;
-    const known = found.get(url);
-    const anchor = cutAt(link.anchor, 200);
-    if (known === undefined) found.set(url, { url, anchor, nofollow: nofollow || link.nofollow });
-    else {
-      if (known.anchor === "") known.anchor = anchor;
-      known.nofollow &&= nofollow || link.nofollow;
-    }
-  }
-  return [...found.values()];
+type StatedFacts = Omit<PageExtract, "contentType" | "charset" | "digest" | keyof IndexedFacts>;
+
+/** What the page says and where it leads. */
+function statedFacts(read: ReadPage, body: FetchedBody): StatedFacts {
+  const { notes } = read;
+  const resolve = linkResolver(resolveUrl(notes.base ?? "", body.url) ?? body.url);
+  const robots = robotsOf(read, body);
+  const canonical = notes.canonical ?? canonicalOfHeader(body.linkHeader);
+  const structured = structuredData(notes);
+  const found = absoluteLinks(read.links, resolve, robots.nofollow);
+  const { links, trapped } = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
+  return {
+    canonicalUrl: canonical === null ? null : resolve(canonical),
+    title: titleOf(read),
+    description: descriptionOf(read),
+    headings: read.headings.map((heading) => ({ ...heading, text: cutAt(heading.text, 300) })),
+    ...(notes.language === null ? {} : { declaredLanguage: cutAt(notes.language.trim(), 40) }),
+    ...datesOf(read, structured, body.url),
+    ...structuredOf(structured),
+    ...feedsOf(notes.feeds, resolve),
+    links,
+    ...(trapped === 0 ? {} : { trappedLinks: trapped }),
+    robots: { noindex: robots.noindex, nofollow: robots.nofollow },
+  };
+}
+
+function robotsOf({ notes }: ReadPage, body: FetchedBody): RobotsDirectives {
+  const nowMs = body.nowMs ?? Date.now();
+  return robotsDirectives({ metas: notes.robots, header: body.robotsTag, nowMs });
+}
+
+type IndexedFacts = Pick<
+  PageExtract,
+  "language" | "detectedLanguage" | "textSearchConfig" | "lexemes" | "excerpt" | "words" | "simhash"
+>;
+
+/** What becomes of the page's text; nothing of it is shipped that the page forbids to index or to show. */
+async function indexed(read: ReadPage, body: FetchedBody, turns: WorkTurns): Promise<IndexedFacts> {
+  const { notes } = read;
+  const { pieces, prose } = pageText(read);
+  const { language, detected } = await languageOf({
+    declared: notes.language ?? notes.contentLanguage,
+    contentLanguage: body.contentLanguage,
+    text: prose,
+  });
+  const config = textSearchConfigOf(language);
+  const said = { title: titleOf(read), description: descriptionOf(read), pieces };
+  const vector = await vectorOf(said, config, turns);
+  const { noindex, excerptCharacters } = robotsOf(read, body);
+  return {
+    language,
+    ...(detected === null ? {} : { detectedLanguage: detected }),
+    textSearchConfig: config,
+    lexemes: noindex ? "" : vector.toString(),
+    excerpt: cutAt(prose, noindex ? 0 : Math.min(maxExcerptCharacters, excerptCharacters)),
+    words: vector.words,
+    simhash: vector.simhash(),
+  };
 }
 
 async function vectorOf(
@@ -147,53 +144,6 @@ async function vectorOf(
   return vector;
 }
 
-/** The title element; without one what the page is called elsewhere. */
-function titleOf({ title, notes, headings }: ReadPage): string {
-  if (title !== "") return title;
-  const stated = tidy(notes.metas.get("og:title") ?? notes.metas.get("twitter:title") ?? "");
-  return stated !== "" ? stated : ((headings.find(({ level }) => level === 1) ?? headings[0])?.text ?? "");
-}
-
-function datesOf(
-  { notes, blocks }: ReadPage,
-  structured: StructuredData | null,
-  url: string,
-): Pick<PageExtract, "publishedAt" | "modifiedAt"> {
-  const { publishedAt, modifiedAt } = pageDates({ notes, structured, blocks, language: notes.language, url });
-  return {
-    ...(publishedAt === null ? {} : { publishedAt }),
-    ...(modifiedAt === null ? {} : { modifiedAt }),
-  };
-}
-
-function structuredOf(data: StructuredData | null): Pick<PageExtract, "structured"> {
-  if (data === null) return {};
-  const { type, name, description } = data;
-  return {
-    structured: {
-      type: cutAt(type, 80),
-      name: cutAt(name, 300),
-      description: cutAt(description, 1000),
-    },
-  };
-}
-
-function feedsOf(hrefs: readonly string[], resolve: ResolveReference): Pick<PageExtract, "feeds"> {
-  const urls = hrefs.map(resolve).filter((url) => url !== null);
-  return urls.length === 0 ? {} : { feeds: [...new Set(urls)].slice(0, 20) };
-}
-
-/** The target of the first `Link` with the relation `canonical` (RFC 8288, RFC 6596), as written. */
-function canonicalOfHeader(header: string | readonly string[] | undefined): string | null {
-  for (const value of [header ?? []].flat().slice(0, 20)) {
-    for (const [, target, parameters] of value.slice(0, 8192).matchAll(/<([^<>]*)>([^<]*)/g)) {
-      if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?canonical(?:\s[^"]*)?"|canonical(?=\s|[;,]|$))/i.test(parameters!))
-        return target!;
-    }
-  }
-  return null;
-}
-
 function plainPage(source: string): ReadPage {
   const text = source.slice(0, 1_000_000);
   return {
@@ -205,11 +155,4 @@ function plainPage(source: string): ReadPage {
     alts: "",
     cut: false,
   };
-}
-
-/** At most so many UTF-16 units, never half a character; NUL, which Postgres' text cannot hold, as a blank. */
-function cutAt(text: string, most: number): string {
-  const cut = text.length > most ? text.slice(0, most) : text;
-  const whole = cut.includes("\0") ? cut.replaceAll("\0", " ") : cut;
-  return /[\ud800-\udfff]/.test(whole) ? whole.replace(/\p{Surrogate}/gu, "\ufffd") : whole;
 }
