@@ -10,6 +10,9 @@ export type { TakeBytes };
 /** Most body bytes that are kept, on the wire and decoded (real pages are smaller, 99.9 % of them). */
 export const maxBodyBytes = 5 * 1024 * 1024;
 
+/** Some sites send the whole page along with a redirect; more, without saying how much, is no page. */
+const maxRedirectBytes = 256 * 1024;
+
 export interface Body {
   readonly bytes: Buffer;
   readonly wireBytes: number;
@@ -54,4 +57,9 @@ async function codingsOrDrop(answer: SiteAnswer): Promise<Coding[]> {
 /** Reads nothing more: closes the connection unless what is left is small. */
 export async function dropBody(answer: SiteAnswer): Promise<void> {
   await answer.drop();
+}
+
+/** The body of a redirect is not wanted either, but it must have an end. */
+export async function hasEndedRedirect(answer: SiteAnswer): Promise<boolean> {
+  return answer.drop(maxRedirectBytes);
 }

@@ -55,8 +55,11 @@ export interface SiteAnswer {
   readonly firstByteMs: number;
   /** The body as it came over the wire, at most `limit` bytes of it. Throws a Failure. */
   read(reading: BodyReading): Promise<WireBody>;
-  /** Reads nothing more: closes the connection unless what is left is small. */
-  drop(): Promise<void>;
+  /**
+   * Wants nothing of the body: reads so much of it for the sake of the connection, and closes it when more comes.
+   * False: more came, and it had not been announced.
+   */
+  drop(mostBytes?: number): Promise<boolean>;
 }
 
 /** Enough to see what a document is (WHATWG MIME Sniffing section 5.2). */
@@ -93,7 +96,8 @@ export class Exchange implements SiteAnswer {
   #isWanted = false;
   #untaken = 0;
   #held = false;
-  #dropped: number | null = null;
+  /** How much more may come of a body that nobody wants; null when it is wanted. */
+  #droppable: number | null = null;
   #answerWaits!: Waiting<SiteAnswer>;
   #bodyWaits: Waiting<WireBody> | null = null;
 
@@ -131,9 +135,9 @@ export class Exchange implements SiteAnswer {
   came(piece: Buffer): boolean {
     if (this.#state !== "open") return true;
     this.#watch.heard(piece.length);
-    if (this.#dropped !== null) {
-      this.#dropped += piece.length;
-      if (this.#dropped > droppedBytes) this.#finish({ truncated: true });
+    if (this.#droppable !== null) {
+      this.#droppable -= piece.length;
+      if (this.#droppable < 0) this.#finish({ truncated: true });
       return true;
     }
     this.#collector.push(piece);
@@ -145,7 +149,7 @@ export class Exchange implements SiteAnswer {
     if (this.#state !== "open") return;
     this.#state = "complete";
     this.#watch.stop();
-    if (this.#reading !== null || this.#dropped !== null) this.#conclude();
+    if (this.#reading !== null || this.#droppable !== null) this.#conclude();
   }
 
   failed(error: unknown): void {
@@ -169,15 +173,17 @@ export class Exchange implements SiteAnswer {
     });
   }
 
-  drop(): Promise<void> {
-    if (this.#state !== "open") return Promise.resolve();
-    this.#dropped = this.#collector.length;
-    if (Number(this.headers["content-length"] ?? 0) > droppedBytes) this.#finish({ truncated: true });
-    else this.#flow?.resume();
-    if (this.#state !== "open") return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#bodyWaits = { resolve: () => resolve(), reject: () => resolve() };
+  async drop(mostBytes = droppedBytes): Promise<boolean> {
+    if (this.#state !== "open") return true;
+    this.#droppable = mostBytes - this.#collector.length;
+    const isLong = Number(this.headers["content-length"] ?? 0) > mostBytes;
+    const dropped = new Promise<WireBody>((resolve, reject) => {
+      this.#bodyWaits = { resolve, reject };
     });
+    if (isLong) this.#finish({ truncated: true });
+    else this.#flow?.resume();
+    const { truncated } = await dropped.catch(() => ({ truncated: false }));
+    return isLong || !truncated;
   }
 
   /** Judges what has come; whether more may come now. */

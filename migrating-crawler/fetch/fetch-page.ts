@@ -11,7 +11,7 @@ import type { ExtractPage } from "../extract/extraction-pool.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
-import { dropBody, maxBodyBytes, readWantedBody, type TakeBytes } from "./body.ts";
+import { dropBody, hasEndedRedirect, maxBodyBytes, readWantedBody, type TakeBytes } from "./body.ts";
 import { acceptedCodings } from "./content-codings.ts";
 import { headBytes, type SiteAnswer } from "./exchange.ts";
 import { outcomeOfFailure } from "./failure-outcome.ts";
@@ -153,8 +153,8 @@ async function judge(
   const { retryAfterSeconds: wait } = known;
   const without = outcomeOfHeader(answer, askedPage(request), { contentType, retryAfterSeconds: wait });
   if (without !== null) {
-    await dropBody(answer);
-    return { ...known, outcome: without, timing: timing() };
+    const isEnded = without.type === "redirected" ? await hasEndedRedirect(answer) : await dropBody(answer);
+    return { ...known, outcome: isEnded === false ? endlessRedirect : without, timing: timing() };
   }
   const wants = (head: Buffer) => typeOfBody(head, contentType, headers) !== null;
   const body = await readWantedBody(answer, { limit: maxBodyBytes, take: setting.take, wants });
@@ -198,6 +198,8 @@ async function extractedOr(
     return failureOf(error);
   }
 }
+
+const endlessRedirect = outcomeOfFailure(new Failure("bad-redirect", "the body of the redirect has no end"));
 
 function askedPage({ url, redirects, etag, lastModified }: PageRequest): AskedPage {
   return { url, redirects: redirects ?? 0, conditional: etag !== null || lastModified !== null };

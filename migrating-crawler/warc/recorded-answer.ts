@@ -33,8 +33,9 @@ export class RecordedAnswer implements SiteAnswer {
     return body;
   }
 
-  async drop(): Promise<void> {
-    await this.#answer.drop();
+  async drop(mostBytes?: number): Promise<boolean> {
+    const isEnded = await this.#answer.drop(mostBytes);
     await this.#record(null);
+    return isEnded;
   }
 }

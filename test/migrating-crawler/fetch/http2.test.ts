@@ -94,14 +94,16 @@ describe("a site with HTTP/2", () => {
 
   it("that says goodbye after a page is connected to again", async () => {
     const origin = await site((request, response) => {
+      const { session } = request.stream;
+      response.once("close", () => session?.goaway());
       page(request, response);
-      response.once("finish", () => request.stream.session?.goaway());
     });
 
     const { results } = await fetchAll([{ url: `${origin.url}/1` }, { url: `${origin.url}/2` }], trusting());
 
     expect(results.map((result) => result.outcome.type)).toEqual(["fetched", "fetched"]);
-    expect(origin.agreed).toEqual(["h2", "h2"]);
+    expect(origin.agreed.length).toBeGreaterThan(1);
+    expect(new Set(origin.agreed)).toEqual(new Set(["h2"]));
   });
 });
 
