@@ -1,0 +1,213 @@
+/** Headers, redirects and parts as no site should send them: each has an outcome of its own, and costs little. */
+import { createHash } from "node:crypto";
+import type { Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { fetchAll, fetchOne } from "../support/fetch-one.ts";
+import { startRawOrigin } from "../support/origin.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** A site whose pages are answered so; robots.txt is absent. */
+async function hostile(behave: (socket: Socket, head: string) => void): Promise<string> {
+  const origin = await startRawOrigin((socket, request) => {
+    if (request.startsWith("GET /robots.txt ")) socket.write("HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n");
+    else behave(socket, request);
+  });
+  cleanups.push(() => origin.close());
+  return `${origin.url}/page`;
+}
+
+const raw = (text: string) => (socket: Socket) => void socket.write(Buffer.from(text, "latin1"));
+const answer = (status: string, lines: readonly string[], body = "") =>
+  raw([`HTTP/1.1 ${status}`, ...lines, `content-length: ${body.length}`, "", body].join("\r\n"));
+const patient = { timeouts: { connectMs: 5000, firstByteMs: 5000, idleMs: 5000, totalMs: 10_000 } };
+
+describe("an answer", () => {
+  it.each([
+    ["of 600 headers", "headers-too-large", answer("200 OK", Array(600).fill("x-more: 1"))],
+    ["after a hundred informational ones", "bad-response", raw("HTTP/1.1 103 Early\r\n\r\n".repeat(100))],
+    [
+      "that switches protocols unasked",
+      "bad-response",
+      raw("HTTP/1.1 101 Go\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
+    ],
+    [
+      "with two lengths",
+      "bad-response",
+      raw("HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 9\r\n\r\n<p>x"),
+    ],
+    ["with a length below zero", "bad-response", raw("HTTP/1.1 200 OK\r\ncontent-length: -4\r\n\r\n<p>x")],
+    ["without a header at all", "bad-response", raw("<html><body>HTTP/0.9</body></html>")],
+    [
+      "that is a part of something",
+      "bad-response",
+      answer("206 Partial", ["content-type: text/html", "content-range: bytes 4-7/8"], "<p>x"),
+    ],
+    [
+      "whose chunk sizes have no end",
+      "bad-response",
+      raw(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${"F".repeat(40)}\r\n`),
+    ],
+    [
+      "packed four times",
+      "bad-encoding",
+      answer("200 OK", ["content-type: text/html", "content-encoding: gzip, gzip, gzip, gzip"], "x"),
+    ],
+    [
+      "with an upright type and a broken coding",
+      "bad-encoding",
+      answer("200 OK", ["content-type: text/html", "content-encoding: br"], "plain"),
+    ],
+  ])("%s fails with %s", async (_what, code, behave) => {
+    const url = await hostile(behave);
+
+    expect((await fetchOne({ url }, patient)).outcome).toMatchObject({
+      type: "failed",
+      blame: "target",
+      code,
+    });
+  });
+
+  it.each([
+    [
+      "a whole, told as a part",
+      answer("206 Partial", ["content-type: text/html", "content-range: bytes 0-3/4"], "<p>x"),
+      false,
+    ],
+    [
+      "the beginning of something",
+      answer("206 Partial", ["content-type: text/html", "content-range: bytes 0-3/9"], "<p>x"),
+      true,
+    ],
+    [
+      "in chunks of one byte",
+      raw(
+        `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\na\r\n".repeat(50_000)}0\r\n\r\n`,
+      ),
+      false,
+    ],
+    ["without a type", answer("200 OK", [], "<html><p>x"), false],
+    [
+      "with headers named like parts of objects",
+      answer("200 OK", ["content-type: text/html", "constructor: x", "__proto__: y", "toString: z"], "<p>x"),
+      false,
+    ],
+  ])("that is %s is read", async (_what, behave, truncated) => {
+    const url = await hostile(behave);
+
+    expect((await fetchOne({ url }, patient)).outcome).toMatchObject({ type: "fetched", truncated });
+  });
+
+  it.each([
+    ["a download", ["content-type: text/html", "content-disposition: attachment; filename=x.html"], "<p>x"],
+    ["an image, said to be HTML", ["content-type: text/html"], "\x89PNG\r\n\x1a\n0000"],
+    ["a program without a type", [], "\x7fELF\x01\x01\x01\x00\x00\x00"],
+  ])("that is %s is not read", async (_what, lines, body) => {
+    const url = await hostile(answer("200 OK", lines, body));
+
+    expect((await fetchOne({ url }, patient)).outcome.type).toBe("unsupported");
+  });
+
+  it("followed by another that nobody asked for is never taken for the next page's", async () => {
+    let served = 0;
+    const url = await hostile((socket) => {
+      const title = `<title>Page ${++served}</title>`;
+      const head = `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: ${title.length}\r\n\r\n`;
+      socket.write(`${head}${title}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON`);
+    });
+
+    const { results } = await fetchAll([{ url: `${url}/1` }, { url: `${url}/2` }], patient);
+
+    expect(results.map((result) => result.page?.title)).toEqual(["Page 1", "Page 2"]);
+  });
+
+  it("that the index has already is unchanged, by the digest of what was packed in it", async () => {
+    const page = "<title>Same</title><p>as ever";
+    const packed = gzipSync(page).toString("latin1");
+    const lines = ["content-type: text/html", "content-encoding: gzip"];
+    const url = await hostile(answer("200 OK", lines, packed));
+
+    const digest = createHash("sha256").update(page).digest("hex");
+    const same = await fetchOne({ url, digest }, patient);
+    const other = await fetchOne({ url, digest: digest.replace(/./g, "0") }, patient);
+
+    expect(same).toMatchObject({ outcome: { type: "unchanged", status: 200 }, page: null });
+    expect(same.bodyBytes).toBe(page.length);
+    expect(other.outcome.type).toBe("fetched");
+    expect(other.page?.digest).toBe(digest);
+  });
+});
+
+describe("a redirect", () => {
+  const redirect = (...locations: string[]) =>
+    answer(
+      "302 Found",
+      locations.map((location) => `location: ${location}`),
+    );
+
+  it.each([
+    ["/next?a=1#part", "/next?a=1"],
+    ["?page=2", "/page?page=2"],
+    ["//127.0.0.1:1/x", "http://127.0.0.1:1/x"],
+    ["/\xc3\xbcber", "/%C3%BCber"],
+    ["/\xfcber", "/%C3%BCber"],
+    ["/a b", "/a%20b"],
+    ["HTTPS://Other.Example", "https://other.example/"],
+  ])("to %j leads to %s", async (location, target) => {
+    const url = await hostile(redirect(location));
+
+    const { outcome } = await fetchOne({ url }, patient);
+
+    expect(outcome).toEqual({ type: "redirected", status: 302, location: new URL(target, url).href });
+  });
+
+  it.each([
+    ["another scheme", redirect("ftp://127.0.0.1/x")],
+    ["a script", redirect("javascript:alert(1)")],
+    ["no URL", redirect("http://[::1")],
+    ["an address that is too long", redirect(`/${"r".repeat(9000)}`)],
+    ["two places", redirect("/one", "/two")],
+  ])("to %s leads nowhere", async (_what, behave) => {
+    const url = await hostile(behave);
+
+    expect((await fetchOne({ url }, patient)).outcome).toMatchObject({
+      type: "failed",
+      code: "bad-redirect",
+    });
+  });
+
+  it("whose body has no end is given up", async () => {
+    let written = 0;
+    const url = await hostile((socket) => {
+      socket.write("HTTP/1.1 302 Found\r\nlocation: /next\r\ntransfer-encoding: chunked\r\n\r\n");
+      const piece = `4000\r\n${"z".repeat(0x4000)}\r\n`;
+      const pour = () => {
+        while (!socket.destroyed && socket.write(piece)) written += piece.length;
+      };
+      socket.on("drain", pour);
+      pour();
+    });
+
+    expect((await fetchOne({ url }, patient)).outcome).toMatchObject({
+      type: "failed",
+      code: "bad-redirect",
+    });
+    expect(written).toBeLessThan(20e6);
+  });
+
+  it.each([305, 306, 399])("with status %i is followed nowhere", async (status) => {
+    const url = await hostile(answer(`${status} X`, ["location: /next"]));
+
+    expect((await fetchOne({ url }, patient)).outcome).toMatchObject({ type: "http-error", status });
+  });
+
+  it("without a Location is an error of the site", async () => {
+    const url = await hostile(answer("302 Found", []));
+
+    expect((await fetchOne({ url }, patient)).outcome).toMatchObject({ type: "http-error", status: 302 });
+  });
+});
