@@ -1,0 +1,103 @@
+/** Names with several addresses, some of them forbidden or dead, and names that change where they point. */
+import dgram from "node:dgram";
+import { createServer, type Server } from "node:net";
+import { decode, encode } from "dns-packet";
+import { afterEach, expect, it, vi } from "vitest";
+import { Connector } from "#crawler/net/connector";
+import { testConfig } from "../support/test-config.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+interface Records {
+  A?: readonly string[];
+  AAAA?: readonly string[];
+}
+
+/** One name server that says of every name what `records` says at that moment. */
+async function connectorFor(records: () => Records, changes: Parameters<typeof testConfig>[0] = {}) {
+  const socket = dgram.createSocket("udp4");
+  socket.on("message", (packet, from) => {
+    const query = decode(packet);
+    const question = query.questions![0]!;
+    const type = question.type as "A" | "AAAA";
+    const answers = (records()[type] ?? []).map((data) => ({ type, name: question.name, ttl: 1, data }));
+    const reply = { type: "response" as const, id: query.id ?? 0, questions: [question], answers };
+    socket.send(encode(reply), from.port, from.address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  const made = new Connector(testConfig({ resolvers: [`127.0.0.1:${socket.address().port}`], ...changes }));
+  cleanups.push(
+    () => socket.close(),
+    () => made.close(),
+  );
+  return made;
+}
+
+async function listening(address: string): Promise<number> {
+  const server: Server = createServer((socket) => socket.on("error", () => {}));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  cleanups.push(() => server.close());
+  return (server.address() as { port: number }).port;
+}
+
+const to = (port: number) => ({ host: "many.example", port, secure: false, timeoutMs: 5000 });
+
+it("only the allowed addresses of a name are used", async () => {
+  const port = await listening("127.0.0.3");
+  const connector = await connectorFor(() => ({ A: ["10.0.0.1", "169.254.169.254", "127.0.0.3"] }));
+
+  const opened = await connector.open(to(port));
+  opened.socket.destroy();
+
+  expect(opened.address).toBe("127.0.0.3");
+});
+
+it("a name with forbidden addresses alone is refused", async () => {
+  const connector = await connectorFor(() => ({ A: ["10.0.0.1", "192.168.0.1"] }));
+
+  await expect(connector.open(to(80))).rejects.toMatchObject({
+    code: "refused-address",
+    address: "10.0.0.1",
+  });
+});
+
+it("the next address is tried when one does not answer", async () => {
+  const port = await listening("127.0.0.5");
+  const connector = await connectorFor(() => ({ A: ["127.0.0.4", "127.0.0.5"] }));
+
+  const opened = await connector.open(to(port));
+  opened.socket.destroy();
+
+  expect(opened.address).toBe("127.0.0.5");
+});
+
+it("IPv6 is used where IPv4 fails and the crawler has it", async () => {
+  const port = await listening("127.0.0.6");
+  const records = { A: ["127.0.0.7"], AAAA: ["::ffff:127.0.0.6"] };
+
+  const without = await connectorFor(() => records);
+  const having = await connectorFor(() => records, { ipv6: true });
+  const opened = await having.open(to(port));
+  opened.socket.destroy();
+
+  await expect(without.open(to(port))).rejects.toMatchObject({ code: "connect-refused" });
+  expect(opened.address).toBe("::ffff:127.0.0.6");
+});
+
+it("a name that comes to point at a private address is refused at the next connection", async () => {
+  const port = await listening("127.0.0.8");
+  let address = "127.0.0.8";
+  const connector = await connectorFor(() => ({ A: [address] }));
+
+  const first = await connector.open(to(port));
+  first.socket.destroy();
+  address = "10.0.0.1";
+  const later = performance.now() + 60_000;
+  vi.spyOn(performance, "now").mockImplementation(() => later);
+
+  await expect(connector.open(to(port))).rejects.toMatchObject({ code: "refused-address" });
+});
