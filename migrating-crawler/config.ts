@@ -46,8 +46,8 @@ const limits = z.strictObject({
     .default(50 * 1024 * mebibyte),
   /**
    * Hosts that are dealt with at a time, each with one request at a time at most. One that is left alone for over
-   * ten seconds, or keeps a request waiting for over one, takes none of these places; of such ones so many are open
-   * besides: three times as many as there are places, and up to 128 silent ones.
+   * ten seconds, or keeps a request waiting for over a quarter of one, takes none of these places; of such ones so
+   * many are open besides: three times as many as there are places, and up to 128 silent ones.
    */
   concurrentHosts: z.int().min(1).max(10_000).default(32),
   /** Download rate over all hosts, in units of 1024 bytes; null: no limit. */

@@ -14,8 +14,9 @@ import type { Connector } from "./net/connector.ts";
 const maxClients = 4;
 /** A longer rest closes the connections: the site would, and 500 idle sockets are not free either. */
 const longestIdleMs = 10_000;
-/** A host that keeps us waiting for longer takes no place. */
-const placeMs = 1000;
+/** A host takes no place while its turn is longer in coming, or its answer. */
+const longestQueueMs = 1000;
+const longestSilenceMs = 250;
 
 /**
  * How a slice stands to the partner's places for hosts: it takes one, or it takes none because its host is left
@@ -98,7 +99,7 @@ export class SiteVisit {
   async turn(client: SiteClient): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
     const host = hostOf(client.origin);
-    this.#standAfterAWhile("resting");
+    this.#standAfter(longestQueueMs, "resting");
     const turn = await tools.gates.take(
       { host, address: await this.#addressOf(client, host) },
       { signal, endsAtMs },
@@ -109,7 +110,7 @@ export class SiteVisit {
       );
     }
     this.#stand("in-place");
-    this.#standAfterAWhile("silent");
+    this.#standAfter(longestSilenceMs, "silent");
     return {
       end: (answer) => {
         this.#stand("in-place");
@@ -150,9 +151,9 @@ export class SiteVisit {
     this.#settings.tools.stands?.(standing);
   }
 
-  #standAfterAWhile(standing: Standing): void {
+  #standAfter(ms: number, standing: Standing): void {
     clearTimeout(this.#place);
-    this.#place = setTimeout(() => this.#stand(standing), placeMs);
+    this.#place = setTimeout(() => this.#stand(standing), ms);
   }
 
   async #closeClients(): Promise<void> {
