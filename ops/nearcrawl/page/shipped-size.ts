@@ -1,6 +1,6 @@
 /** How many bytes a result takes on the wire as a session's first, which has nothing before it to refer to. */
 import { deflateRawSync } from "node:zlib";
-import { encodeMessage } from "#protocol/codec";
+import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
 
 export interface ShippedSize {
@@ -10,7 +10,7 @@ export interface ShippedSize {
 }
 
 export function shippedSize(result: FetchResult): ShippedSize {
-  const message = encodeMessage({ type: "crawler:result", sequence: 1, leaseId: "1", result });
-  const shippedBytes = deflateRawSync(message).length;
+  const { numbers, text } = new FrameWriter().result(1, packResult("1", result));
+  const shippedBytes = joinFrame(numbers, deflateRawSync(text)).length;
   return { shippedBytes, times: result.bodyBytes === 0 ? null : result.bodyBytes / shippedBytes };
 }
