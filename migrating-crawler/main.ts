@@ -1,6 +1,6 @@
 /**
  * The migrating crawler's door: `startCrawler` for programs, and the process entry when this file (or the
- * bundle made of it) is run: `node crawler-bundle.mjs settings.json`.
+ * bundle that begins in bundle-entry.ts) is run: `node crawler-bundle.mjs settings.json`.
  */
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -30,7 +30,6 @@ export async function startCrawler(
   return { stop: () => crawler.stop(), leave: () => crawler.leave(), status: () => crawler.status() };
 }
 
-// A thread of the one-file bundle begins in this file, too (extract/extraction-worker.ts).
 if (isMainThread && isEntry(process.argv[1])) {
   await runCrawlerProcess(process.argv[2] ?? process.env.NEARCRAWL_CRAWLER_CONFIG, startCrawler);
 }

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 /** `stopWords`: what readStopWords of migrating-crawler/extract/stop-words.ts gives; a bundle has no files beside it. */
 export async function bundleCrawler({ root, outfile, stopWords }) {
   await build({
-    entryPoints: [join(root, "migrating-crawler/main.ts")],
+    entryPoints: [join(root, "migrating-crawler/bundle-entry.ts")],
     outfile,
     bundle: true,
     platform: "node",
