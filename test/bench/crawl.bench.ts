@@ -5,43 +5,34 @@
  * side are in other processes. Then where our CPU goes. Run: npm run bench -- crawl
  * With the word `short` after it, a quick one; with `alone`, without the others.
  */
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { readStopWords } from "#crawler/extract/stop-words";
-import { bundleCrawler } from "../../ops/bundle-crawler.mjs";
+import { type CrawlGround, crawlGround } from "./crawl/crawl-ground.ts";
 import type { MeasuredProcess } from "./crawl/measured-process.ts";
 import { startOurCrawler } from "./crawl/our-crawler.ts";
 import { startPeers } from "./crawl/peers.ts";
 import { goodHosts } from "./crawl/site-hosts.ts";
+import { spread } from "./crawl/spread.ts";
 import { stageProfile } from "./crawl/stage-profile.ts";
 
-const root = join(import.meta.dirname, "../..");
 const hosts = goodHosts.slice(0, 200);
 const hostsAtATime = 32;
-const short = process.argv.includes("short");
 const pagesPerHost = 5;
-const rounds = short ? 2 : 5;
+const rounds = process.argv.includes("short") ? 2 : 5;
 const pages = hosts.length * pagesPerHost;
 
+const inOneThread = { limits: { extractionThreads: 0 } };
 const kindNames = { p: "", u: ", language not stated", t: ", pages all of text" };
 
-const scratch = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
-const sites = fork(join(import.meta.dirname, "crawl-site.ts"), { execArgv: process.execArgv });
+const ground = await crawlGround();
+console.log(
+  `${hosts.length} hosts, ${pagesPerHost} pages each of ${Math.round(ground.pageBytes)} bytes and 101 links, ${hostsAtATime} hosts at a time, ${rounds} rounds, ${availableParallelism()} cores`,
+);
 try {
-  const [{ port, pageBytes }] = (await once(sites, "message")) as [{ port: number; pageBytes: number }];
-  const bundle = join(scratch, "crawler-bundle.mjs");
-  await bundleCrawler({ root, outfile: bundle, stopWords: readStopWords() });
-  console.log(
-    `${hosts.length} hosts, ${pagesPerHost} pages each of ${Math.round(pageBytes)} bytes and 101 links, ${hostsAtATime} hosts at a time, ${rounds} rounds, ${availableParallelism()} cores`,
-  );
-  await compare(bundle, port);
-  await showStages(bundle, port);
+  await compare(ground);
+  await showStages(ground);
 } finally {
-  sites.kill();
-  rmSync(scratch, { recursive: true, force: true });
+  ground.close();
 }
 process.exit();
 
@@ -53,8 +44,9 @@ interface Side {
   readonly ms: number[];
 }
 
-async function compare(bundle: string, port: number): Promise<void> {
-  const ours = await startOurCrawler(bundle, scratch);
+async function compare({ bundle, port, scratch }: CrawlGround): Promise<void> {
+  const ours = await startOurCrawler(bundle, scratch, inOneThread);
+  const threaded = await startOurCrawler(bundle, scratch);
   const peers = process.argv.includes("alone") ? [] : startPeers((line) => console.log(line));
   const sides: Side[] = [
     ...(["p", "u", "t"] as const).map((kind) => ({
@@ -63,6 +55,12 @@ async function compare(bundle: string, port: number): Promise<void> {
       crawl: (round: number) => ours.crawl(urls(port, kind, round)),
       ms: [],
     })),
+    {
+      name: "Nearcrawl, extraction in a thread",
+      process: threaded.process,
+      crawl: (round: number) => threaded.crawl(urls(port, "p", round)),
+      ms: [],
+    },
     ...peers.map((peer) => ({
       name: peer.name,
       process: peer.process,
@@ -77,6 +75,7 @@ async function compare(bundle: string, port: number): Promise<void> {
   report(sides);
   const { peakBytes } = await ours.process.usage();
   console.log(`our peak memory, ${hostsAtATime} hosts at a time: ${Math.round(peakBytes / 2 ** 20)} MB`);
+  await threaded.stop();
   for (const peer of peers) await peer.process.stop();
   await ours.stop();
 }
@@ -99,8 +98,8 @@ function report(sides: readonly Side[]): void {
   }
 }
 
-async function showStages(bundle: string, port: number): Promise<void> {
-  const ours = await startOurCrawler(bundle, scratch);
+async function showStages({ bundle, port, scratch }: CrawlGround): Promise<void> {
+  const ours = await startOurCrawler(bundle, scratch, inOneThread);
   await ours.crawl(urls(port, "p", 0));
   const file = join(scratch, "profile.json");
   await ours.process.profile(file, () => ours.crawl(urls(port, "p", 1)));
@@ -116,11 +115,4 @@ function urls(port: number, kind: keyof typeof kindNames, round: number): readon
   return hosts.flatMap((host) =>
     Array.from({ length: pagesPerHost }, (_, page) => `http://${host}:${port}/${kind}/${round * 7 + page}`),
   );
-}
-
-/** Median (smallest to largest). */
-function spread(values: readonly number[]): string {
-  const sorted = values.toSorted((a, b) => a - b);
-  const median = sorted[Math.floor(sorted.length / 2)]!;
-  return `${median.toFixed(2)} (${sorted[0]!.toFixed(2)} to ${sorted.at(-1)!.toFixed(2)})`;
 }

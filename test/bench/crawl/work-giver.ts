@@ -15,8 +15,9 @@ const leaseSeconds = 3600;
 export interface Work {
   /** Each host's URLs, in the order in which the hosts are leased. */
   readonly urlsOfHost: ReadonlyMap<string, readonly string[]>;
-  /** The work is done when so many results are committed. */
+  /** The work is done when so many results that count are committed. */
   readonly results: number;
+  readonly counts: (url: string) => boolean;
   /** The words of a fault end the work. */
   readonly faultOf: (result: FetchResult) => string | null;
 }
@@ -87,7 +88,8 @@ export class WorkGiver {
 
   take(result: FetchResult, wireBytes: number): void {
     this.#wireBytes += wireBytes;
-    const fault = this.#work?.faultOf(result) ?? null;
+    if (this.#work === null || !this.#work.counts(result.url)) return;
+    const fault = this.#work.faultOf(result);
     if (fault !== null) this.#done(new Error(fault));
     else if (--this.#left === 0) this.#done();
   }
