@@ -4,8 +4,9 @@ import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
 import type { DelegationStore } from "./flows/delegation-ports.ts";
 import { DelegationTable } from "./flows/delegation-table.ts";
-import type { CrawlerStore, FrontierStore, ResultStore, SubnetStore, TreeSnapshots } from "./flows/ports.ts";
+import type { CrawlerStore, FrontierStore, ResultStore } from "./flows/ports.ts";
 import { loadTree, refreshTree } from "./flows/refresh-tree.ts";
+import type { SubnetStore, TreeSnapshots } from "./flows/registry-ports.ts";
 import { relearnRtts } from "./flows/relearn-rtts.ts";
 import type { Log } from "./log.ts";
 

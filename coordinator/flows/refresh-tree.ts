@@ -5,7 +5,8 @@
 import { SubnetRows } from "#core/subnet/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#core/subnet/subnet-tree";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { FrontierStore, RegistryInForce, SubnetStore, TreeSnapshots } from "./ports.ts";
+import type { FrontierStore } from "./ports.ts";
+import type { RegistryInForce, SubnetStore, TreeSnapshots } from "./registry-ports.ts";
 
 export interface RefreshTreePorts {
   readonly subnets: Pick<SubnetStore, "registryInForce" | "readRows">;

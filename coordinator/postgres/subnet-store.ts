@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import type { Registry } from "#core/subnet/subnet";
 import type { SubnetRows } from "#core/subnet/subnet-rows";
 import { type CopiedRow, readCopy } from "#db/read-copy";
-import type { RegistryInForce, SubnetStore } from "../flows/ports.ts";
+import type { RegistryInForce, SubnetStore } from "../flows/registry-ports.ts";
 import { ChannelListener } from "./channel-listener.ts";
 
 export function createSubnetStore(pool: Pool): SubnetStore {

@@ -12,7 +12,7 @@ import {
   type TreeParts,
   treeFromParts,
 } from "#core/subnet/tree-parts";
-import type { RegistryInForce } from "../flows/ports.ts";
+import type { RegistryInForce } from "../flows/registry-ports.ts";
 import {
   chunkBytes,
   decodeHeader,

@@ -9,7 +9,7 @@
  *   32        SHA-256 of everything before
  */
 import { type PartName, partKinds, type TreeParts, treePartsVersion } from "#core/subnet/tree-parts";
-import type { RegistryInForce } from "../flows/ports.ts";
+import type { RegistryInForce } from "../flows/registry-ports.ts";
 
 /** The file is of no use; the tree is built from the database. */
 export class SnapshotFault extends Error {}

@@ -4,7 +4,7 @@
  * reading of the rows.
  */
 import { join } from "node:path";
-import type { TreeSnapshots } from "../flows/ports.ts";
+import type { TreeSnapshots } from "../flows/registry-ports.ts";
 import type { Log } from "../log.ts";
 import { readTreeSnapshot } from "./read-tree-snapshot.ts";
 import { OutdatedSnapshot } from "./snapshot-format.ts";

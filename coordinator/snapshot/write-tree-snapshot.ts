@@ -7,7 +7,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promi
 import { basename, dirname, join } from "node:path";
 import type { SubnetTree } from "#core/subnet/subnet-tree";
 import { partsOf, type TreeParts } from "#core/subnet/tree-parts";
-import type { RegistryInForce } from "../flows/ports.ts";
+import type { RegistryInForce } from "../flows/registry-ports.ts";
 import { chunkBytes, encodeHeader, headerOf, paddingOf, partNames } from "./snapshot-format.ts";
 
 export async function writeTreeSnapshot(
