@@ -123,7 +123,7 @@ export function withReport(pace: HostPace, report: HostPaceReport, nowMs: number
 export function retryAfterSeconds(header: string | readonly string[] | undefined, now: Date): number | null {
   const text = [header ?? []].flat()[0]?.trim();
   if (text === undefined || text === "" || text.length > 60) return null;
-  if (/^\d{1,9}$/.test(text)) return Math.min(longestRetryAfterSeconds, Number(text));
+  if (/^\d+$/.test(text)) return Math.min(longestRetryAfterSeconds, Number(text));
   const at = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isFinite(at)) return null;
   return Math.min(longestRetryAfterSeconds, Math.max(0, Math.ceil((at - now.getTime()) / 1000)));

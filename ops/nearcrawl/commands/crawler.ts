@@ -47,7 +47,7 @@ export function crawlerCommand(): Command {
     .option("--bytes-per-day <n>", "never fetch more bytes a day")
     .option("--concurrent-hosts <n>", "never crawl more hosts at a time")
     .option("--kilobytes-per-second <n>", "never download faster")
-    .option("--allow-range <range...>", "special-purpose ranges that may be contacted all the same")
+    .option("--allow-range <range...>", "special-purpose ranges that may be contacted all the same, with ports (127.0.0.1:8080) or without")
     .option("--deny-range <range...>", "ranges that must never be contacted")
     .option("--deny-domain <domain...>", "domains that must never be contacted, nor anything below them")
     .option("--json", "log lines as JSON")

@@ -26,7 +26,7 @@ export function withFetchOptions(command: Command): Command {
     )
     .option("--resolver <address:port...>", "DNS servers in place of the system's")
     .option("--proxy <url>", "http://HOST:PORT (CONNECT) or socks5://HOST:PORT")
-    .option("--allow-range <range...>", "special-purpose ranges that may be contacted all the same")
+    .option("--allow-range <range...>", "special-purpose ranges that may be contacted all the same, with ports (127.0.0.1:8080) or without")
     .option("--user-agent <text>", "what to say of ourselves; begins with Nearcrawl/");
 }
 
