@@ -22,11 +22,11 @@ export interface HtmlTag {
   readonly isKept: boolean;
   /** A number of its own, below `tagCount`; -1 for a name that is not in the table. */
   readonly index: number;
-  /** Its start ends an open element of these (by index), unless one of `startBarriers` lies between. */
+  /** Its start ends an open element of these (by index), unless one of `startBarriers` (1 at its index) lies between. */
   readonly ends: readonly number[];
-  readonly startBarriers: ReadonlySet<string>;
+  readonly startBarriers: Uint8Array;
   /** Its end tag is passed over when one of these lies between it and its element. */
-  readonly endBarriers: ReadonlySet<string>;
+  readonly endBarriers: Uint8Array;
 }
 
 /** The tag of `html.slice(from, to)`, whose `nameHash` the scanner has made on its way. */
@@ -129,9 +129,14 @@ function tagNamed(name: string, index: number): HtmlTag {
     isUnseen: unseen.has(name),
     isKept: (blocks.has(name) || alsoKept.includes(name)) && !voids.has(name),
     ends: ends === "" ? [] : list(ends).map((ended) => names.indexOf(ended)),
-    startBarriers,
-    endBarriers: tableParts.has(name) ? tables : name === "li" ? listScope : defaultScope,
+    startBarriers: flagsOf(startBarriers),
+    endBarriers: flagsOf(tableParts.has(name) ? tables : name === "li" ? listScope : defaultScope),
   };
+}
+
+/** By index, 1 for the names of the set. */
+function flagsOf(some: ReadonlySet<string>): Uint8Array {
+  return Uint8Array.from(names, (name) => (some.has(name) ? 1 : 0));
 }
 
 function hashOf(name: string): number {

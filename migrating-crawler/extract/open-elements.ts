@@ -29,6 +29,8 @@ export const mark = {
 
 /** Real pages have 38 at most. */
 const maxDepth = 512;
+/** A tag's element is looked for so far out: further is no mistake of real pages, and would cost as much for each tag. */
+const maxSteps = 100;
 
 export class OpenElements {
   depth = 0;
@@ -78,26 +80,28 @@ export class OpenElements {
   }
 
   /** Without barriers, any block is one. */
-  #endNearest(index: number, barriers: ReadonlySet<string> | null): void {
-    for (let depth = this.depth; depth > 0; depth--) {
+  #endNearest(index: number, barriers: Uint8Array | null): void {
+    const outermost = Math.max(0, this.depth - maxSteps);
+    for (let depth = this.depth; depth > outermost; depth--) {
       const open = this.#tags[depth - 1]!;
       if (open.index === index) {
         this.#endTo(depth - 1);
         return;
       }
-      if (barriers === null ? open.isBlock : barriers.has(open.name)) return;
+      if (barriers === null ? open.isBlock : barriers[open.index] === 1) return;
     }
   }
 
   /** The end tag of any heading ends the heading that is open. */
   #endHeading(tag: HtmlTag): void {
-    for (let depth = this.depth; depth > 0; depth--) {
+    const outermost = Math.max(0, this.depth - maxSteps);
+    for (let depth = this.depth; depth > outermost; depth--) {
       const open = this.#tags[depth - 1]!;
       if (open.headingLevel > 0) {
         this.#endTo(depth - 1);
         return;
       }
-      if (tag.endBarriers.has(open.name)) return;
+      if (tag.endBarriers[open.index] === 1) return;
     }
   }
 

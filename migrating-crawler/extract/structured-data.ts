@@ -64,16 +64,23 @@ function mainThing(scripts: readonly string[]): Thing | null {
 
 /** Pages wrap their JSON in comments or CDATA marks, or leave line ends in its strings; null when it is none at all. */
 function parsed(script: string): unknown {
-  const text = script.replace(
-    /^\s*(?:<!--|(?:\/\/|\/\*)?\s*<!\[CDATA\[(?:\s*\*\/)?)|(?:-->|(?:\/\/|\/\*)?\s*\]\]>(?:\s*\*\/)?)\s*$/g,
-    "",
-  );
+  const text = unwrapped(script.trim());
   try {
     return JSON.parse(text);
   } catch {
     return parsedLoosely(text);
   }
 }
+
+function unwrapped(text: string): string {
+  const before = wrapStart.exec(text.slice(0, maxWrapCharacters))?.[0].length ?? 0;
+  const after = wrapEnd.exec(text.slice(-maxWrapCharacters))?.[0].length ?? 0;
+  return text.slice(before, Math.max(before, text.length - after));
+}
+
+const maxWrapCharacters = 40;
+const wrapStart = /^(?:<!--|(?:\/\/|\/\*)?\s*<!\[CDATA\[(?:\s*\*\/)?)/;
+const wrapEnd = /(?:-->|(?:\/\/|\/\*)?\s*\]\]>(?:\s*\*\/)?)$/;
 
 function parsedLoosely(text: string): unknown {
   try {

@@ -17,6 +17,7 @@ export interface TextBlock {
 
 /** Text that is kept for the index. */
 const maxCharacters = 1_000_000;
+const maxBlocks = 50_000;
 /** A longer heading is none. */
 const maxHeadingCharacters = 1000;
 
@@ -30,7 +31,7 @@ export class TextBlocks {
   #characters = 0;
 
   get isFull(): boolean {
-    return this.#characters > maxCharacters;
+    return this.#characters > maxCharacters || this.#blocks.length >= maxBlocks;
   }
 
   /** `marks`: of the elements that the text stands in. */

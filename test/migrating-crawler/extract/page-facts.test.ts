@@ -111,6 +111,7 @@ describe("structured data", () => {
   it.each([
     ["broken", '{"@type":"Article","headline":'],
     ["deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`],
+    ["blank", `{${" ".repeat(400_000)}x`],
     ["wide", `[${'{"@type":"Person"},'.repeat(20_000)}1]`],
     ["strange", '{"@type":{},"headline":["x"],"datePublished":7}'],
   ])("that is %s says nothing and stops nothing", async (_how, json) => {
@@ -231,5 +232,23 @@ describe("the main text", () => {
       "seen a<b",
     );
     expect((await extract(html)).excerpt).toBe("");
+  });
+});
+
+/** Each took seconds or more for 1 MB before it was bounded. */
+describe("a page of 1 MB that is made to be slow", () => {
+  const deep = "<div>".repeat(450);
+
+  it.each([
+    ["end tags that end nothing", `<ul><li>${deep}`, "</li>"],
+    ["paragraphs behind a barrier", `<p><button>${deep}`, "<p></p>"],
+    ["a million headings", "", "<h1>x"],
+    ["hidden words", "", "<span hidden>"],
+    ["properties", "", "<b itemprop=name>x"],
+    ["a tag with endless attributes", "<a ", 'b="c" '],
+  ])("because of %s is read all the same", async (_why, before, part) => {
+    const html = before + part.repeat(Math.ceil(1_000_000 / part.length));
+
+    expect((await extract(html)).links).toEqual([]);
   });
 });
