@@ -89,7 +89,12 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           await takePeerReport(crawlerId, message, ports, now);
           return;
         case "crawler:lease-end":
-          if (await ports.frontier.returnLease(asLeaseId(message.leaseId), crawlerId, now)) {
+          if (
+            await ports.frontier.returnLease(
+              { leaseId: asLeaseId(message.leaseId), crawlerId, hostWaitMs: message.hostWaitMs ?? 0 },
+              now,
+            )
+          ) {
             ports.counters.leases("returned", 1);
           }
           return;

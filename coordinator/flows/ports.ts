@@ -123,6 +123,14 @@ export type Resolution =
     }
   | { readonly type: "failed"; readonly host: string; readonly reason: string };
 
+/** A lease that its crawler gives back before all of its URLs have results. */
+export interface ReturnedLease {
+  readonly leaseId: LeaseId;
+  readonly crawlerId: CrawlerId;
+  /** The host must be left alone for so long; without it, as long as its results have said. */
+  readonly hostWaitMs?: number;
+}
+
 export interface FrontierStore {
   /**
    * Adds unknown URLs (and hosts), one row per URL; counts a back-link for known ones. Returns how many were new.
@@ -146,7 +154,7 @@ export interface FrontierStore {
     now: Date;
   }): Promise<Lease[]>;
   /** Returns what is left of a lease to the frontier, if this crawler owns it. */
-  returnLease(leaseId: LeaseId, crawlerId: CrawlerId, now: Date): Promise<boolean>;
+  returnLease(lease: ReturnedLease, now: Date): Promise<boolean>;
   /** URLs that robots.txt refused and whose wait is over are due again (RFC 9309 section 2.4); gives their number. */
   reopenRefused(now: Date): Promise<number>;
   /** Leases past their deadline return; gives their number. */

@@ -5,6 +5,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
 import { type Lease, maxLeaseUrls } from "#protocol/messages";
+import type { ReturnedLease } from "../flows/ports.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
 import { lockHosts } from "./frontier-admission.ts";
 import { inTransaction } from "./transaction.ts";
@@ -116,11 +117,7 @@ function paceOf(host: HostRow, now: Date): Lease["pace"] | null {
   };
 }
 
-export async function returnLease(
-  pool: Pool,
-  lease: { readonly leaseId: LeaseId; readonly crawlerId: CrawlerId },
-  now: Date,
-): Promise<boolean> {
+export async function returnLease(pool: Pool, lease: ReturnedLease, now: Date): Promise<boolean> {
   if (!isLeaseNumber(lease.leaseId)) return false;
   const returned = await inTransaction(pool, async (client) => {
     const { rows } = await client.query<OpenLease>(
@@ -130,9 +127,22 @@ export async function returnLease(
        for update`,
       [lease.leaseId, lease.crawlerId],
     );
+    if (lease.hostWaitMs) await keepOff(client, rows, new Date(now.getTime() + lease.hostWaitMs));
     return await close(client, rows, { ending: "returned", now });
   });
   return returned === 1;
+}
+
+/** The crawler has learnt that the hosts must be left alone, though none of its results could say so. */
+async function keepOff(client: PoolClient, leases: readonly OpenLease[], until: Date): Promise<void> {
+  const hosts = leases.map((lease) => lease.host_hash);
+  await lockHosts(client, hosts);
+  await client.query(
+    `update frontier_host
+     set not_before = greatest(not_before, $2)
+     where host_hash = any($1::bigint[])`,
+    [hosts, until],
+  );
 }
 
 export async function returnLeasesOf(

@@ -13,7 +13,7 @@ export function createFrontierStore(pool: Pool): FrontierStore {
     hostsToResolve: async (limit, now) => await hostsToResolve(pool, limit, now),
     saveResolutions: async (resolutions, now) => await saveResolutions(pool, resolutions, now),
     leaseHosts: async (request) => await leaseHosts(pool, request),
-    returnLease: async (leaseId, crawlerId, now) => await returnLease(pool, { leaseId, crawlerId }, now),
+    returnLease: async (lease, now) => await returnLease(pool, lease, now),
     returnExpired: async (now) => await returnExpired(pool, now),
     reopenRefused: async (now) => await reopenRefused(pool, now),
     returnLeasesOf: async (crawlerId, now, held = []) => await returnLeasesOf(pool, { crawlerId, held }, now),

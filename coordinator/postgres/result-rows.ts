@@ -101,9 +101,10 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
   };
 }
 
-/** Politeness: the host is left alone until then. */
+/** Politeness: the host is left alone until then. Its delay counts from when the fetch was over. */
 export function notBeforeOf(result: FetchResult, now: Date): Date {
-  return new Date(fetchedAtOf(result, now).getTime() + result.hostDelayMs);
+  const overMs = fetchedAtOf(result, now).getTime() + result.timing.totalMs;
+  return new Date(Math.min(overMs, now.getTime()) + result.hostDelayMs);
 }
 
 /** True when what the index holds of the URL no longer stands: there is a new page, or none any more. */

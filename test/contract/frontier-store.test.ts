@@ -259,8 +259,8 @@ test("a lease that is given back leaves its URLs due, and a second time nothing 
   const [lease] = await world.lease(crawlerId);
   const leaseId = asLeaseId(lease!.leaseId);
 
-  expect(await world.frontier.returnLease(leaseId, crawlerId, noon)).toBe(true);
-  expect(await world.frontier.returnLease(leaseId, crawlerId, noon)).toBe(false);
+  expect(await world.frontier.returnLease({ leaseId, crawlerId }, noon)).toBe(true);
+  expect(await world.frontier.returnLease({ leaseId, crawlerId }, noon)).toBe(false);
 
   expect(await world.rows("select state, lease_id from frontier_url")).toEqual([
     { state: "due", lease_id: null },
@@ -273,12 +273,25 @@ test("a lease that is given back leaves its URLs due, and a second time nothing 
   ]);
 });
 
+test("a host that has to rest is not leased before, though no result of its lease came", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/");
+  const [lease] = await world.lease(crawlerId);
+  const leaseId = asLeaseId(lease!.leaseId);
+
+  await world.frontier.returnLease({ leaseId, crawlerId, hostWaitMs: 60_000 }, noon);
+
+  expect(await world.lease(crawlerId, new Date(noon.getTime() + 59_000))).toEqual([]);
+  expect(await world.lease(crawlerId, new Date(noon.getTime() + 61_000))).toHaveLength(1);
+});
+
 test("nobody gives back another crawler's lease", async () => {
   const north = await world.delegatedHost("north", "http://a.example/");
   const south = await world.crawler("south");
   const [lease] = await world.lease(north);
 
-  expect(await world.frontier.returnLease(asLeaseId(lease!.leaseId), south, noon)).toBe(false);
+  expect(
+    await world.frontier.returnLease({ leaseId: asLeaseId(lease!.leaseId), crawlerId: south }, noon),
+  ).toBe(false);
   expect(await world.rows("select closed_at from lease")).toEqual([{ closed_at: null }]);
 });
 

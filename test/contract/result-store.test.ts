@@ -264,7 +264,7 @@ test("a lease's number that no lease can have is no lease", async () => {
   ]);
 
   expect(taken).toMatchObject({ stored: 1, withoutLease: 1 });
-  expect(await world.frontier.returnLease(asLeaseId(tooLarge), crawlerId, noon)).toBe(false);
+  expect(await world.frontier.returnLease({ leaseId: asLeaseId(tooLarge), crawlerId }, noon)).toBe(false);
   expect(await world.frontier.returnLeasesOf(crawlerId, noon, [asLeaseId(tooLarge)])).toBe(0);
 });
 
