@@ -1,7 +1,7 @@
 /**
- * The Snowball stemmers of Postgres' dictionaries (snowballstem.org). Most come from a
- * package with the edition of Postgres 13 to 17; what that of Postgres 18 does otherwise is made up here, and what
- * the package has not is in the files beside this one.
+ * The Snowball stemmers of Postgres' dictionaries (snowballstem.org). Most come from a package with the edition
+ * of Postgres 13 to 17; what that of Postgres 18 does otherwise is made up here, and what the package has not is in
+ * the files beside this one.
  */
 import type { TextSearchEdition } from "../text-search-edition.ts";
 import { germanStem } from "./german.ts";

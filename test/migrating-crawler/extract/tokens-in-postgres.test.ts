@@ -77,7 +77,7 @@ describe("the tokens of", () => {
     ["a script that never ends", "before <script foo bar and nothing after counts"],
     ["other scripts", "日本語テキスト １月 مرحبا ٣٤ हिन्दी में १२ क्या ελληνικά Ελλάδα ไทย 한국어 Ελλάς"],
     ["characters outside the basic plane", "𝐀𝐁 x𝐀 😀 a😀b 𠀀𠀁"],
-    ["soft hyphens, marks and joiners", "Häuser\u00adzeile zero\u200bwidth e\u0301te \u0301alone a\ufeffb"],
+    ["combining marks", "e\u0301te \u0301alone a\u0308-b\u0308 x\u20dd"],
     ["apostrophes and quotes", "don't l’été 'quoted' “curly” O'Neil rock'n'roll ʼtick"],
   ])("%s are Postgres'", async (_name, text) => {
     const [expected] = await theirs([text]);
