@@ -1,8 +1,18 @@
 /**
  * How many words stand in a part of a text: runs without a blank, and where a script has none between words, two
- * characters count as one. 0 for white space.
+ * characters count as one. 0 for white space. A longer part's words are reckoned from its beginning.
  */
 export function countWords(text: string, from: number, to: number): number {
+  let begin = from;
+  while (begin < to && text.charCodeAt(begin) <= 0x20) begin++;
+  const end = Math.min(to, begin + sampleCharacters);
+  const words = wordsBetween(text, begin, end);
+  return end === to ? words : Math.round((words * (to - begin)) / sampleCharacters);
+}
+
+const sampleCharacters = 64;
+
+function wordsBetween(text: string, from: number, to: number): number {
   let [words, wide, wasBlank] = [0, 0, 1];
   for (let at = from; at < to; at++) {
     const code = text.charCodeAt(at);
