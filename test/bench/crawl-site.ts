@@ -51,6 +51,7 @@ for (const host of deadHosts) {
   );
 }
 process.send?.({ port, pageBytes: meanBytes });
+process.once("disconnect", () => process.exit());
 
 async function listen(server: Server, address: string, wanted: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
