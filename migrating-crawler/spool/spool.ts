@@ -8,7 +8,7 @@
  * cost a second fetch: the lease of their URLs runs out. A disk that takes nothing (full, read-only) is a
  * spool without room: it says why, is tried again after a while, and nothing else of the crawler is hurt.
  */
-import { closeSync, fdatasyncSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
@@ -211,8 +211,14 @@ export class Spool {
     this.#dirty ??= setTimeout(() => {
       this.#dirty = null;
       const last = this.#segments.at(-1);
-      if (last) this.#try(() => fdatasyncSync(last.descriptor));
+      // Not the Sync one: the disk may take its time, and sockets are waiting.
+      if (last) fdatasync(last.descriptor, (error) => this.#noteSync(error));
     }, syncEveryMs).unref();
+  }
+
+  /** A segment that was dropped meanwhile is closed, and its results are safe elsewhere. */
+  #noteSync(error: NodeJS.ErrnoException | null): void {
+    if (error !== null && error.code !== "EBADF") this.#note(error);
   }
 
   #isResting(): boolean {
@@ -225,13 +231,14 @@ export class Spool {
       work();
       return true;
     } catch (error) {
-      const { code = "failed", message } = error as NodeJS.ErrnoException;
-      this.#fault = {
-        words: `${meanings[code] ?? message} (${code})`.slice(0, 300),
-        atMs: performance.now(),
-      };
+      this.#note(error as NodeJS.ErrnoException);
       return false;
     }
+  }
+
+  #note({ code = "failed", message }: NodeJS.ErrnoException): void {
+    const words = `${meanings[code] ?? message} (${code})`.slice(0, 300);
+    this.#fault = { words, atMs: performance.now() };
   }
 }
 
