@@ -1,4 +1,5 @@
-// Runs the benchmarks: all, or those whose file name holds the word given (`npm run bench -- ip-tree`).
+// Runs the benchmarks: all, or those whose file name holds the word given (`npm run bench -- ip-tree`). What
+// follows the word goes to them.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +16,14 @@ if (files.length === 0) {
 }
 for (const file of files.sort()) {
   console.log(`\n# ${file}`);
-  const args = ["--expose-gc", "--conditions=nearcrawl-source", "--import", "tsx", join("test/bench", file)];
+  const args = [
+    "--expose-gc",
+    "--conditions=nearcrawl-source",
+    "--import",
+    "tsx",
+    join("test/bench", file),
+    ...process.argv.slice(3),
+  ];
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" });
   if (status !== 0) process.exitCode = 1;
 }
