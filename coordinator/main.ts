@@ -4,6 +4,7 @@
  */
 import type { Server } from "node:http";
 import type { Database } from "#db/connect";
+import { postgresVersion } from "#db/postgres-version";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import type { CoordinatorConfig } from "./config.ts";
 import { seededRandom } from "./core/seeded-random.ts";
@@ -93,7 +94,7 @@ export async function startCoordinator({
     recalibrationRule(config),
   );
   const gateway = new CrawlerGateway({
-    settings: gatewaySettings(config),
+    settings: { ...gatewaySettings(config), postgresVersion: await postgresVersion(pool) },
     handlers: fleetMessageHandlers(
       {
         ...stores,

@@ -57,6 +57,8 @@ export class Crawler {
   /** Leases whose results an earlier process of this crawler left in the spool. */
   readonly #leftBehind: string[];
   #userAgent: string;
+  /** Of the coordinator's database; undefined until a welcome states it. */
+  #postgresVersion: number | undefined;
   #crawlerId: number | null = null;
   #downReason = "not connected to the coordinator yet";
   #paceReason = "";
@@ -86,7 +88,7 @@ export class Crawler {
     this.#loop = new TaskLoop({
       tools: {
         ...this.#tools,
-        extract: this.#extraction.extract,
+        extract: (body) => this.#extraction.extract({ ...body, postgresVersion: this.#postgresVersion }),
         recorder: this.#warc?.recorder,
         keep: (leaseId, result) => {
           this.#tally.count(result, performance.now());
@@ -163,6 +165,7 @@ export class Crawler {
         onWelcome: (welcome) => {
           this.#crawlerId = welcome.crawlerId;
           this.#userAgent = this.#config.userAgent ?? welcome.userAgent;
+          this.#postgresVersion = welcome.postgresVersion;
           this.#downReason = "";
           this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));

@@ -211,11 +211,12 @@ export class CrawlerGateway implements Fleet {
     }
     this.#sessions.set(crawlerId, session);
     this.#log.debug({ crawlerId, name: hello.name, remoteAddress }, "a session is open");
-    const { resultCredits, heartbeatMs, departureSeconds, userAgent } = this.#settings;
+    const { resultCredits, heartbeatMs, departureSeconds, userAgent, postgresVersion } = this.#settings;
     const heartbeatSeconds = Math.max(1, Math.ceil(heartbeatMs / 1000));
     const { acknowledgedSequence } = arrival;
     const times = { heartbeatSeconds, departureSeconds };
-    const agreed = { protocolVersion, acknowledgedSequence, resultCredits, ...times, userAgent };
+    const database = postgresVersion === undefined ? {} : { postgresVersion };
+    const agreed = { protocolVersion, acknowledgedSequence, resultCredits, ...times, userAgent, ...database };
     session.welcome({ type: "coordinator:welcome", crawlerId, ...agreed });
   }
 

@@ -36,6 +36,8 @@ export interface GatewaySettings {
   readonly heartbeatMs: number;
   /** Told to crawlers: away for so long, they let go of their leases. */
   readonly departureSeconds: number;
+  /** Told to crawlers: the database's major version. */
+  readonly postgresVersion?: number;
   readonly helloTimeoutMs: number;
   /** A batch of results is this large, or has waited so long. */
   readonly batchResults: number;

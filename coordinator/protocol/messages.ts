@@ -196,6 +196,8 @@ export const coordinatorWelcome = z.object({
   /** A crawler that is away for so long loses its leases to others, and lets go of them itself. */
   departureSeconds: z.number().positive().max(86_400).optional(),
   userAgent: z.string().min(1).max(200),
+  /** Major version of the coordinator's Postgres: lexemes are made as it makes them. Absent: the newest. */
+  postgresVersion: z.int().min(13).max(99).optional(),
 });
 
 /** The session ends: why, in words, and whether trying again later makes sense. */

@@ -5,7 +5,7 @@ import { shipLinks } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
 import { countWords } from "./count-words.ts";
 import { cutAt } from "./cut-text.ts";
-import { dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
+import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { extractList } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector } from "./lexemes.ts";
@@ -33,6 +33,8 @@ export interface FetchedBody {
   readonly linkHeader?: string | readonly string[] | undefined;
   /** For `unavailable_after`; the machine's clock unless given. */
   readonly nowMs?: number;
+  /** Major version of the Postgres that the lexemes are for; the newest unless given. */
+  readonly postgresVersion?: number | undefined;
   /** Awaited before and between long computations: probes under way want the processor. */
   readonly quiet: () => Promise<void>;
 }
@@ -115,7 +117,7 @@ async function indexed(read: ReadPage, body: FetchedBody, turns: WorkTurns): Pro
   });
   const config = textSearchConfigOf(language);
   const said = { title: titleOf(read), description: descriptionOf(read), pieces };
-  const vector = await vectorOf(said, config, turns);
+  const vector = await vectorOf(said, await dictionaryOf(config, body.postgresVersion), turns);
   const { noindex, excerptCharacters } = robotsOf(read, body);
   return {
     language,
@@ -130,10 +132,10 @@ async function indexed(read: ReadPage, body: FetchedBody, turns: WorkTurns): Pro
 
 async function vectorOf(
   said: { readonly title: string; readonly description: string; readonly pieces: readonly TextPiece[] },
-  config: string,
+  dictionary: Dictionary,
   turns: WorkTurns,
 ): Promise<LexemeVector> {
-  const vector = new LexemeVector(await dictionaryOf(config));
+  const vector = new LexemeVector(dictionary);
   vector.add(said.title, "A");
   vector.add(said.description, "B");
   for (const { weight, text } of said.pieces) {

@@ -103,6 +103,18 @@ describe("a crawler", () => {
     expect(origin.headers.at(-1)?.["user-agent"]).toBe("Nearcrawl/test");
   });
 
+  it("makes lexemes as the coordinator's Postgres does", async () => {
+    const origin = await site((_request, response) =>
+      html(response, "<html lang=de><p>Die Lehrerinnen sammeln</html>"),
+    );
+    const world = await gatewayWith([leaseOf("1", [`${origin.url}/`])], undefined, { postgresVersion: 15 });
+
+    await run(world);
+    const [result] = await resultsAfter(world, 1);
+
+    expect(result?.page?.lexemes).toBe("'lehrerinn':2 'sammeln':3");
+  });
+
   it("asks robots.txt once per origin and leaves alone what it forbids", async () => {
     const origin = await site((request, response) => {
       if (request.url === "/robots.txt") return void response.end("User-agent: Nearcrawl\nDisallow: /secret");

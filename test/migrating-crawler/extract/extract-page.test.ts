@@ -22,6 +22,17 @@ async function extract(
   return pageExtract.parse(page);
 }
 
+it("a page's lexemes are the newest Postgres' unless it is for an older one", async () => {
+  const html = "<html lang=de><p>Goethe und die Lehrerinnen sammeln Bücher";
+
+  const newest = await extract(html);
+  const older = await extract(html, { postgresVersion: 15 });
+
+  expect(newest.lexemes).toBe("'goth':1 'lehr':4 'sammel':5 'buch':6");
+  expect(older.lexemes).toBe("'goeth':1 'lehrerinn':4 'sammeln':5 'buch':6");
+  expect(await extract(html, { postgresVersion: 18 })).toEqual(newest);
+});
+
 describe("what a page says of itself", () => {
   it("is read from its head", async () => {
     const page = await extract(`<html lang="de-AT"><head><title> Zwei

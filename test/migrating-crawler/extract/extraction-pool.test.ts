@@ -60,6 +60,15 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
     expect(body.bytes.length).toBeGreaterThan(0);
   });
 
+  it("makes lexemes for the Postgres that the body names", async () => {
+    const pool = poolOf({ threads: 1 });
+    const html = '<html lang="de"><p>Goethe und die Lehrerinnen sammeln Bücher';
+
+    const { page } = await pool.extract(bodyOf(html, { postgresVersion: 15 }));
+
+    expect(page.lexemes).toBe("'goeth':1 'lehrerinn':4 'sammeln':5 'buch':6");
+  });
+
   it("answers each of many pages with its own", async () => {
     const pool = poolOf({ threads: 2 });
     const words = Array.from({ length: 60 }, (_, index) => `word${index}`);
