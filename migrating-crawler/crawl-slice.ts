@@ -5,10 +5,12 @@
  */
 import type { Lease } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
+import { extractPage } from "./extract/extract-page.ts";
 import type { ExtractPage } from "./extract/extraction-pool.ts";
 import { NoTurn } from "./fetch/ask-robots.ts";
+import { extractedResult } from "./fetch/extracted-result.ts";
 import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
-import { type FetchedPage, fetchPage, type PageRequest } from "./fetch/fetch-page.ts";
+import { type FetchedPage, fetchPage, type PageRequest, type PageResult } from "./fetch/fetch-page.ts";
 import type { OriginRobots, RobotsCache } from "./fetch/robots.ts";
 import type { SiteClient } from "./fetch/site-client.ts";
 import { HostNews } from "./host-news.ts";
@@ -122,7 +124,7 @@ async function refuse(slice: Slice, task: Task, robots: OriginRobots): Promise<S
   if (signal.aborted) return String(signal.reason);
   const client = visit.clientFor(new URL(task.url).origin);
   const refused = await fetchPage(task, { ...settingOf(tools), client, robots });
-  const full = keep(slice, told(slice, refused, tools.gates.waitMs(lease.host, Date.now())));
+  const full = keep(slice, told(slice, refused.result, tools.gates.waitMs(lease.host, Date.now())));
   if (full !== null || usable(robots) !== null) return full;
   const why = robots.type === "unreachable" ? robots.failure.message : robots.closed;
   return `robots.txt cannot be had, so nothing of the host is fetched for now: ${why}`;
@@ -130,22 +132,25 @@ async function refuse(slice: Slice, task: Task, robots: OriginRobots): Promise<S
 
 async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise<SliceEnding> {
   const { lease, tools, signal } = slice;
-  const { fetched, waitMs } = await request(slice, task, robots);
-  const { outcome } = fetched.result;
+  const { result, waitMs } = await request(slice, task, robots);
+  const { outcome } = result;
   if (signal.aborted && outcome.type === "failed") return String(signal.reason);
-  const judged = await judge(slice, fetched, robots);
+  const judged = await judge(slice, result, robots);
   const full = keep(slice, told(slice, judged, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
   const failures = tools.gates.failures(lease.host);
   if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;
   return `the host did not answer ${failures} times in a row: ${outcome.reason}`;
 }
 
-/** One request in its turn, and how long the host wants to rest after it. */
+/**
+ * One request in its turn, and how long the host wants to rest after it. The turn ends with the last byte; only
+ * then the page is extracted.
+ */
 async function request(
   slice: Slice,
   asked: PageRequest,
   robots: OriginRobots,
-): Promise<{ readonly fetched: FetchedPage; readonly waitMs: number }> {
+): Promise<{ readonly result: PageResult; readonly waitMs: number }> {
   const { tools, visit } = slice;
   const client = visit.clientFor(new URL(asked.url).origin);
   const turn = await visit.turn(client);
@@ -159,16 +164,17 @@ async function request(
     waitMs = turn.end(answer);
   }
   if (answer !== null) tools.governor.countPage();
-  return { fetched, waitMs };
+  const { extract = extractPage, quiet } = tools;
+  return { result: await extractedResult(fetched, { extract, quiet }), waitMs };
 }
 
 /** The page with what the host's other pages say of it. */
-async function judge(slice: Slice, fetched: FetchedPage, robots: OriginRobots): Promise<FetchedPage> {
-  const { page, url } = fetched.result;
-  if (page === null) return fetched;
+async function judge(slice: Slice, result: PageResult, robots: OriginRobots): Promise<PageResult> {
+  const { page, url } = result;
+  if (page === null) return result;
   const ask = (path: string) => askForMissing(slice, new URL(path, url), robots);
   const judged = await slice.tools.memory.judge(page, { url, nowMs: Date.now(), ask });
-  return { ...fetched, result: { ...fetched.result, page: judged } };
+  return { ...result, page: judged };
 }
 
 /** A request like any other, in a turn of its own, for a page that cannot exist. */
@@ -176,8 +182,8 @@ async function askForMissing(slice: Slice, url: URL, robots: OriginRobots): Prom
   if (!allows(robots, url.pathname)) return { type: "no-page" };
   if ((await slice.visit.rest()) !== null) return { type: "not-asked" };
   try {
-    const { fetched } = await request(slice, { url: url.href, etag: null, lastModified: null }, robots);
-    const { page } = fetched.result;
+    const { result } = await request(slice, { url: url.href, etag: null, lastModified: null }, robots);
+    const { page } = result;
     return page === null ? { type: "no-page" } : { type: "page", page };
   } catch (error) {
     if (error instanceof NoTurn) return { type: "not-asked" };
@@ -193,12 +199,12 @@ function answerOf({ result, status, tookMs, retryAfterSeconds, contacted }: Fetc
   return { status: status ?? 0, tookMs, retryAfterSeconds };
 }
 
-function settingOf({ userAgent, governor, quiet, extract, now }: SliceTools) {
-  return { userAgent: userAgent(), take: (bytes: number) => governor.takeBytes(bytes), quiet, extract, now };
+function settingOf({ userAgent, governor, now }: SliceTools) {
+  return { userAgent: userAgent(), take: (bytes: number) => governor.takeBytes(bytes), now };
 }
 
 /** The result with the news of its host. */
-function told({ lease, tools, visit, news }: Slice, { result }: FetchedPage, waitMs: number): FetchResult {
+function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: number): FetchResult {
   const pace = tools.gates.report(lease.host);
   return news.tell(result, { waitMs, pace, tellResolved: () => visit.tellResolved() });
 }

@@ -2,9 +2,9 @@
  * A sitemap or feed to what is shipped for it: the URLs that it names, and nothing to index. Robots
  * directives in its header hold as for a page.
  */
-import { createHash } from "node:crypto";
 import type { PageExtract } from "#protocol/result";
 import { shipLinks } from "../traps/ship-links.ts";
+import { bodyDigest } from "./body-digest.ts";
 import { documentKind, kindOf, type ListForm, listForm } from "./document-kind.ts";
 import { listedLinks } from "./listed-links.ts";
 import { readList } from "./read-list.ts";
@@ -22,6 +22,8 @@ export interface FetchedList {
   readonly url: string;
   /** As fetched, content codings undone; a gzip file is still one. */
   readonly bytes: Buffer;
+  /** SHA-256 of the bytes, hex; absent: it is reckoned. */
+  readonly digest?: string | undefined;
   readonly contentType: string;
   readonly robotsTag: string | readonly string[] | undefined;
 }
@@ -58,7 +60,7 @@ export async function extractList(list: FetchedList, turns: WorkTurns): Promise<
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
     ...(leftOut === 0 ? {} : { leftOutLinks: leftOut }),
     robots: { noindex: robots.noindex, nofollow: robots.nofollow },
-    digest: createHash("sha256").update(list.bytes).digest("hex"),
+    digest: list.digest ?? bodyDigest(list.bytes),
   };
   return { page, cut: unpacked.truncated };
 }

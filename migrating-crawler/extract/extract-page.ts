@@ -1,7 +1,7 @@
 /** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
-import { createHash } from "node:crypto";
 import type { PageExtract } from "#protocol/result";
 import { shipLinks } from "../traps/ship-links.ts";
+import { bodyDigest } from "./body-digest.ts";
 import { decodeText } from "./charset.ts";
 import { countWords } from "./count-words.ts";
 import { cutAt } from "./cut-text.ts";
@@ -26,6 +26,8 @@ export interface FetchedBody {
   /** The URL that was fetched. */
   readonly url: string;
   readonly bytes: Buffer;
+  /** SHA-256 of the bytes, hex; absent: it is reckoned. */
+  readonly digest?: string | undefined;
   readonly contentType: string;
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
@@ -61,7 +63,7 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
     charset: charset.slice(0, 40),
     ...statedFacts(read, body),
     ...(await indexed(read, body, turns)),
-    digest: createHash("sha256").update(body.bytes).digest("hex"),
+    digest: body.digest ?? bodyDigest(body.bytes),
   };
   return { page, cut: read.cut };
 }

@@ -1,13 +1,13 @@
 /**
- * Fetches one URL under all rules and makes the result that is shipped: robots first, then a conditional
- * GET, the header judged before the body is read, the body bounded, the page extracted. Redirects are
- * not followed: the location is reported, and the frontier decides who fetches it. Never throws.
+ * Fetches one URL under all rules, to the last byte of its body: robots first, then a conditional GET, the
+ * header judged before the body is read, the body bounded. What the page says is for extracted-result.ts, when
+ * the site has nothing to do with it any more. Redirects are not followed: the location is reported, and the
+ * frontier decides who fetches it. Never throws.
  */
-import { createHash } from "node:crypto";
-import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
+import type { FetchOutcome, FetchResult, FetchTiming } from "#protocol/result";
+import { bodyDigest } from "../extract/body-digest.ts";
 import { documentKind } from "../extract/document-kind.ts";
-import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
-import type { ExtractPage } from "../extract/extraction-pool.ts";
+import type { FetchedBody } from "../extract/extract-page.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
@@ -35,16 +35,20 @@ export interface FetchSetting {
   readonly robots: OriginRobots;
   readonly userAgent: string;
   readonly take: TakeBytes;
-  /** Resolves when the processor may be used for long: probes under way want it quiet. */
-  readonly quiet: () => Promise<void>;
-  /** Where pages are extracted; absent: in this thread. */
-  readonly extract?: ExtractPage | undefined;
   readonly now: () => Date;
 }
 
-/** The result, without the host's pace, which the host gate adds; and what the gate wants to know. */
+/** A result without the host's pace, which the host gate adds. */
+export type PageResult = Omit<FetchResult, "hostDelayMs">;
+
+/** What there is to extract. */
+export type PageBody = Omit<FetchedBody, "quiet">;
+
 export interface FetchedPage {
-  readonly result: Omit<FetchResult, "hostDelayMs">;
+  /** Its `page` is null: nothing has been extracted yet. */
+  readonly result: PageResult;
+  /** Null when there is nothing to extract. */
+  readonly body: PageBody | null;
   /** Null when nothing was asked of the host. */
   readonly status: number | null;
   /** The host's own time: first byte and body, without ours. */
@@ -71,8 +75,9 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
       etag: part.etag ?? null,
       lastModified: part.lastModified ?? null,
       ...(part.contacted && client.connection !== null ? { connection: client.connection } : {}),
-      page: part.page ?? null,
+      page: null,
     },
+    body: part.body ?? null,
     status: part.status ?? null,
     tookMs: part.timing?.totalMs ?? performance.now() - startedMs,
     retryAfterSeconds: part.retryAfterSeconds ?? null,
@@ -103,7 +108,7 @@ interface Part {
   readonly bodyBytes?: number;
   readonly etag?: string | null;
   readonly lastModified?: string | null;
-  readonly page?: PageExtract;
+  readonly body?: PageBody;
   readonly retryAfterSeconds?: number | null;
 }
 
@@ -165,38 +170,23 @@ async function judge(
     const outcome = { type: "unsupported", status, contentType: contentType.slice(0, 200) } as const;
     return { ...known, ...sizes, outcome, timing: complete };
   }
-  if (request.digest !== undefined && digestOf(body.bytes) === request.digest) {
+  const digest = request.digest === undefined ? undefined : bodyDigest(body.bytes);
+  if (digest !== undefined && digest === request.digest) {
     return { ...known, ...sizes, outcome: { type: "unchanged", status }, timing: complete };
   }
-  const fetched = { url: request.url, bytes: body.bytes, contentType: type };
-  const extracted = await extractedOr(fetched, answer, setting);
-  // The site has answered well: that its page could not be extracted does not count against it.
-  if (extracted instanceof Failure) {
-    return { ...known, ...sizes, outcome: outcomeOfFailure(extracted), timing: complete };
-  }
-  const { page, cut } = extracted;
-  const truncated = body.truncated || cut || partOf(answer) === "start";
+  const truncated = body.truncated || partOf(answer) === "start";
   const outcome = { type: "fetched", status, truncated } as const;
-  return { ...known, ...sizes, outcome, timing: complete, page };
-}
-
-async function extractedOr(
-  fetched: Pick<FetchedBody, "url" | "bytes" | "contentType">,
-  { headers }: SiteAnswer,
-  setting: FetchSetting,
-): Promise<Extracted | Failure> {
-  try {
-    return await (setting.extract ?? extractPage)({
-      ...fetched,
-      contentLanguage: headerText(headers["content-language"], 100),
-      robotsTag: headers["x-robots-tag"],
-      linkHeader: headers.link,
-      nowMs: setting.now().getTime(),
-      quiet: setting.quiet,
-    });
-  } catch (error) {
-    return failureOf(error);
-  }
+  const toExtract = {
+    url: request.url,
+    bytes: body.bytes,
+    digest,
+    contentType: type,
+    contentLanguage: headerText(headers["content-language"], 100),
+    robotsTag: headers["x-robots-tag"],
+    linkHeader: headers.link,
+    nowMs: setting.now().getTime(),
+  };
+  return { ...known, ...sizes, outcome, timing: complete, body: toExtract };
 }
 
 const endlessRedirect = outcomeOfFailure(new Failure("bad-redirect", "the body of the redirect has no end"));
@@ -204,8 +194,6 @@ const endlessRedirect = outcomeOfFailure(new Failure("bad-redirect", "the body o
 function askedPage({ url, redirects, etag, lastModified }: PageRequest): AskedPage {
   return { url, redirects: redirects ?? 0, conditional: etag !== null || lastModified !== null };
 }
-
-const digestOf = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 
 function timingOf(answer: SiteAnswer, connected: ConnectPhases | null, startedMs: number): Phases {
   const none: { [Phase in keyof ConnectPhases]: null } = { dnsMs: null, connectMs: null, tlsMs: null };

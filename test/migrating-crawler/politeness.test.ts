@@ -1,6 +1,8 @@
 /** What a site sees of the crawler: how many requests at a time, and how long it is left alone between them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
+import { extractPage, type FetchedBody } from "#crawler/extract/extract-page";
+import { makeGate } from "../support/gate.ts";
 import { html, type Origin, startOrigin, startRawOrigin } from "./support/origin.ts";
 import { type SliceRunner, sliceRunner } from "./support/slices.ts";
 
@@ -214,6 +216,27 @@ describe("hosts on one address", () => {
 
     expect(slices.map(({ results }) => results[0]!.outcome.type)).toEqual(["fetched", "fetched"]);
     expect(site.mostAtOnce()).toBe(2);
+  });
+
+  it("do not wait for the extraction of each other's pages", async () => {
+    const site = await watchedSite(afterAWhile);
+    const crawler = runner();
+    const arrived = makeGate();
+    const goOn = makeGate();
+    const extract = async (body: FetchedBody) => {
+      arrived.open();
+      await goOn.opened;
+      return await extractPage(body);
+    };
+
+    const first = crawler.crawl(urlsOf(site, "a.localhost", "/x"), {}, { extract });
+    await arrived.opened;
+    // Over before the first one's request would be taken for one that never ends.
+    const second = await crawler.crawl(urlsOf(site, "b.localhost", "/y"), { expiresInSeconds: 9 });
+    goOn.open();
+
+    expect(second.results.map(({ outcome }) => outcome.type)).toEqual(["fetched"]);
+    expect((await first).results.map(({ outcome }) => outcome.type)).toEqual(["fetched"]);
   });
 });
 

@@ -1,5 +1,5 @@
 /** Crawls host slices with one crawler's tools, against real sites on loopback (`*.localhost` is 127.0.0.1). */
-import { crawlSlice, type SliceEnding } from "#crawler/crawl-slice";
+import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl-slice";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
 import type { Lease } from "#protocol/messages";
 import { type FetchResult, fetchResultSchema } from "#protocol/result";
@@ -8,7 +8,11 @@ import { testConfig } from "./test-config.ts";
 export interface SliceRunner {
   readonly tools: FetchTools;
   /** Crawls the URLs, all of one host, as one lease. */
-  crawl(urls: readonly string[], changes?: Partial<Lease>): Promise<CrawledSlice>;
+  crawl(
+    urls: readonly string[],
+    changes?: Partial<Lease>,
+    tools?: Pick<SliceTools, "extract">,
+  ): Promise<CrawledSlice>;
   close(): void;
 }
 
@@ -26,7 +30,7 @@ export function sliceRunner(
   const tools = fetchTools({ config, home: config.home, userAgent, quiet: async () => {} });
   return {
     tools,
-    async crawl(urls, leaseChanges = {}) {
+    async crawl(urls, leaseChanges = {}, ownTools = {}) {
       const results: FetchResult[] = [];
       const keep = (_leaseId: string, result: FetchResult) =>
         results.push(fetchResultSchema.parse(result)) > 0;
@@ -39,7 +43,7 @@ export function sliceRunner(
         urls: urls.map((url) => ({ url, etag: null, lastModified: null })),
         ...leaseChanges,
       };
-      const ending = await crawlSlice(lease, { ...tools, keep }, signal);
+      const ending = await crawlSlice(lease, { ...tools, ...ownTools, keep }, signal);
       return { results, ending };
     },
     close: () => closeTools(tools),
