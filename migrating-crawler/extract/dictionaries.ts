@@ -27,13 +27,11 @@ const configs: Readonly<Record<string, string>> = {
   fi: "finnish",
   fr: "french",
   ga: "irish",
-  hi: "hindi",
   hu: "hungarian",
   hy: "armenian",
   id: "indonesian",
   it: "italian",
   nb: "norwegian",
-  ne: "nepali",
   nl: "dutch",
   nn: "norwegian",
   no: "norwegian",
@@ -44,8 +42,6 @@ const configs: Readonly<Record<string, string>> = {
   ta: "tamil",
   tr: "turkish",
 };
-/** Configurations that read ASCII words as English. */
-const englishForAscii = new Set(["hindi", "russian"]);
 
 export const supportedConfigs = [...new Set([...Object.values(configs), "simple"])];
 
@@ -72,7 +68,8 @@ async function loadDictionary(name: string, config: string, edition: TextSearchE
   const simple = (_kind: TokenKind, token: string) => inLowerCase(token);
   if (config === "simple") return { name, formatCharactersBreakWords, lexemeOf: simple };
   const words = await stemmingOf(config, edition);
-  const ascii = englishForAscii.has(config) ? await stemmingOf("english", edition) : words;
+  // In Russian texts Postgres reads ASCII words as English.
+  const ascii = config === "russian" ? await stemmingOf("english", edition) : words;
   const lexemeOf = (kind: TokenKind, token: string) => {
     const lower = inLowerCase(token);
     if (kind === asItIs) return lower;

@@ -5,22 +5,13 @@
  */
 import type { TextSearchEdition } from "../text-search-edition.ts";
 import { germanStem } from "./german.ts";
-import { hindiStem } from "./hindi.ts";
 import { indonesianStem } from "./indonesian.ts";
-import { nepaliStem } from "./nepali.ts";
 
 /** A word in lower case to its stem. */
 export type Stem = (lower: string) => string;
 
-const ours: Readonly<Record<string, Stem>> = {
-  hindi: hindiStem,
-  indonesian: indonesianStem,
-  nepali: nepaliStem,
-};
-
 export async function stemmerOf(algorithm: string, { stems }: TextSearchEdition): Promise<Stem> {
-  const own = ours[algorithm];
-  if (own !== undefined) return own;
+  if (algorithm === "indonesian") return indonesianStem;
   const { newStemmer } = await import("snowball-stemmers");
   const stemmer = newStemmer(algorithm);
   const older = (word: string) => stemmer.stem(word);
