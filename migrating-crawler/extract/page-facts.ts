@@ -4,19 +4,25 @@ import { cutAt } from "./cut-text.ts";
 import type { ResolveReference } from "./link-resolver.ts";
 import { pageDates } from "./page-dates.ts";
 import type { ReadPage } from "./read-page.ts";
+import { withoutSoftHyphens } from "./soft-hyphens.ts";
 import type { StructuredData } from "./structured-data.ts";
 import { tidy } from "./tidy.ts";
 
 /** The title element; without one what the page is called elsewhere. */
 export function titleOf({ title, notes, headings }: ReadPage): string {
   if (title !== "") return cutAt(title, 500);
-  const stated = tidy(notes.metas.get("og:title") ?? notes.metas.get("twitter:title") ?? "");
+  const stated = shown(notes.metas.get("og:title") ?? notes.metas.get("twitter:title") ?? "");
   const heading = headings.find(({ level }) => level === 1) ?? headings[0];
   return cutAt(stated === "" ? (heading?.text ?? "") : stated, 500);
 }
 
 export function descriptionOf({ notes }: ReadPage): string {
-  return cutAt(tidy(notes.description ?? ""), 1000);
+  return cutAt(shown(notes.description ?? ""), 1000);
+}
+
+/** As a reader would see it. */
+function shown(text: string): string {
+  return tidy(withoutSoftHyphens(text));
 }
 
 export function datesOf(

@@ -11,6 +11,7 @@ import { PageNotes } from "./page-notes.ts";
 import { LinkReader, type ReadLink } from "./read-links.ts";
 import { PropertyReader } from "./read-properties.ts";
 import { decodeText, HtmlScanner, type HtmlSink } from "./scan-html.ts";
+import { withoutSoftHyphens } from "./soft-hyphens.ts";
 import { type TextBlock, TextBlocks } from "./text-blocks.ts";
 import { tidy } from "./tidy.ts";
 import type { WorkTurns } from "./work-turns.ts";
@@ -83,7 +84,7 @@ class PageReader implements HtmlSink {
     this.#elements.endAll();
     this.#endWhatEnded();
     return {
-      title: tidy(this.#title ?? ""),
+      title: tidy(withoutSoftHyphens(this.#title ?? "")),
       notes: this.#notes,
       headings: this.#headings,
       links: this.#links.finish(),
@@ -137,7 +138,8 @@ class PageReader implements HtmlSink {
     return (this.#elements.marks & mark.unseen) !== 0;
   }
 
-  #add(text: string, words: number): void {
+  #add(written: string, words: number): void {
+    const text = withoutSoftHyphens(written);
     this.#blocks.add({ text, words }, this.#links.isInside, this.#elements.marks);
     this.#links.add(text);
     this.#properties.add(text);
@@ -196,7 +198,7 @@ class PageReader implements HtmlSink {
         this.#links.open(this.#tag, tag.name === "area");
         return;
       case "img":
-        this.#noteAlt(this.#tag.attribute("alt") ?? "");
+        this.#noteAlt(withoutSoftHyphens(this.#tag.attribute("alt") ?? ""));
     }
   }
 

@@ -33,6 +33,25 @@ it("a page's lexemes are the newest Postgres' unless it is for an older one", as
   expect(await extract(html, { postgresVersion: 18 })).toEqual(newest);
 });
 
+it("soft hyphens, as characters or references, are in no text of a page", async () => {
+  const page = await extract(
+    `<html lang=de><title>Häuser&shy;zeile</title><meta name=description content="Häuser&#xAD;zeilen am Fluss">
+    <h1>Straßen\u00adbahn</h1><p>Donau&#173;dampf\u00ad<b>schiff</b> <a href=/fahr&shy;plan>Fahr&shy;plan</a>
+    <img alt="Dampf&shy;schiff">`,
+  );
+
+  expect(page).toMatchObject({
+    title: "Häuserzeile",
+    description: "Häuserzeilen am Fluss",
+    headings: [{ level: 1, text: "Straßenbahn" }],
+    links: [{ url: "https://site.example/fahr%C2%ADplan", anchor: "Fahrplan" }],
+    excerpt: "Donaudampfschiff Fahrplan",
+  });
+  expect(page.lexemes).toContain("'donaudampfschiff':");
+  expect(page.lexemes).toContain("'dampfschiff':");
+  expect(page.lexemes).not.toContain("\u00ad");
+});
+
 describe("what a page says of itself", () => {
   it("is read from its head", async () => {
     const page = await extract(`<html lang="de-AT"><head><title> Zwei
