@@ -7,6 +7,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
+import { urlHost } from "#core/ip/url-host";
 import { probeMethod } from "#protocol/messages";
 import { parseAllowance } from "./net/allow-list.ts";
 
@@ -192,7 +193,7 @@ export function parseProxy(text: string): ProxyAddress | null {
   if (type === null || url.hostname === "" || (url.pathname !== "/" && url.pathname !== "")) return null;
   return {
     type,
-    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    host: urlHost(url),
     port: url.port === "" ? (type === "http" ? 80 : 1080) : Number(url.port),
     user: url.username === "" ? null : decodeURIComponent(url.username),
     password: url.password === "" ? null : decodeURIComponent(url.password),

@@ -3,6 +3,7 @@
  * limits, the spool and the host itself allow. Every URL that is dealt with gives one result; the rest is left to
  * be given back, with the reason.
  */
+import { urlHost } from "#core/ip/url-host";
 import type { Lease } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import { extractPage } from "./extract/extract-page.ts";
@@ -16,7 +17,7 @@ import type { SiteClient } from "./fetch/site-client.ts";
 import { HostNews } from "./host-news.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "./limits/host-answer.ts";
 import { Failure } from "./net/failure.ts";
-import { hostOf, SiteVisit, type VisitTools } from "./site-visit.ts";
+import { SiteVisit, type VisitTools } from "./site-visit.ts";
 import type { MissingAnswer, SiteMemory } from "./traps/site-memory.ts";
 
 export interface SliceTools extends VisitTools {
@@ -214,7 +215,7 @@ function keep(slice: Slice, result: FetchResult): SliceEnding {
 }
 
 function belongsTo(url: string, host: string): boolean {
-  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && hostOf(url) === host;
+  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && urlHost(url) === host;
 }
 
 function strayResult(url: string, now: Date): FetchResult {

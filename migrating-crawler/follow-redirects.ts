@@ -3,6 +3,7 @@
  * its own robots.txt, address guard, pace and limits. For people who ask about one page; in a crawl each hop
  * is admitted by the coordinator and leased to the crawler that is nearest to its host.
  */
+import { urlHost } from "#core/ip/url-host";
 import type { FetchResult } from "#protocol/result";
 import { crawlSlice, type SliceEnding, type SliceTools } from "./crawl-slice.ts";
 import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
@@ -56,7 +57,7 @@ async function oneHop(
   const kept: FetchResult[] = [];
   const keep = (_leaseId: string, result: FetchResult) => kept.push(result) > 0;
   const url = { ...task, etag: null, lastModified: null };
-  const host = new URL(task.url).hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+  const host = urlHost(task.url);
   const lease = { leaseId: "0", host, addresses: [], expiresInSeconds: hopSeconds, waitMs: 0, urls: [url] };
   const ending = await crawlSlice(lease, { ...tools, keep }, signal);
   const result = kept[0];

@@ -3,6 +3,7 @@
  * partner's limits, the lease's end), the connections it holds, and whether it takes one of the partner's places
  * for hosts meanwhile.
  */
+import { urlHost } from "#core/ip/url-host";
 import { NoTurn } from "./fetch/ask-robots.ts";
 import { type ExchangeRecorder, SiteClient, type Timeouts } from "./fetch/site-client.ts";
 import type { Governor } from "./limits/governor.ts";
@@ -98,7 +99,7 @@ export class SiteVisit {
    */
   async turn(client: SiteClient): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
-    const host = hostOf(client.origin);
+    const host = urlHost(client.origin);
     this.#standAfter(longestQueueMs, "resting");
     const turn = await tools.gates.take(
       { host, address: await this.#addressOf(client, host) },
@@ -161,11 +162,6 @@ export class SiteVisit {
     this.#clients.clear();
     await Promise.all(clients.map((client) => client.close()));
   }
-}
-
-/** A URL's host as the frontier names it: without brackets and a trailing dot. */
-export function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { LRUCache } from "lru-cache";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { urlHost } from "#core/ip/url-host";
 import type { ProbedTarget } from "./finer-delegations.ts";
 import type { ResultBatch } from "./take-results.ts";
 
@@ -39,8 +40,11 @@ export class LeafWatch {
       if (address === null || timing.connectMs === null || !URL.canParse(url)) continue;
       const subnetId = leafOf(address);
       if (subnetId === null) continue;
-      const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
-      this.#add(subnetId, { target: { url, host, address }, crawlerId: batch.crawlerId }, timing.connectMs);
+      this.#add(
+        subnetId,
+        { target: { url, host: urlHost(url), address }, crawlerId: batch.crawlerId },
+        timing.connectMs,
+      );
     }
   }
 

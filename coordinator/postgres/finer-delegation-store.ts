@@ -1,6 +1,7 @@
 /** Table finer_delegation: hosts that are delegated by themselves, and parts of leaves. What is read of it. */
 import type { Pool } from "pg";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type HostHash, type SubnetId } from "#core/ids";
+import { urlHost } from "#core/ip/url-host";
 import {
   asFinerId,
   type FinerDelegation,
@@ -116,8 +117,7 @@ async function dueForReview(pool: Pool, limit: number, now: Date): Promise<Finer
 }
 
 function finerOf(row: FinerRow): FinerDelegation {
-  const { hostname } = new URL(row.url);
-  const host = hostname.replace(/^\[|\]$/g, "");
+  const host = urlHost(row.url);
   return {
     finerId: asFinerId(row.finer_id),
     place: placeOf(row, host),

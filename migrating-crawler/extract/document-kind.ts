@@ -5,6 +5,7 @@
  * nothing that we read.
  */
 import type { PageExtract } from "#protocol/result";
+import { mediaType } from "./media-type.ts";
 import { isGzip, peekGzip } from "./unpack-gzip.ts";
 import { xmlRoot } from "./xml-root.ts";
 import { xmlText } from "./xml-text.ts";
@@ -36,7 +37,7 @@ export function documentKind(document: {
   const form = listForm(text);
   if (form !== null) return kindOf(form);
   if (packed) return "other";
-  const type = document.contentType.split(";", 1)[0]!.trim().toLowerCase();
+  const type = mediaType(document.contentType);
   const isXml = xmlTypes.test(type) && !pageTypes.has(type);
   return isXml && xmlRoot(text)?.name !== "html" ? "other" : "page";
 }

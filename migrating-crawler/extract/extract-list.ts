@@ -7,6 +7,7 @@ import { shipLinks } from "../traps/ship-links.ts";
 import { bodyDigest } from "./body-digest.ts";
 import { documentKind, kindOf, type ListForm, listForm } from "./document-kind.ts";
 import { listedLinks } from "./listed-links.ts";
+import { mediaType } from "./media-type.ts";
 import { readList } from "./read-list.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import { robotsDirectives } from "./robots-directives.ts";
@@ -54,7 +55,7 @@ export async function extractList(list: FetchedList, turns: WorkTurns): Promise<
   const page: PageExtract = {
     ...nothingToIndex,
     kind: kindOf(form),
-    contentType: list.contentType.split(";", 1)[0]!.trim().toLowerCase().slice(0, 200),
+    contentType: mediaType(list.contentType).slice(0, 200),
     charset: charset.slice(0, 40),
     links: robots.nofollow ? links.map((link) => ({ ...link, nofollow: true })) : links,
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),

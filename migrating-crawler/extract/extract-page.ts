@@ -10,6 +10,7 @@ import { extractList } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector } from "./lexemes.ts";
 import { linkResolver } from "./link-resolver.ts";
+import { mediaType } from "./media-type.ts";
 import { datesOf, descriptionOf, feedsOf, structuredOf, titleOf } from "./page-facts.ts";
 import { absoluteLinks, canonicalOfHeader } from "./page-links.ts";
 import { PageNotes } from "./page-notes.ts";
@@ -66,10 +67,6 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
     digest: body.digest ?? bodyDigest(body.bytes),
   };
   return { page, cut: read.cut };
-}
-
-export function mediaType(contentType: string): string {
-  return contentType.split(";", 1)[0]!.trim().toLowerCase();
 }
 
 type StatedFacts = Omit<PageExtract, "contentType" | "charset" | "digest" | keyof IndexedFacts>;

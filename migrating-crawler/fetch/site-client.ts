@@ -4,6 +4,7 @@
  * client lives as long as a host slice is crawled; one request at a time.
  */
 import type { TLSSocket } from "node:tls";
+import { urlHost } from "#core/ip/url-host";
 import type { Connector, ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { Exchange, type SiteAnswer } from "./exchange.ts";
@@ -126,7 +127,7 @@ export class SiteClient {
     const url = new URL(this.origin);
     const secure = url.protocol === "https:";
     const opened = await this.#settings.connector.open({
-      host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+      host: urlHost(url),
       port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
       secure,
       protocols: this.#isHttp1Only ? ["http/1.1"] : ["h2", "http/1.1"],

@@ -5,6 +5,7 @@
  * are served as HTML; HTML served as plain text is read as HTML unless the site says `nosniff`; comments are
  * passed over to see what follows them.
  */
+import { mediaType } from "../extract/media-type.ts";
 import { isGzip, peekGzip } from "../extract/unpack-gzip.ts";
 import type { AnswerHeaders } from "./exchange.ts";
 
@@ -20,12 +21,12 @@ const vagueTypes =
 /** The last that is well formed (WHATWG Fetch, "extract a MIME type"), parameters included; "" when there is none. */
 export function contentTypeOf(header: string | readonly string[] | undefined): string {
   const values = [header ?? []].flat().flatMap((value) => value.split(","));
-  const wellFormed = values.filter((value) => /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+$/.test(essenceOf(value)));
+  const wellFormed = values.filter((value) => /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+$/.test(mediaType(value)));
   return (wellFormed.at(-1) ?? "").trim();
 }
 
 export function judgeHeader(contentType: string, headers: AnswerHeaders): HeaderVerdict {
-  const type = essenceOf(contentType);
+  const type = mediaType(contentType);
   if (listTypes.test(type)) return "read";
   if (vagueTypes.test(type)) return "look";
   if (!pageTypes.has(type)) return "leave";
@@ -37,7 +38,7 @@ export function judgeHeader(contentType: string, headers: AnswerHeaders): Header
  * `head`: its first bytes, decoded, `headBytes` of them where there are so many.
  */
 export function typeOfBody(head: Buffer, contentType: string, headers: AnswerHeaders): string | null {
-  const declared = essenceOf(contentType);
+  const declared = mediaType(contentType);
   const seen = sniffMediaType(head, /charset\s*=\s*"?utf-?16/i.test(contentType));
   if (seen === "application/gzip") return isText(peekGzip(head, head.length), false) ? seen : null;
   if (!seen.startsWith("text/") && seen !== "application/xml") return null;
@@ -62,8 +63,6 @@ export function sniffMediaType(head: Buffer, isUtf16 = false): string {
   if (isHtml) return "text/html";
   return xmlStart.test(start) ? "application/xml" : "text/plain";
 }
-
-const essenceOf = (contentType: string) => contentType.split(";", 1)[0]!.trim().toLowerCase();
 
 /** Byte order marks, blanks and comments. */
 const beforeMarkup = /^(?:\xef\xbb\xbf|\xfe\xff|\xff\xfe|\s|<!--(?:(?!-->)[\s\S])*-->)+/;

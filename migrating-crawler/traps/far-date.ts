@@ -18,9 +18,10 @@ const monthName = /^(?:.*[^a-z])?(?:m|mo|mon|month|monat|mois|mes|mese|cal_?mont
 
 const fourDigits = /\d{4}/;
 
-/** Whether four digits of the URL may be a year beyond what a calendar is believed: cheap, for every link. */ const dateName =
+const dateName =
   /(?:^|[^a-z])(?:date|datum|day|month|from|to|start|end|since|until|von|bis)(?:[^a-z]|$)|date$/i;
 
+/** Whether four digits of the URL may be a year beyond what a calendar is believed: cheap, for every link. */
 export function mayHaveFarDate(url: string, thisYear: number): boolean {
   if (!fourDigits.test(url)) return false;
   let run = 0;

@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type { HostHash, UrlHash } from "../ids.ts";
+import { urlHost } from "../ip/url-host.ts";
 
 export interface UrlKey {
   /** Canonical text, at most `maxCanonicalUrlLength` characters. */
@@ -29,7 +30,7 @@ export function urlKeyOf(text: string): UrlKey | UrlFault {
   parsed.username = "";
   parsed.password = "";
   if (parsed.search === "") parsed.search = "";
-  const host = parsed.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+  const host = urlHost(parsed);
   if (!isHost(host)) return "no-host";
   if (parsed.hostname.endsWith(".")) parsed.hostname = host;
   const url = parsed.href;

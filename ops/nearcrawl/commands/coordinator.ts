@@ -1,16 +1,16 @@
 /** `nearcrawl coordinator`: the coordinator alone, and the keys of the crawlers that may connect to it. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createLog } from "#coordinator/log";
 import { startCoordinator } from "#coordinator/main";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { ConfigError, UsageError } from "#core/errors";
+import { UsageError } from "#core/errors";
 import { migrate } from "#db/migrate";
 import { type ContextOptions, commandContext, withDatabase, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { printJson } from "../output.ts";
+import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
@@ -92,16 +92,6 @@ function settingsOf(options: CoordinatorOptions): Record<string, unknown> {
   }
   if (options.policy) settings.delegation = { ...(settings.delegation as object), policy: options.policy };
   return settings;
-}
-
-function readSettings(file: string): Record<string, unknown> {
-  try {
-    const settings: unknown = JSON.parse(readFileSync(file, "utf8"));
-    if (typeof settings === "object" && settings !== null && !Array.isArray(settings)) return { ...settings };
-  } catch (error) {
-    throw new ConfigError([`${file}: ${error instanceof Error ? error.message : String(error)}`]);
-  }
-  throw new ConfigError([`${file}: must hold one JSON object`]);
 }
 
 async function addCrawler(name: string, options: AddCrawlerOptions): Promise<void> {

@@ -5,7 +5,7 @@ import { type CrawlerConfig, crawlerConfig } from "#crawler/config";
 import { type CrawlerLog, lineLog } from "#crawler/log";
 import { startCrawler } from "#crawler/main";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { readSettings } from "../crawler-settings.ts";
+import { readSettings } from "../settings-file.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
 interface CrawlerOptions {
@@ -38,7 +38,7 @@ export function crawlerCommand(): Command {
       "this crawler's key; better in NEARCRAWL_CRAWLER_KEY, where other users cannot see it",
     )
     .option("--name <name>", "this crawler's name, as the key was issued for")
-    .option("--home <folder>", "where the spool and the day's counters are kept")
+    .option("--home <folder>", "where the spool, the day's counters and what is known of hosts are kept")
     .option("--public-address <address>", "the address that sites see")
     .option("--place <name,country,latitude,longitude>", "where it stands, such as Athens,GR,37.98,23.73")
     .option("--proxy <url>", "http://HOST:PORT (CONNECT) or socks5://HOST:PORT")
@@ -47,13 +47,16 @@ export function crawlerCommand(): Command {
     .option("--bytes-per-day <n>", "never fetch more bytes a day")
     .option("--concurrent-hosts <n>", "never crawl more hosts at a time")
     .option("--kilobytes-per-second <n>", "never download faster")
-    .option("--allow-range <range...>", "special-purpose ranges that may be contacted all the same, with ports (127.0.0.1:8080) or without")
+    .option(
+      "--allow-range <range...>",
+      "special-purpose ranges that may be contacted all the same, with ports (127.0.0.1:8080) or without",
+    )
     .option("--deny-range <range...>", "ranges that must never be contacted")
     .option("--deny-domain <domain...>", "domains that must never be contacted, nor anything below them")
     .option("--json", "log lines as JSON")
     .addHelpText(
       "after",
-      "\nSIGTERM or Ctrl-C stop it for a while: its subnets wait for it. SIGUSR2 stops it for good: they go to others.\n\nExamples:\n  nearcrawl crawler --config crawler.json\n  NEARCRAWL_CRAWLER_KEY=… nearcrawl crawler --coordinator wss://search.example/crawler --name athens --pages-per-day 50000",
+      "\nSIGTERM or Ctrl-C stop it for a while: its subnets wait for it. SIGUSR2 stops it for good: they go to others.\nThe settings file has more: time-outs, politeness, threads, disk for results, certificates, WARC. All of it, what the crawler does to sites, and what its messages mean: ops/runbook/what-a-crawler-does-to-sites.md\n\nExamples:\n  nearcrawl crawler --config crawler.json\n  NEARCRAWL_CRAWLER_KEY=… nearcrawl crawler --coordinator wss://search.example/crawler --name athens --pages-per-day 50000",
     )
     .action((options: CrawlerOptions) => runCrawler(options));
 }

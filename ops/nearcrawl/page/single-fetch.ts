@@ -7,7 +7,7 @@ import { UsageError } from "#core/errors";
 import { type FetchingConfig, fetchingConfig } from "#crawler/config";
 import { type Followed, followRedirects } from "#crawler/follow-redirects";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
-import { readSettings } from "../crawler-settings.ts";
+import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
 
 export interface SingleFetchOptions {
@@ -26,7 +26,10 @@ export function withFetchOptions(command: Command): Command {
     )
     .option("--resolver <address:port...>", "DNS servers in place of the system's")
     .option("--proxy <url>", "http://HOST:PORT (CONNECT) or socks5://HOST:PORT")
-    .option("--allow-range <range...>", "special-purpose ranges that may be contacted all the same, with ports (127.0.0.1:8080) or without")
+    .option(
+      "--allow-range <range...>",
+      "special-purpose ranges that may be contacted all the same, with ports (127.0.0.1:8080) or without",
+    )
     .option("--user-agent <text>", "what to say of ourselves; begins with Nearcrawl/");
 }
 

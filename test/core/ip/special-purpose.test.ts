@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
+import { urlHost } from "#core/ip/url-host";
 import { seededRandom } from "#core/seeded-random";
 import { sharedData } from "../../support/shared-data.ts";
 
@@ -191,6 +192,5 @@ describe.each(["host-forms", "ssrf-payloads"])("the spellings of %s", (suite) =>
 });
 
 function hostAddress(url: string): IpAddress | null {
-  const host = new URL(url).hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
-  return parseAddress(host);
+  return parseAddress(urlHost(url));
 }

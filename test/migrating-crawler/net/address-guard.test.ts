@@ -1,6 +1,7 @@
 /** Which addresses may be contacted, in every spelling and every transition form; the public suites included. */
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
+import { urlHost } from "#core/ip/url-host";
 import { addressGuard, literalAddress } from "#crawler/net/address-guard";
 import { parseAllowance } from "#crawler/net/allow-list";
 import { Connector } from "#crawler/net/connector";
@@ -19,9 +20,8 @@ afterEach(async () => {
 /** What becomes of a URL: no web URL, a name, or an address that is refused or allowed. */
 function fate(text: string): "invalid-url" | "name" | "refuse" | "allow" {
   if (!URL.canParse(text)) return "invalid-url";
-  const { protocol, hostname } = new URL(text);
-  if (!/^https?:$/.test(protocol)) return "refuse";
-  const address = literalAddress(hostname.replace(/^\[(.*)\]$/, "$1"));
+  if (!/^https?:$/.test(new URL(text).protocol)) return "refuse";
+  const address = literalAddress(urlHost(text));
   if (address === null) return "name";
   return strict.refusal(address) === null ? "allow" : "refuse";
 }

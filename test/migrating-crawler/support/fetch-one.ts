@@ -1,4 +1,6 @@
 /** Fetches single URLs under all rules, as a slice of a fresh crawler would, and returns the results. */
+
+import { urlHost } from "#core/ip/url-host";
 import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl-slice";
 import { type Followed, followRedirects } from "#crawler/follow-redirects";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
@@ -23,7 +25,7 @@ export async function fetchAll(
     etag: task.etag ?? null,
     lastModified: task.lastModified ?? null,
   }));
-  const host = new URL(tasks[0]!.url).hostname.replace(/^\[(.*)\]$/, "$1");
+  const host = urlHost(tasks[0]!.url);
   const lease = { leaseId: "1", host, addresses: [], expiresInSeconds: 300, waitMs: 0, urls };
   const results: FetchResult[] = [];
   const ending = await withTools(changes, (tools) =>

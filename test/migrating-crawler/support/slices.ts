@@ -1,4 +1,6 @@
 /** Crawls host slices with one crawler's tools, against real sites on loopback (`*.localhost` is 127.0.0.1). */
+
+import { urlHost } from "#core/ip/url-host";
 import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl-slice";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
 import type { Lease } from "#protocol/messages";
@@ -36,7 +38,7 @@ export function sliceRunner(
         results.push(fetchResultSchema.parse(result)) > 0;
       const lease: Lease = {
         leaseId: "1",
-        host: new URL(urls[0]!).hostname,
+        host: urlHost(urls[0]!),
         addresses: [],
         expiresInSeconds: 300,
         waitMs: 0,

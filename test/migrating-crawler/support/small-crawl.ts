@@ -4,6 +4,7 @@
  * plain list; fetching, guard, robots, pace and extraction are the crawler's own.
  */
 import { urlKeyOf } from "#core/frontier/url-key";
+import { urlHost } from "#core/ip/url-host";
 import type { Lease } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import { sliceRunner } from "./slices.ts";
@@ -52,7 +53,7 @@ export async function smallCrawl(plan: CrawlPlan): Promise<SmallCrawl> {
     while (waiting.length > 0 && results.length < plan.mostResults) {
       const slice = takeSlice(waiting);
       const urls = slice.map((task) => task.url);
-      const lease = { host: hostOf(slice[0]!), urls: slice, expiresInSeconds: leaseSeconds };
+      const lease = { host: urlHost(slice[0]!.url), urls: slice, expiresInSeconds: leaseSeconds };
       const crawled = await runner.crawl(urls, lease);
       if (crawled.ending !== null) endings.push(crawled.ending);
       for (const result of crawled.results) {
@@ -71,12 +72,10 @@ export async function smallCrawl(plan: CrawlPlan): Promise<SmallCrawl> {
   }
 }
 
-const hostOf = (task: Task) => new URL(task.url).hostname.replace(/^\[(.*)\]$/, "$1");
-
 /** Up to twenty URLs of the host that waits longest. */
 function takeSlice(waiting: Task[]): Task[] {
-  const host = hostOf(waiting[0]!);
-  const slice = waiting.filter((task) => hostOf(task) === host).slice(0, 20);
+  const host = urlHost(waiting[0]!.url);
+  const slice = waiting.filter((task) => urlHost(task.url) === host).slice(0, 20);
   for (const task of slice) waiting.splice(waiting.indexOf(task), 1);
   return slice;
 }

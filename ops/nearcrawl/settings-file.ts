@@ -1,4 +1,4 @@
-/** A crawler's settings file: one JSON object. What it may hold is checked by the crawler's config. */
+/** A settings file: one JSON object. What it may hold is checked by the config of the coordinator or crawler. */
 import { readFileSync } from "node:fs";
 import { ConfigError } from "#core/errors";
 
