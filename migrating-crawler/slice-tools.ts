@@ -27,9 +27,9 @@ export interface FetchToolsSettings {
 export function fetchTools({ config, home, userAgent, quiet, log }: FetchToolsSettings): FetchTools {
   const { timeouts, limits, politenessFloorMs, responseTimeFactor, requestsPerAddress } = config;
   const connector = new Connector(config);
-  const governor = new Governor({ limits, home });
-  const take = (bytes: number) => governor.takeBytes(bytes);
   const kept: KeptSettings = { home, warn: (fields, words) => (log ?? quietLog).warn(fields, words) };
+  const governor = new Governor({ limits, kept });
+  const take = (bytes: number) => governor.takeBytes(bytes);
   return {
     connector,
     timeouts,

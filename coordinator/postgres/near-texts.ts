@@ -7,8 +7,10 @@
  * Of one band and length so many entries are looked at and no more, whatever the web (or somebody who floods it)
  * puts there; where simhashes are spread evenly, that misses nothing below four million texts of about one length.
  */
+
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
+import { simhashDistance } from "#protocol/simhash-distance";
 import type { UrlAddress } from "./frontier-admission.ts";
 import { columnsOf } from "./transaction.ts";
 
@@ -182,9 +184,7 @@ function lengthOf(words: number): number {
 function isNear(a: Text, b: Text): boolean {
   const long = Math.max(a.words, b.words);
   if (Math.min(a.words, b.words) < leastShareOfWords * long) return false;
-  let apart = 0;
-  for (let bits = BigInt(`0x${a.simhash}`) ^ BigInt(`0x${b.simhash}`); bits > 0n; bits &= bits - 1n) apart++;
-  return apart <= mostBitsApart;
+  return simhashDistance(a.simhash, b.simhash) <= mostBitsApart;
 }
 
 /** A number that no other text has but by chance (1 in 2^64): of the page, and of what it says. */

@@ -14,21 +14,6 @@ export function lexemeHash(lexeme: string): LexemeHash {
   return { low: mixed(fnv(lexeme, 0x811c9dc5)), high: mixed(fnv(lexeme, 0x01000193)) };
 }
 
-/** 16 hex digits. `0000000000000000` for a page without words. */
-export function simhash(counts: Iterable<readonly [lexeme: string, count: number]>): string {
-  const sum = new SimhashSum();
-  for (const [lexeme, count] of counts) sum.add(lexemeHash(lexeme), count);
-  return sum.toString();
-}
-
-/** How many of the 64 bits differ. */
-export function simhashDistance(a: string, b: string): number {
-  let bits = BigInt(`0x${a}`) ^ BigInt(`0x${b}`);
-  let distance = 0;
-  for (; bits > 0n; bits &= bits - 1n) distance++;
-  return distance;
-}
-
 /** Sums' binary digits: more than enough for the weights of a page's lexemes. */
 const planeCount = 26;
 

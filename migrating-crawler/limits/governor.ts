@@ -3,8 +3,8 @@
  * The day's counters are on disk, so that a restart does not start the day anew; they are written at most
  * every two seconds, so a kill loses the count of that long. Days are UTC.
  */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { z } from "zod";
+import { KeptFile, type KeptSettings } from "./kept-file.ts";
 
 export interface GovernorLimits {
   readonly pagesPerDay: number;
@@ -13,36 +13,31 @@ export interface GovernorLimits {
   readonly kilobytesPerSecond: number | null;
 }
 
-interface DayCount {
-  readonly day: string;
-  pages: number;
-  bytes: number;
-}
+const dayCount = z.object({ day: z.string(), pages: z.int().min(0), bytes: z.int().min(0) });
+type DayCount = z.infer<typeof dayCount>;
 
-const writeEveryMs = 2000;
+const keptFile = { name: "day-count.json", maxBytes: 1024, everyMs: 2000 };
 /** The rate may be exceeded by this much of a second's allowance, so that short pages need no waiting. */
 const burstSeconds = 1;
 
 export class Governor {
   readonly #limits: GovernorLimits;
-  readonly #file: string;
+  readonly #file: KeptFile;
   readonly #now: () => Date;
   #count: DayCount;
-  #write: NodeJS.Timeout | null = null;
   #allowance: number;
   #allowanceAtMs: number;
   #waitingForRate = 0;
 
   constructor(settings: {
     readonly limits: GovernorLimits;
-    readonly home: string;
+    readonly kept: KeptSettings;
     readonly now?: () => Date;
   }) {
     this.#limits = settings.limits;
     this.#now = settings.now ?? (() => new Date());
-    mkdirSync(settings.home, { recursive: true });
-    this.#file = join(settings.home, "day-count.json");
-    this.#count = this.#read();
+    this.#file = new KeptFile({ ...settings.kept, ...keptFile });
+    this.#count = this.#file.read((json) => dayCount.safeParse(json).data ?? null) ?? noCount;
     this.#allowance = this.#bytesPerSecond() * burstSeconds;
     this.#allowanceAtMs = performance.now();
   }
@@ -55,13 +50,13 @@ export class Governor {
 
   countPage(): void {
     this.#today().pages++;
-    this.#writeSoon();
+    this.#file.changed(() => this.#count);
   }
 
   /** Counts bytes off the wire; resolves when the rate allows the next piece, null when at once. */
   takeBytes(bytes: number): Promise<void> | null {
     this.#today().bytes += bytes;
-    this.#writeSoon();
+    this.#file.changed(() => this.#count);
     const rate = this.#bytesPerSecond();
     if (rate === Number.POSITIVE_INFINITY) return null;
     const nowMs = performance.now();
@@ -100,9 +95,7 @@ export class Governor {
 
   /** Writes the counters. */
   close(): void {
-    if (this.#write !== null) clearTimeout(this.#write);
-    this.#write = null;
-    this.#save();
+    this.#file.close();
   }
 
   async #wait(ms: number): Promise<void> {
@@ -124,32 +117,7 @@ export class Governor {
     if (this.#count.day !== day) this.#count = { day, pages: 0, bytes: 0 };
     return this.#count;
   }
-
-  #writeSoon(): void {
-    this.#write ??= setTimeout(() => {
-      this.#write = null;
-      this.#save();
-    }, writeEveryMs).unref();
-  }
-
-  #read(): DayCount {
-    const day = dayOf(this.#now());
-    try {
-      const saved = JSON.parse(readFileSync(this.#file, "utf8")) as Partial<DayCount>;
-      if (saved.day === day && isCount(saved.pages) && isCount(saved.bytes)) {
-        return { day, pages: saved.pages, bytes: saved.bytes };
-      }
-    } catch {
-      // No file yet, or one cut short by a crash: the day starts anew.
-    }
-    return { day, pages: 0, bytes: 0 };
-  }
-
-  #save(): void {
-    writeFileSync(`${this.#file}.new`, JSON.stringify(this.#count));
-    renameSync(`${this.#file}.new`, this.#file);
-  }
 }
 
+const noCount: DayCount = { day: "", pages: 0, bytes: 0 };
 const dayOf = (time: Date) => time.toISOString().slice(0, 10);
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

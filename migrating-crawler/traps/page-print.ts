@@ -1,5 +1,7 @@
 /** What is remembered of a page to know it again under another URL. */
+
 import type { PageExtract } from "#protocol/result";
+import { bitCount } from "#protocol/simhash-distance";
 
 export interface PagePrint {
   /** The beginning of the body's digest. */
@@ -44,8 +46,8 @@ export function looksAlike(one: PagePrint, other: PagePrint): boolean {
 function isNear(one: PagePrint, other: PagePrint, bits: number): boolean {
   if (Math.min(one.words, other.words) < leastWords) return false;
   if (Math.abs(one.words - other.words) * 5 > Math.max(one.words, other.words)) return false;
-  const high = bitsOf(one.simhashHigh ^ other.simhashHigh);
-  return high <= bits && high + bitsOf(one.simhashLow ^ other.simhashLow) <= bits;
+  const high = bitCount(one.simhashHigh ^ other.simhashHigh);
+  return high <= bits && high + bitCount(one.simhashLow ^ other.simhashLow) <= bits;
 }
 
 function gistOf(page: PageExtract, url: string): string {
@@ -61,11 +63,4 @@ function hash(text: string): number {
   let sum = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
   return sum;
-}
-
-/** How many bits are set (Hacker's Delight, section 5-1). */
-function bitsOf(word: number): number {
-  let bits = word - ((word >>> 1) & 0x55555555);
-  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
-  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }

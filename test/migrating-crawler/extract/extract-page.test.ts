@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type Extracted, extractPage, type FetchedBody } from "#crawler/extract/extract-page";
-import { simhashDistance } from "#crawler/extract/simhash";
 import { pageExtract } from "#protocol/result";
+import { simhashDistance } from "#protocol/simhash-distance";
 
 /** The extract has passed the message's schema. */
 async function extract(
@@ -50,6 +50,8 @@ it("soft hyphens, as characters or references, are in no text of a page", async 
   expect(page.lexemes).toContain("'donaudampfschiff':");
   expect(page.lexemes).toContain("'dampfschiff':");
   expect(page.lexemes).not.toContain("\u00ad");
+  const plain = await extract("Donau\u00addampfschiff", { contentType: "text/plain; charset=utf-8" });
+  expect(plain.lexemes).toBe("'donaudampfschiff':1");
 });
 
 describe("what a page says of itself", () => {

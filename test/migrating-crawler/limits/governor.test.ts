@@ -11,10 +11,11 @@ function governor(
   home: string,
   limits: Partial<GovernorLimits>,
   now = new Date("2026-11-21T23:00:00Z"),
+  warn: (fields: object, words: string) => void = () => {},
 ): Governor {
   return new Governor({
     limits: { pagesPerDay: 100, bytesPerDay: 1e9, concurrentHosts: 4, kilobytesPerSecond: null, ...limits },
-    home,
+    kept: { home, warn },
     now: () => now,
   });
 }
@@ -34,6 +35,19 @@ describe("the governor", () => {
     expect(restarted.freeHosts(0)).toBe(0);
     expect(restarted.holdingBack(0)).toEqual(["the day's 2 pages are fetched"]);
     expect(tomorrow.mayFetch()).toBe(true);
+  });
+
+  it("goes on, and says so once, when its folder cannot be written", () => {
+    const home = join(freshHome(), "a-file");
+    writeFileSync(home, "");
+    const warnings: string[] = [];
+    const one = governor(home, { pagesPerDay: 2 }, undefined, (_fields, words) => void warnings.push(words));
+
+    one.countPage();
+    one.close();
+
+    expect(one.mayFetch()).toBe(true);
+    expect(warnings).toHaveLength(1);
   });
 
   it("stops at the day's bytes", () => {
