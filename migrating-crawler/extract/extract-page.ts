@@ -18,6 +18,7 @@ import { pageText, type TextPiece } from "./page-text.ts";
 import { type ReadPage, readPage } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import { type RobotsDirectives, robotsDirectives } from "./robots-directives.ts";
+import { withoutSoftHyphens } from "./soft-hyphens.ts";
 import { structuredData } from "./structured-data.ts";
 import { WorkTurns } from "./work-turns.ts";
 
@@ -146,7 +147,7 @@ async function vectorOf(
 }
 
 function plainPage(source: string): ReadPage {
-  const text = source.slice(0, 1_000_000);
+  const text = withoutSoftHyphens(source.slice(0, 1_000_000));
   return {
     title: "",
     notes: new PageNotes(),
