@@ -41,12 +41,17 @@ export class LinkConnection {
   #silenceMs: number;
   /** From protocol version 2 on. */
   #frames: FrameWriter | null = null;
+  readonly #welcomed: Promise<void>;
+  #onWelcomed: () => void = () => {};
   #deflatingBytes = 0;
   #sentBytes = 0;
   #ended = false;
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings;
+    this.#welcomed = new Promise((resolve) => {
+      this.#onWelcomed = resolve;
+    });
     this.#silenceMs = settings.welcomeTimeoutMs;
     this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
     this.#socket = new WebSocket(settings.url, {
@@ -71,6 +76,7 @@ export class LinkConnection {
   /** What follows is said in this version of the protocol, which the coordinator's welcome states. */
   speak(protocolVersion: number): void {
     if (protocolVersion >= 2) this.#frames = new FrameWriter();
+    this.#onWelcomed();
   }
 
   /** Throws ProtocolError when the message is longer than the coordinator takes. */
@@ -94,7 +100,8 @@ export class LinkConnection {
 
   /**
    * Says goodbye; the coordinator works off what was sent before it and closes, and its acknowledgements still
-   * come in meanwhile. Resolves when the socket is closed, within five seconds.
+   * come in meanwhile. Before the welcome nobody knows in which version of the protocol to say it: it is waited
+   * for. Resolves when the socket is closed, within five seconds.
    */
   async close(reason: string, forGood = false): Promise<void> {
     if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) {
@@ -103,6 +110,7 @@ export class LinkConnection {
     }
     const closed = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
     const deadline = setTimeout(() => this.end(reason), closeTimeoutMs);
+    await Promise.race([this.#welcomed, closed]);
     const goodbye = { type: "crawler:goodbye", reason: reason.slice(0, 500), forGood } as const;
     await this.#transmit(this.#partsOf(goodbye));
     await closed;

@@ -118,6 +118,29 @@ describe("a session", () => {
     await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade"));
   });
 
+  test("that is stopped before its welcome says goodbye in the version of the welcome", async () => {
+    const gate = makeGate();
+    let arrived = false;
+    const { url, seen } = await start({
+      handlers: {
+        async onArrive() {
+          arrived = true;
+          await gate.opened;
+          return { acknowledgedSequence: 0 };
+        },
+      },
+    });
+    const { link } = makeLink(url, { hello: () => helloOf("amber", { protocolVersions: [1, 2] }) });
+    link.start();
+    await vi.waitFor(() => expect(arrived).toBe(true));
+
+    const stopped = link.stop("upgrade");
+    gate.open();
+    await stopped;
+
+    await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade"));
+  });
+
   test("is kept alive by heartbeats that the link sends by itself", async () => {
     const { url, seen } = await start({ settings: { heartbeatMs: 1000 } });
     const { link } = makeLink(url);
