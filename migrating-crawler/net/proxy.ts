@@ -5,6 +5,7 @@
  * target's handshake as the proxy saw it.
  */
 import net from "node:net";
+import type { SocksClient } from "socks";
 import type { ProxyAddress } from "../config.ts";
 import { Failure } from "./failure.ts";
 
@@ -36,15 +37,14 @@ export async function connectThroughProxy(
   proxy: ProxyAddress,
   target: ProxyTarget,
 ): Promise<ProxiedConnection> {
+  const askSite = proxy.type === "http" ? askHttp : await socksAsking();
   const socket = await reachProxy(proxy, target.timeoutMs);
   const deadline = setTimeout(
     () => socket.destroy(new Failure("connect-timeout", "the proxy did not answer in time")),
     target.timeoutMs,
   );
   try {
-    const connectMs =
-      proxy.type === "http" ? await askHttp(socket, proxy, target) : await askSocks(socket, proxy, target);
-    return { socket, connectMs };
+    return { socket, connectMs: await askSite(socket, proxy, target) };
   } catch (error) {
     socket.destroy();
     throw error;
@@ -123,11 +123,20 @@ function readHead(socket: net.Socket): Promise<{ readonly head: string; readonly
   });
 }
 
-async function askSocks(socket: net.Socket, proxy: ProxyAddress, target: ProxyTarget): Promise<number> {
+/** Loaded when it is needed, and before the proxy is reached: nobody would hear of a socket that fails meanwhile. */
+async function socksAsking(): Promise<typeof askHttp> {
   const { SocksClient } = await import("socks");
+  return (socket, proxy, target) => askSocks(SocksClient, { socket, proxy, target });
+}
+
+async function askSocks(
+  client: typeof SocksClient,
+  asked: { readonly socket: net.Socket; readonly proxy: ProxyAddress; readonly target: ProxyTarget },
+): Promise<number> {
+  const { socket, proxy, target } = asked;
   const startedMs = performance.now();
   try {
-    await SocksClient.createConnection({
+    await client.createConnection({
       proxy: {
         host: proxy.host,
         port: proxy.port,
