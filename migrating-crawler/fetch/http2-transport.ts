@@ -53,7 +53,10 @@ export class Http2Transport implements Transport {
     });
     this.#session.on("remoteSettings", () => this.#countControl());
     this.#session.on("ping", () => this.#countControl());
-    this.#session.once("connect", () => this.#session.setLocalWindowSize(windowBytes));
+    // Told of a session that was destroyed before, too.
+    this.#session.once("connect", () => {
+      if (!this.#session.destroyed) this.#session.setLocalWindowSize(windowBytes);
+    });
   }
 
   get isOpen(): boolean {
@@ -108,7 +111,7 @@ export class Http2Transport implements Transport {
     stream.once("error", (error) => exchange.failed(error));
     stream.once("close", () => {
       exchange.failed(protocolFailure(`the stream was closed with code ${stream.rstCode}`));
-      this.#rest();
+      if (this.#exchange === exchange) this.#rest();
     });
   }
 
