@@ -7,6 +7,7 @@ import type net from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
 import { Failure } from "../net/failure.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
+import { SocketReading } from "./socket-reading.ts";
 import type { SiteRequest, Transport } from "./transport.ts";
 
 /** Larger response headers end the request (undici's own default is 16 KiB; some sites set long cookies). */
@@ -19,12 +20,14 @@ export const keepAliveMs = 15_000;
 export class Http1Transport implements Transport {
   readonly http = "1.1";
   readonly #socket: net.Socket;
+  readonly #reading: SocketReading;
   readonly #client: Client;
   #isHandedOver = false;
   #isOver = false;
 
   constructor(origin: string, socket: net.Socket) {
     this.#socket = socket;
+    this.#reading = new SocketReading(socket);
     this.#client = new Client(origin, {
       pipelining: 1,
       maxHeaderSize: maxHeaderBytes,
@@ -47,7 +50,8 @@ export class Http1Transport implements Transport {
   send(request: SiteRequest, exchange: Exchange): void {
     const { path, headers } = request;
     try {
-      this.#client.dispatch({ method: "GET", path, headers }, new Http1Exchange(this.#socket, exchange));
+      const handler = new Http1Exchange(this.#socket, this.#reading, exchange);
+      this.#client.dispatch({ method: "GET", path, headers }, handler);
     } catch (error) {
       exchange.failed(error);
     }
@@ -70,13 +74,15 @@ export class Http1Transport implements Transport {
   }
 }
 
-/** Passes on what undici parses. */
+/** Passes on what undici parses. The parser is never paused (see socket-reading.ts). */
 class Http1Exchange implements Dispatcher.DispatchHandler {
   readonly #socket: net.Socket;
+  readonly #reading: SocketReading;
   readonly #exchange: Exchange;
 
-  constructor(socket: net.Socket, exchange: Exchange) {
+  constructor(socket: net.Socket, reading: SocketReading, exchange: Exchange) {
     this.#socket = socket;
+    this.#reading = reading;
     this.#exchange = exchange;
   }
 
@@ -84,7 +90,7 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
     const socket = this.#socket;
     this.#exchange.asked({
       abort: (failure) => controller.abort(failure),
-      resume: () => controller.resume(),
+      resume: () => this.#reading.goOn(),
       connectionBytes: () => socket.bytesRead,
     });
   }
@@ -104,16 +110,24 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
     this.#exchange.answered(status, headers, { reason, rawHeaders });
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
-    if (!this.#exchange.came(piece)) controller.pause();
+  onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
+    if (!this.#exchange.came(piece)) this.#reading.hold();
   }
 
+  /** undici takes a reset for the end of a body without a length; it is none. */
   onResponseEnd(): void {
-    this.#exchange.completed();
+    this.#reading.release();
+    if (this.#socket.errored) this.#exchange.failed(this.#socket.errored);
+    else this.#exchange.completed();
   }
 
+  /** What the parser asserts and a site breaks (a status of 000, say) is the site's fault. */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#exchange.failed(error);
+    this.#reading.release();
+    const isAssertion = (error as { code?: unknown }).code === "ERR_ASSERTION";
+    this.#exchange.failed(
+      isAssertion ? new Failure("bad-response", "not a valid HTTP response", { cause: error }) : error,
+    );
   }
 }
 
