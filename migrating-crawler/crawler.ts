@@ -144,6 +144,7 @@ export class Crawler {
   async #stop(reason: string, forGood: boolean): Promise<void> {
     this.#measuringPeers.abort();
     await within(endRequestsMs, this.#loop.stop());
+    this.#tools.connector.close();
     if (this.#link.isUp) await within(endAcknowledgementsMs, this.#carrier.drained());
     await this.#link.stop(reason, forGood);
     closeTools(this.#tools);

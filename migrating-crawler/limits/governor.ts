@@ -27,7 +27,7 @@ export class Governor {
   #count: DayCount;
   #allowance: number;
   #allowanceAtMs: number;
-  #waitingForRate = 0;
+  readonly #waiting = new Set<() => void>();
 
   constructor(settings: {
     readonly limits: GovernorLimits;
@@ -85,26 +85,30 @@ export class Governor {
     if (openHosts >= this.#limits.concurrentHosts) {
       words.push(`all ${this.#limits.concurrentHosts} places for hosts are taken`);
     }
-    if (this.#waitingForRate > 0) {
+    if (this.#waiting.size > 0) {
       words.push(
-        `${this.#waitingForRate} downloads wait for the rate of ${this.#limits.kilobytesPerSecond} KB/s`,
+        `${this.#waiting.size} downloads wait for the rate of ${this.#limits.kilobytesPerSecond} KB/s`,
       );
     }
     return words;
   }
 
-  /** Writes the counters. */
+  /** Writes the counters; nobody waits for the rate any more. */
   close(): void {
     this.#file.close();
+    for (const goOn of [...this.#waiting]) goOn();
   }
 
-  async #wait(ms: number): Promise<void> {
-    this.#waitingForRate++;
-    try {
-      await new Promise((resolve) => setTimeout(resolve, ms));
-    } finally {
-      this.#waitingForRate--;
-    }
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const goOn = () => {
+        clearTimeout(timer);
+        this.#waiting.delete(goOn);
+        resolve();
+      };
+      const timer = setTimeout(goOn, ms);
+      this.#waiting.add(goOn);
+    });
   }
 
   #bytesPerSecond(): number {

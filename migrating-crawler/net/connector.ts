@@ -52,6 +52,8 @@ export class Connector {
   readonly #names: NameCache;
   readonly #proxy: ProxyAddress | null;
   readonly #certificates: string[] | undefined;
+  readonly #open = new Set<net.Socket>();
+  #closed = false;
 
   constructor(
     config: Pick<
@@ -72,8 +74,10 @@ export class Connector {
   /** An open, verified connection. Throws a Failure that says which phase failed and why. */
   async open(target: ConnectTarget): Promise<OpenConnection> {
     const deadlineMs = performance.now() + target.timeoutMs;
+    if (this.#closed) throw stopped();
     const { addresses, dnsMs } = await this.#allowed(target);
     const { socket, address, connectMs } = await this.#connectToAny(addresses, target.port, deadlineMs);
+    this.#watch(socket);
     const phases = { dnsMs, connectMs, tlsMs: null };
     if (!target.secure) return { socket, address, phases, tls: null, http2: false };
     const secured = await secureWithTls(socket, {
@@ -99,8 +103,20 @@ export class Connector {
     return { address: addresses[0], dnsMs };
   }
 
+  /** Ends every connection: what is under way over them fails. There will be no others. */
   close(): void {
+    this.#closed = true;
     this.#names.close();
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  #watch(socket: net.Socket): void {
+    if (this.#closed) {
+      socket.destroy();
+      throw stopped();
+    }
+    this.#open.add(socket);
+    socket.once("close", () => this.#open.delete(socket));
   }
 
   /** All of the host's addresses that may be contacted, at least one. */
@@ -151,4 +167,5 @@ export class Connector {
   }
 }
 
+const stopped = () => new Failure("stopped", "the crawler stops");
 const leftUntil = (deadlineMs: number) => Math.max(1, deadlineMs - performance.now());

@@ -49,6 +49,7 @@ export class Spool {
   #nextSequence = 1;
   #acknowledged = 0;
   #dirty: NodeJS.Timeout | null = null;
+  #closed = false;
   #fault: { readonly words: string; readonly atMs: number } | null = null;
 
   /** Opens or makes the spool of a home folder. Throws UsageError when another process has it, or it cannot be written. */
@@ -99,6 +100,8 @@ export class Spool {
 
   /** Keeps a result; returns its sequence number, or null when the spool is full or the disk takes nothing. */
   append(leaseId: string, result: FetchResult): number | null {
+    // The folder may be another process's by now.
+    if (this.#closed) return null;
     const packed = packResult(leaseId, result);
     const framed = frame(this.#nextSequence, writeRecord({ leaseId, packed }));
     if (this.bytes + framed.length > this.#maxBytes || !this.#write(framed)) return null;
@@ -137,6 +140,7 @@ export class Spool {
   }
 
   close(): void {
+    this.#closed = true;
     if (this.#dirty !== null) clearTimeout(this.#dirty);
     for (const { descriptor } of this.#segments) {
       this.#try(() => fdatasyncSync(descriptor));
