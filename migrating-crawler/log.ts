@@ -8,6 +8,11 @@ export interface CrawlerLog {
 
 export const quietLog: CrawlerLog = { debug() {}, info() {}, warn() {}, error() {} };
 
+/** A log that cannot be written (a full disk, a reader that is gone) ends no crawl: lines are lost, nothing else. */
+export function outliveLog(streams: readonly NodeJS.WritableStream[]): void {
+  for (const stream of streams) stream.removeAllListeners("error").on("error", () => {});
+}
+
 /** Writes one line per event: JSON when a program reads it, plain words otherwise. */
 export function lineLog(write: (line: string) => void, form: "json" | "plain", name: string): CrawlerLog {
   const line = (level: string) => (fields: object, message: string) =>

@@ -9,7 +9,7 @@ import { setFlagsFromString } from "node:v8";
 import { ConfigError, NearcrawlError } from "#core/errors";
 import { type CrawlerConfig, crawlerConfig } from "./config.ts";
 import type { CrawlerSurroundings } from "./crawler.ts";
-import { lineLog } from "./log.ts";
+import { lineLog, outliveLog } from "./log.ts";
 import type { RunningCrawler } from "./main.ts";
 
 type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
@@ -24,6 +24,7 @@ const heapGrowingPercent = 40;
 /** Never returns an error: says it on standard error and sets the exit code. */
 export async function runCrawlerProcess(settingsFile: string | undefined, start: Start): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
+  outliveLog([process.stdout, process.stderr]);
   try {
     const config = crawlerConfig(readSettings(settingsFile));
     const log = lineLog((line) => void process.stdout.write(`${line}\n`), "json", config.name);
@@ -55,7 +56,15 @@ async function runUntilAsked(
   log.info({ reason: end ?? "asked to stop" }, "the crawler has stopped");
   if (end !== null && end !== leaves) process.exitCode = 1;
   if (process.connected) process.disconnect();
+  endSoon();
 }
+
+/** What a site or a server still holds open after the stop holds no process. */
+export function endSoon(): void {
+  setTimeout(() => process.exit(), endMs).unref();
+}
+
+const endMs = 1000;
 
 const leaves = "leaves for good";
 

@@ -1,7 +1,7 @@
 /** The crawler as a process of its own, as partners and `nearcrawl up` run it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -20,7 +20,7 @@ interface Run {
   readonly ended: Promise<number | null>;
 }
 
-function run(settings: unknown, stdio: "ipc" | "ignore" = "ignore"): Run {
+function run(settings: unknown, stdio: "ipc" | "ignore" = "ignore", log: "pipe" | number = "pipe"): Run {
   const folder = mkdtempSync(join(tmpdir(), "nearcrawl-process-"));
   const file = join(folder, "settings.json");
   writeFileSync(
@@ -34,7 +34,7 @@ function run(settings: unknown, stdio: "ipc" | "ignore" = "ignore"): Run {
     join(root, "migrating-crawler/main.ts"),
     file,
   ];
-  const child = spawn(process.execPath, node, { cwd: root, stdio: ["ignore", "pipe", "pipe", stdio] });
+  const child = spawn(process.execPath, node, { cwd: root, stdio: ["ignore", log, log, stdio] });
   let output = "";
   child.stdout?.on("data", (data) => (output += data));
   child.stderr?.on("data", (data) => (output += data));
@@ -81,6 +81,18 @@ describe("a crawler process", () => {
     await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
 
     crawler.child.disconnect();
+
+    expect(await crawler.ended).toBe(0);
+  });
+
+  it("crawls on when its log cannot be written", async () => {
+    const world = await gateway();
+    const disk = openSync("/dev/full", "w");
+    cleanups.push(() => closeSync(disk));
+    const crawler = run(amber(world), "ignore", disk);
+    await vi.waitFor(() => expect(world.gateway.online()).toHaveLength(1), soon);
+
+    crawler.child.kill("SIGTERM");
 
     expect(await crawler.ended).toBe(0);
   });

@@ -2,8 +2,9 @@
 import { join } from "node:path";
 import { Command } from "commander";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/config";
-import { type CrawlerLog, lineLog } from "#crawler/log";
+import { type CrawlerLog, lineLog, outliveLog } from "#crawler/log";
 import { startCrawler } from "#crawler/main";
+import { endSoon } from "#crawler/process-entry";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { readSettings } from "../settings-file.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
@@ -63,6 +64,7 @@ export function crawlerCommand(): Command {
 
 async function runCrawler(options: CrawlerOptions): Promise<void> {
   const config = crawlerConfig(settingsOf(options, process.env));
+  outliveLog([process.stdout]);
   const form = options.json || !process.stdout.isTTY ? "json" : "plain";
   const log = lineLog((line) => void process.stdout.write(`${line}\n`), form, config.name);
   await runUntilAsked(config, log);
@@ -87,6 +89,7 @@ async function runUntilAsked(config: CrawlerConfig, log: CrawlerLog): Promise<vo
     process.exitCode = exitCodes.failed;
   }
   if (process.connected) process.disconnect();
+  endSoon();
 }
 
 const leaves = "leaves for good";
