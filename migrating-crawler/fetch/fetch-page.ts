@@ -117,6 +117,8 @@ const nothing = { contacted: false, timing: noTiming } as const;
 
 function refusedByRobots(robots: OriginRobots, path: string): FetchOutcome | null {
   if (robots.type === "unreachable") return outcomeOfFailure(robots.failure);
+  // Not a refusal for good, which would take the page out of the index.
+  if (robots.closed !== null) return outcomeOfFailure(new Failure("robots-closed", robots.closed));
   const verdict = robots.verdict(path);
   return verdict.allowed ? null : { type: "refused-by-robots", rule: (verdict.rule ?? "").slice(0, 300) };
 }

@@ -10,6 +10,8 @@ export type FailureCode =
   | "dns-no-such-name"
   | "dns-no-answer"
   | "refused-address"
+  /** robots.txt was answered with 5xx or 429: everything is forbidden, for the time being. */
+  | "robots-closed"
   /** The partner's deny-list holds it; another crawler may fetch it. */
   | "not-allowed"
   | "connect-refused"
@@ -56,6 +58,7 @@ function blameOf(code: FailureCode): Blame {
   switch (code) {
     case "dns-no-such-name":
     case "refused-address":
+    case "robots-closed":
     case "connect-refused":
     case "tls":
     case "first-byte-timeout":

@@ -147,7 +147,7 @@ describe("robots.txt", () => {
 
     const result = await fetchOne({ url: `${origin.url}/` });
 
-    expect(result.outcome).toMatchObject({ type: "refused-by-robots" });
+    expect(result.outcome).toMatchObject({ type: "failed", blame: "target", code: "robots-closed" });
     expect(origin.requests).toEqual(["GET /robots.txt"]);
   });
 
