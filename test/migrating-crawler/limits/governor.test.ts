@@ -1,5 +1,5 @@
 /** The host's limits hold, and survive a restart. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -68,32 +68,6 @@ describe("the governor", () => {
     expect(second).not.toBeNull();
     expect(one.holdingBack(0)).toEqual(["1 downloads wait for the rate of 1000 KB/s"]);
     await second;
-    expect(one.holdingBack(0)).toEqual([]);
-  });
-
-  it("is not hurt by a disk that takes nothing, and says so once", () => {
-    const home = freshHome();
-    const said: string[] = [];
-    const warn = (_fields: object, words: string) => void said.push(words);
-    const limits = { pagesPerDay: 1, bytesPerDay: 1e9, concurrentHosts: 4, kilobytesPerSecond: null };
-    const one = new Governor({ limits, home, warn });
-    rmSync(home, { recursive: true });
-
-    one.countPage();
-    one.close();
-    one.close();
-
-    expect(one.mayFetch()).toBe(false);
-    expect(said).toEqual(["the day's counters cannot be written"]);
-  });
-
-  it("lets nobody wait any more when it is closed", async () => {
-    const one = governor(freshHome(), { kilobytesPerSecond: 1 });
-    const waiting = one.takeBytes(10_000 * 1024);
-
-    one.close();
-    await waiting;
-
     expect(one.holdingBack(0)).toEqual([]);
   });
 
