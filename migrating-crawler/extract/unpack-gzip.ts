@@ -4,6 +4,7 @@
  * gives what could be read of it.
  */
 import { constants, createGunzip, gunzipSync } from "node:zlib";
+import { inflateBounded } from "./inflate-bounded.ts";
 
 /** Unpacked once more at most so often. */
 const maxLayers = 3;
@@ -22,8 +23,9 @@ export interface Unpacked {
 export async function unpackGzip(bytes: Buffer, limit: number): Promise<Unpacked> {
   let unpacked: Unpacked = { bytes, truncated: false };
   for (let layer = 0; layer < maxLayers && isGzip(unpacked.bytes); layer++) {
-    const inner = await gunzip(unpacked.bytes, limit);
-    unpacked = { bytes: inner.bytes, truncated: inner.truncated || unpacked.truncated };
+    const inner = await inflateBounded(createGunzip(), unpacked.bytes, { limit });
+    const truncated = inner.isCut || inner.error !== null || unpacked.truncated;
+    unpacked = { bytes: inner.bytes, truncated };
   }
   return unpacked;
 }
@@ -45,24 +47,4 @@ function peekOnce(bytes: Buffer, most: number): Buffer {
   } catch {
     return Buffer.alloc(0);
   }
-}
-
-function gunzip(bytes: Buffer, limit: number): Promise<Unpacked> {
-  const stream = createGunzip();
-  return new Promise((resolve) => {
-    const pieces: Buffer[] = [];
-    let length = 0;
-    const end = (truncated: boolean) => {
-      stream.destroy();
-      resolve({ bytes: Buffer.concat(pieces, Math.min(length, limit)), truncated });
-    };
-    stream.on("data", (piece: Buffer) => {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > limit) end(true);
-    });
-    stream.once("end", () => end(false));
-    stream.once("error", () => end(true));
-    stream.end(bytes);
-  });
 }

@@ -4,6 +4,7 @@
  * as no real page does, is a failure, never half a page that looks whole.
  */
 import zlib from "node:zlib";
+import { inflateBounded } from "../extract/inflate-bounded.ts";
 import { Failure } from "../net/failure.ts";
 
 /** Larger compressed bodies are inflated off the main thread. */
@@ -118,30 +119,17 @@ function decodeInline(coding: Coding, { bytes, limit }: Packed): Buffer | null {
   }
 }
 
-function decodeInPieces(coding: Coding, { bytes, cut, limit }: Packed): Promise<Decoded> {
+async function decodeInPieces(coding: Coding, { bytes, cut, limit }: Packed): Promise<Decoded> {
   const { stream, softEnd, options } = codecs[coding]!;
   const decoder = stream(bytes, { ...options, ...(cut ? { finishFlush: softEnd } : {}) });
-  return new Promise((resolve, reject) => {
-    const pieces: Buffer[] = [];
-    let length = 0;
-    const end = (truncated: boolean) => {
-      decoder.destroy();
-      resolve({ bytes: Buffer.concat(pieces, Math.min(length, limit)), truncated });
-    };
-    decoder.on("data", (piece: Buffer) => {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > ratioBound(decoder.bytesWritten)) {
-        decoder.destroy();
-        reject(
-          new Failure("decompression-bomb", `the ${coding} body inflates to over ${maxRatio} times its size`),
-        );
-      } else if (length > limit) end(true);
-    });
-    decoder.once("end", () => end(cut));
-    decoder.once("error", (error) => (cut && length > 0 ? end(true) : reject(broken(coding, error))));
-    decoder.end(bytes);
-  });
+  const check = (outputBytes: number) =>
+    outputBytes > ratioBound(decoder.bytesWritten)
+      ? new Failure("decompression-bomb", `the ${coding} body inflates to over ${maxRatio} times its size`)
+      : null;
+  const { bytes: decoded, isCut, error } = await inflateBounded(decoder, bytes, { limit, check });
+  if (error instanceof Failure) throw error;
+  if (error !== null && !(cut && decoded.length > 0)) throw broken(coding, error);
+  return { bytes: decoded, truncated: cut || isCut };
 }
 
 /** The most that so much input may inflate to. */

@@ -1,0 +1,42 @@
+/** Bytes through a decoder of node:zlib, off the main thread, until there is enough of what comes out. */
+import type { Transform } from "node:stream";
+
+export interface Inflated {
+  /** At most as many as were wanted. */
+  readonly bytes: Buffer;
+  /** There was more. */
+  readonly isCut: boolean;
+  /** Why the decoder stopped before its end; null when it did not. */
+  readonly error: Error | null;
+}
+
+export interface InflateBounds {
+  readonly limit: number;
+  /** Looked at with each piece; an error ends it. */
+  readonly check?: (outputBytes: number) => Error | null;
+}
+
+/** Never throws: a broken or cut input gives what could be decoded of it, with the error. */
+export function inflateBounded(
+  decoder: Transform,
+  input: Buffer,
+  { limit, check }: InflateBounds,
+): Promise<Inflated> {
+  return new Promise((resolve) => {
+    const pieces: Buffer[] = [];
+    let length = 0;
+    const end = (isCut: boolean, error: Error | null) => {
+      decoder.destroy();
+      resolve({ bytes: Buffer.concat(pieces, Math.min(length, limit)), isCut, error });
+    };
+    decoder.on("data", (piece: Buffer) => {
+      pieces.push(piece);
+      length += piece.length;
+      const error = check?.(length) ?? null;
+      if (error !== null || length > limit) end(length > limit, error);
+    });
+    decoder.once("end", () => end(false, null));
+    decoder.once("error", (error) => end(false, error));
+    decoder.end(input);
+  });
+}
