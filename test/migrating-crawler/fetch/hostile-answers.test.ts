@@ -4,19 +4,16 @@ import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
-import { startRawOrigin } from "../support/origin.ts";
+import { startRawPages } from "../support/origin.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A site whose pages are answered so; robots.txt is absent. */
+/** The URL of a page that is answered so. */
 async function hostile(behave: (socket: Socket, head: string) => void): Promise<string> {
-  const origin = await startRawOrigin((socket, request) => {
-    if (request.startsWith("GET /robots.txt ")) socket.write("HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n");
-    else behave(socket, request);
-  });
+  const origin = await startRawPages(behave);
   cleanups.push(() => origin.close());
   return `${origin.url}/page`;
 }

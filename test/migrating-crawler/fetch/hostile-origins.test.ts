@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { createGzip, gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { fetchOne } from "../support/fetch-one.ts";
-import { startRawOrigin } from "../support/origin.ts";
+import { startRawPages } from "../support/origin.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -25,12 +25,9 @@ function patience(expected: string) {
 const head = (...lines: string[]) =>
   `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n${lines.map((line) => `${line}\r\n`).join("")}\r\n`;
 
-/** A site whose pages behave so; robots.txt is absent. */
+/** The URL of a page that is answered so. */
 async function hostile(behave: (socket: Socket, head: string) => void): Promise<string> {
-  const origin = await startRawOrigin((socket, request) => {
-    if (request.startsWith("GET /robots.txt ")) socket.write("HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n");
-    else behave(socket, request);
-  });
+  const origin = await startRawPages(behave);
   cleanups.push(() => origin.close());
   return `${origin.url}/page`;
 }

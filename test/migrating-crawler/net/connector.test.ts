@@ -1,16 +1,13 @@
 /** Connections: checked addresses, pinned, straight and through proxies, with TLS verified. */
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync } from "node:fs";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { CrawlerSettings } from "#crawler/config";
 import { Connector } from "#crawler/net/connector";
 import { Failure } from "#crawler/net/failure";
 import { closedPort, html, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
+import { makeCertificate } from "../support/secure-origin.ts";
 import { testConfig } from "../support/test-config.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -237,27 +234,13 @@ describe("TLS", () => {
   });
 
   async function secureOrigin(): Promise<{ readonly certificateFile: string; readonly port: number }> {
-    const folder = mkdtempSync(join(tmpdir(), "nearcrawl-tls-"));
-    const file = (name: string) => join(folder, name);
-    const subject = ["-subj", "/CN=right.example", "-addext", "subjectAltName=DNS:right.example"];
-    const key = [
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-keyout",
-      file("key.pem"),
-    ];
-    execFileSync("openssl", ["req", "-x509", ...key, "-out", file("cert.pem"), ...subject, "-days", "2"], {
-      stdio: "ignore",
-    });
-    const server = createSecureServer(
-      { key: readFileSync(file("key.pem")), cert: readFileSync(file("cert.pem")) },
-      (_request, response) => html(response, "<p>x"),
+    const { file, key, certificate, remove } = makeCertificate("right.example");
+    cleanups.push(remove);
+    const server = createSecureServer({ key, cert: certificate }, (_request, response) =>
+      html(response, "<p>x"),
     );
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     cleanups.push(() => new Promise((resolve) => server.close(resolve)));
-    return { certificateFile: file("cert.pem"), port: (server.address() as AddressInfo).port };
+    return { certificateFile: file, port: (server.address() as AddressInfo).port };
   }
 });

@@ -65,6 +65,16 @@ export async function startRawOrigin(
   return { port, url: `http://${address}:${port}`, connections: () => connections, close };
 }
 
+/** The same for all but robots.txt, which is absent. */
+export function startRawPages(
+  behave: (socket: net.Socket, head: string) => void,
+): ReturnType<typeof startRawOrigin> {
+  return startRawOrigin((socket, head) => {
+    if (head.startsWith("GET /robots.txt ")) socket.write("HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n");
+    else behave(socket, head);
+  });
+}
+
 /** A port on which nothing listens. */
 export async function closedPort(): Promise<number> {
   const server = net.createServer();
