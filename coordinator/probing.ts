@@ -10,11 +10,11 @@ import { systemClock } from "./flows/alarm-clock.ts";
 import { watchedFleet } from "./flows/anycast-hints.ts";
 import { AnycastRanges } from "./flows/anycast-ranges.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
+import type { Fleet } from "./flows/crawler-ports.ts";
 import type { DelegationStore, RoundCause } from "./flows/delegation-ports.ts";
 import { DeniedTargets } from "./flows/denied-targets.ts";
 import { FirstFetches } from "./flows/first-fetches.ts";
 import { pacedFleet } from "./flows/paced-fleet.ts";
-import type { Fleet } from "./flows/ports.ts";
 import { ProbeBudget } from "./flows/probe-budget.ts";
 import type { ResultBatch } from "./flows/take-results.ts";
 

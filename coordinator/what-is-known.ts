@@ -1,10 +1,11 @@
 /** What the coordinator reads at its start, and again when the registry changes. */
 
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
+import type { CrawlerStore } from "./flows/crawler-ports.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
 import type { DelegationStore } from "./flows/delegation-ports.ts";
 import { DelegationTable } from "./flows/delegation-table.ts";
-import type { CrawlerStore, FrontierStore, ResultStore } from "./flows/ports.ts";
+import type { FrontierStore, ResultStore } from "./flows/ports.ts";
 import { loadTree, refreshTree } from "./flows/refresh-tree.ts";
 import type { SubnetStore, TreeSnapshots } from "./flows/registry-ports.ts";
 import { relearnRtts } from "./flows/relearn-rtts.ts";

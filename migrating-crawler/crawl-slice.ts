@@ -4,7 +4,7 @@
  * be given back, with the reason.
  */
 import { urlHost } from "#core/ip/url-host";
-import type { Lease } from "#protocol/messages";
+import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import { extractPage } from "./extract/extract-page.ts";
 import type { ExtractPage } from "./extract/extraction-pool.ts";

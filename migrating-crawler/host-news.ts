@@ -2,10 +2,8 @@
  * What the coordinator has to know of a host besides its pages, told with the slice's results, each thing once:
  * what became of its robots.txt, how fast it may be asked, how long its name took to resolve.
  */
+import { maxMilliseconds } from "#protocol/fields";
 import type { FetchResult, HostPaceReport, RobotsReport } from "#protocol/result";
-
-/** What a result says of the wait at most: a day. */
-const longestToldWaitMs = 86_400_000;
 
 export interface HostState {
   /** How long the host wants to be left alone from now on. */
@@ -35,7 +33,7 @@ export class HostNews {
     return {
       ...result,
       timing: { ...timing, dnsMs },
-      hostDelayMs: Math.min(longestToldWaitMs, Math.max(0, Math.ceil(waitMs))),
+      hostDelayMs: Math.min(maxMilliseconds, Math.max(0, Math.ceil(waitMs))),
       ...(news === null ? {} : { pace: news }),
       ...(robots === null ? {} : { robots }),
     };

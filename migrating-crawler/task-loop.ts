@@ -4,7 +4,9 @@
  *
  *   asking → slices arrive → crawled → room again → asking …       an empty answer says when to ask again
  */
-import type { CrawlerMessage, Lease } from "#protocol/messages";
+import { maxMilliseconds } from "#protocol/fields";
+import type { Lease } from "#protocol/lease";
+import type { CrawlerMessage } from "#protocol/messages";
 import type { Carrier } from "./carrier.ts";
 import { crawlSlice, type SliceTools } from "./crawl-slice.ts";
 import type { CrawlerLog } from "./log.ts";
@@ -26,8 +28,6 @@ const lookAgainMs = 5000;
  */
 const openPerPlace = 4;
 const mostSilent = 128;
-/** What a lease's end says of the host's wait at most: a day. */
-const longestToldWaitMs = 86_400_000;
 
 interface OpenSlice {
   standing: Standing;
@@ -216,7 +216,7 @@ export class TaskLoop {
     const { leaseId, host } = lease;
     log.info({ host, leaseId, reason }, "a host slice is given back");
     void carrier.settled(leaseId).then(() => {
-      const waitMs = Math.min(longestToldWaitMs, Math.ceil(tools.gates.waitMs(host, Date.now())));
+      const waitMs = Math.min(maxMilliseconds, Math.ceil(tools.gates.waitMs(host, Date.now())));
       const hostWaitMs = waitMs > 0 ? { hostWaitMs: waitMs } : {};
       send({ type: "crawler:lease-end", leaseId, reason: reason.slice(0, 500), ...hostWaitMs });
     });

@@ -9,7 +9,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { Fleet } from "./ports.ts";
+import type { Fleet } from "./crawler-ports.ts";
 
 export interface HintPorts {
   readonly state: CoordinatorState;

@@ -11,10 +11,10 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { buildSubnetTree, type SubnetTree } from "#core/subnet/subnet-tree";
 import type { ProbeMethod } from "#protocol/messages";
+import type { CrawlerRecord, PeerRtt } from "./crawler-ports.ts";
 import type { Delegation, DelegationMove } from "./delegation-ports.ts";
 import { DelegationTable } from "./delegation-table.ts";
 import { PeerRtts } from "./peer-rtts.ts";
-import type { CrawlerRecord, PeerRtt } from "./ports.ts";
 import { RecentFleets } from "./recent-fleets.ts";
 
 export class CoordinatorState {

@@ -8,8 +8,9 @@ import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { CrawlerStore } from "./crawler-ports.ts";
 import type { DelegationStore } from "./delegation-ports.ts";
-import type { CrawlerStore, FrontierStore } from "./ports.ts";
+import type { FrontierStore } from "./ports.ts";
 
 export interface PresencePorts {
   readonly crawlers: CrawlerStore;

@@ -11,6 +11,7 @@ import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { Fleet } from "./crawler-ports.ts";
 import type { RoundSettings } from "./delegate-subnet.ts";
 import type { RoundCause } from "./delegation-ports.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
@@ -21,7 +22,6 @@ import type {
   ProbedTarget,
   SeenAnswer,
 } from "./finer-delegations.ts";
-import type { Fleet } from "./ports.ts";
 import { originOf } from "./probe-target.ts";
 import { RoundQuestions } from "./round-questions.ts";
 import { type Decided, decided } from "./round-result.ts";

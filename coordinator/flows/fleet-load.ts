@@ -1,8 +1,8 @@
 /** What the fleet has to fetch a day against what its partners allow: in pages, at the mean size of a page. */
 import { defaultMeanPageBytes, effectiveCapacity } from "#core/balance/capacity";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CrawlerRecord } from "./crawler-ports.ts";
 import type { CrawlerLoad, SubnetLoad } from "./delegation-ports.ts";
-import type { CrawlerRecord } from "./ports.ts";
 
 export interface FleetLoad {
   /** Crawlers that may take subnets. */

@@ -6,9 +6,9 @@
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "../log.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { CrawlerStore } from "./crawler-ports.ts";
 import { departedCrawlers, refreshCrawlers } from "./crawler-presence.ts";
 import type { DelegationQueue } from "./delegation-queue.ts";
-import type { CrawlerStore } from "./ports.ts";
 import { type ReplaceCrawlerPorts, type Replaced, replaceCrawler } from "./replace-crawler.ts";
 
 export interface HandOverPorts extends ReplaceCrawlerPorts {

@@ -6,7 +6,7 @@
 import type { CrawlerId } from "#core/ids";
 import type { CrawlerMessage } from "#protocol/messages";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { CrawlerStore, PeerRtt } from "./ports.ts";
+import type { CrawlerStore, PeerRtt } from "./crawler-ports.ts";
 
 type PeerReport = Extract<CrawlerMessage, { type: "crawler:peer-rtts" }>;
 

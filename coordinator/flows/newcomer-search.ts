@@ -18,10 +18,10 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { Fleet } from "./crawler-ports.ts";
 import type { Delegation, DelegationMove, DelegationStore, WaitingSubnet } from "./delegation-ports.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import { makeMoves } from "./make-moves.ts";
-import type { Fleet } from "./ports.ts";
 import { originOf, type ProbeSettings } from "./probe-target.ts";
 
 export interface SearchPorts {

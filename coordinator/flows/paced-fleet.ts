@@ -1,6 +1,6 @@
 /** The fleet as everybody who probes sees it: each probe waits until the budget has room for it. */
 import type { ProbeOutcome } from "#protocol/messages";
-import type { Fleet } from "./ports.ts";
+import type { Fleet } from "./crawler-ports.ts";
 import type { ProbeBudget } from "./probe-budget.ts";
 
 export function pacedFleet(fleet: Fleet, budget: ProbeBudget): Fleet {

@@ -6,7 +6,7 @@ import { PeerRttTable } from "#core/delegation/fleet";
 import { PeerMatrix } from "#core/delegation/peer-matrix";
 import { landmarksOf } from "#core/delegation/peer-plan";
 import type { CrawlerId } from "#core/ids";
-import type { PeerRtt } from "./ports.ts";
+import type { PeerRtt } from "./crawler-ports.ts";
 
 export class PeerRtts {
   readonly matrix = new PeerMatrix();

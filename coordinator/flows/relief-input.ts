@@ -12,9 +12,9 @@ import { unmeasurableMs } from "#core/balance/predict-rtt";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { AnycastRanges } from "./anycast-ranges.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { CrawlerRecord, Fleet } from "./crawler-ports.ts";
 import type { CrawlerLoad, DelegationStore, SubnetLoad } from "./delegation-ports.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
-import type { CrawlerRecord, Fleet } from "./ports.ts";
 import type { PutOffMoves } from "./put-off-moves.ts";
 
 export interface ReliefPorts {

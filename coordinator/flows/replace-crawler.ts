@@ -8,11 +8,12 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import type { AnycastRanges } from "./anycast-ranges.ts";
 import { chooseHeirs, type Heir } from "./choose-heirs.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
+import type { CrawlerRecord } from "./crawler-ports.ts";
 import type { DelegationMove, DelegationStore } from "./delegation-ports.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import { type FleetLoad, fleetLoad, roomsOf } from "./fleet-load.ts";
 import { makeMoves } from "./make-moves.ts";
-import type { CrawlerRecord, FrontierStore } from "./ports.ts";
+import type { FrontierStore } from "./ports.ts";
 
 export interface ReplaceCrawlerPorts {
   readonly delegations: Pick<

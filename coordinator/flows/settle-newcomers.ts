@@ -6,12 +6,12 @@
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "../log.ts";
 import { withoutDenied } from "./allowed-heirs.ts";
+import type { CrawlerRecord, CrawlerStore } from "./crawler-ports.ts";
 import { refreshCrawlers } from "./crawler-presence.ts";
 import type { DelegationMove, DelegationStore } from "./delegation-ports.ts";
 import { fleetLoad, roomsOf } from "./fleet-load.ts";
 import { makeMoves } from "./make-moves.ts";
 import { NewcomerSearch, type SearchPorts } from "./newcomer-search.ts";
-import type { CrawlerRecord, CrawlerStore } from "./ports.ts";
 
 export interface SettlingPorts extends SearchPorts {
   readonly crawlers: Pick<CrawlerStore, "hasJoined" | "list">;

@@ -1,6 +1,6 @@
 /**
  * Where crawlers connect: takes over the WebSocket upgrades of an HTTP server at one path, checks who comes
- * (limits, version, key), keeps one session per crawler and offers them as the `Fleet` of flows/ports.ts.
+ * (limits, version, key), keeps one session per crawler and offers them as the `Fleet` of flows/crawler-ports.ts.
  * Whatever one crawler or stranger does ends at most its own session. Main supplies the handlers, and
  * decides about TLS by the server it attaches.
  */
@@ -12,7 +12,7 @@ import type { CrawlerId } from "#core/ids";
 import { maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage, CrawlerHello, ProbeOutcome } from "#protocol/messages";
 import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
-import type { Fleet } from "../flows/ports.ts";
+import type { Fleet } from "../flows/crawler-ports.ts";
 import type { Log } from "../log.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
 import type { Refusal } from "./crawler-connection.ts";

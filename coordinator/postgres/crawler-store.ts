@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
-import type { CrawlerRecord, CrawlerStore, PeerRtt } from "../flows/ports.ts";
+import type { CrawlerRecord, CrawlerStore, PeerRtt } from "../flows/crawler-ports.ts";
 import { ChannelListener } from "./channel-listener.ts";
 import {
   connectedState,

@@ -4,7 +4,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
-import { type Lease, maxLeaseUrls } from "#protocol/messages";
+import { type Lease, maxLeaseUrls } from "#protocol/lease";
 import type { ReturnedLease } from "../flows/ports.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
 import { lockHosts } from "./frontier-admission.ts";

@@ -4,39 +4,21 @@
  * are derived from them. Sizes are bounded here, so that nothing behind the edge has to ask again.
  */
 import { z } from "zod";
-import { fetchResultSchema, hostPaceReport, maxRedirects } from "./result.ts";
+import { address, hostName, leaseId, milliseconds, words } from "./fields.ts";
+import { lease } from "./lease.ts";
+import { fetchResultSchema } from "./result.ts";
 
-/** Longest URL that is accepted anywhere (RFC 9110 section 4.1 recommends at least 8000; the web rarely passes 2 KB). */
-export const maxUrlLength = 2048;
 /** Most leases that a hello lists: what fits the bound on a first message. */
 export const maxHeldLeases = 2000;
 /** Most networks, and most domains, that a hello lists as never to be touched. */
 export const maxDeniedInHello = 500;
 /** Most characters of that list together: beside the leases it must fit the bound on a first message. */
 export const maxDeniedCharacters = 10_000;
-/** Most URLs in one lease. */
-export const maxLeaseUrls = 1000;
-
-const url = z.string().min(1).max(maxUrlLength);
-const hostName = z.string().min(1).max(253);
-const address = z.string().min(2).max(45);
-const words = z.string().max(500);
-const leaseId = z.string().regex(/^\d{1,19}$/);
-const milliseconds = z.number().min(0).max(86_400_000);
 
 /** How a latency was measured. Methods are never compared with each other. */
 export const probeMethods = ["head", "connect", "icmp"] as const;
 export const probeMethod = z.enum(probeMethods);
 export type ProbeMethod = z.infer<typeof probeMethod>;
-
-export const probeOutcomes = [
-  "measured",
-  "timed-out",
-  "refused",
-  "unreachable",
-  "not-allowed",
-  "failed",
-] as const;
 
 /**
  * A probe's result. `measured` carries the smallest of `tries` round-trip times. A TCP connect answered
@@ -232,37 +214,6 @@ export const coordinatorProbe = z.object({
   /** For the whole measurement, all tries and fall-backs together. */
   deadlineMs: z.int().min(1).max(60_000),
 });
-
-/** A host slice: URLs of one host, for this crawler alone until the lease runs out. */
-export const lease = z.object({
-  leaseId,
-  host: hostName,
-  /** The host's addresses as the coordinator resolved them; the crawler resolves again for itself. */
-  addresses: z.array(address).max(64),
-  expiresInSeconds: z.int().min(1).max(86_400),
-  /** Not before this many ms from now: politeness that travels with the host. */
-  waitMs: milliseconds,
-  /** What earlier fetches say of the host's pace, by whichever crawler; absent: nothing. */
-  pace: hostPaceReport.optional(),
-  urls: z
-    .array(
-      z.object({
-        url,
-        etag: z.string().max(500).nullable(),
-        lastModified: z.string().max(100).nullable(),
-        /** SHA-256 of the body that the index has, hex: the same one again is reported as unchanged. */
-        digest: z
-          .string()
-          .regex(/^[0-9a-f]{64}$/)
-          .optional(),
-        /** How many redirects in a row led here; absent: none. */
-        redirects: z.int().min(0).max(maxRedirects).optional(),
-      }),
-    )
-    .min(1)
-    .max(maxLeaseUrls),
-});
-export type Lease = z.infer<typeof lease>;
 
 /** Answer to `crawler:ready`. An empty list says why in words and when asking again makes sense. */
 export const coordinatorTasks = z.object({

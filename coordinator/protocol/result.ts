@@ -3,9 +3,8 @@
  * under 1/20 of the fetched bytes travel. Every string and list is bounded.
  */
 import { z } from "zod";
+import { digest, milliseconds, url } from "./fields.ts";
 
-const url = z.string().min(1).max(2048);
-const milliseconds = z.number().min(0).max(86_400_000);
 const count = z.int().min(0);
 
 /** A page is reached over at most so many redirects in a row. */
@@ -132,7 +131,7 @@ export const pageExtract = z.object({
   leftOutLinks: count.optional(),
   robots: z.object({ noindex: z.boolean(), nofollow: z.boolean() }),
   /** SHA-256 of the decoded body, hex; and a 64-bit simhash of the text, hex. */
-  digest: z.string().regex(/^[0-9a-f]{64}$/),
+  digest,
   simhash: z.string().regex(/^[0-9a-f]{16}$/),
   /** Says "not found" with status 200; it is not indexed. */
   softNotFound: z.boolean().optional(),

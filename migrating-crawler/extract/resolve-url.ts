@@ -1,14 +1,12 @@
 /** References in documents to absolute URLs that may be crawled (WHATWG URL), bounded as the messages bound them. */
-
-/** Longer URLs are not crawled (the message's bound). */
-const maxUrlCharacters = 2048;
+import { maxUrlLength } from "#protocol/fields";
 
 /** An absolute http(s) URL without its fragment, at most 2048 characters; null for everything else. */
 export function resolveUrl(reference: string, base: string): string | null {
   const trimmed = reference.trim();
-  if (trimmed.length > 4 * maxUrlCharacters || !URL.canParse(trimmed, base)) return null;
+  if (trimmed.length > 4 * maxUrlLength || !URL.canParse(trimmed, base)) return null;
   const url = new URL(trimmed, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") return null;
   url.hash = "";
-  return url.href.length > maxUrlCharacters ? null : url.href;
+  return url.href.length > maxUrlLength ? null : url.href;
 }

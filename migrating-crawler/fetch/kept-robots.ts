@@ -4,6 +4,7 @@
  * were read are kept; a closed or silent site is asked anew.
  */
 import { z } from "zod";
+import { maxUrlLength } from "#protocol/fields";
 import type { KnownRobots } from "./robots.ts";
 import { byPrecedence, type RobotsRule, robotsRule } from "./robots-match.ts";
 
@@ -18,7 +19,7 @@ const entry = z.object({
   untilMs: z.number(),
   none: z.boolean(),
   crawlDelaySeconds: z.number().min(0).nullable(),
-  sitemaps: z.array(z.string().max(2048)).max(50),
+  sitemaps: z.array(z.string().max(maxUrlLength)).max(50),
   agents: z.array(z.string().max(400)).max(20),
   cut: z.boolean(),
   lines: z.array(line).max(100_000),

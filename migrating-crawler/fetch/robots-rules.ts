@@ -3,12 +3,12 @@
  * matching rule wins, Allow on a tie. Beyond the RFC, as the large crawlers do: Crawl-delay; a missing colon; and
  * the usual misspellings of `disallow`, because their writer meant it. Pure: bytes in, rules and verdicts out.
  */
+import { maxUrlLength } from "#protocol/fields";
 import { byPrecedence, type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 import { robotsText } from "./robots-text.ts";
 
 /** A file names more sitemaps than this only by mistake or malice. */
 const maxSitemaps = 50;
-const maxSitemapLength = 2048;
 /** Of a group's agents so many are told to people. */
 const maxToldAgents = 20;
 /** Characters compared for one verdict: about 50 ms. No real file comes near it. */
@@ -64,7 +64,7 @@ export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: str
   const urls = rules.sitemaps
     .filter((sitemap) => URL.canParse(sitemap, robotsUrl))
     .map((sitemap) => new URL(sitemap, robotsUrl))
-    .filter(({ protocol, href }) => /^https?:$/.test(protocol) && href.length <= maxSitemapLength);
+    .filter(({ protocol, href }) => /^https?:$/.test(protocol) && href.length <= maxUrlLength);
   return [...new Set(urls.map(({ href }) => href))];
 }
 
@@ -134,7 +134,7 @@ class RobotsReading {
   }
 
   #sitemap(value: string): void {
-    if (this.#sitemaps.length < maxSitemaps && value !== "" && value.length <= maxSitemapLength) {
+    if (this.#sitemaps.length < maxSitemaps && value !== "" && value.length <= maxUrlLength) {
       this.#sitemaps.push(textOf(value));
     }
   }

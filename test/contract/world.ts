@@ -8,7 +8,7 @@ import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { createResultStore } from "#coordinator/postgres/result-store";
 import { type UrlKey, urlKeyOf } from "#core/frontier/url-key";
 import { asLeaseId, asSubnetId, type CrawlerId, type LeaseId, type SubnetId } from "#core/ids";
-import type { Lease } from "#protocol/messages";
+import type { Lease } from "#protocol/lease";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
 import { testDatabase } from "../support/database.ts";
 

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import type { CrawlerRecord } from "#coordinator/flows/crawler-ports";
 import { DayBudget } from "#coordinator/flows/day-budget";
-import type { CrawlerRecord } from "#coordinator/flows/ports";
 import {
   crawlersWithoutRoom,
   gatewaySettings,

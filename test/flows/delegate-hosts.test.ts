@@ -1,8 +1,8 @@
 /** GeoDNS: names that answer by place are told from names that rotate, and delegated by themselves. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Fleet } from "#coordinator/flows/crawler-ports";
 import { delegateHosts } from "#coordinator/flows/delegate-hosts";
 import { NameWatch } from "#coordinator/flows/name-watch";
-import type { Fleet } from "#coordinator/flows/ports";
 import { reviewFiner } from "#coordinator/flows/review-finer";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { noon } from "../contract/world.ts";

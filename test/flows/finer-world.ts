@@ -2,8 +2,9 @@
  * For the flows of finer delegations: a leaf 5.1.1.0/24 with several hosts, results as they arrive, and ports
  * over real stores with a clock that is set by hand.
  */
+
+import type { Fleet } from "#coordinator/flows/crawler-ports";
 import type { FinerRound } from "#coordinator/flows/finer-delegations";
-import type { Fleet } from "#coordinator/flows/ports";
 import type { ResultBatch } from "#coordinator/flows/take-results";
 import { createFinerDelegationStore } from "#coordinator/postgres/finer-delegation-store";
 import { defaultParameters } from "#core/delegation/round";

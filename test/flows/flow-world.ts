@@ -3,8 +3,8 @@
  * that answers probes from a table.
  */
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import type { Fleet } from "#coordinator/flows/crawler-ports";
 import { DayBudget } from "#coordinator/flows/day-budget";
-import type { Fleet } from "#coordinator/flows/ports";
 import { createSubnetStore } from "#coordinator/postgres/subnet-store";
 import { readWhatIsKnown } from "#coordinator/what-is-known";
 import type { CrawlerId, SubnetId } from "#core/ids";

@@ -1,11 +1,11 @@
 /** Thousands of subnets at once: how many rounds run, in which order, and what one holder's subnets cost. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { AnycastRanges } from "#coordinator/flows/anycast-ranges";
+import type { Fleet } from "#coordinator/flows/crawler-ports";
 import type { FinishedRound } from "#coordinator/flows/delegation-ports";
 import { DelegationQueue, type QueuePorts } from "#coordinator/flows/delegation-queue";
 import { HolderTurns } from "#coordinator/flows/holder-turns";
 import { pacedFleet } from "#coordinator/flows/paced-fleet";
-import type { Fleet } from "#coordinator/flows/ports";
 import { ProbeBudget } from "#coordinator/flows/probe-budget";
 import { RestingSubnets } from "#coordinator/flows/resting-subnets";
 import { silentLog } from "#coordinator/log";

@@ -1,7 +1,7 @@
 /** Rounds in which crawlers cannot all measure by the same method: what is compared, and what is recorded. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import type { Fleet } from "#coordinator/flows/crawler-ports";
 import type { RoundSettings } from "#coordinator/flows/delegate-subnet";
-import type { Fleet } from "#coordinator/flows/ports";
 import type { CrawlerId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import { type FlowWorld, newFlowWorld, TableFleet } from "./flow-world.ts";

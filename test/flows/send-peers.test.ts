@@ -1,7 +1,7 @@
 /** Whom crawlers are told to measure, minute by minute, over a fleet that answers or not. */
 import { expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import type { CrawlerRecord } from "#coordinator/flows/ports";
+import type { CrawlerRecord } from "#coordinator/flows/crawler-ports";
 import { PeerTurns } from "#coordinator/flows/send-peers";
 import { landmarkCount } from "#core/delegation/peer-plan";
 import { asCrawlerId, type CrawlerId } from "#core/ids";

@@ -2,7 +2,7 @@
 import { takeResults } from "#coordinator/flows/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { defaultRecrawlSettings } from "#core/recrawl/fixed-interval";
-import type { Lease } from "#protocol/messages";
+import type { Lease } from "#protocol/lease";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
 import { arrivedResult, scope, spoolOf } from "../contract/world.ts";
 import { type FlowWorld, newFlowWorld } from "./flow-world.ts";

@@ -3,7 +3,7 @@
  * acknowledges, with a list of URLs to lease in place of a frontier.
  */
 import type { CrawlerId } from "#core/ids";
-import type { Lease } from "#protocol/messages";
+import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { keyOf, type LoopbackGateway, startGateway } from "../../net/gateway-on-loopback.ts";

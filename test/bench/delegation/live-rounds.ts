@@ -4,10 +4,10 @@
  */
 import { AnycastRanges } from "#coordinator/flows/anycast-ranges";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import type { CrawlerRecord } from "#coordinator/flows/crawler-ports";
 import { DayBudget } from "#coordinator/flows/day-budget";
 import { delegateSubnet } from "#coordinator/flows/delegate-subnet";
 import { DeniedTargets } from "#coordinator/flows/denied-targets";
-import type { CrawlerRecord } from "#coordinator/flows/ports";
 import { watchRoom } from "#coordinator/wiring-settings";
 import { defaultParameters, type PolicyName } from "#core/delegation/round";
 import { asRoundId, type SubnetId } from "#core/ids";

@@ -3,7 +3,7 @@
 import { urlHost } from "#core/ip/url-host";
 import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl-slice";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
-import type { Lease } from "#protocol/messages";
+import type { Lease } from "#protocol/lease";
 import { type FetchResult, fetchResultSchema } from "#protocol/result";
 import { testConfig } from "./test-config.ts";
 

@@ -5,7 +5,7 @@
  */
 import { urlKeyOf } from "#core/frontier/url-key";
 import { urlHost } from "#core/ip/url-host";
-import type { Lease } from "#protocol/messages";
+import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import { sliceRunner } from "./slices.ts";
 import type { testConfig } from "./test-config.ts";

@@ -1,0 +1,35 @@
+/** Work for a crawler: a slice of one host, with what is known of the host and of its pages. */
+import { z } from "zod";
+import { address, digest, hostName, leaseId, milliseconds, url } from "./fields.ts";
+import { hostPaceReport, maxRedirects } from "./result.ts";
+
+/** Most URLs in one lease. */
+export const maxLeaseUrls = 1000;
+
+/** A host slice: URLs of one host, for this crawler alone until the lease runs out. */
+export const lease = z.object({
+  leaseId,
+  host: hostName,
+  /** The host's addresses as the coordinator resolved them; the crawler resolves again for itself. */
+  addresses: z.array(address).max(64),
+  expiresInSeconds: z.int().min(1).max(86_400),
+  /** Not before this many ms from now: politeness that travels with the host. */
+  waitMs: milliseconds,
+  /** What earlier fetches say of the host's pace, by whichever crawler; absent: nothing. */
+  pace: hostPaceReport.optional(),
+  urls: z
+    .array(
+      z.object({
+        url,
+        etag: z.string().max(500).nullable(),
+        lastModified: z.string().max(100).nullable(),
+        /** SHA-256 of the body that the index has, hex: the same one again is reported as unchanged. */
+        digest: digest.optional(),
+        /** How many redirects in a row led here; absent: none. */
+        redirects: z.int().min(0).max(maxRedirects).optional(),
+      }),
+    )
+    .min(1)
+    .max(maxLeaseUrls),
+});
+export type Lease = z.infer<typeof lease>;
