@@ -1,121 +1,12 @@
 /**
- * Leases: a host slice belongs to one crawler until every URL of it has a result ('done'), the crawler gives
- * it back ('returned') or its time is over ('expired'). Then the URLs without a result are due again.
+ * How leases end: a host slice belongs to one crawler until every URL of it has a result ('done'), the crawler
+ * gives it back ('returned') or its time is over ('expired'). Then the URLs without a result are due again.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
-import { type Lease, maxLeaseUrls } from "#protocol/lease";
 import type { ReturnedLease } from "../flows/ports.ts";
-import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
 import { lockHosts } from "./frontier-admission.ts";
 import { inTransaction } from "./transaction.ts";
-
-export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lease[]> {
-  return await inTransaction(pool, async (client) => {
-    const hosts = await lockDueHosts(client, request);
-    if (hosts.length === 0) return [];
-    const urls = await leaseDueUrls(client, hosts, request);
-    await settleHosts(
-      client,
-      hosts.map((host) => host.host_hash),
-    );
-    return hosts.flatMap((host) => {
-      const slice = urls.filter((url) => url.host_hash === host.host_hash).sort(byDepth);
-      return slice.length === 0 ? [] : [leaseOf(host, slice, request)];
-    });
-  });
-}
-
-const byDepth = (a: UrlRow, b: UrlRow) => a.depth - b.depth || (a.url < b.url ? -1 : 1);
-
-interface UrlRow {
-  lease_id: string;
-  host_hash: HostHash;
-  url: string;
-  depth: number;
-  etag: string | null;
-  last_modified: string | null;
-  digest: string | null;
-  redirects: number;
-}
-
-async function leaseDueUrls(
-  client: PoolClient,
-  hosts: readonly HostRow[],
-  request: LeaseRequest,
-): Promise<UrlRow[]> {
-  const { rows } = await client.query<UrlRow>(
-    `with slice as (
-       select h.host_hash, h.host, u.url_hash
-       from unnest($1::bigint[], $2::text[]) as h (host_hash, host)
-       cross join lateral (
-         select url_hash
-         from frontier_url
-         where host_hash = h.host_hash and state = 'due' and next_fetch_at <= $3
-         order by next_fetch_at, depth, url_hash
-         limit $4
-       ) u
-     ), opened as (
-       insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls)
-       select $5, host_hash, host, $3, $3::timestamptz + make_interval(secs => $6), count(*), count(*)
-       from slice
-       group by host_hash, host
-       returning lease_id, host_hash
-     ), held as (
-       update frontier_host h
-       set lease_id = opened.lease_id
-       from opened
-       where h.host_hash = opened.host_hash
-     )
-     update frontier_url u
-     set state = 'leased', lease_id = opened.lease_id
-     from slice
-     join opened on opened.host_hash = slice.host_hash
-     where u.host_hash = slice.host_hash and u.url_hash = slice.url_hash
-     returning u.lease_id, u.host_hash, u.url, u.depth, u.etag, u.last_modified, encode(u.digest, 'hex') as digest,
-       u.redirects`,
-    [
-      hosts.map((host) => host.host_hash),
-      hosts.map((host) => host.host),
-      request.now,
-      Math.min(request.urlsPerHost, maxLeaseUrls),
-      request.crawlerId,
-      request.leaseSeconds,
-    ],
-  );
-  return rows;
-}
-
-function leaseOf(host: HostRow, slice: readonly UrlRow[], request: LeaseRequest): Lease {
-  const pace = paceOf(host, request.now);
-  return {
-    leaseId: slice[0]!.lease_id,
-    host: host.host,
-    addresses: host.addresses,
-    expiresInSeconds: request.leaseSeconds,
-    waitMs: 0,
-    ...(pace === null ? {} : { pace }),
-    urls: slice.map((url) => ({
-      url: url.url,
-      etag: url.etag,
-      lastModified: url.last_modified,
-      ...(url.digest === null ? {} : { digest: url.digest }),
-      ...(url.redirects === 0 ? {} : { redirects: url.redirects }),
-    })),
-  };
-}
-
-/** What whoever crawled the host last said of its pace, with the time gone since; null when nobody said anything. */
-function paceOf(host: HostRow, now: Date): Lease["pace"] | null {
-  if (host.crawl_delay_ms === null && host.back_off_ms === null) return null;
-  const agoMs = now.getTime() - (host.backed_off_at?.getTime() ?? now.getTime());
-  return {
-    crawlDelayMs: host.crawl_delay_ms ?? 0,
-    backOffMs: host.back_off_ms ?? 0,
-    backedOffMsAgo: (host.back_off_ms ?? 0) === 0 ? 0 : Math.max(0, agoMs),
-    usualMs: host.usual_ms ?? 0,
-  };
-}
 
 export async function returnLease(pool: Pool, lease: ReturnedLease, now: Date): Promise<boolean> {
   if (!isLeaseNumber(lease.leaseId)) return false;

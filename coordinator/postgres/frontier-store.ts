@@ -2,9 +2,10 @@
 import type { Pool } from "pg";
 import type { AdmittedUrl, CrawlScope, FrontierStore } from "../flows/ports.ts";
 import { addHosts, addUrls, countBackLinks, distinctUrls, lockHosts } from "./frontier-admission.ts";
-import { leaseHosts, reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./frontier-leases.ts";
+import { reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./frontier-leases.ts";
 import { progress } from "./frontier-progress.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./frontier-resolution.ts";
+import { leaseHosts } from "./lease-hosts.ts";
 import { inTransaction } from "./transaction.ts";
 
 export function createFrontierStore(pool: Pool): FrontierStore {
