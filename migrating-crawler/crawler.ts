@@ -11,13 +11,12 @@ import {
   type CrawlerHello,
   maxHeldLeases,
 } from "#protocol/messages";
-import { protocolVersions } from "#protocol/version";
 import { Carrier } from "./carrier.ts";
 import type { CrawlerConfig } from "./config.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
+import { crawlerHello } from "./crawler-hello.ts";
 import type { CrawlerStatus } from "./crawler-status.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
-import { toldDenials } from "./limits/told-denials.ts";
 import type { CrawlerLog } from "./log.ts";
 import { measurePeers } from "./peers.ts";
 import { Prober } from "./probe/prober.ts";
@@ -223,22 +222,12 @@ export class Crawler {
   }
 
   #hello(): CrawlerHello {
-    const { name, key, publicAddress, place, limits, ipv6 } = this.#config;
-    const { pagesPerDay, bytesPerDay, concurrentHosts } = limits;
-    return {
-      type: "crawler:hello",
-      protocolVersions: [...protocolVersions],
-      name,
-      key,
+    return crawlerHello(this.#config, {
       softwareVersion: this.#surroundings.softwareVersion,
       spoolId: this.#spool.id,
       heldLeases: this.#heldLeases(),
-      publicAddress,
-      place,
-      capabilities: { probeMethods: this.#prober.methods, ipv6 },
-      limits: { pagesPerDay, bytesPerDay, concurrentHosts },
-      denies: toldDenials(this.#config),
-    };
+      probeMethods: this.#prober.methods,
+    });
   }
 
   #heldLeases(): string[] | null {

@@ -30,8 +30,6 @@ export interface KnownRobots {
 export type OriginRobots =
   | {
       readonly type: "known";
-      /** How long robots.txt took when it was asked for now; null when it was known. */
-      readonly askedMs: number | null;
       readonly crawlDelaySeconds: number | null;
       /** Why everything is forbidden for the time being; null when there are rules. */
       readonly closed: string | null;
@@ -41,7 +39,6 @@ export type OriginRobots =
     }
   | {
       readonly type: "unreachable";
-      readonly askedMs: number | null;
       readonly failure: Failure;
       readonly report: RobotsReport | null;
     };
@@ -71,7 +68,7 @@ export class RobotsCache {
   known(origin: string): OriginRobots | null {
     const known = this.#known.get(origin);
     if (known === undefined || known.untilMs <= Date.now()) return null;
-    return robotsOf(origin, known.answer, null);
+    return robotsOf(known.answer, null);
   }
 
   /** What the site client's origin allows; asked for over its connection, in its host's turn, when it is not known. */
@@ -79,12 +76,11 @@ export class RobotsCache {
     const { origin } = client;
     const known = this.known(origin);
     if (known !== null) return known;
-    const startedMs = performance.now();
     const answer = await askRobots(client, this.#settings, takeTurn);
     const isRead = answer.type === "rules" || answer.type === "none";
     this.#known.set(origin, { answer, untilMs: Date.now() + (isRead ? keptMs : failureKeptMs) });
     if (isRead) this.#file?.changed(() => keptRobots(this.#known.entries()));
-    return robotsOf(origin, answer, performance.now() - startedMs);
+    return robotsOf(answer, reportOf(origin, answer));
   }
 
   /** A robots.txt that could not be had is not asked for before then (`Date.now()`). */
@@ -99,21 +95,20 @@ export class RobotsCache {
   }
 }
 
-function robotsOf(origin: string, answer: RobotsAnswer, askedMs: number | null): OriginRobots {
-  const report = askedMs === null ? null : reportOf(origin, answer);
+function robotsOf(answer: RobotsAnswer, report: RobotsReport | null): OriginRobots {
   switch (answer.type) {
     case "rules":
     case "none": {
       const { crawlDelaySeconds } = answer.rules;
       const verdict = (path: string) => robotsVerdict(answer.rules, path);
-      return { type: "known", askedMs, crawlDelaySeconds, closed: null, report, verdict };
+      return { type: "known", crawlDelaySeconds, closed: null, report, verdict };
     }
     case "closed": {
       const verdict = () => ({ allowed: false, rule: answer.why, line: null });
-      return { type: "known", askedMs, crawlDelaySeconds: null, closed: answer.why, report, verdict };
+      return { type: "known", crawlDelaySeconds: null, closed: answer.why, report, verdict };
     }
     case "unreachable":
-      return { type: "unreachable", askedMs, failure: answer.failure, report };
+      return { type: "unreachable", failure: answer.failure, report };
   }
 }
 

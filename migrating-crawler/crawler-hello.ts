@@ -1,0 +1,33 @@
+/** The first message of a session: who this crawler is, what its partner allows, and what it still holds. */
+import type { CrawlerHello } from "#protocol/messages";
+import { protocolVersions } from "#protocol/version";
+import type { CrawlerConfig } from "./config.ts";
+import { toldDenials } from "./limits/told-denials.ts";
+
+export interface CrawlerState {
+  readonly softwareVersion: string;
+  readonly spoolId: string;
+  readonly heldLeases: CrawlerHello["heldLeases"];
+  /** Those that the partner allows and this machine can do. */
+  readonly probeMethods: CrawlerHello["capabilities"]["probeMethods"];
+}
+
+export function crawlerHello(config: CrawlerConfig, state: CrawlerState): CrawlerHello {
+  const { name, key, publicAddress, place, limits, ipv6 } = config;
+  const { pagesPerDay, bytesPerDay, concurrentHosts } = limits;
+  const { softwareVersion, spoolId, heldLeases, probeMethods } = state;
+  return {
+    type: "crawler:hello",
+    protocolVersions: [...protocolVersions],
+    name,
+    key,
+    softwareVersion,
+    spoolId,
+    heldLeases,
+    publicAddress,
+    place,
+    capabilities: { probeMethods, ipv6 },
+    limits: { pagesPerDay, bytesPerDay, concurrentHosts },
+    denies: toldDenials(config),
+  };
+}
