@@ -311,4 +311,26 @@ describe("a crawler", () => {
     await vi.waitFor(() => expect(world.seen.leaves).toHaveLength(1), 10_000);
     expect(world.seen.leaves[0]?.reason).toContain("the crawler stops");
   });
+
+  it("leaves no site connected when it stops, nor takes in what comes later", {
+    timeout: 20_000,
+  }, async () => {
+    let isConnected = false;
+    const silent = await startRawOrigin((socket) => {
+      isConnected = true;
+      socket.on("close", () => {
+        isConnected = false;
+      });
+    });
+    cleanups.push(() => silent.close());
+    const world = await gatewayWith([leaseOf("6", [`${silent.url}/`])]);
+    const timeouts = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
+    const crawler = await run(world, { timeouts });
+    await vi.waitFor(() => expect(isConnected).toBe(true), 10_000);
+
+    await crawler.stop();
+
+    await vi.waitFor(() => expect(isConnected).toBe(false), 5000);
+    expect(resultsOf(world)).toEqual([]);
+  });
 });

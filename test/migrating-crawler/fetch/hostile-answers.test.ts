@@ -37,6 +37,7 @@ describe("an answer", () => {
       "bad-response",
       raw("HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 9\r\n\r\n<p>x"),
     ],
+    ["with a status that is none", "bad-response", raw("HTTP/1.1 000 X\r\ncontent-length: 0\r\n\r\n")],
     ["with a length below zero", "bad-response", raw("HTTP/1.1 200 OK\r\ncontent-length: -4\r\n\r\n<p>x")],
     ["without a header at all", "bad-response", raw("<html><body>HTTP/0.9</body></html>")],
     [
