@@ -103,7 +103,7 @@ async function readStep(
     const body = await readBody(answer, maxRobotsBytes + 1, asking.take);
     return { ...met, step: { type: "rules", rules: parseRobots(body.bytes, asking.agent ?? productToken) } };
   }
-  await dropBody(answer);
+  await dropBody(answer, asking.take);
   const location = [headers.location ?? []].flat()[0];
   if (status >= 300 && status < 400 && location !== undefined) {
     return { ...met, step: { type: "redirect", location } };

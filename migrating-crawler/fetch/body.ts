@@ -33,7 +33,7 @@ export async function readBody(answer: SiteAnswer, limit: number, take: TakeByte
 
 /** The same; null when its first bytes were not wanted. */
 export async function readWantedBody(answer: SiteAnswer, bounds: BodyBounds): Promise<Body | null> {
-  const codings = await codingsOrDrop(answer);
+  const codings = await codingsOrDrop(answer, bounds.take);
   const { limit, take, wants } = bounds;
   const wire = await answer.read({ limit, take, wants: codings.length === 0 ? wants : undefined });
   if (wire.unwanted) return null;
@@ -45,21 +45,21 @@ export async function readWantedBody(answer: SiteAnswer, bounds: BodyBounds): Pr
   return { bytes, truncated, wireBytes: wire.bytes.length };
 }
 
-async function codingsOrDrop(answer: SiteAnswer): Promise<Coding[]> {
+async function codingsOrDrop(answer: SiteAnswer, take: TakeBytes): Promise<Coding[]> {
   try {
     return codingsOf(answer.headers["content-encoding"]);
   } catch (error) {
-    await answer.drop();
+    await answer.drop(take);
     throw error;
   }
 }
 
 /** Reads nothing more: closes the connection unless what is left is small. */
-export async function dropBody(answer: SiteAnswer): Promise<void> {
-  await answer.drop();
+export async function dropBody(answer: SiteAnswer, take: TakeBytes): Promise<void> {
+  await answer.drop(take);
 }
 
 /** The body of a redirect is not wanted either, but it must have an end. */
-export async function hasEndedRedirect(answer: SiteAnswer): Promise<boolean> {
-  return answer.drop(maxRedirectBytes);
+export async function hasEndedRedirect(answer: SiteAnswer, take: TakeBytes): Promise<boolean> {
+  return answer.drop(take, maxRedirectBytes);
 }

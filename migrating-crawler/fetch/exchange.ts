@@ -57,9 +57,9 @@ export interface SiteAnswer {
   read(reading: BodyReading): Promise<WireBody>;
   /**
    * Wants nothing of the body: reads so much of it for the sake of the connection, and closes it when more comes.
-   * False: more came, and it had not been announced.
+   * False: more came, and it had not been announced. What comes counts with the governor; nobody waits for it.
    */
-  drop(mostBytes?: number): Promise<boolean>;
+  drop(take: TakeBytes, mostBytes?: number): Promise<boolean>;
 }
 
 /** Enough to see what a document is (WHATWG MIME Sniffing section 5.2). */
@@ -173,7 +173,13 @@ export class Exchange implements SiteAnswer {
     });
   }
 
-  async drop(mostBytes = droppedBytes): Promise<boolean> {
+  async drop(take: TakeBytes, mostBytes = droppedBytes): Promise<boolean> {
+    const isEnded = await this.#drop(mostBytes);
+    void take(this.#droppable === null ? this.#collector.length : mostBytes - this.#droppable);
+    return isEnded;
+  }
+
+  async #drop(mostBytes: number): Promise<boolean> {
     if (this.#state !== "open") return true;
     this.#droppable = mostBytes - this.#collector.length;
     const isLong = Number(this.headers["content-length"] ?? 0) > mostBytes;
@@ -232,6 +238,7 @@ export class Exchange implements SiteAnswer {
     const isCut = this.#state === "open";
     this.#state = "over";
     this.#watch.stop();
+    if (this.#untaken > 0) void this.#reading?.take(this.#untaken);
     const bytes = this.#collector.take(this.#reading?.limit ?? 0);
     this.#bodyWaits?.resolve({ bytes, truncated: what.truncated ?? false, unwanted: what.unwanted ?? false });
     if (isCut) this.#flow?.abort(new Failure("stopped", "enough has been read"));

@@ -160,7 +160,9 @@ async function judge(
   const { retryAfterSeconds: wait } = known;
   const without = outcomeOfHeader(answer, askedPage(request), { contentType, retryAfterSeconds: wait });
   if (without !== null) {
-    const isEnded = without.type === "redirected" ? await hasEndedRedirect(answer) : await dropBody(answer);
+    const { take } = setting;
+    const isEnded =
+      without.type === "redirected" ? await hasEndedRedirect(answer, take) : await dropBody(answer, take);
     return { ...known, outcome: isEnded === false ? endlessRedirect : without, timing: timing() };
   }
   const wants = (head: Buffer) => typeOfBody(head, contentType, headers) !== null;

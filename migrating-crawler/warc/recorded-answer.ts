@@ -1,5 +1,12 @@
 /** An answer that is recorded when it has been read or dropped. One that breaks off leaves no record. */
-import type { AnswerHead, AnswerHeaders, BodyReading, SiteAnswer, WireBody } from "../fetch/exchange.ts";
+import type {
+  AnswerHead,
+  AnswerHeaders,
+  BodyReading,
+  SiteAnswer,
+  TakeBytes,
+  WireBody,
+} from "../fetch/exchange.ts";
 
 export class RecordedAnswer implements SiteAnswer {
   readonly #answer: SiteAnswer;
@@ -33,8 +40,8 @@ export class RecordedAnswer implements SiteAnswer {
     return body;
   }
 
-  async drop(mostBytes?: number): Promise<boolean> {
-    const isEnded = await this.#answer.drop(mostBytes);
+  async drop(take: TakeBytes, mostBytes?: number): Promise<boolean> {
+    const isEnded = await this.#answer.drop(take, mostBytes);
     await this.#record(null);
     return isEnded;
   }

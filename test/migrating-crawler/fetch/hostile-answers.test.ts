@@ -1,6 +1,9 @@
 /** Headers, redirects and parts as no site should send them: each has an outcome of its own, and costs little. */
 import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
@@ -207,5 +210,23 @@ describe("a redirect", () => {
     const url = await hostile(answer("302 Found", []));
 
     expect((await fetchOne({ url }, patient)).outcome).toMatchObject({ type: "http-error", status: 302 });
+  });
+});
+
+describe("a body that nobody wants", () => {
+  it.each([
+    ["of an error", "404 Not Found", []],
+    ["of a redirect", "302 Found", ["location: /next"]],
+    ["of another type", "200 OK", ["content-type: video/mp4"]],
+    ["in a coding that was not asked for", "200 OK", ["content-type: text/html", "content-encoding: sdch"]],
+  ])("%s counts among the day's bytes all the same", async (_what, status, lines) => {
+    const url = await hostile(answer(status, lines, "x".repeat(40_000)));
+    const home = mkdtempSync(join(tmpdir(), "nearcrawl-bytes-"));
+
+    await fetchOne({ url }, { ...patient, home });
+
+    const { bytes } = JSON.parse(readFileSync(join(home, "day-count.json"), "utf8")) as { bytes: number };
+    expect(bytes).toBe(40_000);
+    rmSync(home, { recursive: true });
   });
 });
