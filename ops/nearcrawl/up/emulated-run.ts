@@ -137,7 +137,8 @@ async function startSystem(
       place: place ? placeOf(place) : null,
       proxy: proxies[index],
       resolvers: [crawlersResolvers[index] ?? String(internet.dnsAddress)],
-      limits: { pagesPerDay, concurrentHosts: hostsAtOnce },
+      // They share one machine's processors, so threads of their own would only take memory.
+      limits: { pagesPerDay, concurrentHosts: hostsAtOnce, extractionThreads: 0 },
       probeMethods: ["head", "connect"],
     });
   }
