@@ -90,5 +90,5 @@ function groupWords({ why, group }: RobotsReport): string {
 
 function verdictLine({ path, allowed, rule }: PathVerdict): string {
   const because = rule === null ? "" : `  by ${printable(rule)}`;
-  return `${allowed ? "allowed " : "FORBIDDEN"} ${printable(path)}${because}`;
+  return `${allowed ? "allowed  " : "FORBIDDEN"} ${printable(path)}${because}`;
 }
