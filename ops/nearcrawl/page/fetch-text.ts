@@ -21,7 +21,8 @@ export function fetchText({ hops, ending, shipped }: FetchAnswer): string {
   if (ending !== null) parts.push(`given up: ${printable(ending)}`);
   if (page !== null) parts.push(pageText(page));
   if (shipped !== null) {
-    const times = shipped.times === null || shipped.times < 1 ? "" : `, 1/${shipped.times.toFixed(1)} of the page's HTML`;
+    const times =
+      shipped.times === null || shipped.times < 1 ? "" : `, 1/${shipped.times.toFixed(1)} of the page's HTML`;
     parts.push(`would ship ${shipped.shippedBytes} bytes, alone in its session${times}`);
   }
   return parts.join("\n\n");
