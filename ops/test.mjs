@@ -47,7 +47,9 @@ try {
 }
 rmSync(folder, { recursive: true, force: true });
 
-const failed = counted.numFailedTests + (typesHold ? 0 : 1) + (styleHolds ? 0 : 1);
+// A file that breaks off before its first test fails the run without a failed test.
+const brokenFiles = counted.numFailedTests === 0 && !testsHold ? 1 : 0;
+const failed = counted.numFailedTests + brokenFiles + (typesHold ? 0 : 1) + (styleHolds ? 0 : 1);
 const skipped = (counted.numPendingTests ?? 0) + (counted.numTodoTests ?? 0);
 process.stdout.write(`\n${counted.numPassedTests} passed, ${failed} failed, ${skipped} skipped\n`);
 process.exit(typesHold && styleHolds && testsHold ? 0 : 1);
