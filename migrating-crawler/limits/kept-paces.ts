@@ -1,39 +1,37 @@
 /**
- * Host paces as they lie on disk over a restart: one row of numbers per host. A row that is not one, or a wait
+ * Host paces as they lie on disk over a restart: one entry per host. An entry that is not one, or a wait
  * that no host can have asked for, is left out, so that a damaged file can neither stop the crawl nor speed it up
  * beyond what the floor and robots.txt allow anyway.
  */
 import { z } from "zod";
-import { type HostPace, newPace } from "./host-pace.ts";
+import type { HostPace } from "./host-pace.ts";
 
-/** Rows that are written: those of the hosts met last. */
-const maxRows = 5000;
+/** Hosts that are written: those of the hosts met last. */
+const maxHosts = 5000;
 /** The longest wait that is believed: Retry-After may be long, but a clock may also have been wrong. */
 const longestWaitMs = 366 * 86_400_000;
 
-type Row = readonly [string, ...number[]];
-
 const number = z.number().min(0);
-const row = z.tuple([
-  z.string().min(1).max(253),
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-]);
-const file = z.object({ version: z.literal(1), hosts: z.array(z.unknown()).max(maxRows) });
+const keptPace = z.object({
+  host: z.string().min(1).max(253),
+  notBeforeMs: number,
+  crawlDelayMs: number.max(3_600_000),
+  backOffMs: number.max(86_400_000),
+  backedOffAtMs: number,
+  usualMs: number,
+  answers: number,
+  lastMs: number,
+  stretch: z.number().min(1).max(10),
+  failures: number.max(100),
+}) satisfies z.ZodType<HostPace>;
+const file = z.object({ version: z.literal(1), hosts: z.array(z.unknown()).max(maxHosts) });
 
 /** The paces, those met last first, as a JSON value. */
 export function keptPaces(paces: Iterable<[string, HostPace]>): unknown {
-  const hosts: Row[] = [];
+  const hosts: z.infer<typeof keptPace>[] = [];
   for (const [host, pace] of paces) {
-    if (hosts.length === maxRows) break;
-    hosts.push(rowOf(host, pace));
+    if (hosts.length === maxHosts) break;
+    hosts.push({ host, ...pace });
   }
   return { version: 1, hosts };
 }
@@ -45,41 +43,10 @@ export function pacesFrom(json: unknown, nowMs: number): [string, HostPace][] | 
   return read.data.hosts.flatMap((entry) => paceOf(entry, nowMs)).reverse();
 }
 
-function rowOf(host: string, pace: HostPace): Row {
-  const { notBeforeMs, crawlDelayMs, backOffMs, backedOffAtMs, usualMs, answers, lastMs, stretch, failures } =
-    pace;
-  const numbers = [notBeforeMs, crawlDelayMs, backOffMs, backedOffAtMs, usualMs, answers, lastMs];
-  return [host, ...numbers.map(Math.round), stretch, failures];
-}
-
 function paceOf(entry: unknown, nowMs: number): [string, HostPace][] {
-  const read = row.safeParse(entry);
+  const read = keptPace.safeParse(entry);
   if (!read.success) return [];
-  const [
-    host,
-    notBeforeMs,
-    crawlDelayMs,
-    backOffMs,
-    backedOffAtMs,
-    usualMs,
-    answers,
-    lastMs,
-    stretch,
-    failures,
-  ] = read.data;
-  const isTrue = notBeforeMs <= nowMs + longestWaitMs && backedOffAtMs <= nowMs + longestWaitMs;
-  const isOurs = crawlDelayMs <= 3_600_000 && backOffMs <= 86_400_000 && stretch >= 1 && stretch <= 10;
-  if (!isTrue || !isOurs || failures > 100) return [];
-  const pace = {
-    notBeforeMs,
-    crawlDelayMs,
-    backOffMs,
-    backedOffAtMs,
-    usualMs,
-    answers,
-    lastMs,
-    stretch,
-    failures,
-  };
-  return [[host, { ...newPace, ...pace }]];
+  const { host, ...pace } = read.data;
+  const latestMs = nowMs + longestWaitMs;
+  return pace.notBeforeMs <= latestMs && pace.backedOffAtMs <= latestMs ? [[host, pace]] : [];
 }

@@ -59,19 +59,17 @@ describe("after a restart", () => {
     expect(warnings).toEqual(["what is kept in host-paces.json is ignored"]);
   });
 
-  it("rows that no host can have earned are left out, the others count", async () => {
+  it("paces that no host can have earned are left out, the others count", async () => {
     const before = newGates();
     await answered(before, "a.example", 429, 7200);
     before.close();
     const content = JSON.parse(readFileSync(file(), "utf8"));
-    const [row] = content.hosts;
-    const changed = (at: number, value: unknown) =>
-      row.map((old: unknown, index: number) => (index === at ? value : old));
+    const [pace] = content.hosts;
     content.hosts.push(
-      ["b.example", ...changed(1, 1e300).slice(1)],
-      ["c.example", ...changed(2, -5).slice(1)],
-      ["d.example", ...changed(8, 1e9).slice(1)],
-      ["e.example", "x"],
+      { ...pace, host: "b.example", notBeforeMs: 1e300 },
+      { ...pace, host: "c.example", crawlDelayMs: -5 },
+      { ...pace, host: "d.example", stretch: 1e9 },
+      { host: "e.example" },
       null,
     );
     writeFileSync(file(), JSON.stringify(content));
