@@ -93,14 +93,18 @@ async function startOne(index: number, crawler: (typeof world.crawlers)[number])
 const rows = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> =>
   (await database.pool.query<Row>(text, values)).rows;
 
-/** Sites with a past of so many fetches by the crawler that has their subnet, and no alarm so far. */
+/**
+ * Sites with a past of so many fetches by the crawler that has their subnet, and no alarm so far. Each is alone in
+ * its subnet: of several, one that has become far is given away by itself (a part of the subnet), not with the rest.
+ */
 async function watchedSites(fetches: number): Promise<{ host: string; address: string; crawler: string }[]> {
   return await rows(
     `select h.host, host(h.addresses[1]) as address, c.name as crawler
      from frontier_host h
      join delegation d on d.subnet_id = h.subnet_id
      join crawler c on c.crawler_id = d.crawler_id
-     where (select count(*) from page_fetch f
+     where not exists (select from frontier_host o where o.subnet_id = h.subnet_id and o.host <> h.host)
+       and (select count(*) from page_fetch f
             where f.host_hash = h.host_hash and f.crawler_id = d.crawler_id and f.first_byte_ms is not null) >= $1
        and not exists (select from probe_round r where r.subnet_id = h.subnet_id and r.cause = 'slow-fetches')`,
     [fetches],
