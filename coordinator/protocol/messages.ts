@@ -4,7 +4,8 @@
  * are derived from them. Sizes are bounded here, so that nothing behind the edge has to ask again.
  */
 import { z } from "zod";
-import { address, hostName, leaseId, milliseconds, words } from "./fields.ts";
+import { address, digest, hostName, leaseId, milliseconds, words } from "./fields.ts";
+import { helloIdentity, keyScope, keyScopes, signature, ticket } from "./identity.ts";
 import { lease } from "./lease.ts";
 import { fetchResultSchema } from "./result.ts";
 
@@ -42,6 +43,9 @@ export const probeOutcome = z.discriminatedUnion("type", [
   }),
 ]);
 export type ProbeOutcome = z.infer<typeof probeOutcome>;
+
+/** Dots between numbers, and letters after a dash: 1.4.0, 2.0.0-beta1. */
+export const releaseVersion = z.string().regex(/^\d{1,6}(\.\d{1,6}){1,3}(-[0-9a-z.]{1,20})?$/);
 
 /* ---------------------------------------------------------------- crawler speaks */
 
@@ -90,6 +94,14 @@ export const crawlerHello = z.object({
       domains: z.array(hostName).max(maxDeniedInHello),
     })
     .optional(),
+  /** Absent: a crawler without an identity of its own (an older one, or one for tests). */
+  identity: helloIdentity.optional(),
+  /** The release that runs and the dock that runs it; absent: neither, it was started by hand. */
+  release: z
+    .object({ version: releaseVersion, digest, dockVersion: z.string().max(40), policy: words })
+    .optional(),
+  /** How the process before this one ended, when that was not as it should be: its last words. */
+  lastEnd: z.object({ at: z.iso.datetime(), reason: words }).optional(),
 });
 
 export const crawlerHeartbeat = z.object({
@@ -150,6 +162,33 @@ export const crawlerGoodbye = z.object({
   forGood: z.boolean().optional(),
 });
 
+/** From version 3 on, after the results up to `last`: signed with the crawler's key (`sealText`). */
+export const crawlerSeal = z.object({
+  type: z.literal("crawler:seal"),
+  /** The results after the seal before it, as sequences. */
+  first: z.int().min(1),
+  last: z.int().min(1),
+  signature,
+});
+
+/** The new key is on disk; the one before it may be forgotten. */
+export const crawlerKeyKept = z.object({ type: z.literal("crawler:key-kept") });
+
+/** What became of a release that was offered, on this machine. */
+export const crawlerReleaseReport = z.object({
+  type: z.literal("crawler:release-report"),
+  version: releaseVersion,
+  /**
+   * refused    not genuine, expired, revoked, older than what runs, or not for this dock
+   * pinned     the partner stays with another release
+   * delayed    the partner takes it later
+   * running    it runs and is well
+   * returned   it was not well, and the one before it runs again
+   */
+  state: z.enum(["refused", "pinned", "delayed", "running", "returned"]),
+  reason: words,
+});
+
 export const crawlerMessage = z.discriminatedUnion("type", [
   crawlerHello,
   crawlerHeartbeat,
@@ -159,6 +198,9 @@ export const crawlerMessage = z.discriminatedUnion("type", [
   crawlerResult,
   crawlerLeaseEnd,
   crawlerGoodbye,
+  crawlerSeal,
+  crawlerKeyKept,
+  crawlerReleaseReport,
 ]);
 export type CrawlerMessage = z.infer<typeof crawlerMessage>;
 export type CrawlerHello = z.infer<typeof crawlerHello>;
@@ -180,6 +222,15 @@ export const coordinatorWelcome = z.object({
   userAgent: z.string().min(1).max(200),
   /** Major version of the coordinator's Postgres: lexemes are made as it makes them. Absent: the newest. */
   postgresVersion: z.int().min(13).max(99).optional(),
+  /** To be kept on disk and shown in the next hello. */
+  ticket: ticket.optional(),
+  /** The coordinator's time, so that a crawler can tell that its clock is wrong. */
+  time: z.iso.datetime().optional(),
+  /**
+   * Requests are signed (RFC 9421, Web Bot Auth) with the crawler's key, and name this origin as the place
+   * of the public keys. Absent: they are not.
+   */
+  signatureAgent: z.string().min(8).max(200).optional(),
 });
 
 /** The session ends: why, in words, and whether trying again later makes sense. */
@@ -193,6 +244,10 @@ export const coordinatorRefuse = z.object({
     "revoked",
     "too-much",
     "shutting-down",
+    /** A signature is missing or wrong: of the hello, or of results. */
+    "bad-signature",
+    /** Two machines have one identity: this folder is a copy, or the other one is. */
+    "copied-folder",
     /** Not the crawler's fault: the coordinator could not do its part (its database, say). */
     "internal-error",
   ]),
@@ -244,6 +299,35 @@ export const coordinatorPeers = z.object({
     .max(1000),
 });
 
+/** A new key in place of the one that was shown in the hello, which is good for so long at most. */
+export const coordinatorKey = z.object({
+  type: z.literal("coordinator:key"),
+  key: z.string().min(16).max(200),
+  scopes: z.array(keyScope).min(1).max(keyScopes.length),
+  oldKeySeconds: z
+    .number()
+    .min(0)
+    .max(86_400 * 30),
+});
+
+/**
+ * Hosts are not to be contacted any more, with everything below each domain: leases on them end at once. Sent when
+ * a site opts out, and with each welcome for those of late.
+ */
+export const coordinatorStopHosts = z.object({
+  type: z.literal("coordinator:stop-hosts"),
+  domains: z.array(hostName).min(1).max(1000),
+  reason: words,
+});
+
+/** A release that this crawler's dock may take, by its place at the coordinator: `/releases/DIGEST`. */
+export const coordinatorRelease = z.object({
+  type: z.literal("coordinator:release"),
+  version: releaseVersion,
+  /** SHA-256 of the bundle, hex. */
+  digest,
+});
+
 export const coordinatorMessage = z.discriminatedUnion("type", [
   coordinatorWelcome,
   coordinatorRefuse,
@@ -252,6 +336,9 @@ export const coordinatorMessage = z.discriminatedUnion("type", [
   coordinatorAcknowledge,
   coordinatorPace,
   coordinatorPeers,
+  coordinatorKey,
+  coordinatorStopHosts,
+  coordinatorRelease,
 ]);
 export type CoordinatorMessage = z.infer<typeof coordinatorMessage>;
 export type CoordinatorProbe = z.infer<typeof coordinatorProbe>;

@@ -1,12 +1,16 @@
 /**
  * Protocol versions that this build speaks, newest first. The crawler offers its list, the coordinator
- * picks the newest that both know. Two versions are served at once, so that a fleet can be upgraded
- * crawler by crawler.
+ * picks the newest that both know. Versions before the newest are served beside it, so that a fleet can be
+ * upgraded crawler by crawler.
  *
  *   1  every message is JSON in the deflate stream of its direction
  *   2  from the welcome on, what the crawler says is packed (packed/message-frames.ts); the rest as in 1
+ *   3  identities, seals, keys, stopped hosts and releases: messages that an older crawler does not know
  */
-export const protocolVersions = [2, 1] as const;
+export const protocolVersions = [3, 2, 1] as const;
+
+/** From this version on a crawler knows what version 3 adds. */
+export const identityVersion = 3;
 
 /** The newest version both sides know, or null. */
 export function agreeOnVersion(offered: readonly number[]): number | null {

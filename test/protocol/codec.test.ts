@@ -129,11 +129,11 @@ describe("the first message", () => {
   });
 
   test("other versions are told so before the rest of the hello is looked at", () => {
-    const text = JSON.stringify({ type: "crawler:hello", protocolVersions: [3], name: 17 });
+    const text = JSON.stringify({ type: "crawler:hello", protocolVersions: [99], name: 17 });
 
     expect(decodeHello(text)).toEqual({
       type: "wrong-version",
-      reason: "the crawler speaks protocol 3, the coordinator 2, 1",
+      reason: "the crawler speaks protocol 99, the coordinator 3, 2, 1",
     });
   });
 
@@ -146,9 +146,9 @@ describe("the first message", () => {
 });
 
 test("of several versions in common the newest is agreed on, of none null", () => {
-  expect(agreeOnVersion([3, 1])).toBe(1);
-  expect(agreeOnVersion([1, 2, 3])).toBe(2);
-  expect(agreeOnVersion([3, 4])).toBeNull();
+  expect(agreeOnVersion([9, 1])).toBe(1);
+  expect(agreeOnVersion([1, 2, 3, 4])).toBe(3);
+  expect(agreeOnVersion([4, 9])).toBeNull();
   expect(agreeOnVersion([])).toBeNull();
 });
 
