@@ -14,7 +14,7 @@ import { until } from "../support/until.ts";
 
 const projectRoot = resolve(import.meta.dirname, "../..");
 const home = mkdtempSync(join(tmpdir(), "nearcrawl-killed-"));
-const sites = 60;
+const sites = 24;
 let running: ChildProcess | null = null;
 let database: Database;
 let output = "";
@@ -88,17 +88,17 @@ describe.skipIf(process.platform !== "linux")(
   { timeout: 240_000 },
   () => {
     it("goes on when a crawler, the coordinator and up itself die by SIGKILL, and stores nothing twice", async () => {
-      await pagesReach(15);
+      await pagesReach(6);
       const [crawler] = pidsOf("crawler-");
       expect(crawler).toBeDefined();
       process.kill(crawler!, "SIGKILL");
 
-      await pagesReach(40);
+      await pagesReach(18);
       const [coordinator] = pidsOf("settings/coordinator.json");
       expect(coordinator).toBeDefined();
       process.kill(coordinator!, "SIGKILL");
 
-      await pagesReach(70);
+      await pagesReach(32);
       const ended = exitOf(running!);
       running!.kill("SIGKILL");
       await ended;
