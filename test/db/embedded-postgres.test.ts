@@ -1,5 +1,5 @@
 /** The embedded server by itself: as root and as an ordinary user, and through kill -9 of anybody. */
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   appendFileSync,
@@ -19,7 +19,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Database, openDatabase } from "#db/connect";
 import { findPrograms } from "#db/embedded-binaries";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
@@ -28,9 +28,18 @@ const isRoot = process.getuid?.() === 0;
 const serverUid = 65534;
 const daemonUid = 1;
 
+/** A home whose server was made and has stopped: a copy of it spares a test the making. */
+const madeHome = mkdtempSync("/tmp/nearcrawl-embedded-");
 let folder: string;
 let home: string;
 let children: ChildProcessByStdio<Writable, Readable, null>[] = [];
+
+beforeAll(async () => {
+  chmodSync(madeHome, 0o755);
+  await (await openDatabase({ databaseUrl: null, home: madeHome, schema: "public" })).close();
+});
+
+afterAll(() => rmSync(madeHome, { recursive: true, force: true }));
 
 beforeEach(() => {
   folder = mkdtempSync("/tmp/nearcrawl-embedded-");
@@ -46,6 +55,8 @@ afterEach(async () => {
 });
 
 const open = async (): Promise<Database> => await openDatabase({ databaseUrl: null, home, schema: "public" });
+/** What `-a` keeps and node's copy does not: whose the files are. */
+const copyMadeHome = () => execFileSync("cp", ["-a", madeHome, home]);
 const serverPid = (): number =>
   Number(readFileSync(join(home, "postgres/postmaster.pid"), "utf8").split("\n")[0]);
 const serverRuns = (): boolean => existsSync(join(home, "postgres/postmaster.pid"));
@@ -96,6 +107,7 @@ test("in a new home a server is made, stopped when its last user closes, and kee
 });
 
 test("a server that somebody else uses stays when the one who started it leaves", async () => {
+  copyMadeHome();
   const starter = await open();
   const other = await open();
 
@@ -122,6 +134,7 @@ test("four that start at once share one server", async () => {
 });
 
 test("kill -9 of the server: the next start recovers what was committed", async () => {
+  copyMadeHome();
   const server = await startEmbeddedPostgres(home);
   const database = await openDatabase({ databaseUrl: server.url, home, schema: "public" });
   await database.pool.query("create table kept as select 1");
@@ -135,6 +148,7 @@ test("kill -9 of the server: the next start recovers what was committed", async 
 });
 
 test("kill -9 of the server while a database is open: it comes back by itself", async () => {
+  copyMadeHome();
   const database = await open();
   await database.pool.query("create table kept as select 1");
   const killed = serverPid();
@@ -153,6 +167,7 @@ test("kill -9 of the server while a database is open: it comes back by itself", 
 });
 
 test("kill -9 of the process that started the server: the server stays, and the next one attaches", async () => {
+  copyMadeHome();
   const starter = await holder();
   const pid = serverPid();
 
@@ -165,7 +180,7 @@ test("kill -9 of the process that started the server: the server stays, and the 
 });
 
 test("a pid file that names another live program does not stop the server from starting", async () => {
-  await (await open()).close();
+  copyMadeHome();
   writeFileSync(
     join(home, "postgres/postmaster.pid"),
     `${process.pid}\n${home}/postgres\n1\n5432\n/nowhere\n`,
@@ -179,6 +194,7 @@ test("a pid file that names another live program does not stop the server from s
 
 test("a home with a long path has its socket elsewhere", async () => {
   home = join(folder, "a folder in a folder ".repeat(6));
+  copyMadeHome();
 
   const database = await open();
 
@@ -193,6 +209,7 @@ test("a home with a long path has its socket elsewhere", async () => {
 
 test("a path with spaces, quotes and what a shell would expand is only a path", async () => {
   home = join(folder, 'it\'s "$HOME" `id`');
+  copyMadeHome();
 
   const database = await open();
 
@@ -202,7 +219,7 @@ test("a path with spaces, quotes and what a shell would expand is only a path", 
 });
 
 test("data of another version is left alone, and the error says which", async () => {
-  await (await open()).close();
+  copyMadeHome();
   writeFileSync(join(home, "postgres/PG_VERSION"), "12\n");
 
   await expect(open()).rejects.toThrow(/was made by Postgres 12, this build brings Postgres 18/);
@@ -218,6 +235,7 @@ test("a folder that is no data folder is left alone", async () => {
 });
 
 test("an opening that fails leaves no server behind", async () => {
+  copyMadeHome();
   const opening = openDatabase({ databaseUrl: null, home, schema: "No Schema" });
 
   await expect(opening).rejects.toThrow('schema "No Schema"');
@@ -225,7 +243,7 @@ test("an opening that fails leaves no server behind", async () => {
 });
 
 test("a server that does not start says why in its own words", async () => {
-  await (await open()).close();
+  copyMadeHome();
   appendFileSync(join(home, "postgres/postgresql.conf"), "no_such_setting = 1\n");
 
   await expect(open()).rejects.toThrow(/does not start: it ended with exit code 1: .*no_such_setting/s);
@@ -293,6 +311,7 @@ if (isRoot) {
   });
 
   test("as an ordinary user: another user's server is refused with a reason", async () => {
+    copyMadeHome();
     const database = await open();
 
     const user = await holder(daemonUid);
