@@ -1,0 +1,194 @@
+import { createHash, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import {
+  compareVersions,
+  type ManifestConditions,
+  type ReleaseManifest,
+  verifyManifest,
+  verifyRevocations,
+} from "#protocol/release";
+import {
+  type Envelope,
+  formatEnvelope,
+  rawPublicKey,
+  readEnvelope,
+  signBody,
+} from "#protocol/release-envelope";
+import { followRotations, type KeyRotation, trustedKeys } from "#protocol/release-keys";
+
+const bundle = Buffer.from("export const crawler = 'small';\n".repeat(20));
+const now = new Date("2030-03-01T12:00:00Z");
+const [first, second, stranger] = [newKey(), newKey(), newKey()];
+
+const manifest: ReleaseManifest = {
+  product: "nearcrawl-crawler",
+  version: "1.2.0",
+  sequence: 7,
+  digest: createHash("sha256").update(bundle).digest("hex"),
+  bytes: bundle.length,
+  builtFrom: "0123456789abcdef",
+  createdAt: "2030-02-28T12:00:00.000Z",
+  expiresAt: "2030-05-28T12:00:00.000Z",
+  oldestDock: "1.0.0",
+  protocolVersions: [3, 2, 1],
+  notes: "Ταχύτερο: 'quoted', \"escaped\" and \\ kept",
+};
+
+const conditions: ManifestConditions = {
+  keys: [rawPublicKey(first)],
+  now,
+  newestSequence: 7,
+  revocations: null,
+  dockVersion: "1.0.0",
+  bundle,
+};
+
+describe("a release's manifest", () => {
+  test("is believed when everything holds, and reads as it was written", () => {
+    const verified = verifyText(formatEnvelope(signBody("release", manifest, first)));
+
+    expect(verified).toEqual({ ok: true, manifest });
+  });
+
+  test("is refused with any one byte of its file changed, taken out or doubled", () => {
+    const file = Buffer.from(formatEnvelope(signBody("release", manifest, first)), "latin1");
+    const changed = [...file.keys()].flatMap((at) => [
+      ...[0x01, 0x08, 0x20, 0x80].map((bit) => withByte(file, at, (file[at] ?? 0) ^ bit)),
+      Buffer.concat([file.subarray(0, at), file.subarray(at + 1)]),
+      Buffer.concat([file.subarray(0, at + 1), file.subarray(at)]),
+    ]);
+
+    const believed = changed.filter(
+      (bytes) => !bytes.equals(file) && "ok" in verifyText(bytes.toString("latin1")),
+    );
+
+    expect(believed).toEqual([]);
+  });
+
+  test("is refused with any one byte of the bundle changed, or one more or less", () => {
+    const signed = signBody("release", manifest, first);
+    const changed = [
+      ...[...bundle.keys()].map((at) => withByte(bundle, at, (bundle[at] ?? 0) ^ 1)),
+      bundle.subarray(1),
+      Buffer.concat([bundle, Buffer.from(" ")]),
+    ];
+
+    const believed = changed.filter(
+      (other) => "ok" in verifyManifest(signed, { ...conditions, bundle: other }),
+    );
+
+    expect(believed).toEqual([]);
+  });
+
+  test.each([
+    ["signed by a stranger", signBody("release", manifest, stranger), {}, "not signed by a trusted key"],
+    ["signed as something else", signBody("revocations", manifest, first), {}, "the signature by"],
+    ["expired", signed({}), { now: new Date(manifest.expiresAt) }, "1.2.0 expired at 2030-05-28"],
+    ["of a day that has not come", signed({ createdAt: "2030-03-02T12:00:01Z" }), {}, "clock"],
+    ["older than what was here", signed({ sequence: 6 }), {}, "number 6, not 7 or more"],
+    ["for a newer dock", signed({ oldestDock: "1.0.1" }), {}, "needs dock 1.0.1 or newer, this one is 1.0.0"],
+    ["with a field too many", signBody("release", { ...manifest, run: "sh" }, first), {}, "not as expected"],
+    ["of another product", signBody("release", { ...manifest, product: "x" }, first), {}, "product"],
+    ["with notes without end", signed({ notes: "x".repeat(501) }), {}, "notes"],
+  ] satisfies [string, Envelope, Partial<ManifestConditions>, string][])(
+    "%s is refused",
+    (_, made, other, words) => {
+      const verified = verifyManifest(made, { ...conditions, ...other });
+
+      expect(verified).toEqual({ refused: expect.stringContaining(words) });
+    },
+  );
+
+  test("that was revoked is refused with the reason", () => {
+    const list = { product: "nearcrawl-crawler", sequence: 1, createdAt: manifest.createdAt };
+    const revocations = { ...list, digests: [manifest.digest], reason: "it loses results" } as const;
+    const file = signBody("revocations", revocations, first);
+
+    const checked = verifyRevocations(file, { keys: conditions.keys, newestSequence: 0 });
+    const known = "ok" in checked ? checked.revocations : null;
+
+    expect(verifyManifest(signed({}), { ...conditions, revocations: known })).toEqual({
+      refused: "1.2.0 was revoked: it loses results",
+    });
+    expect(verifyRevocations(file, { keys: conditions.keys, newestSequence: 2 })).toHaveProperty("refused");
+  });
+
+  test("is believed when an unknown key has signed beside a trusted one, not when a trusted signature is wrong", () => {
+    const [ours, theirs, other] = [
+      signed({}),
+      signBody("release", manifest, stranger),
+      signed({ sequence: 8 }),
+    ];
+    const both = { ...ours, signatures: [...theirs.signatures, ...ours.signatures] };
+    const wrong = { ...ours, signatures: [...ours.signatures, ...other.signatures] };
+
+    expect(verifyManifest(both, conditions)).toHaveProperty("ok");
+    expect(verifyManifest(wrong, conditions)).toHaveProperty("refused");
+  });
+
+  test("in a file too long, too deep or of another form is refused before any key is tried", () => {
+    const file = formatEnvelope(signed({}));
+
+    const hostile = [" ".repeat(2_000_000), "[".repeat(500_000), `${file} `, file.trim(), "{}", "null", ""];
+
+    for (const text of hostile) expect(readEnvelope(text)).toHaveProperty("refused");
+  });
+});
+
+describe("rotated keys", () => {
+  const [one, two] = [rawPublicKey(first), rawPublicKey(second)];
+  const toSecond = rotation({ sequence: 1, newKey: two, retires: one }, first);
+
+  test("carry on from the pinned ones, and a retired key counts no more", () => {
+    const back = rotation({ sequence: 2, newKey: one, retires: null }, first);
+
+    expect(trustedKeys([one], [])).toEqual([one]);
+    expect(trustedKeys([one], [toSecond])).toEqual([two]);
+    expect(followRotations([one], [toSecond, back])).toMatchObject({ keys: [two], followed: 1 });
+  });
+
+  test("are not followed when out of turn, unsigned by a trusted key, or in the place of a kept one", () => {
+    const other = rawPublicKey(stranger);
+    const late = rotation({ sequence: 2, newKey: other, retires: one }, first);
+    const foreign = rotation({ sequence: 1, newKey: other, retires: one }, stranger);
+    const again = rotation({ sequence: 1, newKey: other, retires: two }, second);
+
+    expect(followRotations([one], [late])).toMatchObject({ keys: [one], followed: 0 });
+    expect(followRotations([one], [foreign])).toMatchObject({ keys: [one], followed: 0 });
+    expect(followRotations([one], [toSecond, again])).toMatchObject({ keys: [two], followed: 1 });
+  });
+});
+
+test.each([
+  ["1.2.0", "1.10.0"],
+  ["1.2.0-beta1", "1.2.0"],
+  ["1.2.0-alpha", "1.2.0-beta"],
+  ["1.2", "1.2.1"],
+])("version %s is older than %s", (older, newer) => {
+  expect(compareVersions(older, newer)).toBeLessThan(0);
+  expect(compareVersions(newer, older)).toBeGreaterThan(0);
+  expect(compareVersions(newer, `${newer}`)).toBe(0);
+});
+
+function newKey(): KeyObject {
+  return generateKeyPairSync("ed25519").privateKey;
+}
+
+function signed(other: Partial<ReleaseManifest>): Envelope {
+  return signBody("release", { ...manifest, ...other }, first);
+}
+
+function verifyText(text: string): ReturnType<typeof verifyManifest> {
+  const read = readEnvelope(text);
+  return "refused" in read ? read : verifyManifest(read, conditions);
+}
+
+function rotation(said: Pick<KeyRotation, "sequence" | "newKey" | "retires">, key: KeyObject): Envelope {
+  return signBody("key", { product: "nearcrawl-crawler", createdAt: manifest.createdAt, ...said }, key);
+}
+
+function withByte(bytes: Buffer, at: number, value: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[at] = value;
+  return copy;
+}
