@@ -1,0 +1,94 @@
+/**
+ * What an operator hands to a partner so that one crawler can join: `nc1.` and base64url of JSON. It carries a
+ * secret that is good once and for a while, and pins whom the crawler talks to from then on: the coordinator's
+ * TLS key and the keys that releases are signed with.
+ */
+import { z } from "zod";
+import { UsageError } from "#core/errors";
+import { isCoordinatorUrl } from "./coordinator-url.ts";
+import { publicKey } from "./identity.ts";
+
+/** Longest token that is read, in characters; a usual one has about 400. */
+const maxTokenLength = 4000;
+const prefix = "nc1.";
+
+/** A crawler's name: 1 to 63 of a-z, 0-9, '.', '_', '-', beginning with a letter or digit. */
+export const crawlerName = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/);
+/** SHA-256 of the TLS key's SubjectPublicKeyInfo (RFC 7469 section 2.4), here in base64url: 43 characters. */
+export const certificatePin = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
+/** Keys that releases are signed with: raw Ed25519 public keys in base64url. */
+export const releaseKeys = z.array(publicKey).max(16);
+
+const invitationSchema = z.object({
+  /** `wss://HOST/crawler`; `ws://` on loopback only. */
+  coordinatorUrl: z
+    .string()
+    .max(1000)
+    .refine(isCoordinatorUrl, { error: "must be wss://host[:port][/path], or ws:// on this machine" }),
+  name: crawlerName,
+  /** Shown in the hello in place of a key: `inv_…`. */
+  secret: z
+    .string()
+    .max(200)
+    .regex(/^inv_[A-Za-z0-9_-]{16,}$/),
+  /** Null: the coordinator's certificate is one of the public authorities' and is checked as browsers do. */
+  certificatePin: certificatePin.nullable(),
+  releaseKeys,
+  expiresAt: z.iso.datetime(),
+});
+export type Invitation = Readonly<z.infer<typeof invitationSchema>>;
+
+export function formatInvitation(invitation: Invitation): string {
+  const checked = invitationSchema.parse(invitation);
+  return prefix + Buffer.from(JSON.stringify(checked)).toString("base64url");
+}
+
+/**
+ * Throws a UsageError in words for whoever pasted the token. Whitespace within it, as mail programs add, is no
+ * fault. The caller looks at `expiresAt`.
+ */
+export function parseInvitation(token: string): Invitation {
+  const text = token.replace(/\s+/g, "");
+  const version = /^nc(\d{1,4})\./.exec(text)?.[1];
+  if (version === undefined) {
+    throw new UsageError(
+      `this is no invitation: it begins with "${printableStart(text)}", an invitation with "${prefix}"`,
+    );
+  }
+  if (version !== "1") {
+    throw new UsageError(
+      `this invitation is of version ${version}, and this program knows version 1: get the newest nearcrawl-crawler.mjs from your coordinator`,
+    );
+  }
+  if (text.length > maxTokenLength) {
+    throw new UsageError(`this invitation has ${text.length} characters; none has over ${maxTokenLength}`);
+  }
+  return checkedInvitation(text.slice(prefix.length));
+}
+
+function checkedInvitation(encoded: string): Invitation {
+  const strange = /[^A-Za-z0-9_-]/.exec(encoded);
+  if (strange) {
+    throw new UsageError(
+      `this invitation has a character that none has, ${JSON.stringify(strange[0])}, at place ${prefix.length + strange.index + 1}: copy it anew`,
+    );
+  }
+  const checked = invitationSchema.safeParse(jsonOf(encoded));
+  if (checked.success) return checked.data;
+  const [fault] = checked.error.issues;
+  throw new UsageError(
+    `this invitation is damaged (${fault?.path.join(".")}: ${fault?.message}): copy it anew, or ask for another`,
+  );
+}
+
+function jsonOf(encoded: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
+  } catch {
+    throw new UsageError(
+      "this invitation is cut off or damaged: copy the whole of it, from its first to its last character, or ask for another",
+    );
+  }
+}
+
+const printableStart = (text: string) => text.slice(0, 12).replace(/[^\x20-\x7e]/g, "?");

@@ -1,0 +1,10 @@
+/** What a look at one thing of the machine or its network found. */
+
+export interface Finding {
+  /** What was looked at: `clock`, say. */
+  readonly subject: string;
+  /** ok: as it should be. note: it works, and this is worth knowing. mend: the crawler cannot work well so. */
+  readonly state: "ok" | "note" | "mend";
+  /** What is the case, and what to do about it, in one or two sentences. */
+  readonly words: string;
+}

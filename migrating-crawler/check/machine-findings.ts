@@ -1,0 +1,157 @@
+/** What a crawler needs of the machine itself: Node, memory, open files, disk, rights, ping. */
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
+import os from "node:os";
+import { dirname, join } from "node:path";
+import { identityFile } from "../membership/identity.ts";
+import { membershipFile } from "../membership/membership.ts";
+import { canPing } from "../probe/icmp-echo.ts";
+import type { Finding } from "./finding.ts";
+
+const mebibyte = 1024 * 1024;
+/** The peak with 500 hosts open is 253 MB (test/bench/results/crawl.md). */
+const leastMemoryBytes = 300 * mebibyte;
+const comfortableMemoryBytes = 700 * mebibyte;
+/** Connections of the default 32 hosts and three times as many that wait, the spool, and twice that. */
+const leastOpenFiles = 512;
+/** Beside what results may take: releases, paces, WARC aside. */
+const otherDiskBytes = 100 * mebibyte;
+
+/** What of the machine can be looked at; tests give their own. */
+export interface MachineFacts {
+  readonly nodeVersion: string;
+  readonly memoryBytes: number;
+  /** Null where the system does not tell. */
+  readonly openFiles: number | null;
+  readonly mayPing: () => Promise<boolean>;
+}
+
+export function factsOfThisMachine(): MachineFacts {
+  return {
+    nodeVersion: process.versions.node,
+    memoryBytes: Math.min(os.totalmem(), containerMemoryBytes()),
+    openFiles: openFileLimit(),
+    mayPing: canPing,
+  };
+}
+
+export async function machineFindings(
+  facts: MachineFacts,
+  wanted: { readonly home: string; readonly spoolBytes: number; readonly icmp: boolean },
+): Promise<Finding[]> {
+  return [
+    nodeFinding(facts.nodeVersion),
+    memoryFinding(facts.memoryBytes),
+    filesFinding(facts.openFiles),
+    folderFinding(wanted.home),
+    diskFinding(wanted.home, wanted.spoolBytes),
+    ...secretFindings(wanted.home),
+    ...(wanted.icmp ? [await pingFinding(facts)] : []),
+  ];
+}
+
+/** package.json's engines. */
+function nodeFinding(version: string): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return ok("node", `Node ${version}.`);
+  return mend("node", `Node is ${version}, and 20.19 is the oldest that will do: install a newer one.`);
+}
+
+function memoryFinding(bytes: number): Finding {
+  const words = `${inMegabytes(bytes)} of memory`;
+  if (bytes < leastMemoryBytes) {
+    return mend(
+      "memory",
+      `${words}, and at least ${inMegabytes(leastMemoryBytes)} are needed: give the machine or container more.`,
+    );
+  }
+  if (bytes >= comfortableMemoryBytes) return ok("memory", `${words}.`);
+  return note("memory", `${words}: enough for a small crawler; keep concurrentHosts at 32 or below.`);
+}
+
+function filesFinding(limit: number | null): Finding {
+  if (limit === null) return ok("open files", "this system does not tell its limit.");
+  if (limit >= leastOpenFiles) return ok("open files", `up to ${limit}.`);
+  return mend(
+    "open files",
+    `at most ${limit}, and ${leastOpenFiles} are needed: raise it (LimitNOFILE= in a systemd unit, \`ulimit -n\` in a shell).`,
+  );
+}
+
+function folderFinding(home: string): Finding {
+  const folder = nearestExisting(home);
+  try {
+    if (folder === home) rmdirSync(mkdtempSync(join(home, ".check-")));
+    else accessSync(folder, constants.W_OK | constants.X_OK);
+    return ok("folder", folder === home ? `${home} can be written.` : `${home} can be made.`);
+  } catch (error) {
+    return mend(
+      "folder",
+      `${folder} cannot be written (${(error as Error).message}): give it to the crawler's user, or name another with --home.`,
+    );
+  }
+}
+
+function diskFinding(home: string, spoolBytes: number): Finding {
+  const folder = nearestExisting(home);
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    const freeBytes = bavail * bsize;
+    const words = `${inMegabytes(freeBytes)} are free at ${folder}`;
+    if (freeBytes >= spoolBytes + otherDiskBytes) return ok("disk", `${words}.`);
+    return mend(
+      "disk",
+      `${words}, and up to ${inMegabytes(spoolBytes + otherDiskBytes)} may be needed: free some, or lower limits.spoolBytes.`,
+    );
+  } catch (error) {
+    return note("disk", `the free space at ${folder} is not told (${(error as Error).message}).`);
+  }
+}
+
+/** Nobody but the crawler's user may read its keys. */
+function secretFindings(home: string): Finding[] {
+  return [membershipFile(home), identityFile(home)]
+    .filter((file) => existsSync(file) && process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0)
+    .map((file) => mend("keys", `${file} can be read by others: run \`chmod 600 ${file}\`.`));
+}
+
+async function pingFinding(facts: MachineFacts): Promise<Finding> {
+  if (await facts.mayPing()) return ok("ping", "allowed.");
+  return note(
+    "ping",
+    "not possible for this user, so latencies are measured by HTTP and TCP alone, which is fine. To allow it: install the ping command and set net.ipv4.ping_group_range to include this user's group.",
+  );
+}
+
+/** Infinity without a limit. Node states 0, or more than there can be, where there is none. */
+function containerMemoryBytes(): number {
+  const bytes = process.constrainedMemory?.() ?? 0;
+  return bytes > 0 ? bytes : Number.POSITIVE_INFINITY;
+}
+
+/** proc(5); other systems than Linux have no such file. */
+function openFileLimit(): number | null {
+  try {
+    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    return soft === undefined ? null : Number(soft);
+  } catch {
+    return null;
+  }
+}
+
+function nearestExisting(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
+}
+
+const inMegabytes = (bytes: number) => `${Math.floor(bytes / mebibyte)} MB`;
+const ok = (subject: string, words: string): Finding => ({ subject, state: "ok", words });
+const note = (subject: string, words: string): Finding => ({ subject, state: "note", words });
+const mend = (subject: string, words: string): Finding => ({ subject, state: "mend", words });

@@ -1,0 +1,68 @@
+/**
+ * Who this crawler is: an Ed25519 key pair (RFC 8032) in `identity.json`, made here at the first need and never
+ * sent anywhere. It outlives upgrades and rebuilt machines as long as the home does.
+ */
+import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { join } from "node:path";
+import { z } from "zod";
+import { ConfigError } from "#core/errors";
+import { publicKey } from "#protocol/identity";
+import { createPrivateJson, readPrivateJson } from "./private-file.ts";
+
+export interface Identity {
+  /** 32 bytes in base64url. */
+  readonly publicKey: string;
+  /** Text is signed as UTF-8. 64 bytes in base64url. */
+  sign(text: string | Uint8Array): string;
+}
+
+/** The fields of RFC 8037 section 2, under names that say what they are. */
+const identitySchema = z.object({
+  publicKey,
+  /** 32 bytes (the seed) in base64url. */
+  privateKey: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+});
+
+export const identityFile = (home: string) => join(home, "identity.json");
+
+const ifDamaged =
+  "Put it back from a backup; without one, ask the operator for a new invitation, remove identity.json and membership.json, and join again.";
+
+/** Makes one when there is none; of two processes that do so at once, both get the same. */
+export function openIdentity(home: string): Identity {
+  const path = identityFile(home);
+  const kept = readIdentity(path);
+  if (kept !== null) return kept;
+  createPrivateJson(path, newKeys());
+  const made = readIdentity(path);
+  if (made === null) throw new ConfigError([`${path}: vanished while it was made`]);
+  return made;
+}
+
+function readIdentity(path: string): Identity | null {
+  const keys = readPrivateJson(path, identitySchema, ifDamaged);
+  if (keys === null) return null;
+  const privateKey = keyOf(keys, path);
+  return {
+    publicKey: keys.publicKey,
+    sign: (text) => sign(null, Buffer.from(text as string), privateKey).toString("base64url"),
+  };
+}
+
+function newKeys(): z.infer<typeof identitySchema> {
+  const { x = "", d = "" } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
+  return { publicKey: x, privateKey: d };
+}
+
+function keyOf(keys: z.infer<typeof identitySchema>, path: string): KeyObject {
+  const jwk = { kty: "OKP", crv: "Ed25519", x: keys.publicKey, d: keys.privateKey };
+  const privateKey = createPrivateKey({ key: jwk, format: "jwk" });
+  // Whoever imports the seed gets the public key that belongs to it, whatever `x` says.
+  const { x } = privateKey.export({ format: "jwk" });
+  if (x !== keys.publicKey) {
+    throw new ConfigError([
+      `${path}: the two keys do not belong together. It is left as it is. ${ifDamaged}`,
+    ]);
+  }
+  return privateKey;
+}

@@ -1,0 +1,93 @@
+/**
+ * The commands of a partner's administrator, once for both programs that have them: `nearcrawl-crawler.mjs` and
+ * `nearcrawl crawler`. Each command is a function of its own folder; here are only their names, options and words.
+ *
+ * Exit codes: 0 done; 1 failed (network, coordinator, disk); 2 wrong usage, settings or files; 3 what was asked
+ * for is not there; 4 the coordinator refused; 130 interrupted.
+ */
+import { resolve } from "node:path";
+import type { Command } from "commander";
+
+export const partnerExitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  refused: 4,
+  interrupted: 130,
+} as const;
+export type PartnerExitCode = (typeof partnerExitCodes)[keyof typeof partnerExitCodes];
+
+/** What each command's work is given. */
+export interface PartnerContext {
+  /** The crawler's folder, absolute. */
+  readonly home: string;
+  /** For programs: one JSON value on standard output. */
+  readonly json: boolean;
+  /** A line for people on standard output. */
+  readonly print: (line: string) => void;
+  /** A line on standard error. */
+  readonly complain: (line: string) => void;
+  /** Asks a person; null where nobody is at a terminal. */
+  readonly ask: ((question: string) => Promise<boolean>) | null;
+  readonly env: PartnerEnvironment;
+  readonly now: () => Date;
+  /** The command line that starts this program, for words that tell the reader what to type. */
+  readonly program: string;
+}
+
+export type PartnerEnvironment = Readonly<Record<string, string | undefined>>;
+
+/** What the two programs give; only they read the environment. */
+export interface PartnerSurroundings extends Omit<PartnerContext, "home" | "json"> {
+  /** Where the folder is when neither --home nor the environment says so. */
+  readonly defaultHome: string;
+  readonly setExitCode: (code: PartnerExitCode) => void;
+}
+
+export interface PartnerOptions {
+  readonly home?: string;
+  readonly json?: boolean;
+}
+
+/** --home wins over NEARCRAWL_CRAWLER_HOME, that over systemd's STATE_DIRECTORY, that over the default. */
+export function partnerContext(surroundings: PartnerSurroundings, options: PartnerOptions): PartnerContext {
+  const { env, defaultHome } = surroundings;
+  const home = options.home ?? (env.NEARCRAWL_CRAWLER_HOME || env.STATE_DIRECTORY || defaultHome);
+  return { ...surroundings, home: resolve(home), json: options.json ?? false };
+}
+
+/** The work of one command. Expected outcomes are exit codes; what is thrown, the program puts into words. */
+export type PartnerWork<Options> = (context: PartnerContext, options: Options) => Promise<PartnerExitCode>;
+
+/**
+ * Adds every command of this file to a program (`nearcrawl-crawler.mjs`) or a command (`nearcrawl crawler`). Work is
+ * loaded when it is asked for, so that a small command does not start the crawler's packages.
+ */
+export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
+  const run = runner(surroundings);
+  addCheck(parent, run);
+}
+
+/** Puts a command's work under its name: `action(run((context, options) => …))`. */
+type Runner = <Options extends PartnerOptions>(
+  work: PartnerWork<Options>,
+) => (options: Options, command: Command) => Promise<void>;
+
+function runner(surroundings: PartnerSurroundings): Runner {
+  return (work) => async (options) => {
+    surroundings.setExitCode(await work(partnerContext(surroundings, options), options));
+  };
+}
+
+const homeOption = ["--home <folder>", "the crawler's folder (NEARCRAWL_CRAWLER_HOME)"] as const;
+const jsonOption = ["--json", "for programs: one JSON value"] as const;
+
+function addCheck(parent: Command, run: Runner): void {
+  parent
+    .command("check")
+    .description("test what a crawler needs of this machine and network, and say what to mend")
+    .option(...homeOption)
+    .option(...jsonOption)
+    .action(run(async (context) => (await import("./check/check-command.ts")).checkCommand(context)));
+}
