@@ -1,13 +1,21 @@
 /**
- * What holds for every request, whichever page: only GET and HEAD, a bound on how many are answered at once,
- * security headers, and errors in plain words as a page or as JSON. There is no sign-in yet: the pages only
- * read, and the server listens on loopback unless the operator says otherwise.
+ * What holds for every request, whichever page: only GET and HEAD save where a route says that it takes a POST
+ * and of which content type, a bound on how many are answered at once, security headers, and errors in plain
+ * words as a page or as JSON. The pages only read and have no sign-in; what changes something asks for a token
+ * of its own (operator-api), or is for everybody.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "../log.ts";
 import { errorBody, type PageError } from "../web/error-page.ts";
 import { pageFrame } from "../web/page-frame.ts";
 import type { Metrics } from "./metrics.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** This route takes POST with a body of this type; without it, a POST does not reach it. */
+    readonly takes?: "application/json" | "application/x-www-form-urlencoded";
+  }
+}
 
 /** Requests answered at once; each takes a few database connections for milliseconds. */
 export const maxOpenRequests = 32;
@@ -25,9 +33,10 @@ export function guard(
   let openRequests = 0;
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(securityHeaders(ports.settings.secure));
-    if (request.method !== "GET" && request.method !== "HEAD") {
+    const fault = methodFault(request);
+    if (fault !== null) {
       reply.header("allow", "GET, HEAD");
-      return sendError(request, reply, methodNotAllowed, ports.settings.version);
+      return sendError(request, reply, fault, ports.settings.version);
     }
     if (isEndless(request)) return;
     if (openRequests >= maxOpenRequests) {
@@ -65,6 +74,15 @@ export function sendError(
   return reply.type("text/html; charset=utf-8").send(page);
 }
 
+/** A POST that reaches no route that takes it is refused as if nothing took any. */
+function methodFault(request: FastifyRequest): PageError | null {
+  if (request.method === "GET" || request.method === "HEAD") return null;
+  const takes = request.method === "POST" ? request.routeOptions.config?.takes : undefined;
+  if (takes === undefined) return methodNotAllowed;
+  const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
+  return type === takes ? null : wrongType(takes);
+}
+
 /** By path (/api/…), or by the Accept header at the page's own address. */
 export function wantsJson(request: FastifyRequest): boolean {
   if (request.url.startsWith("/api/")) return true;
@@ -96,6 +114,11 @@ const methodNotAllowed: PageError = {
   title: "Only reading is possible here",
   words: "These pages only read: use GET or HEAD.",
 };
+const wrongType = (takes: string): PageError => ({
+  status: 415,
+  title: "Not in this form",
+  words: `What is sent here must be ${takes}.`,
+});
 const tooBusy: PageError = {
   status: 503,
   title: "Too many at once",
