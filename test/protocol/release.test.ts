@@ -136,7 +136,7 @@ describe("a release's manifest", () => {
 });
 
 describe("rotated keys", () => {
-  const [one, two] = [rawPublicKey(first), rawPublicKey(second)];
+  const [one, two, other] = [rawPublicKey(first), rawPublicKey(second), rawPublicKey(stranger)];
   const toSecond = rotation({ sequence: 1, newKey: two, retires: one }, first);
 
   test("carry on from the pinned ones, and a retired key counts no more", () => {
@@ -144,18 +144,22 @@ describe("rotated keys", () => {
 
     expect(trustedKeys([one], [])).toEqual([one]);
     expect(trustedKeys([one], [toSecond])).toEqual([two]);
-    expect(followRotations([one], [toSecond, back])).toMatchObject({ keys: [two], followed: 1 });
+    expect(followRotations([one], [toSecond, back])).toEqual({ keys: [two], followed: [toSecond] });
   });
 
-  test("are not followed when out of turn, unsigned by a trusted key, or in the place of a kept one", () => {
-    const other = rawPublicKey(stranger);
-    const late = rotation({ sequence: 2, newKey: other, retires: one }, first);
+  test("are followed by a dock that joined when some had been made already", () => {
+    const toThird = rotation({ sequence: 2, newKey: other, retires: two }, second);
+
+    expect(followRotations([two], [toSecond, toThird])).toEqual({ keys: [other], followed: [toThird] });
+    expect(followRotations([one], [toSecond, toSecond, toThird]).keys).toEqual([other]);
+  });
+
+  test("are not followed when signed by nobody trusted, or in the place of one that was kept", () => {
     const foreign = rotation({ sequence: 1, newKey: other, retires: one }, stranger);
     const again = rotation({ sequence: 1, newKey: other, retires: two }, second);
 
-    expect(followRotations([one], [late])).toMatchObject({ keys: [one], followed: 0 });
-    expect(followRotations([one], [foreign])).toMatchObject({ keys: [one], followed: 0 });
-    expect(followRotations([one], [toSecond, again])).toMatchObject({ keys: [two], followed: 1 });
+    expect(followRotations([one], [foreign])).toEqual({ keys: [one], followed: [] });
+    expect(followRotations([one], [toSecond, again])).toEqual({ keys: [two], followed: [toSecond] });
   });
 });
 
