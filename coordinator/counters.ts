@@ -64,6 +64,10 @@ export class Counters {
     this.metrics.leases.inc({ event }, count);
   }
 
+  incident(kind: string): void {
+    this.metrics.incidents.inc({ kind });
+  }
+
   moves(cause: string, count: number): void {
     this.metrics.moves.inc({ cause }, count);
   }

@@ -13,6 +13,7 @@ import { refreshCrawlers, welcomeCrawler } from "./flows/crawler-presence.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
 import type { DelegationStore } from "./flows/delegation-ports.ts";
 import { handOutTasks } from "./flows/hand-out-tasks.ts";
+import type { IncidentNotes } from "./flows/incident-ports.ts";
 import { takePeerReport } from "./flows/measure-crawlers.ts";
 import type { FrontierStore, ResultStore } from "./flows/ports.ts";
 import { type ResultBatch, takeResults } from "./flows/take-results.ts";
@@ -40,6 +41,7 @@ export interface FleetMessagePorts {
   readonly onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => void;
   /** Waited for before the results are acknowledged. */
   readonly onFetched: (batch: ResultBatch) => unknown;
+  readonly incidents: IncidentNotes;
   readonly now: () => Date;
 }
 
@@ -107,6 +109,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       ports.log.warn({ crawlerId, reason, forGood }, "crawler left");
       if (forGood) ports.onDraining();
     },
+    onIncident: (incident) => ports.incidents.note({ ...incident, at: ports.now() }),
   };
 }
 

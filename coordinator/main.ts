@@ -16,6 +16,7 @@ import { CoordinatorState } from "./flows/coordinator-state.ts";
 import { DayBudget } from "./flows/day-budget.ts";
 import { DelegationQueue } from "./flows/delegation-queue.ts";
 import { FleetSettling } from "./flows/fleet-settling.ts";
+import { IncidentLog } from "./flows/incident-log.ts";
 import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
 import type { LiveState } from "./flows/show-overview.ts";
 import type { Log } from "./log.ts";
@@ -27,6 +28,7 @@ import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
 import { createFinerDelegationStore } from "./postgres/finer-delegation-store.ts";
 import { createFrontierStore } from "./postgres/frontier-store.ts";
+import { createIncidentStore } from "./postgres/incident-store.ts";
 import { createResultStore } from "./postgres/result-store.ts";
 import { createSubnetStore } from "./postgres/subnet-store.ts";
 import { startProbing } from "./probing.ts";
@@ -55,6 +57,7 @@ export interface RunningCoordinator {
 
 /** How often the metrics' gauges are set. */
 const observeMs = 2000;
+const forgetMs = 3_600_000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator({
@@ -78,6 +81,11 @@ export async function startCoordinator({
   const budget = new DayBudget();
   const counters = new Counters();
   const timekeeper = new Timekeeper(log);
+  const incidents = new IncidentLog({
+    store: createIncidentStore(pool),
+    log,
+    onNoted: (kind) => counters.incident(kind),
+  });
   const resolver = createNameResolver({ servers: config.resolvers });
   const settling = new FleetSettling({
     expectedCrawlers: config.delegation.expectedCrawlers,
@@ -101,6 +109,7 @@ export async function startCoordinator({
         state,
         budget,
         counters,
+        incidents,
         log,
         now,
         send: (crawlerId, message) => gateway.send(crawlerId, message),
@@ -201,6 +210,7 @@ export async function startCoordinator({
     config,
   );
   scheduleFinerDuties(timekeeper, finer, config);
+  timekeeper.every("forget-incidents", forgetMs, async () => await incidents.forgetOld(now()));
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   gateway.attach(web.server as Server);
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");
@@ -215,6 +225,7 @@ export async function startCoordinator({
       probing.close();
       await timekeeper.stop();
       await gateway.close();
+      await incidents.flush();
       await roundsGivenUp;
       await web.close();
       log.info({}, "coordinator stopped");

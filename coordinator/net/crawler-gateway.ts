@@ -21,6 +21,7 @@ import { CrawlerSession, type SessionHandlers } from "./crawler-session.ts";
 import type { GatewayHandlers, GatewaySettings } from "./gateway-settings.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
 import { PendingProbes } from "./pending-probes.ts";
+import { incidentOf, turnedAway } from "./refusal-incidents.ts";
 
 /** What is known of a connected crawler, for operators. */
 export interface SessionInfo {
@@ -149,6 +150,7 @@ export class CrawlerGateway implements Fleet {
     }
     const full = this.#limits.open(address);
     if (full !== null) {
+      this.#handlers.onIncident?.(turnedAway(address, full));
       turnAway(stream, "429 Too Many Requests", full);
       return;
     }
@@ -223,7 +225,9 @@ export class CrawlerGateway implements Fleet {
   #onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void {
     this.#connected.delete(session);
     if (refusal) this.#refusals.set(refusal.code, (this.#refusals.get(refusal.code) ?? 0) + 1);
-    const { crawlerId, remoteAddress } = session;
+    const { crawlerId, remoteAddress, hello } = session;
+    const incident = incidentOf({ crawlerId, remoteAddress, name: hello?.name ?? null }, refusal);
+    if (incident !== null) this.#handlers.onIncident?.(incident);
     if (crawlerId === null) {
       if (!refusal || !blameless.has(refusal.code)) this.#limits.countFailure(remoteAddress);
       this.#log.warn(

@@ -4,6 +4,7 @@ import type { CrawlerId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
 import type { ConnectionLimitSettings } from "./connection-limits.ts";
 import type { Refusal } from "./crawler-connection.ts";
+import type { EdgeIncident } from "./refusal-incidents.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./session-inbox.ts";
 
 /**
@@ -27,6 +28,8 @@ export interface GatewayHandlers {
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
   /** `forGood`: it said goodbye and that it will not be back. */
   onLeave(crawlerId: CrawlerId, reason: string, forGood: boolean): Promise<void>;
+  /** Somebody was refused for what he did. Must not throw. */
+  onIncident?(incident: EdgeIncident): void;
 }
 
 export interface GatewaySettings {

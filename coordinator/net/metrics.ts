@@ -24,6 +24,8 @@ export interface Metrics {
   readonly moves: Counter<"cause">;
   readonly sessions: Gauge;
   readonly sessionsRefused: Counter<"code">;
+  /** What crawlers and strangers did that they should not have done, by kind. */
+  readonly incidents: Counter<"kind">;
   readonly requestSeconds: Histogram<"route" | "status">;
 }
 
@@ -55,6 +57,7 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     moves: counter("moves", "Subnets moved between crawlers without a round", ["cause"]),
     sessions: gauge("sessions", "Crawlers connected now"),
     sessionsRefused: counter("sessions_refused", "Sessions refused or ended by the coordinator", ["code"]),
+    incidents: counter("incidents", "Incidents (nearcrawl fleet incidents), by kind", ["kind"]),
     requestSeconds: new Histogram({
       name: "nearcrawl_http_request_seconds",
       help: "Pages and API answers, by route and status",

@@ -45,6 +45,7 @@ async function connected(pagesPerDay = 1000) {
       onNewUrls: () => happened.push("new URLs"),
       onHello: () => {},
       onFetched: () => happened.push("fetched"),
+      incidents: { note: ({ kind }) => happened.push(kind) },
       now: () => noon,
     },
     readCoordinatorConfig({ scope: { admitNewHosts: true } }),

@@ -4,6 +4,7 @@ import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { fleetList } from "#coordinator/postgres/fleet-list";
 import type { Database } from "#db/connect";
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { incidentsCommand } from "../fleet/incidents.ts";
 import { fleetText } from "../fleet-text.ts";
 import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
@@ -17,7 +18,7 @@ export function fleetCommand(): Command {
     .description("the crawlers: who is there and what each has; drain one, or take it back")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h",
     );
   command.addCommand(
     withOptions(new Command("list"))
@@ -30,6 +31,7 @@ export function fleetCommand(): Command {
         printAnswer(options, fleet, fleetText(fleet));
       }),
   );
+  command.addCommand(incidentsCommand());
   command.addCommand(
     withOptions(new Command("drain"))
       .argument("<name>", "the crawler's name")
