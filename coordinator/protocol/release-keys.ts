@@ -13,7 +13,7 @@ export const maxRotations = 100;
 
 export const keyRotation = z.strictObject({
   product: z.literal("nearcrawl-crawler"),
-  sequence: z.int().min(1).max(maxRotations),
+  sequence: z.int().min(1),
   newKey: publicKey,
   /** Counts no more from now on; null: both keys count. */
   retires: publicKey.nullable(),
