@@ -8,7 +8,9 @@ import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
 import { urlHost } from "#core/ip/url-host";
+import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import { probeMethod } from "#protocol/messages";
+import { joinedSettings } from "./membership/joined-settings.ts";
 import { parseAllowance } from "./net/allow-list.ts";
 
 /** Our floor between two requests to one host: 1 s, the usual courtesy of search engines. */
@@ -148,6 +150,13 @@ const configSchema = z.strictObject({
   certificateFile: z.string().nullable().default(null),
   /** A PEM file with the authority (or the certificate itself) that the coordinator is trusted by, alone. */
   coordinatorCertificateFile: z.string().nullable().default(null),
+  /** The way to the coordinator: `as-sites` (through `proxy`, if there is one), `none`, or another proxy's URL. */
+  coordinatorProxy: z
+    .string()
+    .refine((text) => text === "as-sites" || text === "none" || parseProxy(text) !== null, {
+      error: "must be as-sites, none, http://host:port or socks5://host:port",
+    })
+    .default("as-sites"),
   /** Null: nothing is kept. */
   warc: warc.nullable().default(null),
 });
@@ -171,10 +180,15 @@ export function fetchingConfig(settings: Readonly<Record<string, unknown>>): Fet
   return deepFreeze(checked.data);
 }
 
-/** Checks settings and fills in the defaults. Throws a ConfigError that lists every fault. */
-export function crawlerConfig(settings: unknown): CrawlerConfig {
+/**
+ * Checks settings and fills in the defaults; coordinator, name and key come from the home's membership where there
+ * is one. Throws a ConfigError that lists every fault.
+ */
+export function crawlerConfig(given: unknown): CrawlerConfig {
+  const { settings, faults } = joinedSettings(given);
   const checked = configSchema.safeParse(settings);
-  if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
+  if (!checked.success) faults.push(...checked.error.issues.flatMap(faultsOf));
+  if (!checked.success || faults.length > 0) throw new ConfigError(faults);
   return deepFreeze({ ...checked.data, home: resolve(checked.data.home) });
 }
 
@@ -205,13 +219,6 @@ export function parseEndpoint(text: string): { readonly host: string; readonly p
   const port = Number(match?.[2]);
   if (!match || port < 1 || port > 65_535) return null;
   return { host: match[1]!.replace(/^\[(.*)\]$/, "$1"), port };
-}
-
-function isCoordinatorUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const url = new URL(text);
-  if (url.protocol === "wss:") return true;
-  return url.protocol === "ws:" && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
 }
 
 function faultsOf(issue: z.core.$ZodIssue): string[] {

@@ -6,6 +6,7 @@
  *   idle → connecting → up ⇄ waiting (back-off) → stopped
  */
 import { ConfigError, ProtocolError } from "#core/errors";
+import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import type {
   CoordinatorMessage,
   CoordinatorRefuse,
@@ -16,6 +17,7 @@ import type {
 } from "#protocol/messages";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import { LinkConnection } from "./link-connection.ts";
+import type { CoordinatorRoute } from "./net/coordinator-socket.ts";
 
 /** What the rest of the crawler gets to see. Welcome and refuse have handlers of their own. */
 export type LinkMessage = Exclude<CoordinatorMessage, CoordinatorWelcome | CoordinatorRefuse>;
@@ -42,16 +44,16 @@ export interface LinkLog {
 export interface LinkSettings {
   /** `wss://host/crawler`; plain `ws://` only to a loopback host. */
   readonly url: string;
-  /** Asked anew for every attempt. */
-  readonly hello: () => CrawlerHello;
+  /** Asked anew for every attempt; `challenge`: what an identity signs, null where the coordinator gives none. */
+  readonly hello: (challenge: string | null) => CrawlerHello;
   /** Asked as often as the coordinator wants heartbeats. */
   readonly heartbeat: () => CrawlerHeartbeat;
   readonly handlers: LinkHandlers;
   readonly log: LinkLog;
   /** Uniform in [0, 1), for the jitter. */
   readonly random: () => number;
-  /** PEM of the authority to trust in place of the system's; the coordinator's own certificate pins it. */
-  readonly ca?: string | undefined;
+  /** Whom to trust and which proxy to take; absent: the system's authorities, straight out. */
+  readonly route?: CoordinatorRoute;
   /** From the start of an attempt to the welcome. */
   readonly welcomeTimeoutMs?: number;
   readonly backOff?: { readonly firstMs: number; readonly mostMs: number };
@@ -146,11 +148,12 @@ export class CoordinatorLink {
 
   #connect(): void {
     this.#refused = null;
-    const { url, hello, ca, welcomeTimeoutMs = defaultWelcomeTimeoutMs } = this.#settings;
+    const { url, hello, welcomeTimeoutMs = defaultWelcomeTimeoutMs } = this.#settings;
+    const { route = { certificatePin: null, proxy: null, timeoutMs: welcomeTimeoutMs } } = this.#settings;
     this.#connection = new LinkConnection({
       url,
-      hello: hello(),
-      ca,
+      hello,
+      route,
       welcomeTimeoutMs,
       onMessage: (message) => this.#take(message),
       onEnd: (reason) => this.#onEnd(reason),
@@ -247,12 +250,8 @@ export class CoordinatorLink {
 }
 
 function checkUrl(text: string): void {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol === "wss:" || (url?.protocol === "ws:" && isLoopback(url.hostname))) return;
-  const problem = url?.protocol === "ws:" ? "sends the key in the clear, use wss://" : "is not a wss:// URL";
+  if (isCoordinatorUrl(text)) return;
+  const isPlain = URL.canParse(text) && new URL(text).protocol === "ws:";
+  const problem = isPlain ? "sends the key in the clear, use wss://" : "is not a wss:// URL";
   throw new ConfigError([`coordinator URL: "${text.slice(0, 200)}" ${problem}`]);
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -3,7 +3,6 @@
  *
  *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
  */
-import { readFileSync } from "node:fs";
 import {
   type CoordinatorProbe,
   type CoordinatorWelcome,
@@ -18,6 +17,9 @@ import { crawlerHello } from "./crawler-hello.ts";
 import type { CrawlerStatus } from "./crawler-status.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import type { CrawlerLog } from "./log.ts";
+import { coordinatorRoute } from "./membership/coordinator-route.ts";
+import { type Member, openMember } from "./membership/member.ts";
+import { withRefusalAdvice } from "./membership/refusal-advice.ts";
 import { measurePeers } from "./peers.ts";
 import { Prober } from "./probe/prober.ts";
 import { closeTools, type FetchTools, fetchTools } from "./slice-tools.ts";
@@ -49,6 +51,8 @@ export class Crawler {
   readonly #warc: Warc | null;
   readonly #spool: Spool;
   readonly #prober: Prober;
+  /** Null: it was given its key by hand, and has no identity. */
+  readonly #member: Member | null;
   readonly #link: CoordinatorLink;
   readonly #carrier: Carrier;
   readonly #loop: TaskLoop;
@@ -81,6 +85,7 @@ export class Crawler {
     this.#spool = new Spool({ home: config.home, maxBytes: config.limits.spoolBytes });
     const { probeMethods } = config;
     this.#prober = new Prober({ connector: this.#tools.connector, probeMethods, userAgent });
+    this.#member = openMember(config.home);
     this.#link = this.#makeLink();
     this.#carrier = new Carrier({ spool: this.#spool, link: this.#link, log: surroundings.log });
     this.#leftBehind = [...this.#carrier.leases].filter((leaseId) => leaseId !== "0");
@@ -153,16 +158,17 @@ export class Crawler {
   }
 
   #makeLink(): CoordinatorLink {
-    const { coordinatorUrl, coordinatorCertificateFile } = this.#config;
+    const { log } = this.#surroundings;
     return new CoordinatorLink({
-      url: coordinatorUrl,
-      ca: coordinatorCertificateFile === null ? undefined : readFileSync(coordinatorCertificateFile, "utf8"),
-      hello: () => this.#hello(),
+      url: this.#config.coordinatorUrl,
+      route: coordinatorRoute(this.#config, this.#member?.membership ?? null),
+      hello: (challenge) => this.#member?.sign(this.#hello(), challenge) ?? this.#hello(),
       heartbeat: () => this.#heartbeat(),
       random: Math.random,
       log: this.#surroundings.log,
       handlers: {
         onWelcome: (welcome) => {
+          this.#member?.keepTicket(welcome.ticket, log);
           this.#crawlerId = welcome.crawlerId;
           this.#userAgent = this.#config.userAgent ?? welcome.userAgent;
           this.#postgresVersion = welcome.postgresVersion;
@@ -179,7 +185,12 @@ export class Crawler {
         },
         onStopped: (reason, refused) => {
           this.#loop.onDown();
-          if (refused !== null) void this.stop(reason).then(() => this.#surroundings.onRefused?.(reason));
+          if (refused !== null)
+            void this.stop(reason).then(() =>
+              this.#surroundings.onRefused?.(
+                this.#member === null ? reason : withRefusalAdvice(reason, refused.code),
+              ),
+            );
         },
       },
     });
@@ -197,6 +208,10 @@ export class Crawler {
       case "coordinator:pace":
         this.#paceReason = message.resultCredits === 0 ? message.reason : "";
         this.#carrier.pump();
+        break;
+      case "coordinator:key":
+        if (this.#member?.keepKey(message.key, this.#surroundings.log))
+          this.#link.send({ type: "crawler:key-kept" });
         break;
       case "coordinator:probe":
         void this.#probe(message);

@@ -3,21 +3,24 @@
  * times, but knows nothing of reconnecting or credits (coordinator-link.ts does). Ends exactly once, with
  * the reason in words. The coordinator says little, so node:zlib inflates it: no native code at partners.
  */
+import type net from "node:net";
 import { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
 import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#protocol/codec";
+import { challengeHeader, challenge as challengeSchema } from "#protocol/identity";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { NodeInflater } from "#protocol/message-inflater";
 import type { CoordinatorMessage, CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { FrameWriter, joinFrame, type MessageParts } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import { unpackMessage } from "#protocol/packed/unpack-message";
+import { type CoordinatorRoute, connectionTo } from "./net/coordinator-socket.ts";
 
 export interface ConnectionSettings {
   readonly url: string;
-  readonly hello: CrawlerHello;
-  /** PEM; takes the place of the system's authorities. */
-  readonly ca?: string | undefined;
+  /** Asked once, when the connection stands; `challenge`: what the hello signs, null from an older coordinator. */
+  readonly hello: (challenge: string | null) => CrawlerHello;
+  readonly route: CoordinatorRoute;
   /** From the start to the coordinator's first message. */
   readonly welcomeTimeoutMs: number;
   readonly onMessage: (message: CoordinatorMessage) => void;
@@ -46,6 +49,7 @@ export class LinkConnection {
   #deflatingBytes = 0;
   #sentBytes = 0;
   #ended = false;
+  #challenge: string | null = null;
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings;
@@ -58,7 +62,8 @@ export class LinkConnection {
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
       handshakeTimeout: settings.welcomeTimeoutMs,
-      ...(settings.ca === undefined ? {} : { ca: settings.ca }),
+      // ws hands it to http.request, which takes a socket that comes later; its types know net.connect alone.
+      createConnection: connectionTo(new URL(settings.url), settings.route) as unknown as typeof net.connect,
     });
     this.#listen();
   }
@@ -130,11 +135,22 @@ export class LinkConnection {
   }
 
   #listen(): void {
-    this.#socket.on("open", () => this.send(this.#settings.hello));
+    this.#socket.on("upgrade", ({ headers }) => {
+      this.#challenge = challengeSchema.safeParse(headers[challengeHeader]).data ?? null;
+    });
+    this.#socket.on("open", () => this.#sayHello());
     this.#socket.on("ping", () => this.#heard());
     this.#socket.on("message", (data, isBinary) => this.#take(data as Buffer, isBinary));
     this.#socket.on("error", (error) => this.end(error.message || String(error)));
     this.#socket.on("close", (code, reason) => this.end(closeReason(code, reason)));
+  }
+
+  #sayHello(): void {
+    try {
+      this.send(this.#settings.hello(this.#challenge));
+    } catch (error) {
+      this.end(`the hello cannot be said: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   #take(data: Buffer, isBinary: boolean): void {

@@ -6,6 +6,7 @@ import { WebSocketServer } from "ws";
 import { ConfigError } from "#core/errors";
 import { asCrawlerId } from "#core/ids";
 import { CoordinatorLink, type LinkSettings, type OutgoingResult } from "#crawler/coordinator-link";
+import type { CoordinatorRoute } from "#crawler/net/coordinator-socket";
 import type { CoordinatorMessage, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/messages";
 import { packResult } from "#protocol/packed/message-frames";
 import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
@@ -15,6 +16,13 @@ import { makeGate } from "../support/gate.ts";
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const trusting = (trust: Partial<CoordinatorRoute>): CoordinatorRoute => ({
+  certificatePin: null,
+  proxy: null,
+  timeoutMs: 5000,
+  ...trust,
 });
 
 interface Heard {
@@ -329,7 +337,7 @@ describe("over TLS", () => {
 
   test("a coordinator whose certificate was given is trusted", async () => {
     const { url, seen } = await start({ tls });
-    const { link, heard } = makeLink(url, { ca: tls.cert.toString() });
+    const { link, heard } = makeLink(url, { route: trusting({ ca: tls.cert.toString() }) });
 
     link.start();
     await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));

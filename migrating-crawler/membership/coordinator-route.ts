@@ -1,0 +1,32 @@
+/** The way to the coordinator that the host's settings and the membership's pin prescribe together. */
+import { readFileSync } from "node:fs";
+import { isLoopbackHost } from "#protocol/coordinator-url";
+import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../config.ts";
+import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
+import type { Membership } from "./membership.ts";
+
+/** For connecting, the proxy's answer and TLS, each. */
+const timeoutMs = 20_000;
+
+export type RouteSettings = Pick<
+  CrawlerConfig,
+  "coordinatorUrl" | "coordinatorProxy" | "proxy" | "coordinatorCertificateFile"
+>;
+
+/** `membership`: null for a crawler that was given its key by hand, whose certificate file may pin. */
+export function coordinatorRoute(config: RouteSettings, membership: Membership | null): CoordinatorRoute {
+  const { coordinatorCertificateFile: file } = config;
+  return {
+    certificatePin: membership?.certificatePin ?? null,
+    ca: file === null ? undefined : readFileSync(file, "utf8"),
+    proxy: linkProxy(config),
+    timeoutMs,
+  };
+}
+
+/** `as-sites`: as sites are reached, except that no proxy leads to this machine itself. */
+function linkProxy({ coordinatorProxy, proxy, coordinatorUrl }: RouteSettings): ProxyAddress | null {
+  if (coordinatorProxy === "none") return null;
+  if (coordinatorProxy !== "as-sites") return parseProxy(coordinatorProxy);
+  return proxy === null || isLoopbackHost(new URL(coordinatorUrl).hostname) ? null : parseProxy(proxy);
+}

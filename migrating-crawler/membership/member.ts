@@ -1,0 +1,72 @@
+/**
+ * The running crawler's side of its membership: signs each hello with its identity, and has tickets and new keys
+ * on the disk before they count as kept.
+ */
+import { randomUUID } from "node:crypto";
+import { helloText } from "#protocol/identity";
+import type { CrawlerHello } from "#protocol/messages";
+import type { CrawlerLog } from "../log.ts";
+import { type Identity, openIdentity } from "./identity.ts";
+import { type Membership, membershipFile, readMembership, writeMembership } from "./membership.ts";
+
+export class Member {
+  readonly identity: Identity;
+  /** Of this process; another one with the same identity is a copy of the folder. */
+  readonly instanceId = randomUUID();
+  readonly #home: string;
+  #membership: Membership;
+
+  constructor(home: string, membership: Membership) {
+    this.#home = home;
+    this.#membership = membership;
+    this.identity = openIdentity(home);
+  }
+
+  get membership(): Membership {
+    return this.#membership;
+  }
+
+  /**
+   * A hello under this membership. `challenge`: of the connection; null from a coordinator that gives none, which
+   * knows nothing of identities either.
+   */
+  sign(hello: CrawlerHello, challenge: string | null): CrawlerHello {
+    const { name, key, ticket } = this.#membership;
+    if (challenge === null) return { ...hello, name, key };
+    const { instanceId } = this;
+    const text = helloText({ challenge, name, spoolId: hello.spoolId, instanceId, ticket });
+    const { publicKey } = this.identity;
+    const signature = this.identity.sign(text);
+    return { ...hello, name, key, identity: { publicKey, signature, instanceId, ticket } };
+  }
+
+  /** What the disk does not take is told in the log; the ticket before it is good for another session then. */
+  keepTicket(ticket: string | undefined, log: CrawlerLog): void {
+    if (ticket !== undefined) this.#keep({ ticket }, log);
+  }
+
+  /** False when the disk does not take it: then the coordinator must not be told that it is kept. */
+  keepKey(key: string, log: CrawlerLog): boolean {
+    const isKept = this.#keep({ key }, log);
+    if (isKept) log.info({}, "the coordinator gave this crawler a new key, which is kept");
+    return isKept;
+  }
+
+  #keep(change: Partial<Membership>, log: CrawlerLog): boolean {
+    const next = { ...this.#membership, ...change };
+    try {
+      writeMembership(this.#home, next);
+    } catch (error) {
+      log.error({ file: membershipFile(this.#home), error }, "what the coordinator gave cannot be kept");
+      return false;
+    }
+    this.#membership = next;
+    return true;
+  }
+}
+
+/** Null when the folder belongs to no coordinator. */
+export function openMember(home: string): Member | null {
+  const membership = readMembership(home);
+  return membership === null ? null : new Member(home, membership);
+}
