@@ -1,6 +1,7 @@
 /** What the flows know of the crawlers: all that are registered, as they are stored, and the connected fleet. */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { KeyHolder } from "./identity-ports.ts";
 
 export interface CrawlerRecord {
   readonly crawlerId: CrawlerId;
@@ -39,8 +40,8 @@ export interface CrawlerStore {
     pagesPerDay?: number;
     bytesPerDay?: number;
   }): Promise<CrawlerId>;
-  /** The crawler whose key hashes to this, or null; `revoked` when its key was withdrawn. */
-  authenticate(name: string, keyHash: string): Promise<{ crawlerId: CrawlerId; revoked: boolean } | null>;
+  /** Whom the key that hashes to this opens the door for; null: for nobody (any more). */
+  authenticate(name: string, keyHash: string): Promise<KeyHolder | null>;
   /** Records what the hello says and that it is online; returns the spool's acknowledged sequence. */
   arrive(arrival: {
     crawlerId: CrawlerId;

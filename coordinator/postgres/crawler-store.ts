@@ -12,35 +12,13 @@ import {
   mustJoin,
   resumeCrawler,
 } from "./crawler-draining.ts";
+import { crawlerOfKey, registerCrawler } from "./crawler-keys.ts";
 import { inTransaction } from "./transaction.ts";
 
 export function createCrawlerStore(pool: Pool): CrawlerStore {
   return {
-    async register({ name, keyHash, pagesPerDay, bytesPerDay }) {
-      const { rows } = await pool.query<{ crawler_id: number }>(
-        `insert into crawler as c (name, key_hash, pages_per_day, bytes_per_day)
-         values ($1, $2, coalesce($3, 100000), coalesce($4, 10000000000))
-         on conflict (name) do update
-           set key_hash = excluded.key_hash,
-               revoked_at = null,
-               pages_per_day = coalesce($3, c.pages_per_day),
-               bytes_per_day = coalesce($4, c.bytes_per_day)
-         returning crawler_id`,
-        [name, keyHash, pagesPerDay ?? null, bytesPerDay ?? null],
-      );
-      return asCrawlerId(rows[0]!.crawler_id);
-    },
-
-    async authenticate(name, keyHash) {
-      const { rows } = await pool.query<{ crawler_id: number; revoked: boolean }>(
-        `select crawler_id, revoked_at is not null as revoked
-         from crawler
-         where name = $1 and key_hash = $2`,
-        [name, keyHash],
-      );
-      const row = rows[0];
-      return row ? { crawlerId: asCrawlerId(row.crawler_id), revoked: row.revoked } : null;
-    },
+    register: async (crawler) => await registerCrawler(pool, crawler),
+    authenticate: async (name, keyHash) => await crawlerOfKey(pool, name, keyHash),
 
     arrive: async (arrival) => await arrive(pool, arrival),
 
@@ -108,7 +86,8 @@ async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]
     await client.query(
       `update crawler
        set address = $2, subnet_id = $3, place = $4, country = $5, latitude = $6, longitude = $7,
-           pages_per_day = $8, bytes_per_day = $9, concurrent_hosts = $10, probe_methods = $11,
+           pages_per_day = least($8, granted_pages_per_day), bytes_per_day = least($9, granted_bytes_per_day),
+           concurrent_hosts = $10, probe_methods = $11,
            software_version = $12, state = ${connectedState}, connected_at = $13, last_seen_at = $13,
            offline_reason = null
        where crawler_id = $1`,

@@ -76,7 +76,7 @@ function median(values: readonly number[]): number {
 function filling(): string[] {
   return [
     "insert into registry_generation (state, applied_at) values ('applied', now())",
-    `insert into crawler (name, key_hash) select 'c' || i, 'k' from generate_series(1, ${crawlers}) i`,
+    `insert into crawler (name) select 'c' || i from generate_series(1, ${crawlers}) i`,
     `insert into subnet (first_address, last_address, registry, added_in)
      select '1.0.0.0'::inet + i::bigint * 256, '1.0.0.255'::inet + i::bigint * 256, 'ripencc',
        (select max(generation) from registry_generation)

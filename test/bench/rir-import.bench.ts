@@ -116,7 +116,7 @@ async function saveRows(database: Database, file: string): Promise<void> {
 /** A crawler has every n-th subnet, as after a crawl. */
 async function delegate(database: Database): Promise<void> {
   await database.pool.query(
-    `with k as (insert into crawler (name, key_hash) values ('bench', 'x') returning crawler_id),
+    `with k as (insert into crawler (name) values ('bench') returning crawler_id),
      chosen as (
        select subnet_id from subnet
        where subnet_id % greatest(1, (select count(*) from subnet) / $1) = 0

@@ -65,7 +65,7 @@ async function connected(pagesPerDay = 1000) {
 it("recognises a crawler by its name and the hash of its key", async () => {
   const { handlers, north } = await connected();
 
-  expect(await handlers.authenticate("north", "key of north")).toEqual({ crawlerId: north, revoked: false });
+  expect(await handlers.authenticate("north", "key of north")).toMatchObject({ crawlerId: north, revoked: false });
   expect(await handlers.authenticate("north", "key of south")).toBeNull();
 });
 

@@ -49,8 +49,8 @@ describe.skipIf(earlier === null || later === null)("from 2019 to 2026 and back"
     await applyImport(database, [earlier!]);
     await database.pool.query(
       `with k as (
-         insert into crawler (name, key_hash)
-         select 'crawler ' || n, 'x' from generate_series(0, 6) n
+         insert into crawler (name)
+         select 'crawler ' || n from generate_series(0, 6) n
          returning crawler_id, name)
        insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
        select subnet_id, crawler_id, 'operator', true, now()

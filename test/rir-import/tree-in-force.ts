@@ -45,7 +45,7 @@ export async function delegate(database: Database, range: string, crawler: strin
   if (!subnet) throw new Error(`${range} is not in the tree`);
   await database.pool.query(
     `with k as (
-       insert into crawler (name, key_hash) values ($2, 'x')
+       insert into crawler (name) values ($2)
        on conflict (name) do update set name = excluded.name
        returning crawler_id)
      insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)

@@ -168,13 +168,13 @@ const registryRows = `
     ('1.2.3.0', '1.2.3.127', 3, 2, 'GR', 'apnic', 'REMOVED', 1, 1);`;
 
 const crawlerRows = `
-  insert into crawler (name, key_hash, address, place, country, latitude, longitude, probe_methods, state,
+  insert into crawler (name, address, place, country, latitude, longitude, probe_methods, state,
     connected_at, last_seen_at, offline_reason) values
-    ('athens', 'a', '1.2.200.1', 'Athens', 'GR', 37.98, 23.73, '{head,connect}', 'online',
+    ('athens', '1.2.200.1', 'Athens', 'GR', 37.98, 23.73, '{head,connect}', 'online',
       '2026-03-01T11:00:00Z', '2026-03-01T11:59:55Z', null),
-    ('berlin', 'b', '5.6.200.1', 'Berlin', 'DE', 52.52, 13.4, '{head}', 'offline',
+    ('berlin', '5.6.200.1', 'Berlin', 'DE', 52.52, 13.4, '{head}', 'offline',
       '2026-03-01T10:00:00Z', '2026-03-01T11:00:00Z', 'it was stopped by its host'),
-    ('tokyo', 'c', '9.9.9.9', 'Tokyo', 'JP', 35.68, 139.69, '{head}', 'online',
+    ('tokyo', '9.9.9.9', 'Tokyo', 'JP', 35.68, 139.69, '{head}', 'online',
       '2026-03-01T11:00:00Z', '2026-03-01T11:59:58Z', null);
   insert into crawler_rtt (from_crawler_id, to_crawler_id, rtt_ms, method, measured_at) values
     (1, 2, 45, 'connect', '2026-03-01T11:30:00Z'),

@@ -1,0 +1,122 @@
+/** What the flows know of crawlers' identities and keys, and of the invitations by which crawlers get them. */
+import type { CrawlerId } from "#core/ids";
+import type { KeyScope } from "#protocol/identity";
+
+/** Whom a key belongs to. */
+export interface KeyHolder {
+  readonly crawlerId: CrawlerId;
+  /** Its operator has shut it out, whatever key it shows. */
+  readonly revoked: boolean;
+  readonly keyId: number;
+  readonly scopes: readonly KeyScope[];
+  /** Ed25519, 32 bytes in base64url; null: it needs to show none. */
+  readonly publicKey: string | null;
+}
+
+/** Where somebody arrived from, and what the process before said at its end. */
+export interface SeenArrival {
+  readonly crawlerId: CrawlerId;
+  /** Null: unknown. */
+  readonly address: string | null;
+  readonly lastEnd: { readonly at: string; readonly reason: string } | null;
+}
+
+/** Tickets as their SHA-256 in hex. */
+export interface TicketTrade {
+  readonly crawlerId: CrawlerId;
+  readonly shown: string | null;
+  readonly next: string;
+  readonly instanceId: string;
+  readonly address: string | null;
+  readonly now: Date;
+}
+
+export type TradedTicket =
+  | { readonly copied: string }
+  | { readonly movedFrom: string | null; readonly alternates: boolean };
+
+export interface DueRotation {
+  readonly crawlerId: CrawlerId;
+  readonly scopes: readonly KeyScope[];
+  readonly graceHours: number;
+}
+
+export interface IdentityStore {
+  noteArrival(arrival: SeenArrival, now: Date): Promise<void>;
+  /** Accepts the shown ticket and puts the next in its place, or says why the folder is a copy. */
+  tradeTicket(trade: TicketTrade): Promise<TradedTicket>;
+  /** A key was shown. One that was not known to have arrived has, and the keys before it end after their grace. */
+  noteKeyUse(holder: Pick<KeyHolder, "crawlerId" | "keyId">, now: Date): Promise<void>;
+  /** The crawler has the newest key on its disk: those before it end after their grace, and its invitation is used up. */
+  keyKept(crawlerId: CrawlerId, now: Date): Promise<void>;
+  /** A key for the crawler beside those that it has; one that it was sent and never kept ends. */
+  issueKey(
+    issued: { crawlerId: CrawlerId; keyHash: string; scopes: readonly KeyScope[] },
+    now: Date,
+  ): Promise<void>;
+  /**
+   * Of these, the crawlers with an identity whose newest kept key is to be replaced: an operator has asked, or it
+   * is older than `maxAgeDays`. One that was sent a key less than `resendMs` ago is left out.
+   */
+  dueRotations(
+    crawlerIds: readonly CrawlerId[],
+    rule: { readonly maxAgeDays: number; readonly resendMs: number; readonly now: Date },
+  ): Promise<DueRotation[]>;
+  /** Of these, the crawlers that their operator has shut out. */
+  shutOut(crawlerIds: readonly CrawlerId[]): Promise<CrawlerId[]>;
+  /** Takes an invitation and gives the crawler this key. */
+  redeem(redemption: Redemption): Promise<Redeemed | { readonly refused: RedemptionFault }>;
+}
+
+export interface Redemption {
+  readonly secretHash: string;
+  readonly name: string;
+  readonly publicKey: string;
+  /** Of the key that the crawler gets. */
+  readonly keyHash: string;
+  readonly now: Date;
+}
+
+export interface Redeemed {
+  readonly crawlerId: CrawlerId;
+  readonly scopes: readonly KeyScope[];
+}
+
+export type RedemptionFault =
+  | {
+      readonly type: "unknown" | "other-name" | "revoked" | "used" | "name-taken" | "identity-taken" | "gone";
+    }
+  | { readonly type: "expired"; readonly at: Date };
+
+/** An invitation as operators see it; its secret is not kept. */
+export interface InvitationRecord {
+  readonly invitationId: number;
+  readonly name: string;
+  /** For a crawler that is there and gets a new identity. */
+  readonly renews: boolean;
+  readonly scopes: readonly KeyScope[];
+  /** Null: what the partner allows. */
+  readonly pagesPerDay: number | null;
+  readonly bytesPerDay: number | null;
+  readonly createdBy: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly redeemedAt: Date | null;
+  readonly revokedAt: Date | null;
+  /** open: may be used; joining: used, the crawler has not said that it has its key; joined: used up. */
+  readonly state: "open" | "joining" | "joined" | "expired" | "revoked";
+}
+
+export interface InvitationStore {
+  /** A crawler of that name is there (`renews`: or is not): then nothing is made. */
+  create(
+    invitation: Pick<
+      InvitationRecord,
+      "name" | "renews" | "scopes" | "pagesPerDay" | "bytesPerDay" | "createdBy" | "createdAt" | "expiresAt"
+    > & { readonly secretHash: string },
+  ): Promise<number | "name-taken" | "no-such-crawler">;
+  /** The latest first, at most 500. */
+  list(now: Date): Promise<InvitationRecord[]>;
+  /** By number, or all open ones of a name; returns how many. One that is being redeemed keeps its crawler. */
+  revoke(which: { readonly invitationId: number } | { readonly name: string }, now: Date): Promise<number>;
+}

@@ -1,0 +1,167 @@
+/** Tables crawler and crawler_key: tickets and addresses of identities, keys that are issued, kept and replaced. */
+import type { Pool, PoolClient } from "pg";
+import { type FolderArrival, judgeFolder } from "#core/identity/copied-folder";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { KeyScope } from "#protocol/identity";
+import type { DueRotation, IdentityStore, TicketTrade, TradedTicket } from "../flows/identity-ports.ts";
+import { redeemInvitation } from "./redeem-invitation.ts";
+import { inTransaction } from "./transaction.ts";
+
+/** How long the keys before a new one stay good when nobody has said otherwise. */
+export const defaultGraceHours = 24;
+
+export function createIdentityStore(pool: Pool): IdentityStore {
+  return {
+    async noteArrival({ crawlerId, address, lastEnd }, now) {
+      await pool.query(
+        `update crawler
+         set expected_address = case when seen_address is distinct from $2::inet then seen_address else expected_address end,
+             address_changed_at = case when seen_address <> $2::inet then $3 else address_changed_at end,
+             seen_address = coalesce($2::inet, seen_address),
+             last_end_at = coalesce($4::timestamptz, last_end_at),
+             last_words = coalesce($5, last_words)
+         where crawler_id = $1`,
+        [crawlerId, address, now, lastEnd?.at ?? null, lastEnd?.reason ?? null],
+      );
+    },
+
+    tradeTicket: async (trade) => await inTransaction(pool, async (client) => await tradeIn(client, trade)),
+
+    async noteKeyUse({ crawlerId, keyId }, now) {
+      const { rows } = await pool.query<{ is_new: boolean }>(
+        `update crawler_key
+         set last_used_at = $2
+         where key_id = $1
+         returning kept_at is null as is_new`,
+        [keyId, now],
+      );
+      if (rows[0]?.is_new) await keepKey(pool, { crawlerId, keyId, now });
+    },
+
+    keyKept: async (crawlerId, now) => await keepKey(pool, { crawlerId, keyId: null, now }),
+
+    async issueKey({ crawlerId, keyHash, scopes }, now) {
+      await pool.query(
+        `with forgotten as (
+           update crawler_key
+           set revoked_at = $4
+           where crawler_id = $1 and kept_at is null and revoked_at is null
+         )
+         insert into crawler_key (crawler_id, key_hash, scopes, created_at) values ($1, $2, $3, $4)`,
+        [crawlerId, keyHash, scopes, now],
+      );
+    },
+
+    dueRotations: async (crawlerIds, rule) => await dueRotations(pool, crawlerIds, rule),
+
+    async shutOut(crawlerIds) {
+      const { rows } = await pool.query<{ crawler_id: number }>(
+        "select crawler_id from crawler where crawler_id = any($1) and revoked_at is not null",
+        [crawlerIds],
+      );
+      return rows.map((row) => asCrawlerId(row.crawler_id));
+    },
+
+    redeem: async (redemption) =>
+      await inTransaction(pool, async (client) => await redeemInvitation(client, redemption)),
+  };
+}
+
+async function tradeIn(client: PoolClient, trade: TicketTrade): Promise<TradedTicket> {
+  const { crawlerId, shown, next, instanceId, address, now } = trade;
+  const { rows } = await client.query<{
+    ticket_hash: string | null;
+    previous_ticket_hash: string | null;
+    arrivals: FolderArrival[];
+  }>("select ticket_hash, previous_ticket_hash, arrivals from crawler where crawler_id = $1 for update", [
+    crawlerId,
+  ]);
+  const { ticket_hash, previous_ticket_hash, arrivals } = rows[0]!;
+  const verdict = judgeFolder(
+    { ticket: ticket_hash, ticketBefore: previous_ticket_hash, arrivals },
+    { ticket: shown, instanceId, address, at: now.toISOString() },
+    next,
+  );
+  if ("copied" in verdict) return verdict;
+  const { folder, ...change } = verdict;
+  await client.query(
+    "update crawler set ticket_hash = $2, previous_ticket_hash = $3, arrivals = $4 where crawler_id = $1",
+    [crawlerId, folder.ticket, folder.ticketBefore, JSON.stringify(folder.arrivals)],
+  );
+  return change;
+}
+
+/** `keyId` null: the newest that was not kept yet; when there is none, nothing happens. */
+async function keepKey(
+  pool: Pool,
+  kept: { readonly crawlerId: CrawlerId; readonly keyId: number | null; readonly now: Date },
+): Promise<void> {
+  await pool.query(
+    `with kept as (
+       update crawler_key
+       set kept_at = $3
+       where key_id = coalesce($2, (
+           select max(key_id) from crawler_key
+           where crawler_id = $1 and kept_at is null and revoked_at is null
+         ))
+       returning key_id, crawler_id
+     ),
+     replaced as (
+       update crawler_key k
+       set replaced_by = kept.key_id,
+           expires_at = least(
+             k.expires_at,
+             $3::timestamptz + make_interval(secs => 3600 * coalesce(c.rotation_grace_hours, $4))
+           )
+       from kept
+       join crawler c using (crawler_id)
+       where k.crawler_id = kept.crawler_id and k.key_id <> kept.key_id and k.revoked_at is null
+     ),
+     used as (
+       update invitation i
+       set kept_at = $3
+       from kept
+       where i.crawler_id = kept.crawler_id and i.redeemed_at is not null and i.kept_at is null
+     )
+     update crawler c
+     set rotation_asked_at = null, rotation_grace_hours = null
+     from kept
+     where c.crawler_id = kept.crawler_id`,
+    [kept.crawlerId, kept.keyId, kept.now, defaultGraceHours],
+  );
+}
+
+async function dueRotations(
+  pool: Pool,
+  crawlerIds: readonly CrawlerId[],
+  { maxAgeDays, resendMs, now }: { maxAgeDays: number; resendMs: number; now: Date },
+): Promise<DueRotation[]> {
+  const { rows } = await pool.query<{ crawler_id: number; scopes: KeyScope[]; grace_hours: number }>(
+    `select c.crawler_id, k.scopes, coalesce(c.rotation_grace_hours, $5)::float8 as grace_hours
+     from crawler c
+     cross join lateral (
+       select scopes, created_at
+       from crawler_key
+       where crawler_id = c.crawler_id and kept_at is not null and revoked_at is null
+       order by key_id desc
+       limit 1
+     ) k
+     where c.crawler_id = any($1)
+       and c.public_key is not null
+       and c.revoked_at is null
+       and (c.rotation_asked_at is not null or k.created_at < $2::timestamptz - make_interval(days => $3))
+       and not exists (
+         select from crawler_key sent
+         where sent.crawler_id = c.crawler_id
+           and sent.kept_at is null
+           and sent.revoked_at is null
+           and sent.created_at > $2::timestamptz - make_interval(secs => $4)
+       )`,
+    [crawlerIds, now, maxAgeDays, resendMs / 1000, defaultGraceHours],
+  );
+  return rows.map((row) => ({
+    crawlerId: asCrawlerId(row.crawler_id),
+    scopes: row.scopes,
+    graceHours: row.grace_hours,
+  }));
+}

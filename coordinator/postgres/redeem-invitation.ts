@@ -1,0 +1,122 @@
+/**
+ * An invitation becomes a crawler: its row is locked, so that of two who show the same secret one is refused. The
+ * same identity may redeem it again until its crawler has said that it keeps its key; the key sent before ends then.
+ */
+import type { PoolClient } from "pg";
+import { asCrawlerId } from "#core/ids";
+import type { KeyScope } from "#protocol/identity";
+import type { Redeemed, Redemption, RedemptionFault } from "../flows/identity-ports.ts";
+
+interface InvitationRow {
+  invitation_id: number;
+  name: string;
+  renews: boolean;
+  scopes: KeyScope[];
+  pages_per_day: number | null;
+  bytes_per_day: string | null;
+  expires_at: Date;
+  revoked_at: Date | null;
+  public_key: string | null;
+  crawler_id: number | null;
+  kept_at: Date | null;
+}
+
+export async function redeemInvitation(
+  client: PoolClient,
+  redemption: Redemption,
+): Promise<Redeemed | { readonly refused: RedemptionFault }> {
+  const { rows } = await client.query<InvitationRow>(
+    `select invitation_id, name, renews, scopes, pages_per_day, bytes_per_day, expires_at, revoked_at, public_key,
+       crawler_id, kept_at
+     from invitation
+     where secret_hash = $1
+     for update`,
+    [redemption.secretHash],
+  );
+  const [row] = rows;
+  const fault = await faultOf(client, row, redemption);
+  if (fault !== null) return { refused: fault };
+  const crawlerId = row!.crawler_id ?? (await bind(client, row!, redemption));
+  if (crawlerId === null) return { refused: { type: row!.renews ? "gone" : "name-taken" } };
+  await giveKey(client, crawlerId, row!.scopes, redemption);
+  return { crawlerId: asCrawlerId(crawlerId), scopes: row!.scopes };
+}
+
+async function faultOf(
+  client: PoolClient,
+  row: InvitationRow | undefined,
+  { name, publicKey, now }: Redemption,
+): Promise<RedemptionFault | null> {
+  if (!row) return { type: "unknown" };
+  if (row.name !== name) return { type: "other-name" };
+  if (row.revoked_at !== null) return { type: "revoked" };
+  if (row.kept_at !== null || (row.public_key !== null && row.public_key !== publicKey))
+    return { type: "used" };
+  if (row.public_key !== null) return row.crawler_id === null ? { type: "gone" } : null;
+  if (row.expires_at.getTime() <= now.getTime()) return { type: "expired", at: row.expires_at };
+  const { rowCount } = await client.query("select from crawler where public_key = $1", [publicKey]);
+  return rowCount === 0 ? null : { type: "identity-taken" };
+}
+
+/** The crawler with this identity, made or renewed; null: there is one of that name, or none to renew. */
+async function bind(
+  client: PoolClient,
+  row: InvitationRow,
+  { publicKey, now }: Redemption,
+): Promise<number | null> {
+  const { rows } = row.renews
+    ? await client.query<{ crawler_id: number }>(renewal, [
+        row.name,
+        publicKey,
+        row.pages_per_day,
+        row.bytes_per_day,
+        now,
+      ])
+    : await client.query<{ crawler_id: number }>(
+        `insert into crawler (name, public_key, granted_pages_per_day, granted_bytes_per_day, pages_per_day, bytes_per_day)
+         values ($1, $2, $3, $4, coalesce($3, 100000), coalesce($4, 10000000000))
+         on conflict (name) do nothing
+         returning crawler_id`,
+        [row.name, publicKey, row.pages_per_day, row.bytes_per_day],
+      );
+  const crawlerId = rows[0]?.crawler_id ?? null;
+  if (crawlerId === null) return null;
+  await client.query(
+    "update invitation set redeemed_at = $2, public_key = $3, crawler_id = $4 where invitation_id = $1",
+    [row.invitation_id, now, publicKey, crawlerId],
+  );
+  await client.query("update crawler_key set revoked_at = $2 where crawler_id = $1 and revoked_at is null", [
+    crawlerId,
+    now,
+  ]);
+  return crawlerId;
+}
+
+/** Taken back into the fleet, too, however it was shut out: what it had may have gone to others. */
+const renewal = `
+  update crawler
+  set public_key = $2, ticket_hash = null, previous_ticket_hash = null, arrivals = '[]', revoked_at = null,
+      granted_pages_per_day = coalesce($3, granted_pages_per_day),
+      granted_bytes_per_day = coalesce($4, granted_bytes_per_day),
+      rotation_asked_at = null, rotation_grace_hours = null,
+      joining_since = case when draining_since is null then joining_since else coalesce(joining_since, $5) end,
+      draining_since = null, drain_asked_by = null,
+      state = case when state = 'draining' then 'online' else state end
+  where name = $1
+  returning crawler_id`;
+
+async function giveKey(
+  client: PoolClient,
+  crawlerId: number,
+  scopes: readonly KeyScope[],
+  { keyHash, now }: Redemption,
+): Promise<void> {
+  await client.query(
+    "update crawler_key set revoked_at = $2 where crawler_id = $1 and kept_at is null and revoked_at is null",
+    [crawlerId, now],
+  );
+  await client.query(
+    "insert into crawler_key (crawler_id, key_hash, scopes, created_at) values ($1, $2, $3, $4)",
+    [crawlerId, keyHash, scopes, now],
+  );
+}
