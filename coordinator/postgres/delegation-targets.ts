@@ -81,7 +81,8 @@ export async function targetsFor(pool: Pool, subnetIds: readonly SubnetId[]): Pr
   const { rows } = await pool.query<TargetRow>(
     `select distinct on (given.subnet_id) given.subnet_id, u.url, h.host, host(h.addresses[1]) as address
      from unnest($1::int[]) as given (subnet_id)
-     join frontier_host h on h.subnet_id = given.subnet_id and h.state = 'resolved'
+     join frontier_host h
+       on h.subnet_id = given.subnet_id and h.state = 'resolved' and h.opt_out_id is null
      cross join lateral (
        select url, failures
        from frontier_url

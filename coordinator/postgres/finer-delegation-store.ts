@@ -54,7 +54,10 @@ async function hostPlaces(pool: Pool, hosts: readonly HostHash[]): Promise<HostP
        where host_hash = h.host_hash and state in ('due', 'leased')
        limit 1
      ) u
-     where h.host_hash = any($1::bigint[]) and h.state = 'resolved' and h.subnet_id is not null`,
+     where h.host_hash = any($1::bigint[])
+       and h.state = 'resolved'
+       and h.subnet_id is not null
+       and h.opt_out_id is null`,
     [hosts],
   );
   return rows.map((row) => ({

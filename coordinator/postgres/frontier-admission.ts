@@ -7,6 +7,7 @@ import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { AdmittedUrl } from "../flows/ports.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";
+import { withoutOptedOut } from "./opted-out-hosts.ts";
 
 export interface UrlAddress {
   readonly hostHash: HostHash;
@@ -30,8 +31,12 @@ export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): Ad
   return [...byUrl.values()];
 }
 
-/** Adds the hosts that the frontier does not hold; gives their number. Before `lockHosts`, which locks them too. */
-export async function addHosts(client: PoolClient, keys: readonly UrlKey[], now: Date): Promise<number> {
+/**
+ * Adds the hosts that the frontier does not hold, but for those that opted out; gives their number. Before
+ * `lockHosts`, which locks them too.
+ */
+export async function addHosts(client: PoolClient, given: readonly UrlKey[], now: Date): Promise<number> {
+  const keys = await withoutOptedOut(client, given);
   const { rowCount } = await client.query(
     `insert into frontier_host (host_hash, host, resolve_at, admitted_at)
      select distinct on (host_hash) host_hash, host, $3, $3
@@ -61,7 +66,7 @@ export interface AdmissionLimits {
 
 /**
  * Adds the URLs that are unknown, the shallowest first, as far as their hosts have room; a URL of a refused
- * host is refused with it. The hosts are locked. `urls` as `distinctUrls` gives them. Gives the number of those
+ * host is refused with it, and one of a host that opted out is left out. The hosts are locked. `urls` as `distinctUrls` gives them. Gives the number of those
  * that are not merely held.
  */
 export async function addUrls(
@@ -88,7 +93,7 @@ export async function addUrls(
          row_number() over (partition by n.host_hash order by n.depth, n.ordinal) as place
        from unknown n
        join frontier_host h on h.host_hash = n.host_hash
-       where not n.is_list or n.kind_place <= ${mostListUrls} - h.list_urls
+       where (not n.is_list or n.kind_place <= ${mostListUrls} - h.list_urls) and h.opt_out_id is null
      ), added as (
        insert into frontier_url (host_hash, url_hash, url, state, depth, redirects, lists, discovered_at,
          next_fetch_at, last_outcome, last_reason)

@@ -54,6 +54,24 @@ export async function returnLeasesOf(
   });
 }
 
+/** Every open lease on these hosts returns, whoever has it: the hosts are not to be crawled any more. */
+export async function endLeasesOn(
+  client: PoolClient,
+  hosts: readonly HostHash[],
+  now: Date,
+): Promise<{ crawlerId: CrawlerId; host: string }[]> {
+  const { rows } = await client.query<OpenLease & { crawler_id: CrawlerId; host: string }>(
+    `select lease_id, host_hash, crawler_id, host
+     from lease
+     where host_hash = any($1::bigint[]) and closed_at is null
+     order by lease_id
+     for update`,
+    [hosts],
+  );
+  await close(client, rows, { ending: "returned", now });
+  return rows.map(({ crawler_id: crawlerId, host }) => ({ crawlerId, host }));
+}
+
 const leasesPerBatch = 500;
 
 /** In batches, so that hosts are not locked for long after an outage. A lease whose result is being taken is passed over. */
@@ -151,14 +169,17 @@ export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
   });
 }
 
-/** Brings hosts, which are locked, in line with their URLs and leases: when something is due, and who holds them. */
+/**
+ * Brings hosts, which are locked, in line with their URLs and leases: when something is due, and who holds them. Of a
+ * host that opted out nothing is due.
+ */
 export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]): Promise<void> {
   await client.query(
     `update frontier_host h
      set due_at = (
            select min(u.next_fetch_at)
            from frontier_url u
-           where u.host_hash = h.host_hash and u.state = 'due'
+           where u.host_hash = h.host_hash and u.state = 'due' and h.opt_out_id is null
          ),
          lease_id = (
            select l.lease_id

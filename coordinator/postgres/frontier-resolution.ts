@@ -6,6 +6,7 @@ import type { Resolution } from "../flows/ports.ts";
 import { finerIdOf } from "./finer-hosts.ts";
 import { lockHosts } from "./frontier-admission.ts";
 import { settleHosts } from "./frontier-leases.ts";
+import { markByAddress } from "./opted-out-hosts.ts";
 import { inTransaction } from "./transaction.ts";
 
 /** A claimed host comes back when its answer is not saved by then. */
@@ -21,7 +22,10 @@ const retrySeconds = 30;
 /** New hosts first; then those with something due whose addresses have run out. */
 export async function hostsToResolve(pool: Pool, limit: number, now: Date): Promise<string[]> {
   return await inTransaction(pool, async (client) => {
-    const fresh = await claim(client, "state in ('unresolved', 'unresolvable')", { limit, now });
+    const fresh = await claim(client, "state in ('unresolved', 'unresolvable') and opt_out_id is null", {
+      limit,
+      now,
+    });
     const outdated = await claim(client, "state = 'resolved' and due_at <= $2", {
       limit: limit - fresh.length,
       now,
@@ -67,6 +71,8 @@ export async function saveResolutions(
       known.map((one) => hostHashOf(one.host)),
     );
     await saveResolved(client, ofType(known, "resolved"), now);
+    const moved = ofType(known, "resolved").map((one) => hostHashOf(one.host));
+    await settleHosts(client, await markByAddress(client, moved));
     await saveRefused(client, ofType(known, "refused"));
     await saveFailed(client, ofType(known, "failed"), now);
   });

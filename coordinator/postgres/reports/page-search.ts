@@ -87,6 +87,7 @@ function matchesSql(): string {
   where p.lexemes @@ $2::tsquery
     and p.lexemes @@ q.query
     and not p.noindex
+    and not exists (select from frontier_host h where h.host_hash = p.host_hash and h.opt_out_id is not null)
     and ($3::text is null or p.language = $3)
     and ($4::bigint is null or p.host_hash = $4)
   limit ${rankedLimit + 1}`;
