@@ -10,15 +10,15 @@ import { parseRange } from "#core/ip/range";
 import { urlHost } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import { probeMethod } from "#protocol/messages";
+import { limitsSchema } from "./limits/limits-config.ts";
 import { joinedSettings } from "./membership/joined-settings.ts";
 import { parseAllowance } from "./net/allow-list.ts";
+import { settingFaults } from "./settings/setting-faults.ts";
 
 /** Our floor between two requests to one host: 1 s, the usual courtesy of search engines. */
 const defaultPolitenessFloorMs = 1000;
 /** Wait so many times the last answer's time before asking a host again (Heritrix's default). */
 const defaultResponseTimeFactor = 5;
-/** One thread keeps extraction off the main one, whose clocks measure; more only pay where pages come faster. */
-const defaultExtractionThreads = 1;
 const mebibyte = 1024 * 1024;
 
 const hostAndPort = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):(\d{1,5})$/;
@@ -39,31 +39,6 @@ const domain = z
     error: "must be a domain such as example.org (which stands for everything below it, too)",
   })
   .transform((text) => text.toLowerCase());
-
-const limits = z.strictObject({
-  pagesPerDay: z.int().min(0).max(1_000_000_000).default(1_000_000),
-  bytesPerDay: z
-    .int()
-    .min(0)
-    .max(1e15)
-    .default(50 * 1024 * mebibyte),
-  /**
-   * Hosts that are dealt with at a time, each with one request at a time at most. One that is left alone for over
-   * ten seconds, or keeps a request waiting for over a quarter of one, takes none of these places; of such ones so
-   * many are open besides: three times as many as there are places, and up to 128 silent ones.
-   */
-  concurrentHosts: z.int().min(1).max(10_000).default(32),
-  /** Download rate over all hosts, in units of 1024 bytes; null: no limit. */
-  kilobytesPerSecond: z.number().min(1).max(10_000_000).nullable().default(null),
-  /** Threads that extract pages, besides the main one; 0: the main one does it. */
-  extractionThreads: z.int().min(0).max(64).default(defaultExtractionThreads),
-  /** Disk that results waiting for the coordinator may take. */
-  spoolBytes: z
-    .int()
-    .min(mebibyte)
-    .max(1e12)
-    .default(256 * mebibyte),
-});
 
 const timeouts = z.strictObject({
   connectMs: z.int().min(10).max(120_000).default(10_000),
@@ -125,7 +100,7 @@ const configSchema = z.strictObject({
     .default(null),
   /** DNS servers as `address:port`; empty: the system's. */
   resolvers: z.array(endpoint("a DNS server")).max(8).default([]),
-  limits: limits.prefault({}),
+  limits: limitsSchema.prefault({}),
   timeouts: timeouts.prefault({}),
   politenessFloorMs: z.number().min(0).max(3_600_000).default(defaultPolitenessFloorMs),
   responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
@@ -168,6 +143,7 @@ export type FetchingConfig = Omit<CrawlerConfig, keyof typeof connection>;
 export type CrawlerSettings = z.input<typeof configSchema>;
 
 const connection = { coordinatorUrl: true, key: true, name: true, home: true } as const;
+const fetchingSchema = configSchema.omit(connection);
 
 /**
  * The settings of somebody who fetches single pages under a host's rules; the four that only a connected
@@ -175,8 +151,8 @@ const connection = { coordinatorUrl: true, key: true, name: true, home: true } a
  */
 export function fetchingConfig(settings: Readonly<Record<string, unknown>>): FetchingConfig {
   const given = Object.entries(settings).filter(([name]) => !(name in connection));
-  const checked = configSchema.omit(connection).safeParse(Object.fromEntries(given));
-  if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
+  const checked = fetchingSchema.safeParse(Object.fromEntries(given));
+  if (!checked.success) throw new ConfigError(settingFaults(checked.error, fetchingSchema, settings));
   return deepFreeze(checked.data);
 }
 
@@ -187,7 +163,7 @@ export function fetchingConfig(settings: Readonly<Record<string, unknown>>): Fet
 export function crawlerConfig(given: unknown): CrawlerConfig {
   const { settings, faults } = joinedSettings(given);
   const checked = configSchema.safeParse(settings);
-  if (!checked.success) faults.push(...checked.error.issues.flatMap(faultsOf));
+  if (!checked.success) faults.push(...settingFaults(checked.error, configSchema, settings));
   if (!checked.success || faults.length > 0) throw new ConfigError(faults);
   return deepFreeze({ ...checked.data, home: resolve(checked.data.home) });
 }
@@ -219,14 +195,6 @@ export function parseEndpoint(text: string): { readonly host: string; readonly p
   const port = Number(match?.[2]);
   if (!match || port < 1 || port > 65_535) return null;
   return { host: match[1]!.replace(/^\[(.*)\]$/, "$1"), port };
-}
-
-function faultsOf(issue: z.core.$ZodIssue): string[] {
-  const where = issue.path.join(".") || "settings";
-  if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => `${[...issue.path, key].join(".")}: there is no such setting`);
-  }
-  return [`${where}: ${issue.message}`];
 }
 
 function deepFreeze<T>(value: T): T {

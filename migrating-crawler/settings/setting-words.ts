@@ -1,0 +1,266 @@
+/**
+ * What each setting does, for the file that people edit. `value` is the default, or an example where the default is
+ * that nothing is set; the words say which. A test holds them against the schema.
+ */
+
+export interface SettingWords {
+  readonly name: string;
+  readonly words: string;
+  readonly value: unknown;
+}
+
+export interface SettingTable {
+  /** Of the TOML table; empty: the settings before the first table. */
+  readonly path: readonly string[];
+  readonly words: string;
+  /** The table itself need not be there, and switches something on when it is. */
+  readonly isOptional: boolean;
+  readonly settings: readonly SettingWords[];
+}
+
+const setting = (name: string, value: unknown, words: string): SettingWords => ({ name, value, words });
+
+const wishes: SettingTable = {
+  path: [],
+  isOptional: false,
+  words: `
+------------------------------------------------------------------- what is never touched, and the network
+`.trim(),
+  settings: [
+    setting(
+      "denyDomains",
+      ["example.org"],
+      "Domains that are never contacted, with everything below them. Default: none.",
+    ),
+    setting(
+      "denyRanges",
+      ["203.0.113.0/24", "2001:db8::/32"],
+      "Networks that are never contacted: an address, a/prefix or first-last. Default: none.",
+    ),
+    setting(
+      "allowRanges",
+      ["10.1.0.0/16", "192.168.7.5:8080"],
+      "Private and other special networks that may be contacted all the same, with a port or ports if only those are\nmeant. Default: none; the crawler refuses all such networks.",
+    ),
+    setting(
+      "proxy",
+      "http://proxy.example.org:3128",
+      "The proxy that sites are reached through: http://host:port (CONNECT) or socks5://host:port, with user:password@\nif it asks for them. Default: none. Takes a restart.",
+    ),
+    setting(
+      "coordinatorProxy",
+      "as-sites",
+      'The way to the coordinator: "as-sites" (through `proxy`, if there is one), "none", or another proxy.\nDefault: "as-sites". Takes a restart.',
+    ),
+    setting("resolvers", ["192.0.2.53:53"], "DNS servers to ask. Default: the system's. Takes a restart."),
+    setting("ipv6", false, "Whether sites are contacted over IPv6, too. Default: false. Takes a restart."),
+    setting(
+      "publicAddress",
+      "198.51.100.7",
+      "The address that sites see, when it is not the one that the coordinator sees. Default: not stated. Takes a restart.",
+    ),
+    setting(
+      "userAgent",
+      "Nearcrawl/1.0 (+https://example.org/crawler)",
+      "Replaces the User-Agent that the coordinator states. Default: not set. Takes a restart.",
+    ),
+    setting(
+      "politenessFloorMs",
+      1000,
+      "Milliseconds between two requests to one host, at least; its robots.txt may ask for more. Default: 1000.\nTakes a restart.",
+    ),
+    setting(
+      "responseTimeFactor",
+      5,
+      "A host is left alone for so many times as long as its last answer took, at least. Default: 5. Takes a restart.",
+    ),
+    setting(
+      "requestsPerAddress",
+      1,
+      "Requests at a time to one address, whatever hosts are behind it. Default: 1. Takes a restart.",
+    ),
+    setting(
+      "probeMethods",
+      ["head", "connect", "icmp"],
+      "How the way to a site may be measured: an HTTP HEAD request, a TCP connection, an ICMP echo. Default: all three.",
+    ),
+    setting(
+      "certificateFile",
+      "/etc/ssl/certs/our-authority.pem",
+      "A PEM file with certificates to trust for sites, besides the usual ones. Default: none. Takes a restart.",
+    ),
+    setting(
+      "coordinatorCertificateFile",
+      "/etc/nearcrawl/coordinator.pem",
+      "A PEM file: the coordinator is trusted by this certificate alone. Default: not set. Takes a restart.",
+    ),
+  ],
+};
+
+const mebibyte = 1024 * 1024;
+
+const limits: SettingTable = {
+  path: ["limits"],
+  isOptional: false,
+  words:
+    "------------------------------------------------------------------------------------------------ limits",
+  settings: [
+    setting("pagesPerDay", 1_000_000, "Pages a day, at most. Default: 1000000."),
+    setting(
+      "bytesPerDay",
+      50 * 1024 * mebibyte,
+      "Bytes a day, at most: everything that the crawler's connections carry, both ways. TCP and IP add 3 to 5 % to it.\nDefault: 53687091200 (50 GiB). At the limit downloads are broken off, and the day's end is waited for.",
+    ),
+    setting(
+      "bytesPerMonth",
+      500_000_000_000,
+      "The same in a calendar month. Default: no limit but the day's.",
+    ),
+    setting(
+      "kilobytesPerSecond",
+      500,
+      "The same in each second, in units of 1024 bytes. Default: no limit. Downloads under way are slowed down.",
+    ),
+    setting(
+      "concurrentHosts",
+      32,
+      "Hosts that are dealt with at a time, each with one request at a time at most. Default: 32.",
+    ),
+    setting(
+      "openConnections",
+      512,
+      "Connections open at a time, the one to the coordinator included. Default: 512.",
+    ),
+    setting(
+      "cpuShare",
+      0.5,
+      "Processor time, in processors: 0.5 is half of one processor, 2 is two. Measured over seconds, all threads of the\ncrawler together. Default: no limit (its low priority gives way to everything else).",
+    ),
+    setting(
+      "memoryBytes",
+      512 * mebibyte,
+      "Bytes of memory of the process (RSS). From four fifths of it on fewer hosts are crawled. Default: no limit.",
+    ),
+    setting(
+      "diskBytes",
+      2048 * mebibyte,
+      "Bytes on disk of everything in the crawler's folder. At the limit nothing more is fetched. Default: no limit but\nthe two below.",
+    ),
+    setting(
+      "spoolBytes",
+      256 * mebibyte,
+      "Bytes on disk of the results that wait for the coordinator, of those. Default: 268435456 (256 MiB).",
+    ),
+    setting(
+      "extractionThreads",
+      1,
+      "Threads that read pages, besides the main one. Default: 1. Takes a restart.",
+    ),
+    setting(
+      "timeZone",
+      "Europe/Athens",
+      "The time zone of the hours below, and of the day's and the month's end. Default: the system's.",
+    ),
+    setting(
+      "priority",
+      19,
+      "Scheduling priority as in nice(1): 19 gives way to everything else, 0 is usual. Default: 19. A system lets only\nan administrator's process go back to a higher one (a smaller number) without a restart.",
+    ),
+    setting(
+      "ownNetwork",
+      false,
+      "Whether public addresses in the networks of this machine's own interfaces may be contacted. Default: false.",
+    ),
+    setting("icmp", true, "Whether the way to a site may be measured by ICMP echo (ping). Default: true."),
+  ],
+};
+
+const night = "22:00-06:00";
+const hours: SettingTable = {
+  path: ["limits", "hours"],
+  isOptional: true,
+  words: `When the crawler may contact sites. A span over midnight belongs to the day that it begins on; several are
+separated by commas; "always" and "never" say what they say. Once the table is there, a day without a line has
+no hours. Default: no table, at any time.`,
+  settings: [
+    setting("monday", night, ""),
+    setting("tuesday", night, ""),
+    setting("wednesday", night, ""),
+    setting("thursday", night, ""),
+    setting("friday", night, ""),
+    setting("saturday", "always", ""),
+    setting("sunday", "always", ""),
+  ],
+};
+
+const onlyWhenIdle: SettingTable = {
+  path: ["limits", "onlyWhenIdle"],
+  isOptional: true,
+  words: `Only while the machine has nothing else to do. What a system does not tell (Linux tells all three, others less) holds
+nothing back; \`nearcrawl crawler status\` says what is not told. Default: no table, the crawler does not look.`,
+  settings: [
+    setting(
+      "loadPerProcessor",
+      0.5,
+      "Load average of the last minute per processor, without the crawler's own part. Default: 0.5.",
+    ),
+    setting("onMainsPower", true, "Not while the machine runs on its battery. Default: true."),
+    setting(
+      "usersAwayMinutes",
+      10,
+      "Minutes since anybody who is logged in touched a terminal; whoever sits at the screen counts as active.\n0: users are not looked at. Default: 10.",
+    ),
+  ],
+};
+
+const timeouts: SettingTable = {
+  path: ["timeouts"],
+  isOptional: false,
+  words: `--------------------------------------------------------------------------------- time-outs
+In milliseconds. They take a restart.`,
+  settings: [
+    setting("connectMs", 10_000, "To connect, TLS included. Default: 10000."),
+    setting("firstByteMs", 20_000, "Until an answer begins. Default: 20000."),
+    setting("idleMs", 10_000, "Of silence within an answer. Default: 10000."),
+    setting("totalMs", 60_000, "For the whole answer. Default: 60000."),
+  ],
+};
+
+const warc: SettingTable = {
+  path: ["warc"],
+  isOptional: true,
+  words: `Keeps everything that is fetched on this machine, too, as WARC files. Default: no table, nothing is kept.
+Takes a restart.`,
+  settings: [
+    setting("folder", "/var/lib/nearcrawl/warc", "Where they are kept. Has no default."),
+    setting("maxBytes", 10 * 1024 * mebibyte, "Bytes of all files together. Default: 10737418240 (10 GiB)."),
+    setting(
+      "whenFull",
+      "stop",
+      'At that: "stop", or "remove-oldest" removes the oldest file. Default: "stop".',
+    ),
+    setting("fileBytes", 1_000_000_000, "Bytes after which another file is begun. Default: 1000000000."),
+  ],
+};
+
+const place: SettingTable = {
+  path: ["place"],
+  isOptional: true,
+  words: "Where this machine stands, for maps. Default: no table, not stated. Takes a restart.",
+  settings: [
+    setting("name", "Athens", "Of the town."),
+    setting("country", "GR", "Two capital letters (ISO 3166)."),
+    setting("latitude", 37.98, "Degrees, north is positive."),
+    setting("longitude", 23.73, "Degrees, east is positive."),
+  ],
+};
+
+export const settingTables: readonly SettingTable[] = [
+  wishes,
+  limits,
+  hours,
+  onlyWhenIdle,
+  timeouts,
+  warc,
+  place,
+];
