@@ -15,6 +15,7 @@ import type { DelegationStore } from "./flows/delegation-ports.ts";
 import { handOutTasks } from "./flows/hand-out-tasks.ts";
 import type { IncidentNotes } from "./flows/incident-ports.ts";
 import { takePeerReport } from "./flows/measure-crawlers.ts";
+import type { ReleaseReport } from "./flows/offer-releases.ts";
 import type { FrontierStore, ResultStore } from "./flows/ports.ts";
 import { type ResultBatch, takeResults } from "./flows/take-results.ts";
 import type { Log } from "./log.ts";
@@ -41,6 +42,8 @@ export interface FleetMessagePorts {
   readonly onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => void;
   /** Waited for before the results are acknowledged. */
   readonly onFetched: (batch: ResultBatch) => unknown;
+  /** What became of a release at a crawler; left out, nobody asks. */
+  readonly onReleaseReport?: (crawlerId: CrawlerId, report: ReleaseReport) => Promise<void>;
   readonly incidents: IncidentNotes;
   readonly now: () => Date;
 }
@@ -90,6 +93,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           return;
         case "crawler:peer-rtts":
           await takePeerReport(crawlerId, message, ports, now);
+          return;
+        case "crawler:release-report":
+          await ports.onReleaseReport?.(crawlerId, message);
           return;
         case "crawler:lease-end":
           if (

@@ -30,8 +30,10 @@ import { createFinerDelegationStore } from "./postgres/finer-delegation-store.ts
 import { createFrontierStore } from "./postgres/frontier-store.ts";
 import { createIncidentStore } from "./postgres/incident-store.ts";
 import { createResultStore } from "./postgres/result-store.ts";
+import { forgetSeals } from "./postgres/seal-rows.ts";
 import { createSubnetStore } from "./postgres/subnet-store.ts";
 import { startProbing } from "./probing.ts";
+import { releaseDuties } from "./release-duties.ts";
 import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
 import { Timekeeper } from "./timekeeper.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
@@ -120,7 +122,11 @@ export async function startCoordinator({
         },
         onDraining: () => timekeeper.hurry(fleetDuties.handOver),
         onNewUrls: () => timekeeper.hurry(duties.resolveHosts),
-        onHello: (crawlerId, hello) => probing.onHello(crawlerId, hello),
+        onHello: (crawlerId, hello) => {
+          probing.onHello(crawlerId, hello);
+          releases.onHello(crawlerId, hello);
+        },
+        onReleaseReport: (crawlerId, report) => releases.onReport(crawlerId, report),
         onFetched: async (batch) => {
           recalibration.note(batch);
           finer.note(batch);
@@ -175,6 +181,15 @@ export async function startCoordinator({
   );
   const live = () => liveState({ startedAt, gateway, queue, counters, settling });
   const { metrics } = counters;
+  const releases = releaseDuties({
+    pool,
+    timekeeper,
+    metrics,
+    log,
+    now,
+    online: () => gateway.online(),
+    send: (crawlerId, message) => gateway.send(crawlerId, message),
+  });
   const fleet = await followFleet({ ...stores, state, timekeeper, log });
   const registry = await followRegistry({ ...stores, state, log, snapshots }).catch(async (error) => {
     await fleet.stop();
@@ -183,6 +198,12 @@ export async function startCoordinator({
   const opened = openWebServer({ config, database, resolver, live, metrics, version, log });
   const { web, url } = await opened.catch(async (error) => {
     // A start that fails leaves nothing behind; nothing else has been set going until here.
+    await registry.stop();
+    await fleet.stop();
+    throw error;
+  });
+  await releases.start().catch(async (error) => {
+    await web.close();
     await registry.stop();
     await fleet.stop();
     throw error;
@@ -210,7 +231,10 @@ export async function startCoordinator({
     config,
   );
   scheduleFinerDuties(timekeeper, finer, config);
-  timekeeper.every("forget-incidents", forgetMs, async () => await incidents.forgetOld(now()));
+  timekeeper.every("forget-incidents-and-seals", forgetMs, async () => {
+    await incidents.forgetOld(now());
+    await forgetSeals(pool, now());
+  });
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   gateway.attach(web.server as Server);
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");
@@ -225,6 +249,7 @@ export async function startCoordinator({
       probing.close();
       await timekeeper.stop();
       await gateway.close();
+      await releases.stop();
       await incidents.flush();
       await roundsGivenUp;
       await web.close();

@@ -26,6 +26,8 @@ export interface Metrics {
   readonly sessionsRefused: Counter<"code">;
   /** What crawlers and strangers did that they should not have done, by kind. */
   readonly incidents: Counter<"kind">;
+  /** Crawlers by release and what became of it there: `offered`, `running`, `returned` … */
+  readonly releases: Gauge<"version" | "state">;
   readonly requestSeconds: Histogram<"route" | "status">;
 }
 
@@ -58,6 +60,12 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     sessions: gauge("sessions", "Crawlers connected now"),
     sessionsRefused: counter("sessions_refused", "Sessions refused or ended by the coordinator", ["code"]),
     incidents: counter("incidents", "Incidents (nearcrawl fleet incidents), by kind", ["kind"]),
+    releases: new Gauge({
+      name: "nearcrawl_release_crawlers",
+      help: "Crawlers by release and what became of it there",
+      labelNames: ["version", "state"],
+      registers,
+    }),
     requestSeconds: new Histogram({
       name: "nearcrawl_http_request_seconds",
       help: "Pages and API answers, by route and status",
