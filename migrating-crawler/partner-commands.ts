@@ -58,7 +58,11 @@ export function partnerContext(surroundings: PartnerSurroundings, options: Partn
 }
 
 /** The work of one command. Expected outcomes are exit codes; what is thrown, the program puts into words. */
-export type PartnerWork<Options> = (context: PartnerContext, options: Options) => Promise<PartnerExitCode>;
+export type PartnerWork<Options> = (
+  context: PartnerContext,
+  options: Options,
+  args: readonly string[],
+) => Promise<PartnerExitCode>;
 
 /**
  * Adds every command of this file to a program (`nearcrawl-crawler.mjs`) or a command (`nearcrawl crawler`). Work is
@@ -66,22 +70,46 @@ export type PartnerWork<Options> = (context: PartnerContext, options: Options) =
  */
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   const run = runner(surroundings);
-  addCheck(parent, run);
+  for (const add of [addJoin, addCheck]) add(parent, run);
 }
 
-/** Puts a command's work under its name: `action(run((context, options) => …))`. */
+/** Puts a command's work under its name. Options of the commands around it (`nearcrawl crawler --home …`) count, too. */
 type Runner = <Options extends PartnerOptions>(
   work: PartnerWork<Options>,
-) => (options: Options, command: Command) => Promise<void>;
+) => (...given: unknown[]) => Promise<void>;
 
 function runner(surroundings: PartnerSurroundings): Runner {
-  return (work) => async (options) => {
-    surroundings.setExitCode(await work(partnerContext(surroundings, options), options));
-  };
+  return <Options extends PartnerOptions>(work: PartnerWork<Options>) =>
+    async (...given: unknown[]) => {
+      const command = given.at(-1) as Command;
+      const options = command.optsWithGlobals<Options>();
+      surroundings.setExitCode(await work(partnerContext(surroundings, options), options, command.args));
+    };
 }
 
 const homeOption = ["--home <folder>", "the crawler's folder (NEARCRAWL_CRAWLER_HOME)"] as const;
 const jsonOption = ["--json", "for programs: one JSON value"] as const;
+
+function addJoin(parent: Command, run: Runner): void {
+  parent
+    .command("join")
+    .description("make this machine a crawler of the coordinator that invited it")
+    .argument("<token>", "the invitation, as the operator gave it to you; - reads it from standard input")
+    .option(...homeOption)
+    .option("--yes", "ask nothing: join though something is to be mended")
+    .option("--again", "a folder that has joined already gives up its key for a new one; its identity stays")
+    .option(...jsonOption)
+    .addHelpText(
+      "after",
+      "\nIt looks at the machine first (as check does), makes the folder, and connects once. Cut short, it goes on when\nit is run again. Exit codes: 0 joined, 1 the coordinator is not reached or a test failed, 2 the invitation or the\nfolder is not right, 4 the coordinator refused.",
+    )
+    .action(
+      run<PartnerOptions & { readonly yes?: boolean; readonly again?: boolean }>(
+        async (context, options, [token = ""]) =>
+          (await import("./membership/join-command.ts")).joinCommand(context, { ...options, token }),
+      ),
+    );
+}
 
 function addCheck(parent: Command, run: Runner): void {
   parent
@@ -89,5 +117,9 @@ function addCheck(parent: Command, run: Runner): void {
     .description("test what a crawler needs of this machine and network, and say what to mend")
     .option(...homeOption)
     .option(...jsonOption)
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 nothing to mend, 1 something to mend, 2 settings or files are damaged.",
+    )
     .action(run(async (context) => (await import("./check/check-command.ts")).checkCommand(context)));
 }

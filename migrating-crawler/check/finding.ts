@@ -8,3 +8,7 @@ export interface Finding {
   /** What is the case, and what to do about it, in one or two sentences. */
   readonly words: string;
 }
+
+export const ok = (subject: string, words: string): Finding => ({ subject, state: "ok", words });
+export const note = (subject: string, words: string): Finding => ({ subject, state: "note", words });
+export const mend = (subject: string, words: string): Finding => ({ subject, state: "mend", words });

@@ -14,7 +14,7 @@ import { dirname, join } from "node:path";
 import { identityFile } from "../membership/identity.ts";
 import { membershipFile } from "../membership/membership.ts";
 import { canPing } from "../probe/icmp-echo.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, mend, note, ok } from "./finding.ts";
 
 const mebibyte = 1024 * 1024;
 /** The peak with 500 hosts open is 253 MB (test/bench/results/crawl.md). */
@@ -152,6 +152,3 @@ function nearestExisting(path: string): string {
 }
 
 const inMegabytes = (bytes: number) => `${Math.floor(bytes / mebibyte)} MB`;
-const ok = (subject: string, words: string): Finding => ({ subject, state: "ok", words });
-const note = (subject: string, words: string): Finding => ({ subject, state: "note", words });
-const mend = (subject: string, words: string): Finding => ({ subject, state: "mend", words });

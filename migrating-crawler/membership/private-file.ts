@@ -4,7 +4,6 @@
  */
 import {
   closeSync,
-  fchmodSync,
   fsyncSync,
   linkSync,
   openSync,
@@ -59,9 +58,9 @@ export function createPrivateJson(path: string, value: unknown): boolean {
 
 function writeDraft(path: string, value: unknown): string {
   const draft = `${path}.${process.pid}.new`;
-  const file = openSync(draft, "w", 0o600);
+  rmSync(draft, { force: true });
+  const file = openSync(draft, "wx", 0o600);
   try {
-    fchmodSync(file, 0o600);
     writeSync(file, `${JSON.stringify(value, null, 2)}\n`);
     fsyncSync(file);
   } finally {

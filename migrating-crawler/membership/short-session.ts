@@ -1,0 +1,106 @@
+/**
+ * One session with the coordinator without a crawl: to join, for as long as it takes to be welcomed and to keep what
+ * the coordinator gives. It takes no work.
+ */
+import { ProtocolError } from "#core/errors";
+import type { CoordinatorRefuse } from "#protocol/messages";
+import type { CrawlerConfig } from "../config.ts";
+import { CoordinatorLink, type LinkMessage } from "../coordinator-link.ts";
+import { crawlerHello } from "../crawler-hello.ts";
+import type { CrawlerLog } from "../log.ts";
+import { softwareVersion } from "../software-version.ts";
+import { Spool } from "../spool/spool.ts";
+import { coordinatorRoute } from "./coordinator-route.ts";
+import type { Member } from "./member.ts";
+import { isJoining } from "./membership.ts";
+
+export type SessionOutcome =
+  /** Welcomed, and the crawler has a key of its own. */
+  | { readonly type: "joined"; readonly crawlerId: number }
+  | { readonly type: "refused"; readonly reason: string; readonly code: CoordinatorRefuse["code"] }
+  | { readonly type: "failed"; readonly reason: string };
+
+export interface ShortSession {
+  readonly config: CrawlerConfig;
+  readonly member: Member;
+  readonly log: CrawlerLog;
+  /** For all of it. */
+  readonly timeoutMs: number;
+}
+
+/** Ends with the first failure; nothing is tried again. */
+export async function joinInSession(session: ShortSession): Promise<SessionOutcome> {
+  const spool = new Spool({ home: session.config.home, maxBytes: session.config.limits.spoolBytes });
+  try {
+    return await runSession(session, spool.id);
+  } finally {
+    spool.close();
+  }
+}
+
+async function runSession(session: ShortSession, spoolId: string): Promise<SessionOutcome> {
+  const { config, member, log, timeoutMs } = session;
+  let finish: (outcome: SessionOutcome) => void = () => {};
+  const finished = new Promise<SessionOutcome>((resolve) => {
+    finish = resolve;
+  });
+  let crawlerId = 0;
+  const finishIfDone = () => {
+    if (!isJoining(member.membership)) finish({ type: "joined", crawlerId });
+  };
+  const link = new CoordinatorLink({
+    url: config.coordinatorUrl,
+    route: coordinatorRoute(config, member.membership),
+    hello: (challenge) => {
+      if (challenge === null) throw new ProtocolError("this coordinator is too old: it knows no invitations");
+      return member.sign(helloOf(config, spoolId), challenge);
+    },
+    heartbeat: () => idleHeartbeat,
+    random: Math.random,
+    log,
+    handlers: {
+      onWelcome: (welcome) => {
+        crawlerId = welcome.crawlerId;
+        member.keepTicket(welcome.ticket, log);
+        finishIfDone();
+      },
+      onMessage: (message) => {
+        keepKey(message, session, link);
+        finishIfDone();
+      },
+      onRoom: () => {},
+      onDown: (reason) => finish({ type: "failed", reason }),
+      onStopped: (reason, refused) => {
+        if (refused !== null) finish({ type: "refused", reason, code: refused.code });
+      },
+    },
+  });
+  const late = setTimeout(() => {
+    finish({ type: "failed", reason: `the coordinator gave no key within ${timeoutMs / 1000} s` });
+  }, timeoutMs);
+  link.start();
+  const outcome = await finished;
+  clearTimeout(late);
+  await link.stop("it has joined and will be back");
+  return outcome;
+}
+
+function keepKey(message: LinkMessage, { member, log }: ShortSession, link: CoordinatorLink): void {
+  if (message.type !== "coordinator:key") return;
+  if (member.keepKey(message.key, log)) link.send({ type: "crawler:key-kept" });
+}
+
+function helloOf(config: CrawlerConfig, spoolId: string) {
+  const { probeMethods } = config;
+  return crawlerHello(config, { softwareVersion, spoolId, heldLeases: [], probeMethods });
+}
+
+const idleHeartbeat = {
+  type: "crawler:heartbeat",
+  openHosts: 0,
+  spooledResults: 0,
+  pages: 0,
+  fetchedBytes: 0,
+  shippedBytes: 0,
+  holdingBack: ["it is only joining"],
+} satisfies import("#protocol/messages").CrawlerHeartbeat;
