@@ -1,0 +1,198 @@
+/** A crawler's private files: who may read them, what a crash or a stranger does to them, who the crawler is. */
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigError } from "#core/errors";
+import { crawlerConfig } from "#crawler/config";
+import { quietLog } from "#crawler/log";
+import { identityFile, openIdentity } from "#crawler/membership/identity";
+import { Member, openMember } from "#crawler/membership/member";
+import {
+  type Membership,
+  membershipFile,
+  readMembership,
+  writeMembership,
+} from "#crawler/membership/membership";
+import { helloText } from "#protocol/identity";
+import { isSignedBy } from "#protocol/identity-signature";
+import { helloOf } from "../../net/gateway-on-loopback.ts";
+
+const membership: Membership = {
+  coordinatorUrl: "wss://search.example/crawler",
+  name: "athens-1",
+  certificatePin: "A".repeat(43),
+  releaseKeys: ["B".repeat(43)],
+  key: "a-key-of-its-own-0123",
+  ticket: null,
+};
+
+let home = "";
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "nearcrawl-member-"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const modeOf = (file: string) => statSync(file).mode & 0o777;
+
+describe("a membership", () => {
+  it("is none in a folder without one, and comes back as it was written, for its owner alone", () => {
+    expect(readMembership(home)).toBeNull();
+
+    writeMembership(home, membership);
+
+    expect(readMembership(home)).toEqual(membership);
+    expect(modeOf(membershipFile(home))).toBe(0o600);
+    expect(readdirSync(home)).toEqual(["membership.json"]);
+  });
+
+  it("that is torn is told of by file, and left as it is", () => {
+    const torn = JSON.stringify(membership).slice(0, 60);
+    writeFileSync(membershipFile(home), torn);
+
+    expect(() => readMembership(home)).toThrow(ConfigError);
+    expect(() => readMembership(home)).toThrow(
+      /membership\.json: this is no whole JSON file\. It is left as it is\./,
+    );
+    expect(() => crawlerConfig({ home })).toThrow(/membership\.json/);
+    expect(readFileSync(membershipFile(home), "utf8")).toBe(torn);
+  });
+
+  it.each([
+    [
+      { ...membership, coordinatorUrl: "http://elsewhere.example" },
+      /coordinatorUrl: is not a coordinator's URL/,
+    ],
+    [{ ...membership, certificatePin: 5 }, /certificatePin/],
+    [[], /membership\.json: content/],
+    ["x".repeat(70_000), /are more than it ever has/],
+  ])("with something else in it is refused", (content, why) => {
+    writeFileSync(membershipFile(home), JSON.stringify(content));
+
+    expect(() => readMembership(home)).toThrow(why);
+  });
+
+  it("that a crash left half-written beside the whole one is not seen", () => {
+    writeMembership(home, membership);
+    writeFileSync(`${membershipFile(home)}.4711.new`, '{"coordinatorUrl":');
+
+    expect(readMembership(home)).toEqual(membership);
+  });
+});
+
+describe("settings of a folder with a membership", () => {
+  it("need neither coordinator nor name nor key", () => {
+    writeMembership(home, membership);
+
+    const { coordinatorUrl, name, key } = crawlerConfig({ home });
+
+    expect({ coordinatorUrl, name, key }).toEqual({
+      coordinatorUrl: membership.coordinatorUrl,
+      name: "athens-1",
+      key: membership.key,
+    });
+  });
+
+  it("that say something else than the membership are a fault, beside all other faults", () => {
+    writeMembership(home, membership);
+
+    const start = () => crawlerConfig({ home, name: "sparta", ipv6: "yes" });
+
+    expect(start).toThrow(/name: is not what membership\.json of .* has: leave it out here/);
+    expect(start).toThrow(/ipv6/);
+  });
+});
+
+describe("an identity", () => {
+  it("is made at the first need, for its owner alone, and is the same ever after", () => {
+    const made = openIdentity(home);
+    const again = openIdentity(home);
+
+    expect(again.publicKey).toBe(made.publicKey);
+    expect(modeOf(identityFile(home))).toBe(0o600);
+    expect(readdirSync(home)).toEqual(["identity.json"]);
+    expect(isSignedBy(made.publicKey, "a text", again.sign("a text"))).toBe(true);
+    expect(isSignedBy(made.publicKey, "a text", made.sign(Buffer.from("a text")))).toBe(true);
+  });
+
+  it("goes with its folder to a rebuilt machine", () => {
+    const { publicKey } = openIdentity(home);
+    const moved = `${home}-moved`;
+    renameSync(home, moved);
+
+    expect(openIdentity(moved).publicKey).toBe(publicKey);
+
+    renameSync(moved, home);
+  });
+
+  it.each([
+    ["torn", (text: string) => text.slice(0, 30), /identity\.json: this is no whole JSON file/],
+    ["with another's public key", otherPublicKey, /the two keys do not belong together/],
+    ["without its private key", () => JSON.stringify({ publicKey: "A".repeat(43) }), /privateKey/],
+  ])("that is %s is told of, and not made anew", (_name, damage, why) => {
+    openIdentity(home);
+    const damaged = damage(readFileSync(identityFile(home), "utf8"));
+    writeFileSync(identityFile(home), damaged);
+
+    expect(() => openIdentity(home)).toThrow(why);
+    expect(readFileSync(identityFile(home), "utf8")).toBe(damaged);
+  });
+
+  function otherPublicKey(text: string): string {
+    const elsewhere = mkdtempSync(join(tmpdir(), "nearcrawl-member-"));
+    const { publicKey } = openIdentity(elsewhere);
+    rmSync(elsewhere, { recursive: true });
+    return JSON.stringify({ ...JSON.parse(text), publicKey });
+  }
+});
+
+describe("a member", () => {
+  const challenge = "c".repeat(43);
+
+  it("signs its hello with what it keeps, for this connection alone", () => {
+    writeMembership(home, { ...membership, ticket: "t".repeat(43) });
+    const member = new Member(home, readMembership(home)!);
+
+    const hello = member.sign(helloOf("amber"), challenge);
+
+    const { publicKey, signature, instanceId, ticket } = hello.identity!;
+    const said = { name: "athens-1", spoolId: hello.spoolId, instanceId, ticket };
+    expect(hello).toMatchObject({ name: "athens-1", key: membership.key });
+    expect(ticket).toBe("t".repeat(43));
+    expect(isSignedBy(publicKey, helloText({ challenge, ...said }), signature)).toBe(true);
+    expect(isSignedBy(publicKey, helloText({ challenge: "d".repeat(43), ...said }), signature)).toBe(false);
+  });
+
+  it("shows no identity to a coordinator that gives nothing to sign", () => {
+    writeMembership(home, membership);
+
+    expect(openMember(home)?.sign(helloOf("amber"), null).identity).toBeUndefined();
+  });
+
+  it("has tickets and keys on the disk before they count", () => {
+    writeMembership(home, membership);
+    const member = openMember(home)!;
+
+    member.keepTicket("n".repeat(43), quietLog);
+    const isKept = member.keepKey("another-key-0123456789", quietLog);
+
+    expect(isKept).toBe(true);
+    expect(readMembership(home)).toEqual({
+      ...membership,
+      ticket: "n".repeat(43),
+      key: "another-key-0123456789",
+    });
+    expect(member.sign(helloOf("amber"), challenge)).toMatchObject({ key: "another-key-0123456789" });
+  });
+
+  it("does not claim to have kept a key that the disk did not take", () => {
+    writeMembership(home, membership);
+    const member = openMember(home)!;
+    rmSync(home, { recursive: true });
+
+    const isKept = member.keepKey("another-key-0123456789", quietLog);
+
+    expect(isKept).toBe(false);
+    expect(member.sign(helloOf("amber"), challenge).key).toBe(membership.key);
+  });
+});

@@ -1,0 +1,168 @@
+/**
+ * The coordinator's side of a join in the small, over real sockets: challenge, signed hello, ticket, key. It speaks
+ * version 1 of the protocol after the welcome, and can be told to fail where a real one might.
+ */
+import { randomBytes } from "node:crypto";
+import { createServer, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { type WebSocket, WebSocketServer } from "ws";
+import { decodeCrawlerMessage, decodeHello, encodeMessage } from "#protocol/codec";
+import { challengeHeader, helloText } from "#protocol/identity";
+import { isSignedBy } from "#protocol/identity-signature";
+import { formatInvitation, type Invitation } from "#protocol/invitation";
+import { MessageDeflater } from "#protocol/message-deflater";
+import { NodeInflater } from "#protocol/message-inflater";
+import type { CoordinatorMessage, CoordinatorRefuse, CrawlerHello } from "#protocol/messages";
+
+export interface SmallCoordinator {
+  readonly url: string;
+  readonly port: number;
+  /** Of each session whose hello was signed. */
+  readonly hellos: CrawlerHello[];
+  readonly tickets: string[];
+  readonly goodbyes: { readonly reason: string; readonly forGood: boolean | undefined }[];
+  /** How often a key was said to be kept. */
+  keysKept: number;
+  invitation(changes?: Partial<Invitation>): string;
+  close(): Promise<void>;
+}
+
+export interface SmallSettings {
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
+  readonly refuse?: CoordinatorRefuse["code"];
+  /** The link breaks right after the welcome, so often. */
+  readonly cutsAfterWelcome?: number;
+  /** What its clock shows too little. */
+  readonly clockBehindMs?: number;
+}
+
+export const inviteSecret = "inv_0123456789abcdefghijk";
+export const keyGiven = "key-of-its-own-0123456789";
+
+export async function startSmallCoordinator(settings: SmallSettings = {}): Promise<SmallCoordinator> {
+  const answer: Parameters<typeof createServer>[1] = (_request, response) => {
+    const date = new Date(Date.now() - (settings.clockBehindMs ?? 0)).toUTCString();
+    response.writeHead(404, { Date: date }).end();
+  };
+  const server = settings.tls ? createSecureServer(settings.tls, answer) : createServer(answer);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `${settings.tls ? "wss" : "ws"}://127.0.0.1:${port}/crawler`;
+  const world: SmallCoordinator = {
+    url,
+    port,
+    hellos: [],
+    tickets: [],
+    goodbyes: [],
+    keysKept: 0,
+    invitation: (changes) => formatInvitation({ ...plainInvitation(url), ...changes }),
+    close: () => closeServer(server, sockets),
+  };
+  const sockets = acceptSessions(server, world, settings);
+  return world;
+}
+
+function plainInvitation(coordinatorUrl: string): Invitation {
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+  return {
+    coordinatorUrl,
+    name: "amber",
+    secret: inviteSecret,
+    certificatePin: null,
+    releaseKeys: [],
+    expiresAt,
+  };
+}
+
+function acceptSessions(server: Server, world: SmallCoordinator, settings: SmallSettings): WebSocketServer {
+  const sockets = new WebSocketServer({ server, perMessageDeflate: false });
+  let cuts = settings.cutsAfterWelcome ?? 0;
+  let challenge = "";
+  sockets.on("headers", (headers) => {
+    challenge = randomBytes(32).toString("base64url");
+    headers.push(`${challengeHeader}: ${challenge}`);
+  });
+  sockets.on("connection", (socket) => {
+    const session = { challenge, send: sender(socket), inflater: new NodeInflater() };
+    let welcomed = false;
+    socket.on("message", (data: Buffer) => {
+      const bytes = session.inflater.inflate(data, 1_000_000);
+      if (welcomed) return hear(world, bytes, socket);
+      welcomed = true;
+      void greet(world, { ...session, hello: helloIn(bytes) }, settings).then(() => {
+        if (cuts-- > 0) socket.terminate();
+      });
+    });
+  });
+  return sockets;
+}
+
+interface Greeting {
+  readonly challenge: string;
+  readonly hello: CrawlerHello;
+  readonly send: (message: CoordinatorMessage) => Promise<void>;
+}
+
+async function greet(world: SmallCoordinator, { challenge, hello, send }: Greeting, settings: SmallSettings) {
+  const { identity, name, spoolId } = hello;
+  if (settings.refuse !== undefined) return await send(refusal(settings.refuse));
+  if (!identity) return await send(refusal("bad-signature"));
+  const { publicKey, signature, instanceId, ticket } = identity;
+  const text = helloText({ challenge, name, spoolId, instanceId, ticket });
+  if (!isSignedBy(publicKey, text, signature)) return await send(refusal("bad-signature"));
+  if (ticket !== null && !world.tickets.slice(-2).includes(ticket))
+    return await send(refusal("copied-folder"));
+  if (hello.key !== inviteSecret && hello.key !== keyGiven) return await send(refusal("wrong-key"));
+  world.hellos.push(hello);
+  const next = randomBytes(32).toString("base64url");
+  world.tickets.push(next);
+  await send(welcome(next));
+  if (settings.cutsAfterWelcome !== undefined && world.tickets.length <= settings.cutsAfterWelcome) return;
+  if (hello.key === inviteSecret)
+    await send({ type: "coordinator:key", key: keyGiven, scopes: ["crawl"], oldKeySeconds: 0 });
+}
+
+function hear(world: SmallCoordinator, bytes: Uint8Array, socket: WebSocket): void {
+  const message = decodeCrawlerMessage(bytes);
+  if (message.type === "crawler:key-kept") world.keysKept += 1;
+  if (message.type !== "crawler:goodbye") return;
+  world.goodbyes.push({ reason: message.reason, forGood: message.forGood });
+  socket.close();
+}
+
+function helloIn(bytes: Uint8Array): CrawlerHello {
+  const decoded = decodeHello(bytes);
+  if (decoded.type !== "hello") throw new Error(decoded.reason);
+  return decoded.hello;
+}
+
+function sender(socket: WebSocket): Greeting["send"] {
+  const deflater = new MessageDeflater("small");
+  return async (message) => socket.send(await deflater.deflate(encodeMessage(message)), { binary: true });
+}
+
+const refusal = (code: CoordinatorRefuse["code"]): CoordinatorMessage => ({
+  type: "coordinator:refuse",
+  code,
+  reason: `refused as ${code}`,
+  retry: false,
+});
+
+const welcome = (ticket: string): CoordinatorMessage => ({
+  type: "coordinator:welcome",
+  protocolVersion: 1,
+  crawlerId: 7,
+  acknowledgedSequence: 0,
+  resultCredits: 10,
+  heartbeatSeconds: 60,
+  userAgent: "Nearcrawl/test",
+  ticket,
+  time: new Date().toISOString(),
+});
+
+async function closeServer(server: Server, sockets: WebSocketServer): Promise<void> {
+  for (const client of sockets.clients) client.terminate();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}
