@@ -54,6 +54,8 @@ export interface LinkSettings {
   readonly random: () => number;
   /** Whom to trust and which proxy to take; absent: the system's authorities, straight out. */
   readonly route?: CoordinatorRoute;
+  /** Signs results with the identity that the hello shows; absent: there is none. */
+  readonly sign?: ((text: string) => string) | undefined;
   /** From the start of an attempt to the welcome. */
   readonly welcomeTimeoutMs?: number;
   readonly backOff?: { readonly firstMs: number; readonly mostMs: number };
@@ -126,11 +128,19 @@ export class CoordinatorLink {
   sendResult(outgoing: OutgoingResult): boolean {
     if (!this.#up || !this.#connection) return false;
     this.#roomWanted = !this.#hasRoom();
-    if (this.#roomWanted) return false;
+    if (this.#roomWanted) {
+      this.#connection.seal();
+      return false;
+    }
     this.#checkOrder(outgoing.sequence);
     this.#connection.sendResult(outgoing.sequence, outgoing.packed);
     this.#lastSent = outgoing.sequence;
     return true;
+  }
+
+  /** What was sent is to be acknowledged soon: it is sealed without waiting for more. */
+  seal(): void {
+    if (this.#up) this.#connection?.seal();
   }
 
   /**
@@ -154,6 +164,7 @@ export class CoordinatorLink {
       url,
       hello,
       route,
+      sign: this.#settings.sign,
       welcomeTimeoutMs,
       onMessage: (message) => this.#take(message),
       onEnd: (reason) => this.#onEnd(reason),

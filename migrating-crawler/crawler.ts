@@ -147,6 +147,7 @@ export class Crawler {
 
   async #stop(reason: string, forGood: boolean): Promise<void> {
     this.#measuringPeers.abort();
+    this.#link.seal();
     await within(endRequestsMs, this.#loop.stop());
     this.#tools.connector.close();
     if (this.#link.isUp) await within(endAcknowledgementsMs, this.#carrier.drained());
@@ -160,6 +161,7 @@ export class Crawler {
   #makeLink(): CoordinatorLink {
     const { log } = this.#surroundings;
     return new CoordinatorLink({
+      sign: this.#member === null ? undefined : (text) => this.#member!.identity.sign(text),
       url: this.#config.coordinatorUrl,
       route: coordinatorRoute(this.#config, this.#member?.membership ?? null),
       hello: (challenge) => this.#member?.sign(this.#hello(), challenge) ?? this.#hello(),

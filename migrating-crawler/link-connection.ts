@@ -11,21 +11,31 @@ import { challengeHeader, challenge as challengeSchema } from "#protocol/identit
 import { MessageDeflater } from "#protocol/message-deflater";
 import { NodeInflater } from "#protocol/message-inflater";
 import type { CoordinatorMessage, CrawlerHello, CrawlerMessage } from "#protocol/messages";
-import { FrameWriter, joinFrame, type MessageParts } from "#protocol/packed/message-frames";
+import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import { unpackMessage } from "#protocol/packed/unpack-message";
+import { identityVersion } from "#protocol/version";
 import { type CoordinatorRoute, connectionTo } from "./net/coordinator-socket.ts";
+import { ResultSealer } from "./result-sealer.ts";
 
 export interface ConnectionSettings {
   readonly url: string;
   /** Asked once, when the connection stands; `challenge`: what the hello signs, null from an older coordinator. */
   readonly hello: (challenge: string | null) => CrawlerHello;
   readonly route: CoordinatorRoute;
+  /** Signs results, where the hello has an identity. */
+  readonly sign?: ((text: string) => string) | undefined;
   /** From the start to the coordinator's first message. */
   readonly welcomeTimeoutMs: number;
   readonly onMessage: (message: CoordinatorMessage) => void;
   /** Called once, never from within the constructor. */
   readonly onEnd: (reason: string) => void;
+}
+
+/** What is in one frame; a result's text is UTF-8 already, since it is signed, too. */
+interface OutgoingParts {
+  readonly numbers: Buffer;
+  readonly text: string | Buffer;
 }
 
 type KeptResult = Pick<Extract<CrawlerMessage, { type: "crawler:result" }>, "leaseId" | "result">;
@@ -50,6 +60,9 @@ export class LinkConnection {
   #sentBytes = 0;
   #ended = false;
   #challenge: string | null = null;
+  #hello: CrawlerHello | null = null;
+  /** From protocol version 3 on, with an identity. */
+  #sealer: ResultSealer | null = null;
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings;
@@ -81,6 +94,7 @@ export class LinkConnection {
   /** What follows is said in this version of the protocol, which the coordinator's welcome states. */
   speak(protocolVersion: number): void {
     if (protocolVersion >= 2) this.#frames = new FrameWriter();
+    if (protocolVersion >= identityVersion) this.#sealer = this.#makeSealer();
     this.#onWelcomed();
   }
 
@@ -93,8 +107,19 @@ export class LinkConnection {
   /** The same for a result, as the spool keeps it. */
   sendResult(sequence: number, packed: PackedMessage): void {
     if (this.#ended) return;
-    if (this.#frames) this.#queue(this.#frames.result(sequence, packed));
-    else this.send({ type: "crawler:result", sequence, ...(unpackMessage(packed) as KeptResult) });
+    if (this.#frames === null) {
+      this.send({ type: "crawler:result", sequence, ...(unpackMessage(packed) as KeptResult) });
+      return;
+    }
+    const { numbers, text } = this.#frames.result(sequence, packed);
+    const parts = { numbers, text: Buffer.from(text) };
+    this.#queue(parts);
+    this.#sealer?.add(sequence, parts);
+  }
+
+  /** Signs what was shipped since the last seal, now. */
+  seal(): void {
+    this.#sealer?.seal();
   }
 
   /** From now on, the coordinator (its messages or its WebSocket pings) is heard at least so often, or gone. */
@@ -116,6 +141,7 @@ export class LinkConnection {
     const closed = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
     const deadline = setTimeout(() => this.end(reason), closeTimeoutMs);
     await Promise.race([this.#welcomed, closed]);
+    this.seal();
     const goodbye = { type: "crawler:goodbye", reason: reason.slice(0, 500), forGood } as const;
     await this.#transmit(this.#partsOf(goodbye));
     await closed;
@@ -128,6 +154,7 @@ export class LinkConnection {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#silence);
+    this.#sealer?.stop();
     this.#deflater.close();
     this.#inflater.release();
     this.#socket.terminate();
@@ -147,7 +174,8 @@ export class LinkConnection {
 
   #sayHello(): void {
     try {
-      this.send(this.#settings.hello(this.#challenge));
+      this.#hello = this.#settings.hello(this.#challenge);
+      this.send(this.#hello);
     } catch (error) {
       this.end(`the hello cannot be said: ${error instanceof Error ? error.message : String(error)}`);
     }
@@ -164,17 +192,24 @@ export class LinkConnection {
     }
   }
 
-  #partsOf(message: CrawlerMessage): MessageParts {
+  #makeSealer(): ResultSealer | null {
+    const { sign } = this.#settings;
+    if (sign === undefined || this.#hello?.identity === undefined) return null;
+    const { spoolId } = this.#hello;
+    return new ResultSealer({ sign, spoolId, send: (seal) => this.send(seal) });
+  }
+
+  #partsOf(message: CrawlerMessage): OutgoingParts {
     return this.#frames?.message(message) ?? { numbers: Buffer.alloc(0), text: encodeMessage(message) };
   }
 
-  #queue(parts: MessageParts): void {
+  #queue(parts: OutgoingParts): void {
     this.#deflatingBytes += parts.text.length;
     if (this.queuedBytes > maxQueuedBytes) this.end("the coordinator does not read any more");
     else void this.#transmit(parts);
   }
 
-  async #transmit({ numbers, text }: MessageParts): Promise<void> {
+  async #transmit({ numbers, text }: OutgoingParts): Promise<void> {
     const isPacked = this.#frames !== null;
     try {
       const deflated = await this.#deflater.deflate(text);

@@ -7,6 +7,7 @@ import type { UrlKey } from "#core/frontier/url-key";
 import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
+import type { Seal } from "#protocol/result-digest";
 
 /* ------------------------------------------------------------------ frontier */
 
@@ -164,6 +165,8 @@ export interface ResultStore {
     now: Date;
     /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
     lastSequence: number;
+    /** Kept beside the acknowledged sequence, for audits. */
+    seals?: readonly Seal[];
   }): Promise<TakenResults>;
   /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
   fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]>;

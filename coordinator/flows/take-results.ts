@@ -8,6 +8,7 @@ import { urlKeyOf } from "#core/frontier/url-key";
 import type { CrawlerId, LeaseId } from "#core/ids";
 import { isGone, nextFetchAt, type RecrawlSettings } from "#core/recrawl/fixed-interval";
 import type { FetchOutcome, FetchResult } from "#protocol/result";
+import type { Seal } from "#protocol/result-digest";
 import { namedUrls } from "./named-urls.ts";
 import type { ArrivedResult, CrawlScope, ResultStore, TakenResults } from "./ports.ts";
 
@@ -22,6 +23,8 @@ export interface ResultBatch {
   readonly crawlerId: CrawlerId;
   readonly spoolId: string;
   readonly results: readonly WireResult[];
+  /** What the crawler signed for them; absent: it has no key to sign with. */
+  readonly seals?: readonly Seal[];
 }
 
 export interface TakeResultsSettings {
@@ -44,6 +47,7 @@ export async function takeResults(
     scope: settings.scope,
     now,
     lastSequence: batch.results.at(-1)?.sequence ?? 0,
+    seals: batch.seals ?? [],
   });
 }
 

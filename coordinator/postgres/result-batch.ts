@@ -24,6 +24,7 @@ import { replaceLinks } from "./link-writes.ts";
 import { nameOf } from "./page-texts.ts";
 import { writePages } from "./page-writes.ts";
 import * as write from "./result-writes.ts";
+import { recordSeals } from "./seal-rows.ts";
 
 export type ResultBatch = Parameters<ResultStore["take"]>[0];
 
@@ -37,6 +38,7 @@ export async function takeBatch(client: PoolClient, batch: ResultBatch): Promise
   const counted = await underLease(client, batch.crawlerId, fresh);
   const newUrls = counted.length === 0 ? 0 : await store(client, batch, counted);
   await acknowledge(client, batch);
+  await recordSeals(client, batch);
   return {
     stored: counted.length,
     duplicates: batch.results.length - fresh.length,

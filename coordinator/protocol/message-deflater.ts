@@ -34,7 +34,7 @@ export class MessageDeflater {
   }
 
   /** One message's bytes on the wire. Rejects only when the deflater is or gets closed. */
-  deflate(text: string): Promise<Buffer> {
+  deflate(text: string | Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(this.#closed);
       this.#waiting.push({ text, resolve, reject });
@@ -50,7 +50,7 @@ export class MessageDeflater {
     const first = this.#waiting[0];
     if (!first || this.#closed) return;
     // A write is flushed by itself, which is one job for the thread pool and not two.
-    if (first.text === "") this.#finish(first, emptyMessage);
+    if (first.text.length === 0) this.#finish(first, emptyMessage);
     else this.#stream.write(first.text, () => this.#finish(first, this.#takeMessage()));
   }
 
@@ -76,7 +76,7 @@ export class MessageDeflater {
 }
 
 interface Waiting {
-  readonly text: string;
+  readonly text: string | Buffer;
   readonly resolve: (message: Buffer) => void;
   readonly reject: (error: Error) => void;
 }
