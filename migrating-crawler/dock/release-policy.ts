@@ -35,30 +35,33 @@ export type PolicyAnswer =
 
 const hourMs = 3_600_000;
 
-/** Whether a release may be taken now; else what to report. `firstOfferedAt`: here, with this digest. */
-export function judgeByPolicy(
-  version: string,
-  {
-    policy,
-    now,
-    firstOfferedAt,
-  }: { readonly policy: ReleasePolicy; readonly now: Date; readonly firstOfferedAt: Date },
-): PolicyAnswer {
+export interface Judged {
+  readonly policy: ReleasePolicy;
+  readonly now: Date;
+  /** Here, with this digest. */
+  readonly firstOfferedAt: Date;
+  /** Where nothing runs, there is nothing to stay with. */
+  readonly hasRelease: boolean;
+}
+
+/** Whether a release may be taken now; else what to report. */
+export function judgeByPolicy(version: string, judged: Judged): PolicyAnswer {
+  const { policy, now, firstOfferedAt, hasRelease } = judged;
   if (policy.refuse.includes(version)) return pinned("the partner refuses this version");
   switch (policy.policy) {
     case "follow":
       return { take: true };
     case "pin":
-      if (policy.pin === version) return { take: true };
-      return pinned(
-        policy.pin === null ? "the partner stays with what runs" : `the partner stays with ${policy.pin}`,
-      );
+      if (policy.pin === version || (policy.pin === null && !hasRelease)) return { take: true };
+      return pinned(`the partner stays with ${policy.pin ?? "what runs"}`);
     case "ask":
       return policy.accept.includes(version)
         ? { take: true }
         : pinned("the partner has not accepted this version yet");
     case "delay":
-      return delayed(firstOfferedAt.getTime() + policy.delayHours * hourMs, now);
+      return hasRelease
+        ? delayed(firstOfferedAt.getTime() + policy.delayHours * hourMs, now)
+        : { take: true };
   }
 }
 

@@ -1,0 +1,60 @@
+/**
+ * What the dock itself needs of HOME/settings.toml: the partner's policy for releases, the way to the coordinator,
+ * and the files and folders outside the home that the crawler may touch. Whatever else stands there is for the
+ * crawler's release to check: a dock is older than the releases that it runs, and must not stumble over new names.
+ */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { z } from "zod";
+import { ConfigError } from "#core/errors";
+import { parseProxy } from "../config.ts";
+import { coordinatorRoute } from "../membership/coordinator-route.ts";
+import type { Membership } from "../membership/membership.ts";
+import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
+import { readSettingsFile } from "../settings/settings-file.ts";
+import { type ReleasePolicy, releasePolicy } from "./release-policy.ts";
+
+const path = z.string().min(1).max(4096).nullable().default(null);
+const proxy = z.string().refine((text) => parseProxy(text) !== null, { error: "is not a proxy's address" });
+
+const dockSettings = z.object({
+  releases: releasePolicy.prefault({}),
+  proxy: proxy.nullable().default(null),
+  coordinatorProxy: z.union([z.enum(["as-sites", "none"]), proxy]).default("as-sites"),
+  certificateFile: path,
+  coordinatorCertificateFile: path,
+  warc: z
+    .object({ folder: z.string().min(1).max(4096) })
+    .nullable()
+    .default(null),
+});
+
+export interface DockedSettings {
+  readonly policy: ReleasePolicy;
+  readonly route: () => CoordinatorRoute;
+  /** Files that the crawler may read besides its home. */
+  readonly readable: readonly string[];
+  /** Folders that it may write besides its home. */
+  readonly writable: readonly string[];
+}
+
+/** Throws a ConfigError that names the file and every fault. */
+export function readDockSettings(home: string, membership: Membership): DockedSettings {
+  const file = join(home, "settings.toml");
+  const checked = dockSettings.safeParse(existsSync(file) ? readSettingsFile(file) : {});
+  if (!checked.success) {
+    throw new ConfigError(
+      checked.error.issues.map((issue) => `${file}: ${issue.path.join(".")}: ${issue.message}`),
+    );
+  }
+  const { releases, certificateFile, coordinatorCertificateFile, warc, ...ways } = checked.data;
+  const { coordinatorUrl } = membership;
+  return {
+    policy: releases,
+    route: () => coordinatorRoute({ ...ways, coordinatorCertificateFile, coordinatorUrl }, membership),
+    readable: [certificateFile, coordinatorCertificateFile]
+      .filter((name) => name !== null)
+      .map((name) => resolve(name)),
+    writable: warc === null ? [] : [resolve(warc.folder)],
+  };
+}

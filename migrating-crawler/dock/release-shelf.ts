@@ -1,0 +1,120 @@
+/**
+ * The folder HOME/releases: bundles under their digests, what the dock remembers (state.json), and the signed
+ * lists that it has followed. Every file is written beside its place, flushed and put there by a rename.
+ */
+import { createHash } from "node:crypto";
+import {
+  closeSync,
+  createReadStream,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { z } from "zod";
+import {
+  emptyState,
+  type KeptRelease,
+  keptReleases,
+  type ReleaseState,
+  releaseState,
+} from "./release-state.ts";
+
+/** Of state.json and of each signed list; a longer file is none of ours. */
+const maxFileBytes = 8 * 1024 * 1024;
+
+export class ReleaseShelf {
+  readonly #folder: string;
+  readonly #warn: (words: string) => void;
+
+  constructor({ home, warn }: { readonly home: string; readonly warn: (words: string) => void }) {
+    this.#folder = join(home, "releases");
+    this.#warn = warn;
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+  }
+
+  bundlePath(digest: string): string {
+    return join(this.#folder, `${digest}.mjs`);
+  }
+
+  /** Where a bundle is written until it is verified. */
+  draftPath(digest: string): string {
+    return join(this.#folder, `${digest}.draft`);
+  }
+
+  /** A damaged file is set aside, and the dock begins anew: it asks the coordinator what to run. */
+  readState(): ReleaseState {
+    return this.read("state.json", releaseState) ?? emptyState;
+  }
+
+  saveState(state: ReleaseState): void {
+    this.write("state.json", state);
+  }
+
+  /** Null when there is none, or none that can be used. */
+  read<Schema extends z.ZodType>(name: string, schema: Schema): z.infer<Schema> | null {
+    const path = join(this.#folder, name);
+    const size = statSync(path, { throwIfNoEntry: false })?.size;
+    if (size === undefined) return null;
+    const checked = size > maxFileBytes ? null : schema.safeParse(jsonOf(readFileSync(path, "utf8")));
+    if (checked?.success) return checked.data;
+    this.#warn(`${path} is damaged: it is set aside as ${name}.damaged`);
+    renameSync(path, `${path}.damaged`);
+    return null;
+  }
+
+  write(name: string, value: unknown): void {
+    const path = join(this.#folder, name);
+    writeFileSync(`${path}.draft`, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600, flush: true });
+    renameSync(`${path}.draft`, path);
+    this.#syncFolder();
+  }
+
+  /** The verified draft takes its place. */
+  keepDraft(digest: string): void {
+    renameSync(this.draftPath(digest), this.bundlePath(digest));
+    this.#syncFolder();
+  }
+
+  /** Whether the bundle is there, byte for byte. */
+  async holds({ digest, bytes }: KeptRelease): Promise<boolean> {
+    const path = this.bundlePath(digest);
+    if (statSync(path, { throwIfNoEntry: false })?.size !== bytes) return false;
+    const hash = createHash("sha256");
+    for await (const piece of createReadStream(path)) hash.update(piece as Buffer);
+    return hash.digest("hex") === digest;
+  }
+
+  /** Removes drafts that were not finished, and bundles that nobody will want again. */
+  tidy(state: ReleaseState): void {
+    const wanted = new Set(keptReleases(state).map(({ digest }) => `${digest}.mjs`));
+    for (const name of readdirSync(this.#folder)) {
+      const isOld = /^[0-9a-f]{64}\.mjs$/.test(name) && !wanted.has(name);
+      if (isOld || name.endsWith(".draft")) rmSync(join(this.#folder, name), { force: true });
+    }
+  }
+
+  /** A rename is on the disk only when the folder is. */
+  #syncFolder(): void {
+    const folder = openSync(this.#folder, "r");
+    try {
+      fsyncSync(folder);
+    } finally {
+      closeSync(folder);
+    }
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

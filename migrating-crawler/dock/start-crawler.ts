@@ -1,0 +1,53 @@
+/** Starts the crawler of one release, with what it may touch and what it has to know, and notes its process. */
+import { join } from "node:path";
+import { childCommand } from "./child-command.ts";
+import { type ChildHandlers, CrawlerChild } from "./crawler-child.ts";
+import type { DockGreeting } from "./dock-messages.ts";
+import type { DockedSettings } from "./dock-settings.ts";
+import type { DockTiming } from "./dock-timing.ts";
+import { dockVersion } from "./dock-version.ts";
+import { writeMark } from "./process-mark.ts";
+import { policyWords } from "./release-policy.ts";
+import type { KeptRelease, ReleaseState } from "./release-state.ts";
+
+export interface CrawlerStart {
+  readonly release: KeptRelease;
+  readonly bundle: string;
+  readonly home: string;
+  readonly settings: DockedSettings;
+  readonly state: ReleaseState;
+  readonly mayPing: boolean;
+  readonly timing: DockTiming;
+  readonly env: NodeJS.ProcessEnv;
+  readonly handlers: ChildHandlers;
+}
+
+/** Where the crawler's process is noted, for a dock that comes after one that was killed. */
+export const childMark = (home: string) => join(home, "releases", "child.pid");
+
+/** What the system reveals of load, battery and users, for a host who wants the crawler to give way to them. */
+const systemFacts = ["/proc/", "/sys/class/power_supply/", "/sys/devices/", "/run/utmp", "/dev/pts/"];
+
+export function startCrawler(start: CrawlerStart): CrawlerChild {
+  const { bundle, home, settings, timing, env, handlers } = start;
+  const { readable, writable } = settings;
+  const child = new CrawlerChild({
+    command: childCommand(
+      { bundle, home, readable: [...systemFacts, ...readable], writable },
+      { env, nodeFlags: process.allowedNodeEnvironmentFlags },
+    ),
+    greeting: greeting(start),
+    silenceMs: timing.silenceMs,
+    stopMs: timing.stopMs,
+    handlers,
+  });
+  if (child.pid !== undefined) writeMark(childMark(home), child.pid);
+  return child;
+}
+
+function greeting({ release, settings, state, mayPing }: CrawlerStart): DockGreeting {
+  const { version, digest } = release;
+  const { lastEnd, reports } = state;
+  const policy = policyWords(settings.policy);
+  return { type: "dock", dockVersion, release: { version, digest }, policy, lastEnd, reports, mayPing };
+}
