@@ -6,11 +6,12 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { AnycastRanges } from "#coordinator/flows/anycast-ranges";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import { DeniedTargets } from "#coordinator/flows/denied-targets";
-import { PutOffMoves } from "#coordinator/flows/put-off-moves";
+import type { PutOffMoves } from "#coordinator/flows/put-off-moves";
 import { rebalanceLoad } from "#coordinator/flows/rebalance-load";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { noon, roundOf } from "../contract/world.ts";
 import { type FlowWorld, newFlowWorld, TableFleet } from "./flow-world.ts";
+import { balanceSettings, twoCrawlers } from "./two-crawlers.ts";
 
 let world: FlowWorld;
 let north: CrawlerId;
@@ -24,30 +25,9 @@ beforeAll(async () => {
   world = await newFlowWorld();
 });
 beforeEach(async () => {
-  await world.reset();
-  north = await world.arrived("north", 4);
-  south = await world.arrived("south", 100);
-  first = await world.site(1, "a", "b");
-  second = await world.site(2, "a", "b");
-  await world.delegations.saveRound(
-    roundOf(first, [
-      [north, 10],
-      [south, 40],
-    ]),
-  );
-  await world.delegations.saveRound(roundOf(second, [[north, 10]]));
-  await world.crawlers.saveRtts([{ from: north, to: south, rttMs: 25, method: "connect" }], noon);
-  state = await world.state();
-  putOff = new PutOffMoves();
+  ({ north, south, first, second, state, putOff } = await twoCrawlers(world));
 });
 afterAll(async () => await world.close());
-
-const settings = {
-  policy: "min-cost-flow",
-  movesPerPass: 10,
-  recrawlDays: 7,
-  probe: { method: "connect", tries: 3, deadlineMs: 3000 },
-} as const;
 
 async function pass(
   fleet: TableFleet,
@@ -55,7 +35,7 @@ async function pass(
   more: { readonly denied?: DeniedTargets; readonly anycast?: AnycastRanges } = {},
 ) {
   const ports = { state, fleet, delegations: world.delegations, putOff, ...more };
-  return await rebalanceLoad(ports, { ...settings, ...changed }, noon);
+  return await rebalanceLoad(ports, { ...balanceSettings, ...changed }, noon);
 }
 
 /** South answers the second subnet's probe so. */

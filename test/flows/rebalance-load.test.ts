@@ -5,11 +5,12 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import { PutOffMoves } from "#coordinator/flows/put-off-moves";
+import type { PutOffMoves } from "#coordinator/flows/put-off-moves";
 import { rebalanceLoad } from "#coordinator/flows/rebalance-load";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { noon, roundOf, secondsAfterNoon } from "../contract/world.ts";
 import { type FlowWorld, newFlowWorld, TableFleet } from "./flow-world.ts";
+import { balanceSettings, twoCrawlers } from "./two-crawlers.ts";
 
 let world: FlowWorld;
 let north: CrawlerId;
@@ -23,30 +24,9 @@ beforeAll(async () => {
   world = await newFlowWorld();
 });
 beforeEach(async () => {
-  await world.reset();
-  north = await world.arrived("north", 4);
-  south = await world.arrived("south", 100);
-  first = await world.site(1, "a", "b");
-  second = await world.site(2, "a", "b");
-  await world.delegations.saveRound(
-    roundOf(first, [
-      [north, 10],
-      [south, 40],
-    ]),
-  );
-  await world.delegations.saveRound(roundOf(second, [[north, 10]]));
-  await world.crawlers.saveRtts([{ from: north, to: south, rttMs: 25, method: "connect" }], noon);
-  state = await world.state();
-  putOff = new PutOffMoves();
+  ({ north, south, first, second, state, putOff } = await twoCrawlers(world));
 });
 afterAll(async () => await world.close());
-
-const settings = {
-  policy: "min-cost-flow",
-  movesPerPass: 10,
-  recrawlDays: 7,
-  probe: { method: "connect", tries: 3, deadlineMs: 3000 },
-} as const;
 
 async function pass(
   fleet: TableFleet,
@@ -54,7 +34,7 @@ async function pass(
   at = noon,
 ) {
   const ports = { state, fleet, delegations: world.delegations, putOff };
-  return await rebalanceLoad(ports, { ...settings, ...changed }, at);
+  return await rebalanceLoad(ports, { ...balanceSettings, ...changed }, at);
 }
 
 /** South answers the second subnet's probe so. */
@@ -190,7 +170,7 @@ it("reads no subnet while nobody has too much", async () => {
     },
   });
 
-  await rebalanceLoad({ state, fleet: southAnswers(26), delegations, putOff }, settings, noon);
+  await rebalanceLoad({ state, fleet: southAnswers(26), delegations, putOff }, balanceSettings, noon);
 
   expect(reads).toEqual(["crawlerLoads"]);
 });
