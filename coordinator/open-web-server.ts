@@ -9,8 +9,12 @@ import type { CoordinatorConfig } from "./config.ts";
 import type { NameResolver } from "./flows/ports.ts";
 import type { LiveState } from "./flows/show-overview.ts";
 import type { Log } from "./log.ts";
+import { dockFile } from "./net/dock-file.ts";
 import { createWebServer } from "./net/http-server.ts";
 import type { Metrics } from "./net/metrics.ts";
+import { createReleaseFileStore } from "./postgres/release-file-store.ts";
+import { createReleaseKeyStore } from "./postgres/release-key-store.ts";
+import { createReleaseStore } from "./postgres/release-store.ts";
 import { createReports } from "./postgres/reports/reports.ts";
 
 export interface OpenWebOptions {
@@ -42,6 +46,15 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     metrics: options.metrics,
     log,
     now: () => new Date(),
+    releaseFiles: {
+      files: createReleaseFileStore(pool),
+      releases: createReleaseStore(pool),
+      keys: createReleaseKeyStore(pool),
+      dock: dockFile(),
+      now: () => new Date(),
+      // A proxy's one address stands for everybody's.
+      ...(config.behindProxy ? { limits: { downloadsPerAddress: Number.POSITIVE_INFINITY } } : {}),
+    },
     settings: {
       version: options.version,
       userAgent: config.userAgent,

@@ -14,6 +14,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** This route takes POST with a body of this type; without it, a POST does not reach it. */
     readonly takes?: "application/json" | "application/x-www-form-urlencoded";
+    /** The route bounds itself how many of its requests are answered at once. */
+    readonly boundedElsewhere?: boolean;
   }
 }
 
@@ -38,7 +40,7 @@ export function guard(
       reply.header("allow", "GET, HEAD");
       return sendError(request, reply, fault, ports.settings.version);
     }
-    if (isEndless(request)) return;
+    if (isBoundedElsewhere(request)) return;
     if (openRequests >= maxOpenRequests) {
       reply.header("retry-after", "2");
       return sendError(request, reply, tooBusy, ports.settings.version);
@@ -47,7 +49,7 @@ export function guard(
     openRequests += 1;
   });
   app.addHook("onResponse", async (request, reply) => {
-    if (isEndless(request)) return;
+    if (isBoundedElsewhere(request)) return;
     if (open.has(request)) openRequests -= 1;
     const route = request.routeOptions.url ?? "none";
     ports.metrics.requestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
@@ -90,9 +92,9 @@ export function wantsJson(request: FastifyRequest): boolean {
   return accept.includes("application/json") && !accept.includes("text/html");
 }
 
-/** Live events stay open; they have a bound of their own. */
-function isEndless(request: FastifyRequest): boolean {
-  return request.routeOptions.url === "/events";
+/** Live events stay open, and downloads take their time; they have bounds of their own. */
+function isBoundedElsewhere(request: FastifyRequest): boolean {
+  return request.routeOptions.config?.boundedElsewhere === true;
 }
 
 function securityHeaders(secure: boolean): Record<string, string> {

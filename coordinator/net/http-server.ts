@@ -21,6 +21,7 @@ import { guard, sendError } from "./http-guard.ts";
 import { LiveEvents } from "./live-events.ts";
 import type { Metrics } from "./metrics.ts";
 import { RateMeter } from "./rate-meter.ts";
+import { addReleaseFiles, type ReleaseFilePorts } from "./release-files.ts";
 
 export interface WebSettings extends ContactSettings {
   readonly version: string;
@@ -38,6 +39,8 @@ export interface WebPorts {
   readonly log: Log;
   readonly settings: WebSettings;
   readonly now: () => Date;
+  /** Without them, nothing is below /releases/. */
+  readonly releaseFiles?: Omit<ReleaseFilePorts, "version">;
 }
 
 /** How long a request may take to arrive, and an idle connection to stay. */
@@ -63,6 +66,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const overview = addOverview(app, ports);
   addViews(app, { ...ports, overview, version: settings.version });
   addEvents(app, ports, overview);
+  if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
   addOperation(app, ports);
   return app;
 }
@@ -93,7 +97,7 @@ function addEvents(app: FastifyInstance, ports: WebPorts, overview: () => Promis
   };
   const events = new LiveEvents(render, (error) => ports.log.warn({ error }, "no live update could be made"));
   app.addHook("preClose", async () => events.close());
-  app.get("/events", (request, reply) => {
+  app.get("/events", { config: { boundedElsewhere: true } }, (request, reply) => {
     if (events.full) return sendError(request, reply, tooManyListeners, ports.settings.version);
     reply.hijack();
     reply.raw.writeHead(200, {
