@@ -49,13 +49,17 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
   });
 }
 
-/** Whenever somebody drains or resumes a crawler, the fleet is read anew and acted on at once. */
+/** Whenever somebody drains, resumes or shuts out a crawler, or asks for a new key, the fleet is read anew and acted on at once. */
 export async function followFleet(
-  ports: Pick<DutyPorts, "crawlers" | "state" | "timekeeper" | "log">,
+  ports: Pick<DutyPorts, "crawlers" | "state" | "timekeeper" | "log"> & {
+    /** What else looks at the fleet anew, before its subnets go to others. */
+    readonly onChange?: () => Promise<void>;
+  },
 ): Promise<{ stop(): Promise<void> }> {
   let turn = Promise.resolve();
   const refresh = async () => {
     await refreshCrawlers(ports);
+    await ports.onChange?.();
     ports.timekeeper.hurry(fleetDuties.handOver);
     ports.timekeeper.hurry(fleetDuties.settle);
   };

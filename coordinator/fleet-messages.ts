@@ -4,22 +4,27 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { asLeaseId } from "#core/ids";
+import type { KeyScope } from "#protocol/identity";
 import type { CoordinatorMessage, CrawlerHello } from "#protocol/messages";
+import { identityVersion } from "#protocol/version";
 import type { CoordinatorConfig } from "./config.ts";
 import type { Counters } from "./counters.ts";
+import { admitCrawler, type Secrets } from "./flows/admit-crawler.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import type { CrawlerStore } from "./flows/crawler-ports.ts";
 import { refreshCrawlers, welcomeCrawler } from "./flows/crawler-presence.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
 import type { DelegationStore } from "./flows/delegation-ports.ts";
 import { handOutTasks } from "./flows/hand-out-tasks.ts";
+import type { IdentityStore } from "./flows/identity-ports.ts";
 import type { IncidentNotes } from "./flows/incident-ports.ts";
 import { takePeerReport } from "./flows/measure-crawlers.ts";
 import type { ReleaseReport } from "./flows/offer-releases.ts";
 import type { FrontierStore, ResultStore } from "./flows/ports.ts";
 import { type ResultBatch, takeResults } from "./flows/take-results.ts";
+import { noteCopy, takeTicket } from "./flows/take-ticket.ts";
 import type { Log } from "./log.ts";
-import type { GatewayHandlers } from "./net/gateway-settings.ts";
+import type { GatewayHandlers, WelcomeExtras } from "./net/gateway-settings.ts";
 import { takeResultsSettings } from "./wiring-settings.ts";
 
 export interface FleetMessagePorts {
@@ -45,6 +50,10 @@ export interface FleetMessagePorts {
   /** What became of a release at a crawler; left out, nobody asks. */
   readonly onReleaseReport?: (crawlerId: CrawlerId, report: ReleaseReport) => Promise<void>;
   readonly incidents: IncidentNotes;
+  readonly identities: IdentityStore;
+  readonly secrets: Secrets;
+  /** It was welcomed, and may be sent messages. */
+  readonly onWelcome?: (crawlerId: CrawlerId) => void;
   readonly now: () => Date;
 }
 
@@ -55,15 +64,22 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     hostsPerRequest: config.lease.hostsPerRequest,
   };
   const taking = takeResultsSettings(config);
+  /** Of the crawlers that came: what their keys are good for. */
+  const scopesOf = new Map<CrawlerId, readonly KeyScope[]>();
   return {
-    authenticate: async (name, keyHash) => await ports.crawlers.authenticate(name, keyHash),
+    admit: async (introduction) => await admitCrawler(introduction, ports, ports.now()),
     onArrive: async (arrival) => {
+      const taken = await takeTicket(arrival, ports, ports.now());
+      if ("refuse" in taken) return taken;
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
+      scopesOf.set(arrival.crawlerId, arrival.scopes);
       ports.onHello(arrival.crawlerId, arrival.hello);
       ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
       ports.onFleetChange();
-      return { acknowledgedSequence };
+      return { acknowledgedSequence, welcome: welcomeExtras(arrival.version, taken.ticket, ports.now()) };
     },
+    onWelcome: (crawlerId) => ports.onWelcome?.(crawlerId),
+    onCopy: (arrival, evidence) => noteCopy(arrival, evidence, { ...ports, now: ports.now() }),
     onResults: async (batch) => {
       const taken = await takeResults(batch, ports.results, taking, ports.now());
       const bytes = taken.stored === 0 ? 0 : wireBytesOf(batch);
@@ -81,6 +97,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
             crawlerId,
             freeHosts: message.freeHosts,
             draining: crawler?.state === "draining",
+            mayCrawl: scopesOf.get(crawlerId)?.includes("crawl") ?? true,
             pagesLeftToday: crawler === null ? 0 : ports.budget.left(crawler, now),
           };
           const tasks = await handOutTasks(request, ports.frontier, handOut, now);
@@ -90,6 +107,10 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
         }
         case "crawler:heartbeat":
           await ports.crawlers.heartbeat(crawlerId, message, now);
+          return;
+        case "crawler:key-kept":
+          await ports.identities.keyKept(crawlerId, now);
+          ports.log.info({ crawlerId }, "a crawler has its new key");
           return;
         case "crawler:peer-rtts":
           await takePeerReport(crawlerId, message, ports, now);
@@ -117,6 +138,11 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     },
     onIncident: (incident) => ports.incidents.note({ ...incident, at: ports.now() }),
   };
+}
+
+function welcomeExtras(version: number, ticket: string | null, now: Date): WelcomeExtras {
+  if (version < identityVersion) return {};
+  return { time: now.toISOString(), ...(ticket === null ? {} : { ticket }) };
 }
 
 /** What the pages took from the sites; a batch of which a part arrived before counts in full. */

@@ -19,8 +19,10 @@ import { FleetSettling } from "./flows/fleet-settling.ts";
 import { IncidentLog } from "./flows/incident-log.ts";
 import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
 import type { LiveState } from "./flows/show-overview.ts";
+import { keyDuties } from "./key-duties.ts";
 import type { Log } from "./log.ts";
 import { CrawlerGateway } from "./net/crawler-gateway.ts";
+import { randomSecrets } from "./net/crawler-key.ts";
 import { createNameResolver } from "./net/name-resolver.ts";
 import { openWebServer } from "./open-web-server.ts";
 import { duties, scheduleDuties } from "./periodic-duties.ts";
@@ -28,6 +30,7 @@ import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
 import { createFinerDelegationStore } from "./postgres/finer-delegation-store.ts";
 import { createFrontierStore } from "./postgres/frontier-store.ts";
+import { createIdentityStore } from "./postgres/identity-store.ts";
 import { createIncidentStore } from "./postgres/incident-store.ts";
 import { createResultStore } from "./postgres/result-store.ts";
 import { forgetSeals } from "./postgres/seal-rows.ts";
@@ -78,6 +81,7 @@ export async function startCoordinator({
     delegations: createDelegationStore(pool),
     frontier: createFrontierStore(pool),
     results: createResultStore(pool),
+    identities: createIdentityStore(pool),
   };
   const state = new CoordinatorState();
   const budget = new DayBudget();
@@ -112,6 +116,9 @@ export async function startCoordinator({
         budget,
         counters,
         incidents,
+        identities: stores.identities,
+        secrets: randomSecrets,
+        onWelcome: (crawlerId) => keys.onWelcome(crawlerId),
         log,
         now,
         send: (crawlerId, message) => gateway.send(crawlerId, message),
@@ -190,7 +197,8 @@ export async function startCoordinator({
     online: () => gateway.online(),
     send: (crawlerId, message) => gateway.send(crawlerId, message),
   });
-  const fleet = await followFleet({ ...stores, state, timekeeper, log });
+  const keys = keyDuties({ ...stores, gateway, secrets: randomSecrets, timekeeper, log, now });
+  const fleet = await followFleet({ ...stores, state, timekeeper, log, onChange: () => keys.review() });
   const registry = await followRegistry({ ...stores, state, log, snapshots }).catch(async (error) => {
     await fleet.stop();
     throw error;
@@ -231,6 +239,7 @@ export async function startCoordinator({
     config,
   );
   scheduleFinerDuties(timekeeper, finer, config);
+  keys.start();
   timekeeper.every("forget-incidents-and-seals", forgetMs, async () => {
     await incidents.forgetOld(now());
     await forgetSeals(pool, now());

@@ -22,6 +22,8 @@ export async function handOutTasks(
     readonly crawlerId: CrawlerId;
     readonly freeHosts: number;
     readonly draining: boolean;
+    /** False: its key is for measurements only. */
+    readonly mayCrawl?: boolean;
     readonly pagesLeftToday: number;
   },
   frontier: Pick<FrontierStore, "leaseHosts">,
@@ -29,6 +31,7 @@ export async function handOutTasks(
   now: Date,
 ): Promise<Tasks> {
   if (request.draining) return nothing("this crawler is being drained", 30_000);
+  if (request.mayCrawl === false) return nothing("this crawler's key is for measurements only", 60_000);
   if (request.pagesLeftToday <= 0) return nothing("the pages or bytes of this day are used up", 60_000);
   // All slices together stay within what the day has left.
   const urlsPerHost = Math.min(settings.urlsPerHost, request.pagesLeftToday);

@@ -3,6 +3,7 @@
  * message, so much per second (then it is simply not read for a while), so much waiting to be sent. What goes
  * wrong here ends this connection and nothing else. Knows nothing of hellos, sequences or results.
  */
+import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
@@ -111,6 +112,28 @@ export class CrawlerConnection {
 
   ping(): void {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
+  }
+
+  /**
+   * Whether the peer is there: it answers a ping within the time. Null: it could not be told, for all that time
+   * nothing was read from it, since what it has sent before is still being worked off.
+   */
+  async answersPing(withinMs: number): Promise<boolean | null> {
+    if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) return false;
+    const wasHeld = this.isHeld;
+    const asked = randomBytes(8);
+    return await new Promise((resolve) => {
+      const answer = (answers: boolean | null) => {
+        clearTimeout(deadline);
+        this.#socket.off("pong", onPong).off("close", onClose);
+        resolve(answers);
+      };
+      const onPong = (data: Buffer) => data.equals(asked) && answer(true);
+      const onClose = () => answer(false);
+      const deadline = setTimeout(() => answer(wasHeld && this.isHeld ? null : false), withinMs);
+      this.#socket.on("pong", onPong).once("close", onClose);
+      this.#socket.ping(asked);
+    });
   }
 
   /** Says why, then closes. */

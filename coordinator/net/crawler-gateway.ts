@@ -4,21 +4,23 @@
  * Whatever one crawler or stranger does ends at most its own session. Main supplies the handlers, and
  * decides about TLS by the server it attaches.
  */
+import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { Duplex } from "node:stream";
-import { type WebSocket, WebSocketServer } from "ws";
+import { WebSocketServer } from "ws";
 import type { CrawlerId } from "#core/ids";
 import { maxMessageBytes } from "#protocol/codec";
+import { challengeHeader } from "#protocol/identity";
 import type { CoordinatorMessage, CrawlerHello, ProbeOutcome } from "#protocol/messages";
 import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
+import type { Admitted } from "../flows/admit-crawler.ts";
 import type { Fleet } from "../flows/crawler-ports.ts";
 import type { Log } from "../log.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
 import type { Refusal } from "./crawler-connection.ts";
-import { hashCrawlerKey } from "./crawler-key.ts";
 import { CrawlerSession, type SessionHandlers } from "./crawler-session.ts";
-import type { GatewayHandlers, GatewaySettings } from "./gateway-settings.ts";
+import type { Arrival, GatewayHandlers, GatewaySettings } from "./gateway-settings.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
 import { PendingProbes } from "./pending-probes.ts";
 import { incidentOf, turnedAway } from "./refusal-incidents.ts";
@@ -52,6 +54,10 @@ export class CrawlerGateway implements Fleet {
   readonly #sessions = new Map<CrawlerId, CrawlerSession>();
   /** Arrivals and departures of one crawler. */
   readonly #turns = new KeyedTurns<CrawlerId>();
+  /** Newcomers of one crawler, each from its hello to its welcome. */
+  readonly #newcomers = new KeyedTurns<CrawlerId>();
+  /** Of upgrades under way. */
+  readonly #challenges = new WeakMap<IncomingMessage, string>();
   readonly #admissions = new Set<Promise<void>>();
   readonly #refusals = new Map<string, number>();
   #closing = false;
@@ -73,6 +79,9 @@ export class CrawlerGateway implements Fleet {
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
       clientTracking: false,
+    });
+    this.#sockets.on("headers", (headers, request) => {
+      headers.push(`${challengeHeader}: ${this.#challenges.get(request)}`);
     });
   }
 
@@ -155,12 +164,12 @@ export class CrawlerGateway implements Fleet {
       return;
     }
     stream.once("close", () => this.#limits.close(address));
-    this.#sockets.handleUpgrade(request, stream, head, (socket) => this.#open(socket, stream, address));
-  }
-
-  #open(socket: WebSocket, stream: Duplex, remoteAddress: string): void {
-    const settings = { ...this.#settings, remoteAddress, pool: this.#pool };
-    this.#connected.add(new CrawlerSession(socket, stream, settings, this.#sessionHandlers));
+    const challenge = randomBytes(32).toString("base64url");
+    this.#challenges.set(request, challenge);
+    this.#sockets.handleUpgrade(request, stream, head, (socket) => {
+      const settings = { ...this.#settings, remoteAddress: address, challenge, pool: this.#pool };
+      this.#connected.add(new CrawlerSession(socket, stream, settings, this.#sessionHandlers));
+    });
   }
 
   readonly #sessionHandlers: SessionHandlers = {
@@ -169,7 +178,7 @@ export class CrawlerGateway implements Fleet {
       this.#admissions.add(admission);
       void admission.then(() => this.#admissions.delete(admission));
     },
-    onResults: (crawlerId, spoolId, results) => this.#handlers.onResults({ crawlerId, spoolId, results }),
+    onResults: (crawlerId, spoolId, sealed) => this.#handlers.onResults({ crawlerId, spoolId, ...sealed }),
     onMessage: (crawlerId, message, size) => this.#handlers.onMessage(crawlerId, message, size),
     onProbeReport: (crawlerId, requestId, outcome) => this.#probes.report(crawlerId, requestId, outcome),
     onFault: (session, error) => {
@@ -180,10 +189,14 @@ export class CrawlerGateway implements Fleet {
 
   async #admit(session: CrawlerSession, hello: CrawlerHello, version: number): Promise<void> {
     try {
-      const known = await this.#handlers.authenticate(hello.name, hashCrawlerKey(hello.key));
-      if (!known) session.refuse(wrongKey);
-      else if (known.revoked) session.refuse(revoked);
-      else await this.#queueArrival(session, known.crawlerId, version);
+      const { challenge, remoteAddress } = session;
+      const admitted = await this.#handlers.admit({ hello, version, challenge, remoteAddress });
+      if ("refuse" in admitted) {
+        session.refuse(admitted.refuse);
+        return;
+      }
+      if (admitted.publicKey !== null) session.requireSeals(admitted.publicKey);
+      await this.#newcomers.take(admitted.crawlerId, () => this.#letIn(session, admitted, version));
     } catch (error) {
       this.#log.error({ name: hello.name, error }, "a crawler's arrival could not be handled");
       session.refuse(unableToAdmit);
@@ -191,18 +204,42 @@ export class CrawlerGateway implements Fleet {
   }
 
   /** After the departure of the same crawler's session before, whose last commit the welcome has to count. */
-  #queueArrival(session: CrawlerSession, crawlerId: CrawlerId, version: number): Promise<void> {
-    this.#sessions.get(crawlerId)?.refuse(replaced);
-    return this.#turns.take(crawlerId, async () => {
-      if (this.#sessions.has(crawlerId)) void this.#queueArrival(session, crawlerId, version);
-      else await this.#arrive(session, crawlerId, version);
-    });
-  }
-
-  async #arrive(session: CrawlerSession, crawlerId: CrawlerId, protocolVersion: number): Promise<void> {
+  async #letIn(session: CrawlerSession, admitted: Admitted, version: number): Promise<void> {
     const { hello, remoteAddress } = session;
     if (session.state !== "checking" || !hello) return;
-    const arrival = await this.#handlers.onArrive({ crawlerId, hello, remoteAddress });
+    const { crawlerId, publicKey, scopes } = admitted;
+    const arrival = { crawlerId, hello, remoteAddress, version, publicKey, scopes };
+    const before = this.#sessions.get(crawlerId);
+    const copy = before ? await this.#refusalBeside(before, arrival) : null;
+    if (copy !== null) {
+      session.refuse(copy);
+      return;
+    }
+    this.#sessions.get(crawlerId)?.refuse(replaced);
+    await this.#turns.take(crawlerId, () => this.#arrive(session, arrival, admitted));
+  }
+
+  /** A session of the same identity in another process that still answers is another machine's. Null: it is not. */
+  async #refusalBeside(before: CrawlerSession, newcomer: Arrival): Promise<Refusal | null> {
+    const [here, there] = [newcomer.hello.identity, before.hello?.identity];
+    const isRival =
+      newcomer.publicKey !== null &&
+      here?.publicKey === there?.publicKey &&
+      here?.instanceId !== there?.instanceId;
+    if (!isRival) return null;
+    const answers = await before.connection.answersPing(this.#settings.rivalMs);
+    if (answers === false) return null;
+    if (answers === null) return busyWithTheOther;
+    const evidence = `another one is at work from ${before.remoteAddress} since ${before.openedAt.toISOString()}`;
+    return (
+      this.#handlers.onCopy?.(newcomer, evidence) ?? { code: "copied-folder", reason: evidence, retry: false }
+    );
+  }
+
+  async #arrive(session: CrawlerSession, arriving: Arrival, { first }: Admitted): Promise<void> {
+    const { crawlerId, hello, remoteAddress, version: protocolVersion } = arriving;
+    if (session.state !== "checking") return;
+    const arrival = await this.#handlers.onArrive(arriving);
     if ("refuse" in arrival) {
       session.refuse(arrival.refuse);
       return;
@@ -219,7 +256,9 @@ export class CrawlerGateway implements Fleet {
     const times = { heartbeatSeconds, departureSeconds };
     const database = postgresVersion === undefined ? {} : { postgresVersion };
     const agreed = { protocolVersion, acknowledgedSequence, resultCredits, ...times, userAgent, ...database };
-    session.welcome({ type: "coordinator:welcome", crawlerId, ...agreed });
+    session.welcome({ type: "coordinator:welcome", crawlerId, ...agreed, ...arrival.welcome });
+    for (const message of first) session.send(message);
+    this.#handlers.onWelcome?.(crawlerId);
   }
 
   #onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void {
@@ -252,8 +291,6 @@ export class CrawlerGateway implements Fleet {
   }
 }
 
-const wrongKey: Refusal = { code: "wrong-key", reason: "no crawler of that name has this key", retry: false };
-const revoked: Refusal = { code: "revoked", reason: "the key of this crawler was revoked", retry: false };
 const replaced: Refusal = {
   code: "replaced",
   reason: "a newer session with the same name and key took the place of this one",
@@ -262,6 +299,11 @@ const replaced: Refusal = {
 const shuttingDown: Refusal = {
   code: "shutting-down",
   reason: "the coordinator is shutting down",
+  retry: true,
+};
+const busyWithTheOther: Refusal = {
+  code: "internal-error",
+  reason: "what this crawler's session before has sent is still being worked off",
   retry: true,
 };
 const unableToAdmit: Refusal = {

@@ -19,9 +19,12 @@ import type {
   ProbeOutcome,
 } from "#protocol/messages";
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
+import type { Seal } from "#protocol/result-digest";
+import { isKnownTo } from "#protocol/version";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { CrawlerConnection, type Refusal } from "./crawler-connection.ts";
 import { HeartbeatWatch } from "./heartbeat-watch.ts";
+import { SealCheck, type SealMessage } from "./seal-check.ts";
 import {
   type BatchedResult,
   type CrawlerReport,
@@ -32,6 +35,8 @@ import {
 
 export interface SessionSettings {
   readonly remoteAddress: string;
+  /** 32 random bytes in base64url that went out with the upgrade, for its hello to sign. */
+  readonly challenge: string;
   readonly helloTimeoutMs: number;
   readonly heartbeatMs: number;
   readonly batchResults: number;
@@ -40,10 +45,16 @@ export interface SessionSettings {
   readonly pool: InflaterPool;
 }
 
+/** `seals`: those that end with one of the results. */
+export interface SealedResults {
+  readonly results: readonly BatchedResult[];
+  readonly seals: readonly Seal[];
+}
+
 export interface SessionHandlers {
   onHello(session: CrawlerSession, hello: CrawlerHello, version: number): void;
   /* For an open session, one at a time: */
-  onResults(crawlerId: CrawlerId, spoolId: string, results: readonly BatchedResult[]): Promise<void>;
+  onResults(crawlerId: CrawlerId, spoolId: string, sealed: SealedResults): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
   /* At any time: */
   onProbeReport(crawlerId: CrawlerId, requestId: number, outcome: ProbeOutcome): void;
@@ -53,6 +64,7 @@ export interface SessionHandlers {
 
 export class CrawlerSession {
   readonly remoteAddress: string;
+  readonly challenge: string;
   readonly connection: CrawlerConnection;
   readonly openedAt = new Date();
   readonly #settings: SessionSettings;
@@ -62,9 +74,13 @@ export class CrawlerSession {
   #state: "awaiting-hello" | "checking" | "open" | "closed" = "awaiting-hello";
   #hello: CrawlerHello | null = null;
   #crawlerId: CrawlerId | null = null;
+  #version = 0;
   #watch: HeartbeatWatch | undefined;
   /** From protocol version 2 on. */
   #frames: FrameReader | null = null;
+  /** Null: this crawler has no key to sign with. */
+  #sealCheck: SealCheck | null = null;
+  #seals: Seal[] = [];
   #leavesForGood = false;
   #mostCredits = 0;
   #lastSequence: number | null = null;
@@ -72,6 +88,7 @@ export class CrawlerSession {
 
   constructor(socket: WebSocket, stream: Duplex, settings: SessionSettings, handlers: SessionHandlers) {
     this.remoteAddress = settings.remoteAddress;
+    this.challenge = settings.challenge;
     this.#settings = settings;
     this.#handlers = handlers;
     this.#inbox = this.#makeInbox();
@@ -110,11 +127,17 @@ export class CrawlerSession {
     return this.#inbox.length;
   }
 
+  /** From now on only results count that are signed with this key. Before the welcome. */
+  requireSeals(publicKey: string): void {
+    if (this.#hello) this.#sealCheck = new SealCheck(publicKey, this.#hello.spoolId);
+  }
+
   /** The crawler may begin. */
   welcome(welcome: CoordinatorWelcome): void {
     if (this.#state !== "checking") return;
     this.#state = "open";
     this.#crawlerId = asCrawlerId(welcome.crawlerId);
+    this.#version = welcome.protocolVersion;
     this.#mostCredits = welcome.resultCredits;
     if (welcome.protocolVersion >= 2) this.#frames = new FrameReader();
     this.connection.accept(this.#settings.pool, welcome.protocolVersion);
@@ -129,9 +152,9 @@ export class CrawlerSession {
     });
   }
 
-  /** False when the session is not open. Throws ProtocolError when the message is too long. */
+  /** False when the session is not open, or its crawler is too old for this message. Throws ProtocolError when the message is too long. */
   send(message: CoordinatorMessage): boolean {
-    if (this.#state !== "open") return false;
+    if (this.#state !== "open" || !isKnownTo(this.#version, message)) return false;
     if (message.type === "coordinator:pace") {
       // A lower pace binds only what the crawler sends after it has heard of it, so the most counts.
       this.#mostCredits = Math.max(this.#mostCredits, message.resultCredits);
@@ -163,8 +186,8 @@ export class CrawlerSession {
   #receive(received: ReceivedParts, size: MessageSize): void {
     if (this.#state === "awaiting-hello") this.#takeHello(received.text);
     else if (this.#state !== "open") throw new ProtocolError("a message before the welcome");
-    else if (this.#frames) this.#take(decodePackedMessage(received, this.#frames), size);
-    else this.#take(decodeCrawlerMessage(received.text), size);
+    else if (this.#frames) this.#take(decodePackedMessage(received, this.#frames), size, received);
+    else this.#take(decodeCrawlerMessage(received.text), size, received);
   }
 
   #takeHello(bytes: Buffer): void {
@@ -180,7 +203,7 @@ export class CrawlerSession {
     this.#handlers.onHello(this, decoded.hello, decoded.version);
   }
 
-  #take(message: CrawlerMessage, size: MessageSize): void {
+  #take(message: CrawlerMessage, size: MessageSize, received: ReceivedParts): void {
     this.#watch?.heard();
     if (message.type === "crawler:hello") throw new ProtocolError("crawler:hello: a second one");
     if (message.type === "crawler:probe-report") {
@@ -189,8 +212,27 @@ export class CrawlerSession {
       }
       return;
     }
+    if (message.type === "crawler:seal") {
+      this.#takeSeal(message);
+      return;
+    }
     if (message.type === "crawler:result" && !this.#countResult(message.sequence)) return;
-    this.#inbox.add(message, size);
+    if (message.type === "crawler:result" && this.#sealCheck)
+      this.#sealCheck.add({ message, size }, received);
+    else this.#inbox.add(message, size);
+    if (this.#inbox.isFull) this.connection.hold();
+  }
+
+  #takeSeal(message: SealMessage): void {
+    if (this.#sealCheck === null) return;
+    const taken = this.#sealCheck.take(message);
+    if (taken === null) {
+      const reason = `the seal of results ${message.first} to ${message.last} is not of this crawler's key`;
+      this.refuse({ code: "bad-signature", reason, retry: true });
+      return;
+    }
+    this.#seals.push(taken.seal);
+    for (const { message: result, size } of taken.results) this.#inbox.add(result, size);
     if (this.#inbox.isFull) this.connection.hold();
   }
 
@@ -210,9 +252,11 @@ export class CrawlerSession {
 
   async #deliverResults(results: readonly BatchedResult[]): Promise<void> {
     if (this.#crawlerId === null || !this.#hello) return;
-    await this.#handlers.onResults(this.#crawlerId, this.#hello.spoolId, results);
-    this.#unacknowledged -= results.length;
     const last = results.at(-1);
+    const seals = this.#seals.filter((seal) => seal.last <= (last?.sequence ?? 0));
+    this.#seals = this.#seals.slice(seals.length);
+    await this.#handlers.onResults(this.#crawlerId, this.#hello.spoolId, { results, seals });
+    this.#unacknowledged -= results.length;
     if (last) this.send({ type: "coordinator:acknowledge", sequence: last.sequence });
   }
 

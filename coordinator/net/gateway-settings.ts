@@ -1,29 +1,40 @@
 /** What main hands to the crawler gateway: its settings and the handlers of what crawlers say. */
 import type { IncomingMessage } from "node:http";
 import type { CrawlerId } from "#core/ids";
-import type { CrawlerHello } from "#protocol/messages";
+import type { KeyScope } from "#protocol/identity";
+import type { CoordinatorWelcome, CrawlerHello } from "#protocol/messages";
+import type { Seal } from "#protocol/result-digest";
+import type { Admitted, Introduction } from "../flows/admit-crawler.ts";
 import type { ConnectionLimitSettings } from "./connection-limits.ts";
 import type { Refusal } from "./crawler-connection.ts";
 import type { EdgeIncident } from "./refusal-incidents.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./session-inbox.ts";
 
 /**
- * Of one crawler, no two of these run at once (save `authenticate`); `onArrive` and `onLeave` alternate. A
+ * Of one crawler, no two of these run at once (save `admit`); `onArrive` and `onLeave` alternate. A
  * rejection is logged; one of `onArrive`, `onResults` or `onMessage` also ends that session, and the crawler
  * comes back and sends again what was not acknowledged.
  */
 export interface GatewayHandlers {
-  /** As `CrawlerStore.authenticate`: the crawler of that name whose key hashes so (SHA-256, hex), or null. */
-  authenticate(name: string, keyHash: string): Promise<{ crawlerId: CrawlerId; revoked: boolean } | null>;
+  /** Whether to believe whoever came, and who it is. */
+  admit(introduction: Introduction): Promise<Admitted | { readonly refuse: Refusal }>;
   /** The highest sequence of the hello's spool that is committed, or why the crawler may not come now. */
   onArrive(
     arrival: Arrival,
-  ): Promise<{ readonly acknowledgedSequence: number } | { readonly refuse: Refusal }>;
+  ): Promise<
+    { readonly acknowledgedSequence: number; readonly welcome?: WelcomeExtras } | { readonly refuse: Refusal }
+  >;
+  /** It was welcomed, and may be sent messages. Must not throw. */
+  onWelcome?(crawlerId: CrawlerId): void;
+  /** Two machines have its identity, as `evidence` shows; what to refuse the newcomer with. */
+  onCopy?(arrival: Arrival, evidence: string): Refusal;
   /** Ascending, without gaps; acknowledged to the crawler as soon as this resolves. */
   onResults(batch: {
     readonly crawlerId: CrawlerId;
     readonly spoolId: string;
     readonly results: readonly BatchedResult[];
+    /** Of a crawler with an identity: what it signed, each ending with one of the results. */
+    readonly seals?: readonly Seal[];
   }): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
   /** `forGood`: it said goodbye and that it will not be back. */
@@ -49,6 +60,8 @@ export interface GatewaySettings {
   readonly inflatedBytesPerSecond: number;
   /** Added to a probe's own deadline before the crawler counts as silent. */
   readonly probeGraceMs: number;
+  /** A session whose crawler answers a ping within this is alive: another machine with its identity is a copy. */
+  readonly rivalMs: number;
   readonly limits: ConnectionLimitSettings;
   /** Whom a request comes from, where a proxy stands in front; otherwise the socket's peer. */
   readonly remoteAddressOf: (request: IncomingMessage) => string;
@@ -65,12 +78,21 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
   // Some 1,000 results of 30 KB.
   inflatedBytesPerSecond: 32 * 1024 * 1024,
   probeGraceMs: 3000,
+  rivalMs: 3000,
   limits: { connections: 10_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
   remoteAddressOf: (request) => request.socket.remoteAddress ?? "unknown",
 };
+
+/** What a welcome says to crawlers that know of it. */
+export type WelcomeExtras = Pick<CoordinatorWelcome, "ticket" | "time">;
 
 export interface Arrival {
   readonly crawlerId: CrawlerId;
   readonly hello: CrawlerHello;
   readonly remoteAddress: string;
+  /** Of the protocol, as agreed on. */
+  readonly version: number;
+  /** The identity that belongs to its name; null: it has none. */
+  readonly publicKey: string | null;
+  readonly scopes: readonly KeyScope[];
 }

@@ -8,7 +8,10 @@ import type { CrawlerMessage } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 
 export type CrawlerResultMessage = Extract<CrawlerMessage, { type: "crawler:result" }>;
-export type OrderedMessage = Exclude<CrawlerMessage, { type: "crawler:hello" | "crawler:probe-report" }>;
+export type OrderedMessage = Exclude<
+  CrawlerMessage,
+  { type: "crawler:hello" | "crawler:probe-report" | "crawler:seal" }
+>;
 export type OtherMessage = Exclude<OrderedMessage, CrawlerResultMessage>;
 /** What the gateway passes on one by one. */
 export type CrawlerReport = Exclude<OtherMessage, { type: "crawler:goodbye" }>;

@@ -12,6 +12,17 @@ export const protocolVersions = [3, 2, 1] as const;
 /** From this version on a crawler knows what version 3 adds. */
 export const identityVersion = 3;
 
+const sinceIdentities: ReadonlySet<string> = new Set([
+  "coordinator:key",
+  "coordinator:stop-hosts",
+  "coordinator:release",
+]);
+
+/** Whether a crawler that speaks this version knows what to do with such a message. */
+export function isKnownTo(version: number, message: { readonly type: string }): boolean {
+  return version >= identityVersion || !sinceIdentities.has(message.type);
+}
+
 /** The newest version both sides know, or null. */
 export function agreeOnVersion(offered: readonly number[]): number | null {
   return protocolVersions.find((version) => offered.includes(version)) ?? null;

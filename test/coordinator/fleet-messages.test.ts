@@ -5,6 +5,8 @@ import { Counters } from "#coordinator/counters";
 import { fleetMessageHandlers } from "#coordinator/fleet-messages";
 import { DayBudget } from "#coordinator/flows/day-budget";
 import { silentLog } from "#coordinator/log";
+import { hashCrawlerKey, randomSecrets } from "#coordinator/net/crawler-key";
+import { createIdentityStore } from "#coordinator/postgres/identity-store";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/messages";
 import { arrivedResult, noon, spoolId } from "../contract/world.ts";
@@ -46,12 +48,15 @@ async function connected(pagesPerDay = 1000) {
       onHello: () => {},
       onFetched: () => happened.push("fetched"),
       incidents: { note: ({ kind }) => happened.push(kind) },
+      identities: createIdentityStore(world.pool),
+      secrets: randomSecrets,
       now: () => noon,
     },
     readCoordinatorConfig({ scope: { admitNewHosts: true } }),
   );
   const limits = { pagesPerDay, bytesPerDay: 1e12, concurrentHosts: 10 };
-  const arrival = { crawlerId: north, hello: hello("north", { limits }), remoteAddress: "127.0.0.1" };
+  const said = { hello: hello("north", { limits }), remoteAddress: "127.0.0.1", version: 2 };
+  const arrival = { ...said, crawlerId: north, publicKey: null, scopes: ["probe", "crawl"] } as const;
   const arrived = await handlers.onArrive(arrival);
   const ask = async () => {
     await handlers.onMessage(north, { type: "crawler:ready", freeHosts: 5 }, size);
@@ -64,15 +69,18 @@ async function connected(pagesPerDay = 1000) {
 
 it("recognises a crawler by its name and the hash of its key", async () => {
   const { handlers, north } = await connected();
+  await world.rows(`update crawler_key set key_hash = '${hashCrawlerKey("the key of the north")}'`);
+  const given = { version: 2, challenge: "", remoteAddress: "127.0.0.1" };
+  const by = (key: string) => handlers.admit({ ...given, hello: hello("north", { key }) });
 
-  expect(await handlers.authenticate("north", "key of north")).toMatchObject({ crawlerId: north, revoked: false });
-  expect(await handlers.authenticate("north", "key of south")).toBeNull();
+  expect(await by("the key of the north")).toMatchObject({ crawlerId: north, publicKey: null });
+  expect(await by("the key of the south")).toMatchObject({ refuse: { code: "wrong-key", retry: false } });
 });
 
 it("welcomes a crawler with what is acknowledged of its spool, and the fleet has changed", async () => {
   const { arrived, state, north, happened } = await connected();
 
-  expect(arrived).toEqual({ acknowledgedSequence: 0 });
+  expect(arrived).toEqual({ acknowledgedSequence: 0, welcome: {} });
   expect(state.crawler(north)?.state).toBe("online");
   expect(happened).toEqual(["fleet changed"]);
 });

@@ -5,7 +5,7 @@ import type { CrawlerHeartbeat } from "#protocol/messages";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { generatedResults } from "../protocol/generated-results.ts";
 import { makeGate } from "../support/gate.ts";
-import { helloOf, type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";
+import { admitted, helloOf, type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";
 import { RawCrawler } from "./raw-crawler.ts";
 
 const zlibSync = await loadZlibSync();
@@ -246,9 +246,9 @@ for (const { name, native, absent } of inflaters) {
       let hellos = 0;
       const { gateway, url, seen } = await start({
         handlers: {
-          async authenticate() {
+          async admit() {
             hellos += 1;
-            return { crawlerId: asCrawlerId(1), revoked: false };
+            return admitted(1);
           },
           async onArrive(arrival) {
             seen.arrivals.push(arrival);

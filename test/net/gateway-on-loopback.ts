@@ -2,9 +2,9 @@
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { Admitted } from "#coordinator/flows/admit-crawler";
 import { silentLog } from "#coordinator/log";
 import { CrawlerGateway } from "#coordinator/net/crawler-gateway";
-import { hashCrawlerKey } from "#coordinator/net/crawler-key";
 import {
   type Arrival,
   defaultGatewaySettings,
@@ -14,6 +14,7 @@ import {
 import type { BatchedResult, CrawlerReport } from "#coordinator/net/session-inbox";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
+import type { Seal } from "#protocol/result-digest";
 import type { ZlibSync } from "#protocol/zlib-sync-inflater";
 
 /** Crawlers that the gateway knows, in the order of their ids from 1. */
@@ -30,7 +31,12 @@ export interface LoopbackGateway {
 
 export interface Seen {
   readonly arrivals: Arrival[];
-  readonly batches: { crawlerId: CrawlerId; spoolId: string; results: readonly BatchedResult[] }[];
+  readonly batches: {
+    crawlerId: CrawlerId;
+    spoolId: string;
+    results: readonly BatchedResult[];
+    seals?: readonly Seal[];
+  }[];
   readonly messages: { crawlerId: CrawlerId; message: CrawlerReport; wireBytes: number }[];
   readonly leaves: { crawlerId: CrawlerId; reason: string; forGood: boolean }[];
   /** Highest sequence that onResults has taken, per crawler. */
@@ -86,13 +92,21 @@ export function helloOf(name: string, changes: Partial<CrawlerHello> = {}): Craw
   };
 }
 
+/** As the gateway is told of the crawler of this number. */
+export function admitted(number: number, publicKey: string | null = null): Admitted {
+  return { crawlerId: asCrawlerId(number), publicKey, scopes: ["probe", "crawl"], first: [] };
+}
+
+const refused = (code: "revoked" | "wrong-key") =>
+  ({ refuse: { code, reason: `refused for ${code}`, retry: false } }) as const;
+
 function recordingHandlers(seen: Seen): GatewayHandlers {
   return {
-    async authenticate(name, keyHash) {
-      if (keyHash !== hashCrawlerKey(keyOf(name))) return null;
-      if (name === revokedName) return { crawlerId: asCrawlerId(99), revoked: true };
-      const index = (knownNames as readonly string[]).indexOf(name);
-      return index < 0 ? null : { crawlerId: asCrawlerId(index + 1), revoked: false };
+    async admit({ hello }) {
+      const index = (knownNames as readonly string[]).indexOf(hello.name);
+      if (hello.name === revokedName) return refused("revoked");
+      if (hello.key !== keyOf(hello.name) || index < 0) return refused("wrong-key");
+      return admitted(index + 1);
     },
     async onArrive(arrival) {
       seen.arrivals.push(arrival);
