@@ -10,6 +10,7 @@ import { parseRange } from "#core/ip/range";
 import { urlHost } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import { probeMethod } from "#protocol/messages";
+import { partnerContact } from "#protocol/user-agent";
 import { limitsSchema } from "./limits/limits-config.ts";
 import { joinedSettings } from "./membership/joined-settings.ts";
 import { parseAllowance } from "./net/allow-list.ts";
@@ -106,13 +107,10 @@ const configSchema = z.strictObject({
   responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
   /** Requests at a time to one address, whatever hosts are meant; to one host it is always one. */
   requestsPerAddress: z.int().min(1).max(64).default(1),
-  /** Replaces the User-Agent that the coordinator states; must name Nearcrawl, which robots.txt files address. */
-  userAgent: z
-    .string()
-    .max(200)
-    .regex(/^Nearcrawl\/[\x20-\x7e]+$/, { error: "must begin with Nearcrawl/ and be printable ASCII" })
-    .nullable()
-    .default(null),
+  /** Whom to reach at the partner, added to the User-Agent that the coordinator states: `abuse@example.org`, say. */
+  contact: partnerContact.nullable().default(null),
+  /** False: this crawler's address is not in the list by which sites can verify that a request is ours. */
+  listAddress: z.boolean().default(true),
   /** Special-purpose ranges that may be contacted all the same: for tests, and partners who crawl their own network. */
   allowRanges: z.array(allowance).max(100).default([]),
   /** Ranges that are never contacted, neither crawled nor probed. */

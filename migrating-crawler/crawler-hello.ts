@@ -13,7 +13,7 @@ export interface CrawlerState {
 }
 
 export function crawlerHello(config: CrawlerConfig, state: CrawlerState): CrawlerHello {
-  const { name, key, publicAddress, place, limits, ipv6 } = config;
+  const { name, key, publicAddress, place, limits, ipv6, contact, listAddress } = config;
   const { pagesPerDay, bytesPerDay, concurrentHosts } = limits;
   const { softwareVersion, spoolId, heldLeases, probeMethods } = state;
   return {
@@ -29,5 +29,7 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
     capabilities: { probeMethods, ipv6 },
     limits: { pagesPerDay, bytesPerDay, concurrentHosts },
     denies: toldDenials(config),
+    ...(contact === null ? {} : { contact }),
+    listAddress,
   };
 }

@@ -5,7 +5,6 @@
  */
 import {
   type CoordinatorProbe,
-  type CoordinatorWelcome,
   type CrawlerHeartbeat,
   type CrawlerHello,
   maxHeldLeases,
@@ -16,6 +15,8 @@ import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
 import { crawlerHello } from "./crawler-hello.ts";
 import type { CrawlerStatus } from "./crawler-status.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
+import { Introduction } from "./fetch/introduction.ts";
+import { leasesKeptMs } from "./leases-kept.ts";
 import type { CrawlerLog } from "./log.ts";
 import { coordinatorRoute } from "./membership/coordinator-route.ts";
 import { type Member, openMember } from "./membership/member.ts";
@@ -31,10 +32,6 @@ import { openWarc, type Warc } from "./warc/open-warc.ts";
 /** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
 const endRequestsMs = 4000;
 const endAcknowledgementsMs = 2000;
-/** The coordinator may notice the loss of the link by so many heartbeats sooner than this crawler. */
-const noticedSooner = 2;
-/** Used until the coordinator's welcome states its own (no page is fetched before it). */
-const fallbackUserAgent = "Nearcrawl/0.1 (+https://nearcrawl.invalid/about)";
 
 export interface CrawlerSurroundings {
   readonly log: CrawlerLog;
@@ -59,7 +56,7 @@ export class Crawler {
   readonly #tally = new Tally();
   /** Leases whose results an earlier process of this crawler left in the spool. */
   readonly #leftBehind: string[];
-  #userAgent: string;
+  readonly #introduction: Introduction;
   /** Of the coordinator's database; undefined until a welcome states it. */
   #postgresVersion: number | undefined;
   #crawlerId: number | null = null;
@@ -71,12 +68,14 @@ export class Crawler {
   constructor(config: CrawlerConfig, surroundings: CrawlerSurroundings) {
     this.#config = config;
     this.#surroundings = surroundings;
-    this.#userAgent = config.userAgent ?? fallbackUserAgent;
-    const userAgent = () => this.#userAgent;
+    this.#member = openMember(config.home);
+    this.#introduction = new Introduction(this.#member?.identity ?? null);
+    const { userAgent, sign } = this.#introduction;
     this.#tools = fetchTools({
       config,
       home: config.home,
       userAgent,
+      sign,
       quiet: () => this.#prober.quiet(),
       log: surroundings.log,
     });
@@ -84,8 +83,7 @@ export class Crawler {
     this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
     this.#spool = new Spool({ home: config.home, maxBytes: config.limits.spoolBytes });
     const { probeMethods } = config;
-    this.#prober = new Prober({ connector: this.#tools.connector, probeMethods, userAgent });
-    this.#member = openMember(config.home);
+    this.#prober = new Prober({ connector: this.#tools.connector, probeMethods, userAgent, sign });
     this.#link = this.#makeLink();
     this.#carrier = new Carrier({ spool: this.#spool, link: this.#link, log: surroundings.log });
     this.#leftBehind = [...this.#carrier.leases].filter((leaseId) => leaseId !== "0");
@@ -147,9 +145,9 @@ export class Crawler {
 
   async #stop(reason: string, forGood: boolean): Promise<void> {
     this.#measuringPeers.abort();
-    this.#link.seal();
     await within(endRequestsMs, this.#loop.stop());
     this.#tools.connector.close();
+    this.#link.seal();
     if (this.#link.isUp) await within(endAcknowledgementsMs, this.#carrier.drained());
     await this.#link.stop(reason, forGood);
     closeTools(this.#tools);
@@ -161,9 +159,9 @@ export class Crawler {
   #makeLink(): CoordinatorLink {
     const { log } = this.#surroundings;
     return new CoordinatorLink({
-      sign: this.#member === null ? undefined : (text) => this.#member!.identity.sign(text),
       url: this.#config.coordinatorUrl,
       route: coordinatorRoute(this.#config, this.#member?.membership ?? null),
+      sign: this.#member === null ? undefined : (text) => this.#member!.identity.sign(text),
       hello: (challenge) => this.#member?.sign(this.#hello(), challenge) ?? this.#hello(),
       heartbeat: () => this.#heartbeat(),
       random: Math.random,
@@ -172,7 +170,7 @@ export class Crawler {
         onWelcome: (welcome) => {
           this.#member?.keepTicket(welcome.ticket, log);
           this.#crawlerId = welcome.crawlerId;
-          this.#userAgent = this.#config.userAgent ?? welcome.userAgent;
+          this.#introduction.onWelcome(welcome);
           this.#postgresVersion = welcome.postgresVersion;
           this.#downReason = "";
           this.#loop.onWelcome(leasesKeptMs(welcome));
@@ -214,6 +212,9 @@ export class Crawler {
       case "coordinator:key":
         if (this.#member?.keepKey(message.key, this.#surroundings.log))
           this.#link.send({ type: "crawler:key-kept" });
+        break;
+      case "coordinator:stop-hosts":
+        this.#loop.stopSites(message.domains, message.reason);
         break;
       case "coordinator:probe":
         void this.#probe(message);
@@ -282,11 +283,6 @@ export class Crawler {
     ];
     return words.filter((word) => word !== "").map((word) => word.slice(0, 500));
   }
-}
-
-function leasesKeptMs({ departureSeconds, heartbeatSeconds }: CoordinatorWelcome): number {
-  if (departureSeconds === undefined) return Number.POSITIVE_INFINITY;
-  return Math.max(0, departureSeconds - noticedSooner * heartbeatSeconds) * 1000;
 }
 
 /** Resolves with the work or after so long, whichever is first. */

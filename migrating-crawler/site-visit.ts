@@ -5,10 +5,12 @@
  */
 import { urlHost } from "#core/ip/url-host";
 import { NoTurn } from "./fetch/ask-robots.ts";
+import type { SignRequest } from "./fetch/sign-request.ts";
 import { type ExchangeRecorder, SiteClient, type Timeouts } from "./fetch/site-client.ts";
 import type { Governor } from "./limits/governor.ts";
 import type { HostAnswer } from "./limits/host-answer.ts";
 import type { HostGates } from "./limits/host-gate.ts";
+import { SiteStop } from "./limits/stopped-sites.ts";
 import type { Connector } from "./net/connector.ts";
 
 /** Pages of one host lie on few origins (http, https); more clients are not kept open. */
@@ -32,6 +34,8 @@ export interface VisitTools {
   readonly gates: HostGates;
   /** Where the partner keeps what is fetched. */
   readonly recorder?: ExchangeRecorder | undefined;
+  /** Signs requests where that is asked for. */
+  readonly sign?: SignRequest | undefined;
   /** Told how the slice stands to the places for hosts; at first it takes one. */
   readonly stands?: (standing: Standing) => void;
 }
@@ -58,6 +62,7 @@ export class SiteVisit {
 
   constructor(settings: VisitSettings) {
     this.#settings = settings;
+    settings.signal.addEventListener("abort", this.#onAbort);
   }
 
   /** Waits until the host may be asked. Null, or why the slice ends here, in words. */
@@ -87,8 +92,8 @@ export class SiteVisit {
       this.#clients.delete(oldest);
       void client.close();
     }
-    const { connector, timeouts, recorder } = this.#settings.tools;
-    const client = new SiteClient({ origin, connector, timeouts, recorder });
+    const { connector, timeouts, recorder, sign } = this.#settings.tools;
+    const client = new SiteClient({ origin, connector, timeouts, recorder, sign });
     this.#clients.set(origin, client);
     return client;
   }
@@ -128,6 +133,7 @@ export class SiteVisit {
   }
 
   async close(): Promise<void> {
+    this.#settings.signal.removeEventListener("abort", this.#onAbort);
     clearTimeout(this.#place);
     await this.#closeClients();
   }
@@ -146,6 +152,11 @@ export class SiteVisit {
       return null;
     }
   }
+
+  /** Usually a request under way may end; where the site is to be left alone at once, it is cut off. */
+  readonly #onAbort = (): void => {
+    if (this.#settings.signal.reason instanceof SiteStop) void this.#closeClients();
+  };
 
   #stand(standing: Standing): void {
     clearTimeout(this.#place);

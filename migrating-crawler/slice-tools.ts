@@ -5,6 +5,7 @@
 import type { FetchingConfig } from "./config.ts";
 import type { SliceTools } from "./crawl-slice.ts";
 import { RobotsCache } from "./fetch/robots.ts";
+import type { SignRequest } from "./fetch/sign-request.ts";
 import { Governor } from "./limits/governor.ts";
 import { HostGates } from "./limits/host-gate.ts";
 import type { KeptSettings } from "./limits/kept-file.ts";
@@ -19,12 +20,13 @@ export interface FetchToolsSettings {
   /** The folder of the day's counters, and of what is known of hosts and their robots.txt. */
   readonly home: string;
   readonly userAgent: () => string;
+  readonly sign?: SignRequest;
   /** Resolves when the processor may be used for long. */
   readonly quiet: () => Promise<void>;
   readonly log?: CrawlerLog;
 }
 
-export function fetchTools({ config, home, userAgent, quiet, log }: FetchToolsSettings): FetchTools {
+export function fetchTools({ config, home, userAgent, sign, quiet, log }: FetchToolsSettings): FetchTools {
   const { timeouts, limits, politenessFloorMs, responseTimeFactor, requestsPerAddress } = config;
   const connector = new Connector(config);
   const kept: KeptSettings = { home, warn: (fields, words) => (log ?? quietLog).warn(fields, words) };
@@ -35,9 +37,10 @@ export function fetchTools({ config, home, userAgent, quiet, log }: FetchToolsSe
     timeouts,
     governor,
     gates: new HostGates({ floorMs: politenessFloorMs, responseTimeFactor, requestsPerAddress, kept }),
-    robots: new RobotsCache({ connector, timeouts, userAgent, take, kept }),
+    robots: new RobotsCache({ connector, timeouts, userAgent, sign, take, kept }),
     memory: new SiteMemory(),
     userAgent,
+    sign,
     quiet,
     now: () => new Date(),
   };

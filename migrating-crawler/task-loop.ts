@@ -30,6 +30,7 @@ const openPerPlace = 4;
 const mostSilent = 128;
 
 interface OpenSlice {
+  readonly host: string;
   standing: Standing;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
@@ -132,6 +133,16 @@ export class TaskLoop {
     for (const leaseId of leaseIds) this.#giveBack({ leaseId, host: "" }, "the crawler was started anew");
   }
 
+  /** These sites, with everything below each, are left alone at once: also by requests that are under way. */
+  stopSites(domains: readonly string[], reason: string): void {
+    const { stoppedSites } = this.#settings.tools.connector;
+    stoppedSites.stop(domains, reason, Date.now());
+    for (const { host, abort } of this.#slices.values()) {
+      const stop = stoppedSites.stopOf(host, Date.now());
+      if (stop !== null && !abort.signal.aborted) abort.abort(stop);
+    }
+  }
+
   /** Ends all slices: those at rest at once, those in a request when it is through. */
   async stop(): Promise<void> {
     this.#stopping = true;
@@ -183,12 +194,14 @@ export class TaskLoop {
   #begin(lease: Lease): void {
     if (this.#slices.has(lease.leaseId)) return;
     if (this.#stopping) return void this.#giveBack(lease, "the crawler stops");
+    const stop = this.#settings.tools.connector.stoppedSites.stopOf(lease.host, Date.now());
+    if (stop !== null) return void this.#giveBack(lease, stop.words);
     const abort = new AbortController();
     const ended = this.#crawl(lease, abort.signal).finally(() => {
       this.#slices.delete(lease.leaseId);
       this.askSoon();
     });
-    this.#slices.set(lease.leaseId, { standing: "in-place", abort, ended });
+    this.#slices.set(lease.leaseId, { host: lease.host, standing: "in-place", abort, ended });
   }
 
   async #crawl(lease: Lease, signal: AbortSignal): Promise<void> {

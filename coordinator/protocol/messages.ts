@@ -8,6 +8,7 @@ import { address, digest, hostName, leaseId, milliseconds, words } from "./field
 import { helloIdentity, keyScope, keyScopes, signature, ticket } from "./identity.ts";
 import { lease } from "./lease.ts";
 import { fetchResultSchema } from "./result.ts";
+import { partnerContact, userAgent } from "./user-agent.ts";
 
 /** Most leases that a hello lists: what fits the bound on a first message. */
 export const maxHeldLeases = 2000;
@@ -94,6 +95,10 @@ export const crawlerHello = z.object({
       domains: z.array(hostName).max(maxDeniedInHello),
     })
     .optional(),
+  /** Whom to reach at the partner: the coordinator adds it to the User-Agent that its welcome states. */
+  contact: partnerContact.optional(),
+  /** False: its address is not to be in the list by which sites verify that a request is ours. Absent: it may be. */
+  listAddress: z.boolean().optional(),
   /** Absent: a crawler without an identity of its own (an older one, or one for tests). */
   identity: helloIdentity.optional(),
   /** The release that runs and the dock that runs it; absent: neither, it was started by hand. */
@@ -219,7 +224,8 @@ export const coordinatorWelcome = z.object({
   heartbeatSeconds: z.int().min(1).max(600),
   /** A crawler that is away for so long loses its leases to others, and lets go of them itself. */
   departureSeconds: z.number().positive().max(86_400).optional(),
-  userAgent: z.string().min(1).max(200),
+  /** Of every request to a site, as it stands. */
+  userAgent,
   /** Major version of the coordinator's Postgres: lexemes are made as it makes them. Absent: the newest. */
   postgresVersion: z.int().min(13).max(99).optional(),
   /** To be kept on disk and shown in the next hello. */

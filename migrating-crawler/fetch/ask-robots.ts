@@ -10,6 +10,7 @@ import { Failure, failureOf } from "../net/failure.ts";
 import { dropBody, readBody, type TakeBytes } from "./body.ts";
 import { parseRobots, type RobotsRules } from "./robots-rules.ts";
 import { maxRobotsBytes } from "./robots-text.ts";
+import type { SignRequest } from "./sign-request.ts";
 import { SiteClient, type Timeouts } from "./site-client.ts";
 
 export const productToken = "Nearcrawl";
@@ -34,6 +35,7 @@ export interface RobotsAsking {
   readonly timeouts: Timeouts;
   readonly userAgent: () => string;
   readonly take: TakeBytes;
+  readonly sign?: SignRequest | undefined;
   /** Whose rules are wanted; ours, unless somebody asks on behalf of another crawler. */
   readonly agent?: string;
 }
@@ -69,8 +71,8 @@ async function oneStep(
   takeTurn: TakeTurn,
 ): Promise<Step> {
   const isHere = url.origin === client.origin;
-  const { connector, timeouts } = asking;
-  const asked = isHere ? client : new SiteClient({ origin: url.origin, connector, timeouts });
+  const { connector, timeouts, sign } = asking;
+  const asked = isHere ? client : new SiteClient({ origin: url.origin, connector, timeouts, sign });
   const endTurn = await takeTurn(asked);
   const startedMs = performance.now();
   const read = await readStep(asked, url, asking).catch(failureOf);

@@ -11,6 +11,7 @@ import { Exchange, type SiteAnswer } from "./exchange.ts";
 import type { Timeouts } from "./exchange-watch.ts";
 import { Http1Transport } from "./http1-transport.ts";
 import { Http2Transport } from "./http2-transport.ts";
+import type { SignRequest } from "./sign-request.ts";
 import type { SiteRequest, Transport } from "./transport.ts";
 
 export type { Timeouts };
@@ -25,6 +26,8 @@ export interface SiteClientSettings {
   readonly connector: Connector;
   readonly timeouts: Timeouts;
   readonly recorder?: ExchangeRecorder | undefined;
+  /** Fields that sign a request; absent: requests are not signed. */
+  readonly sign?: SignRequest | undefined;
 }
 
 /** Keeps what is asked and answered (WARC). */
@@ -89,8 +92,10 @@ export class SiteClient {
     this.#drop();
   }
 
-  async #try(request: SiteRequest, startedMs: number): Promise<SiteAnswer> {
+  async #try({ path, headers }: SiteRequest, startedMs: number): Promise<SiteAnswer> {
     const transport = this.#transport?.isOpen ? this.#transport : await this.#open();
+    const signed = this.#settings.sign?.(new URL(this.origin).host);
+    const request = { path, headers: { ...headers, ...signed } };
     const exchange = new Exchange(this.#settings.timeouts, startedMs);
     transport.send(request, exchange);
     return this.#recorded(request, await exchange.answer);

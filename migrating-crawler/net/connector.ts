@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import type net from "node:net";
 import tls from "node:tls";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../config.ts";
+import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type AddressGuard, addressGuard } from "./address-guard.ts";
 import { dialTcp, type HttpProtocol, secureWithTls } from "./dial.ts";
 import { Failure, failureOf } from "./failure.ts";
@@ -49,6 +50,8 @@ const maxTries = 4;
 export class Connector {
   readonly guard: AddressGuard;
   readonly throughProxy: boolean;
+  /** Not to be contacted, since the coordinator said so. */
+  readonly stoppedSites = new StoppedSites();
   readonly #names: NameCache;
   readonly #proxy: ProxyAddress | null;
   readonly #certificates: string[] | undefined;
@@ -123,6 +126,8 @@ export class Connector {
   async #allowed(
     target: Partial<ConnectTarget> & Pick<ConnectTarget, "host">,
   ): Promise<{ readonly addresses: readonly [string, ...string[]]; readonly dnsMs: number | null }> {
+    const stop = this.stoppedSites.stopOf(target.host, Date.now());
+    if (stop !== null) throw new Failure("stopped", stop.words, { address: target.address ?? null });
     const denied = this.guard.denial(target);
     if (denied !== null) throw new Failure("not-allowed", denied, { address: target.address ?? null });
     const { addresses, dnsMs } = target.address

@@ -3,6 +3,7 @@
  * answer, several times. Spoken directly on the socket, because the time stamps must sit next to it.
  */
 import type net from "node:net";
+import type { SignRequest } from "../fetch/sign-request.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { triesAgree } from "./agreement.ts";
 
@@ -15,6 +16,7 @@ export interface HeadSettings {
   readonly secure: boolean;
   readonly userAgent: string;
   readonly tries: number;
+  readonly sign?: SignRequest | undefined;
 }
 
 export interface HeadTimes {
@@ -27,10 +29,9 @@ export interface HeadTimes {
 /** Stops early, keeping what was measured, when the site closes the connection. The caller ends the socket. */
 export async function timeHeads(socket: net.Socket, settings: HeadSettings): Promise<HeadTimes> {
   const rttsMs: number[] = [];
-  const request = headRequest(settings);
   for (let tried = 0; tried < settings.tries; tried++) {
     try {
-      const answer = await exchange(socket, request);
+      const answer = await exchange(socket, headRequest(settings));
       if (answer.status === null)
         return { rttsMs, refused: rttsMs.length > 0 ? null : "the answer is not HTTP" };
       if (answer.status === 405 || answer.status === 501) {
@@ -52,7 +53,10 @@ function headRequest(settings: HeadSettings): string {
   const usual = settings.secure ? 443 : 80;
   const name = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
   const authority = settings.port === usual ? name : `${name}:${settings.port}`;
-  return `HEAD / HTTP/1.1\r\nHost: ${authority}\r\nUser-Agent: ${settings.userAgent}\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n`;
+  const signed = Object.entries(settings.sign?.(authority) ?? {}).map(
+    ([field, value]) => `${field}: ${value}\r\n`,
+  );
+  return `HEAD / HTTP/1.1\r\nHost: ${authority}\r\nUser-Agent: ${settings.userAgent}\r\nAccept: */*\r\n${signed.join("")}Connection: keep-alive\r\n\r\n`;
 }
 
 interface HeadAnswer {

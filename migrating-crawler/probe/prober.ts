@@ -9,6 +9,7 @@
  */
 import type { CoordinatorProbe, ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { CrawlerConfig } from "../config.ts";
+import type { SignRequest } from "../fetch/sign-request.ts";
 import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { ProxyRefusal } from "../net/proxy.ts";
@@ -27,6 +28,7 @@ export class Prober {
   readonly #connector: Connector;
   readonly #allowed: ReadonlySet<ProbeMethod>;
   readonly #userAgent: () => string;
+  readonly #sign: SignRequest | undefined;
   #mayPing = false;
   #running = 0;
   #whenQuiet: (() => void)[] = [];
@@ -35,10 +37,12 @@ export class Prober {
     readonly connector: Connector;
     readonly probeMethods: CrawlerConfig["probeMethods"];
     readonly userAgent: () => string;
+    readonly sign?: SignRequest;
   }) {
     this.#connector = settings.connector;
     this.#allowed = new Set(settings.probeMethods);
     this.#userAgent = settings.userAgent;
+    this.#sign = settings.sign;
   }
 
   /** Finds out whether ICMP works here. Call once before the first probe. */
@@ -84,6 +88,8 @@ export class Prober {
   }
 
   async #probeAddress(request: ProbeRequest): Promise<ProbeOutcome> {
+    const stop = this.#connector.stoppedSites.stopOf(request.host, Date.now());
+    if (stop !== null) return { type: "failed", method: request.method, reason: stop.words };
     const forbidden = this.#forbidden(request);
     if (forbidden !== null) return { type: "not-allowed", method: request.method, reason: forbidden };
     this.#running++;
@@ -127,7 +133,8 @@ export class Prober {
       const late = new Failure("first-byte-timeout", `no answer to HEAD within ${request.deadlineMs} ms`);
       const timer = setTimeout(() => socket.destroy(late), Math.max(1, deadlineAtMs - performance.now()));
       try {
-        const heads = await timeHeads(socket, { host, port, secure, tries, userAgent: this.#userAgent() });
+        const said = { userAgent: this.#userAgent(), sign: this.#sign };
+        const heads = await timeHeads(socket, { host, port, secure, tries, ...said });
         return heads.refused === null ? measured("head", heads.rttsMs) : "refused";
       } finally {
         clearTimeout(timer);

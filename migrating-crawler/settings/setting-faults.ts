@@ -10,6 +10,10 @@ type Schema = z.core.$ZodType;
 
 /** Values are shown up to so many characters; secrets never. */
 const mostShown = 60;
+/** Settings of earlier releases, and what is in their place. */
+const gone: Readonly<Record<string, string>> = {
+  userAgent: "the coordinator states it; your own address goes into contact",
+};
 const secrets = new Set(["key", "proxy", "coordinatorProxy"]);
 
 /** Each begins with the setting's path and a colon: `limits.pagesPerDay: …`. */
@@ -21,9 +25,10 @@ function faultsOf(issue: Issue, schema: Schema, settings: unknown): string[] {
   const { path } = issue;
   if (issue.code === "unrecognized_keys") {
     const known = namesAt(schema, path);
-    return issue.keys.map(
-      (key) => `${[...path, key].join(".")}: there is no such setting${meant(key, known)}`,
-    );
+    return issue.keys.map((key) => {
+      const name = [...path, key].join(".");
+      return `${name}: ${gone[name] ?? `there is no such setting${meant(key, known)}`}`;
+    });
   }
   return [`${path.join(".") || "settings"}: ${issue.message}${shown(path, settings)}`];
 }

@@ -60,9 +60,14 @@ const wishes: SettingTable = {
       "The address that sites see, when it is not the one that the coordinator sees. Default: not stated. Takes a restart.",
     ),
     setting(
-      "userAgent",
-      "Nearcrawl/1.0 (+https://example.org/crawler)",
-      "Replaces the User-Agent that the coordinator states. Default: not set. Takes a restart.",
+      "contact",
+      "abuse@example.org",
+      "Whom sites may reach at your place: added as a comment to the User-Agent, which the coordinator states.\nDefault: not set. Takes a restart.",
+    ),
+    setting(
+      "listAddress",
+      true,
+      "Whether this address is in the list on the coordinator's page by which sites verify that a request is ours.\nDefault: true. Takes a restart.",
     ),
     setting(
       "politenessFloorMs",

@@ -68,10 +68,14 @@ describe("a crawler's settings", () => {
     expect(faultsOf({ ...least, proxy })).toHaveLength(taken ? 0 : 1);
   });
 
-  it("refuse a User-Agent that robots.txt files could not address", () => {
-    expect(faultsOf({ ...least, userAgent: "Mozilla/5.0" })).toHaveLength(1);
-    expect(faultsOf({ ...least, userAgent: "Nearcrawl/1 (+https://x.example)\r\nX: y" })).toHaveLength(1);
-    expect(faultsOf({ ...least, userAgent: "Nearcrawl/1 (+https://x.example)" })).toEqual([]);
+  it("take no User-Agent, which the coordinator states, but a contact that can stand in its comment", () => {
+    expect(faultsOf({ ...least, userAgent: "Nearcrawl/1 (+https://x.example)" })).toEqual([
+      "userAgent: the coordinator states it; your own address goes into contact",
+    ]);
+    expect(faultsOf({ ...least, contact: "abuse@partner.example" })).toEqual([]);
+    expect(faultsOf({ ...least, contact: "ours) Mozilla/5.0 (" })).toHaveLength(1);
+    expect(faultsOf({ ...least, contact: "a\r\nX: y" })).toHaveLength(1);
+    expect(faultsOf({ ...least, contact: "x".repeat(79) })).toHaveLength(1);
   });
 
   it("state the package's version", () => {

@@ -7,6 +7,7 @@ import { UsageError } from "#core/errors";
 import { type FetchingConfig, fetchingConfig } from "#crawler/config";
 import { type Followed, followRedirects } from "#crawler/follow-redirects";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
+import { userAgent } from "#protocol/user-agent";
 import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
 
@@ -49,7 +50,7 @@ export async function withFetchTools<T>(
   work: (tools: FetchTools) => Promise<T>,
 ): Promise<T> {
   const config = configOf(options);
-  const userAgent = config.userAgent ?? `Nearcrawl/${softwareVersion()} (+https://nearcrawl.invalid/about)`;
+  const userAgent = statedUserAgent(options.userAgent);
   const home = mkdtempSync(join(tmpdir(), "nearcrawl-fetch-"));
   const tools = fetchTools({ config, home, userAgent: () => userAgent, quiet: async () => {} });
   try {
@@ -61,14 +62,21 @@ export async function withFetchTools<T>(
 }
 
 function configOf(options: SingleFetchOptions): FetchingConfig {
-  const { config, resolver, proxy, allowRange, userAgent } = options;
+  const { config, resolver, proxy, allowRange } = options;
   return fetchingConfig({
     ...(config === undefined ? {} : readSettings(config)),
     ...(resolver === undefined ? {} : { resolvers: resolver }),
     ...(proxy === undefined ? {} : { proxy }),
     ...(allowRange === undefined ? {} : { allowRanges: allowRange }),
-    ...(userAgent === undefined ? {} : { userAgent }),
   });
+}
+
+/** Whoever fetches by hand has no coordinator that states one. */
+function statedUserAgent(text = `Nearcrawl/${softwareVersion()} (+https://nearcrawl.invalid/about)`): string {
+  if (userAgent.safeParse(text).success) return text;
+  throw new UsageError(
+    `--user-agent ${text.slice(0, 100)}: must begin with Nearcrawl/ and be up to 200 printable ASCII characters`,
+  );
 }
 
 function withoutFragment(url: string): string {

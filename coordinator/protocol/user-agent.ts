@@ -1,0 +1,35 @@
+/**
+ * The User-Agent of every request to a site (RFC 9110 section 10.1.5): our product with its version and the page
+ * that says who we are, as the coordinator states them. A partner may add a contact of its own as a second comment;
+ * it cannot replace anything, for the coordinator puts the whole together and crawlers send what they are told.
+ *
+ *   Nearcrawl/0.1 (+https://crawl.example.org/about-crawler) (hosted by: abuse@partner.example)
+ */
+import { z } from "zod";
+
+/** Longest User-Agent that a welcome carries. */
+const maxUserAgent = 200;
+
+/** Printable ASCII, so that it can stand in a header, and beginning with the product that robots.txt files address. */
+export const userAgent = z
+  .string()
+  .max(maxUserAgent)
+  .regex(/^Nearcrawl\/[\x20-\x7e]+$/);
+
+/** What a comment can hold (RFC 9110 section 5.6.5) without a parenthesis or a backslash; no space at its ends. */
+export const partnerContact = z.string().regex(/^[!-'*-[\]-~](?:[ -'*-[\]-~]{0,76}[!-'*-[\]-~])?$/, {
+  error: "must be up to 78 printable ASCII characters without parentheses, such as abuse@example.org",
+});
+
+/** The User-Agent of one crawler; a contact for which there is no room is left out. */
+export function userAgentOf(base: string, contact: string | undefined): string {
+  if (contact === undefined) return base;
+  const whole = `${base} (hosted by: ${contact})`;
+  return whole.length <= maxUserAgent ? whole : base;
+}
+
+/** The contact page that a User-Agent names; null: it names none. */
+export function contactPageOf(text: string): URL | null {
+  const named = /\(\+(https?:\/\/[^\s)]+)\)/.exec(text)?.[1];
+  return named !== undefined && URL.canParse(named) ? new URL(named) : null;
+}

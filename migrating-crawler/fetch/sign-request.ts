@@ -1,0 +1,62 @@
+/**
+ * Requests that a site can verify: HTTP Message Signatures (RFC 9421) by the profile of Web Bot Auth
+ * (draft-ietf-webbotauth-httpsig-protocol). What is signed are the site's authority, so that a request cannot be
+ * shown to another site, and where the public keys are; the parameters say when and by which key, with a nonce.
+ * The key is named by its JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), as the key directory names it.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import type { Identity } from "../membership/identity.ts";
+
+/** Header fields (names in lower case) for one request to this authority (`host` or `host:port`, RFC 9421 section 2.2.3). */
+export type SignRequest = (authority: string) => Readonly<Record<string, string>>;
+
+/** A signature is good for so long: clocks differ, and a request may wait in a site's queue. */
+const validSeconds = 300;
+/** The draft asks for 64 random bytes. */
+const nonceBytes = 64;
+const label = "sig1";
+
+export interface SignerSettings {
+  readonly identity: Pick<Identity, "publicKey" | "sign">;
+  /** Origin of the key directory: https://crawl.example.org */
+  readonly signatureAgent: string;
+  readonly now?: () => Date;
+  /** Uniform bytes, for the nonce. */
+  readonly random?: (bytes: number) => Uint8Array;
+}
+
+export function requestSigner({ identity, signatureAgent, now, random }: SignerSettings): SignRequest {
+  const keyId = keyThumbprint(identity.publicKey);
+  const agent = `"${signatureAgent}"`;
+  return (authority) => {
+    const created = Math.floor((now?.() ?? new Date()).getTime() / 1000);
+    const nonce = Buffer.from((random ?? randomBytes)(nonceBytes)).toString("base64");
+    const parameters = `("@authority" "signature-agent";key="${label}");created=${created};expires=${created + validSeconds};keyid="${keyId}";alg="ed25519";nonce="${nonce}";tag="web-bot-auth"`;
+    const signed = signatureBase({ authority, agent, parameters });
+    const signature = Buffer.from(identity.sign(signed), "base64url").toString("base64");
+    return {
+      "signature-agent": `${label}=${agent}`,
+      "signature-input": `${label}=${parameters}`,
+      signature: `${label}=:${signature}:`,
+    };
+  };
+}
+
+/** RFC 9421 section 2.5. */
+function signatureBase(of: {
+  readonly authority: string;
+  readonly agent: string;
+  readonly parameters: string;
+}) {
+  return [
+    `"@authority": ${of.authority.toLowerCase()}`,
+    `"signature-agent";key="${label}": ${of.agent}`,
+    `"@signature-params": ${of.parameters}`,
+  ].join("\n");
+}
+
+/** RFC 7638: SHA-256 over the required members in the order of their names. `publicKey`: 32 bytes in base64url. */
+function keyThumbprint(publicKey: string): string {
+  const jwk = JSON.stringify({ crv: "Ed25519", kty: "OKP", x: publicKey });
+  return createHash("sha256").update(jwk).digest("base64url");
+}

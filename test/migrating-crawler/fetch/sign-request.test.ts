@@ -1,0 +1,188 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { crawlSlice } from "#crawler/crawl-slice";
+import { Introduction } from "#crawler/fetch/introduction";
+import { requestSigner } from "#crawler/fetch/sign-request";
+import { openIdentity } from "#crawler/membership/identity";
+import { Prober } from "#crawler/probe/prober";
+import { closeTools, fetchTools } from "#crawler/slice-tools";
+import { html, startOrigin } from "../support/origin.ts";
+import { makeCertificate, startHttp2Origin } from "../support/secure-origin.ts";
+import { testConfig } from "../support/test-config.ts";
+import { type SignedMessage, seenSignature, thumbprint } from "../support/verify-signature.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const signatureAgent = "https://crawl.example.org";
+
+/** A crawler's tools after a welcome that asks for signatures, and its public key. */
+function signingTools(changes: Parameters<typeof testConfig>[0] = {}) {
+  const config = testConfig(changes);
+  const identity = openIdentity(config.home);
+  const introduction = new Introduction(identity);
+  introduction.onWelcome({
+    userAgent: "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)",
+    signatureAgent,
+  });
+  const { userAgent, sign } = introduction;
+  const tools = fetchTools({ config, home: config.home, userAgent, sign, quiet: async () => {} });
+  cleanups.push(() => closeTools(tools));
+  const crawl = async (url: string) => {
+    const urls = [{ url, etag: null, lastModified: null }];
+    const lease = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 60, waitMs: 0, urls };
+    return await crawlSlice(lease, { ...tools, keep: () => true }, new AbortController().signal);
+  };
+  return { tools, introduction, publicKey: identity.publicKey, crawl };
+}
+
+describe("the verification that these tests use", () => {
+  /** RFC 9421 appendix B.1.4 (the public key) and B.2.6. */
+  const vector: SignedMessage = {
+    method: "POST",
+    path: "/foo",
+    authority: "example.com",
+    headers: {
+      date: "Tue, 20 Apr 2021 02:07:55 GMT",
+      "content-type": "application/json",
+      "content-length": "18",
+      "signature-input":
+        'sig-b26=("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"',
+      signature:
+        "sig-b26=:wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==:",
+    },
+  };
+  const x = "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs";
+
+  it("takes the RFC's own signature, and nothing that differs from it", () => {
+    expect(seenSignature(vector, "sig-b26", x).valid).toBe(true);
+    expect(seenSignature({ ...vector, authority: "example.net" }, "sig-b26", x).valid).toBe(false);
+  });
+});
+
+describe("a signed request", () => {
+  it("carries what Web Bot Auth asks for, by the key that its thumbprint names (RFC 8037 appendix A.3)", () => {
+    const identity = {
+      publicKey: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+      sign: () => Buffer.alloc(64).toString("base64url"),
+    };
+    const now = () => new Date("2026-03-01T12:00:00.900Z");
+
+    const fields = requestSigner({ identity, signatureAgent, now, random: (n) => Buffer.alloc(n) })(
+      "a.example",
+    );
+
+    const zeros = Buffer.alloc(64).toString("base64");
+    expect(fields).toEqual({
+      "signature-agent": 'sig1="https://crawl.example.org"',
+      "signature-input": `sig1=("@authority" "signature-agent";key="sig1");created=1772366400;expires=1772366700;keyid="kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";alg="ed25519";nonce="${zeros}";tag="web-bot-auth"`,
+      signature: `sig1=:${zeros}:`,
+    });
+  });
+
+  it("can be verified over HTTP/1.1, robots.txt as well as pages, each with a nonce of its own", async () => {
+    const origin = await startOrigin((request, response) =>
+      request.url === "/robots.txt" ? void response.writeHead(404).end() : html(response, "<p>page"),
+    );
+    cleanups.push(() => origin.close());
+    const { crawl, publicKey } = signingTools();
+
+    await crawl(`${origin.url}/a`);
+
+    const authority = `127.0.0.1:${origin.port}`;
+    const seen = origin.headers.map((headers, at) => {
+      const [method = "", path = ""] = origin.requests[at]!.split(" ");
+      return seenSignature({ method, path, authority, headers }, "sig1", publicKey);
+    });
+    expect(origin.requests).toEqual(["GET /robots.txt", "GET /a"]);
+    expect(seen.map(({ valid }) => valid)).toEqual([true, true]);
+    expect(seen[0]?.parameters).toMatchObject({ keyid: thumbprint(publicKey), tag: "web-bot-auth" });
+    expect(seen[0]?.parameters.nonce).not.toBe(seen[1]?.parameters.nonce);
+    expect(
+      seenSignature(
+        { method: "GET", path: "/a", authority: "other.example", headers: origin.headers[1]! },
+        "sig1",
+        publicKey,
+      ).valid,
+    ).toBe(false);
+  });
+
+  it("can be verified over HTTP/2", async () => {
+    const certificate = makeCertificate();
+    cleanups.push(() => certificate.remove());
+    const asked: SignedMessage[] = [];
+    const origin = await startHttp2Origin(certificate, (request, response) => {
+      const { ":authority": authority = "", ":path": path = "", ...headers } = request.headers;
+      asked.push({ method: "GET", path: String(path), authority: String(authority), headers });
+      response.writeHead(200, { "content-type": "text/plain" });
+      response.end("User-agent: *\nAllow: /\n");
+    });
+    cleanups.push(() => origin.close());
+    const { crawl, publicKey } = signingTools({ certificateFile: certificate.file });
+
+    await crawl(`${origin.url}/a`);
+
+    expect(origin.agreed).toEqual(["h2"]);
+    expect(asked.map(({ path }) => path)).toEqual(["/robots.txt", "/a"]);
+    expect(asked.map((message) => seenSignature(message, "sig1", publicKey).valid)).toEqual([true, true]);
+  });
+
+  it("is also a HEAD that measures", async () => {
+    const origin = await startOrigin((_request, response) => void response.end());
+    cleanups.push(() => origin.close());
+    const { tools, introduction, publicKey } = signingTools();
+    const prober = new Prober({ connector: tools.connector, probeMethods: ["head"], ...introduction });
+
+    await prober.probe({
+      host: "127.0.0.1",
+      address: "127.0.0.1",
+      port: origin.port,
+      secure: false,
+      method: "head",
+      tries: 1,
+      deadlineMs: 2000,
+    });
+
+    const message = {
+      method: "HEAD",
+      path: "/",
+      authority: `127.0.0.1:${origin.port}`,
+      headers: origin.headers[0]!,
+    };
+    expect(seenSignature(message, "sig1", publicKey).valid).toBe(true);
+  });
+});
+
+describe("a crawler's introduction", () => {
+  const welcome = { userAgent: "Nearcrawl/7 (+https://crawl.example.org/)", signatureAgent };
+
+  async function crawlAs(introduction: Introduction) {
+    const origin = await startOrigin((_request, response) => html(response, "<p>page"));
+    cleanups.push(() => origin.close());
+    const config = testConfig();
+    const { userAgent, sign } = introduction;
+    const tools = fetchTools({ config, home: config.home, userAgent, sign, quiet: async () => {} });
+    cleanups.push(() => closeTools(tools));
+    const urls = [{ url: `${origin.url}/`, etag: null, lastModified: null }];
+    const lease = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 60, waitMs: 0, urls };
+    await crawlSlice(lease, { ...tools, keep: () => true }, new AbortController().signal).catch(() => {});
+    return origin;
+  }
+
+  it("is the coordinator's User-Agent, without a signature where it has no key", async () => {
+    const introduction = new Introduction(null);
+    introduction.onWelcome(welcome);
+
+    const { headers } = await crawlAs(introduction);
+
+    expect(headers.at(-1)).toMatchObject({ "user-agent": welcome.userAgent });
+    expect(headers.at(-1)).not.toHaveProperty("signature");
+  });
+
+  it("does not exist before a welcome, and so there is no request", async () => {
+    const { requests } = await crawlAs(new Introduction(null));
+
+    expect(requests).toEqual([]);
+  });
+});
