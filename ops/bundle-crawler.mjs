@@ -1,4 +1,6 @@
 // Makes the migrating crawler's one file of its sources and packages: what partners run, and what is measured.
+// Of the same commit and packages it is the same, byte for byte, wherever and whenever it is made: paths are told
+// from the root, links are not followed to another place, lists are in one order.
 import { join } from "node:path";
 import { build } from "esbuild";
 
@@ -13,8 +15,14 @@ export async function bundleCrawler({ root, outfile, stopWords }) {
     format: "esm",
     conditions: ["nearcrawl-source"],
     external: ["zlib-sync"],
-    define: { bundledStopWords: JSON.stringify(stopWords), isOneFile: "true" },
+    absWorkingDir: root,
+    preserveSymlinks: true,
+    define: { bundledStopWords: JSON.stringify(inOrder(stopWords)), isOneFile: "true" },
     banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     logLevel: "warning",
   });
+}
+
+function inOrder(words) {
+  return Object.fromEntries(Object.entries(words).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

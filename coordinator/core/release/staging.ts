@@ -70,7 +70,7 @@ export function rankedDocks<Dock extends { readonly name: string }>(
 
 /**
  * The newest release that this crawler is to be offered; null: it is to stay with what it runs. Nothing older than
- * that is offered, unless what it runs was revoked, and nothing that it returned from.
+ * that is offered, since its dock would refuse it, and nothing that it returned from.
  */
 export function releaseFor(
   dock: DockedCrawler,
@@ -79,8 +79,7 @@ export function releaseFor(
 ): StagedRelease | null {
   const { releases, docks } = fleet;
   const running = releases.filter(({ digest }) => digest === dock.digest);
-  const mustLeave = running.some(({ revoked }) => revoked);
-  const runningSequence = mustLeave ? 0 : Math.max(0, ...running.map(({ sequence }) => sequence));
+  const runningSequence = Math.max(0, ...running.map(({ sequence }) => sequence));
   const fitting = releases.filter(
     (release) =>
       mayRun(release, now) &&

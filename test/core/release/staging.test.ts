@@ -78,10 +78,12 @@ describe("a crawler", () => {
     expect(offered(dock(1, newest.digest), releases)).toBeNull();
   });
 
-  test("is offered an older one when what it runs was revoked", () => {
+  test("is offered an older bundle once that was signed anew, when what it runs was revoked", () => {
     const revoked = [{ ...newest, revoked: true }, middle, old];
+    const anew = { ...middle, version: "1.1.1", sequence: 40 };
 
-    expect(offered(dock(2, newest.digest), revoked)).toBe("1.1.0");
+    expect(offered(dock(2, newest.digest), revoked)).toBeNull();
+    expect(offered(dock(2, newest.digest), [anew, ...revoked])).toBe("1.1.1");
   });
 
   test.each([
