@@ -70,7 +70,7 @@ export type PartnerWork<Options> = (
  */
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   const run = runner(surroundings);
-  for (const add of [addJoin, addCheck]) add(parent, run);
+  for (const add of [addJoin, addCheck, addLeave, addUninstall]) add(parent, run);
 }
 
 /** Puts a command's work under its name. Options of the commands around it (`nearcrawl crawler --home …`) count, too. */
@@ -122,4 +122,34 @@ function addCheck(parent: Command, run: Runner): void {
       "\nExit codes: 0 nothing to mend, 1 something to mend, 2 settings or files are damaged.",
     )
     .action(run(async (context) => (await import("./check/check-command.ts")).checkCommand(context)));
+}
+
+function addLeave(parent: Command, run: Runner): void {
+  parent
+    .command("leave")
+    .description("end for good: results are shipped, others get this crawler's work; the folder stays")
+    .option(...homeOption)
+    .option(...jsonOption)
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 left, or nothing to leave; 1 not left; 2 this is no crawler's folder.",
+    )
+    .action(run(async (context) => (await import("./membership/leave-command.ts")).leaveCommand(context)));
+}
+
+function addUninstall(parent: Command, run: Runner): void {
+  parent
+    .command("uninstall")
+    .description("leave, end the crawler, and remove its folder with everything in it")
+    .option(...homeOption)
+    .option("--yes", "ask nothing, and go on though the coordinator cannot be told")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 removed, 1 not removed, 2 this is no crawler's folder, 3 there is nothing to remove.",
+    )
+    .action(
+      run<PartnerOptions & { readonly yes?: boolean }>(async (context, options) =>
+        (await import("./membership/uninstall-command.ts")).uninstallCommand(context, options),
+      ),
+    );
 }

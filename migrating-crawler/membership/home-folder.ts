@@ -8,7 +8,7 @@ import { resolve } from "node:path";
 import { UsageError } from "#core/errors";
 
 /** Files that only a crawler's folder has: one of them makes it ours. */
-const marks = ["membership.json", "identity.json"];
+export const marks: readonly string[] = ["membership.json", "identity.json"];
 /** What a file system's own root holds. */
 const foreignButHarmless = new Set(["lost+found"]);
 

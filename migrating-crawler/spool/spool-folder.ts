@@ -34,6 +34,16 @@ export function leaveSpoolFolder(folder: string): void {
   }
 }
 
+/** The process that has the spool of a home folder open; null: nobody has. */
+export function spoolHolder(home: string): number | null {
+  try {
+    const holder = Number(readFileSync(join(home, "spool", "lock"), "utf8"));
+    return isRunning(holder) ? holder : null;
+  } catch {
+    return null;
+  }
+}
+
 export function segmentFile(folder: string, firstSequence: number): string {
   return join(folder, `results-${String(firstSequence).padStart(16, "0")}.log`);
 }

@@ -1,0 +1,28 @@
+/** `leave`: this crawler ends for good, and others get its subnets; its folder stays. */
+import { UsageError } from "#core/errors";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
+import { folderKind } from "./home-folder.ts";
+import { type LeaveOutcome, leaveCoordinator } from "./leave.ts";
+
+export async function leaveCommand(context: PartnerContext): Promise<PartnerExitCode> {
+  const { home, json, print } = context;
+  if (folderKind(home) !== "crawler")
+    throw new UsageError(`${home} is no crawler's folder: name the right one with --home`);
+  const outcome = await leaveCoordinator(home);
+  if (json) print(JSON.stringify({ home, ...outcome }, null, 2));
+  else (outcome.type === "failed" ? context.complain : print)(leaveWords(outcome));
+  return outcome.type === "failed" ? partnerExitCodes.failed : partnerExitCodes.done;
+}
+
+export function leaveWords(outcome: LeaveOutcome): string {
+  switch (outcome.type) {
+    case "left":
+      return "Left: the coordinator gives this crawler's work to others. Its folder stays; started again, it comes back.";
+    case "never-joined":
+      return "This folder has joined no coordinator, so there is none to leave.";
+    case "refused":
+      return `There is nobody to say goodbye to: ${outcome.reason}`;
+    case "failed":
+      return `Not left: ${outcome.reason}. A crawler that stays away loses its work to others by itself, after a while.`;
+  }
+}

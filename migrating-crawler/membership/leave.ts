@@ -1,0 +1,102 @@
+/**
+ * Leaving for good: the coordinator is told that this crawler will not be back, so that others get its subnets at
+ * once. A crawler that runs does it itself when it ends; where none runs, one is started that takes no work, ships
+ * the results that still wait, and says goodbye.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { CrawlerConfig } from "../config.ts";
+import { Crawler } from "../crawler.ts";
+import { runningDock } from "../dock/one-dock.ts";
+import { quietLog } from "../log.ts";
+import { softwareVersion } from "../software-version.ts";
+import { spoolHolder } from "../spool/spool-folder.ts";
+import { homeSettings } from "./home-settings.ts";
+import { isJoining, readMembership } from "./membership.ts";
+
+export type LeaveOutcome =
+  | { readonly type: "left" }
+  /** No coordinator knows of this folder. */
+  | { readonly type: "never-joined" }
+  /** The coordinator wants no more of this crawler: there is nobody to say goodbye to. */
+  | { readonly type: "refused"; readonly reason: string }
+  | { readonly type: "failed"; readonly reason: string };
+
+export interface LeaveTimes {
+  /** For a running crawler to end, its requests and acknowledgements included. */
+  readonly endMs: number;
+  /** To be welcomed. */
+  readonly connectMs: number;
+  /** For the results that still wait. */
+  readonly shipMs: number;
+}
+
+const defaultTimes: LeaveTimes = { endMs: 60_000, connectMs: 30_000, shipMs: 120_000 };
+const lookEveryMs = 100;
+
+/** Throws a ConfigError when the folder's files are damaged. */
+export async function leaveCoordinator(
+  home: string,
+  times: LeaveTimes = defaultTimes,
+): Promise<LeaveOutcome> {
+  const running = runningDock(home) ?? spoolHolder(home);
+  if (running !== null) return await endForGood(home, running, times);
+  const membership = readMembership(home);
+  if (membership === null || isJoining(membership)) return { type: "never-joined" };
+  return await sayGoodbye(homeSettings(home), times);
+}
+
+/** SIGUSR2 is for docks and crawlers alike to leave for good. */
+async function endForGood(home: string, processId: number, { endMs }: LeaveTimes): Promise<LeaveOutcome> {
+  try {
+    process.kill(processId, "SIGUSR2");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "EPERM") {
+      const reason = `the crawler runs as process ${processId} of another user: run this as that user, or as root`;
+      return { type: "failed", reason };
+    }
+    if (code !== "ESRCH") return { type: "failed", reason: message };
+  }
+  const isOver = () => runningDock(home) === null && spoolHolder(home) === null;
+  if (await within(endMs, isOver)) return { type: "left" };
+  return {
+    type: "failed",
+    reason: `the crawler, process ${processId}, has not ended within ${endMs / 1000} s`,
+  };
+}
+
+async function sayGoodbye(config: CrawlerConfig, times: LeaveTimes): Promise<LeaveOutcome> {
+  let refused: string | null = null;
+  const crawler = new Crawler(withoutWork(config), {
+    log: quietLog,
+    softwareVersion,
+    onRefused: (reason) => {
+      refused = reason;
+    },
+  });
+  await crawler.start();
+  await within(times.connectMs, () => crawler.status().connected || refused !== null);
+  if (refused !== null) return { type: "refused", reason: refused };
+  const { connected, holdingBack } = crawler.status();
+  if (!connected) {
+    await crawler.stop();
+    return { type: "failed", reason: holdingBack[0] ?? "the coordinator is not reached" };
+  }
+  await within(times.shipMs, () => crawler.status().spooledResults === 0 || refused !== null);
+  await crawler.leave();
+  return refused === null ? { type: "left" } : { type: "refused", reason: refused };
+}
+
+/** Of a host that allows no pages: the coordinator hands out nothing to it. */
+function withoutWork(config: CrawlerConfig): CrawlerConfig {
+  return { ...config, limits: { ...config.limits, pagesPerDay: 0 } };
+}
+
+async function within(ms: number, holds: () => boolean): Promise<boolean> {
+  const deadlineMs = performance.now() + ms;
+  while (!holds()) {
+    if (performance.now() > deadlineMs) return false;
+    await delay(lookEveryMs);
+  }
+  return true;
+}

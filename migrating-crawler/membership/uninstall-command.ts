@@ -1,0 +1,141 @@
+/**
+ * `uninstall`: leaves, ends the crawler, and removes its folder with all that is in it. Touches no folder that is not
+ * a crawler's, and nothing outside of it; names what somebody else put there.
+ */
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  unlinkSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { UsageError } from "#core/errors";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
+import { folderKind, isTooMuch, marks } from "./home-folder.ts";
+import { homeSettings } from "./home-settings.ts";
+import { leaveCoordinator } from "./leave.ts";
+import { leaveWords } from "./leave-command.ts";
+
+export interface UninstallOptions {
+  /** Ask nothing, and go on when the coordinator cannot be told. */
+  readonly yes?: boolean;
+}
+
+/** Where the unit that we ship is put by hand. */
+const unitFile = "/etc/systemd/system/nearcrawl-crawler.service";
+
+export async function uninstallCommand(
+  context: PartnerContext,
+  options: UninstallOptions,
+): Promise<PartnerExitCode> {
+  const { complain, print } = context;
+  if (lstatSync(context.home, { throwIfNoEntry: false }) === undefined) {
+    complain(`There is nothing at ${context.home}.`);
+    return partnerExitCodes.notFound;
+  }
+  const home = crawlersFolder(context.home);
+  if (
+    !(await agrees(
+      context,
+      options,
+      `Remove ${home} with everything in it, after the crawler has left for good?`,
+    ))
+  ) {
+    return partnerExitCodes.failed;
+  }
+  if (!(await leaves(context, options, home))) return partnerExitCodes.failed;
+  const others = filesElsewhere(context, home);
+  removeHome(home);
+  removeLink(context.home);
+  print(
+    existsSync(home)
+      ? `Everything in ${home} is removed; the folder itself is a mount.`
+      : `${home} is removed.`,
+  );
+  for (const line of others) print(line);
+  return partnerExitCodes.done;
+}
+
+/** The folder itself, behind a link if there is one. Throws a UsageError unless a crawler's files are in it. */
+function crawlersFolder(given: string): string {
+  const home = existsSync(given) ? realpathSync(given) : given;
+  if (folderKind(home) === "crawler" && !isTooMuch(home)) return home;
+  throw new UsageError(
+    `${home} is no crawler's folder (${marks.join(" or ")} would be in it): nothing was removed`,
+  );
+}
+
+async function agrees(
+  { ask }: PartnerContext,
+  { yes }: UninstallOptions,
+  question: string,
+): Promise<boolean> {
+  if (yes) return true;
+  if (ask === null)
+    throw new UsageError("nobody is there to be asked: say --yes to remove the folder without a question");
+  return await ask(question);
+}
+
+/** Damaged files keep nobody from removing them. */
+async function leaves(context: PartnerContext, options: UninstallOptions, home: string): Promise<boolean> {
+  const outcome = await leaveCoordinator(home).catch((error: Error) => ({
+    type: "failed" as const,
+    reason: error.message,
+  }));
+  context.print(leaveWords(outcome).replace(/ Its folder stays.*/, ""));
+  if (outcome.type !== "failed") return true;
+  return await agrees(context, options, "Remove it all the same?");
+}
+
+/** What is not in the folder, and so not ours to remove. */
+function filesElsewhere({ program }: PartnerContext, home: string): string[] {
+  const lines: string[] = [];
+  const archive = archiveOf(home);
+  if (archive !== null && !archive.startsWith(`${home}/`))
+    lines.push(`The archive in ${archive} is yours and stays.`);
+  if (unitNames(home)) {
+    lines.push(`Remove the unit, too: systemctl disable --now ${basename(unitFile)}; rm ${unitFile}`);
+  }
+  if (env.NEARCRAWL_CRAWLER_PROGRAM)
+    lines.push(`Remove the program, too: rm ${env.NEARCRAWL_CRAWLER_PROGRAM}`);
+  return lines;
+}
+
+function archiveOf(home: string): string | null {
+  try {
+    return homeSettings(home).warc?.folder ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function unitNames(home: string): boolean {
+  try {
+    return readFileSync(unitFile, "utf8").includes(basename(home));
+  } catch {
+    return false;
+  }
+}
+
+/** What makes it a crawler's folder goes last: cut short, the same command finds it again. */
+function removeHome(home: string): void {
+  const names = readdirSync(home);
+  const last = (name: string) => marks.includes(name);
+  for (const name of [...names.filter((one) => !last(one)), ...names.filter(last)]) {
+    rmSync(join(home, name), { recursive: true, force: true });
+  }
+  try {
+    rmdirSync(home);
+  } catch (error) {
+    // A volume of a container is there as long as the container is.
+    if ((error as NodeJS.ErrnoException).code !== "EBUSY") throw error;
+  }
+}
+
+function removeLink(given: string): void {
+  if (lstatSync(given, { throwIfNoEntry: false })?.isSymbolicLink()) unlinkSync(given);
+}
