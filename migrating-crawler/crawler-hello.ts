@@ -10,12 +10,14 @@ export interface CrawlerState {
   readonly heldLeases: CrawlerHello["heldLeases"];
   /** Those that the partner allows and this machine can do. */
   readonly probeMethods: CrawlerHello["capabilities"]["probeMethods"];
+  /** What the dock wants said. */
+  readonly dock?: Pick<CrawlerHello, "release" | "lastEnd">;
 }
 
 export function crawlerHello(config: CrawlerConfig, state: CrawlerState): CrawlerHello {
   const { name, key, publicAddress, place, limits, ipv6, contact, listAddress } = config;
   const { pagesPerDay, bytesPerDay, concurrentHosts } = limits;
-  const { softwareVersion, spoolId, heldLeases, probeMethods } = state;
+  const { softwareVersion, spoolId, heldLeases, probeMethods, dock } = state;
   return {
     type: "crawler:hello",
     protocolVersions: [...protocolVersions],
@@ -29,6 +31,7 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
     capabilities: { probeMethods, ipv6 },
     limits: { pagesPerDay, bytesPerDay, concurrentHosts },
     denies: toldDenials(config),
+    ...dock,
     ...(contact === null ? {} : { contact }),
     listAddress,
   };

@@ -14,6 +14,7 @@ import type { CrawlerConfig } from "./config.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
 import { crawlerHello } from "./crawler-hello.ts";
 import type { CrawlerStatus } from "./crawler-status.ts";
+import type { DockLine } from "./dock/dock-line.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/introduction.ts";
 import { leasesKeptMs } from "./leases-kept.ts";
@@ -28,6 +29,7 @@ import { Spool } from "./spool/spool.ts";
 import { Tally } from "./tally.ts";
 import { TaskLoop } from "./task-loop.ts";
 import { openWarc, type Warc } from "./warc/open-warc.ts";
+import { within } from "./within.ts";
 
 /** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
 const endRequestsMs = 4000;
@@ -36,6 +38,8 @@ const endAcknowledgementsMs = 2000;
 export interface CrawlerSurroundings {
   readonly log: CrawlerLog;
   readonly softwareVersion: string;
+  /** The dock that runs this process, if one does. */
+  readonly dock?: DockLine;
   /** Called when the coordinator refuses this crawler for good; it has stopped then. */
   readonly onRefused?: (reason: string) => void;
 }
@@ -83,7 +87,8 @@ export class Crawler {
     this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
     this.#spool = new Spool({ home: config.home, maxBytes: config.limits.spoolBytes });
     const { probeMethods } = config;
-    this.#prober = new Prober({ connector: this.#tools.connector, probeMethods, userAgent, sign });
+    const echoes = surroundings.dock?.echoes;
+    this.#prober = new Prober({ connector: this.#tools.connector, probeMethods, userAgent, sign, echoes });
     this.#link = this.#makeLink();
     this.#carrier = new Carrier({ spool: this.#spool, link: this.#link, log: surroundings.log });
     this.#leftBehind = [...this.#carrier.leases].filter((leaseId) => leaseId !== "0");
@@ -176,6 +181,7 @@ export class Crawler {
           this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
           this.#carrier.onWelcome(welcome.acknowledgedSequence);
+          this.#surroundings.dock?.onWelcome(welcome.protocolVersion, (message) => this.#link.send(message));
         },
         onMessage: (message) => this.#take(message),
         onRoom: () => this.#carrier.pump(),
@@ -199,6 +205,7 @@ export class Crawler {
   #take(message: LinkMessage): void {
     switch (message.type) {
       case "coordinator:tasks":
+        this.#surroundings.dock?.onAnswer();
         this.#loop.onTasks(message.leases, message.askAgainMs, message.reason);
         break;
       case "coordinator:acknowledge":
@@ -215,6 +222,9 @@ export class Crawler {
         break;
       case "coordinator:stop-hosts":
         this.#loop.stopSites(message.domains, message.reason);
+        break;
+      case "coordinator:release":
+        this.#surroundings.dock?.onOffer(message);
         break;
       case "coordinator:probe":
         void this.#probe(message);
@@ -244,6 +254,7 @@ export class Crawler {
       softwareVersion: this.#surroundings.softwareVersion,
       spoolId: this.#spool.id,
       heldLeases: this.#heldLeases(),
+      ...(this.#surroundings.dock && { dock: this.#surroundings.dock.helloParts }),
       probeMethods: this.#prober.methods,
     });
   }
@@ -283,14 +294,4 @@ export class Crawler {
     ];
     return words.filter((word) => word !== "").map((word) => word.slice(0, 500));
   }
-}
-
-/** Resolves with the work or after so long, whichever is first. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

@@ -31,7 +31,8 @@ export async function startCrawler(
 }
 
 if (isMainThread && isEntry(process.argv[1])) {
-  await runCrawlerProcess(process.argv[2] ?? process.env.NEARCRAWL_CRAWLER_CONFIG, startCrawler);
+  const settings = process.argv[2] ?? process.env.NEARCRAWL_CRAWLER_CONFIG;
+  await runCrawlerProcess({ settings, isDocked: process.argv[3] === "--dock", start: startCrawler });
 }
 
 function isEntry(script: string | undefined): boolean {

@@ -1,16 +1,20 @@
 /**
- * A crawler as a process of its own: settings from a JSON file, one JSON log line per event on standard
- * output, an end by SIGTERM, SIGINT or the supervisor's disappearance (IPC channel closed). SIGUSR2 ends it
- * too and tells the coordinator that it will not be back, so that others get its subnets at once.
+ * A crawler as a process of its own: settings from a file (or from the folder of a crawler that has joined), one
+ * JSON log line per event on standard output, an end by SIGTERM, SIGINT, the dock's word or the supervisor's
+ * disappearance (IPC channel closed). SIGUSR2 ends it too and tells the coordinator that it will not be back, so
+ * that others get its subnets at once. Under a dock (`--dock`) nothing is opened before the dock has greeted.
  * Exit codes: 0 stopped as asked; 1 refused by the coordinator or failed; 2 wrong settings.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { ConfigError, NearcrawlError } from "#core/errors";
 import { type CrawlerConfig, crawlerConfig } from "./config.ts";
 import type { CrawlerSurroundings } from "./crawler.ts";
+import { DockLine } from "./dock/dock-line.ts";
 import { lineLog, outliveLog } from "./log.ts";
 import type { RunningCrawler } from "./main.ts";
+import { settingsFileConfig } from "./settings/settings-file.ts";
 
 type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
 
@@ -21,14 +25,22 @@ type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>)
  */
 const heapGrowingPercent = 40;
 
+export interface CrawlerProcess {
+  /** A settings file, or the folder of a crawler that has joined. */
+  readonly settings: string | undefined;
+  readonly isDocked: boolean;
+  readonly start: Start;
+}
+
 /** Never returns an error: says it on standard error and sets the exit code. */
-export async function runCrawlerProcess(settingsFile: string | undefined, start: Start): Promise<void> {
+export async function runCrawlerProcess({ settings, isDocked, start }: CrawlerProcess): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
   outliveLog([process.stdout, process.stderr]);
   try {
-    const config = crawlerConfig(readSettings(settingsFile));
+    const dock = isDocked ? await DockLine.open(process) : undefined;
+    const config = readSettings(settings);
     const log = lineLog((line) => void process.stdout.write(`${line}\n`), "json", config.name);
-    await runUntilAsked(config, log, start);
+    await runUntilAsked(config, { log, ...(dock && { dock }) }, start);
   } catch (error) {
     const words =
       error instanceof NearcrawlError ? error.message : ((error as Error)?.stack ?? String(error));
@@ -39,18 +51,20 @@ export async function runCrawlerProcess(settingsFile: string | undefined, start:
 
 async function runUntilAsked(
   config: CrawlerConfig,
-  log: CrawlerSurroundings["log"],
+  surroundings: Pick<CrawlerSurroundings, "log" | "dock">,
   start: Start,
 ): Promise<void> {
-  const asked = untilAsked();
+  const { log, dock } = surroundings;
+  const asked = untilAsked(dock);
   let refuse: (reason: string) => void = () => {};
   const refused = new Promise<string>((resolve) => {
     refuse = resolve;
   });
-  const crawler = await start(config, { log, onRefused: (reason) => refuse(reason) });
+  const crawler = await start(config, { ...surroundings, onRefused: (reason) => refuse(reason) });
   log.info({ coordinatorUrl: config.coordinatorUrl }, "the crawler has started");
   process.send?.({ type: "started", name: config.name });
   const end = await Promise.race([asked, refused]);
+  if (end !== null && end !== leaves) dock?.refused(end);
   if (end === leaves) await crawler.leave();
   else await crawler.stop();
   log.info({ reason: end ?? "asked to stop" }, "the crawler has stopped");
@@ -69,8 +83,9 @@ const endMs = 1000;
 const leaves = "leaves for good";
 
 /** Null when asked to stop. */
-function untilAsked(): Promise<null | typeof leaves> {
+function untilAsked(dock: DockLine | undefined): Promise<null | typeof leaves> {
   return new Promise((resolve) => {
+    dock?.onStop(() => resolve(null));
     process.once("SIGUSR2", () => resolve(leaves));
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(null));
     if (process.connected) process.once("disconnect", () => resolve(null));
@@ -79,13 +94,12 @@ function untilAsked(): Promise<null | typeof leaves> {
   });
 }
 
-function readSettings(path: string | undefined): unknown {
+/** A folder's settings.toml may be missing: everything in it has a default. */
+function readSettings(path: string | undefined): CrawlerConfig {
   if (path === undefined) {
-    throw new ConfigError(["no settings: give a JSON file as the argument or in NEARCRAWL_CRAWLER_CONFIG"]);
+    throw new ConfigError(["no settings: give a file as the argument or in NEARCRAWL_CRAWLER_CONFIG"]);
   }
-  try {
-    return JSON.parse(readFileSync(path, "utf8"));
-  } catch (error) {
-    throw new ConfigError([`${path}: ${error instanceof Error ? error.message : String(error)}`]);
-  }
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return settingsFileConfig(path, {});
+  const file = join(path, "settings.toml");
+  return existsSync(file) ? settingsFileConfig(file, { home: path }) : crawlerConfig({ home: path });
 }

@@ -1,9 +1,10 @@
 /**
  * The small files in a crawler's home that nobody else may read and no crash may tear: readable to their owner
- * alone, on the disk before they count (fsync of file and folder), and put in place by a rename.
+ * alone, on the disk before they count (O_SYNC, and fsync of the folder), and put in place by a rename.
  */
 import {
   closeSync,
+  constants,
   fsyncSync,
   linkSync,
   openSync,
@@ -16,6 +17,7 @@ import {
 import { dirname } from "node:path";
 import type { z } from "zod";
 import { ConfigError } from "#core/errors";
+import { flushedWrite, maySync } from "../flushed-write.ts";
 
 /** Longer files are none of ours, in bytes. */
 const maxFileBytes = 64 * 1024;
@@ -59,18 +61,18 @@ export function createPrivateJson(path: string, value: unknown): boolean {
 function writeDraft(path: string, value: unknown): string {
   const draft = `${path}.${process.pid}.new`;
   rmSync(draft, { force: true });
-  const file = openSync(draft, "wx", 0o600);
+  const file = openSync(draft, flushedWrite | constants.O_EXCL, 0o600);
   try {
     writeSync(file, `${JSON.stringify(value, null, 2)}\n`);
-    fsyncSync(file);
   } finally {
     closeSync(file);
   }
   return draft;
 }
 
-/** The rename itself is on the disk only when the folder is. */
+/** The rename itself is on the disk only when the folder is; in a dock's sandbox the system does it within seconds. */
 function syncFolder(path: string): void {
+  if (!maySync) return;
   const folder = openSync(dirname(path), "r");
   try {
     fsyncSync(folder);

@@ -6,6 +6,19 @@ import { execFile } from "node:child_process";
 
 const searchPath = "/usr/bin:/bin:/usr/sbin:/sbin";
 
+/** Who asks for echoes: this process, or the dock of one that may start no process. */
+export interface Echoes {
+  canPing(): Promise<boolean>;
+  /** The times of those that came back, in ms; empty when none did. */
+  timeEchoes(settings: EchoRequest): Promise<number[]>;
+}
+
+export interface EchoRequest {
+  readonly address: string;
+  readonly tries: number;
+  readonly deadlineMs: number;
+}
+
 export function canPing(): Promise<boolean> {
   return new Promise((resolve) => {
     execFile("ping", ["-n", "-c", "1", "-W", "1", "127.0.0.1"], options(2000), (error) =>
@@ -15,11 +28,7 @@ export function canPing(): Promise<boolean> {
 }
 
 /** The times of the echoes that came back, in ms; empty when none did. */
-export function timeEchoes(settings: {
-  readonly address: string;
-  readonly tries: number;
-  readonly deadlineMs: number;
-}): Promise<number[]> {
+export function timeEchoes(settings: EchoRequest): Promise<number[]> {
   const deadlineSeconds = Math.max(1, Math.ceil(settings.deadlineMs / 1000));
   const family = settings.address.includes(":") ? "-6" : "-4";
   const args = [
@@ -37,6 +46,8 @@ export function timeEchoes(settings: {
     execFile("ping", args, options(settings.deadlineMs), (_error, output) => resolve(timesIn(output)));
   });
 }
+
+export const systemEchoes: Echoes = { canPing, timeEchoes };
 
 /** `64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=12.3 ms` */
 export function timesIn(output: string): number[] {

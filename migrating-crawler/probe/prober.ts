@@ -15,7 +15,7 @@ import { Failure, failureOf } from "../net/failure.ts";
 import { ProxyRefusal } from "../net/proxy.ts";
 import { triesAgree } from "./agreement.ts";
 import { timeHeads } from "./http-head.ts";
-import { canPing, timeEchoes } from "./icmp-echo.ts";
+import { type Echoes, systemEchoes } from "./icmp-echo.ts";
 
 /** Longest that a computation is held back for probes. */
 const mostQuietMs = 250;
@@ -29,6 +29,7 @@ export class Prober {
   readonly #allowed: ReadonlySet<ProbeMethod>;
   readonly #userAgent: () => string;
   readonly #sign: SignRequest | undefined;
+  readonly #echoes: Echoes;
   #mayPing = false;
   #running = 0;
   #whenQuiet: (() => void)[] = [];
@@ -38,16 +39,20 @@ export class Prober {
     readonly probeMethods: CrawlerConfig["probeMethods"];
     readonly userAgent: () => string;
     readonly sign?: SignRequest;
+    /** Absent: the system's `ping`, which this process starts by itself. */
+    readonly echoes?: Echoes | undefined;
   }) {
     this.#connector = settings.connector;
     this.#allowed = new Set(settings.probeMethods);
     this.#userAgent = settings.userAgent;
     this.#sign = settings.sign;
+    this.#echoes = settings.echoes ?? systemEchoes;
   }
 
   /** Finds out whether ICMP works here. Call once before the first probe. */
   async start(): Promise<void> {
-    this.#mayPing = this.#allowed.has("icmp") && !this.#connector.throughProxy && (await canPing());
+    this.#mayPing =
+      this.#allowed.has("icmp") && !this.#connector.throughProxy && (await this.#echoes.canPing());
   }
 
   /** What the partner allows and this machine can do. */
@@ -193,7 +198,7 @@ export class Prober {
 
   async #echo(request: ProbeRequest): Promise<ProbeOutcome> {
     const { address, tries, deadlineMs } = request;
-    const times = await timeEchoes({ address, tries, deadlineMs });
+    const times = await this.#echoes.timeEchoes({ address, tries, deadlineMs });
     if (times.length > 0) return measured("icmp", times);
     return { type: "timed-out", method: "icmp", reason: `no echo within ${deadlineMs} ms` };
   }

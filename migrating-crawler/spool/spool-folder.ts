@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "#core/errors";
+import { writeFlushed } from "../flushed-write.ts";
 
 export interface SpoolFolder {
   readonly id: string;
@@ -60,7 +61,7 @@ function readOrMakeId(file: string): string {
     // The spool is new.
   }
   const id = randomUUID();
-  writeFileSync(`${file}.new`, `${id}\n`, { flush: true });
+  writeFlushed(`${file}.new`, `${id}\n`);
   renameSync(`${file}.new`, file);
   return id;
 }

@@ -5,13 +5,15 @@
  *
  * Durability: a record is handed to the kernel before `append` returns, so it survives a kill of the
  * process; `fdatasync` runs at most a second later, so a power cut may lose the last second. Lost results
- * cost a second fetch: the lease of their URLs runs out. A disk that takes nothing (full, read-only) is a
+ * cost a second fetch: the lease of their URLs runs out. Under Node's permission model, which denies fdatasync, the
+ * dock does that (dock/spool-flusher.ts). A disk that takes nothing (full, read-only) is a
  * spool without room: it says why, is tried again after a while, and nothing else of the crawler is hurt.
  */
 import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
+import { maySync } from "../flushed-write.ts";
 import { type KeptResult, readRecord, writeRecord } from "./record.ts";
 import { frame, recoverSegment, unframe } from "./segment.ts";
 import { firstSequenceOf, leaveSpoolFolder, openSpoolFolder, segmentFile } from "./spool-folder.ts";
@@ -143,7 +145,7 @@ export class Spool {
     this.#closed = true;
     if (this.#dirty !== null) clearTimeout(this.#dirty);
     for (const { descriptor } of this.#segments) {
-      this.#try(() => fdatasyncSync(descriptor));
+      if (maySync) this.#try(() => fdatasyncSync(descriptor));
       closeSync(descriptor);
     }
     this.#segments.length = 0;
@@ -216,7 +218,7 @@ export class Spool {
       this.#dirty = null;
       const last = this.#segments.at(-1);
       // Not the Sync one: the disk may take its time, and sockets are waiting.
-      if (last) fdatasync(last.descriptor, (error) => this.#noteSync(error));
+      if (last && maySync) fdatasync(last.descriptor, (error) => this.#noteSync(error));
     }, syncEveryMs).unref();
   }
 

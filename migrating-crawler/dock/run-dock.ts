@@ -1,0 +1,114 @@
+/**
+ * The dock as a program: everything wired together for one home, until it is asked to stop. SIGTERM and SIGINT end
+ * the crawler in order; SIGUSR2 ends it and tells the coordinator that it will not be back.
+ */
+import { mkdirSync, realpathSync } from "node:fs";
+import { ConfigError } from "#core/errors";
+import { lineLog, outliveLog } from "../log.ts";
+import { readMembership } from "../membership/membership.ts";
+import { Dock } from "./dock.ts";
+import { type DockedSettings, readDockSettings } from "./dock-settings.ts";
+import { type DockTiming, dockTiming } from "./dock-timing.ts";
+import { dockVersion } from "./dock-version.ts";
+import { leaveHome, outwaitOrphan, takeHome } from "./one-dock.ts";
+import { PingService } from "./ping-service.ts";
+import { ReleaseShelf } from "./release-shelf.ts";
+import { ReleaseSource } from "./release-source.ts";
+import { RotatingLog } from "./rotating-log.ts";
+import { SpoolFlusher } from "./spool-flusher.ts";
+
+export interface DockRun {
+  /** The crawler's folder, after `join`. */
+  readonly home: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** A line of the log. */
+  readonly print: (line: string) => void;
+  readonly timing?: DockTiming;
+  /** Resolves with what is asked. */
+  readonly untilAsked: () => Promise<"stop" | "leave">;
+}
+
+/** Resolves when the crawler has ended as asked. Throws a ConfigError or a UsageError when it cannot be started. */
+export async function runDock({
+  home: given,
+  env,
+  print,
+  timing = dockTiming,
+  untilAsked,
+}: DockRun): Promise<void> {
+  process.umask(0o077);
+  mkdirSync(given, { recursive: true });
+  const home = realpathSync(given);
+  const membership = readMembership(home);
+  if (membership === null) {
+    throw new ConfigError([
+      `${home}: this folder belongs to no coordinator yet: run join with an invitation first`,
+    ]);
+  }
+  const file = new RotatingLog({ home });
+  const write = (line: string) => {
+    file.write(line);
+    print(line);
+  };
+  const log = lineLog(write, "json", membership.name);
+  const settings = freshSettings(
+    () => readDockSettings(home, membership),
+    (reason) => {
+      log.warn({ reason }, "settings.toml is wrong: the dock goes on under the settings from before");
+    },
+  );
+  takeHome(home);
+  const flusher = new SpoolFlusher(home);
+  try {
+    await outwaitOrphan(home);
+    const pings = new PingService();
+    await pings.start();
+    const dock = new Dock({
+      ...{ home, settings, pings, log, onLine: write, env, timing },
+      pinnedKeys: membership.releaseKeys,
+      shelf: new ReleaseShelf({ home, warn: (words) => log.warn({}, words) }),
+      source: new ReleaseSource({
+        coordinatorUrl: membership.coordinatorUrl,
+        route: () => settings().route(),
+      }),
+      now: () => new Date(),
+      random: Math.random,
+    });
+    log.info({ dockVersion, home }, "the dock has started");
+    flusher.start();
+    await dock.start();
+    const asked = await untilAsked();
+    if (asked === "leave") await dock.leave();
+    else await dock.stop();
+    log.info({ asked }, "the dock has stopped");
+  } finally {
+    await flusher.stop();
+    leaveHome(home);
+  }
+}
+
+/** Resolves at the first signal. Also keeps the process from ending when its output's reader is gone. */
+export function untilSignal(): Promise<"stop" | "leave"> {
+  outliveLog([process.stdout, process.stderr]);
+  return new Promise((resolve) => {
+    process.once("SIGUSR2", () => resolve("leave"));
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve("stop"));
+  });
+}
+
+/** The settings as the file has them now; at the start they must be right, later the last right ones count. */
+function freshSettings(read: () => DockedSettings, complain: (reason: string) => void): () => DockedSettings {
+  let last = read();
+  let complained = "";
+  return () => {
+    try {
+      last = read();
+      complained = "";
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (reason !== complained) complain(reason);
+      complained = reason;
+    }
+    return last;
+  };
+}
