@@ -10,9 +10,11 @@ export async function leaveCommand(context: PartnerContext): Promise<PartnerExit
     throw new UsageError(`${home} is no crawler's folder: name the right one with --home`);
   const outcome = await leaveCoordinator(home);
   if (json) print(JSON.stringify({ home, ...outcome }, null, 2));
-  else (outcome.type === "failed" ? context.complain : print)(leaveWords(outcome));
-  return outcome.type === "failed" ? partnerExitCodes.failed : partnerExitCodes.done;
+  else (hasFailed(outcome) ? context.complain : print)(leaveWords(outcome));
+  return hasFailed(outcome) ? partnerExitCodes.failed : partnerExitCodes.done;
 }
+
+const hasFailed = ({ type }: LeaveOutcome) => type === "failed" || type === "still-runs";
 
 export function leaveWords(outcome: LeaveOutcome): string {
   switch (outcome.type) {
@@ -22,6 +24,8 @@ export function leaveWords(outcome: LeaveOutcome): string {
       return "This folder has joined no coordinator, so there is none to leave.";
     case "refused":
       return `There is nobody to say goodbye to: ${outcome.reason}`;
+    case "still-runs":
+      return `Not left: ${outcome.reason}.`;
     case "failed":
       return `Not left: ${outcome.reason}. A crawler that stays away loses its work to others by itself, after a while.`;
   }

@@ -19,7 +19,9 @@ export type LeaveOutcome =
   | { readonly type: "never-joined" }
   /** The coordinator wants no more of this crawler: there is nobody to say goodbye to. */
   | { readonly type: "refused"; readonly reason: string }
-  | { readonly type: "failed"; readonly reason: string };
+  | { readonly type: "failed"; readonly reason: string }
+  /** A crawler has this folder, and could not be ended. */
+  | { readonly type: "still-runs"; readonly reason: string };
 
 export interface LeaveTimes {
   /** For a running crawler to end, its requests and acknowledgements included. */
@@ -53,14 +55,14 @@ async function endForGood(home: string, processId: number, { endMs }: LeaveTimes
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "EPERM") {
       const reason = `the crawler runs as process ${processId} of another user: run this as that user, or as root`;
-      return { type: "failed", reason };
+      return { type: "still-runs", reason };
     }
-    if (code !== "ESRCH") return { type: "failed", reason: message };
+    if (code !== "ESRCH") return { type: "still-runs", reason: message };
   }
   const isOver = () => runningDock(home) === null && spoolHolder(home) === null;
   if (await within(endMs, isOver)) return { type: "left" };
   return {
-    type: "failed",
+    type: "still-runs",
     reason: `the crawler, process ${processId}, has not ended within ${endMs / 1000} s`,
   };
 }

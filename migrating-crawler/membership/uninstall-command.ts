@@ -87,6 +87,7 @@ async function leaves(context: PartnerContext, options: UninstallOptions, home: 
     reason: error.message,
   }));
   context.print(leaveWords(outcome).replace(/ Its folder stays.*/, ""));
+  if (outcome.type === "still-runs") return false;
   if (outcome.type !== "failed") return true;
   return await agrees(context, options, "Remove it all the same?");
 }
@@ -100,8 +101,8 @@ function filesElsewhere({ program }: PartnerContext, home: string): string[] {
   if (unitNames(home)) {
     lines.push(`Remove the unit, too: systemctl disable --now ${basename(unitFile)}; rm ${unitFile}`);
   }
-  if (env.NEARCRAWL_CRAWLER_PROGRAM)
-    lines.push(`Remove the program, too: rm ${env.NEARCRAWL_CRAWLER_PROGRAM}`);
+  const file = /\S+\.mjs$/.exec(program)?.[0];
+  if (file !== undefined) lines.push(`What is left is the program itself: rm ${file}`);
   return lines;
 }
 

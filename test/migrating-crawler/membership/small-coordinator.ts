@@ -33,6 +33,8 @@ export interface SmallSettings {
   readonly refuse?: CoordinatorRefuse["code"];
   /** The link breaks right after the welcome, so often. */
   readonly cutsAfterWelcome?: number;
+  /** The first session gets no key. */
+  readonly keyNeverFirst?: boolean;
   /** What its clock shows too little. */
   readonly clockBehindMs?: number;
 }
@@ -118,7 +120,8 @@ async function greet(world: SmallCoordinator, { challenge, hello, send }: Greeti
   const next = randomBytes(32).toString("base64url");
   world.tickets.push(next);
   await send(welcome(next));
-  if (settings.cutsAfterWelcome !== undefined && world.tickets.length <= settings.cutsAfterWelcome) return;
+  const isFirst = world.tickets.length === 1;
+  if (isFirst && (settings.keyNeverFirst || settings.cutsAfterWelcome)) return;
   if (hello.key === inviteSecret)
     await send({ type: "coordinator:key", key: keyGiven, scopes: ["crawl"], oldKeySeconds: 0 });
 }

@@ -1,0 +1,41 @@
+/** A partner's command as its user runs it: a folder, answers to questions, and what is read on the screen. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PartnerSurroundings } from "#crawler/partner-commands";
+import { runPartnerProgram } from "#crawler/partner-program";
+
+export interface PartnerConsole {
+  /** Below a temporary folder; not made yet. */
+  readonly home: string;
+  /** Exit code, and all that was printed since. */
+  run(...args: string[]): Promise<{ readonly code: number; readonly text: string }>;
+  close(): void;
+}
+
+export function partnerConsole(changes: Partial<PartnerSurroundings> = {}): PartnerConsole {
+  const folder = mkdtempSync(join(tmpdir(), "nearcrawl-partner-"));
+  const home = join(folder, "crawler");
+  return {
+    home,
+    run: async (...args) => {
+      const lines: string[] = [];
+      let code = -1;
+      await runPartnerProgram([...args, "--home", home], {
+        env: {},
+        program: "nearcrawl-crawler.mjs",
+        defaultHome: join(folder, "default"),
+        print: (line) => void lines.push(line),
+        complain: (line) => void lines.push(line),
+        ask: null,
+        now: () => new Date(),
+        setExitCode: (given) => {
+          code = given;
+        },
+        ...changes,
+      });
+      return { code, text: lines.join("\n") };
+    },
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
