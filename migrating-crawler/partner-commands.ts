@@ -70,7 +70,7 @@ export type PartnerWork<Options> = (
  */
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   const run = runner(surroundings);
-  for (const add of [addJoin, addCheck, addLeave, addUninstall]) add(parent, run);
+  for (const add of [addJoin, addCheck, addRun, addLeave, addUninstall]) add(parent, run);
 }
 
 /** Puts a command's work under its name. Options of the commands around it (`nearcrawl crawler --home …`) count, too. */
@@ -122,6 +122,20 @@ function addCheck(parent: Command, run: Runner): void {
       "\nExit codes: 0 nothing to mend, 1 something to mend, 2 settings or files are damaged.",
     )
     .action(run(async (context) => (await import("./check/check-command.ts")).checkCommand(context)));
+}
+
+function addRun(parent: Command, run: Runner): void {
+  parent
+    .command("run")
+    .description(
+      "run the crawler of a folder that has joined, and keep its release up to date, until asked to stop",
+    )
+    .option(...homeOption)
+    .addHelpText(
+      "after",
+      "\nSIGTERM or Ctrl-C ends it in order: requests end, results stay on the disk. One JSON line per event goes to\nstandard output and to log/ in the folder. Exit codes: 0 stopped as asked, 2 settings or files are not right.",
+    )
+    .action(run(async (context) => (await import("./dock/run-command.ts")).runCommand(context)));
 }
 
 function addLeave(parent: Command, run: Runner): void {

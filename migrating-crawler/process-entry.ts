@@ -5,15 +5,15 @@
  * that others get its subnets at once. Under a dock (`--dock`) nothing is opened before the dock has greeted.
  * Exit codes: 0 stopped as asked; 1 refused by the coordinator or failed; 2 wrong settings.
  */
-import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { ConfigError, NearcrawlError } from "#core/errors";
-import { type CrawlerConfig, crawlerConfig } from "./config.ts";
+import type { CrawlerConfig } from "./config.ts";
 import type { CrawlerSurroundings } from "./crawler.ts";
 import { DockLine } from "./dock/dock-line.ts";
 import { lineLog, outliveLog } from "./log.ts";
 import type { RunningCrawler } from "./main.ts";
+import { homeSettings } from "./membership/home-settings.ts";
 import { settingsFileConfig } from "./settings/settings-file.ts";
 
 type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
@@ -94,12 +94,10 @@ function untilAsked(dock: DockLine | undefined): Promise<null | typeof leaves> {
   });
 }
 
-/** A folder's settings.toml may be missing: everything in it has a default. */
 function readSettings(path: string | undefined): CrawlerConfig {
   if (path === undefined) {
     throw new ConfigError(["no settings: give a file as the argument or in NEARCRAWL_CRAWLER_CONFIG"]);
   }
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return settingsFileConfig(path, {});
-  const file = join(path, "settings.toml");
-  return existsSync(file) ? settingsFileConfig(file, { home: path }) : crawlerConfig({ home: path });
+  const isHome = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return isHome ? homeSettings(path) : settingsFileConfig(path, {});
 }

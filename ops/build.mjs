@@ -1,4 +1,4 @@
-// Builds dist/: TypeScript to JavaScript, the crawler's one-file bundle, and the files that are not code.
+// Builds dist/: TypeScript to JavaScript, the one-file bundles of crawler and dock, and the files that are not code.
 // Runs in `prepare`, so that `npm install` leaves a working `nearcrawl`. Where the compiler is not
 // installed (a package installed for production), an existing dist/ is left as it is.
 import { execFileSync } from "node:child_process";
@@ -37,13 +37,11 @@ for (const folder of ["coordinator/web/assets", "coordinator/net/openapi.json"])
   if (existsSync(source)) cpSync(source, join(root, "dist", folder), { recursive: true });
 }
 if (existsSync(join(root, "migrating-crawler/main.ts"))) {
-  const { bundleCrawler } = await import("./bundle-crawler.mjs");
+  const { bundleCrawler, bundleDock } = await import("./bundle-crawler.mjs");
   const { readStopWords } = await import(
     new URL("../dist/migrating-crawler/extract/stop-words.js", import.meta.url)
   );
-  await bundleCrawler({
-    root,
-    outfile: join(root, "dist/crawler-bundle.mjs"),
-    stopWords: readStopWords(),
-  });
+  const stopWords = readStopWords();
+  await bundleCrawler({ root, outfile: join(root, "dist/crawler-bundle.mjs"), stopWords });
+  await bundleDock({ root, outfile: join(root, "dist/nearcrawl-crawler.mjs"), stopWords });
 }

@@ -1,6 +1,11 @@
-/** Bundles the migrating crawler into one file. */
-export function bundleCrawler(settings: {
+/** `stopWords`: as readStopWords of #crawler/extract/stop-words gives them. */
+interface Bundling {
   readonly root: string;
   readonly outfile: string;
   readonly stopWords: Readonly<Record<string, readonly string[]>>;
-}): Promise<void>;
+}
+
+/** Bundles the migrating crawler into one file. */
+export function bundleCrawler(settings: Bundling): Promise<void>;
+/** Bundles the dock and the partners' commands into one file. */
+export function bundleDock(settings: Bundling): Promise<void>;

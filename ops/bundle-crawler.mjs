@@ -1,13 +1,23 @@
-// Makes the migrating crawler's one file of its sources and packages: what partners run, and what is measured.
+// Makes one file each of the sources and packages of the migrating crawler (a release, which changes while it runs)
+// and of the dock with the partners' commands (nearcrawl-crawler.mjs, which an administrator installs).
 // Of the same commit and packages it is the same, byte for byte, wherever and whenever it is made: paths are told
 // from the root, links are not followed to another place, lists are in one order.
 import { join } from "node:path";
 import { build } from "esbuild";
 
 /** `stopWords`: what readStopWords of migrating-crawler/extract/stop-words.ts gives; a bundle has no files beside it. */
-export async function bundleCrawler({ root, outfile, stopWords }) {
+export async function bundleCrawler(settings) {
+  await bundle("migrating-crawler/bundle-entry.ts", settings);
+}
+
+/** The partners' one file; `stopWords` as above. */
+export async function bundleDock(settings) {
+  await bundle("migrating-crawler/dock/entry.ts", settings);
+}
+
+async function bundle(entry, { root, outfile, stopWords }) {
   await build({
-    entryPoints: [join(root, "migrating-crawler/bundle-entry.ts")],
+    entryPoints: [join(root, entry)],
     outfile,
     bundle: true,
     platform: "node",

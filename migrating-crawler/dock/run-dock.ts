@@ -2,7 +2,7 @@
  * The dock as a program: everything wired together for one home, until it is asked to stop. SIGTERM and SIGINT end
  * the crawler in order; SIGUSR2 ends it and tells the coordinator that it will not be back.
  */
-import { mkdirSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { ConfigError } from "#core/errors";
 import { lineLog, outliveLog } from "../log.ts";
 import { readMembership } from "../membership/membership.ts";
@@ -37,8 +37,7 @@ export async function runDock({
   untilAsked,
 }: DockRun): Promise<void> {
   process.umask(0o077);
-  mkdirSync(given, { recursive: true });
-  const home = realpathSync(given);
+  const home = existsSync(given) ? realpathSync(given) : given;
   const membership = readMembership(home);
   if (membership === null) {
     throw new ConfigError([
