@@ -120,6 +120,12 @@ const configSchema = z.strictObject({
   tls: tls.nullable().default(null),
   /** Listening beyond loopback needs TLS, or a proxy in front that does it. */
   behindProxy: z.boolean().default(false),
+  /** Where partners and sites reach the coordinator, when that is not where it listens: https://search.example. */
+  publicUrl: z
+    .url({ protocol: /^https?$/ })
+    .max(300)
+    .nullable()
+    .default(null),
   /** DNS servers as `address:port`; empty: the system's. */
   resolvers: z.array(resolver).max(8).default([]),
   /** Networks that may be crawled although they are special-purpose (a partner's own, tests). */
@@ -135,6 +141,7 @@ const configSchema = z.strictObject({
   heartbeatSeconds: seconds(600).default(10),
   /** A crawler that is gone so long hands its subnets to the runners-up. */
   departureSeconds: seconds(86_400).default(120),
+  /** What every crawler says to sites; left out, it names the contact page at publicUrl. */
   userAgent: z
     .string()
     .regex(
@@ -142,13 +149,18 @@ const configSchema = z.strictObject({
       "must look like: Nearcrawl/0.1 (+https://example.org/crawler)",
     )
     .max(200)
-    .default("Nearcrawl/0.1 (+http://127.0.0.1:7411/about-crawler)"),
+    .optional(),
   /** Whom webmasters may write to: an e-mail address or a URL, shown on the contact page. */
   contact: z.string().min(3).max(200).nullable().default(null),
+  /**
+   * Crawlers with an identity sign their requests to sites (Web Bot Auth, RFC 9421), naming the origin of the
+   * User-Agent's page as the place of their public keys, where this coordinator must be reached.
+   */
+  signRequests: z.boolean().default(false),
   logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
 });
 
-export type CoordinatorConfig = DeepReadonly<z.infer<typeof configSchema>>;
+export type CoordinatorConfig = DeepReadonly<z.infer<typeof configSchema> & { userAgent: string }>;
 
 type DeepReadonly<Value> = Value extends object
   ? { readonly [Name in keyof Value]: DeepReadonly<Value[Name]> }
@@ -159,7 +171,12 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
   const checked = configSchema.safeParse(values);
   const faults = [...(checked.error?.issues.flatMap(faultsOf) ?? []), ...exposureFaults(values)];
   if (!checked.success || faults.length > 0) throw new ConfigError(faults);
-  return frozen(checked.data);
+  const { publicUrl, userAgent = defaultUserAgent(publicUrl) } = checked.data;
+  return frozen({ ...checked.data, userAgent });
+}
+
+function defaultUserAgent(publicUrl: string | null): string {
+  return `Nearcrawl/0.1 (+${(publicUrl ?? "http://127.0.0.1:7411").replace(/\/+$/, "")}/about-crawler)`;
 }
 
 function faultsOf(issue: z.core.$ZodIssue): string[] {

@@ -25,6 +25,7 @@ import { CrawlerGateway } from "./net/crawler-gateway.ts";
 import { randomSecrets } from "./net/crawler-key.ts";
 import { createNameResolver } from "./net/name-resolver.ts";
 import { openWebServer } from "./open-web-server.ts";
+import { optOutDuties } from "./opt-out-duties.ts";
 import { duties, scheduleDuties } from "./periodic-duties.ts";
 import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
@@ -118,7 +119,10 @@ export async function startCoordinator({
         incidents,
         identities: stores.identities,
         secrets: randomSecrets,
-        onWelcome: (crawlerId) => keys.onWelcome(crawlerId),
+        onWelcome: (crawlerId) => {
+          keys.onWelcome(crawlerId);
+          optOuts.onWelcome(crawlerId);
+        },
         log,
         now,
         send: (crawlerId, message) => gateway.send(crawlerId, message),
@@ -198,6 +202,7 @@ export async function startCoordinator({
     send: (crawlerId, message) => gateway.send(crawlerId, message),
   });
   const keys = keyDuties({ ...stores, gateway, secrets: randomSecrets, timekeeper, log, now });
+  const optOuts = optOutDuties({ pool, gateway, timekeeper, config, log, now });
   const fleet = await followFleet({ ...stores, state, timekeeper, log, onChange: () => keys.review() });
   const registry = await followRegistry({ ...stores, state, log, snapshots }).catch(async (error) => {
     await fleet.stop();
@@ -210,7 +215,8 @@ export async function startCoordinator({
     await fleet.stop();
     throw error;
   });
-  await releases.start().catch(async (error) => {
+  await Promise.all([releases.start(), optOuts.start()]).catch(async (error) => {
+    await optOuts.stop();
     await web.close();
     await registry.stop();
     await fleet.stop();
@@ -258,7 +264,7 @@ export async function startCoordinator({
       probing.close();
       await timekeeper.stop();
       await gateway.close();
-      await releases.stop();
+      await Promise.all([releases.stop(), optOuts.stop()]);
       await incidents.flush();
       await roundsGivenUp;
       await web.close();

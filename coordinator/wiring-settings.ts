@@ -3,12 +3,19 @@ import { defaultRecalibrationRule, type RecalibrationRule } from "#core/delegati
 import { defaultParameters } from "#core/delegation/round";
 import type { CrawlerId } from "#core/ids";
 import { defaultRecrawlSettings } from "#core/recrawl/fixed-interval";
+import { contactPageOf, userAgentOf } from "#protocol/user-agent";
+import { identityVersion } from "#protocol/version";
 import type { CoordinatorConfig } from "./config.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
 import type { QueueSettings } from "./flows/delegation-queue.ts";
 import type { TakeResultsSettings } from "./flows/take-results.ts";
-import { defaultGatewaySettings, type GatewaySettings } from "./net/gateway-settings.ts";
+import {
+  type Arrival,
+  defaultGatewaySettings,
+  type GatewaySettings,
+  type WelcomeExtras,
+} from "./net/gateway-settings.ts";
 
 /** A subnet that nobody could take is tried again after so long. */
 const roundRetryMs = 30_000;
@@ -19,6 +26,19 @@ export function gatewaySettings(config: CoordinatorConfig): GatewaySettings {
     userAgent: config.userAgent,
     heartbeatMs: config.heartbeatSeconds * 1000,
     departureSeconds: config.departureSeconds,
+  };
+}
+
+/** How a crawler is to introduce itself to sites; only one with a key of its own can sign, and knows how. */
+export function introductionOf(
+  { hello, version, publicKey }: Pick<Arrival, "hello" | "version" | "publicKey">,
+  { userAgent, signRequests }: Pick<CoordinatorConfig, "userAgent" | "signRequests">,
+): Pick<WelcomeExtras, "userAgent" | "signatureAgent"> {
+  const signatureAgent = contactPageOf(userAgent)?.origin;
+  const signs = signRequests && version >= identityVersion && publicKey !== null;
+  return {
+    ...(hello.contact === undefined ? {} : { userAgent: userAgentOf(userAgent, hello.contact) }),
+    ...(signs && signatureAgent !== undefined ? { signatureAgent } : {}),
   };
 }
 

@@ -92,7 +92,7 @@ export interface OptOutStore {
   lapse(now: Date): Promise<number>;
   /** Sites to ask DNS about: unconfirmed ones, the longest not looked at first. Counts as looked at now. */
   toConfirm(limit: number, now: Date): Promise<{ optOutId: number; site: string; token: string }[]>;
-  /** Sites that opted out since then and still are, the latest first; at most `most`. */
+  /** Sites that opted out since then and still are, and hosts of such networks, the latest first; at most `most`. */
   sitesSince(since: Date, most: number): Promise<string[]>;
   /** The one in force that covers this host or one of its addresses; null: none does. */
   covering(host: string | null, addresses: readonly string[]): Promise<OptOut | null>;

@@ -84,7 +84,9 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
 };
 
 /** What a welcome says to crawlers that know of it. */
-export type WelcomeExtras = Pick<CoordinatorWelcome, "ticket" | "time">;
+export type WelcomeExtras = Partial<
+  Pick<CoordinatorWelcome, "ticket" | "time" | "userAgent" | "signatureAgent">
+>;
 
 export interface Arrival {
   readonly crawlerId: CrawlerId;

@@ -62,15 +62,7 @@ export function createOptOutStore(pool: Pool): OptOutStore {
         [now],
       ),
     toConfirm: async (limit, now) => await toConfirm(pool, limit, now),
-    sitesSince: async (since, most) => {
-      const { rows } = await pool.query<{ site: string }>(
-        `select site from opt_out
-         where ended_at is null and in_force_at >= $1 and site is not null
-         order by in_force_at desc limit $2`,
-        [since, most],
-      );
-      return rows.map((row) => row.site);
-    },
+    sitesSince: async (since, most) => await sitesSince(pool, since, most),
     covering: async (host, addresses) => await covering(pool, host, addresses),
     onChange: async (changed) => {
       const listener = new ChannelListener(pool, "nearcrawl_opt_outs", changed);
@@ -179,6 +171,26 @@ async function toConfirm(pool: Pool, limit: number, now: Date): ReturnType<OptOu
     [limit, now],
   );
   return rows.map((row) => ({ optOutId: row.opt_out_id, site: row.site, token: row.token }));
+}
+
+/** A network counts by the hosts that were found to lie in it. */
+async function sitesSince(pool: Pool, since: Date, most: number): Promise<string[]> {
+  const { rows } = await pool.query<{ site: string }>(
+    `select site from (
+       select o.site, o.in_force_at
+       from opt_out o
+       where o.ended_at is null and o.in_force_at >= $1 and o.site is not null
+       union all
+       select h.host, o.in_force_at
+       from opt_out o
+       join frontier_host h on h.opt_out_id = o.opt_out_id
+       where o.ended_at is null and o.in_force_at >= $1 and o.site is null
+     ) stopped
+     order by in_force_at desc, site
+     limit $2`,
+    [since, most],
+  );
+  return rows.map((row) => row.site);
 }
 
 async function covering(

@@ -1,6 +1,7 @@
 /** The coordinator's settings: what is refused, with every fault at once. */
 import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { contactWarnings } from "#coordinator/contact-warnings";
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import type { CrawlerRecord } from "#coordinator/flows/crawler-ports";
 import { DayBudget } from "#coordinator/flows/day-budget";
@@ -173,5 +174,25 @@ describe("the settings reach the parts", () => {
     expect([...room(later(-60_000))]).toEqual([]);
     state.setCrawlers([{ ...crawler, pagesPerDay: 99 }]);
     expect([...room(later(-60_000))]).toEqual([]);
+  });
+});
+
+describe("who crawls the public web", () => {
+  const warned = (settings: object) => contactWarnings(readCoordinatorConfig(settings)).length;
+
+  it("is told when nobody could find out who he is, or write to him", () => {
+    expect(warned({})).toBe(2);
+    expect(warned({ publicUrl: "https://crawl.example.org" })).toBe(1);
+    expect(warned({ publicUrl: "https://crawl.example.org", contact: "crawl@example.org" })).toBe(0);
+    expect(warned({ publicUrl: "http://crawl.example.org", contact: "x@y.z", signRequests: true })).toBe(1);
+    expect(warned({ allowSpecialPurpose: true })).toBe(0);
+    expect(warned({ resolvers: ["127.0.0.1:5353"] })).toBe(0);
+    expect(warned({ resolvers: ["127.0.0.1:53"] })).toBe(2);
+  });
+
+  it("says by default that the contact page is at the public address", () => {
+    const { userAgent } = readCoordinatorConfig({ publicUrl: "https://crawl.example.org/" });
+
+    expect(userAgent).toBe("Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)");
   });
 });

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { Command } from "commander";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { contactWarnings } from "#coordinator/contact-warnings";
 import { createLog } from "#coordinator/log";
 import { startCoordinator } from "#coordinator/main";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
@@ -60,6 +61,7 @@ function withContextOptions(command: Command): Command {
 async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const context = commandContext(options);
   const config = readCoordinatorConfig(settingsOf(options));
+  for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
   await withDatabase(context, async (database) => {
     await migrate(database);
