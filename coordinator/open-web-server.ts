@@ -2,16 +2,27 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
+import type { Pool } from "pg";
 import { ConfigError } from "#core/errors";
 import type { Database } from "#db/connect";
 import { createPool } from "#db/server-database";
+import { pinOf } from "#protocol/certificate-pin";
 import type { CoordinatorConfig } from "./config.ts";
 import type { NameResolver } from "./flows/ports.ts";
 import type { LiveState } from "./flows/show-overview.ts";
+import { invitingCoordinator } from "./inviting-coordinator.ts";
 import type { Log } from "./log.ts";
+import { randomSecrets } from "./net/crawler-key.ts";
 import { dockFile } from "./net/dock-file.ts";
 import { createWebServer } from "./net/http-server.ts";
 import type { Metrics } from "./net/metrics.ts";
+import type { OperatorApiPorts } from "./net/operator-api.ts";
+import { stateCoordinatorPlace } from "./postgres/coordinator-place.ts";
+import { createCrawlerStore } from "./postgres/crawler-store.ts";
+import { createFleetKeys } from "./postgres/fleet-keys.ts";
+import { createFrontierStore } from "./postgres/frontier-store.ts";
+import { createInvitationStore } from "./postgres/invitation-store.ts";
+import { createOperatorTokenStore } from "./postgres/operator-token-store.ts";
 import { createReleaseFileStore } from "./postgres/release-file-store.ts";
 import { createReleaseKeyStore } from "./postgres/release-key-store.ts";
 import { createReleaseStore } from "./postgres/release-store.ts";
@@ -38,6 +49,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const { config, database, log } = options;
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
   const pool = createPool(database.url, readingConnections, readingTimeoutMs);
+  const tls = readTls(config);
   const web = createWebServer({
     reads: createReports(pool, () => performance.now()),
     resolver: options.resolver,
@@ -46,6 +58,10 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     metrics: options.metrics,
     log,
     now: () => new Date(),
+    operators: {
+      ...operatorPorts(pool),
+      ...(config.behindProxy ? { failuresPerMinute: Number.POSITIVE_INFINITY } : {}),
+    },
     releaseFiles: {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
@@ -60,14 +76,30 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       userAgent: config.userAgent,
       contact: config.contact,
       politenessSeconds: defaultPolitenessSeconds,
-      tls: readTls(config),
+      tls,
     },
   });
   web.addHook("onClose", async () => await pool.end());
   await listen(web, config.listen);
   const { port } = web.server.address() as AddressInfo;
   const host = config.listen.host.includes(":") ? `[${config.listen.host}]` : config.listen.host;
-  return { web, url: `${config.tls ? "https" : "http"}://${host}:${port}` };
+  const url = `${config.tls ? "https" : "http"}://${host}:${port}`;
+  const certificatePin = tls === null ? null : pinOf(tls.cert);
+  await stateCoordinatorPlace(database.pool, { webUrl: config.publicUrl ?? url, certificatePin }, new Date());
+  return { web, url };
+}
+
+function operatorPorts(pool: Pool): Omit<OperatorApiPorts, "version" | "log"> {
+  return {
+    tokens: createOperatorTokenStore(pool),
+    invitations: createInvitationStore(pool),
+    keys: createFleetKeys(pool),
+    crawlers: createCrawlerStore(pool),
+    frontier: createFrontierStore(pool),
+    coordinator: async () => await invitingCoordinator(pool),
+    secrets: randomSecrets,
+    now: () => new Date(),
+  };
 }
 
 async function listen(web: FastifyInstance, { host, port }: CoordinatorConfig["listen"]): Promise<void> {

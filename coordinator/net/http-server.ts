@@ -20,6 +20,7 @@ import { addViews } from "./http-api.ts";
 import { guard, sendError } from "./http-guard.ts";
 import { LiveEvents } from "./live-events.ts";
 import type { Metrics } from "./metrics.ts";
+import { addOperatorApi, type OperatorApiPorts } from "./operator-api.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./release-files.ts";
 
@@ -39,6 +40,8 @@ export interface WebPorts {
   readonly log: Log;
   readonly settings: WebSettings;
   readonly now: () => Date;
+  /** Without them, nothing can be changed over HTTP. */
+  readonly operators?: Omit<OperatorApiPorts, "version" | "log">;
   /** Without them, nothing is below /releases/. */
   readonly releaseFiles?: Omit<ReleaseFilePorts, "version">;
 }
@@ -67,6 +70,9 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   addViews(app, { ...ports, overview, version: settings.version });
   addEvents(app, ports, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
+  if (ports.operators) {
+    addOperatorApi(app, { ...ports.operators, log: ports.log, version: settings.version });
+  }
   addOperation(app, ports);
   return app;
 }

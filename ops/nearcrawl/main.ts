@@ -26,6 +26,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   coordinator: async () => (await import("./commands/coordinator.ts")).coordinatorCommand(),
   crawler: async () => (await import("./commands/crawler.ts")).crawlerCommand(),
   fleet: async () => (await import("./commands/fleet.ts")).fleetCommand(),
+  "operator-token": async () => (await import("./commands/operator-token.ts")).operatorTokenCommand(),
   rir: async () => (await import("./commands/rir.ts")).rirCommand(),
   who: async () => (await import("./commands/who.ts")).whoCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),

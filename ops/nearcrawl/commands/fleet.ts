@@ -5,6 +5,9 @@ import { fleetList } from "#coordinator/postgres/fleet-list";
 import type { Database } from "#db/connect";
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
 import { incidentsCommand } from "../fleet/incidents.ts";
+import { invitationsCommand, revokeInvitationCommand } from "../fleet/invitations.ts";
+import { inviteCommand, reinviteCommand } from "../fleet/invite.ts";
+import { killCommand, revokeCommand, rotateCommand } from "../fleet/keys.ts";
 import { fleetText } from "../fleet-text.ts";
 import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
@@ -15,10 +18,12 @@ interface FleetOptions extends ContextOptions {
 
 export function fleetCommand(): Command {
   const command = new Command("fleet")
-    .description("the crawlers: who is there and what each has; drain one, or take it back")
+    .description(
+      "the crawlers: who is there and what each has; invite one, drain one, take it back or shut it out",
+    )
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h",
     );
   command.addCommand(
     withOptions(new Command("list"))
@@ -32,6 +37,10 @@ export function fleetCommand(): Command {
       }),
   );
   command.addCommand(incidentsCommand());
+  for (const more of [inviteCommand, reinviteCommand, invitationsCommand, revokeInvitationCommand]) {
+    command.addCommand(more());
+  }
+  for (const more of [rotateCommand, revokeCommand, killCommand]) command.addCommand(more());
   command.addCommand(
     withOptions(new Command("drain"))
       .argument("<name>", "the crawler's name")

@@ -1,0 +1,111 @@
+/** `nearcrawl operator-token`: who may change the fleet over HTTP. */
+import { Command, Option } from "commander";
+import { type OperatorScope, type OperatorToken, operatorScopes } from "#coordinator/flows/operator-ports";
+import { randomSecrets } from "#coordinator/net/crawler-key";
+import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
+import { migrate } from "#db/migrate";
+import { boundedNumber } from "../bounded-number.ts";
+import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
+import { checkedName, type FleetOptions, withFleetOptions } from "../fleet/fleet-options.ts";
+import { formatTable, printAnswer } from "../output.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface CreateOptions extends FleetOptions {
+  readonly scope: readonly OperatorScope[];
+  readonly days: number;
+}
+
+const dayMs = 86_400_000;
+/** Long enough not to be in the way, short enough for a lost one to end. */
+const usualDays = 365;
+
+export function operatorTokenCommand(): Command {
+  const command = new Command("operator-token")
+    .description("tokens for operators' programs: invite, rotate and shut out crawlers over HTTP")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, or the name is taken, 3 there is no good token of that name.\n\nExamples:\n  nearcrawl operator-token create dashboard --scope fleet-read\n  curl -H 'Authorization: Bearer TOKEN' https://search.example/api/fleet/invitations\n\nWhat can be asked: /api/openapi.json",
+    );
+  command.addCommand(
+    withFleetOptions(new Command("create"))
+      .argument("<name>", "what it is for; shown wherever it was used", checkedName)
+      .description("make a token and print it this once")
+      .addOption(
+        new Option("--scope <scope...>", "what it is good for")
+          .choices(operatorScopes)
+          .default(operatorScopes),
+      )
+      .option("--days <days>", "how long it is good", boundedNumber(0.01, 3650), usualDays)
+      .action(async (name: string, options: CreateOptions) => await create(name, options)),
+  );
+  command.addCommand(
+    withFleetOptions(new Command("list"))
+      .description("the tokens, and when each was last used")
+      .action(async (options: FleetOptions) => {
+        const tokens = await readDatabase(
+          commandContext(options),
+          async ({ pool }) => await createOperatorTokenStore(pool).list(),
+        );
+        printAnswer(options, tokens, tokensText(tokens, new Date()));
+      }),
+  );
+  command.addCommand(
+    withFleetOptions(new Command("revoke"))
+      .argument("<name>", "the token's name")
+      .description("end a token at once")
+      .action(async (name: string, options: FleetOptions) => await revoke(name, options)),
+  );
+  return command;
+}
+
+async function create(name: string, options: CreateOptions): Promise<void> {
+  const { secret: token, hash: tokenHash } = randomSecrets.make("nco_");
+  const createdAt = new Date();
+  const expiresAt = new Date(createdAt.getTime() + options.days * dayMs);
+  const made = await withDatabase(commandContext(options), async (database) => {
+    await migrate(database);
+    const tokens = createOperatorTokenStore(database.pool);
+    return await tokens.create({ name, tokenHash, scopes: options.scope, createdAt, expiresAt });
+  });
+  if (!made) {
+    process.stderr.write(`nearcrawl: there is, or was, a token "${name}": take another name\n`);
+    process.exitCode = exitCodes.usage;
+    return;
+  }
+  const text = `the token ${name}, for ${options.scope.join(" and ")}, good until ${expiresAt.toISOString()}; shown this once:\n${token}`;
+  printAnswer(options, { name, scopes: options.scope, expiresAt, token }, text);
+}
+
+async function revoke(name: string, options: FleetOptions): Promise<void> {
+  const revoked = await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await createOperatorTokenStore(pool).revoke(name, new Date()),
+  );
+  if (revoked) return printAnswer(options, { name, revoked }, `the token ${name} opens nothing any more`);
+  process.stderr.write(
+    `nearcrawl: there is no good token "${name.slice(0, 100)}": nearcrawl operator-token list\n`,
+  );
+  process.exitCode = exitCodes.notFound;
+}
+
+export function tokensText(tokens: readonly OperatorToken[], now: Date): string {
+  if (tokens.length === 0) return "there are no tokens: nearcrawl operator-token create NAME";
+  return formatTable(
+    [
+      { title: "token" },
+      { title: "state" },
+      { title: "scopes" },
+      { title: "good until (UTC)" },
+      { title: "last used (UTC)" },
+    ],
+    tokens.map(({ name, scopes, expiresAt, lastUsedAt, revokedAt }) => [
+      name,
+      revokedAt !== null ? "revoked" : expiresAt !== null && expiresAt <= now ? "expired" : "good",
+      scopes.join(", "),
+      expiresAt === null ? "revoked" : minuteOf(expiresAt),
+      lastUsedAt === null ? "never" : minuteOf(lastUsedAt),
+    ]),
+  );
+}
+
+const minuteOf = (date: Date): string => date.toISOString().slice(0, 16).replace("T", " ");

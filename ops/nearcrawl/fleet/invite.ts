@@ -1,0 +1,151 @@
+/** `nearcrawl fleet invite` and `reinvite`: the one command that a partner runs to join. */
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { Command, InvalidArgumentError } from "commander";
+import { type IssuedInvitation, invitationHours, issueInvitation } from "#coordinator/flows/issue-invitation";
+import { invitingCoordinator, type StatedPlace } from "#coordinator/inviting-coordinator";
+import { randomSecrets } from "#coordinator/net/crawler-key";
+import { createInvitationStore } from "#coordinator/postgres/invitation-store";
+import { migrate } from "#db/migrate";
+import { pinOf } from "#protocol/certificate-pin";
+import { certificatePin } from "#protocol/invitation";
+import { boundedInteger } from "../bounded-integer.ts";
+import { boundedNumber } from "../bounded-number.ts";
+import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
+import { printAnswer } from "../output.ts";
+import { checkedName, type FleetOptions, nobodyOfThatName, withFleetOptions } from "./fleet-options.ts";
+
+interface InviteOptions extends FleetOptions {
+  readonly name: string;
+  readonly capacity?: number;
+  readonly bytesADay?: number;
+  readonly expiresHours: number;
+  readonly probeOnly?: boolean;
+  readonly url?: string;
+  /** False: --no-pin. True never comes: commander gives the default. */
+  readonly pin?: string | boolean;
+}
+
+export function inviteCommand(): Command {
+  return withInvitingOptions(
+    new Command("invite")
+      .description("invite a crawler: prints a token, shown this once, and the command that its partner runs")
+      .requiredOption(
+        "--name <name>",
+        "its name: lower-case letters, digits, dot, dash, underscore",
+        checkedName,
+      ),
+  ).action(async (options: InviteOptions) => await invite(options, false));
+}
+
+export function reinviteCommand(): Command {
+  return withInvitingOptions(
+    new Command("reinvite")
+      .argument("<name>", "the crawler's name", checkedName)
+      .description(
+        "a new identity for a crawler that is there: its folder was lost, or copied. Its subnets stay its own; the identity and keys that it had end when the new one joins",
+      ),
+  ).action(
+    async (name: string, options: Omit<InviteOptions, "name">) => await invite({ ...options, name }, true),
+  );
+}
+
+function withInvitingOptions(command: Command): Command {
+  const { least, most, usual } = invitationHours;
+  return withFleetOptions(command)
+    .option("--capacity <pages>", "give it at most so many pages a day", boundedInteger(0, 1_000_000_000))
+    .option("--bytes-a-day <bytes>", "give it at most so many bytes a day", boundedInteger(0, 1e15))
+    .option("--expires-hours <hours>", "how long the token is good", boundedNumber(least, most), usual)
+    .option("--probe-only", "it may measure, and is given no pages to fetch")
+    .option(
+      "--url <url>",
+      "where it connects: wss://HOST/crawler (default: where the coordinator says it is)",
+    )
+    .option(
+      "--pin <pin>",
+      "the certificate to pin: a PEM file, or 43 characters (default: the coordinator's own)",
+      givenPin,
+    )
+    .option("--no-pin", "pin no certificate: public authorities vouch for it, and its key may change")
+    .addHelpText(
+      "after",
+      "\nA pinned certificate may be renewed as often as you like as long as its key stays the same (certbot: --reuse-key).\n\nExit codes: 0 done, 1 failed, 2 wrong usage, or the name is taken, 3 there is no crawler of that name.",
+    );
+}
+
+async function invite(options: InviteOptions, renews: boolean): Promise<void> {
+  const { name, capacity, bytesADay, expiresHours, probeOnly } = options;
+  const request = {
+    name,
+    renews,
+    scopes: probeOnly ? (["probe"] as const) : (["probe", "crawl"] as const),
+    pagesPerDay: capacity ?? null,
+    bytesPerDay: bytesADay ?? null,
+    expiresHours,
+    createdBy: userInfo().username,
+  };
+  const issued = await withDatabase(commandContext(options), async (database) => {
+    await migrate(database);
+    const coordinator = await invitingCoordinator(database.pool, statedPlace(options));
+    const invitations = createInvitationStore(database.pool);
+    return await issueInvitation(request, { invitations, coordinator, secrets: randomSecrets }, new Date());
+  });
+  if (issued === "no-such-crawler") return nobodyOfThatName(name);
+  if (issued === "name-taken") {
+    process.stderr.write(
+      `nearcrawl: there is a crawler "${name}" already; nearcrawl fleet reinvite ${name} gives it a new identity\n`,
+    );
+    process.exitCode = exitCodes.usage;
+    return;
+  }
+  printAnswer(options, issued, invitationText(issued));
+}
+
+/** `true` is commander's default beside --no-pin. */
+function statedPlace({ url, pin }: InviteOptions): StatedPlace {
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(pin === false ? { pin: null } : typeof pin === "string" ? { pin } : {}),
+  };
+}
+
+function givenPin(text: string): string {
+  if (certificatePin.safeParse(text).success) return text;
+  try {
+    return pinOf(readFileSync(text));
+  } catch (error) {
+    throw new InvalidArgumentError(`${text}: ${(error as Error).message}`);
+  }
+}
+
+export function invitationText(issued: IssuedInvitation): string {
+  const { name, renews, coordinatorUrl, expiresAt, token, commands } = issued;
+  return [
+    `${renews ? "A new identity for" : "An invitation for"} the crawler ${name}, good once and until ${expiresAt.toISOString()}. It is shown this once:`,
+    "",
+    token,
+    "",
+    "On its machine, as an ordinary user with Node.js 20.19 or newer, in an empty folder:",
+    "",
+    commands.download,
+    "",
+    "or, where nearcrawl is installed:",
+    "",
+    commands.installed,
+    "",
+    `It connects to ${coordinatorUrl} and to nothing else of ours. ${pinText(issued)}`,
+    ...keyText(issued),
+  ].join("\n");
+}
+
+function pinText({ certificatePin: pin, coordinatorUrl }: IssuedInvitation): string {
+  if (pin !== null) return `It accepts the certificate with the key ${pin} and no other.`;
+  return coordinatorUrl.startsWith("ws:")
+    ? "That is on this machine, so nothing is encrypted."
+    : "It accepts what the public authorities vouch for.";
+}
+
+function keyText({ releaseKeys }: IssuedInvitation): string[] {
+  if (releaseKeys.length > 0) return [`It takes releases signed by ${releaseKeys.join(" or ")}.`];
+  return ["No release key is known here, so it will take no releases: nearcrawl release --help"];
+}

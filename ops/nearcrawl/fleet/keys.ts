@@ -1,0 +1,88 @@
+/** `nearcrawl fleet rotate`, `revoke` and `kill`: crawlers' keys, while the crawlers run. */
+import { Command } from "commander";
+import { killCrawler } from "#coordinator/flows/shut-out-crawler";
+import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
+import { createFleetKeys } from "#coordinator/postgres/fleet-keys";
+import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { defaultGraceHours } from "#coordinator/postgres/identity-store";
+import { UsageError } from "#core/errors";
+import { boundedNumber } from "../bounded-number.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { printAnswer } from "../output.ts";
+import { readDatabase } from "../read-database.ts";
+import { type FleetOptions, nobodyOfThatName, withFleetOptions } from "./fleet-options.ts";
+
+interface RotateOptions extends FleetOptions {
+  readonly all?: boolean;
+  readonly graceHours: number;
+}
+
+export function rotateCommand(): Command {
+  return withFleetOptions(new Command("rotate"))
+    .argument("[name]", "the crawler's name")
+    .description(
+      "give a crawler a new key without touching its machine; one that is away gets it when it comes (keys of 90 days are replaced by themselves)",
+    )
+    .option("--all", "every crawler that has an identity")
+    .option(
+      "--grace-hours <hours>",
+      "how long the old key stays good once the new one has arrived",
+      boundedNumber(0, 720),
+      defaultGraceHours,
+    )
+    .action(async (name: string | undefined, options: RotateOptions) => await rotate(name, options));
+}
+
+async function rotate(name: string | undefined, options: RotateOptions): Promise<void> {
+  if ((name === undefined) !== (options.all === true)) throw new UsageError("say one name, or --all");
+  const { graceHours } = options;
+  const asked = await readDatabase(commandContext(options), async ({ pool }) =>
+    createFleetKeys(pool).askRotation(name ?? null, { graceHours, now: new Date() }),
+  );
+  if (asked.length === 0) {
+    process.stderr.write(
+      `nearcrawl: ${name === undefined ? "no crawler has" : `there is no crawler "${name.slice(0, 100)}" that has`} an identity of its own and may connect; nearcrawl fleet invite gives one (crawlers of coordinator add-crawler get new keys there)\n`,
+    );
+    process.exitCode = exitCodes.notFound;
+    return;
+  }
+  const lines = asked.map(
+    ({ name: crawler, online }) =>
+      `${crawler} gets a new key ${online ? "now" : "when it comes next"}; the old one stays good for ${graceHours} hours after that`,
+  );
+  printAnswer(options, asked, lines.join("\n"));
+}
+
+export function revokeCommand(): Command {
+  return withFleetOptions(new Command("revoke"))
+    .argument("<name>", "the crawler's name")
+    .description(
+      "shut a crawler out at once, whatever key it shows; its subnets go to others after the time of a departure. nearcrawl fleet reinvite takes it back",
+    )
+    .action(async (name: string, options: FleetOptions) => {
+      const crawlerId = await readDatabase(
+        commandContext(options),
+        async ({ pool }) => await createFleetKeys(pool).revoke(name, new Date()),
+      );
+      if (crawlerId === null) return nobodyOfThatName(name);
+      printAnswer(options, { crawlerId, name }, `${name} is shut out, and its session ends if it has one`);
+    });
+}
+
+export function killCommand(): Command {
+  return withFleetOptions(new Command("kill"))
+    .argument("<name>", "the crawler's name")
+    .description(
+      "shut a crawler out, take its leases back and hand its subnets over, all at once. nearcrawl fleet reinvite takes it back",
+    )
+    .action(async (name: string, options: FleetOptions) => {
+      const returnedLeases = await readDatabase(commandContext(options), async ({ pool }) => {
+        const frontier = createFrontierStore(pool);
+        const ports = { keys: createFleetKeys(pool), crawlers: createCrawlerStore(pool), frontier };
+        return await killCrawler(name, ports, new Date());
+      });
+      if (returnedLeases === null) return nobodyOfThatName(name);
+      const text = `${name} is shut out, ${returnedLeases} of its leases came back, and its subnets go to others (nearcrawl fleet list shows how far that is)`;
+      printAnswer(options, { name, returnedLeases }, text);
+    });
+}
