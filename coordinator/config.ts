@@ -126,12 +126,6 @@ const configSchema = z.strictObject({
     .max(300)
     .nullable()
     .default(null),
-  /** Where partners and sites reach the coordinator, when that is not where it listens: https://search.example. */
-  publicUrl: z
-    .url({ protocol: /^https?$/ })
-    .max(300)
-    .nullable()
-    .default(null),
   /** DNS servers as `address:port`; empty: the system's. */
   resolvers: z.array(resolver).max(8).default([]),
   /** Networks that may be crawled although they are special-purpose (a partner's own, tests). */
