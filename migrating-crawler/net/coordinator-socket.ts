@@ -42,7 +42,9 @@ async function connect(host: string, port: number, route: CoordinatorRoute): Pro
   const { proxy, timeoutMs } = route;
   // By name: the partner's network may resolve nothing but through its proxy.
   if (proxy !== null) {
-    return (await connectThroughProxy(proxy, { address: host, port, timeoutMs })).socket;
+    const { socket } = await connectThroughProxy(proxy, { address: host, port, timeoutMs });
+    // It comes paused; who takes it over asks first and is not spoken to before.
+    return socket.resume();
   }
   return await new Promise((resolve, reject) => {
     const socket = net.connect({ host, port, noDelay: true });

@@ -21,7 +21,7 @@ export function partnerConsole(changes: Partial<PartnerSurroundings> = {}): Part
     run: async (...args) => {
       const lines: string[] = [];
       let code = -1;
-      await runPartnerProgram([...args, "--home", home], {
+      await runPartnerProgram(args.includes("--home") ? args : [...args, "--home", home], {
         env: {},
         program: "nearcrawl-crawler.mjs",
         defaultHome: join(folder, "default"),

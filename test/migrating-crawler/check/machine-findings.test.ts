@@ -1,0 +1,102 @@
+/** What the machine check says of the machine, and what becomes of a check that failed. */
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { keepCheck, lastCheckFailed } from "#crawler/check/last-check";
+import { factsOfThisMachine, type MachineFacts, machineFindings } from "#crawler/check/machine-findings";
+import { writeMembership } from "#crawler/membership/membership";
+
+const mebibyte = 1024 * 1024;
+const goodFacts: MachineFacts = {
+  nodeVersion: "20.19.0",
+  memoryBytes: 2048 * mebibyte,
+  openFiles: 1024,
+  mayPing: async () => true,
+};
+
+let home = "";
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "nearcrawl-check-"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+async function statesOf(
+  changes: Partial<MachineFacts>,
+  spoolBytes = mebibyte,
+): Promise<Record<string, string>> {
+  const findings = await machineFindings({ ...goodFacts, ...changes }, { home, spoolBytes, icmp: true });
+  return Object.fromEntries(findings.map(({ subject, state }) => [subject, state]));
+}
+
+const allWell = { node: "ok", memory: "ok", "open files": "ok", folder: "ok", disk: "ok", ping: "ok" };
+
+describe("a machine", () => {
+  it("with all that is needed is well", async () => {
+    expect(await statesOf({})).toEqual(allWell);
+    expect(readdirSync(home)).toEqual([]);
+  });
+
+  it.each([
+    [{ nodeVersion: "20.18.1" }, { node: "mend" }],
+    [{ nodeVersion: "18.20.0" }, { node: "mend" }],
+    [{ nodeVersion: "24.0.0" }, {}],
+    [{ memoryBytes: 200 * mebibyte }, { memory: "mend" }],
+    [{ memoryBytes: 512 * mebibyte }, { memory: "note" }],
+    [{ openFiles: 256 }, { "open files": "mend" }],
+    [{ openFiles: null }, {}],
+    [{ mayPing: async () => false }, { ping: "note" }],
+  ])("with %o is %o", async (facts, states) => {
+    expect(await statesOf(facts)).toEqual({ ...allWell, ...states });
+  });
+
+  it("whose disk is smaller than what results may take is to be mended", async () => {
+    expect(await statesOf({}, 1e15)).toEqual({ ...allWell, disk: "mend" });
+  });
+
+  it("where others can read the key is told the command that mends it", async () => {
+    writeMembership(home, {
+      coordinatorUrl: "wss://search.example/crawler",
+      name: "amber",
+      certificatePin: null,
+      releaseKeys: [],
+      key: "a-key-of-its-own-0123",
+      ticket: null,
+    });
+    chmodSync(join(home, "membership.json"), 0o644);
+
+    const findings = await machineFindings(goodFacts, { home, spoolBytes: mebibyte, icmp: false });
+
+    expect(findings.find(({ subject }) => subject === "keys")).toMatchObject({
+      state: "mend",
+      words: `${join(home, "membership.json")} can be read by others: run \`chmod 600 ${join(home, "membership.json")}\`.`,
+    });
+  });
+
+  it("is asked what it is", () => {
+    const facts = factsOfThisMachine();
+
+    expect(facts.nodeVersion).toBe(process.versions.node);
+    expect(facts.memoryBytes).toBeGreaterThan(0);
+    if (process.platform === "linux") expect(facts.openFiles).toBeGreaterThan(0);
+  });
+});
+
+describe("the last check", () => {
+  const report = { at: new Date(), findings: [], isConnected: true, neededProxy: null };
+
+  it("is remembered as failed or not, and nothing of it is a failure", () => {
+    const never = lastCheckFailed(home);
+    keepCheck(home, { ...report, isUsable: false });
+    const failed = lastCheckFailed(home);
+    keepCheck(home, { ...report, isUsable: true });
+
+    expect([never, failed, lastCheckFailed(home)]).toEqual([false, true, false]);
+  });
+
+  it("that is damaged is none", () => {
+    writeFileSync(join(home, "last-check.json"), "{");
+
+    expect(lastCheckFailed(home)).toBe(false);
+  });
+});

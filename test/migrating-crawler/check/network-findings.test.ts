@@ -1,0 +1,189 @@
+/** What the machine check says of networks: the coordinator's way, its clock, DNS servers that lie, IPv6. */
+
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { type SurveySettings, surveyCoordinator } from "#crawler/check/coordinator-findings";
+import { ipv6Finding } from "#crawler/check/ipv6-finding";
+import { resolverFinding } from "#crawler/check/resolver-findings";
+import { parseProxy } from "#crawler/config";
+import { startDns } from "#ops/world/dns-server";
+import { startSmallCoordinator } from "../membership/small-coordinator.ts";
+import { startConnectProxy } from "../support/proxies.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url));
+const straight = { certificatePin: null, proxy: null, timeoutMs: 2000 };
+
+async function survey(url: string, changes: Partial<SurveySettings> = {}) {
+  return await surveyCoordinator({ url, route: straight, env: {}, now: () => new Date(), ...changes });
+}
+
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+describe("the way to the coordinator", () => {
+  it("is well when it answers", async () => {
+    const world = await startSmallCoordinator();
+    cleanups.push(() => world.close());
+
+    const { findings, neededProxy } = await survey(world.url);
+
+    expect(findings.map(({ subject, state }) => `${subject} ${state}`)).toEqual([
+      "coordinator ok",
+      "clock ok",
+    ]);
+    expect(findings[0]?.words).toMatch(/is reached straight; a connection takes \d+ ms/);
+    expect(neededProxy).toBeNull();
+  });
+
+  it("that is shut says what to ask for, by host and port", async () => {
+    const port = await closedPort();
+
+    const { findings } = await survey(`wss://127.0.0.1:${port}/crawler`);
+
+    expect(findings).toMatchObject([{ subject: "coordinator", state: "mend" }]);
+    expect(findings[0]?.words).toMatch(
+      new RegExp(
+        `ECONNREFUSED.*let this machine open TCP connections to 127.0.0.1 port ${port} \\(outbound only, TLS\\)`,
+      ),
+    );
+  });
+
+  it("that swallows what is said to it is not taken for a way", async () => {
+    const silent = createServer((socket) => void socket.on("error", () => {}));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    cleanups.push(() => silent.close());
+    const { port } = silent.address() as AddressInfo;
+
+    const { findings } = await survey(`ws://127.0.0.1:${port}/crawler`, {
+      route: { ...straight, timeoutMs: 200 },
+    });
+
+    expect(findings[0]?.words).toContain("the connection stood, but no HTTP answer came over it");
+  });
+
+  it("with a certificate of nobody known names the middlebox as the likely cause", async () => {
+    const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
+    const world = await startSmallCoordinator({ tls });
+    cleanups.push(() => world.close());
+
+    const { findings } = await survey(world.url);
+
+    expect(findings).toMatchObject([{ subject: "tls", state: "mend" }]);
+    expect(findings[0]?.words).toMatch(
+      /self-signed certificate.*a proxy or firewall of yours may open TLS on the way/,
+    );
+  });
+
+  it("is not looked for through the environment's proxies when settings name one", async () => {
+    const world = await startSmallCoordinator();
+    const proxy = await startConnectProxy();
+    cleanups.push(
+      () => world.close(),
+      () => proxy.close(),
+    );
+
+    const { findings, neededProxy } = await survey(world.url, {
+      route: { ...straight, proxy: parseProxy(proxy.url) },
+      env: { HTTPS_PROXY: "http://127.0.0.1:1" },
+    });
+
+    expect(findings[0]?.words).toContain(`is reached through ${proxy.url}`);
+    expect(neededProxy).toBeNull();
+  });
+
+  it("takes a proxy from the environment without a scheme, as curl does", async () => {
+    const world = await startSmallCoordinator();
+    const proxy = await startConnectProxy();
+    cleanups.push(
+      () => world.close(),
+      () => proxy.close(),
+    );
+    const dead = parseProxy(`http://127.0.0.1:${await closedPort()}`);
+
+    const { neededProxy } = await survey(world.url, {
+      route: { ...straight, proxy: dead },
+      env: { https_proxy: proxy.url.replace("http://", ""), HTTP_PROXY: "ftp://nonsense" },
+    });
+
+    expect(neededProxy).toBe(proxy.url);
+  });
+});
+
+describe("the clock", () => {
+  it.each([
+    [30_000, "ok", /within 3[01] s/],
+    [90_000, "mend", /(89|90|91) s ahead of the coordinator's: set it/],
+    [-90_000, "mend", /(89|90|91) s behind the coordinator's/],
+  ])("that is %i ms off is %s", async (clockBehindMs, state, words) => {
+    const world = await startSmallCoordinator({ clockBehindMs });
+    cleanups.push(() => world.close());
+
+    const { findings } = await survey(world.url);
+
+    const clock = findings.find(({ subject }) => subject === "clock");
+    expect(clock?.state).toBe(state);
+    expect(clock?.words).toMatch(words);
+  });
+});
+
+describe("DNS servers", () => {
+  async function dns(addressOf: (name: string) => string | null): Promise<string> {
+    const server = await startDns(addressOf);
+    cleanups.push(() => server.close());
+    return server.address;
+  }
+
+  it("that know no such name are well", async () => {
+    const server = await dns(() => null);
+
+    expect(await resolverFinding([server])).toMatchObject({ state: "ok", words: `${server} answers.` });
+  });
+
+  it("that have an address for a name of nobody are told apart from honest ones", async () => {
+    const [liar, honest] = [await dns(() => "198.51.100.7"), await dns(() => null)];
+
+    const finding = await resolverFinding([honest, liar]);
+
+    expect(finding.state).toBe("mend");
+    expect(finding.words).toContain(`${liar} says 198.51.100.7 for a name that does not exist`);
+    expect(finding.words).not.toContain(honest);
+    expect(finding.words).toContain("name DNS servers that do their work as resolvers in settings.toml");
+  });
+
+  it("are to be mended when none answers, and worth a note when one does", async () => {
+    const [closed, honest] = [`127.0.0.1:${await closedPort()}`, await dns(() => null)];
+
+    const [none, one] = [await resolverFinding([closed]), await resolverFinding([closed, honest])];
+
+    expect(none).toMatchObject({ state: "mend" });
+    expect(none.words).toContain(`${closed} does not answer`);
+    expect(one).toMatchObject({ state: "note" });
+  });
+});
+
+describe("IPv6", () => {
+  it.each([
+    [true, true, "ok"],
+    [true, false, "mend"],
+    [false, true, "note"],
+    [false, false, "ok"],
+  ])("wanted: %s, there: %s is %s", async (isWanted, isThere, state) => {
+    expect((await ipv6Finding(isWanted, async () => isThere)).state).toBe(state);
+  });
+
+  it("is looked at without a packet, on any machine", async () => {
+    expect((await ipv6Finding(false)).state).toMatch(/^(ok|note)$/);
+  });
+});
