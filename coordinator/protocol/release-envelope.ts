@@ -87,6 +87,11 @@ export function openEnvelope<Schema extends z.ZodType>(
   return { value: value.data, signers: trusted.map(({ key }) => key) };
 }
 
+/** What the text says, before anybody has looked at a signature: to name it, never to act on it. */
+export function unverifiedBody({ body }: Envelope): unknown {
+  return parseJson(body);
+}
+
 function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[^ -~]/g,

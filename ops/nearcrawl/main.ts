@@ -10,6 +10,8 @@ async function main(argv: readonly string[]): Promise<void> {
   const program = new Command("nearcrawl")
     .description("A location-aware web crawler: every page is fetched by the nearest crawler.")
     .version(softwareVersion())
+    // A release's --version is its own.
+    .enablePositionalOptions()
     .showHelpAfterError("(nearcrawl --help lists the commands)")
     .addHelpText(
       "after",
@@ -26,6 +28,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   coordinator: async () => (await import("./commands/coordinator.ts")).coordinatorCommand(),
   crawler: async () => (await import("./commands/crawler.ts")).crawlerCommand(),
   fleet: async () => (await import("./commands/fleet.ts")).fleetCommand(),
+  release: async () => (await import("./commands/release.ts")).releaseCommand(),
   "operator-token": async () => (await import("./commands/operator-token.ts")).operatorTokenCommand(),
   rir: async () => (await import("./commands/rir.ts")).rirCommand(),
   who: async () => (await import("./commands/who.ts")).whoCommand(),

@@ -1,0 +1,176 @@
+/** What is done at the coordinator's database: releases published, offered, held, looked at. */
+import { Command } from "commander";
+import { holdRelease, stageRelease } from "#coordinator/flows/stage-releases";
+import { UsageError } from "#core/errors";
+import { defaultSoakMinutes } from "#core/release/automatic-staging";
+import { verifyManifest } from "#protocol/release";
+import { boundedInteger } from "../bounded-integer.ts";
+import { printAnswer } from "../output.ts";
+import { publishRelease } from "./publish-release.ts";
+import { type ReleaseOptions, withReleaseOptions, withReleases } from "./release-database.ts";
+import { readBundle, readSignedFile } from "./release-files.ts";
+import { readPublicKey } from "./release-key-file.ts";
+import { releaseLines } from "./release-lines.ts";
+import { releaseText } from "./release-text.ts";
+
+export function trustCommand(): Command {
+  return withReleaseOptions(new Command("trust"))
+    .argument("<key>", "the public key that nearcrawl release keygen printed, or its file")
+    .description(
+      "make this the fleet's release key; crawlers that join from now on take releases signed with it",
+    )
+    .addHelpText(
+      "after",
+      "\nFor a fleet's first key. Crawlers that joined before know nothing of it: they follow nearcrawl release rotate-key.",
+    )
+    .action(async (key: string, options: ReleaseOptions) => {
+      const publicKey = readPublicKey(key);
+      await withReleases(options, { setUp: true }, ({ keys }) => keys.trustFirst(publicKey, new Date()));
+      printAnswer(options, { publicKey }, `${publicKey} is a release key of this fleet`);
+    });
+}
+
+export function keysCommand(): Command {
+  return withReleaseOptions(new Command("keys"))
+    .description("the keys whose signatures count now")
+    .action(async (options: ReleaseOptions) => {
+      const keys = await withReleases(options, {}, (stores) => stores.keys.trusted());
+      printAnswer(options, keys, keys.join("\n") || "none: nearcrawl release trust KEY");
+    });
+}
+
+export function publishCommand(): Command {
+  return withReleaseOptions(new Command("publish"))
+    .argument("<manifest>", "what nearcrawl release sign wrote")
+    .argument("<bundle>", "the bundle that it speaks of")
+    .description("verify a release and put it where docks can fetch it; it is offered to nobody yet")
+    .addHelpText(
+      "after",
+      "\nExample:\n  nearcrawl release publish crawler-1.4.0.manifest.json crawler-bundle.mjs\n  nearcrawl release stage 1.4.0 --to one",
+    )
+    .action(async (file: string, bundle: string, options: ReleaseOptions) => {
+      const [signed, { bytes }] = [readSignedFile(file), readBundle(bundle)];
+      const manifest = await withReleases(options, { setUp: true }, (stores) =>
+        publishRelease({ signed, bundle: bytes }, stores, new Date()),
+      );
+      const { version } = manifest;
+      printAnswer(
+        options,
+        manifest,
+        `release ${version} is published and offered to nobody: nearcrawl release stage ${version} --to one`,
+      );
+    });
+}
+
+export function verifyCommand(): Command {
+  return withReleaseOptions(new Command("verify"))
+    .argument("<manifest>", "what nearcrawl release sign wrote")
+    .argument("[bundle]", "the bundle, to be compared with it")
+    .option("--trust <key...>", "public keys that count (default: those of this fleet)")
+    .description("look whether a release is genuine, complete and in its time")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 it is, 1 it is not, 2 wrong usage.\n\nExample:\n  nearcrawl release verify crawler-1.4.0.manifest.json crawler-bundle.mjs --trust release-key.pub",
+    )
+    .action(
+      async (file: string, bundle: string | undefined, options: ReleaseOptions & { trust?: string[] }) => {
+        const signed = readSignedFile(file);
+        const keys = options.trust
+          ? options.trust.map(readPublicKey)
+          : await withReleases(options, {}, (stores) => stores.keys.trusted());
+        const verified = verifyManifest(signed, {
+          keys,
+          now: new Date(),
+          newestSequence: 0,
+          revocations: null,
+          dockVersion: null,
+          ...(bundle === undefined ? {} : { bundle: readBundle(bundle).bytes }),
+        });
+        if ("refused" in verified) process.exitCode = 1;
+        const words =
+          "refused" in verified
+            ? `not genuine: ${verified.refused}`
+            : `genuine: release ${verified.manifest.version}, number ${verified.manifest.sequence}, built of ${verified.manifest.builtFrom ?? "sources that were not committed"}${bundle === undefined ? "; the bundle was not looked at" : ""}`;
+        printAnswer(options, verified, words);
+      },
+    );
+}
+
+interface StageOptions extends ReleaseOptions {
+  readonly to: string;
+  readonly again?: boolean;
+}
+
+export function stageCommand(): Command {
+  return withReleaseOptions(new Command("stage"))
+    .argument("<version>", "a published release")
+    .requiredOption("--to <whom>", "one, one=NAME, a percentage of the crawlers, or all")
+    .option("--again", "offer it anew to crawlers that returned from it")
+    .description("offer a release to one crawler, to a share of them, or to all")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  nearcrawl release stage 1.4.0 --to one=athens\n  nearcrawl release stage 1.4.0 --to 5%\n  nearcrawl release stage 1.4.0 --to all",
+    )
+    .action(async (version: string, options: StageOptions) => {
+      const wished = { version, to: options.to, again: options.again ?? false };
+      await stage(wished, options);
+    });
+}
+
+export function autoCommand(): Command {
+  return withReleaseOptions(new Command("auto"))
+    .argument("<version>", "a published release")
+    .option(
+      "--soak-minutes <n>",
+      "how long each stage has to run in good order",
+      boundedInteger(1, 100_000),
+      defaultSoakMinutes,
+    )
+    .description("offer a release to one crawler, then 5 % of them, then all, as long as all goes well")
+    .addHelpText(
+      "after",
+      "\nIt moves on when all who took it have run it for the soak time. It is held when a crawler returns from it, or when\nthose that took it are gone, or fail by their own fault, more than the others. Partners who pin or delay are not\nwaited for. A running coordinator does this; nearcrawl release list shows how far it is.",
+    )
+    .action(async (version: string, options: ReleaseOptions & { soakMinutes: number }) => {
+      await stage({ version, to: "one", soakMinutes: options.soakMinutes }, options);
+    });
+}
+
+export function holdCommand(): Command {
+  return withReleaseOptions(new Command("hold"))
+    .argument("<version>", "a published release")
+    .option("--reason <words>", "for nearcrawl release list", "held by an operator")
+    .description("take an offer back: who has the release keeps it, nobody else gets it")
+    .action(async (version: string, options: ReleaseOptions & { reason: string }) => {
+      await withReleases(options, {}, (stores) => holdRelease(version, options.reason, stores, new Date()));
+      printAnswer(options, { version, stage: "none" }, `${version} is offered to nobody any more`);
+    });
+}
+
+export function listCommand(): Command {
+  return withReleaseOptions(new Command("list"))
+    .description(
+      "every release: to whom it is offered, and how many crawlers run, refused or returned from it",
+    )
+    .action(async (options: ReleaseOptions) => {
+      const lines = await withReleases(options, {}, releaseLines);
+      printAnswer(options, lines, releaseText(lines, new Date()));
+    });
+}
+
+async function stage(wished: Parameters<typeof stageRelease>[0], options: ReleaseOptions): Promise<void> {
+  const { version } = wished;
+  const { entry, members } = await withReleases(options, {}, (stores) =>
+    stageRelease(wished, stores, new Date()),
+  );
+  if (entry.stage === "none")
+    throw new UsageError(`${version} could not be staged: look again with nearcrawl release list`);
+  const names = members.slice(0, 10).join(", ") + (members.length > 10 ? " …" : "");
+  printAnswer(
+    options,
+    { version, stage: entry.stage, percent: entry.percent, crawlers: members },
+    members.length === 0
+      ? `${version} is for all; no crawler that takes releases has connected yet`
+      : `${version} is offered to ${members.length} crawler${members.length === 1 ? "" : "s"} (${names}): nearcrawl release list`,
+  );
+}

@@ -1,0 +1,161 @@
+/** What is done where the key is, with no coordinator at hand: keys, bundles, signatures. */
+import { dirname, join, resolve } from "node:path";
+import { Command } from "commander";
+import { boundedInteger } from "../bounded-integer.ts";
+import { printAnswer } from "../output.ts";
+import { askNewPassphrase } from "./ask-passphrase.ts";
+import { buildBundle, notedCommit, projectFolder } from "./build-bundle.ts";
+import { readBundle, writeEnvelope } from "./release-files.ts";
+import { readPassphrase, readSigningKey, writeNewKey } from "./release-key-file.ts";
+import { defaultExpiresDays, firstDock, signManifest, signRotation } from "./sign-release.ts";
+
+interface Json {
+  readonly json?: boolean;
+}
+
+interface KeygenOptions extends Json {
+  readonly out: string;
+  readonly passphrase?: boolean;
+  readonly passphraseFile?: string;
+}
+
+export function keygenCommand(): Command {
+  return new Command("keygen")
+    .description(
+      "make a key to sign releases with; do it on a machine that is not connected, and keep a copy",
+    )
+    .requiredOption("--out <file>", "where the private key goes (PKCS#8 PEM, readable by you alone)")
+    .option("--passphrase", "ask for a passphrase that locks it")
+    .option("--passphrase-file <file>", "take the passphrase from the first line of a file")
+    .option("--json", "print for programs")
+    .addHelpText("after", "\nExample:\n  nearcrawl release keygen --out release-key.pem --passphrase")
+    .action(async (options: KeygenOptions) => {
+      const { out, passphraseFile } = options;
+      const passphrase =
+        passphraseFile !== undefined
+          ? readPassphrase(passphraseFile)
+          : options.passphrase
+            ? await askNewPassphrase()
+            : null;
+      const publicKey = writeNewKey(out, passphrase);
+      const locked = passphrase === null ? "no passphrase locks it" : "a passphrase locks it";
+      printAnswer(
+        options,
+        { file: out, publicKey },
+        `private key: ${out} (${locked}; whoever has it can put code on every partner's machine)\npublic key:  ${publicKey}`,
+      );
+    });
+}
+
+interface BuildOptions extends Json {
+  readonly source?: string;
+  readonly out: string;
+}
+
+export function buildCommand(): Command {
+  return new Command("build")
+    .description("build the crawler's one file; of one commit it is the same file wherever it is built")
+    .option("--source <folder>", "a clone with its packages installed (default: this installation's)")
+    .option("--out <file>", "where it goes", "crawler-bundle.mjs")
+    .option("--json", "print for programs")
+    .addHelpText("after", "\nExample:\n  nearcrawl release build --out crawler-bundle.mjs")
+    .action(async (options: BuildOptions) => {
+      const source = options.source ?? projectFolder();
+      const built = await buildBundle({ source, out: resolve(options.out) });
+      const from = built.builtFrom ?? "sources that are not committed, so nobody else can build the same";
+      printAnswer(
+        options,
+        built,
+        `${built.file}\n  SHA-256  ${built.digest}\n  bytes    ${built.bytes}\n  built of ${from}`,
+      );
+    });
+}
+
+interface SignOptions extends Json {
+  readonly key: readonly string[];
+  readonly passphraseFile?: string;
+  readonly version: string;
+  readonly expiresDays: number;
+  readonly notes: string;
+  readonly oldestDock: string;
+  readonly sequence?: number;
+  readonly out?: string;
+}
+
+export function signCommand(): Command {
+  return new Command("sign")
+    .description("sign a bundle as a release: writes its manifest")
+    .argument("<bundle>", "what nearcrawl release build made")
+    .requiredOption("--key <file...>", "the private key (several: each signs)")
+    .requiredOption("--version <version>", "the release's, such as 1.4.0")
+    .option("--passphrase-file <file>", "take the key's passphrase from there")
+    .option("--expires-days <n>", "docks do not take it later", boundedInteger(1, 3650), defaultExpiresDays)
+    .option("--notes <words>", "what changes, for partners' administrators", "")
+    .option("--oldest-dock <version>", "the oldest dock that can run it", firstDock)
+    .option("--sequence <n>", "its number (default: the second of signing)", boundedInteger(1, 1e15))
+    .option(
+      "--out <file>",
+      "where the manifest goes (default: crawler-VERSION.manifest.json beside the bundle)",
+    )
+    .option("--json", "print for programs")
+    .addHelpText(
+      "after",
+      "\nExample:\n  nearcrawl release sign crawler-bundle.mjs --key release-key.pem --version 1.4.0 --notes 'fewer DNS questions'",
+    )
+    .action(async (file: string, options: SignOptions) => {
+      const bundle = readBundle(file);
+      const keys = [];
+      for (const one of options.key) keys.push(await readSigningKey(one, options.passphraseFile ?? null));
+      const { version, notes, expiresDays, oldestDock, sequence = null } = options;
+      const builtFrom = notedCommit(file, bundle.digest);
+      const wishes = { version, notes, expiresDays, oldestDock, builtFrom, sequence };
+      const { manifest, signed } = signManifest(bundle.bytes, wishes, { keys, now: new Date() });
+      const out = options.out ?? join(dirname(file), `crawler-${version}.manifest.json`);
+      writeEnvelope(out, signed);
+      printAnswer(
+        options,
+        { file: out, manifest },
+        `${out}: release ${version}, number ${manifest.sequence}, good until ${manifest.expiresAt}`,
+      );
+    });
+}
+
+interface RotateOptions extends Json {
+  readonly old: string;
+  readonly new: string;
+  readonly keepOld?: boolean;
+  readonly passphraseFile?: string;
+  readonly out: string;
+}
+
+export function rotateKeyCommand(): Command {
+  return new Command("rotate-key")
+    .description(
+      "sign a new key with the old one; docks follow as soon as the fleet's coordinator accepts it",
+    )
+    .requiredOption("--old <file>", "the private key that counts now")
+    .requiredOption("--new <file>", "the private key that is to count")
+    .option("--keep-old", "both count from then on (for a second key that is kept elsewhere)")
+    .option("--passphrase-file <file>", "take the keys' passphrase from there")
+    .option("--out <file>", "where the rotation goes", "key-rotation.json")
+    .option("--json", "print for programs")
+    .addHelpText(
+      "after",
+      "\nReleases that only a retired key has signed are offered no more: sign them anew.\n\nExample:\n  nearcrawl release rotate-key --old release-key.pem --new next-key.pem\n  nearcrawl release accept key-rotation.json      (at the coordinator)",
+    )
+    .action(async (options: RotateOptions) => {
+      const passphraseFile = options.passphraseFile ?? null;
+      const [old, next] = [
+        await readSigningKey(options.old, passphraseFile),
+        await readSigningKey(options.new, passphraseFile),
+      ];
+      const { rotation, signed } = signRotation({ old, next, keepOld: options.keepOld ?? false }, new Date());
+      writeEnvelope(options.out, signed);
+      const retired = rotation.retires === null ? "the old key stays" : `${rotation.retires} is retired`;
+      printAnswer(
+        options,
+        { file: options.out, rotation },
+        `${options.out}: ${rotation.newKey} counts, ${retired}, once the coordinator has it: nearcrawl release accept ${options.out}`,
+      );
+    });
+}

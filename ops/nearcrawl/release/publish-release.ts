@@ -1,0 +1,33 @@
+/** Puts a release where docks can fetch it, once everything about it holds. */
+import { UsageError } from "#core/errors";
+import { type ReleaseManifest, verifyManifest, verifyRevocations } from "#protocol/release";
+import type { Envelope } from "#protocol/release-envelope";
+import type { ReleaseStores } from "./release-database.ts";
+
+/** Throws UsageError with the reason when it is refused. */
+export async function publishRelease(
+  { signed, bundle }: { readonly signed: Envelope; readonly bundle: Uint8Array },
+  { releases, keys }: Pick<ReleaseStores, "releases" | "keys">,
+  now: Date,
+): Promise<ReleaseManifest> {
+  const trusted = await keys.trusted();
+  if (trusted.length === 0) {
+    throw new UsageError(
+      "this fleet has no release key yet: nearcrawl release trust KEY, with the public key",
+    );
+  }
+  const list = await releases.revocations();
+  const read = list === null ? null : verifyRevocations(list, { keys: trusted, newestSequence: 0 });
+  const verified = verifyManifest(signed, {
+    keys: trusted,
+    now,
+    newestSequence: 0,
+    revocations: read !== null && "ok" in read ? read.revocations : null,
+    dockVersion: null,
+    bundle,
+  });
+  if ("refused" in verified) throw new UsageError(`the release is refused: ${verified.refused}`);
+  const refused = await releases.publish({ manifest: verified.manifest, signed, bundle, now });
+  if (refused !== null) throw new UsageError(`the release is refused: ${refused}`);
+  return verified.manifest;
+}

@@ -1,0 +1,48 @@
+/** The stores of releases, for commands that work at the coordinator's database. */
+import type { Command } from "commander";
+import type { ReleaseFleetStore, ReleaseKeyStore, ReleaseStore } from "#coordinator/flows/release-ports";
+import { createReleaseFleetStore } from "#coordinator/postgres/release-fleet-store";
+import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
+import { createReleaseStore } from "#coordinator/postgres/release-store";
+import type { Database } from "#db/connect";
+import { migrate } from "#db/migrate";
+import { type ContextOptions, commandContext, withDatabase } from "../command-context.ts";
+import { readDatabase } from "../read-database.ts";
+
+export interface ReleaseOptions extends ContextOptions {
+  readonly json?: boolean;
+}
+
+export interface ReleaseStores {
+  readonly releases: ReleaseStore;
+  readonly releaseFleet: ReleaseFleetStore;
+  readonly keys: ReleaseKeyStore;
+}
+
+export function withReleaseOptions(command: Command): Command {
+  return command
+    .option("--home <folder>", "where everything is kept")
+    .option("--database-url <url>", "a Postgres server in place of the embedded one")
+    .option("--schema <name>", "the database schema")
+    .option("--json", "print for programs");
+}
+
+/** `setUp`: a database where nothing was set up yet is set up. */
+export async function withReleases<Value>(
+  options: ReleaseOptions,
+  { setUp = false }: { readonly setUp?: boolean },
+  work: (stores: ReleaseStores) => Promise<Value>,
+): Promise<Value> {
+  const context = commandContext(options);
+  const run = async ({ pool }: Database) =>
+    await work({
+      releases: createReleaseStore(pool),
+      releaseFleet: createReleaseFleetStore(pool),
+      keys: createReleaseKeyStore(pool),
+    });
+  if (!setUp) return await readDatabase(context, run);
+  return await withDatabase(context, async (database) => {
+    await migrate(database);
+    return await run(database);
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * Keys that releases are signed with, as files: Ed25519 private keys in PKCS#8 PEM (RFC 8410), under a passphrase if
+ * wished. Nobody but their owner may read them, and none is ever overwritten.
+ */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { UsageError } from "#core/errors";
+import { publicKey } from "#protocol/identity";
+import { rawPublicKey } from "#protocol/release-envelope";
+import { askPassphrase } from "./ask-passphrase.ts";
+
+/** A PEM file has some 200 bytes. */
+const maxKeyFileBytes = 16_384;
+
+/** Makes a key; gives its public half, raw in base64url. */
+export function writeNewKey(file: string, passphrase: string | null): string {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const cipher = passphrase === null ? {} : { cipher: "aes-256-cbc", passphrase };
+  const pem = privateKey.export({ type: "pkcs8", format: "pem", ...cipher });
+  try {
+    writeFileSync(file, pem, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(file, error);
+    throw new UsageError(`${file} is there already, and a key is never overwritten: name another file`);
+  }
+  return rawPublicKey(privateKey);
+}
+
+/** `passphraseFile`: where the passphrase stands; null: it is asked for when the key has one. */
+export async function readSigningKey(file: string, passphraseFile: string | null): Promise<KeyObject> {
+  const pem = readSmallFile(file);
+  if ((statSync(file).mode & 0o077) !== 0) {
+    throw new UsageError(`others than its owner can read ${file}: chmod 600 ${file}`);
+  }
+  const isLocked = pem.includes("BEGIN ENCRYPTED PRIVATE KEY");
+  const passphrase = isLocked ? await passphraseOf(file, passphraseFile) : undefined;
+  const key = parseKey(file, () => createPrivateKey({ key: pem, passphrase }));
+  if (key.asymmetricKeyType === "ed25519") return key;
+  throw new UsageError(
+    `${file} holds a key of type ${key.asymmetricKeyType}; releases are signed with Ed25519`,
+  );
+}
+
+/** A public key as such (43 characters of base64url), or the file of a public key (PEM). */
+export function readPublicKey(text: string): string {
+  if (publicKey.safeParse(text).success) return text;
+  const pem = readSmallFile(text);
+  if (pem.includes("PRIVATE KEY")) {
+    throw new UsageError(
+      `${text} holds a private key: give the public one, which nearcrawl release keygen printed`,
+    );
+  }
+  return parseKey(text, () => rawPublicKey(createPublicKey(pem)));
+}
+
+/** The first line of a file. */
+export function readPassphrase(file: string): string {
+  const passphrase = readSmallFile(file).split(/\r?\n/)[0] ?? "";
+  if (passphrase === "")
+    throw new UsageError(`${file}: its first line is empty; the passphrase belongs there`);
+  return passphrase;
+}
+
+async function passphraseOf(file: string, passphraseFile: string | null): Promise<string> {
+  return passphraseFile === null
+    ? await askPassphrase(`Passphrase of ${file}: `)
+    : readPassphrase(passphraseFile);
+}
+
+function parseKey<Key>(file: string, parse: () => Key): Key {
+  try {
+    return parse();
+  } catch (error) {
+    throw new UsageError(`${file} is not a key that can be read, or the passphrase is wrong`, {
+      cause: error,
+    });
+  }
+}
+
+function readSmallFile(file: string): string {
+  try {
+    if (statSync(file).size > maxKeyFileBytes) throw new Error(`it has more than ${maxKeyFileBytes} bytes`);
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw unusable(file, error);
+  }
+}
+
+function unusable(file: string, error: unknown): UsageError {
+  return new UsageError(`${file}: ${error instanceof Error ? error.message : String(error)}`, {
+    cause: error,
+  });
+}
