@@ -85,13 +85,16 @@ function failureWords(taking: readonly WatchedCrawler[], others: readonly Watche
 
 function soaked(
   taking: readonly WatchedCrawler[],
-  { soakMinutes, now }: { readonly soakMinutes: number; readonly now: Date },
+  watch: { readonly stageSince: Date; readonly soakMinutes: number; readonly now: Date },
 ): StageDecision {
+  const { stageSince, soakMinutes, now } = watch;
   const running = taking.filter(({ state }) => state === "running");
   if (running.length === 0) return { type: "stay", words: "nobody runs it yet" };
   const waiting = taking.find(({ state, offlineSince }) => state === null && offlineSince === null);
   if (waiting) return { type: "stay", words: `${waiting.name} has it on offer and does not run it yet` };
-  const latestStart = Math.max(...running.map(({ reportedAt }) => reportedAt?.getTime() ?? now.getTime()));
+  const starts = running.map(({ reportedAt }) => reportedAt?.getTime() ?? now.getTime());
+  // Who runs it since the stage before has yet to run it through this one, and the new ones have to get it.
+  const latestStart = Math.max(stageSince.getTime(), ...starts);
   const soakedMinutes = Math.floor((now.getTime() - latestStart) / 60_000);
   const words = `${running.length} run it, in good order for ${soakedMinutes} of ${soakMinutes} minutes`;
   return { type: soakedMinutes >= soakMinutes ? "advance" : "stay", words };

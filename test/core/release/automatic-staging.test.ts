@@ -44,6 +44,13 @@ describe("a release that moves by itself", () => {
     });
   });
 
+  test("does not count how long it ran in the stage before", () => {
+    const early = { crawlers: [running, outside], soakMinutes: 60, now };
+
+    expect(decideStage({ ...early, stageSince: ago(59) }).type).toBe("stay");
+    expect(decideStage({ ...early, stageSince: ago(60) }).type).toBe("advance");
+  });
+
   test("does not wait for partners who pin or delay, nor for docks that refuse", () => {
     const aside = (["pinned", "delayed", "refused"] as const).map((state) => ({
       ...running,
