@@ -70,7 +70,7 @@ export type PartnerWork<Options> = (
  */
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   const run = runner(surroundings);
-  for (const add of [addJoin, addCheck, addRun, addLeave, addUninstall]) add(parent, run);
+  for (const add of [addJoin, addCheck, addRun, addLeave, addUninstall, addUnit]) add(parent, run);
 }
 
 /** Puts a command's work under its name. Options of the commands around it (`nearcrawl crawler --home …`) count, too. */
@@ -164,6 +164,22 @@ function addUninstall(parent: Command, run: Runner): void {
     .action(
       run<PartnerOptions & { readonly yes?: boolean }>(async (context, options) =>
         (await import("./membership/uninstall-command.ts")).uninstallCommand(context, options),
+      ),
+    );
+}
+
+function addUnit(parent: Command, run: Runner): void {
+  parent
+    .command("unit")
+    .description("print a systemd unit that runs the crawler as a user of its own, shut off from the machine")
+    .option("--program <file>", "where nearcrawl-crawler.mjs is on this machine")
+    .addHelpText(
+      "after",
+      "\nPut it into /etc/systemd/system/nearcrawl-crawler.service; its first lines say how to join and start.",
+    )
+    .action(
+      run<PartnerOptions & { readonly program?: string }>(async (context, options) =>
+        (await import("./membership/unit-command.ts")).unitCommand(context, options),
       ),
     );
 }

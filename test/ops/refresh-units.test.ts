@@ -15,7 +15,9 @@ import { statusCommand } from "#ops/nearcrawl/rir/status-command";
 
 const ops = resolve(import.meta.dirname, "../../ops");
 const textOf = (path: string) => readFileSync(join(ops, path), "utf8");
-const units = readdirSync(join(ops, "systemd")).filter((name) => /\.(service|timer)$/.test(name));
+const units = readdirSync(join(ops, "systemd")).filter((name) =>
+  /^nearcrawl-registry.*\.(service|timer)$/.test(name),
+);
 const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
 if (!hasSystemd) process.stderr.write("skipped: systemd-analyze is not on this machine\n");
 

@@ -21,19 +21,22 @@ export function partnerConsole(changes: Partial<PartnerSurroundings> = {}): Part
     run: async (...args) => {
       const lines: string[] = [];
       let code = -1;
-      await runPartnerProgram(args.includes("--home") ? args : [...args, "--home", home], {
-        env: {},
-        program: "nearcrawl-crawler.mjs",
-        defaultHome: join(folder, "default"),
-        print: (line) => void lines.push(line),
-        complain: (line) => void lines.push(line),
-        ask: null,
-        now: () => new Date(),
-        setExitCode: (given) => {
-          code = given;
+      await runPartnerProgram(
+        args.includes("--home") || args[0] === "unit" ? args : [...args, "--home", home],
+        {
+          env: {},
+          program: "nearcrawl-crawler.mjs",
+          defaultHome: join(folder, "default"),
+          print: (line) => void lines.push(line),
+          complain: (line) => void lines.push(line),
+          ask: null,
+          now: () => new Date(),
+          setExitCode: (given) => {
+            code = given;
+          },
+          ...changes,
         },
-        ...changes,
-      });
+      );
       return { code, text: lines.join("\n") };
     },
     close: () => rmSync(folder, { recursive: true, force: true }),

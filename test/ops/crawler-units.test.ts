@@ -1,0 +1,117 @@
+/** What we ship for a partner's machine: the systemd unit and the container, shut off, and of one mind with the one file. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { systemdUnit, usualPaths } from "#crawler/membership/systemd-unit";
+import { addPartnerCommands } from "#crawler/partner-commands";
+import { partnerSurroundings } from "#crawler/partner-surroundings";
+import { partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
+
+const ops = resolve(import.meta.dirname, "../../ops");
+const textOf = (path: string) => readFileSync(join(ops, path), "utf8");
+const unit = textOf("systemd/nearcrawl-crawler.service");
+const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
+if (!hasSystemd) process.stderr.write("skipped: systemd-analyze is not on this machine\n");
+
+/** The unit with a program that this machine has. */
+function withUnit<Value>(look: (path: string) => Value): Value {
+  const folder = mkdtempSync(join(tmpdir(), "units-"));
+  const path = join(folder, "nearcrawl-crawler.service");
+  writeFileSync(path, unit.replaceAll(usualPaths.node, process.execPath));
+  try {
+    return look(path);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Parses the words as the one file would, without doing it. */
+function accepts(words: readonly string[]): void {
+  const program = new Command("nearcrawl-crawler").exitOverride();
+  addPartnerCommands(program, partnerSurroundings({ env: {}, program: "test" }));
+  for (const command of program.commands) command.exitOverride().action(() => {});
+  program.parse([...words], { from: "user" });
+}
+
+describe("the crawler's systemd unit", () => {
+  it("is what the unit command prints for the usual paths", () => {
+    expect(unit).toBe(systemdUnit(usualPaths));
+  });
+
+  it("comes with this machine's paths from the command", async () => {
+    const partner = partnerConsole();
+
+    const { code, text } = await partner.run("unit", "--program", "/opt/near/nearcrawl-crawler.mjs");
+    const refused = await partner.run("unit", "--program", "/opt/with blank/nearcrawl-crawler.mjs");
+    partner.close();
+
+    expect(code).toBe(0);
+    expect(text).toContain(
+      `ExecStart=${process.execPath} /opt/near/nearcrawl-crawler.mjs run --home \${STATE_DIRECTORY}`,
+    );
+    expect(refused.code).toBe(2);
+  });
+
+  it.skipIf(!hasSystemd)("is right in systemd's eyes", () => {
+    const verify = withUnit((path) => spawnSync("systemd-analyze", ["verify", path], { encoding: "utf8" }));
+
+    expect(verify.stderr.split("\n").filter((line) => line.includes("nearcrawl-crawler"))).toEqual([]);
+    expect(verify.status).toBe(0);
+  });
+
+  it.skipIf(!hasSystemd)("leaves little exposed, as systemd counts it: at most 1.5 of 10", () => {
+    const words = ["security", "--offline=yes", "--threshold=15"];
+    const { status, stdout } = withUnit((path) =>
+      spawnSync("systemd-analyze", [...words, path], { encoding: "utf8" }),
+    );
+
+    expect(stdout).toContain("Overall exposure level");
+    expect(status).toBe(0);
+  });
+
+  it("names commands that exist, and does not start again what the coordinator refused", () => {
+    const commands = [...unit.matchAll(/^(?:#.* |ExecStart=\S+ )\S+\.mjs (join|run|uninstall)(.*)$/gm)];
+
+    expect(commands.map(([, name]) => name)).toEqual(["join", "uninstall", "run"]);
+    for (const [, name = "", rest = ""] of commands)
+      accepts([name, ...rest.trim().split(" ").filter(Boolean)]);
+    expect(unit).toMatch(/^RestartPreventExitStatus=2 4$/m);
+  });
+});
+
+describe("the crawler's container", () => {
+  const containerfile = textOf("containers/Containerfile.crawler");
+  const compose = textOf("containers/compose.crawler.yaml");
+
+  it("holds the one file, runs as nobody's user, and keeps one volume", () => {
+    expect(containerfile).toMatch(/^USER 10001:10001$/m);
+    expect(containerfile.match(/^VOLUME .*$/gm)).toEqual(["VOLUME /var/lib/nearcrawl-crawler"]);
+    const [, last = ""] = containerfile.split(/^FROM .*bookworm-slim$/m);
+    expect(last.match(/^COPY .*$/gm)).toEqual([
+      "COPY --from=build --chmod=0444 /opt/nearcrawl/dist/nearcrawl-crawler.mjs /opt/nearcrawl/nearcrawl-crawler.mjs",
+    ]);
+  });
+
+  it("is composed read-only, without capabilities or ports", () => {
+    expect(compose).toMatch(/^ {4}read_only: true$/m);
+    expect(compose).toMatch(/^ {4}cap_drop: \["ALL"\]$/m);
+    expect(compose).toMatch(/^ {4}security_opt: \["no-new-privileges:true"\]$/m);
+    expect(compose).not.toMatch(/^ +(ports|expose|privileged|cap_add|devices|network_mode):/m);
+  });
+
+  it("names commands that exist", () => {
+    const commands = [
+      ...`${containerfile}\n${compose}`.matchAll(
+        /(?:nearcrawl-crawler(?:\.mjs)?|crawler) (join|uninstall)( \S+)?/g,
+      ),
+    ];
+
+    expect(commands.map(([, name]) => name)).toEqual(expect.arrayContaining(["join", "uninstall"]));
+    for (const [, name = "", rest = ""] of commands)
+      accepts([name, ...rest.trim().split(" ").filter(Boolean)]);
+    accepts(["run"]);
+  });
+});
