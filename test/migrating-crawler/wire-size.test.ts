@@ -15,6 +15,7 @@ import { Spool } from "#crawler/spool/spool";
 import type { CrawlerHeartbeat } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import { helloOf, startGateway } from "../net/gateway-on-loopback.ts";
+import { knownBy, signedHello, type TestIdentity, testIdentity } from "../net/sealing-crawler.ts";
 import { sharedData } from "../support/shared-data.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -31,8 +32,15 @@ interface Shipped {
 }
 
 /** Ships the results as a crawler does, with a heartbeat and an ask for work after every tenth. */
-async function ship(results: readonly FetchResult[], protocolVersions = [2, 1]): Promise<Shipped> {
-  const world = await startGateway({ zlibSync: null, settings: { resultCredits: 1000 } });
+async function ship(
+  results: readonly FetchResult[],
+  { protocolVersions = [2, 1], identity }: { protocolVersions?: number[]; identity?: TestIdentity } = {},
+): Promise<Shipped> {
+  const world = await startGateway({
+    zlibSync: null,
+    settings: { resultCredits: 1000 },
+    handlers: identity ? knownBy("amber", identity.publicKey) : {},
+  });
   cleanups.push(() => world.close());
   const home = mkdtempSync(join(tmpdir(), "nearcrawl-wire-"));
   cleanups.push(() => rmSync(home, { recursive: true, force: true }));
@@ -40,7 +48,11 @@ async function ship(results: readonly FetchResult[], protocolVersions = [2, 1]):
   let carrier: Carrier | undefined;
   const link = new CoordinatorLink({
     url: world.url,
-    hello: () => helloOf("amber", { protocolVersions, spoolId: spool.id }),
+    hello: (challenge) =>
+      identity
+        ? signedHello("amber", identity, { spoolId: spool.id, ...(challenge === null ? {} : { challenge }) })
+        : helloOf("amber", { protocolVersions, spoolId: spool.id }),
+    sign: identity?.sign,
     heartbeat: () => heartbeat,
     handlers: {
       onWelcome: (welcome) => carrier?.onWelcome(welcome.acknowledgedSequence),
@@ -65,10 +77,12 @@ async function ship(results: readonly FetchResult[], protocolVersions = [2, 1]):
     link.send({ ...heartbeat, pages: at, fetchedBytes: at * 20_000, shippedBytes: at * 3000 });
     link.send({ type: "crawler:ready", freeHosts: 1 + (at % 7) });
   }
+  link.seal();
   await carrier.drained();
   spool.close();
   const arrived = world.seen.batches.flatMap((batch) => batch.results).map(({ result }) => result);
-  const frames = results.length + 2 * Math.floor(results.length / 10) + 1;
+  const seals = world.seen.batches.flatMap((batch) => batch.seals ?? []).length;
+  const frames = results.length + 2 * Math.floor(results.length / 10) + 1 + seals;
   return { wireBytes: link.sentBytes + frames * frameHeadBytes, arrived };
 }
 
@@ -123,7 +137,7 @@ describe.skipIf(pages === null)("the real pages", () => {
 
     const byHost = await ship(results.toSorted((a, b) => (hostOf(a.url) < hostOf(b.url) ? -1 : 1)));
     const shuffled = await ship(shuffle(results, seededRandom(7)));
-    const asJson = await ship(results, [1]);
+    const asJson = await ship(results, { protocolVersions: [1] });
 
     console.log(
       `${results.length} pages, HTML : wire = ${ratio(htmlBytes, byHost)} by host, ` +
@@ -169,13 +183,13 @@ test("pages of one site take much less than pages of many, since they share thei
   });
 
   const packed = await ship(results);
-  const asJson = await ship(results, [1]);
+  const asJson = await ship(results, { protocolVersions: [1] });
 
   expect(packed.wireBytes).toBeLessThan(asJson.wireBytes / 2);
   expect(packed.arrived).toEqual(results);
 });
 
-test("unchanged pages take less than 100 bytes each", async () => {
+test("unchanged pages take less than 100 bytes each, with the seals that they count under", async () => {
   const random = seededRandom(3);
   const results = Array.from({ length: 300 }, (_, at): FetchResult => {
     const slug = Array.from({ length: 4 }, () => Math.floor(random() * 2 ** 24).toString(36)).join("-");
@@ -187,7 +201,7 @@ test("unchanged pages take less than 100 bytes each", async () => {
     };
   });
 
-  const { wireBytes, arrived } = await ship(results);
+  const { wireBytes, arrived } = await ship(results, { identity: testIdentity() });
 
   expect(wireBytes / results.length).toBeLessThan(100);
   expect(arrived).toEqual(results);

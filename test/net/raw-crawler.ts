@@ -1,6 +1,7 @@
 /** The crawler's end of the wire without manners: sends whatever a test wants, and tells what comes back. */
-import { WebSocket } from "ws";
+import { type ClientOptions, WebSocket } from "ws";
 import { decodeCoordinatorMessage, maxMessageBytes } from "#protocol/codec";
+import { challengeHeader } from "#protocol/identity";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { NodeInflater } from "#protocol/message-inflater";
 import type { CoordinatorMessage, CrawlerHello, CrawlerMessage } from "#protocol/messages";
@@ -11,20 +12,26 @@ type OfType<Type extends CoordinatorMessage["type"]> = Extract<CoordinatorMessag
 export class RawCrawler {
   readonly socket: WebSocket;
   readonly received: CoordinatorMessage[] = [];
+  /** What the coordinator wants signed; null when it said nothing of it. */
+  challenge: string | null = null;
   readonly closed: Promise<{ code: number; words: string }>;
-  readonly #deflater = new MessageDeflater("large");
+  readonly deflater = new MessageDeflater("large");
   readonly #inflater = new NodeInflater();
   #waiting: (() => void)[] = [];
   #isClosed = false;
 
-  constructor(url: string) {
-    this.socket = new WebSocket(url, { perMessageDeflate: false });
+  constructor(url: string, options: ClientOptions = {}) {
+    this.socket = new WebSocket(url, { perMessageDeflate: false, ...options });
     this.socket.on("error", () => {});
+    this.socket.once("upgrade", ({ headers }) => {
+      const challenge = headers[challengeHeader];
+      this.challenge = typeof challenge === "string" ? challenge : null;
+    });
     this.socket.on("message", (data) => this.#receive(data as Buffer));
     this.closed = new Promise((resolve) => {
       this.socket.once("close", (code, words) => {
         this.#isClosed = true;
-        this.#deflater.close();
+        this.deflater.close();
         this.#wake();
         resolve({ code, words: words.toString() });
       });
@@ -32,8 +39,8 @@ export class RawCrawler {
   }
 
   /** Connected, but nothing said. */
-  static async connect(url: string): Promise<RawCrawler> {
-    const crawler = new RawCrawler(url);
+  static async connect(url: string, options: ClientOptions = {}): Promise<RawCrawler> {
+    const crawler = new RawCrawler(url, options);
     await new Promise((resolve, reject) => {
       crawler.socket.once("open", resolve);
       crawler.socket.once("error", reject);
@@ -54,7 +61,7 @@ export class RawCrawler {
   }
 
   async sendText(text: string): Promise<void> {
-    this.sendBytes(await this.#deflater.deflate(text));
+    this.sendBytes(await this.deflater.deflate(text));
   }
 
   sendBytes(bytes: Buffer): void {
