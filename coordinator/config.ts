@@ -77,6 +77,11 @@ const lease = z.strictObject({
   hostsPerRequest: z.int().min(1).max(1000).default(20),
 });
 
+  /**
+   * An address is left alone for so long before another crawler asks it than the last one, six times that after a
+   * lease that ran out: the longest rest that a crawler keeps for an address, and the longest request.
+   */
+  addressRestSeconds: z.number().min(0).max(3600).default(10),
 const balance = z.strictObject({
   policy: z.enum([...balancePolicyNames, "none"]).default("min-cost-flow"),
   everySeconds: seconds(86_400).default(60),

@@ -63,6 +63,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     urlsPerHost: config.lease.urlsPerHost,
     hostsPerRequest: config.lease.hostsPerRequest,
   };
+    addressRestSeconds: config.lease.addressRestSeconds,
   const taking = takeResultsSettings(config);
   /** Of the crawlers that came: what their keys are good for. */
   const scopesOf = new Map<CrawlerId, readonly KeyScope[]>();

@@ -27,6 +27,7 @@ import { createNameResolver } from "./net/name-resolver.ts";
 import { openWebServer } from "./open-web-server.ts";
 import { optOutDuties } from "./opt-out-duties.ts";
 import { duties, scheduleDuties } from "./periodic-duties.ts";
+import { forgetTurns } from "./postgres/address-turns.ts";
 import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
 import { createFinerDelegationStore } from "./postgres/finer-delegation-store.ts";
@@ -246,7 +247,7 @@ export async function startCoordinator({
   );
   scheduleFinerDuties(timekeeper, finer, config);
   keys.start();
-  timekeeper.every("forget-incidents-and-seals", forgetMs, async () => {
+  timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
     await forgetSeals(pool, now());
   });
@@ -262,6 +263,7 @@ export async function startCoordinator({
       const roundsGivenUp = queue.stop();
       finer.stop();
       probing.close();
+    await forgetTurns(pool, now());
       await timekeeper.stop();
       await gateway.close();
       await Promise.all([releases.stop(), optOuts.stop()]);

@@ -10,6 +10,8 @@ export interface HandOutSettings {
   readonly leaseSeconds: number;
   readonly urlsPerHost: number;
   readonly hostsPerRequest: number;
+  /** Before another crawler than the last one asks an address; the store's own when left out. */
+  readonly addressRestSeconds?: number;
 }
 
 type Tasks = Extract<CoordinatorMessage, { type: "coordinator:tasks" }>;
@@ -41,6 +43,7 @@ export async function handOutTasks(
     hosts: Math.min(request.freeHosts, settings.hostsPerRequest, affordableHosts),
     urlsPerHost,
     leaseSeconds: settings.leaseSeconds,
+    ...(settings.addressRestSeconds === undefined ? {} : { addressRestSeconds: settings.addressRestSeconds }),
     now,
   });
   if (leases.length === 0) return nothing("no URL of its subnets is due", askAgainWhenIdleMs);

@@ -82,6 +82,8 @@ export interface FrontierStore {
     hosts: number;
     urlsPerHost: number;
     leaseSeconds: number;
+    /** An address is left alone for so long before another crawler than the last one asks it; 10 when left out. */
+    addressRestSeconds?: number;
     now: Date;
   }): Promise<Lease[]>;
   /** Returns what is left of a lease to the frontier, if this crawler owns it. */

@@ -8,6 +8,7 @@
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { FrontierStore } from "../flows/ports.ts";
+import { addressKeysOf, isFreeFor, maxAddresses } from "./address-turns.ts";
 
 export type LeaseRequest = Parameters<FrontierStore["leaseHosts"]>[0];
 
@@ -16,6 +17,8 @@ export interface HostRow {
   host: string;
   due_at: Date;
   addresses: string[];
+  /** What has to be the crawler's turn (address-turns.ts). */
+  address_keys: string[];
   /** The pace that the last crawler left; null: nobody has told. */
   crawl_delay_ms: number | null;
   back_off_ms: number | null;
@@ -23,9 +26,8 @@ export interface HostRow {
   usual_ms: number | null;
 }
 
-/** Most leases in one message, and most addresses of one (messages.ts). */
+/** Most leases in one message (messages.ts). */
 const maxLeases = 1_000;
-const maxAddresses = 64;
 
 /** Hosts at the front that are looked at: of everybody's, so that a crawler with a hundredth of the work finds 20. */
 const front = 2_000;
@@ -53,14 +55,14 @@ const atFront = {
        and h.host_hash = any(array(
          select first.host_hash
          from (
-           select f.host_hash, f.subnet_id, f.due_at
+           select f.host_hash, f.subnet_id, f.due_at, f.addresses, f.seen_addresses
            from frontier_host f
            where ${isOpen("f")} and f.finer_id is null
            order by f.due_at, f.host_hash
            limit ${front}
          ) first
          join delegation d on d.subnet_id = first.subnet_id
-         where d.crawler_id = $1
+         where d.crawler_id = $1 and ${isFreeFor("first")}
          order by first.due_at, first.host_hash
          limit $3
        ))`,
@@ -87,10 +89,12 @@ async function lockBy(
 ): Promise<HostRow[]> {
   const { rows } = await client.query<HostRow>(
     `select h.host_hash, h.host, h.due_at, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
-       array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses
+       array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
+       ${addressKeysOf("h")}::text[] as address_keys
      from ${way.from}
      where ${way.where}
        and ${isOpen("h")}
+       and ${isFreeFor("h")}
      order by ${way.order}
      limit $3
      for update of h skip locked`,

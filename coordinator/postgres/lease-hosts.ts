@@ -2,14 +2,19 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { type Lease, maxLeaseUrls } from "#protocol/lease";
+import { takeTurns } from "./address-turns.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
 import { settleHosts } from "./frontier-leases.ts";
 import { inTransaction } from "./transaction.ts";
 
 export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lease[]> {
   return await inTransaction(pool, async (client) => {
-    const hosts = await lockDueHosts(client, request);
-    if (hosts.length === 0) return [];
+    const due = await lockDueHosts(client, request);
+    if (due.length === 0) return [];
+    const { crawlerId, now, addressRestSeconds = defaultRestSeconds } = request;
+    const addresses = due.flatMap((host) => host.address_keys);
+    const turns = await takeTurns(client, { crawlerId, addresses, restSeconds: addressRestSeconds, now });
+    const hosts = due.filter((host) => host.address_keys.every((key) => turns.has(key)));
     const urls = await leaseDueUrls(client, hosts, request);
     await settleHosts(
       client,
@@ -21,6 +26,9 @@ export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lea
     });
   });
 }
+
+/** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
+const defaultRestSeconds = 10;
 
 const byDepth = (a: UrlRow, b: UrlRow) => a.depth - b.depth || (a.url < b.url ? -1 : 1);
 
@@ -42,8 +50,8 @@ async function leaseDueUrls(
 ): Promise<UrlRow[]> {
   const { rows } = await client.query<UrlRow>(
     `with slice as (
-       select h.host_hash, h.host, u.url_hash
-       from unnest($1::bigint[], $2::text[]) as h (host_hash, host)
+       select h.host_hash, h.host, h.addresses, u.url_hash
+       from unnest($1::bigint[], $2::text[], $7::text[]) as h (host_hash, host, addresses)
        cross join lateral (
          select url_hash
          from frontier_url
@@ -52,10 +60,11 @@ async function leaseDueUrls(
          limit $4
        ) u
      ), opened as (
-       insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls)
-       select $5, host_hash, host, $3, $3::timestamptz + make_interval(secs => $6), count(*), count(*)
+       insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, addresses)
+       select $5, host_hash, host, $3, $3::timestamptz + make_interval(secs => $6), count(*), count(*),
+         string_to_array(addresses, ' ')::cidr[]
        from slice
-       group by host_hash, host
+       group by host_hash, host, addresses
        returning lease_id, host_hash
      ), held as (
        update frontier_host h

@@ -6,8 +6,11 @@
 import type { PoolClient } from "pg";
 import { pageWorth } from "#core/frontier/page-worth";
 import type { CrawlerId, HostHash } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
 import { maxRedirects } from "#protocol/result";
 import type { AdmittedUrl, ArrivedResult, ResultStore, TakenResults } from "../flows/ports.ts";
+import { noteSeenAddresses } from "./address-turns.ts";
 import { type CountedResult, mostListsInARow, type UrlBefore } from "./counted-result.ts";
 import {
   addHosts,
@@ -135,6 +138,7 @@ async function store(
   await write.updateUrls(client, batch, worths);
   await write.countLeasesDown(client, batch);
   await updateHosts(client, batch, worths);
+  await noteSeenAddresses(client, results.flatMap(seenAddress));
   await releaseHeld(client, pageHosts, scope.pagesPerHost);
   const newUrls = await addUrls(client, urls, { pagesPerHost: scope.pagesPerHost, budgeted: true, now });
   await hastenChanged(client, urls, now);
@@ -156,6 +160,13 @@ function admittedBy({ admit, before }: CountedResult): AdmittedUrl[] {
     if (hops > maxRedirects || nested > mostListsInARow) return [];
     return { ...url, depth: fromSeed ? depth : before.depth + depth, redirects: hops, lists: nested };
   });
+}
+
+/** Where the host was asked, when that is an address of the public Internet. */
+function seenAddress({ key, result }: CountedResult): { hostHash: HostHash; address: string }[] {
+  const address = result.address === null ? null : parseAddress(result.address);
+  if (result.address === null || address === null || specialPurposeOf(address) !== null) return [];
+  return [{ hostHash: key.hostHash, address: result.address }];
 }
 
 const keysOf = (urls: readonly AdmittedUrl[]) => urls.map((url) => url.key);

@@ -46,7 +46,14 @@ export async function newWorld() {
     );
 
   const lease = async (crawlerId: CrawlerId, at: Date = noon): Promise<Lease[]> =>
-    await frontier.leaseHosts({ crawlerId, hosts: 10, urlsPerHost: 10, leaseSeconds: 60, now: at });
+    await frontier.leaseHosts({
+      crawlerId,
+      hosts: 10,
+      urlsPerHost: 10,
+      leaseSeconds: 60,
+      addressRestSeconds: 0,
+      now: at,
+    });
 
   const take = async (crawlerId: CrawlerId, arrived: readonly ArrivedResult[], at: Date = noon) =>
     await results.take({
@@ -105,6 +112,7 @@ const emptied = [
   "page",
   "text_band",
   "lease",
+  "address_turn",
   "frontier_url",
   "frontier_host",
   "delegation_history",

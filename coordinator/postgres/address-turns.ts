@@ -1,0 +1,87 @@
+/**
+ * Table address_turn: over the whole fleet an address is asked by one crawler at a time, however many hosts are
+ * behind it and whoever has their subnets. A lease begins only when all addresses of its host are the crawler's
+ * turn; triggers on table lease count the open ones, so that a turn ends however a lease ends, and the address then
+ * rests before somebody else's begins. A turn in which leases follow each other without end is over after two
+ * minutes: its crawler begins nothing more there until the address is anybody's.
+ */
+import type { Pool, PoolClient } from "pg";
+import type { CrawlerId, HostHash } from "#core/ids";
+
+/** Most addresses of a host that are looked at, as in a lease (protocol/lease.ts). */
+export const maxAddresses = 64;
+/** Of those that crawlers were led to. */
+const maxSeen = 8;
+/** Then somebody else may be waiting. */
+const turnSeconds = 120;
+
+/** SQL: the keys of all known addresses of a host. */
+export const addressKeysOf = (host: string): string => `array(
+  select distinct address_key(a)
+  from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a)`;
+
+/** SQL: true for a turn `t` in which crawler $1 may begin nothing at time $2. */
+const isTaken = `(
+  (t.crawler_id <> $1 or t.since <= $2::timestamptz - interval '${turnSeconds} s')
+  and (t.leases > 0 or t.free_at > $2))`;
+
+/** SQL: none of the host's addresses is taken. Parameters as above. */
+export const isFreeFor = (host: string): string => `not exists (
+  select from address_turn t where t.address = any(${addressKeysOf(host)}) and ${isTaken})`;
+
+/**
+ * Takes the turns at these addresses, as far as they are free, until the transaction's leases are counted; gives
+ * those that were got. In the order of the addresses, so that two who want the same ones wait for each other.
+ */
+export async function takeTurns(
+  client: PoolClient,
+  turn: {
+    readonly crawlerId: CrawlerId;
+    readonly addresses: readonly string[];
+    readonly restSeconds: number;
+    readonly now: Date;
+  },
+): Promise<ReadonlySet<string>> {
+  const { crawlerId, addresses, restSeconds, now } = turn;
+  const { rows } = await client.query<{ address: string }>(
+    `insert into address_turn as t (address, crawler_id, rest_seconds, since)
+     select distinct address, $1::int, $4::real, $2::timestamptz
+     from unnest($3::cidr[]) as given (address)
+     order by address
+     on conflict (address) do update
+     set crawler_id = excluded.crawler_id, rest_seconds = excluded.rest_seconds,
+         since = case when t.crawler_id = excluded.crawler_id and t.leases > 0 then t.since else excluded.since end
+     where not ${isTaken}
+     returning text(address) as address`,
+    [crawlerId, now, addresses, restSeconds],
+  );
+  return new Set(rows.map((row) => row.address));
+}
+
+/** Addresses that results say the hosts were asked at, and that we did not know of: theirs from the next lease on. */
+export async function noteSeenAddresses(
+  client: PoolClient,
+  seen: readonly { readonly hostHash: HostHash; readonly address: string }[],
+): Promise<void> {
+  if (seen.length === 0) return;
+  await client.query(
+    `update frontier_host h
+     set seen_addresses = (array_prepend(given.address, h.seen_addresses))[1:${maxSeen}]
+     from (
+       select distinct on (host_hash) host_hash, address
+       from unnest($1::bigint[], $2::inet[]) as all_seen (host_hash, address)
+       order by host_hash
+     ) given
+     where h.host_hash = given.host_hash
+       and address_key(given.address) <> all(${addressKeysOf("h")})`,
+    [seen.map(({ hostHash }) => hostHash), seen.map(({ address }) => address)],
+  );
+}
+
+/** Rows of addresses where nothing has been leased for an hour. */
+export async function forgetTurns(pool: Pool, now: Date): Promise<void> {
+  await pool.query(
+    "delete from address_turn where leases = 0 and free_at < $1::timestamptz - interval '1 hour'",
+    [now],
+  );
+}
