@@ -16,7 +16,7 @@ import type { OriginRobots, RobotsCache } from "./fetch/robots.ts";
 import type { SiteClient } from "./fetch/site-client.ts";
 import { HostNews } from "./host-news.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "./limits/host-answer.ts";
-import { Failure } from "./net/failure.ts";
+import { Failure, type FailureCode } from "./net/failure.ts";
 import { SiteVisit, type VisitTools } from "./site-visit.ts";
 import type { MissingAnswer, SiteMemory } from "./traps/site-memory.ts";
 
@@ -41,6 +41,8 @@ const leaseMarginMs = 2000;
 const robotsAgainMs = 60_000;
 /** So many requests in a row without an answer end the slice. */
 const mostFailures = 2;
+/** Nothing is known of the site: a limit of the crawler's host came between. */
+const heldBack = "held-back" satisfies FailureCode;
 
 export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortSignal): Promise<SliceEnding> {
   const { gates } = tools;
@@ -104,6 +106,7 @@ async function askRobots(slice: Slice, client: SiteClient): Promise<OriginRobots
     const turn = await visit.turn(asked);
     return (answer) => void turn.end(answer);
   });
+  if (isHeldBack(robots)) throw new NoTurn(robots.failure.message);
   slice.news.robotsFound(robots.report);
   if (robots.type === "known" && robots.closed === null) {
     tools.gates.crawlDelay(lease.host, robots.crawlDelaySeconds);
@@ -113,6 +116,10 @@ async function askRobots(slice: Slice, client: SiteClient): Promise<OriginRobots
     tools.robots.notBefore(client.origin, againAtMs);
   }
   return robots;
+}
+
+function isHeldBack(robots: OriginRobots): robots is Extract<OriginRobots, { type: "unreachable" }> {
+  return robots.type === "unreachable" && robots.failure.code === heldBack;
 }
 
 function allows(robots: OriginRobots, path: string): boolean {
@@ -136,6 +143,8 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   const { result, waitMs } = await request(slice, task, robots);
   const { outcome } = result;
   if (signal.aborted && outcome.type === "failed") return String(signal.reason);
+  // What a limit broke off was never fetched: it goes back as it came, and the host's pace has noted the request.
+  if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
   const judged = await judge(slice, result, robots);
   const full = keep(slice, told(slice, judged, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
   const failures = tools.gates.failures(lease.host);
@@ -159,7 +168,7 @@ async function request(
   let waitMs = 0;
   let fetched: FetchedPage;
   try {
-    fetched = await fetchPage(asked, { ...settingOf(tools), client, robots });
+    fetched = await fetchPage(asked, { ...settingOf(tools), take: turn.take, client, robots });
     answer = answerOf(fetched);
   } finally {
     waitMs = turn.end(answer);

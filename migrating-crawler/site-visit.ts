@@ -7,6 +7,7 @@ import { urlHost } from "#core/ip/url-host";
 import { NoTurn } from "./fetch/ask-robots.ts";
 import type { SignRequest } from "./fetch/sign-request.ts";
 import { type ExchangeRecorder, SiteClient, type Timeouts } from "./fetch/site-client.ts";
+import type { Grant } from "./limits/admission.ts";
 import type { Governor } from "./limits/governor.ts";
 import type { HostAnswer } from "./limits/host-answer.ts";
 import type { HostGates } from "./limits/host-gate.ts";
@@ -42,6 +43,8 @@ export interface VisitTools {
 
 /** The right to send one request. */
 export interface VisitTurn {
+  /** Counts a piece of the answer with the partner's limits; null: go on, else when to. */
+  readonly take: Grant["take"];
   /** Notes how it went (null: nothing was asked); returns how long the host wants to rest. Call exactly once. */
   end(answer: HostAnswer | null): number;
 }
@@ -70,14 +73,14 @@ export class SiteVisit {
     const { host, tools, signal, endsAtMs } = this.#settings;
     for (;;) {
       if (signal.aborted) return String(signal.reason);
-      if (!tools.governor.mayFetch()) return "the day's limit is reached";
+      const stop = tools.governor.stop();
+      if (stop !== "") return stop;
       const waitMs = tools.gates.waitMs(host, Date.now());
       if (Date.now() + waitMs >= endsAtMs) return "the lease ends before the host may be asked again";
       if (waitMs <= 0) return null;
-      if (waitMs > longestIdleMs) {
-        await this.#closeClients();
-        this.#stand("resting");
-      }
+      const isLong = waitMs > longestIdleMs;
+      if (isLong || tools.governor.slots.isScarce()) await this.#closeClients();
+      if (isLong) this.#stand("resting");
       await pause(waitMs, signal);
       this.#stand("in-place");
     }
@@ -105,24 +108,33 @@ export class SiteVisit {
   async turn(client: SiteClient): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
     const host = urlHost(client.origin);
+    const grant = await tools.governor.admit({ signal, endsAtMs });
+    if (grant === null) throw this.#noTurn();
     this.#standAfter(longestQueueMs, "resting");
     const turn = await tools.gates.take(
       { host, address: await this.#addressOf(client, host) },
       { signal, endsAtMs },
     );
     if (turn === null) {
-      throw new NoTurn(
-        signal.aborted ? String(signal.reason) : "the lease ends before the host's turn comes",
-      );
+      grant.end();
+      throw this.#noTurn();
     }
     this.#stand("in-place");
     this.#standAfter(longestSilenceMs, "silent");
     return {
+      take: grant.take,
       end: (answer) => {
         this.#stand("in-place");
+        grant.end();
         return turn.end(answer, client.address);
       },
     };
+  }
+
+  #noTurn(): NoTurn {
+    const { tools, signal } = this.#settings;
+    if (signal.aborted) return new NoTurn(String(signal.reason));
+    return new NoTurn(tools.governor.stop() || "the lease ends before the host's turn comes");
   }
 
   /** How long the name took to resolve, told once. */

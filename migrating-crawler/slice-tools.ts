@@ -11,9 +11,10 @@ import { HostGates } from "./limits/host-gate.ts";
 import type { KeptSettings } from "./limits/kept-file.ts";
 import { type CrawlerLog, quietLog } from "./log.ts";
 import { Connector } from "./net/connector.ts";
+import { WireMeter } from "./net/wire-meter.ts";
 import { SiteMemory } from "./traps/site-memory.ts";
 
-export type FetchTools = Omit<SliceTools, "keep">;
+export type FetchTools = Omit<SliceTools, "keep"> & { readonly meter: WireMeter };
 
 export interface FetchToolsSettings {
   readonly config: FetchingConfig;
@@ -24,15 +25,21 @@ export interface FetchToolsSettings {
   /** Resolves when the processor may be used for long. */
   readonly quiet: () => Promise<void>;
   readonly log?: CrawlerLog;
+  /** What waits for the coordinator on disk. */
+  readonly spoolBytes?: () => number;
 }
 
-export function fetchTools({ config, home, userAgent, sign, quiet, log }: FetchToolsSettings): FetchTools {
+export function fetchTools(settings: FetchToolsSettings): FetchTools {
+  const { config, home, userAgent, sign, log, spoolBytes = () => 0 } = settings;
   const { timeouts, limits, politenessFloorMs, responseTimeFactor, requestsPerAddress } = config;
-  const connector = new Connector(config);
   const kept: KeptSettings = { home, warn: (fields, words) => (log ?? quietLog).warn(fields, words) };
-  const governor = new Governor({ limits, kept });
+  const meter = new WireMeter();
+  const governor = new Governor({ limits, kept, meter, spoolBytes });
+  const connector = new Connector(config, { meter, slots: governor.slots });
+  governor.onSpent = (reason) => connector.cut(reason);
   const take = (bytes: number) => governor.takeBytes(bytes);
   return {
+    meter,
     connector,
     timeouts,
     governor,
@@ -41,7 +48,10 @@ export function fetchTools({ config, home, userAgent, sign, quiet, log }: FetchT
     memory: new SiteMemory(),
     userAgent,
     sign,
-    quiet,
+    quiet: async () => {
+      await settings.quiet();
+      await governor.cpuTurn();
+    },
     now: () => new Date(),
   };
 }

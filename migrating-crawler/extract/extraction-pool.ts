@@ -15,11 +15,15 @@ export interface ExtractionSettings {
   readonly threads: number;
   /** For one page, from when a thread begins with it. The longest pages (5 MB) take a second. */
   readonly pageMs?: number;
+  /** For what a page waits between: for probes, and for the crawler's share of the processor. */
+  readonly heldMs?: number;
   /** Memory of a thread's objects, in MB. */
   readonly heapMegabytes?: number;
 }
 
 const defaultPageMs = 10_000;
+/** A second's work at the least share that a host can set takes 50. */
+const defaultHeldMs = 600_000;
 /** The tables of all languages take 30; a page of 5 MB and what is made of it 100. */
 const defaultHeapMegabytes = 192;
 
@@ -30,8 +34,13 @@ export class ExtractionPool {
   #canStart = true;
   #closed = false;
 
-  constructor({ threads, pageMs = defaultPageMs, heapMegabytes = defaultHeapMegabytes }: ExtractionSettings) {
-    this.#settings = { threads, pageMs, heapMegabytes };
+  constructor(settings: ExtractionSettings) {
+    this.#settings = {
+      pageMs: defaultPageMs,
+      heldMs: defaultHeldMs,
+      heapMegabytes: defaultHeapMegabytes,
+      ...settings,
+    };
   }
 
   /** Throws a Failure. */
@@ -61,10 +70,8 @@ export class ExtractionPool {
   }
 
   #start(): void {
-    const { pageMs, heapMegabytes } = this.#settings;
     const thread: ExtractionThread = new ExtractionThread({
-      pageMs,
-      heapMegabytes,
+      ...this.#settings,
       onRoom: () => this.#hand(),
       onEnd: ({ left, started }) => {
         this.#threads.delete(thread);

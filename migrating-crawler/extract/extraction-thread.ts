@@ -23,8 +23,10 @@ export interface ExtractionTask {
 }
 
 export interface ThreadSettings {
-  /** For one page, with what the thread waits for probes (a quarter of a second each time, at most). */
+  /** For one page, without what the thread waits for probes and for its share of the processor. */
   readonly pageMs: number;
+  /** For what it waits. */
+  readonly heldMs: number;
   /** Memory of the thread's objects; a page that needs more ends the thread. */
   readonly heapMegabytes: number;
   /** The thread can take another page. */
@@ -45,6 +47,9 @@ export class ExtractionThread {
   #ready = false;
   #ended = false;
   #clock: NodeJS.Timeout | undefined;
+  #leftMs = 0;
+  #leftHeldMs = 0;
+  #beganMs = 0;
 
   constructor(settings: ThreadSettings) {
     this.#settings = settings;
@@ -113,17 +118,26 @@ export class ExtractionThread {
 
   #begin(): void {
     this.#worker.ref();
-    const { pageMs } = this.#settings;
-    clearTimeout(this.#clock);
-    this.#clock = setTimeout(
-      () => this.#end(new Failure("extraction-timeout", `the page took over ${pageMs} ms to extract`)),
-      pageMs,
-    );
+    this.#leftMs = this.#settings.pageMs;
+    this.#leftHeldMs = this.#settings.heldMs;
+    this.#startClock(this.#leftMs, `the page took over ${this.#leftMs} ms to extract`);
   }
 
+  #startClock(ms: number, words: string): void {
+    clearTimeout(this.#clock);
+    this.#beganMs = performance.now();
+    this.#clock = setTimeout(() => this.#end(new Failure("extraction-timeout", words)), Math.max(1, ms));
+  }
+
+  /** The thread waits for us: that is no time of the page's, but must end, too. */
   async #pause(): Promise<void> {
+    const { pageMs, heldMs } = this.#settings;
+    this.#leftMs -= performance.now() - this.#beganMs;
+    this.#startClock(this.#leftHeldMs, `the page waited over ${heldMs} ms for its turns`);
     await this.#tasks[0]?.body.quiet();
     if (this.#ended) return;
+    this.#leftHeldMs -= performance.now() - this.#beganMs;
+    this.#startClock(this.#leftMs, `the page took over ${pageMs} ms to extract`);
     const go: ToExtractionThread = { type: "go" };
     this.#worker.postMessage(go);
   }

@@ -77,6 +77,8 @@ export class RobotsCache {
     const known = this.known(origin);
     if (known !== null) return known;
     const answer = await askRobots(client, this.#settings, takeTurn);
+    // Says nothing of the site: not to be remembered.
+    if (answer.type === "unreachable" && answer.failure.code === "held-back") return robotsOf(answer, null);
     const isRead = answer.type === "rules" || answer.type === "none";
     this.#known.set(origin, { answer, untilMs: Date.now() + (isRead ? keptMs : failureKeptMs) });
     if (isRead) this.#file?.changed(() => keptRobots(this.#known.entries()));

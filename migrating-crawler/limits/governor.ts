@@ -1,127 +1,285 @@
 /**
- * Keeps the crawler inside what its host allows: pages and bytes a day, download rate, hosts at a time.
- * The day's counters are on disk, so that a restart does not start the day anew; they are written at most
- * every two seconds, so a kill loses the count of that long. Days are UTC.
+ * Keeps the crawler inside what its host allows. Each limit has a room of its own; the governor asks them all before
+ * anything is begun, and tells what each holds back. Limits can be changed while the crawler runs, and count at once.
+ *
+ *   may anything be contacted?   pause, hours, idle machine, bytes of the day and month
+ *   may pages be fetched?        besides: pages of the day, disk
+ *   may a request begin now?     besides: bytes a second, processor share, memory
  */
-import { z } from "zod";
-import { KeptFile, type KeptSettings } from "./kept-file.ts";
+import type { WireMeter } from "../net/wire-meter.ts";
+import { Admission, type AdmissionBounds, type Grant } from "./admission.ts";
+import { ConnectionSlots } from "./connection-slots.ts";
+import { type CpuClock, CpuShare } from "./cpu-share.ts";
+import { DiskWatch } from "./disk-watch.ts";
+import { IdleWatch } from "./idle-watch.ts";
+import type { KeptSettings } from "./kept-file.ts";
+import type { LimitUsage } from "./limit-usage.ts";
+import type { CrawlerLimits } from "./limits-config.ts";
+import type { MachineSigns } from "./machine-signs.ts";
+import { type MemorySigns, MemoryWatch } from "./memory-watch.ts";
+import { type Paused, pauseCrawler, readPause, resumeCrawler } from "./pause.ts";
+import { Schedule } from "./schedule.ts";
+import { TransferRate } from "./transfer-rate.ts";
+import { UsageCaps } from "./usage-caps.ts";
+import { WireCount } from "./wire-count.ts";
 
-export interface GovernorLimits {
-  readonly pagesPerDay: number;
-  readonly bytesPerDay: number;
-  readonly concurrentHosts: number;
-  readonly kilobytesPerSecond: number | null;
+export interface GovernorSettings {
+  readonly limits: CrawlerLimits;
+  readonly kept: KeptSettings;
+  /** Absent: bytes count as they are taken, and what was not taken is not known. */
+  readonly meter?: Pick<WireMeter, "carriedBytes">;
+  readonly spoolBytes?: () => number;
+  /** For tests: the clock, and what the machine tells. */
+  readonly now?: () => Date;
+  readonly machine?: () => MachineSigns;
+  readonly memory?: MemorySigns;
+  readonly cpu?: CpuClock;
 }
 
-const dayCount = z.object({ day: z.string(), pages: z.int().min(0), bytes: z.int().min(0) });
-type DayCount = z.infer<typeof dayCount>;
-
-const keptFile = { name: "day-count.json", maxBytes: 1024, everyMs: 2000 };
-/** The rate may be exceeded by this much of a second's allowance, so that short pages need no waiting. */
-const burstSeconds = 1;
+const settleEveryMs = 250;
+const lookForPauseEveryMs = 2000;
 
 export class Governor {
-  readonly #limits: GovernorLimits;
-  readonly #file: KeptFile;
-  readonly #now: () => Date;
-  #count: DayCount;
-  #allowance: number;
-  #allowanceAtMs: number;
-  readonly #waiting = new Set<() => void>();
+  readonly slots: ConnectionSlots;
+  /** Told, with the reason, when the day's or month's bytes run out: what is under way is to be broken off. */
+  onSpent: (reason: string) => void = () => {};
+  #limits: CrawlerLimits;
+  readonly #home: string;
+  readonly #caps: UsageCaps;
+  readonly #rate: TransferRate;
+  readonly #cpu: CpuShare;
+  readonly #schedule: Schedule;
+  readonly #idle: IdleWatch;
+  readonly #memory: MemoryWatch;
+  readonly #disk: DiskWatch;
+  readonly #wire: WireCount;
+  readonly #admission: Admission;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #paused: Paused | null;
+  #wasSpent = false;
 
-  constructor(settings: {
-    readonly limits: GovernorLimits;
-    readonly kept: KeptSettings;
-    readonly now?: () => Date;
-  }) {
-    this.#limits = settings.limits;
-    this.#now = settings.now ?? (() => new Date());
-    this.#file = new KeptFile({ ...settings.kept, ...keptFile });
-    this.#count = this.#file.read((json) => dayCount.safeParse(json).data ?? null) ?? noCount;
-    this.#allowance = this.#bytesPerSecond() * burstSeconds;
-    this.#allowanceAtMs = performance.now();
+  constructor(settings: GovernorSettings) {
+    const { limits, kept, meter, now = () => new Date() } = settings;
+    this.#limits = limits;
+    this.#home = kept.home;
+    this.#caps = new UsageCaps({ limits, kept, now });
+    this.#rate = new TransferRate(limits.kilobytesPerSecond);
+    this.#cpu = new CpuShare(limits.cpuShare, settings.cpu);
+    this.#schedule = new Schedule(limits, now);
+    this.#memory = new MemoryWatch(limits.memoryBytes, settings.memory);
+    this.#idle = new IdleWatch(limits.onlyWhenIdle, {
+      ownLoad: () => this.#cpu.recent(),
+      ...(settings.machine ? { signs: settings.machine } : {}),
+    });
+    this.#disk = new DiskWatch(limits, { home: kept.home, spoolBytes: settings.spoolBytes ?? (() => 0) });
+    this.slots = new ConnectionSlots(limits.openConnections);
+    this.#wire = new WireCount(() => meter?.carriedBytes() ?? 0);
+    this.#admission = new Admission({
+      isClosed: () => this.stop() !== "",
+      waitMs: (circumstances) => this.#waitMs(circumstances),
+      pay: (bytes) => this.#rate.spend(bytes),
+      take: (bytes) => this.takeBytes(bytes),
+    });
+    this.#paused = readPause(kept.home);
+    this.#timers = [
+      setInterval(() => this.settle(), settleEveryMs).unref(),
+      setInterval(() => this.#lookForPause(), lookForPauseEveryMs).unref(),
+    ];
   }
 
-  /** Whether another page may be fetched today. */
+  /** New limits, in force at once; what is open beyond them ends by itself and is not replaced. */
+  apply(limits: CrawlerLimits): void {
+    this.#limits = limits;
+    this.#caps.apply(limits);
+    this.#rate.apply(limits.kilobytesPerSecond);
+    this.#cpu.apply(limits.cpuShare);
+    this.#schedule.apply(limits);
+    this.#memory.apply(limits.memoryBytes);
+    this.#idle.apply(limits.onlyWhenIdle);
+    this.#disk.apply(limits);
+    this.slots.apply(limits.openConnections);
+    this.settle();
+  }
+
+  /** Null when it is not paused. */
+  get paused(): Paused | null {
+    return this.#paused;
+  }
+
+  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
+  pause(reason: string): void {
+    pauseCrawler(this.#home, reason);
+    this.#lookForPause();
+  }
+
+  resume(): void {
+    resumeCrawler(this.#home);
+    this.#lookForPause();
+  }
+
+  /** Why nothing at all may be contacted, in words; empty when something may. */
+  silence(): string {
+    if (this.#paused !== null) return this.#pauseUsage().holdingBack;
+    if (!this.#schedule.isOpen()) return this.#schedule.usage().holdingBack;
+    const busy = this.#idle.usage().holdingBack;
+    if (busy !== "") return busy;
+    return this.#caps.leftBytes("fetch") > 0 ? "" : this.#caps.spent();
+  }
+
+  /** Why no page may be fetched, in words; empty when one may. */
+  stop(): string {
+    const silence = this.silence();
+    if (silence !== "") return silence;
+    if (!this.#caps.hasPages()) return this.#caps.spent();
+    return this.#disk.isFull() ? this.#disk.usage().holdingBack : "";
+  }
+
   mayFetch(): boolean {
-    const { pages, bytes } = this.#today();
-    return pages < this.#limits.pagesPerDay && bytes < this.#limits.bytesPerDay;
+    return this.stop() === "";
+  }
+
+  /** Whether bytes are left to ship results, and to keep the link to the coordinator. */
+  mayShip(): boolean {
+    return this.#caps.leftBytes("ship") > 0;
+  }
+
+  mayLink(): boolean {
+    return this.#caps.leftBytes("link") > 0;
+  }
+
+  /** Waits until another request may begin; null when it may not, or not within the bounds. */
+  admit(bounds: AdmissionBounds): Promise<Grant | null> {
+    return this.#admission.enter(bounds);
   }
 
   countPage(): void {
-    this.#today().pages++;
-    this.#file.changed(() => this.#count);
+    this.#caps.count(1, 0);
   }
 
-  /** Counts bytes off the wire; resolves when the rate allows the next piece, null when at once. */
+  /** Counts bytes that were read; resolves when the rate allows the next piece, null when at once. */
   takeBytes(bytes: number): Promise<void> | null {
-    this.#today().bytes += bytes;
-    this.#file.changed(() => this.#count);
-    const rate = this.#bytesPerSecond();
-    if (rate === Number.POSITIVE_INFINITY) return null;
-    const nowMs = performance.now();
-    this.#allowance = Math.min(
-      rate * burstSeconds,
-      this.#allowance + ((nowMs - this.#allowanceAtMs) / 1000) * rate,
-    );
-    this.#allowanceAtMs = nowMs;
-    this.#allowance -= bytes;
-    return this.#allowance >= 0 ? null : this.#wait((-this.#allowance / rate) * 1000);
+    this.#count(this.#wire.take(bytes));
+    return this.#rate.take(0);
+  }
+
+  /** Resolves when a few milliseconds of the processor may be used. */
+  cpuTurn(): Promise<void> {
+    return this.#cpu.turn();
+  }
+
+  /** Counts what was carried besides what was taken. */
+  settle(): void {
+    this.#count(this.#wire.settle());
+    this.#admission.look();
   }
 
   /** How many more hosts may be opened, when so many are open. */
   freeHosts(openHosts: number): number {
-    return this.mayFetch() ? Math.max(0, this.#limits.concurrentHosts - openHosts) : 0;
+    if (!this.mayFetch()) return 0;
+    return Math.max(0, this.#memory.hosts(this.#limits.concurrentHosts) - openHosts);
+  }
+
+  spoolMostBytes(): number {
+    return this.#disk.spoolMostBytes();
   }
 
   /** What the limits hold back right now, in words; empty when nothing. */
   holdingBack(openHosts: number): string[] {
-    const { pages, bytes } = this.#today();
-    const words: string[] = [];
-    if (pages >= this.#limits.pagesPerDay)
-      words.push(`the day's ${this.#limits.pagesPerDay} pages are fetched`);
-    if (bytes >= this.#limits.bytesPerDay)
-      words.push(`the day's ${this.#limits.bytesPerDay} bytes are fetched`);
-    if (openHosts >= this.#limits.concurrentHosts) {
-      words.push(`all ${this.#limits.concurrentHosts} places for hosts are taken`);
-    }
-    if (this.#waiting.size > 0) {
-      words.push(
-        `${this.#waiting.size} downloads wait for the rate of ${this.#limits.kilobytesPerSecond} KB/s`,
-      );
-    }
-    return words;
+    return this.usage(openHosts).flatMap(({ holdingBack }) => (holdingBack === "" ? [] : [holdingBack]));
   }
 
-  /** Writes the counters; nobody waits for the rate any more. */
+  /** What was to be watched and this system does not tell, in words. */
+  untold(): string[] {
+    return this.#idle.untold();
+  }
+
+  /** Every limit with what is used of it. */
+  usage(openHosts: number): LimitUsage[] {
+    return [
+      this.#pauseUsage(),
+      ...this.#caps.usage(),
+      this.#rateUsage(),
+      this.#hostUsage(openHosts),
+      this.slots.usage(),
+      this.#cpuUsage(),
+      this.#memory.usage(),
+      this.#disk.usage(),
+      this.#schedule.usage(),
+      this.#idle.usage(),
+    ];
+  }
+
+  /** Writes the counters; nobody waits for anything any more. */
   close(): void {
-    this.#file.close();
-    for (const goOn of [...this.#waiting]) goOn();
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#count(this.#wire.settle());
+    this.#caps.close();
+    this.#disk.close();
+    this.#admission.close();
+    this.#rate.close();
+    this.#cpu.close();
   }
 
-  #wait(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const goOn = () => {
-        clearTimeout(timer);
-        this.#waiting.delete(goOn);
-        resolve();
-      };
-      const timer = setTimeout(goOn, ms);
-      this.#waiting.add(goOn);
-    });
+  #count(bytes: number): void {
+    if (bytes > 0) {
+      this.#caps.count(0, bytes);
+      this.#rate.spend(bytes);
+    }
+    const isSpent = this.#caps.leftBytes("fetch") <= 0;
+    if (isSpent && !this.#wasSpent) this.onSpent(this.#caps.spent());
+    this.#wasSpent = isSpent;
   }
 
-  #bytesPerSecond(): number {
-    const { kilobytesPerSecond } = this.#limits;
-    return kilobytesPerSecond === null ? Number.POSITIVE_INFINITY : kilobytesPerSecond * 1024;
+  #waitMs({
+    underWay,
+    expectedBytes,
+  }: {
+    readonly underWay: number;
+    readonly expectedBytes: number;
+  }): number {
+    const isShort = this.#memory.isShort() || this.#caps.leftBytes("fetch") < (underWay + 1) * expectedBytes;
+    if (isShort && underWay > 0) return Number.POSITIVE_INFINITY;
+    return Math.max(this.#rate.waitMs(), this.#cpu.waitMs());
   }
 
-  #today(): DayCount {
-    const day = dayOf(this.#now());
-    if (this.#count.day !== day) this.#count = { day, pages: 0, bytes: 0 };
-    return this.#count;
+  #lookForPause(): void {
+    this.#paused = readPause(this.#home);
+    this.#admission.look();
+  }
+
+  #pauseUsage(): LimitUsage {
+    const paused = this.#paused;
+    const words = paused === null ? "" : `paused since ${paused.since.toISOString()}: ${paused.reason}`;
+    return {
+      ...{ limit: "pause", unit: "", used: null, cap: null, resetsAt: null },
+      holdingBack: words,
+    };
+  }
+
+  #rateUsage(): LimitUsage {
+    const cap = this.#limits.kilobytesPerSecond;
+    const { waiting } = this.#rate;
+    return {
+      ...{ limit: "kilobytesPerSecond", unit: "KiB a second", used: null, cap, resetsAt: null },
+      holdingBack: waiting > 0 ? `${waiting} downloads wait for the rate of ${cap} KB/s` : "",
+    };
+  }
+
+  #hostUsage(openHosts: number): LimitUsage {
+    const cap = this.#limits.concurrentHosts;
+    const words = `all ${cap} places for hosts are taken`;
+    return {
+      ...{ limit: "concurrentHosts", unit: "hosts", used: openHosts, cap, resetsAt: null },
+      holdingBack: openHosts >= cap ? words : "",
+    };
+  }
+
+  #cpuUsage(): LimitUsage {
+    const cap = this.#limits.cpuShare;
+    const words = `the processor share of ${cap} is used up: ${this.#cpu.waiting} pieces of work wait`;
+    return {
+      ...{ limit: "cpuShare", unit: "processors", used: this.#cpu.recent(), cap, resetsAt: null },
+      holdingBack: this.#cpu.waiting > 0 ? words : "",
+    };
   }
 }
-
-const noCount: DayCount = { day: "", pages: 0, bytes: 0 };
-const dayOf = (time: Date) => time.toISOString().slice(0, 10);

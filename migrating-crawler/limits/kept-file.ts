@@ -51,6 +51,12 @@ export class KeptFile {
     this.#write ??= setTimeout(() => this.#save(), this.#settings.everyMs).unref();
   }
 
+  /** Written before this returns, so that it is there whatever becomes of the process. */
+  writeNow(content: unknown): void {
+    this.#content = () => content;
+    this.#save();
+  }
+
   /** Writes what has not been written yet. */
   close(): void {
     this.#save();

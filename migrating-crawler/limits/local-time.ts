@@ -53,6 +53,15 @@ export class LocalTime {
     return this.#last;
   }
 
+  /** `Mon 22:00`, as the clock on the wall shows it. */
+  words(time: Date): string {
+    const { weekday, minute } = this.#read(time);
+    const [hours, minutes] = [Math.floor(minute / 60), minute % 60].map((part) =>
+      String(part).padStart(2, "0"),
+    );
+    return `${["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][weekday]} ${hours}:${minutes}`;
+  }
+
   /** When the day ends. */
   dayEnd(time: Date): Date {
     return this.#change(time, 1.2 * dayMs, ({ day }) => day);

@@ -2,7 +2,7 @@
  * Which addresses this crawler may contact. Special-purpose blocks (private, loopback, link-local, metadata
  * services; IANA registries), and IPv6 addresses that carry one for a translator or tunnel, are refused whatever
  * a name resolves to, unless the partner allows a range of his own; the partner's deny-list, of ranges and
- * domains, is refused always. Asked before every connection, on the very address that the connection is then
+ * domains, is refused always, and the machine's own networks unless they are allowed. Asked before every connection, on the very address that the connection is then
  * pinned to.
  */
 import { formatAddress, type IpAddress, parseAddress, unmapAddress } from "#core/ip/address";
@@ -22,25 +22,34 @@ export function addressGuard(lists: {
   readonly allowRanges: readonly string[];
   readonly denyRanges: readonly string[];
   readonly denyDomains: readonly string[];
+  /** Of the machine's own interfaces, where these are not to be contacted. */
+  readonly ownNetworks?: readonly string[];
 }): AddressGuard {
   const allowed = lists.allowRanges.map(parseAllowance).filter((allowance) => allowance !== null);
   const denied = rangesOf(lists.denyRanges);
   const domains = new Set(lists.denyDomains);
+  const own = rangesOf(lists.ownNetworks ?? []);
   const holds = (text: string): boolean => {
     const address = parseAddress(text);
     return address !== null && [address, ...carriedBy(address)].some((each) => isIn(denied, each));
+  };
+  const isOwn = (text: string): boolean => {
+    const address = own.length === 0 ? null : parseAddress(text);
+    return address !== null && isIn(own, unmapAddress(address)) && !isAllowed(allowed, address, undefined);
   };
   return {
     refusal(text, port) {
       const address = parseAddress(text);
       if (address === null) return "not an IP address";
-      return holds(text) ? "the partner's deny-list" : refusalOf(address, allowed, port);
+      if (holds(text)) return "the partner's deny-list";
+      return isOwn(text) ? "the crawler's own network" : refusalOf(address, allowed, port);
     },
     denial({ host, address }) {
       const domain = host === undefined ? null : deniedDomain(host, domains);
       if (domain !== null) return `the partner's deny-list holds ${domain}`;
-      if (address === undefined || !holds(address)) return null;
-      return `the partner's deny-list holds ${address}`;
+      if (address === undefined) return null;
+      if (holds(address)) return `the partner's deny-list holds ${address}`;
+      return isOwn(address) ? `${address} is in the crawler's own network` : null;
     },
   };
 }

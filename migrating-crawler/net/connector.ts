@@ -7,12 +7,15 @@ import { readFileSync } from "node:fs";
 import type net from "node:net";
 import tls from "node:tls";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../config.ts";
+import type { ConnectionSlots } from "../limits/connection-slots.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type AddressGuard, addressGuard } from "./address-guard.ts";
 import { dialTcp, type HttpProtocol, secureWithTls } from "./dial.ts";
 import { Failure, failureOf } from "./failure.ts";
 import { NameCache } from "./name-cache.ts";
+import { ownNetworks } from "./own-networks.ts";
 import { connectThroughProxy } from "./proxy.ts";
+import type { WireMeter } from "./wire-meter.ts";
 
 export interface ConnectTarget {
   /** Name or literal address without brackets. */
@@ -47,25 +50,41 @@ export interface OpenConnection {
 /** So many of a name's addresses are tried, one after the other. */
 const maxTries = 4;
 
+/** What the host may not want to be contacted; can be changed while connections are open. */
+export type TargetLists = Pick<CrawlerConfig, "allowRanges" | "denyRanges" | "denyDomains"> & {
+  readonly limits: Pick<CrawlerConfig["limits"], "ownNetwork">;
+};
+
+export interface ConnectorLimits {
+  readonly meter: WireMeter;
+  readonly slots: ConnectionSlots;
+}
+
+interface Connected {
+  readonly host: string;
+  readonly address: string;
+}
+
 export class Connector {
-  readonly guard: AddressGuard;
   readonly throughProxy: boolean;
   /** Not to be contacted, since the coordinator said so. */
   readonly stoppedSites = new StoppedSites();
   readonly #names: NameCache;
   readonly #proxy: ProxyAddress | null;
   readonly #certificates: string[] | undefined;
-  readonly #open = new Set<net.Socket>();
+  readonly #limits: ConnectorLimits | null;
+  readonly #open = new Map<net.Socket, Connected>();
+  #guard: AddressGuard;
   #closed = false;
 
   constructor(
-    config: Pick<
-      CrawlerConfig,
-      "proxy" | "resolvers" | "allowRanges" | "denyRanges" | "denyDomains" | "ipv6" | "certificateFile"
-    >,
+    config: Pick<CrawlerConfig, "proxy" | "resolvers" | "ipv6" | "certificateFile"> & TargetLists,
+    limits: ConnectorLimits | null = null,
   ) {
-    this.guard = addressGuard(config);
-    this.#names = new NameCache({ servers: config.resolvers, ipv6: config.ipv6 });
+    this.#guard = guardOf(config);
+    this.#limits = limits;
+    const onQuery = (bytes: number) => limits?.meter.add(bytes);
+    this.#names = new NameCache({ servers: config.resolvers, ipv6: config.ipv6, onQuery });
     this.#proxy = config.proxy === null ? null : parseProxy(config.proxy);
     this.throughProxy = this.#proxy !== null;
     this.#certificates =
@@ -74,13 +93,31 @@ export class Connector {
         : [...tls.rootCertificates, readFileSync(config.certificateFile, "utf8")];
   }
 
+  get guard(): AddressGuard {
+    return this.#guard;
+  }
+
+  /** Other lists, in force at once: what they forbid and is open is broken off. */
+  apply(lists: TargetLists): void {
+    this.#guard = guardOf(lists);
+    const failure = new Failure("not-allowed", "the partner has just forbidden it");
+    for (const [socket, target] of this.#open) {
+      const { address } = target;
+      if (this.#guard.denial(target) ?? this.#guard.refusal(address)) socket.destroy(failure);
+    }
+  }
+
+  /** Breaks everything off that is under way, because of a limit; what is opened later goes on. */
+  cut(reason: string): void {
+    for (const socket of this.#open.keys()) socket.destroy(new Failure("held-back", reason));
+  }
+
   /** An open, verified connection. Throws a Failure that says which phase failed and why. */
   async open(target: ConnectTarget): Promise<OpenConnection> {
     const deadlineMs = performance.now() + target.timeoutMs;
     if (this.#closed) throw stopped();
     const { addresses, dnsMs } = await this.#allowed(target);
-    const { socket, address, connectMs } = await this.#connectToAny(addresses, target.port, deadlineMs);
-    this.#watch(socket);
+    const { socket, address, connectMs } = await this.#connectInSlot(addresses, target, deadlineMs);
     const phases = { dnsMs, connectMs, tlsMs: null };
     if (!target.secure) return { socket, address, phases, tls: null, http2: false };
     const secured = await secureWithTls(socket, {
@@ -110,15 +147,31 @@ export class Connector {
   close(): void {
     this.#closed = true;
     this.#names.close();
-    for (const socket of this.#open) socket.destroy();
+    for (const socket of this.#open.keys()) socket.destroy();
   }
 
-  #watch(socket: net.Socket): void {
+  /** One of the connections that the host allows, from its beginning to its end. */
+  async #connectInSlot(addresses: readonly [string, ...string[]], target: ConnectTarget, deadlineMs: number) {
+    const endConnection = await this.#limits?.slots.take(leftUntil(deadlineMs));
+    if (endConnection === null) throw new Failure("held-back", "all connections that are allowed are in use");
+    try {
+      const connected = await this.#connectToAny(addresses, target.port, deadlineMs);
+      this.#watch(connected.socket, { host: target.host, address: connected.address });
+      connected.socket.once("close", () => endConnection?.());
+      return connected;
+    } catch (error) {
+      endConnection?.();
+      throw error;
+    }
+  }
+
+  #watch(socket: net.Socket, target: Connected): void {
     if (this.#closed) {
       socket.destroy();
       throw stopped();
     }
-    this.#open.add(socket);
+    this.#limits?.meter.watch(socket);
+    this.#open.set(socket, target);
     socket.once("close", () => this.#open.delete(socket));
   }
 
@@ -168,8 +221,13 @@ export class Connector {
 
   async #connect(address: string, port: number, timeoutMs: number) {
     if (this.#proxy === null) return dialTcp(address, port, timeoutMs);
-    return connectThroughProxy(this.#proxy, { address, port, timeoutMs });
+    const watch = (socket: net.Socket) => this.#limits?.meter.watch(socket);
+    return connectThroughProxy(this.#proxy, { address, port, timeoutMs, watch });
   }
+}
+
+function guardOf(lists: TargetLists): AddressGuard {
+  return addressGuard({ ...lists, ownNetworks: lists.limits.ownNetwork ? [] : ownNetworks() });
 }
 
 const stopped = () => new Failure("stopped", "the crawler stops");

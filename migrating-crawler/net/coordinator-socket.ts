@@ -13,6 +13,8 @@ export interface CoordinatorRoute extends TrustedCoordinator {
   readonly proxy: ProxyAddress | null;
   /** For connection, proxy and TLS, each. */
   readonly timeoutMs: number;
+  /** Told of each TCP connection as soon as it stands. */
+  readonly watch?: ((socket: net.Socket) => void) | undefined;
 }
 
 /** Throws a Failure, a WrongPin or the system's error. */
@@ -39,10 +41,10 @@ export function connectionTo(
 }
 
 async function connect(host: string, port: number, route: CoordinatorRoute): Promise<net.Socket> {
-  const { proxy, timeoutMs } = route;
+  const { proxy, timeoutMs, watch } = route;
   // By name: the partner's network may resolve nothing but through its proxy.
   if (proxy !== null) {
-    const { socket } = await connectThroughProxy(proxy, { address: host, port, timeoutMs });
+    const { socket } = await connectThroughProxy(proxy, { address: host, port, timeoutMs, watch });
     // It comes paused; who takes it over asks first and is not spoken to before.
     return socket.resume();
   }
@@ -59,6 +61,7 @@ async function connect(host: string, port: number, route: CoordinatorRoute): Pro
     socket.once("connect", () => {
       clearTimeout(timer);
       socket.removeAllListeners("error");
+      watch?.(socket);
       resolve(socket);
     });
   });

@@ -37,6 +37,8 @@ export type FailureCode =
   | "extraction-failed"
   | "extraction-timeout"
   | "stopped"
+  /** A limit of the crawler's host: nothing is known of the target, which may be asked later. */
+  | "held-back"
   | "internal";
 
 export class Failure extends Error {
@@ -81,6 +83,7 @@ function blameOf(code: FailureCode): Blame {
     case "not-allowed":
     case "proxy":
     case "stopped":
+    case "held-back":
       return "crawler";
     case "extraction-failed":
     case "extraction-timeout":

@@ -14,6 +14,9 @@ const minTtlSeconds = 5;
 const maxTtlSeconds = 3600;
 const failureSeconds = 30;
 const queryTimeoutMs = 3000;
+/** Headers of a query and its answer with what RFC 6891 adds, and a record of an address. Nobody tells the real sizes. */
+const messageBytes = 2 * (12 + 6 + 11);
+const recordBytes = 28;
 
 export interface NameAnswer {
   readonly addresses: readonly string[];
@@ -27,7 +30,15 @@ export class NameCache {
   readonly #known = new LRUCache<string, readonly string[] | Failure>({ max: maxNames });
   readonly #asking = new Map<string, Promise<readonly string[]>>();
 
-  constructor(settings: { readonly servers: readonly string[]; readonly ipv6: boolean }) {
+  readonly #onQuery: (bytes: number) => void;
+
+  /** `onQuery`: told about how many bytes a query and its answer had. */
+  constructor(settings: {
+    readonly servers: readonly string[];
+    readonly ipv6: boolean;
+    readonly onQuery?: (bytes: number) => void;
+  }) {
+    this.#onQuery = settings.onQuery ?? (() => {});
     if (settings.servers.length > 0) this.#resolver.setServers([...settings.servers]);
     this.#ipv6 = settings.ipv6;
   }
@@ -59,7 +70,10 @@ export class NameCache {
 
   async #query(host: string): Promise<readonly string[]> {
     try {
+      const queries = this.#ipv6 ? 2 : 1;
+      this.#onQuery(queries * (messageBytes + 2 * host.length));
       const records = await this.#records(host);
+      this.#onQuery(records.length * recordBytes);
       const addresses = records.slice(0, maxAddresses).map((record) => record.address);
       const ttlSeconds = Math.min(...records.map((record) => record.ttl));
       const kept = Math.min(maxTtlSeconds, Math.max(minTtlSeconds, ttlSeconds));

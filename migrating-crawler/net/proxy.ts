@@ -21,6 +21,8 @@ export interface ProxyTarget {
   readonly address: string;
   readonly port: number;
   readonly timeoutMs: number;
+  /** Told of the connection as soon as it stands, before anything is asked over it. */
+  readonly watch?: ((socket: net.Socket) => void) | undefined;
 }
 
 /** What a proxy said of the target; `answerMs` is the time until it said so. */
@@ -39,6 +41,7 @@ export async function connectThroughProxy(
 ): Promise<ProxiedConnection> {
   const askSite = proxy.type === "http" ? askHttp : await socksAsking();
   const socket = await reachProxy(proxy, target.timeoutMs);
+  target.watch?.(socket);
   const deadline = setTimeout(
     () => socket.destroy(new Failure("connect-timeout", "the proxy did not answer in time")),
     target.timeoutMs,

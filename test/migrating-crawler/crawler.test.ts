@@ -169,7 +169,7 @@ describe("a crawler", () => {
         expect(world.seen.messages.map(({ message }) => message)).toContainEqual({
           type: "crawler:lease-end",
           leaseId: "7",
-          reason: "the day's limit is reached",
+          reason: "the day's 2 pages are fetched",
         }),
       10_000,
     );

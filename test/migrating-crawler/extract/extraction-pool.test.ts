@@ -79,13 +79,23 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
   });
 
   it("gives up a page that takes too long, and goes on with the others in a new thread", async () => {
-    const pool = poolOf({ threads: 1, pageMs: 3000 });
+    const pool = poolOf({ threads: 1, pageMs: 3000, heldMs: 300 });
 
     const stuck = pool.extract({ ...large(), quiet: onlyOnce() });
     const behind = pool.extract(small("behind"));
 
     await expect(stuck).rejects.toMatchObject({ code: "extraction-timeout", blame: "us" });
     expect((await behind).page.title).toBe("behind");
+  });
+
+  it("does not count against a page what its thread is made to wait", async () => {
+    const pool = poolOf({ threads: 1, pageMs: 2000 });
+    let waits = 0;
+    const quiet = () => new Promise<void>((goOn) => setTimeout(goOn, waits++ === 1 ? 2100 : 0));
+
+    const { page } = await pool.extract({ ...large(), quiet });
+
+    expect(page.title).toBe("large");
   });
 
   it("extracts in the main thread when a thread cannot be started", async () => {

@@ -219,14 +219,15 @@ describe("a body that nobody wants", () => {
     ["of a redirect", "302 Found", ["location: /next"]],
     ["of another type", "200 OK", ["content-type: video/mp4"]],
     ["in a coding that was not asked for", "200 OK", ["content-type: text/html", "content-encoding: sdch"]],
-  ])("%s counts among the day's bytes all the same", async (_what, status, lines) => {
+  ])("%s counts among the day's bytes all the same, with the headers", async (_what, status, lines) => {
     const url = await hostile(answer(status, lines, "x".repeat(40_000)));
     const home = mkdtempSync(join(tmpdir(), "nearcrawl-bytes-"));
 
     await fetchOne({ url }, { ...patient, home });
 
     const { bytes } = JSON.parse(readFileSync(join(home, "day-count.json"), "utf8")) as { bytes: number };
-    expect(bytes).toBe(40_000);
+    expect(bytes).toBeGreaterThan(40_000);
+    expect(bytes).toBeLessThan(41_000);
     rmSync(home, { recursive: true });
   });
 });

@@ -1,24 +1,45 @@
-/** The host's limits hold, and survive a restart. */
-import { mkdtempSync, writeFileSync } from "node:fs";
+/** The host's limits hold together: what may be begun, what is told, and what survives a restart. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { Governor, type GovernorLimits } from "#crawler/limits/governor";
+import { afterEach, describe, expect, it } from "vitest";
+import { Governor, type GovernorSettings } from "#crawler/limits/governor";
+import { type CrawlerLimits, limitsSchema } from "#crawler/limits/limits-config";
 
-const freshHome = () => mkdtempSync(join(tmpdir(), "nearcrawl-governor-"));
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
+});
+
+function freshHome(): string {
+  const home = mkdtempSync(join(tmpdir(), "nearcrawl-governor-"));
+  cleanups.push(() => rmSync(home, { recursive: true, force: true }));
+  return home;
+}
+
+const lateInTheEvening = new Date("2026-11-21T23:00:00Z");
+
+function limitsOf(limits: Partial<CrawlerLimits>): CrawlerLimits {
+  return limitsSchema.parse({ pagesPerDay: 100, concurrentHosts: 4, timeZone: "UTC", ...limits });
+}
 
 function governor(
   home: string,
-  limits: Partial<GovernorLimits>,
-  now = new Date("2026-11-21T23:00:00Z"),
-  warn: (fields: object, words: string) => void = () => {},
+  limits: Partial<CrawlerLimits>,
+  settings: Partial<GovernorSettings> & { warn?: (fields: object, words: string) => void } = {},
 ): Governor {
-  return new Governor({
-    limits: { pagesPerDay: 100, bytesPerDay: 1e9, concurrentHosts: 4, kilobytesPerSecond: null, ...limits },
+  const { warn = () => {}, ...more } = settings;
+  const made = new Governor({
+    limits: limitsOf(limits),
     kept: { home, warn },
-    now: () => now,
+    now: () => lateInTheEvening,
+    ...more,
   });
+  cleanups.push(() => made.close());
+  return made;
 }
+
+const soon = () => ({ signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 });
 
 describe("the governor", () => {
   it("stops at the day's pages, also after a restart, and begins anew on the next day", () => {
@@ -29,7 +50,7 @@ describe("the governor", () => {
     today.close();
 
     const restarted = governor(home, { pagesPerDay: 2 });
-    const tomorrow = governor(home, { pagesPerDay: 2 }, new Date("2026-11-22T00:00:01Z"));
+    const tomorrow = governor(home, { pagesPerDay: 2 }, { now: () => new Date("2026-11-22T00:00:01Z") });
 
     expect(restarted.mayFetch()).toBe(false);
     expect(restarted.freeHosts(0)).toBe(0);
@@ -41,7 +62,7 @@ describe("the governor", () => {
     const home = join(freshHome(), "a-file");
     writeFileSync(home, "");
     const warnings: string[] = [];
-    const one = governor(home, { pagesPerDay: 2 }, undefined, (_fields, words) => void warnings.push(words));
+    const one = governor(home, { pagesPerDay: 2 }, { warn: (_fields, words) => void warnings.push(words) });
 
     one.countPage();
     one.close();
@@ -50,24 +71,27 @@ describe("the governor", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it("stops at the day's bytes", () => {
+  it("stops at the day's bytes, and says once that what is under way is to be broken off", () => {
     const one = governor(freshHome(), { bytesPerDay: 1000 });
+    const told: string[] = [];
+    one.onSpent = (reason) => void told.push(reason);
 
-    one.takeBytes(1000);
+    one.takeBytes(600);
+    one.takeBytes(600);
+    one.takeBytes(1);
 
     expect(one.mayFetch()).toBe(false);
+    expect(told).toEqual(["the day's 1000 bytes are used up"]);
   });
 
-  it("lets pieces through at once within the rate, and makes them wait beyond it", async () => {
+  it("makes pieces wait that come faster than the rate, and tells how many", async () => {
     const one = governor(freshHome(), { kilobytesPerSecond: 1000 });
 
-    const first = one.takeBytes(500 * 1024);
-    const second = one.takeBytes(550 * 1024);
+    const waiting = one.takeBytes(150 * 1024);
 
-    expect(first).toBeNull();
-    expect(second).not.toBeNull();
+    expect(waiting).not.toBeNull();
     expect(one.holdingBack(0)).toEqual(["1 downloads wait for the rate of 1000 KB/s"]);
-    await second;
+    await waiting;
     expect(one.holdingBack(0)).toEqual([]);
   });
 
@@ -95,4 +119,99 @@ describe("the governor", () => {
 
     expect(governor(home, {}).mayFetch()).toBe(true);
   });
+
+  it("takes over the count of a version that knew no months", () => {
+    const home = freshHome();
+    writeFileSync(join(home, "day-count.json"), '{"day":"2026-11-21","pages":7,"bytes":900}');
+
+    const [, pages, bytes] = governor(home, {}).usage(0);
+
+    expect([pages, bytes]).toMatchObject([{ used: 7 }, { used: 900 }]);
+  });
+
+  it("stays paused over a restart, until it is resumed", () => {
+    const home = freshHome();
+    governor(home, {}).pause("by the administrator");
+
+    const restarted = governor(home, {});
+    const words = restarted.silence();
+    restarted.resume();
+
+    expect(words).toMatch(/^paused since 20\d\d-.*: by the administrator$/);
+    expect([restarted.paused, restarted.silence()]).toEqual([null, ""]);
+  });
+
+  it("contacts nobody outside its hours", () => {
+    const one = governor(freshHome(), { hours: { ...never, saturday: "08:00-10:00" } });
+
+    expect(one.silence()).toBe("outside the hours that are set for crawling until Sat 08:00");
+  });
+
+  it("takes lowered limits at once, and raised ones, too", async () => {
+    const one = governor(freshHome(), { kilobytesPerSecond: 1, bytesPerDay: 1e9 });
+    const waiting = one.takeBytes(100 * 1024);
+
+    one.apply(limitsOf({ kilobytesPerSecond: null, bytesPerDay: 1000, concurrentHosts: 2 }));
+    await waiting;
+
+    expect(one.stop()).toBe("the day's 1000 bytes are used up");
+    one.apply(limitsOf({ bytesPerDay: 1e9, concurrentHosts: 2 }));
+    expect([one.stop(), one.freeHosts(1)]).toEqual(["", 1]);
+  });
+
+  it("lets no request begin while it is paused, and lets those go that wait", async () => {
+    const one = governor(freshHome(), { kilobytesPerSecond: 1 });
+    (await one.admit(soon()))?.end();
+    void one.takeBytes(100 * 1024);
+    const waiting = one.admit(soon());
+
+    one.pause("for a while");
+
+    expect(await waiting).toBeNull();
+  });
+
+  it("shows every limit with what is used of it and when it begins anew", () => {
+    const one = governor(freshHome(), { bytesPerDay: 5000, bytesPerMonth: 9000, kilobytesPerSecond: 10 });
+
+    one.takeBytes(1234);
+    const usage = new Map(one.usage(3).map((each) => [each.limit, each]));
+
+    expect(usage.get("bytesPerDay")).toEqual({
+      limit: "bytesPerDay",
+      unit: "bytes",
+      used: 1234,
+      cap: 5000,
+      resetsAt: new Date("2026-11-22T00:00:00Z"),
+      holdingBack: "",
+    });
+    expect(usage.get("bytesPerMonth")).toMatchObject({
+      used: 1234,
+      resetsAt: new Date("2026-12-01T00:00:00Z"),
+    });
+    expect(usage.get("concurrentHosts")).toMatchObject({ used: 3, cap: 4 });
+    expect([...usage.keys()]).toEqual([
+      "pause",
+      "pagesPerDay",
+      "bytesPerDay",
+      "bytesPerMonth",
+      "kilobytesPerSecond",
+      "concurrentHosts",
+      "openConnections",
+      "cpuShare",
+      "memoryBytes",
+      "diskBytes",
+      "hours",
+      "onlyWhenIdle",
+    ]);
+  });
 });
+
+const never = {
+  monday: "never",
+  tuesday: "never",
+  wednesday: "never",
+  thursday: "never",
+  friday: "never",
+  saturday: "never",
+  sunday: "never",
+};

@@ -1,0 +1,79 @@
+/** Connections open at a time: each is waited for when all are taken, first come first served. */
+import type { LimitUsage } from "./limit-usage.ts";
+
+/** The link to the coordinator is always open. */
+const forLink = 1;
+
+/** Call exactly once. */
+export type EndConnection = () => void;
+
+export class ConnectionSlots {
+  #most: number;
+  #open = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(openConnections: number) {
+    this.#most = openConnections;
+  }
+
+  /** A lower number closes nothing: what is open ends by itself and is not replaced. */
+  apply(openConnections: number): void {
+    this.#most = openConnections;
+    this.#letGo();
+  }
+
+  /** Few are left: what is idle should be closed. */
+  isScarce(): boolean {
+    return this.#waiting.size > 0 || this.#open + forLink >= 0.9 * this.#most;
+  }
+
+  /** Null when none was free in time. */
+  take(withinMs: number): Promise<EndConnection | null> {
+    return this.#open + forLink < this.#most ? Promise.resolve(this.#begin()) : this.#wait(withinMs);
+  }
+
+  usage(): LimitUsage {
+    const used = this.#open + forLink;
+    const words = `all ${this.#most} connections are open, and ${this.#waiting.size} more are waited for`;
+    return {
+      ...{ limit: "openConnections", unit: "connections", used, cap: this.#most, resetsAt: null },
+      holdingBack: this.#waiting.size > 0 ? words : "",
+    };
+  }
+
+  #begin(): EndConnection {
+    this.#open++;
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#open--;
+      this.#letGo();
+    };
+  }
+
+  #letGo(): void {
+    for (const begin of this.#waiting) {
+      if (this.#open + forLink >= this.#most) return;
+      begin();
+    }
+  }
+
+  #wait(withinMs: number): Promise<EndConnection | null> {
+    return new Promise((resolve) => {
+      const leave = () => {
+        clearTimeout(late);
+        this.#waiting.delete(begin);
+      };
+      const begin = () => {
+        leave();
+        resolve(this.#begin());
+      };
+      const late = setTimeout(() => {
+        leave();
+        resolve(null);
+      }, withinMs);
+      this.#waiting.add(begin);
+    });
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Holds the process to its share of processor time: long work (reading pages, beginning requests) asks for its turn
+ * here, every few milliseconds, and waits while the process has used more than its share so far. What is measured is
+ * the whole process by the kernel's count, with all threads and the garbage collector, so work that cannot be made
+ * to wait is paid for by work that can.
+ */
+
+export interface CpuClock {
+  /** Processor time of the process so far, all threads. */
+  readonly cpuMs: () => number;
+  readonly nowMs: () => number;
+}
+
+/** So much of a second's share may be used at once. */
+const burstMs = 200;
+/** A debt is never longer than this to pay off. */
+const longestDebtMs = 30_000;
+/** `recent` looks back so far. */
+const windowMs = 10_000;
+
+export const processClock: CpuClock = {
+  cpuMs: () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  },
+  nowMs: () => performance.now(),
+};
+
+export class CpuShare {
+  #share: number | null;
+  readonly #clock: CpuClock;
+  /** CPU time that may be used now; negative: that was used too early. */
+  #creditMs = 0;
+  #seen: { readonly cpuMs: number; readonly nowMs: number };
+  #past: { readonly cpuMs: number; readonly nowMs: number }[];
+  readonly #waiting: (() => void)[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  #isClosed = false;
+
+  /** `share`: in processors; null: no limit. */
+  constructor(share: number | null, clock: CpuClock = processClock) {
+    this.#share = share;
+    this.#clock = clock;
+    this.#seen = { cpuMs: clock.cpuMs(), nowMs: clock.nowMs() };
+    this.#past = [this.#seen];
+  }
+
+  apply(share: number | null): void {
+    this.#look();
+    this.#share = share;
+    this.#creditMs = 0;
+    this.#letGo();
+  }
+
+  /** 0: work may be done now. */
+  waitMs(): number {
+    if (this.#share === null || this.#isClosed) return 0;
+    this.#look();
+    return Math.max(0, -this.#creditMs / this.#share);
+  }
+
+  /** Resolves when a few milliseconds of work may be done; one after the other, first come first served. */
+  async turn(): Promise<void> {
+    if (this.waitMs() === 0 && this.#waiting.length === 0) return;
+    await new Promise<void>((goOn) => {
+      this.#waiting.push(goOn);
+      if (this.#timer === null) this.#letGo();
+    });
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Processors used over the last seconds. */
+  recent(): number {
+    this.#look();
+    const [first] = this.#past;
+    const elapsedMs = this.#seen.nowMs - (first?.nowMs ?? 0);
+    return first === undefined || elapsedMs <= 0 ? 0 : (this.#seen.cpuMs - first.cpuMs) / elapsedMs;
+  }
+
+  /** Nobody waits any more. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const goOn of this.#waiting.splice(0)) goOn();
+  }
+
+  /** The next one after he who goes now has worked: what he used is known by then. */
+  #letGo(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#waiting.length === 0) return;
+    const waitMs = this.waitMs();
+    if (waitMs === 0) this.#waiting.shift()?.();
+    if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#letGo(), Math.max(1, waitMs));
+  }
+
+  #look(): void {
+    const now = { cpuMs: this.#clock.cpuMs(), nowMs: this.#clock.nowMs() };
+    const share = this.#share ?? 0;
+    const earnedMs = (now.nowMs - this.#seen.nowMs) * share;
+    const creditMs = this.#creditMs + earnedMs - (now.cpuMs - this.#seen.cpuMs);
+    this.#creditMs = Math.max(-longestDebtMs * share, Math.min(burstMs * share, creditMs));
+    this.#seen = now;
+    if (now.nowMs - this.#past.at(-1)!.nowMs > windowMs / 20) this.#past.push(now);
+    while (this.#past.length > 1 && now.nowMs - this.#past[1]!.nowMs >= windowMs) this.#past.shift();
+  }
+}

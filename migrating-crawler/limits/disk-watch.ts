@@ -1,0 +1,92 @@
+/**
+ * Everything in the crawler's folder against its limit on disk. Counted every half minute; between two counts the
+ * spool, which alone grows fast, is asked. Near the limit nothing more is fetched, and the spool gets what is left.
+ */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
+import type { CrawlerLimits } from "./limits-config.ts";
+
+type Disk = Pick<CrawlerLimits, "diskBytes" | "spoolBytes">;
+
+const lookEveryMs = 30_000;
+/** Of entries; a folder with more is counted up to there. */
+const mostEntries = 200_000;
+/** Kept free for counters, keys and the like. */
+const smallFilesBytes = 1024 * 1024;
+
+export class DiskWatch {
+  #disk: Disk;
+  readonly #home: string;
+  readonly #spoolBytes: () => number;
+  /** Without the spool. */
+  #otherBytes = 0;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(disk: Disk, settings: { readonly home: string; readonly spoolBytes: () => number }) {
+    this.#disk = disk;
+    this.#home = settings.home;
+    this.#spoolBytes = settings.spoolBytes;
+    this.#timer = setInterval(() => void this.look(), lookEveryMs).unref();
+    void this.look();
+  }
+
+  apply(disk: Disk): void {
+    this.#disk = disk;
+    void this.look();
+  }
+
+  /** What the spool may grow to. */
+  spoolMostBytes(): number {
+    const { diskBytes, spoolBytes } = this.#disk;
+    if (diskBytes === null) return spoolBytes;
+    return Math.max(0, Math.min(spoolBytes, diskBytes - this.#otherBytes - smallFilesBytes));
+  }
+
+  isFull(): boolean {
+    const { diskBytes } = this.#disk;
+    return diskBytes !== null && this.#used() + smallFilesBytes >= diskBytes;
+  }
+
+  usage(): LimitUsage {
+    const cap = this.#disk.diskBytes;
+    const used = cap === null ? null : this.#used();
+    const words = `the crawler's folder has ${bytesInWords(used ?? 0)}, and ${bytesInWords(cap ?? 0)} are allowed`;
+    return {
+      ...{ limit: "diskBytes", unit: "bytes", used, cap, resetsAt: null },
+      holdingBack: this.isFull() ? words : "",
+    };
+  }
+
+  async look(): Promise<void> {
+    if (this.#disk.diskBytes === null) return;
+    const all = await bytesIn(this.#home);
+    this.#otherBytes = Math.max(0, all - (await bytesIn(join(this.#home, "spool"))));
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #used(): number {
+    return this.#otherBytes + this.#spoolBytes();
+  }
+}
+
+/** Links are not followed; what vanishes meanwhile counts nothing. */
+async function bytesIn(folder: string): Promise<number> {
+  let bytes = 0;
+  let entries = 0;
+  const folders = [folder];
+  for (let next = folders.pop(); next !== undefined && entries < mostEntries; next = folders.pop()) {
+    for (const entry of await readdir(next, { withFileTypes: true }).catch(() => [])) {
+      entries++;
+      const path = join(next, entry.name);
+      if (entry.isDirectory()) folders.push(path);
+      else if (entry.isFile()) bytes += await stat(path).then(({ size }) => size, nothing);
+    }
+  }
+  return bytes;
+}
+
+const nothing = () => 0;

@@ -1,0 +1,96 @@
+/**
+ * The process's memory against its limit. From four fifths of it on fewer hosts are crawled at a time, at nineteen
+ * twentieths requests go out one by one, and garbage is collected earlier than V8 would by itself. The heap has no
+ * hard limit of its own: reaching one ends a process, which is worse for everybody than a slow crawler.
+ */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
+
+const fewerFrom = 0.8;
+const oneByOneFrom = 0.95;
+const collectFrom = 0.85;
+const lookEveryMs = 1000;
+const collectEveryMs = 15_000;
+
+export interface MemorySigns {
+  /** Resident memory of the process. */
+  readonly residentBytes: () => number;
+  readonly collect: () => void;
+  readonly nowMs: () => number;
+}
+
+export const processMemory: MemorySigns = {
+  residentBytes: () => process.memoryUsage.rss(),
+  collect: () => collector()(),
+  nowMs: () => performance.now(),
+};
+
+export class MemoryWatch {
+  #capBytes: number | null;
+  readonly #signs: MemorySigns;
+  #bytes = 0;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #collectedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(capBytes: number | null, signs: MemorySigns = processMemory) {
+    this.#capBytes = capBytes;
+    this.#signs = signs;
+  }
+
+  apply(capBytes: number | null): void {
+    this.#capBytes = capBytes;
+  }
+
+  /** How many of so many hosts may be crawled at a time: at least one. */
+  hosts(concurrentHosts: number): number {
+    const room = (oneByOneFrom - this.#part()) / (oneByOneFrom - fewerFrom);
+    return Math.max(1, Math.floor(concurrentHosts * Math.min(1, room)));
+  }
+
+  /** Requests go out one by one. */
+  isShort(): boolean {
+    return this.#part() >= oneByOneFrom;
+  }
+
+  usage(): LimitUsage {
+    const part = this.#part();
+    const cap = this.#capBytes;
+    const words = `${bytesInWords(this.#bytes)} of ${bytesInWords(cap ?? 0)} of memory are used`;
+    const effect =
+      part >= oneByOneFrom ? "pages are fetched one by one" : "fewer hosts are crawled at a time";
+    return {
+      ...{ limit: "memoryBytes", unit: "bytes", used: this.#signs.residentBytes(), cap, resetsAt: null },
+      holdingBack: part > fewerFrom ? `${words}: ${effect}` : "",
+    };
+  }
+
+  /** Of the limit; 0 where there is none. */
+  #part(): number {
+    if (this.#capBytes === null) return 0;
+    const nowMs = this.#signs.nowMs();
+    if (nowMs - this.#lookedAtMs >= lookEveryMs) this.#look(nowMs);
+    return this.#bytes / this.#capBytes;
+  }
+
+  #look(nowMs: number): void {
+    this.#lookedAtMs = nowMs;
+    this.#bytes = this.#signs.residentBytes();
+    const isFull = this.#bytes >= collectFrom * (this.#capBytes ?? Number.POSITIVE_INFINITY);
+    if (!isFull || nowMs - this.#collectedAtMs < collectEveryMs) return;
+    this.#collectedAtMs = nowMs;
+    this.#signs.collect();
+    this.#bytes = this.#signs.residentBytes();
+  }
+}
+
+let collecting: (() => void) | null = null;
+
+/** V8's own collector, of this thread. */
+function collector(): () => void {
+  if (collecting === null) {
+    setFlagsFromString("--expose-gc");
+    collecting = runInNewContext("gc") as () => void;
+  }
+  return collecting;
+}

@@ -1,0 +1,112 @@
+/**
+ * Bytes a second, as a bucket that fills at the rate: short pieces go through at once, longer ones wait until what
+ * they took is paid for, first come first served. What was not asked for (headers, handshakes, the link) is taken
+ * from the bucket, too, and what comes after it waits.
+ */
+
+/** So much of a second's bytes may come at once. */
+const burstSeconds = 0.1;
+const leastBurstBytes = 8 * 1024;
+
+interface Waiting {
+  /** Bytes taken in all, up to and with this piece. */
+  readonly takenBytes: number;
+  readonly goOn: () => void;
+}
+
+export class TransferRate {
+  #bytesPerSecond: number;
+  #filledBytes: number;
+  #takenBytes = 0;
+  #filledAtMs: number;
+  readonly #nowMs: () => number;
+  readonly #waiting: Waiting[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(kilobytesPerSecond: number | null, nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+    this.#bytesPerSecond = rateOf(kilobytesPerSecond);
+    this.#filledBytes = 0;
+    this.#filledAtMs = nowMs();
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Those who wait, wait by the new rate from now on. */
+  apply(kilobytesPerSecond: number | null): void {
+    this.#fill();
+    this.#bytesPerSecond = rateOf(kilobytesPerSecond);
+    this.#letGo();
+  }
+
+  /** Null: go on; else when to. */
+  take(bytes: number): Promise<void> | null {
+    this.spend(bytes);
+    if (this.waitMs() === 0) return null;
+    const { promise, resolve } = withResolve();
+    this.#waiting.push({ takenBytes: this.#takenBytes, goOn: resolve });
+    this.#letGo();
+    return promise;
+  }
+
+  /** Takes without waiting; negative: gives back. */
+  spend(bytes: number): void {
+    if (bytes >= 0) this.#takenBytes += bytes;
+    else this.#filledBytes -= bytes;
+  }
+
+  /** Until everything that was taken is paid for. */
+  waitMs(): number {
+    return this.#untilMs(this.#takenBytes);
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const { goOn } of this.#waiting.splice(0)) goOn();
+  }
+
+  #letGo(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    while (this.#waiting[0] !== undefined) {
+      const waitMs = this.#untilMs(this.#waiting[0].takenBytes);
+      if (waitMs > 0) {
+        this.#timer = setTimeout(() => this.#letGo(), Math.min(longestTimerMs, Math.ceil(waitMs)));
+        return;
+      }
+      this.#waiting.shift()?.goOn();
+    }
+  }
+
+  #untilMs(takenBytes: number): number {
+    if (this.#bytesPerSecond === Number.POSITIVE_INFINITY) return 0;
+    this.#fill();
+    return Math.max(0, ((takenBytes - this.#filledBytes) / this.#bytesPerSecond) * 1000);
+  }
+
+  #fill(): void {
+    const nowMs = this.#nowMs();
+    const seconds = Math.max(0, nowMs - this.#filledAtMs) / 1000;
+    this.#filledAtMs = nowMs;
+    const burstBytes = Math.max(leastBurstBytes, this.#bytesPerSecond * burstSeconds);
+    const most = this.#takenBytes + burstBytes;
+    const filled = this.#filledBytes + seconds * this.#bytesPerSecond;
+    this.#filledBytes = Number.isFinite(filled) ? Math.min(most, filled) : this.#takenBytes;
+  }
+}
+
+const longestTimerMs = 60_000;
+
+function rateOf(kilobytesPerSecond: number | null): number {
+  return kilobytesPerSecond === null ? Number.POSITIVE_INFINITY : kilobytesPerSecond * 1024;
+}
+
+function withResolve(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
