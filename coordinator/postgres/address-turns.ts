@@ -29,11 +29,27 @@ const isTaken = `(
 export const isFreeFor = (host: string): string => `not exists (
   select from address_turn t where t.address = any(${addressKeysOf(host)}) and ${isTaken})`;
 
+/** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
+const defaultRestSeconds = 10;
+
+/** Of these hosts, which are locked, those whose addresses are all the crawler's turn now: leases on them may begin. */
+export async function hostsInTurn<Host extends { readonly address_keys: readonly string[] }>(
+  client: PoolClient,
+  hosts: readonly Host[],
+  request: { readonly crawlerId: CrawlerId; readonly addressRestSeconds?: number; readonly now: Date },
+): Promise<Host[]> {
+  if (hosts.length === 0) return [];
+  const { crawlerId, addressRestSeconds: restSeconds = defaultRestSeconds, now } = request;
+  const addresses = hosts.flatMap((host) => host.address_keys);
+  const turns = await takeTurns(client, { crawlerId, addresses, restSeconds, now });
+  return hosts.filter((host) => host.address_keys.every((key) => turns.has(key)));
+}
+
 /**
  * Takes the turns at these addresses, as far as they are free, until the transaction's leases are counted; gives
  * those that were got. In the order of the addresses, so that two who want the same ones wait for each other.
  */
-export async function takeTurns(
+async function takeTurns(
   client: PoolClient,
   turn: {
     readonly crawlerId: CrawlerId;

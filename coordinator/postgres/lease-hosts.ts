@@ -2,19 +2,15 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { type Lease, maxLeaseUrls } from "#protocol/lease";
-import { takeTurns } from "./address-turns.ts";
+import { hostsInTurn } from "./address-turns.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
 import { settleHosts } from "./frontier-leases.ts";
 import { inTransaction } from "./transaction.ts";
 
 export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lease[]> {
   return await inTransaction(pool, async (client) => {
-    const due = await lockDueHosts(client, request);
-    if (due.length === 0) return [];
-    const { crawlerId, now, addressRestSeconds = defaultRestSeconds } = request;
-    const addresses = due.flatMap((host) => host.address_keys);
-    const turns = await takeTurns(client, { crawlerId, addresses, restSeconds: addressRestSeconds, now });
-    const hosts = due.filter((host) => host.address_keys.every((key) => turns.has(key)));
+    const hosts = await hostsInTurn(client, await lockDueHosts(client, request), request);
+    if (hosts.length === 0) return [];
     const urls = await leaseDueUrls(client, hosts, request);
     await settleHosts(
       client,
@@ -26,9 +22,6 @@ export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lea
     });
   });
 }
-
-/** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
-const defaultRestSeconds = 10;
 
 const byDepth = (a: UrlRow, b: UrlRow) => a.depth - b.depth || (a.url < b.url ? -1 : 1);
 
