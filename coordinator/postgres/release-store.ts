@@ -165,8 +165,8 @@ async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<
   await client.query(
     `update release
      set stage = 'none', percent = null, soak_minutes = null, stage_since = $2, stage_words = $3
-     where digest = any($1) and stage <> 'none'`,
-    [digests, now, `revoked: ${reason}`],
+     where digest = any($1)`,
+    [digests.filter((digest) => !before?.digests.includes(digest)), now, `revoked: ${reason}`],
   );
   await tellOfReleases(client);
   return null;

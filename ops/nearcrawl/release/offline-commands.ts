@@ -92,7 +92,11 @@ export function signCommand(): Command {
     .option("--expires-days <n>", "docks do not take it later", boundedInteger(1, 3650), defaultExpiresDays)
     .option("--notes <words>", "what changes, for partners' administrators", "")
     .option("--oldest-dock <version>", "the oldest dock that can run it", firstDock)
-    .option("--sequence <n>", "its number (default: the second of signing)", boundedInteger(1, 1e15))
+    .option(
+      "--sequence <n>",
+      "its number, above every earlier one (default: the time in ms)",
+      boundedInteger(1, 1e15),
+    )
     .option(
       "--out <file>",
       "where the manifest goes (default: crawler-VERSION.manifest.json beside the bundle)",

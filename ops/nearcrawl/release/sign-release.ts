@@ -1,5 +1,5 @@
 /**
- * What is signed offline: manifests, lists of revoked releases, key rotations. Each gets the second of its signing
+ * What is signed offline: manifests, lists of revoked releases, key rotations. Each gets the millisecond of its signing
  * as its number, so that it is above every earlier one without anybody having to keep count.
  */
 import { createHash, type KeyObject } from "node:crypto";
@@ -28,7 +28,7 @@ export interface SigningWishes {
   readonly expiresDays: number;
   readonly oldestDock: string;
   readonly builtFrom: string | null;
-  /** Null: the second of the signing. */
+  /** Null: the millisecond of the signing. */
   readonly sequence: number | null;
 }
 
@@ -40,7 +40,7 @@ export function signManifest(
   const manifest = checked(releaseManifest, {
     product,
     version: wishes.version,
-    sequence: wishes.sequence ?? secondOf(now),
+    sequence: wishes.sequence ?? numberOf(now),
     digest: createHash("sha256").update(bundle).digest("hex"),
     bytes: bundle.byteLength,
     builtFrom: wishes.builtFrom,
@@ -61,7 +61,7 @@ export function signRevocations(
   key: KeyObject,
   now: Date,
 ): Envelope {
-  const body = { product, sequence: secondOf(now), createdAt: now.toISOString(), ...list };
+  const body = { product, sequence: numberOf(now), createdAt: now.toISOString(), ...list };
   return signBody("revocations", checked(releaseRevocations, body), key);
 }
 
@@ -72,7 +72,7 @@ export function signRotation(
 ): { readonly rotation: KeyRotation; readonly signed: Envelope } {
   const rotation = checked(keyRotation, {
     product,
-    sequence: secondOf(now),
+    sequence: numberOf(now),
     newKey: rawPublicKey(keys.next),
     retires: keys.keepOld ? null : rawPublicKey(keys.old),
     createdAt: now.toISOString(),
@@ -81,7 +81,7 @@ export function signRotation(
   return { rotation, signed: signBody("key", rotation, keys.old) };
 }
 
-const secondOf = (now: Date) => Math.floor(now.getTime() / 1000);
+const numberOf = (now: Date) => now.getTime();
 
 function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const read = schema.safeParse(value);

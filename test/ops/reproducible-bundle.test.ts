@@ -1,0 +1,56 @@
+/** The crawler's one file is the same wherever it is built: what a signed release says of itself can be checked. */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildBundle, notedCommit, projectFolder } from "../../ops/nearcrawl/release/build-bundle.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "nearcrawl-builds-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("two builds of the same sources in different folders are the same file, without a path of either", async () => {
+  const [here, there] = [copyOfSources("here"), copyOfSources("some/where/else")];
+
+  const first = await buildBundle({ source: here, out: join(folder, "first.mjs") });
+  const second = await buildBundle({ source: there, out: join(folder, "another-name.mjs") });
+  const text = readFileSync(second.file, "utf8");
+
+  expect(second).toMatchObject({ digest: first.digest, builtFrom: null });
+  expect(text.length).toBeGreaterThan(1_000_000);
+  expect([folder, projectFolder()].filter((path) => text.includes(path.slice(1)))).toEqual([]);
+});
+
+test("the note beside a bundle names its commit, and speaks of that bundle alone", () => {
+  const [bundle, commit] = [join(folder, "noted.mjs"), "1".repeat(40)];
+  writeFileSync(`${bundle}.json`, JSON.stringify({ digest: "a".repeat(64), builtFrom: commit }));
+
+  expect(notedCommit(bundle, "a".repeat(64))).toBe(commit);
+  expect(notedCommit(bundle, "b".repeat(64))).toBeNull();
+  expect(notedCommit(join(folder, "other.mjs"), "a".repeat(64))).toBeNull();
+});
+
+test("a folder without the crawler's sources is refused in words", async () => {
+  const build = buildBundle({ source: folder, out: join(folder, "none.mjs") });
+
+  await expect(build).rejects.toThrow("does not hold the crawler's sources: name a clone of the project");
+});
+
+/** As a clone would have them, the packages by a link. */
+function copyOfSources(name: string): string {
+  const copy = join(folder, name);
+  for (const part of [
+    "coordinator/core",
+    "coordinator/protocol",
+    "migrating-crawler",
+    "ops/bundle-crawler.mjs",
+    "package.json",
+  ]) {
+    mkdirSync(dirname(join(copy, part)), { recursive: true });
+    cpSync(join(projectFolder(), part), join(copy, part), { recursive: true });
+  }
+  symlinkSync(join(projectFolder(), "node_modules"), join(copy, "node_modules"));
+  return copy;
+}
