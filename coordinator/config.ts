@@ -8,6 +8,8 @@ import { z } from "zod";
 import { balancePolicyNames } from "#core/balance/policies";
 import { policyNames } from "#core/delegation/round";
 import { ConfigError } from "#core/errors";
+import { defaultTrustRule } from "#core/trust/evidence";
+import { defaultSamplingRule } from "#core/trust/sampling";
 import { probeMethod } from "#protocol/messages";
 
 const seconds = (most: number) => z.number().positive().max(most);
@@ -75,13 +77,13 @@ const lease = z.strictObject({
   seconds: seconds(86_400).default(300),
   urlsPerHost: z.int().min(1).max(1000).default(20),
   hostsPerRequest: z.int().min(1).max(1000).default(20),
-});
-
   /**
    * An address is left alone for so long before another crawler asks it than the last one, six times that after a
    * lease that ran out: the longest rest that a crawler keeps for an address, and the longest request.
    */
   addressRestSeconds: z.number().min(0).max(3600).default(10),
+});
+
 const balance = z.strictObject({
   policy: z.enum([...balancePolicyNames, "none"]).default("min-cost-flow"),
   everySeconds: seconds(86_400).default(60),
@@ -103,6 +105,28 @@ const recalibration = z.strictObject({
 const finer = z.strictObject({
   /** How often they are looked for and looked at; what is found is probed a few at a time. */
   everySeconds: seconds(86_400).default(30),
+});
+
+/** What is believed of crawlers: a share of their pages is fetched by another one as well, and compared. */
+const trust = z.strictObject({
+  /** Of an established crawler's pages; 0: none are. */
+  share: z.number().min(0).max(1).default(defaultSamplingRule.share),
+  /** Of a newcomer's first pages. */
+  newcomerShare: z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare),
+  newcomerPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.newcomerPages),
+  /** Of the next pages of a crawler whose page stood alone. */
+  watchedShare: z.number().min(0).max(1).default(defaultSamplingRule.watchedShare),
+  watchedPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.watchedPages),
+  /** The second fetch follows the first within so long; later, a page has changed too often by itself. */
+  slotSeconds: seconds(86_400).default(600),
+  /** Of a liar's pages, the altered ones: what is looked for. */
+  alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),
+  /** Evidence (a logarithm of likelihoods) above which a crawler is not trusted (test/bench/results/trust.md). */
+  threshold: z.number().min(1).max(100).default(defaultTrustRule.threshold),
+  /** `drain`: its subnets go to others, and its latest pages are fetched again; `keep`: it gets no new ones. */
+  onDistrust: z.enum(["drain", "keep"]).default("drain"),
+  /** Of its latest pages so many are fetched again at most. */
+  refetchPages: z.int().min(0).max(1_000_000).default(10_000),
 });
 
 const recrawl = z.strictObject({
@@ -142,6 +166,7 @@ const configSchema = z.strictObject({
   balance: balance.prefault({}),
   recalibration: recalibration.prefault({}),
   finer: finer.prefault({}),
+  trust: trust.prefault({}),
   recrawl: recrawl.prefault({}),
   heartbeatSeconds: seconds(600).default(10),
   /** A crawler that is gone so long hands its subnets to the runners-up. */

@@ -1,5 +1,6 @@
 /** What the coordinator does by the clock as crawlers come, go and have too much: who gets whose subnets. */
 import type { CoordinatorConfig } from "./config.ts";
+import { isBelieved } from "./flows/believed.ts";
 import { refreshCrawlers } from "./flows/crawler-presence.ts";
 import { HandOvers } from "./flows/hand-overs.ts";
 import { PutOffMoves } from "./flows/put-off-moves.ts";
@@ -25,6 +26,11 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
     const full = ports.withoutRoom();
     return gateway.online().filter((crawlerId) => !full.has(crawlerId));
   };
+  // Who is not believed gets nothing new: neither as a newcomer nor to relieve another.
+  const believed = {
+    ...gateway,
+    online: () => gateway.online().filter((id) => isBelieved(ports.state.crawler(id))),
+  };
   const handOvers = new HandOvers(
     { ...ports, online, recrawlDays, onMoved: (cause, subnets) => counters.moves(cause, subnets) },
     { departureMs: config.departureSeconds * 1000, since: ports.now() },
@@ -34,7 +40,7 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
   });
   const newcomers = new NewcomerSettling({
     ...ports,
-    fleet: gateway,
+    fleet: believed,
     probe: config.probe,
     recrawlDays,
     onMoved: (subnets) => counters.moves("joined", subnets),
@@ -43,7 +49,7 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
   const putOff = new PutOffMoves();
   timekeeper.every(fleetDuties.rebalance, config.balance.everySeconds * 1000, async () => {
     const settings = { ...config.balance, probe: config.probe, recrawlDays };
-    const moved = await rebalanceLoad({ ...ports, fleet: gateway, putOff }, settings, ports.now());
+    const moved = await rebalanceLoad({ ...ports, fleet: believed, putOff }, settings, ports.now());
     counters.moves("overload", moved.length);
     if (moved.length > 0) log.info({ subnets: moved.length }, "load was rebalanced");
   });

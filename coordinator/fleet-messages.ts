@@ -15,6 +15,7 @@ import type { CrawlerStore } from "./flows/crawler-ports.ts";
 import { refreshCrawlers, welcomeCrawler } from "./flows/crawler-presence.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
 import type { DelegationStore } from "./flows/delegation-ports.ts";
+import { withoutChecks } from "./flows/double-checks.ts";
 import { handOutTasks } from "./flows/hand-out-tasks.ts";
 import type { IdentityStore } from "./flows/identity-ports.ts";
 import type { IncidentNotes } from "./flows/incident-ports.ts";
@@ -62,8 +63,8 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     leaseSeconds: config.lease.seconds,
     urlsPerHost: config.lease.urlsPerHost,
     hostsPerRequest: config.lease.hostsPerRequest,
-  };
     addressRestSeconds: config.lease.addressRestSeconds,
+  };
   const taking = takeResultsSettings(config);
   /** Of the crawlers that came: what their keys are good for. */
   const scopesOf = new Map<CrawlerId, readonly KeyScope[]>();
@@ -84,10 +85,12 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     onCopy: (arrival, evidence) => noteCopy(arrival, evidence, { ...ports, now: ports.now() }),
     onResults: async (batch) => {
       const taken = await takeResults(batch, ports.results, taking, ports.now());
-      const bytes = taken.stored === 0 ? 0 : wireBytesOf(batch);
-      ports.budget.spend(batch.crawlerId, { pages: taken.stored, bytes }, ports.now());
-      ports.counters.results(batch, taken);
-      await ports.onFetched(batch);
+      const pages = taken.stored + (taken.checked?.length ?? 0);
+      const bytes = pages === 0 ? 0 : wireBytesOf(batch);
+      ports.budget.spend(batch.crawlerId, { pages, bytes }, ports.now());
+      const own = withoutChecks(batch, taken);
+      ports.counters.results(own, taken);
+      await ports.onFetched(own);
       if (taken.newUrls > 0) ports.onNewUrls();
     },
     onMessage: async (crawlerId, message) => {

@@ -18,8 +18,8 @@ import { DelegationQueue } from "./flows/delegation-queue.ts";
 import { FleetSettling } from "./flows/fleet-settling.ts";
 import { IncidentLog } from "./flows/incident-log.ts";
 import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
-import type { LiveState } from "./flows/show-overview.ts";
 import { keyDuties } from "./key-duties.ts";
+import { liveState } from "./live-state.ts";
 import type { Log } from "./log.ts";
 import { CrawlerGateway } from "./net/crawler-gateway.ts";
 import { randomSecrets } from "./net/crawler-key.ts";
@@ -41,6 +41,7 @@ import { startProbing } from "./probing.ts";
 import { releaseDuties } from "./release-duties.ts";
 import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
 import { Timekeeper } from "./timekeeper.ts";
+import { startTrusting } from "./trusting.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
 import { gatewaySettings, queueSettings, recalibrationRule, watchRoom } from "./wiring-settings.ts";
 
@@ -109,11 +110,22 @@ export async function startCoordinator({
     { results: stores.results, state, now },
     recalibrationRule(config),
   );
+  const trusting = startTrusting(
+    {
+      ...{ pool, timekeeper, state, incidents, log, now },
+      ...stores,
+      online: () => gateway.online(),
+      denied: () => probing.denied,
+      request: (subnetIds, cause) => queue.request(subnetIds, cause),
+    },
+    config,
+  );
   const gateway = new CrawlerGateway({
     settings: { ...gatewaySettings(config), postgresVersion: await postgresVersion(pool) },
     handlers: fleetMessageHandlers(
       {
         ...stores,
+        ...trusting.stores,
         state,
         budget,
         counters,
@@ -136,6 +148,7 @@ export async function startCoordinator({
         onNewUrls: () => timekeeper.hurry(duties.resolveHosts),
         onHello: (crawlerId, hello) => {
           probing.onHello(crawlerId, hello);
+          trusting.onHello(crawlerId, hello);
           releases.onHello(crawlerId, hello);
         },
         onReleaseReport: (crawlerId, report) => releases.onReport(crawlerId, report),
@@ -250,6 +263,7 @@ export async function startCoordinator({
   timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
     await forgetSeals(pool, now());
+    await forgetTurns(pool, now());
   });
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   gateway.attach(web.server as Server);
@@ -263,7 +277,6 @@ export async function startCoordinator({
       const roundsGivenUp = queue.stop();
       finer.stop();
       probing.close();
-    await forgetTurns(pool, now());
       await timekeeper.stop();
       await gateway.close();
       await Promise.all([releases.stop(), optOuts.stop()]);
@@ -272,27 +285,5 @@ export async function startCoordinator({
       await web.close();
       log.info({}, "coordinator stopped");
     },
-  };
-}
-
-interface LiveParts {
-  readonly startedAt: Date;
-  readonly gateway: CrawlerGateway;
-  readonly queue: DelegationQueue;
-  readonly counters: Counters;
-  readonly settling: FleetSettling;
-}
-
-function liveState({ startedAt, gateway, queue, counters, settling }: LiveParts): LiveState {
-  const sessions = gateway.online().length;
-  const phase =
-    sessions === 0 ? "waiting for crawlers" : settling.settled ? "crawling" : "crawlers measure each other";
-  return {
-    startedAt,
-    phase,
-    sessions,
-    roundsUnderWay: queue.running,
-    probesUnderWay: gateway.probesUnderWay,
-    totals: counters.totals,
   };
 }

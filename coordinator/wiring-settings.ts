@@ -6,6 +6,7 @@ import { defaultRecrawlSettings } from "#core/recrawl/fixed-interval";
 import { contactPageOf, userAgentOf } from "#protocol/user-agent";
 import { identityVersion } from "#protocol/version";
 import type { CoordinatorConfig } from "./config.ts";
+import { isBelieved } from "./flows/believed.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
 import type { QueueSettings } from "./flows/delegation-queue.ts";
@@ -69,14 +70,14 @@ export function takeResultsSettings(config: CoordinatorConfig): TakeResultsSetti
   };
 }
 
-/** Crawlers that get no new subnet: draining, or their day's pages or bytes are used up. */
+/** Crawlers that get no new subnet: draining, not believed, or their day's pages or bytes are used up. */
 export function crawlersWithoutRoom(
   state: CoordinatorState,
   budget: DayBudget,
   now: Date,
 ): ReadonlySet<CrawlerId> {
   const full = state.crawlers.filter(
-    (crawler) => crawler.state === "draining" || budget.left(crawler, now) <= 0,
+    (crawler) => crawler.state === "draining" || !isBelieved(crawler) || budget.left(crawler, now) <= 0,
   );
   return new Set(full.map(({ crawlerId }) => crawlerId));
 }

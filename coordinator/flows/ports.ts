@@ -155,6 +155,8 @@ export interface TakenResults {
   /** Not under a lease of this crawler: dropped, acknowledged. */
   readonly withoutLease: number;
   readonly newUrls: number;
+  /** Sequences of those that were compared with another crawler's and not stored; absent: none (double-checks.ts). */
+  readonly checked?: readonly number[];
 }
 
 export interface ResultStore {

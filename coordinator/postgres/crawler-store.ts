@@ -138,14 +138,17 @@ interface CrawlerRow {
   offline_reason: string | null;
   draining_since: Date | null;
   joining_since: Date | null;
+  distrusted_at: Date | null;
+  probes_doubted_at: Date | null;
 }
 
 async function list(pool: Pool): Promise<CrawlerRecord[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select crawler_id, name, host(address) as address, subnet_id, country, place, latitude, longitude,
        pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason,
-       draining_since, joining_since
+       draining_since, joining_since, distrusted_at, probes_doubted_at
      from crawler
+     left join crawler_trust using (crawler_id)
      order by crawler_id`,
   );
   return rows.map((row) => ({
@@ -166,6 +169,8 @@ async function list(pool: Pool): Promise<CrawlerRecord[]> {
     offlineReason: row.offline_reason,
     drainingSince: row.draining_since,
     joiningSince: row.joining_since,
+    ...(row.distrusted_at === null ? {} : { distrustedSince: row.distrusted_at }),
+    ...(row.probes_doubted_at === null ? {} : { probesDoubtedSince: row.probes_doubted_at }),
   }));
 }
 

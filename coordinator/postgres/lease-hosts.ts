@@ -25,7 +25,7 @@ export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lea
 
 const byDepth = (a: UrlRow, b: UrlRow) => a.depth - b.depth || (a.url < b.url ? -1 : 1);
 
-interface UrlRow {
+export interface UrlRow {
   lease_id: string;
   host_hash: HostHash;
   url: string;
@@ -79,12 +79,14 @@ async function leaseDueUrls(
       Math.min(request.urlsPerHost, maxLeaseUrls),
       request.crawlerId,
       request.leaseSeconds,
+      hosts.map((host) => host.address_keys.join(" ")),
     ],
   );
   return rows;
 }
 
-function leaseOf(host: HostRow, slice: readonly UrlRow[], request: LeaseRequest): Lease {
+/** The lease as its crawler gets it; all URLs of the slice are under one lease. */
+export function leaseOf(host: HostRow, slice: readonly UrlRow[], request: LeaseRequest): Lease {
   const pace = paceOf(host, request.now);
   return {
     leaseId: slice[0]!.lease_id,

@@ -1,0 +1,99 @@
+/**
+ * What the coordinator believes, wired: pages that are fetched twice, crawlers that are judged by it, and probe
+ * reports that cannot be true.
+ */
+import { randomInt } from "node:crypto";
+import type { Pool } from "pg";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CrawlerHello } from "#protocol/messages";
+import type { CoordinatorConfig } from "./config.ts";
+import type { CoordinatorState } from "./flows/coordinator-state.ts";
+import type { CrawlerStore } from "./flows/crawler-ports.ts";
+import type { RoundCause } from "./flows/delegation-ports.ts";
+import type { DeniedTargets } from "./flows/denied-targets.ts";
+import { DoubleChecks } from "./flows/double-checks.ts";
+import type { IncidentNotes } from "./flows/incident-ports.ts";
+import { evidenceDays, judgeCheck } from "./flows/judge-crawler.ts";
+import type { FrontierStore, ResultStore } from "./flows/ports.ts";
+import type { TrustStore } from "./flows/trust-ports.ts";
+import { doubtImpossibleProbes } from "./flows/watch-probes.ts";
+import type { Log } from "./log.ts";
+import { createTrustStore } from "./postgres/trust-store.ts";
+import type { Timekeeper } from "./timekeeper.ts";
+
+export interface TrustingPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly crawlers: Pick<CrawlerStore, "rtts">;
+  readonly results: ResultStore;
+  readonly frontier: FrontierStore;
+  readonly state: CoordinatorState;
+  readonly online: () => readonly CrawlerId[];
+  readonly denied: () => DeniedTargets;
+  /** Asks for new rounds. */
+  readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
+  readonly incidents: IncidentNotes;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+export interface Trusting {
+  /** In place of those given: comparisons are taken out of results, and handed out with the leases. */
+  readonly stores: { readonly results: ResultStore; readonly frontier: FrontierStore };
+  onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
+}
+
+const settleMs = 5000;
+const probesMs = 60_000;
+const drawn = 2 ** 32;
+
+export function startTrusting(
+  ports: TrustingPorts,
+  { trust: settings }: Pick<CoordinatorConfig, "trust">,
+): Trusting {
+  const trust = createTrustStore(ports.pool);
+  const versions = new Map<CrawlerId, string>();
+  const judging = {
+    rule: { alteredShare: settings.alteredShare, threshold: settings.threshold },
+    watchedPages: settings.watchedPages,
+    onDistrust: settings.onDistrust,
+    refetchPages: settings.refetchPages,
+  };
+  const checks: DoubleChecks = new DoubleChecks(
+    {
+      ...ports,
+      trust,
+      versionOf: (crawlerId) => versions.get(crawlerId) ?? null,
+      random: () => randomInt(drawn) / drawn,
+      onDecided: async (check, step) => await judgeCheck(check, step, { ...ports, trust, followUp }, judging),
+    },
+    { sampling: settings, slotMs: settings.slotSeconds * 1000 },
+  );
+  const followUp: DoubleChecks["followUp"] = async (check, most, at) =>
+    await checks.followUp(check, most, at);
+  const { timekeeper } = ports;
+  timekeeper.every(
+    "settle-checks",
+    settleMs,
+    async () => await settleChecks({ ...ports, trust }, settings.refetchPages),
+  );
+  timekeeper.every("watch-probes", probesMs, async () => {
+    await doubtImpossibleProbes({ ...ports, trust, peerRtts: async () => await ports.crawlers.rtts() });
+  });
+  return {
+    stores: { results: checks.results, frontier: checks.frontier },
+    onHello: (crawlerId, hello) => void versions.set(crawlerId, hello.softwareVersion),
+  };
+}
+
+/** What nobody fetched in time is dropped, what is old forgotten, what a distrusted crawler still shipped fetched again. */
+async function settleChecks(
+  { trust, log, now }: Pick<TrustingPorts, "log" | "now"> & { readonly trust: TrustStore },
+  refetchPages: number,
+): Promise<void> {
+  const before = new Date(now().getTime() - evidenceDays * 86_400_000);
+  const checks = await trust.dropStale(now(), before);
+  if (checks > 0) log.info({ checks }, "pages that nobody fetched again in time are not compared");
+  const pages = await trust.fetchLeftovers(now(), refetchPages);
+  if (pages > 0) log.info({ pages }, "what a distrusted crawler still shipped is fetched again");
+}
