@@ -1,0 +1,76 @@
+/** A crawler's folder (identity, key, ticket) and processes that run from it or from a copy, over a raw connection. */
+import { randomUUID } from "node:crypto";
+import type { ClientOptions } from "ws";
+import { helloText } from "#protocol/identity";
+import type { CoordinatorRefuse, CoordinatorWelcome, CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
+import { helloOf } from "./gateway-on-loopback.ts";
+import { RawCrawler } from "./raw-crawler.ts";
+import { type TestIdentity, testIdentity } from "./sealing-crawler.ts";
+
+export interface CrawlerFolder {
+  readonly name: string;
+  readonly identity: TestIdentity;
+  key: string;
+  ticket: string | null;
+}
+
+/** As after `join` has been called with an invitation's secret, or with a key that was kept. */
+export function folderOf(name: string, key: string, identity: TestIdentity = testIdentity()): CrawlerFolder {
+  return { name, identity, key, ticket: null };
+}
+
+/** What a hello from this folder says on a connection with this challenge. */
+export function helloFrom(
+  { name, identity, key, ticket }: CrawlerFolder,
+  { challenge, instanceId }: { readonly challenge: string; readonly instanceId: string },
+): CrawlerHello {
+  const plain = helloOf(name, { key, protocolVersions: [3] });
+  const text = helloText({ challenge, name, spoolId: plain.spoolId, instanceId, ticket });
+  const { publicKey } = identity;
+  return { ...plain, identity: { publicKey, signature: identity.sign(text), instanceId, ticket } };
+}
+
+export interface Came {
+  readonly crawler: RawCrawler;
+  readonly welcome: CoordinatorWelcome | null;
+  /** In place of a welcome. */
+  readonly refuse: CoordinatorRefuse | null;
+  /** At any time; null when the connection closed without. */
+  readonly refused: Promise<CoordinatorRefuse | null>;
+  keyKept(): Promise<void>;
+}
+
+/** A process comes from the folder and keeps the ticket of its welcome, unless `forgetful`: it ends before. */
+export async function comeFrom(
+  folder: CrawlerFolder,
+  url: string,
+  how: {
+    readonly instanceId?: string;
+    readonly forgetful?: boolean;
+    readonly options?: ClientOptions;
+    readonly change?: (hello: CrawlerHello) => CrawlerHello;
+  } = {},
+): Promise<Came> {
+  const { instanceId = randomUUID(), forgetful = false, options = {}, change = (hello) => hello } = how;
+  const crawler = await RawCrawler.connect(url, options);
+  await crawler.send(change(helloFrom(folder, { challenge: crawler.challenge ?? "", instanceId })));
+  const refused = crawler.next("coordinator:refuse").catch(() => null);
+  const answer = await Promise.race([crawler.next("coordinator:welcome").catch(() => null), refused]);
+  const welcome = answer?.type === "coordinator:welcome" ? answer : null;
+  const refuse = answer?.type === "coordinator:refuse" ? answer : null;
+  if (welcome?.ticket !== undefined && !forgetful) folder.ticket = welcome.ticket;
+  return {
+    crawler,
+    welcome,
+    refuse,
+    refused,
+    keyKept: async () => await say(crawler, { type: "crawler:key-kept" }),
+  };
+}
+
+/** In the form that is agreed on from version 2 on; for what holds no strings that are sent once. */
+export async function say(crawler: RawCrawler, message: CrawlerMessage): Promise<void> {
+  const { numbers, text } = new FrameWriter().message(message);
+  crawler.sendBytes(joinFrame(numbers, await crawler.deflater.deflate(text)));
+}
