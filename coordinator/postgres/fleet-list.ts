@@ -28,6 +28,12 @@ export interface FleetEntry {
   } | null;
   /** Since when it waits to be given what is nearest to it; null: it has it. */
   readonly joiningSince: Date | null;
+  /** What its dock runs, and its partner's policy on releases, in words; null: no dock runs it. */
+  readonly release: {
+    readonly version: string;
+    readonly dockVersion: string;
+    readonly policy: string;
+  } | null;
 }
 
 /** By name. Counts delegations and today's fetches, so it takes a moment on a large frontier. */
@@ -36,6 +42,7 @@ export async function fleetList(pool: Pool, now: Date): Promise<FleetEntry[]> {
     `select c.crawler_id, c.name, c.place, c.state, c.offline_reason, c.last_seen_at,
        c.revoked_at is not null as revoked, c.pages_per_day, c.bytes_per_day::float8 as bytes_per_day,
        c.draining_since, c.drain_asked_by, c.drain_subnets, c.joining_since,
+       c.release_version, c.dock_version, c.release_policy,
        coalesce(d.subnets, 0)::int as subnets, coalesce(l.leases, 0)::int as open_leases,
        coalesce(f.pages, 0)::int as pages_today, coalesce(f.bytes, 0)::float8 as bytes_today,
        coalesce(f.body_bytes, 0)::float8 as body_bytes_today,
@@ -72,6 +79,9 @@ interface FleetRow {
   drain_asked_by: "operator" | "crawler" | null;
   drain_subnets: number;
   joining_since: Date | null;
+  release_version: string | null;
+  dock_version: string | null;
+  release_policy: string | null;
   subnets: number;
   open_leases: number;
   pages_today: number;
@@ -106,5 +116,13 @@ function entryOf(row: FleetRow): FleetEntry {
             subnets: row.drain_subnets,
           },
     joiningSince: row.joining_since,
+    release:
+      row.release_version === null
+        ? null
+        : {
+            version: row.release_version,
+            dockVersion: row.dock_version ?? "",
+            policy: row.release_policy ?? "",
+          },
   };
 }

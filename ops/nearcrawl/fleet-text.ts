@@ -16,6 +16,7 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
       { title: "bytes today", align: "right" },
       { title: "of", align: "right" },
       { title: "shipped", align: "right" },
+      { title: "release" },
       { title: "" },
     ],
     fleet.map((entry) => [
@@ -28,6 +29,7 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
       bytesText(entry.bytesToday),
       bytesText(entry.bytesPerDay),
       shippedText(entry),
+      printable(entry.release?.version ?? ""),
       remarkOn(entry),
     ]),
   );

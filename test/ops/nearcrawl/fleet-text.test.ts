@@ -21,12 +21,19 @@ const north: FleetEntry = {
   bytesPerDay: 1e12,
   draining: null,
   joiningSince: null,
+  release: null,
 };
 
 it("tells what was shipped, and which part of the pages' bytes that is", () => {
   const text = fleetText([north]);
 
   expect(text).toMatch(/north +online +3 +1 +500 +1000 +9 MB +1 TB +1\.25 MB = 1\/32\.0/);
+});
+
+it("tells which release a crawler's dock runs", () => {
+  const docked = { ...north, release: { version: "1.4.0", dockVersion: "1.0.0", policy: "newest" } };
+
+  expect(fleetText([docked])).toMatch(/north .* = 1\/32\.0 +1\.4\.0\n/);
 });
 
 it("tells no part where nothing, or more than was fetched, was shipped", () => {
