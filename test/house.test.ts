@@ -79,6 +79,6 @@ describe("imports only go down", () => {
         .filter((file) => /process\.(env|argv)\b/.test(readFileSync(join(root, file), "utf8"))),
     );
 
-    expect(readers).toEqual(["migrating-crawler/main.ts"].filter((file) => readers.includes(file)));
+    expect(readers.sort()).toEqual(["migrating-crawler/dock/partner-program.ts", "migrating-crawler/main.ts"]);
   });
 });

@@ -1,10 +1,16 @@
 /** `run`: the crawler of a joined folder, under its dock, until it is asked to stop. */
+
+import { basename } from "node:path";
 import { ConfigError, UsageError } from "#core/errors";
+import { recheckAfterFailure } from "../check/recheck.ts";
+import { lineLog } from "../log.ts";
 import type { PartnerContext, PartnerExitCode } from "../partner-commands.ts";
 import { runDock, untilSignal } from "./run-dock.ts";
 
-export async function runCommand({ home, env, print, complain }: PartnerContext): Promise<PartnerExitCode> {
+export async function runCommand(context: PartnerContext): Promise<PartnerExitCode> {
+  const { home, env, print, complain } = context;
   try {
+    void recheckAfterFailure(context, lineLog(print, "json", basename(home)));
     await runDock({ home, env, print, untilAsked: untilSignal });
     return 0;
   } catch (error) {

@@ -4,6 +4,8 @@ import { Command } from "commander";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/config";
 import { type CrawlerLog, lineLog, outliveLog } from "#crawler/log";
 import { startCrawler } from "#crawler/main";
+import { addPartnerCommands } from "#crawler/partner-commands";
+import { partnerSurroundings } from "#crawler/partner-surroundings";
 import { endSoon } from "#crawler/process-entry";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { readSettings } from "../settings-file.ts";
@@ -30,6 +32,12 @@ interface CrawlerOptions {
 }
 
 export function crawlerCommand(): Command {
+  const command = bareCrawlerCommand();
+  addPartnerCommands(command, partnerSurroundings({ env: process.env, program: "nearcrawl crawler" }));
+  return command;
+}
+
+function bareCrawlerCommand(): Command {
   return new Command("crawler")
     .description("run one crawler: it connects to the coordinator, outbound only, and stays in your limits")
     .option("--config <file>", "settings as JSON; flags win over it")

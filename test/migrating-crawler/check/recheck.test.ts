@@ -1,0 +1,58 @@
+/** A start after a check that found something looks again; one after a good check does not. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { keepCheck, lastCheckFailed } from "#crawler/check/last-check";
+import { recheckAfterFailure } from "#crawler/check/recheck";
+import type { CrawlerLog } from "#crawler/log";
+import { writeMembership } from "#crawler/membership/membership";
+import { type SmallCoordinator, startSmallCoordinator } from "../membership/small-coordinator.ts";
+
+let home = "";
+let world: SmallCoordinator;
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), "nearcrawl-recheck-"));
+  world = await startSmallCoordinator({ clockBehindMs: 120_000 });
+  writeMembership(home, {
+    coordinatorUrl: world.url,
+    name: "amber",
+    certificatePin: null,
+    releaseKeys: [],
+    key: "a-key-of-its-own-0123",
+    ticket: null,
+  });
+});
+afterEach(async () => {
+  await world.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function logOf(lines: string[]): CrawlerLog {
+  const line = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`);
+  return { debug: line, info: line, warn: line, error: line };
+}
+
+const report = { at: new Date(), findings: [], isConnected: true, neededProxy: null };
+const given = () => ({ home, env: {}, now: () => new Date() });
+
+describe("a start", () => {
+  it("after a check that failed says what is still to be mended", async () => {
+    keepCheck(home, { ...report, isUsable: false });
+    const lines: string[] = [];
+
+    await recheckAfterFailure(given(), logOf(lines));
+
+    expect(lines.join("\n")).toMatch(/to be mended .*"subject":"clock".*s ahead of the coordinator's/);
+    expect(lastCheckFailed(home)).toBe(true);
+  });
+
+  it("after a good check looks at nothing", async () => {
+    keepCheck(home, { ...report, isUsable: true });
+    const lines: string[] = [];
+
+    await recheckAfterFailure(given(), logOf(lines));
+
+    expect(lines).toEqual([]);
+  });
+});
