@@ -1,5 +1,6 @@
 /** The fleet for operators: who is there, what each has against what it may, and how far a hand-over is. */
 import type { Pool } from "pg";
+import { standingOf, type TrustStanding } from "./trust-report.ts";
 
 export interface FleetEntry {
   readonly crawlerId: number;
@@ -22,12 +23,15 @@ export interface FleetEntry {
   /** Null: it is not draining. */
   readonly draining: {
     readonly since: Date;
-    readonly askedBy: "operator" | "crawler";
+    /** `trust`: it is not trusted. */
+    readonly askedBy: "operator" | "crawler" | "trust";
     /** That it had when the draining began. */
     readonly subnets: number;
   } | null;
   /** Since when it waits to be given what is nearest to it; null: it has it. */
   readonly joiningSince: Date | null;
+  /** Whether its pages and probe reports are believed. */
+  readonly trust: TrustStanding;
   /** What its dock runs, and its partner's policy on releases, in words; null: no dock runs it. */
   readonly release: {
     readonly version: string;
@@ -42,12 +46,15 @@ export async function fleetList(pool: Pool, now: Date): Promise<FleetEntry[]> {
     `select c.crawler_id, c.name, c.place, c.state, c.offline_reason, c.last_seen_at,
        c.revoked_at is not null as revoked, c.pages_per_day, c.bytes_per_day::float8 as bytes_per_day,
        c.draining_since, c.drain_asked_by, c.drain_subnets, c.joining_since,
+       t.distrusted_at, t.probes_doubted_at, coalesce(t.watched_until_page > t.pages, false) as watched,
+       (select count(*)::int from check_outcome o where o.crawler_id = c.crawler_id) as comparisons,
        c.release_version, c.dock_version, c.release_policy,
        coalesce(d.subnets, 0)::int as subnets, coalesce(l.leases, 0)::int as open_leases,
        coalesce(f.pages, 0)::int as pages_today, coalesce(f.bytes, 0)::float8 as bytes_today,
        coalesce(f.body_bytes, 0)::float8 as body_bytes_today,
        coalesce(f.shipped_bytes, 0)::float8 as shipped_bytes_today
      from crawler c
+     left join crawler_trust t using (crawler_id)
      left join (select crawler_id, count(*) as subnets from delegation group by crawler_id) d using (crawler_id)
      left join (
        select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
@@ -76,9 +83,13 @@ interface FleetRow {
   pages_per_day: number;
   bytes_per_day: number;
   draining_since: Date | null;
-  drain_asked_by: "operator" | "crawler" | null;
+  drain_asked_by: "operator" | "crawler" | "trust" | null;
   drain_subnets: number;
   joining_since: Date | null;
+  distrusted_at: Date | null;
+  probes_doubted_at: Date | null;
+  watched: boolean;
+  comparisons: number;
   release_version: string | null;
   dock_version: string | null;
   release_policy: string | null;
@@ -116,6 +127,12 @@ function entryOf(row: FleetRow): FleetEntry {
             subnets: row.drain_subnets,
           },
     joiningSince: row.joining_since,
+    trust: standingOf({
+      distrustedAt: row.distrusted_at,
+      probesDoubtedAt: row.probes_doubted_at,
+      watched: row.watched,
+      comparisons: row.comparisons,
+    }),
     release:
       row.release_version === null
         ? null

@@ -1,5 +1,6 @@
 /** The fleet as a table for people, with a line for whoever leaves, joins or is away. */
 import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import { standingWords } from "./fleet/trust.ts";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 
@@ -17,6 +18,7 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
       { title: "of", align: "right" },
       { title: "shipped", align: "right" },
       { title: "release" },
+      { title: "trust" },
       { title: "" },
     ],
     fleet.map((entry) => [
@@ -30,6 +32,7 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
       bytesText(entry.bytesPerDay),
       shippedText(entry),
       printable(entry.release?.version ?? ""),
+      standingWords[entry.trust],
       remarkOn(entry),
     ]),
   );

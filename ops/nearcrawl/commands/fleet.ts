@@ -8,6 +8,7 @@ import { incidentsCommand } from "../fleet/incidents.ts";
 import { invitationsCommand, revokeInvitationCommand } from "../fleet/invitations.ts";
 import { inviteCommand, reinviteCommand } from "../fleet/invite.ts";
 import { killCommand, revokeCommand, rotateCommand } from "../fleet/keys.ts";
+import { trustCommand } from "../fleet/trust.ts";
 import { fleetText } from "../fleet-text.ts";
 import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
@@ -37,6 +38,7 @@ export function fleetCommand(): Command {
       }),
   );
   command.addCommand(incidentsCommand());
+  command.addCommand(trustCommand());
   for (const more of [inviteCommand, reinviteCommand, invitationsCommand, revokeInvitationCommand]) {
     command.addCommand(more());
   }

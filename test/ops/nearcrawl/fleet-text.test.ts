@@ -21,6 +21,7 @@ const north: FleetEntry = {
   bytesPerDay: 1e12,
   draining: null,
   joiningSince: null,
+  trust: "trusted",
   release: null,
 };
 
@@ -33,7 +34,7 @@ it("tells what was shipped, and which part of the pages' bytes that is", () => {
 it("tells which release a crawler's dock runs", () => {
   const docked = { ...north, release: { version: "1.4.0", dockVersion: "1.0.0", policy: "newest" } };
 
-  expect(fleetText([docked])).toMatch(/north .* = 1\/32\.0 +1\.4\.0\n/);
+  expect(fleetText([docked])).toMatch(/north .* = 1\/32\.0 +1\.4\.0 +trusted\n/);
 });
 
 it("tells no part where nothing, or more than was fetched, was shipped", () => {
@@ -42,6 +43,16 @@ it("tells no part where nothing, or more than was fetched, was shipped", () => {
 
   const text = fleetText([idle, unchanged]);
 
-  expect(text).toMatch(/idle .* 0 B *\n/);
-  expect(text).toMatch(/still .* 9 KB *\n/);
+  expect(text).toMatch(/idle .* 0 B +trusted\n/);
+  expect(text).toMatch(/still .* 9 KB +trusted\n/);
+});
+
+it("tells in words whether a crawler is believed", () => {
+  const liar = { ...north, name: "liar", trust: "distrusted" as const };
+  const fresh = { ...north, name: "fresh", trust: "not-compared" as const };
+
+  const text = fleetText([liar, fresh]);
+
+  expect(text).toMatch(/liar .* not trusted\n/);
+  expect(text).toMatch(/fresh .* not compared yet\n/);
 });

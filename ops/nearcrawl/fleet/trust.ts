@@ -1,0 +1,101 @@
+/** `nearcrawl fleet trust`: whether a crawler is believed, the evidence page by page, and the way back. */
+import { Command } from "commander";
+import { restoreTrust } from "#coordinator/postgres/distrust-writes";
+import {
+  type TrustEvidence,
+  type TrustReport,
+  type TrustStanding,
+  trustReport,
+} from "#coordinator/postgres/trust-report";
+import { commandContext } from "../command-context.ts";
+import { printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
+import { readDatabase } from "../read-database.ts";
+import { checkedName, type FleetOptions, nobodyOfThatName, withFleetOptions } from "./fleet-options.ts";
+
+export function trustCommand(): Command {
+  return withFleetOptions(new Command("trust"))
+    .argument("<name>", "the crawler's name", checkedName)
+    .description(
+      "whether a crawler's pages and probe reports are believed, with every page that speaks against it",
+    )
+    .option(
+      "--restore",
+      "believe it again: what spoke against it counts no more, and it starts as a newcomer",
+    )
+    .action(async (name: string, options: FleetOptions & { readonly restore?: boolean }) => {
+      const report = await readDatabase(commandContext(options), async ({ pool }) => {
+        if (options.restore) await restoreTrust(pool, name, new Date());
+        return await trustReport(pool, name);
+      });
+      if (report === null) return nobodyOfThatName(name);
+      printAnswer(options, report, trustText(report));
+    });
+}
+
+/** As the fleet's table has it. */
+export const standingWords: Readonly<Record<TrustStanding, string>> = {
+  trusted: "trusted",
+  "not-compared": "not compared yet",
+  watched: "watched",
+  distrusted: "not trusted",
+  "probes-doubted": "probes doubted",
+};
+
+export function trustText(report: TrustReport): string {
+  return [
+    `${report.crawler}: ${standingWords[report.standing]}`,
+    ...standingLines(report),
+    comparisonLine(report),
+    ...(report.connected < 3 ? [tooFew] : []),
+    ...(report.evidence.length === 0 ? [] : ["", "Pages that speak against it, the latest first:"]),
+    ...report.evidence.flatMap(evidenceLines),
+  ].join("\n");
+}
+
+const tooFew =
+  "Fewer than three crawlers are connected: differences are recorded, but nobody can say which of two is right.";
+
+function standingLines({
+  crawler,
+  distrusted,
+  probesDoubted,
+  restoredAt,
+  standing,
+  score,
+}: TrustReport): string[] {
+  const back = `Once you know better: nearcrawl fleet trust ${crawler} --restore`;
+  return [
+    ...(distrusted === null
+      ? []
+      : [`Not trusted since ${minute(distrusted.since)}: ${printable(distrusted.words, 300)}.`]),
+    ...(probesDoubted === null
+      ? []
+      : [
+          `Its probe reports are not believed since ${minute(probesDoubted.since)}: ${printable(probesDoubted.words, 300)}.`,
+        ]),
+    ...(distrusted === null && probesDoubted === null ? [] : [back]),
+    ...(standing === "watched"
+      ? [`It stood alone of late (score ${score.toFixed(1)}), so more of its pages are compared.`]
+      : []),
+    ...(restoredAt === null ? [] : [`An operator restored it at ${minute(restoredAt)}.`]),
+  ];
+}
+
+function comparisonLine({ pages, comparisons: { agreed, alone, once } }: TrustReport): string {
+  const total = agreed + alone + once;
+  return `Of ${pages} pages ${total} comparisons count: ${agreed} agree with another crawler's, ${alone} differ from everybody's each time, ${once} differed once.`;
+}
+
+function evidenceLines({ url, at, verdict, words, counts, why, opinions }: TrustEvidence): string[] {
+  return [
+    `  ${minute(at)}  ${printable(url, 200)}`,
+    `    ${verdict === "alone" ? "differs each time" : "differed once"}: ${printable(words, 200)}`,
+    `    ${counts ? "counts" : "does not count"}: ${why}`,
+    ...opinions.map(
+      (one) => `    ${minute(new Date(one.at))}  ${one.crawler} found ${printable(one.said, 100)}`,
+    ),
+  ];
+}
+
+const minute = (at: Date) => at.toISOString().slice(0, 16).replace("T", " ");
