@@ -97,7 +97,10 @@ function addJoin(parent: Command, run: Runner): void {
     .argument("<token>", "the invitation, as the operator gave it to you; - reads it from standard input")
     .option(...homeOption)
     .option("--yes", "ask nothing: join though something is to be mended")
-    .option("--again", "a folder that has joined already gives up its key for a new one; its identity stays")
+    .option(
+      "--again",
+      "a folder that has joined already becomes a new member: new identity, new key, same limits",
+    )
     .option(...jsonOption)
     .addHelpText(
       "after",

@@ -8,7 +8,10 @@ import { resolve } from "node:path";
 import { UsageError } from "#core/errors";
 
 /** Files that only a crawler's folder has: one of them makes it ours. */
-export const marks: readonly string[] = ["membership.json", "identity.json"];
+export const marks: readonly string[] = ["membership.json", "identity.json"].flatMap((name) => [
+  name,
+  `${name}.before`,
+]);
 /** What a file system's own root holds. */
 const foreignButHarmless = new Set(["lost+found"]);
 

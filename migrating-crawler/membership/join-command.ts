@@ -31,12 +31,12 @@ export interface JoinOptions {
 export async function joinCommand(context: PartnerContext, options: JoinOptions): Promise<PartnerExitCode> {
   const invitation = parseInvitation(options.token === "-" ? readFileSync(0, "utf8") : options.token);
   const { home, now } = context;
-  if (joinStart(home, invitation, options.again ?? false) === "joined")
-    return tellJoined(context, invitation, "before");
+  const start = joinStart(home, invitation, options.again ?? false);
+  if (start === "joined") return tellJoined(context, invitation, "before");
   if (now() > new Date(invitation.expiresAt)) return tellExpired(context, invitation);
   const report = await checkFor(context, invitation);
   if (!(await goesOn(context, report, options))) return partnerExitCodes.failed;
-  prepareHome(home, invitation, report.neededProxy);
+  prepareHome(home, invitation, { start, neededProxy: report.neededProxy });
   keepCheck(home, report);
   return tellOutcome(context, invitation, await completeJoin(home, quietLog));
 }
@@ -107,7 +107,7 @@ function tellJoined(
   }
   if (when === "before") {
     print(
-      `This folder has joined already, as ${name}: nothing was changed. (--again trades its key for a new one.)`,
+      `This folder has joined already, as ${name}: nothing was changed. (--again makes it a new member.)`,
     );
   } else for (const line of welcomeLines(context, invitation)) print(line);
   print(`Start it:         ${program} run --home ${home}`);

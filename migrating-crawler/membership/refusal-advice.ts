@@ -9,13 +9,13 @@ export function withRefusalAdvice(reason: string, code: CoordinatorRefuse["code"
 function refusalAdvice(code: CoordinatorRefuse["code"]): string {
   switch (code) {
     case "bad-signature":
-      return "identity.json and membership.json of this folder do not belong together, or one of them was replaced: put both back from the same backup, or ask the operator for a new invitation and join again in an empty folder.";
+      return "identity.json and membership.json of this folder do not belong together, or one of them was replaced: put both back from the same backup, or ask the operator for a new invitation and run join with it and --again.";
     case "copied-folder":
-      return "This crawler's folder exists twice, or an old copy of it was put back. Run only one of them: stop the other one, and remove the copy. If none is to be found, tell the operator, who sees this refusal too, and ask for a new invitation.";
+      return "This crawler's folder exists twice, or an old copy of it was put back. Run only one of them: stop the other one, and remove the copy. If none is to be found, tell the operator, who sees this refusal too, and ask for a new invitation: join with it and --again.";
     case "revoked":
       return "The operator has ended this crawler's membership, so it will not be served again. Ask the operator why; to take the crawler off this machine, run the uninstall command.";
     case "wrong-key":
-      return "The key in membership.json is not the one that the coordinator has for this name, or the invitation has run out or was used by another machine: ask the operator for a new invitation and join again.";
+      return "The key in membership.json is not the one that the coordinator has for this name, or the invitation has run out or was used by another machine: ask the operator for a new invitation and run join with it and --again.";
     case "wrong-version":
       return "This program is too old or too new for the coordinator: get the one that the coordinator serves at /releases/dock.mjs.";
     default:

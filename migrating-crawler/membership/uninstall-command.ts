@@ -65,7 +65,7 @@ function crawlersFolder(given: string): string {
   const home = existsSync(given) ? realpathSync(given) : given;
   if (folderKind(home) === "crawler" && !isTooMuch(home)) return home;
   throw new UsageError(
-    `${home} is no crawler's folder (${marks.join(" or ")} would be in it): nothing was removed`,
+    `${home} is no crawler's folder (membership.json or identity.json would be in it): nothing was removed`,
   );
 }
 

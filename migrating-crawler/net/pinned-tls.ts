@@ -3,9 +3,10 @@
  * SubjectPublicKeyInfo), self-signed or not, expired or not; without a pin, what the system's authorities or the
  * given one vouch for. Nothing is written before the check has passed.
  */
-import { createHash, X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import net from "node:net";
 import tls from "node:tls";
+import { pinOf } from "#protocol/certificate-pin";
 
 /** Not the pinned key: somebody stands between, or the coordinator has another key. */
 export class WrongPin extends Error {
@@ -27,14 +28,6 @@ export interface TrustedCoordinator {
   readonly certificatePin: string | null;
   /** PEM of authorities in place of the system's; of no matter with a pin. */
   readonly ca?: string | undefined;
-}
-
-/** SHA-256 of a certificate's SubjectPublicKeyInfo in base64url. `certificate`: PEM or DER. */
-export function pinOf(certificate: string | Uint8Array | X509Certificate): string {
-  const parsed =
-    certificate instanceof X509Certificate ? certificate : new X509Certificate(certificate as Buffer);
-  const spki = parsed.publicKey.export({ type: "spki", format: "der" });
-  return createHash("sha256").update(spki).digest("base64url");
 }
 
 /** TLS over an open connection. Throws WrongPin, or the error of the handshake; the socket is destroyed then. */

@@ -1,13 +1,23 @@
 /** Joining: one command from an invitation to a member, cut short at any point, refused, or in the wrong folder. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { openIdentity } from "#crawler/membership/identity";
 import { readMembership, writeMembership } from "#crawler/membership/membership";
-import { pinOf } from "#crawler/net/pinned-tls";
 import type { PartnerSurroundings } from "#crawler/partner-commands";
+import { Spool } from "#crawler/spool/spool";
+import { pinOf } from "#protocol/certificate-pin";
 import { until } from "../../support/until.ts";
 import { startConnectPasswordProxy, startSocksPasswordProxy } from "../support/password-proxies.ts";
 import { type PartnerConsole, partnerConsole } from "./partner-console.ts";
@@ -62,7 +72,7 @@ describe("join", () => {
     expect(secrets.map((file) => modeOf(join(home, file)))).toEqual(["600", "600", "600"]);
   });
 
-  it("run again changes nothing, and with --again gets another key for the same identity", async () => {
+  it("run again changes nothing, and with --again becomes a new member", async () => {
     const world = await coordinator();
     const { home, run } = partner();
     await run("join", world.invitation());
@@ -76,8 +86,11 @@ describe("join", () => {
     expect([second.code, again.code]).toEqual([0, 0]);
     expect(second.text).toContain("has joined already, as amber: nothing was changed");
     expect(unchanged).toBe(before);
-    expect(world.hellos.map(({ identity }) => identity?.publicKey)).toEqual([publicKey, publicKey]);
-    expect(world.hellos[1]?.identity?.ticket).toBe(world.tickets[0]);
+    const [first, renewed] = world.hellos.map(({ identity }) => identity!);
+    expect(first?.publicKey).toBe(publicKey);
+    expect(renewed).toMatchObject({ publicKey: openIdentity(home).publicKey, ticket: null });
+    expect(renewed?.publicKey).not.toBe(publicKey);
+    expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
   });
 
   it("tells programs in JSON where everything is", async () => {
@@ -183,6 +196,54 @@ describe("a join that was cut short", () => {
     certificatePin: null,
     releaseKeys: [],
     ticket: null,
+  });
+});
+
+describe("a join with --again", () => {
+  const filesOf = (home: string) =>
+    ["identity.json", "membership.json"].map((name) => readFileSync(join(home, name), "utf8"));
+
+  it("that is refused leaves the crawler who it was", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    await run("join", world.invitation());
+    const before = filesOf(home);
+
+    const { code } = await run("join", world.invitation({ secret: "inv_of_somebody_else_99" }), "--again");
+
+    expect(code).toBe(4);
+    expect(filesOf(home)).toEqual(before);
+    expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
+  });
+
+  it.each([
+    ["the membership was set aside", ["membership.json"]],
+    ["both were set aside", ["membership.json", "identity.json"]],
+  ])("cut short when %s goes on as a new member", async (_when, asideFiles) => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    await run("join", world.invitation());
+    const { publicKey } = openIdentity(home);
+    for (const name of asideFiles) renameSync(join(home, name), join(home, `${name}.before`));
+
+    const { code } = await run("join", world.invitation());
+
+    expect(code).toBe(0);
+    expect(openIdentity(home).publicKey).not.toBe(publicKey);
+    expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
+  });
+
+  it("waits for nobody: a crawler that runs is to be stopped first", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    await run("join", world.invitation());
+    const spool = new Spool({ home, maxBytes: 1024 * 1024 });
+
+    const { code, text } = await run("join", world.invitation(), "--again");
+    spool.close();
+
+    expect(code).toBe(2);
+    expect(text).toContain(`runs, as process ${process.pid}: stop it first`);
   });
 });
 

@@ -1,0 +1,34 @@
+/**
+ * A folder that joins anew becomes somebody else: identity and membership are set aside, not thrown away, until the
+ * coordinator has given the new ones a key. If it refuses them, the crawler is who it was. A crash at any point leaves
+ * what the next join goes on from.
+ */
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { identityFile } from "./identity.ts";
+import { membershipFile } from "./membership.ts";
+
+/** In this order: a membership without its identity is noticed, and taken further. */
+const files = [membershipFile, identityFile];
+const aside = (file: string) => `${file}.before`;
+
+export function setAside(home: string): void {
+  for (const file of files.map((of) => of(home))) {
+    if (existsSync(file) && !existsSync(aside(file))) renameSync(file, aside(file));
+  }
+}
+
+/** A crash came between setting aside and the new membership. */
+export function isBeingSetAside(home: string): boolean {
+  return existsSync(aside(membershipFile(home))) && !existsSync(membershipFile(home));
+}
+
+/** False when nothing was set aside. */
+export function takeBack(home: string): boolean {
+  const before = files.map((of) => of(home)).filter((file) => existsSync(aside(file)));
+  for (const file of before.reverse()) renameSync(aside(file), file);
+  return before.length > 0;
+}
+
+export function forgetBefore(home: string): void {
+  for (const file of files) rmSync(aside(file(home)), { force: true });
+}
