@@ -13,6 +13,7 @@ import type { CrawlerReport, OrganisationReport, TakenFor, WhoAnswer } from "./w
 import { emptyPlace, type Place, placeOf } from "./who-place.ts";
 import type { WhoPorts } from "./who-reads.ts";
 import { standingOf } from "./who-standing.ts";
+import { noWishes } from "./who-wishes.ts";
 
 type Answer = Omit<WhoAnswer, "at">;
 
@@ -112,7 +113,9 @@ async function answerHosted(
       ? emptyPlace
       : await placeOf({ first, last: first, host: known ? hostHashOf(seen.hostName) : null }, ports);
   const address = first === undefined ? null : parseAddress(first);
+  const wishes = await ports.reads.wishesOf(seen.hostName, addresses);
   const facts = {
+    wishes,
     asked: seen.takenFor.type,
     url: seen.url,
     host: seen.host,
@@ -132,12 +135,14 @@ async function answerHosted(
     addressesFrom: addresses.length === 0 ? null : known ? "frontier" : "dns",
     url: seen.url,
     host: seen.host,
+    ...wishes,
     standing: standingOf(facts, now),
   };
 }
 
 async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<Answer> {
   const place = await placeOf({ first: text, last: text }, ports);
+  const wishes = await ports.reads.wishesOf(null, [text]);
   const address = parseAddress(text);
   const specialPurpose = address && specialPurposeOf(address);
   return {
@@ -146,8 +151,9 @@ async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<
     found: place.chain.length > 0,
     addresses: [text],
     addressesFrom: "question",
+    ...wishes,
     standing: standingOf(
-      { ...placeFacts, asked: "address", addresses: [text], specialPurpose, ...place },
+      { ...placeFacts, wishes, asked: "address", addresses: [text], specialPurpose, ...place },
       now,
     ),
   };
@@ -217,7 +223,14 @@ async function answerUnknown(text: string, ports: WhoPorts): Promise<Answer> {
 }
 
 /** Facts that only URLs and hosts have. */
-const placeFacts = { url: null, host: null, rejection: null, lookUpFailure: null, scope: null } as const;
+const placeFacts = {
+  wishes: noWishes,
+  url: null,
+  host: null,
+  rejection: null,
+  lookUpFailure: null,
+  scope: null,
+} as const;
 
 function shownPlace({ leaf: _, crawler: __, ...place }: Place): Omit<Place, "leaf" | "crawler"> {
   return place;
@@ -242,6 +255,7 @@ function emptyAnswer(question: string, takenFor: TakenFor): Answer {
     inside: null,
     organisation: null,
     crawler: null,
+    ...noWishes,
     standing: [],
     nearMatches: [],
   };

@@ -8,7 +8,8 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/messages";
-import type { OptOut, OptOutMarks, OptOutStore } from "./opt-out-ports.ts";
+import type { OptOutMarks, OptOutStore } from "./opt-out-ports.ts";
+import type { OptOutReport } from "./who-wishes.ts";
 
 /** Crawlers are told of what opted out in this time, and for as long as one can be away and keep its leases. */
 const leastStopMs = 15 * 60_000;
@@ -108,11 +109,9 @@ export const confirmationName = (site: string): string => `_nearcrawl.${site}`;
 export const confirmationText = (token: string): string => `opt-out=${token}`;
 
 /** In plain words, for who looks the site up. */
-export function optOutWords({ target, kind, state, lapsesAt }: OptOut): string {
-  const who = kind === "site" ? `Its site ${target}` : `Its network ${target}`;
+export function optOutWords(optOut: OptOutReport): string {
+  const { target, kind, state, lapsesAt } = optOut;
   const until =
-    state === "unconfirmed" && lapsesAt !== null ? ` (unconfirmed, so until ${day(lapsesAt)})` : "";
-  return `${who} has opted out${until}: no crawler of the fleet asks for anything of it, and no search finds its pages.`;
+    state === "unconfirmed" && lapsesAt !== null ? ` (unconfirmed, so until ${lapsesAt.slice(0, 10)})` : "";
+  return `The ${kind} ${target} has opted out${until}: no crawler of the fleet asks for anything of it, and no search finds its pages.`;
 }
-
-const day = (date: Date) => date.toISOString().slice(0, 10);

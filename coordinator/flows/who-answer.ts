@@ -7,6 +7,7 @@ import type { ChangeCause, DelegationCause } from "./delegation-causes.ts";
 import type { RoundCause } from "./delegation-ports.ts";
 import type { HostReport, UrlReport, WaitingReport } from "./frontier-reports.ts";
 import type { FinerReport } from "./who-finer.ts";
+import type { ComplaintLine, OptOutReport } from "./who-wishes.ts";
 
 export interface WhoAnswer {
   readonly question: string;
@@ -36,6 +37,10 @@ export interface WhoAnswer {
   readonly inside: SubnetList | null;
   readonly organisation: OrganisationReport | null;
   readonly crawler: CrawlerReport | null;
+  /** What of it has opted out; null: nothing. */
+  readonly optOut: OptOutReport | null;
+  /** About it, the latest first. */
+  readonly complaints: readonly ComplaintLine[];
   /** In plain words: what stands in the way of the next fetch, or how it comes about. */
   readonly standing: readonly Standing[];
   readonly nearMatches: readonly NearMatch[];
@@ -190,6 +195,8 @@ export interface Standing {
 
 export type StandingCode =
   | "unreadable"
+  | "opted-out"
+  | "complaints"
   | "url-rejected"
   | "url-unknown"
   | "host-unknown"

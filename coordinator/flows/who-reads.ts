@@ -14,6 +14,7 @@ import type {
   SubnetList,
 } from "./who-answer.ts";
 import type { FinerReport } from "./who-finer.ts";
+import type { SiteWishes } from "./who-wishes.ts";
 
 /** What the answer is read from; every method is bounded and takes untrusted text as parameters only. */
 export interface WhoReads {
@@ -36,6 +37,8 @@ export interface WhoReads {
   hostReport(hostHash: HostHash): Promise<HostReport | null>;
   waitingIn(subnetId: number): Promise<WaitingReport>;
   rejectionOf(url: string): Promise<string | null>;
+  /** Of a host (null: none was asked for) and of addresses. */
+  wishesOf(host: string | null, addresses: readonly string[]): Promise<SiteWishes>;
 }
 
 export interface WhoPorts {

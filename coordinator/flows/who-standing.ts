@@ -10,8 +10,10 @@ import type { ChainSubnet, CrawlerReport, EffectiveDelegation, ProbeRound, Stand
 import { isUsedUp, usedUpWords } from "./who-budget.ts";
 import { type FinerFacts, finerLines } from "./who-finer.ts";
 import { type HostFacts, hostLines, paceLines, wholeHostLines } from "./who-host-lines.ts";
+import { type SiteWishes, wishLines } from "./who-wishes.ts";
 
 export interface WhoFacts extends FinerFacts, HostFacts {
+  readonly wishes: SiteWishes;
   readonly url: UrlReport | null;
   /** Why the URL was refused when somebody submitted it. */
   readonly rejection: string | null;
@@ -28,6 +30,7 @@ export interface WhoFacts extends FinerFacts, HostFacts {
 
 export function standingOf(facts: WhoFacts, now: Date): Standing[] {
   const lines = [
+    ...wishLines(facts.wishes, now),
     ...knownLines(facts),
     ...hostLines(facts, now),
     ...wholeHostLines(facts, now),

@@ -66,7 +66,8 @@ export class ConnectionLimits {
   }
 }
 
-function originOf(address: string): string {
+/** What counts as one origin: an IPv4 address, or the /64 of an IPv6 address. */
+export function originOf(address: string): string {
   const parsed = parseAddress(address);
   if (!parsed) return address;
   const plain = unmapAddress(parsed);

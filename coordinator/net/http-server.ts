@@ -13,9 +13,9 @@ import type { SearchReads } from "../flows/search-pages.ts";
 import { type LiveState, type Overview, type OverviewReads, showOverview } from "../flows/show-overview.ts";
 import type { WhoReads } from "../flows/who-reads.ts";
 import type { Log } from "../log.ts";
-import { type ContactSettings, contactBody } from "../web/contact-page.ts";
+import type { ContactSettings } from "../web/contact-page.ts";
 import { overviewRegions } from "../web/overview-page.ts";
-import { pageFrame } from "../web/page-frame.ts";
+import { addContactRoutes, type ContactPorts } from "./contact-routes.ts";
 import { addViews } from "./http-api.ts";
 import { guard, sendError } from "./http-guard.ts";
 import { LiveEvents } from "./live-events.ts";
@@ -42,6 +42,8 @@ export interface WebPorts {
   readonly now: () => Date;
   /** Without them, nothing can be changed over HTTP. */
   readonly operators?: Omit<OperatorApiPorts, "version" | "log">;
+  /** Without them, the contact page takes no forms, and nothing lists the fleet's addresses and keys. */
+  readonly contact?: ContactPorts;
   /** Without them, nothing is below /releases/. */
   readonly releaseFiles?: Omit<ReleaseFilePorts, "version">;
 }
@@ -73,6 +75,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   if (ports.operators) {
     addOperatorApi(app, { ...ports.operators, log: ports.log, version: settings.version });
   }
+  addContactRoutes(app, ports.contact ?? null, ports);
   addOperation(app, ports);
   return app;
 }
@@ -142,14 +145,4 @@ function addOperation(app: FastifyInstance, ports: WebPorts): void {
   app.get("/api/openapi.json", async (_request, reply) =>
     reply.type("application/json; charset=utf-8").send(openApi),
   );
-  app.get("/about-crawler", async (_request, reply) => {
-    const body = contactBody(settings);
-    const page = pageFrame({
-      title: "About this crawler",
-      section: "/about-crawler",
-      body,
-      version: settings.version,
-    });
-    return reply.type("text/html; charset=utf-8").send(page);
-  });
 }

@@ -18,7 +18,7 @@ const sections = [
   ["/about-crawler", "About"],
 ] as const;
 
-const styleSheets = ["base", "figures", "answers", "search"];
+const styleSheets = ["base", "figures", "answers", "search", "contact"];
 
 export function pageFrame(frame: PageFrame): string {
   const page = html`<!doctype html>

@@ -4,7 +4,8 @@
  * shown to another site, and where the public keys are; the parameters say when and by which key, with a nonce.
  * The key is named by its JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), as the key directory names it.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { keyThumbprint } from "#protocol/key-thumbprint";
 import type { Identity } from "../membership/identity.ts";
 
 /** Header fields (names in lower case) for one request to this authority (`host` or `host:port`, RFC 9421 section 2.2.3). */
@@ -53,10 +54,4 @@ function signatureBase(of: {
     `"signature-agent";key="${label}": ${of.agent}`,
     `"@signature-params": ${of.parameters}`,
   ].join("\n");
-}
-
-/** RFC 7638: SHA-256 over the required members in the order of their names. `publicKey`: 32 bytes in base64url. */
-function keyThumbprint(publicKey: string): string {
-  const jwk = JSON.stringify({ crv: "Ed25519", kty: "OKP", x: publicKey });
-  return createHash("sha256").update(jwk).digest("base64url");
 }

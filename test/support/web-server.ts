@@ -3,8 +3,16 @@ import type { FastifyInstance } from "fastify";
 import type { NameResolver } from "#coordinator/flows/ports";
 import type { LiveState } from "#coordinator/flows/show-overview";
 import { silentLog } from "#coordinator/log";
+import type { ContactPorts } from "#coordinator/net/contact-routes";
 import { createWebServer, type WebPorts } from "#coordinator/net/http-server";
 import { createMetrics } from "#coordinator/net/metrics";
+import { operatorApiPorts } from "#coordinator/operator-api-ports";
+import { createComplaintStore } from "#coordinator/postgres/complaint-store";
+import { createFleetOutside } from "#coordinator/postgres/fleet-outside";
+import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
+import { createReleaseFileStore } from "#coordinator/postgres/release-file-store";
+import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
+import { createReleaseStore } from "#coordinator/postgres/release-store";
 import { createReports } from "#coordinator/postgres/reports/reports";
 import type { Database } from "#db/connect";
 import { worldNow } from "./seed-world.ts";
@@ -27,6 +35,15 @@ export const tinyResolver: NameResolver = {
   },
 };
 
+export function contactPorts({ pool }: Database, behindProxy = false): ContactPorts {
+  return {
+    optOuts: createOptOutStore(pool),
+    complaints: createComplaintStore(pool),
+    fleet: createFleetOutside(pool),
+    behindProxy,
+  };
+}
+
 export function webServer(database: Database, changed: Partial<WebPorts> = {}): FastifyInstance {
   return createWebServer({
     reads: createReports(database.pool, () => performance.now()),
@@ -36,6 +53,14 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
     metrics: createMetrics(),
     log: silentLog,
     now: () => worldNow,
+    releaseFiles: {
+      files: createReleaseFileStore(database.pool),
+      releases: createReleaseStore(database.pool),
+      keys: createReleaseKeyStore(database.pool),
+      dock: async () => null,
+      now: () => worldNow,
+    },
+    operators: operatorApiPorts(database.pool),
     settings: {
       version: "0.1.0",
       tls: null,
@@ -43,6 +68,7 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
       contact: "crawl@example.org",
       politenessSeconds: 1,
     },
+    contact: contactPorts(database),
     ...changed,
   });
 }

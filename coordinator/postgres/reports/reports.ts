@@ -13,6 +13,7 @@ import { crawlTotals, recentDelegations } from "./overview-report.ts";
 import { findPages } from "./page-search.ts";
 import { historyOf, latestRoundOf, roundById } from "./round-report.ts";
 import { chainOf, subnetsInside, subnetsOfCrawler } from "./subnet-report.ts";
+import { wishesOf } from "./wishes-report.ts";
 
 export interface Reports extends WhoReads, OverviewReads, SearchReads {
   /** Resolves when the database answers, rejects with its error when not. */
@@ -43,6 +44,7 @@ function whoReads(pool: Pool): WhoReads {
     hostReport: (hostHash) => hostReport(pool, hostHash),
     waitingIn: (subnetId) => waitingIn(pool, subnetId),
     rejectionOf: (url) => rejectionOf(pool, url),
+    wishesOf: (host, addresses) => wishesOf(pool, host, addresses),
   };
 }
 

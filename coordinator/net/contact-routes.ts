@@ -1,0 +1,157 @@
+/**
+ * What sites see of us over HTTP: the contact page with its two forms, the fleet's addresses, and its public keys.
+ *
+ * The key directory (draft-meunier-webbotauth-httpsig-directory) is to be signed by every key in it, to show that
+ * who publishes them holds them. That is not done: private keys never leave the crawlers, and the coordinator has
+ * none of them. A verifier that insists takes our requests for unsigned ones, and may go by the addresses.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { keyThumbprint } from "#protocol/key-thumbprint";
+import type { ComplaintStore } from "../flows/complaint-ports.ts";
+import type { FleetOutside } from "../flows/fleet-outside.ts";
+import { confirmationName, confirmationText } from "../flows/honour-opt-outs.ts";
+import type { OptOut, OptOutStore } from "../flows/opt-out-ports.ts";
+import { readTarget, targetText } from "../flows/opt-out-target.ts";
+import type { Log } from "../log.ts";
+import { type ContactForms, emptyForms, formPaths, optOutTaken, reportTaken } from "../web/contact-forms.ts";
+import { type ContactSettings, contactBody } from "../web/contact-page.ts";
+import type { Html } from "../web/html.ts";
+import { pageFrame } from "../web/page-frame.ts";
+import { FormGuard, maxFormBytes, type ReadForm } from "./form-guard.ts";
+import { wantsJson } from "./http-guard.ts";
+
+export interface ContactPorts {
+  readonly optOuts: Pick<OptOutStore, "request">;
+  readonly complaints: Pick<ComplaintStore, "add">;
+  readonly fleet: FleetOutside;
+  readonly behindProxy: boolean;
+}
+
+/** As the draft names it, without a parameter: bytes, so that the server adds none. */
+const directoryType = "application/http-message-signatures-directory+json";
+
+interface Context {
+  readonly settings: ContactSettings & { readonly version: string };
+  readonly now: () => Date;
+  readonly log: Log;
+}
+
+/** `ports` null: the page alone, without forms and lists. */
+export function addContactRoutes(app: FastifyInstance, ports: ContactPorts | null, context: Context): void {
+  app.get("/about-crawler", async (_request, reply) =>
+    sendPage(reply, contactBody(context.settings, ports && emptyForms), context),
+  );
+  if (ports === null) return;
+  addLists(app, ports, context);
+  app.register(async (forms) => {
+    forms.addContentTypeParser(
+      "application/x-www-form-urlencoded",
+      { parseAs: "string", bodyLimit: maxFormBytes },
+      (_request, body, done) => done(null, body),
+    );
+    addForms(forms, ports, context);
+  });
+}
+
+/** The form that search engines use for theirs: one prefix for each address. */
+function addLists(app: FastifyInstance, { fleet }: ContactPorts, { now }: Context): void {
+  app.get("/about-crawler/addresses.json", async (_request, reply) => {
+    const addresses = await fleet.addresses(now());
+    reply.header("cache-control", "public, max-age=300");
+    return {
+      creationTime: now().toISOString().slice(0, 19),
+      prefixes: addresses.map((address) =>
+        address.includes(":") ? { ipv6Prefix: `${address}/128` } : { ipv4Prefix: `${address}/32` },
+      ),
+    };
+  });
+  app.get("/.well-known/http-message-signatures-directory", async (_request, reply) => {
+    const keys = await fleet.publicKeys();
+    const jwks = keys.map((x) => ({ kty: "OKP", crv: "Ed25519", kid: keyThumbprint(x), x, use: "sig" }));
+    reply.header("cache-control", "public, max-age=300");
+    reply.header("content-type", directoryType);
+    return reply.send(Buffer.from(JSON.stringify({ keys: jwks })));
+  });
+}
+
+function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context): void {
+  const guard = new FormGuard({ behindProxy: ports.behindProxy, now: () => performance.now() });
+  const config = { takes: "application/x-www-form-urlencoded" } as const;
+  forms.post(formPaths.optOut, { config, bodyLimit: maxFormBytes }, async (request, reply) => {
+    const form = guard.read(request, { site: "Name the site." });
+    const target = form.fault === null ? readTarget(form.values.site ?? "", "sites-only") : null;
+    if (form.fault || target === null || typeof target === "string") {
+      return refuse(request, reply, { form, fault: faultOf(form, target), which: "optOut", context });
+    }
+    const { words = "", reply: replyTo = "" } = form.values;
+    const asked = { target, words, replyTo: replyTo.trim() || null, requester: form.requester };
+    const optOut = await ports.optOuts.request({ ...asked, source: "form", confirmed: false }, context.now());
+    const { state } = optOut;
+    context.log[state === "waiting" ? "warn" : "info"]({ site: optOut.target, state }, "a site opts out");
+    if (wantsJson(request)) return reply.code(201).send(optOutAnswer(optOut));
+    return sendPage(reply, optOutTaken(optOut), context);
+  });
+  forms.post(formPaths.report, { config, bodyLimit: maxFormBytes }, async (request, reply) => {
+    const form = guard.read(request, {
+      site: "Name the site or the address.",
+      reply: "Tell us who you are and where we can answer.",
+      words: "Tell us what happened.",
+    });
+    const target = form.fault === null ? readTarget(form.values.site ?? "", "networks") : null;
+    if (form.fault || target === null || typeof target === "string") {
+      return refuse(request, reply, { form, fault: faultOf(form, target), which: "report", context });
+    }
+    const { words = "", reply: reporter = "" } = form.values;
+    const said = { target, targetText: targetText(target), words, reporter, requester: form.requester };
+    const complaint = await ports.complaints.add({ ...said, source: "form" }, context.now());
+    if (complaint === null) {
+      const fault = { status: 429, words: "More reports came today than can be read. Write to us instead." };
+      return refuse(request, reply, { form, fault, which: "report", context });
+    }
+    const { complaintId, deeds } = complaint;
+    context.log.warn(
+      { complaintId, target: complaint.target, requests: deeds.requests },
+      "somebody complains",
+    );
+    if (wantsJson(request)) return reply.code(201).send({ complaintId, target: complaint.target });
+    return sendPage(reply, reportTaken(complaintId, complaint.target), context);
+  });
+}
+
+function faultOf(form: ReadForm, target: unknown): NonNullable<ReadForm["fault"]> {
+  return form.fault ?? { status: 400, words: typeof target === "string" ? target : "That is no site." };
+}
+
+/** The page again, with what was typed and what is wrong with it. */
+function refuse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refused: {
+    readonly form: ReadForm;
+    readonly fault: NonNullable<ReadForm["fault"]>;
+    readonly which: keyof ContactForms;
+    readonly context: Context;
+  },
+): FastifyReply {
+  const { form, fault, which, context } = refused;
+  reply.code(fault.status).header("cache-control", "no-store");
+  if (wantsJson(request)) return reply.send({ error: { status: fault.status, message: fault.words } });
+  const forms = { ...emptyForms, [which]: { values: form.values, fault: fault.words } };
+  return sendPage(reply, contactBody(context.settings, forms), context);
+}
+
+function optOutAnswer({ target, state, token, createdAt, lapsesAt }: OptOut): object {
+  return {
+    site: target,
+    state,
+    createdAt,
+    lapsesAt,
+    confirmation: { type: "TXT", name: confirmationName(target), value: confirmationText(token) },
+  };
+}
+
+function sendPage(reply: FastifyReply, body: Html, { settings }: Context): FastifyReply {
+  const { version } = settings;
+  const page = pageFrame({ title: "About this crawler", section: "/about-crawler", body, version });
+  return reply.type("text/html; charset=utf-8").send(page);
+}
