@@ -1,0 +1,140 @@
+/**
+ * A partner's crawler from its invitation to its end, against a whole coordinator behind TLS: joined by the command,
+ * run from nothing but its folder, given a new key, copied, invited anew, taken off the machine.
+ */
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { createFleetKeys } from "#coordinator/postgres/fleet-keys";
+import { startCrawler } from "#crawler/main";
+import { homeSettings } from "#crawler/membership/home-settings";
+import { readMembership } from "#crawler/membership/membership";
+import { formatInvitation } from "#protocol/invitation";
+import { type JoiningWorld, newJoiningWorld } from "../coordinator/joining-world.ts";
+import { type PartnerConsole, partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
+import { until } from "../support/until.ts";
+
+let world: JoiningWorld;
+let partner: PartnerConsole;
+const cleanups: (() => unknown)[] = [];
+beforeAll(async () => {
+  world = await newJoiningWorld();
+}, 60_000);
+beforeEach(async () => {
+  partner = partnerConsole();
+  const token = formatInvitation(await world.invite("athens"));
+  const { code, text } = await partner.run("join", token);
+  if (code !== 0) throw new Error(text);
+});
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  partner.close();
+  await until(async () => (await world.stateOf("athens")) !== "online", 10_000);
+  await world.reset();
+});
+afterAll(async () => await world?.close());
+
+const soonMs = 15_000;
+
+/** As the folder's settings and membership say; resolves when it is welcomed or refused. */
+async function run(home: string) {
+  let refused: string | null = null;
+  const crawler = await startCrawler(homeSettings(home), {
+    onRefused: (reason) => {
+      refused = reason;
+    },
+  });
+  cleanups.push(() => crawler.stop());
+  await until(() => crawler.status().connected || refused !== null, soonMs);
+  return { crawler, refusal: () => refused };
+}
+
+it("a crawler that has joined runs from its folder alone, also from the same folder on a machine built anew", async () => {
+  const { home } = partner;
+  const first = await run(home);
+  const idOfFirst = first.crawler.status().crawlerId;
+  await first.crawler.stop();
+  const rebuilt = mkdtempSync(join(tmpdir(), "nearcrawl-rebuilt-"));
+  cleanups.push(() => rmSync(rebuilt, { recursive: true }));
+  cpSync(home, rebuilt, { recursive: true });
+  rmSync(home, { recursive: true });
+
+  const second = await run(rebuilt);
+
+  expect(second.refusal()).toBeNull();
+  expect(second.crawler.status().crawlerId).toBe(idOfFirst);
+  expect(await world.keptKeys("athens")).toBe(1);
+});
+
+it("a new key is on the disk before the coordinator hears so, and the next session shows it", async () => {
+  const { home } = partner;
+  const { crawler } = await run(home);
+  const old = readMembership(home)!.key;
+
+  await createFleetKeys(world.pool).askRotation("athens", { graceHours: 0, now: new Date() });
+  await until(() => readMembership(home)!.key !== old, soonMs);
+  await until(
+    async () => (await world.rows("select from crawler where rotation_asked_at is null")).length === 1,
+    soonMs,
+  );
+  await crawler.stop();
+  await world.rows("update crawler_key set expires_at = now() where expires_at is not null");
+  const next = await run(home);
+
+  expect(next.refusal()).toBeNull();
+});
+
+it("a copied folder is refused while the other runs, with what to do, and invited anew it is somebody again", async () => {
+  const { home } = partner;
+  const original = await run(home);
+  const copy = `${home}-copy`;
+  cpSync(home, copy, { recursive: true });
+  rmSync(join(copy, "spool", "lock"));
+
+  const copied = await run(copy);
+  await original.crawler.stop();
+  await until(async () => (await world.stateOf("athens")) !== "online", soonMs);
+  const token = formatInvitation(await world.invite("athens", { renews: true }));
+  const again = await partner.run("join", token, "--again", "--home", copy);
+  const renewed = await run(copy);
+  const outdated = await run(home);
+
+  expect(copied.refusal()).toMatch(
+    /copied-folder.* Run only one of them: stop the other one, and remove the copy/,
+  );
+  expect(await world.incidentKinds()).toContain("copied-folder");
+  expect(again).toMatchObject({ code: 0 });
+  expect(renewed.refusal()).toBeNull();
+  expect(outdated.refusal()).toMatch(/wrong-key.* run join with it and --again/);
+});
+
+it("a folder whose identity was replaced is refused for its signature, and an uninstall leaves nothing", async () => {
+  const { home } = partner;
+  const keys = join(home, "identity.json");
+  const other = partnerConsole();
+  cleanups.push(() => other.close());
+  await other.run("join", formatInvitation(await world.invite("sparta")));
+  cpSync(join(other.home, "identity.json"), `${keys}.other`);
+  cpSync(keys, `${keys}.own`);
+  cpSync(`${keys}.other`, keys);
+
+  const wrong = await run(home);
+  cpSync(`${keys}.own`, keys);
+  const { code } = await partner.run("uninstall", "--yes");
+
+  expect(wrong.refusal()).toMatch(/bad-signature.* put both back from the same backup/);
+  expect(code).toBe(0);
+  expect(existsSync(home)).toBe(false);
+});
+
+it("limits in the folder's settings are what the coordinator plans with", async () => {
+  const { home } = partner;
+  writeFileSync(join(home, "settings.toml"), "[limits]\npagesPerDay = 4321\n");
+
+  await run(home);
+
+  expect(await world.rows("select pages_per_day::int from crawler where name = 'athens'")).toEqual([
+    { pages_per_day: 4321 },
+  ]);
+});
