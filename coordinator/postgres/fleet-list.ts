@@ -1,5 +1,6 @@
 /** The fleet for operators: who is there, what each has against what it may, and how far a hand-over is. */
 import type { Pool } from "pg";
+import { type FleetIdentity, fleetIdentities, noIdentity } from "./fleet-identities.ts";
 import { standingOf, type TrustStanding } from "./trust-report.ts";
 
 export interface FleetEntry {
@@ -38,6 +39,7 @@ export interface FleetEntry {
     readonly dockVersion: string;
     readonly policy: string;
   } | null;
+  readonly identity: FleetIdentity;
 }
 
 /** By name. Counts delegations and today's fetches, so it takes a moment on a large frontier. */
@@ -69,7 +71,8 @@ export async function fleetList(pool: Pool, now: Date): Promise<FleetEntry[]> {
      order by c.name`,
     [now],
   );
-  return rows.map(entryOf);
+  const identities = await fleetIdentities(pool, now);
+  return rows.map((row) => ({ ...entryOf(row), identity: identities.get(row.crawler_id) ?? noIdentity }));
 }
 
 interface FleetRow {
@@ -101,7 +104,7 @@ interface FleetRow {
   shipped_bytes_today: number;
 }
 
-function entryOf(row: FleetRow): FleetEntry {
+function entryOf(row: FleetRow): Omit<FleetEntry, "identity"> {
   return {
     crawlerId: row.crawler_id,
     name: row.name,

@@ -1,11 +1,12 @@
 /** The fleet as a table for people, with a line for whoever leaves, joins or is away. */
 import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import { identitiesText } from "./fleet/identities-text.ts";
 import { standingWords } from "./fleet/trust.ts";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 
 export function fleetText(fleet: readonly FleetEntry[]): string {
-  if (fleet.length === 0) return "no crawler is registered: nearcrawl coordinator add-crawler NAME";
+  if (fleet.length === 0) return "there is no crawler yet: nearcrawl fleet invite --name NAME";
   const table = formatTable(
     [
       { title: "crawler" },
@@ -36,7 +37,8 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
       remarkOn(entry),
     ]),
   );
-  return `${table}\n${fleet.length} crawlers, ${fleet.filter(({ state }) => state !== "offline").length} connected`;
+  const identities = identitiesText(fleet);
+  return `${table}\n${identities === "" ? "" : `\n${identities}\n\n`}${fleet.length} crawlers, ${fleet.filter(({ state }) => state !== "offline").length} connected`;
 }
 
 function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineReason }: FleetEntry): string {

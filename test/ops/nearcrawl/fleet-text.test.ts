@@ -1,5 +1,6 @@
 /** The fleet as people read it: what the figures are, without a database. */
 import { expect, it } from "vitest";
+import { noIdentity } from "#coordinator/postgres/fleet-identities";
 import type { FleetEntry } from "#coordinator/postgres/fleet-list";
 import { fleetText } from "#ops/nearcrawl/fleet-text";
 
@@ -23,6 +24,7 @@ const north: FleetEntry = {
   joiningSince: null,
   trust: "trusted",
   release: null,
+  identity: noIdentity,
 };
 
 it("tells what was shipped, and which part of the pages' bytes that is", () => {
@@ -55,4 +57,29 @@ it("tells in words whether a crawler is believed", () => {
 
   expect(text).toMatch(/liar .* not trusted\n/);
   expect(text).toMatch(/fresh .* not compared yet\n/);
+});
+
+it("tells who a crawler is, where it was seen, why it was away, and what it said before", () => {
+  const identity = {
+    ...noIdentity,
+    publicKey: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+    keySince: new Date("2030-01-01T00:00:00Z"),
+    scopes: ["probe"] as const,
+    seenAddress: "192.0.2.7",
+    addressBefore: "198.51.100.7",
+    addressChangedAt: new Date("2030-01-02T00:00:00Z"),
+    lastAway: { since: new Date("2030-01-02T03:04:05Z"), reason: "vanished" },
+    lastEnd: { at: new Date("2030-01-02T03:03:00Z"), reason: "killed\u001b[31m: out of memory" },
+    copiedAt: new Date("2030-01-02T04:00:00Z"),
+  };
+
+  const text = fleetText([
+    { ...north, identity },
+    { ...north, name: "south" },
+  ]);
+
+  expect(text).toMatch(
+    /north +11qYAYKxCrfV +2030-01-01 +192\.0\.2\.7 \(198\.51\.100\.7 until 2030-01-02\) +2030-01-02 03:04 vanished +2030-01-02 03:03 killed \[31m: out of memory +ITS FOLDER WAS COPIED: nearcrawl fleet incidents --name north; measures only\n/,
+  );
+  expect(text.match(/south/g)).toHaveLength(1);
 });

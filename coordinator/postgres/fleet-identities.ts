@@ -1,0 +1,89 @@
+/** Who each crawler is, for operators: its identity and key, where it was seen, why it was away, its last words. */
+import type { Pool } from "pg";
+import type { KeyScope } from "#protocol/identity";
+
+export interface FleetIdentity {
+  /** Ed25519, 32 bytes in base64url; null: it has none, and its key is all that it shows. */
+  readonly publicKey: string | null;
+  /** Of the newest key that it has; null: none is good. */
+  readonly keySince: Date | null;
+  readonly scopes: readonly KeyScope[];
+  /** Where its last connection came from, and where those before it, when that was elsewhere. */
+  readonly seenAddress: string | null;
+  readonly addressBefore: string | null;
+  readonly addressChangedAt: Date | null;
+  /** The coordinator's own record of why it was away the last time; of now there is `offlineReason`. */
+  readonly lastAway: { readonly since: Date; readonly reason: string } | null;
+  /** How its process before this one ended, in its own words. */
+  readonly lastEnd: { readonly at: Date; readonly reason: string } | null;
+  /** When its folder was last seen twice, within the last week. */
+  readonly copiedAt: Date | null;
+}
+
+/** Of a crawler that was never connected. */
+export const noIdentity: FleetIdentity = {
+  publicKey: null,
+  keySince: null,
+  scopes: [],
+  seenAddress: null,
+  addressBefore: null,
+  addressChangedAt: null,
+  lastAway: null,
+  lastEnd: null,
+  copiedAt: null,
+};
+
+/** By the crawler's number. */
+export async function fleetIdentities(pool: Pool, now: Date): Promise<ReadonlyMap<number, FleetIdentity>> {
+  const { rows } = await pool.query<IdentityRow>(
+    `select c.crawler_id, c.public_key, k.created_at as key_since, coalesce(k.scopes, '{}') as scopes,
+       host(c.seen_address) as seen_address, host(c.expected_address) as address_before, c.address_changed_at,
+       c.was_offline_since, c.was_offline_reason, c.last_end_at, c.last_words, i.copied_at
+     from crawler c
+     left join lateral (
+       select created_at, scopes
+       from crawler_key
+       where crawler_id = c.crawler_id and revoked_at is null and kept_at is not null
+         and (expires_at is null or expires_at > $1)
+       order by key_id desc
+       limit 1
+     ) k on true
+     left join lateral (
+       select max(last_at) as copied_at
+       from incident
+       where crawler_id = c.crawler_id and kind = 'copied-folder' and hour > $1::timestamptz - interval '7 days'
+     ) i on true`,
+    [now],
+  );
+  return new Map(rows.map((row) => [row.crawler_id, identityOf(row)]));
+}
+
+interface IdentityRow {
+  crawler_id: number;
+  public_key: string | null;
+  key_since: Date | null;
+  scopes: KeyScope[];
+  seen_address: string | null;
+  address_before: string | null;
+  address_changed_at: Date | null;
+  was_offline_since: Date | null;
+  was_offline_reason: string | null;
+  last_end_at: Date | null;
+  last_words: string | null;
+  copied_at: Date | null;
+}
+
+function identityOf(row: IdentityRow): FleetIdentity {
+  const { was_offline_since: since, was_offline_reason: reason, last_end_at: at, last_words: words } = row;
+  return {
+    publicKey: row.public_key,
+    keySince: row.key_since,
+    scopes: row.scopes,
+    seenAddress: row.seen_address,
+    addressBefore: row.address_before,
+    addressChangedAt: row.address_changed_at,
+    lastAway: since === null || reason === null ? null : { since, reason },
+    lastEnd: at === null || words === null ? null : { at, reason: words },
+    copiedAt: row.copied_at,
+  };
+}
