@@ -15,6 +15,7 @@ export class Carrier {
   readonly #spool: Spool;
   readonly #link: ResultLink;
   readonly #log: CrawlerLog;
+  readonly #mayShip: () => boolean;
   /** The sequence to send next in this session. */
   #next: number | null = null;
   readonly #latestOfLease: Map<string, number>;
@@ -22,10 +23,17 @@ export class Carrier {
   #stillSinceMs = performance.now();
   #waiters: { readonly sequence: number; readonly wake: () => void }[] = [];
 
-  constructor(settings: { readonly spool: Spool; readonly link: ResultLink; readonly log: CrawlerLog }) {
+  /** `mayShip`: whether the host's limits leave bytes for results; absent: always. */
+  constructor(settings: {
+    readonly spool: Spool;
+    readonly link: ResultLink;
+    readonly log: CrawlerLog;
+    readonly mayShip?: () => boolean;
+  }) {
     this.#spool = settings.spool;
     this.#link = settings.link;
     this.#log = settings.log;
+    this.#mayShip = settings.mayShip ?? (() => true);
     this.#latestOfLease = new Map(settings.spool.leases);
   }
 
@@ -67,7 +75,7 @@ export class Carrier {
   /** Sends as much as the link takes. */
   pump(): void {
     if (!this.#link.isUp) return;
-    for (;;) {
+    while (this.#mayShip()) {
       const sequence = this.#next ?? this.#spool.first;
       const record = sequence === null ? null : this.#record(sequence);
       if (record === null || !this.#link.sendResult(record)) return;

@@ -88,6 +88,9 @@ export class CoordinatorLink {
   /** In this session. */
   #lastSent: number | null = null;
   #roomWanted = false;
+  /** No session is wanted for the time being; or another one, at once. */
+  #isHeld = false;
+  #isRenewed = false;
   /** By the connections before this one. */
   #sentBefore = 0;
 
@@ -141,6 +144,27 @@ export class CoordinatorLink {
   /** What was sent is to be acknowledged soon: it is sealed without waiting for more. */
   seal(): void {
     if (this.#up) this.#connection?.seal();
+  }
+
+  /** Begins another session, because what the hello says has changed. */
+  renew(reason: string): void {
+    if (!this.#up || this.#isHeld) return;
+    this.#isRenewed = true;
+    void this.#connection?.close(reason);
+  }
+
+  /** Ends the session; there is none until `release`. */
+  hold(reason: string): void {
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    clearTimeout(this.#retry);
+    void this.#connection?.close(reason);
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.start();
   }
 
   /**
@@ -225,9 +249,10 @@ export class CoordinatorLink {
   }
 
   #tryLater(reason: string): void {
-    const waitMs = this.#nextWaitMs();
+    const waitMs = this.#isRenewed ? 0 : this.#nextWaitMs();
+    this.#isRenewed = false;
     this.#settings.log.warn({ reason, waitMs }, "the link to the coordinator is down");
-    this.#retry = setTimeout(() => this.#connect(), waitMs);
+    if (!this.#isHeld) this.#retry = setTimeout(() => this.#connect(), waitMs);
     this.#settings.handlers.onDown(reason);
   }
 

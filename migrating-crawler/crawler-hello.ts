@@ -3,6 +3,8 @@ import type { CrawlerHello } from "#protocol/messages";
 import { protocolVersions } from "#protocol/version";
 import type { CrawlerConfig } from "./config.ts";
 import { toldDenials } from "./limits/told-denials.ts";
+import { toldLimits } from "./limits/told-limits.ts";
+import { ownNetworks } from "./net/own-networks.ts";
 
 export interface CrawlerState {
   readonly softwareVersion: string;
@@ -16,8 +18,8 @@ export interface CrawlerState {
 
 export function crawlerHello(config: CrawlerConfig, state: CrawlerState): CrawlerHello {
   const { name, key, publicAddress, place, limits, ipv6, contact, listAddress } = config;
-  const { pagesPerDay, bytesPerDay, concurrentHosts } = limits;
   const { softwareVersion, spoolId, heldLeases, probeMethods, dock } = state;
+  const ownRanges = limits.ownNetwork ? [] : ownNetworks();
   return {
     type: "crawler:hello",
     protocolVersions: [...protocolVersions],
@@ -29,8 +31,8 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
     publicAddress,
     place,
     capabilities: { probeMethods, ipv6 },
-    limits: { pagesPerDay, bytesPerDay, concurrentHosts },
-    denies: toldDenials(config),
+    limits: toldLimits(limits),
+    denies: toldDenials({ ...config, denyRanges: [...ownRanges, ...config.denyRanges] }),
     ...dock,
     ...(contact === null ? {} : { contact }),
     listAddress,

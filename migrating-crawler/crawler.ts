@@ -3,27 +3,24 @@
  *
  *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
  */
-import {
-  type CoordinatorProbe,
-  type CrawlerHeartbeat,
-  type CrawlerHello,
-  maxHeldLeases,
-} from "#protocol/messages";
+import type { CoordinatorProbe, CrawlerHello } from "#protocol/messages";
 import { Carrier } from "./carrier.ts";
 import type { CrawlerConfig } from "./config.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
 import { crawlerHello } from "./crawler-hello.ts";
-import type { CrawlerStatus } from "./crawler-status.ts";
+import { type CrawlerStatus, crawlerStatus, heartbeatOf } from "./crawler-status.ts";
 import type { DockLine } from "./dock/dock-line.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/introduction.ts";
-import { leasesKeptMs } from "./leases-kept.ts";
+import { heldLeases, leasesKeptMs } from "./leases-kept.ts";
+import type { LimitUsage } from "./limits/limit-usage.ts";
 import type { CrawlerLog } from "./log.ts";
 import { coordinatorRoute } from "./membership/coordinator-route.ts";
 import { type Member, openMember } from "./membership/member.ts";
 import { withRefusalAdvice } from "./membership/refusal-advice.ts";
 import { measurePeers } from "./peers.ts";
 import { Prober } from "./probe/prober.ts";
+import { allowedProbes, LiveSettings } from "./settings/live-settings.ts";
 import { closeTools, type FetchTools, fetchTools } from "./slice-tools.ts";
 import { Spool } from "./spool/spool.ts";
 import { Tally } from "./tally.ts";
@@ -56,6 +53,7 @@ export class Crawler {
   readonly #member: Member | null;
   readonly #link: CoordinatorLink;
   readonly #carrier: Carrier;
+  readonly #live: LiveSettings;
   readonly #loop: TaskLoop;
   readonly #tally = new Tally();
   /** Leases whose results an earlier process of this crawler left in the spool. */
@@ -82,15 +80,22 @@ export class Crawler {
       sign,
       quiet: () => this.#prober.quiet(),
       log: surroundings.log,
+      spoolBytes: () => this.#spool.bytes,
     });
+    const { governor, meter, connector } = this.#tools;
     this.#extraction = new ExtractionPool({ threads: config.limits.extractionThreads });
     this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
-    this.#spool = new Spool({ home: config.home, maxBytes: config.limits.spoolBytes });
-    const { probeMethods } = config;
+    this.#spool = new Spool({ home: config.home, maxBytes: () => governor.spoolMostBytes() });
+    const probeMethods = allowedProbes(config);
+    const limits = { silence: () => governor.silence(), addBytes: (bytes: number) => meter.add(bytes) };
     const echoes = surroundings.dock?.echoes;
-    this.#prober = new Prober({ connector: this.#tools.connector, probeMethods, userAgent, sign, echoes });
+    this.#prober = new Prober({ connector, probeMethods, userAgent, sign, echoes, limits });
     this.#link = this.#makeLink();
-    this.#carrier = new Carrier({ spool: this.#spool, link: this.#link, log: surroundings.log });
+    const { log } = surroundings;
+    const mayShip = () => governor.mayShip();
+    this.#carrier = new Carrier({ spool: this.#spool, link: this.#link, log, mayShip });
+    const live = { governor, connector, prober: this.#prober, link: this.#link, carrier: this.#carrier, log };
+    this.#live = new LiveSettings(config, live);
     this.#leftBehind = [...this.#carrier.leases].filter((leaseId) => leaseId !== "0");
     this.#loop = new TaskLoop({
       tools: {
@@ -118,22 +123,37 @@ export class Crawler {
   }
 
   status(): CrawlerStatus {
-    const { bodyBytes } = this.#tally;
-    const { sentBytes } = this.#link;
-    return {
+    const known = {
       name: this.#config.name,
       connected: this.#link.isUp,
       crawlerId: this.#crawlerId,
       openHosts: this.#loop.openHosts,
       spooledResults: this.#spool.waiting,
-      pages: this.#tally.pages,
-      pagesPerMinute: this.#tally.pagesPerMinute(performance.now()),
-      fetchedBytes: this.#tally.fetchedBytes,
-      bodyBytes,
-      shippedBytes: sentBytes,
-      timesSmaller: sentBytes === 0 ? null : Math.round((10 * bodyBytes) / sentBytes) / 10,
+      shippedBytes: this.#link.sentBytes,
       holdingBack: this.#holdingBack(),
     };
+    return crawlerStatus(known, this.#tally);
+  }
+
+  /** The host's settings have changed: those that can be are in force at once. */
+  change(config: CrawlerConfig): void {
+    this.#live.change(config);
+    this.#loop.askSoon();
+  }
+
+  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
+  pause(reason: string): void {
+    this.#tools.governor.pause(reason);
+  }
+
+  resume(): void {
+    this.#tools.governor.resume();
+    this.#loop.askSoon();
+  }
+
+  /** Each of the host's limits with what is used of it, and what it holds back. */
+  usage(): LimitUsage[] {
+    return this.#tools.governor.usage(this.#loop.hostsInPlace);
   }
 
   /** Ends what is under way, gives the rest back, says goodbye. Within about six seconds. */
@@ -149,6 +169,7 @@ export class Crawler {
   }
 
   async #stop(reason: string, forGood: boolean): Promise<void> {
+    this.#live.close();
     this.#measuringPeers.abort();
     await within(endRequestsMs, this.#loop.stop());
     this.#tools.connector.close();
@@ -165,10 +186,13 @@ export class Crawler {
     const { log } = this.#surroundings;
     return new CoordinatorLink({
       url: this.#config.coordinatorUrl,
-      route: coordinatorRoute(this.#config, this.#member?.membership ?? null),
+      route: {
+        ...coordinatorRoute(this.#config, this.#member?.membership ?? null),
+        watch: (socket) => this.#tools.meter.watch(socket),
+      },
       sign: this.#member === null ? undefined : (text) => this.#member!.identity.sign(text),
       hello: (challenge) => this.#member?.sign(this.#hello(), challenge) ?? this.#hello(),
-      heartbeat: () => this.#heartbeat(),
+      heartbeat: () => heartbeatOf(this.status()),
       random: Math.random,
       log: this.#surroundings.log,
       handlers: {
@@ -250,40 +274,17 @@ export class Crawler {
   }
 
   #hello(): CrawlerHello {
-    return crawlerHello(this.#config, {
+    return crawlerHello(this.#live.config, {
       softwareVersion: this.#surroundings.softwareVersion,
       spoolId: this.#spool.id,
-      heldLeases: this.#heldLeases(),
+      heldLeases: heldLeases([...this.#loop.leases, ...this.#carrier.leases]),
       ...(this.#surroundings.dock && { dock: this.#surroundings.dock.helloParts }),
       probeMethods: this.#prober.methods,
     });
   }
 
-  #heldLeases(): string[] | null {
-    // Results of a lease that the disk has lost are under "0", which is no lease.
-    const held = new Set(
-      [...this.#loop.leases, ...this.#carrier.leases].filter((leaseId) => leaseId !== "0"),
-    );
-    return held.size > maxHeldLeases ? null : [...held];
-  }
-
-  #heartbeat(): CrawlerHeartbeat {
-    const { openHosts, spooledResults, pages, fetchedBytes, bodyBytes, shippedBytes, holdingBack } =
-      this.status();
-    return {
-      type: "crawler:heartbeat",
-      openHosts,
-      spooledResults,
-      pages,
-      fetchedBytes,
-      shippedBytes,
-      bodyBytes,
-      holdingBack: [...holdingBack].slice(0, 10),
-    };
-  }
-
   #holdingBack(): string[] {
-    const words = [
+    return [
       this.#downReason,
       this.#paceReason,
       this.#spool.holdingBack(),
@@ -292,6 +293,5 @@ export class Crawler {
       ...this.#tools.governor.holdingBack(this.#loop.hostsInPlace),
       this.#loop.idleReason,
     ];
-    return words.filter((word) => word !== "").map((word) => word.slice(0, 500));
   }
 }

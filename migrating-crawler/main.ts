@@ -8,6 +8,7 @@ import { isMainThread } from "node:worker_threads";
 import type { CrawlerConfig } from "./config.ts";
 import { Crawler, type CrawlerSurroundings } from "./crawler.ts";
 import type { CrawlerStatus } from "./crawler-status.ts";
+import type { LimitUsage } from "./limits/limit-usage.ts";
 import { quietLog } from "./log.ts";
 import { runCrawlerProcess } from "./process-entry.ts";
 import { softwareVersion } from "./software-version.ts";
@@ -18,6 +19,13 @@ export interface RunningCrawler {
   /** The same, and tells the coordinator that this crawler will not be back. */
   leave(): Promise<void>;
   status(): CrawlerStatus;
+  /** The host's settings have changed: those that can be are in force at once; the log says which are not. */
+  change(config: CrawlerConfig): void;
+  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
+  pause(reason: string): void;
+  resume(): void;
+  /** Each of the host's limits with what is used of it, and what it holds back. */
+  usage(): LimitUsage[];
 }
 
 /** Starts a crawler; resolves when it has begun to connect. Throws ConfigError or UsageError. */
@@ -27,7 +35,15 @@ export async function startCrawler(
 ): Promise<RunningCrawler> {
   const crawler = new Crawler(config, { log: quietLog, softwareVersion, ...surroundings });
   await crawler.start();
-  return { stop: () => crawler.stop(), leave: () => crawler.leave(), status: () => crawler.status() };
+  return {
+    stop: () => crawler.stop(),
+    leave: () => crawler.leave(),
+    status: () => crawler.status(),
+    change: (changed) => crawler.change(changed),
+    pause: (reason) => crawler.pause(reason),
+    resume: () => crawler.resume(),
+    usage: () => crawler.usage(),
+  };
 }
 
 if (isMainThread && isEntry(process.argv[1])) {

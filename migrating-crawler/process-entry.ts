@@ -11,10 +11,12 @@ import { ConfigError, NearcrawlError } from "#core/errors";
 import type { CrawlerConfig } from "./config.ts";
 import type { CrawlerSurroundings } from "./crawler.ts";
 import { DockLine } from "./dock/dock-line.ts";
+import { keepPriority } from "./limits/priority.ts";
 import { lineLog, outliveLog } from "./log.ts";
 import type { RunningCrawler } from "./main.ts";
-import { homeSettings } from "./membership/home-settings.ts";
+import { homeSettings, settingsFile } from "./membership/home-settings.ts";
 import { settingsFileConfig } from "./settings/settings-file.ts";
+import { watchSettings } from "./settings/settings-watch.ts";
 
 type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
 
@@ -33,14 +35,16 @@ export interface CrawlerProcess {
 }
 
 /** Never returns an error: says it on standard error and sets the exit code. */
-export async function runCrawlerProcess({ settings, isDocked, start }: CrawlerProcess): Promise<void> {
+export async function runCrawlerProcess(asked: CrawlerProcess): Promise<void> {
+  const { settings, isDocked } = asked;
   setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
   outliveLog([process.stdout, process.stderr]);
   try {
     const dock = isDocked ? await DockLine.open(process) : undefined;
     const config = readSettings(settings);
     const log = lineLog((line) => void process.stdout.write(`${line}\n`), "json", config.name);
-    await runUntilAsked(config, { log, ...(dock && { dock }) }, start);
+    keepPriority(config.limits.priority, log);
+    await runUntilAsked(config, { log, ...(dock && { dock }) }, asked);
   } catch (error) {
     const words =
       error instanceof NearcrawlError ? error.message : ((error as Error)?.stack ?? String(error));
@@ -52,7 +56,7 @@ export async function runCrawlerProcess({ settings, isDocked, start }: CrawlerPr
 async function runUntilAsked(
   config: CrawlerConfig,
   surroundings: Pick<CrawlerSurroundings, "log" | "dock">,
-  start: Start,
+  { settings, start }: CrawlerProcess,
 ): Promise<void> {
   const { log, dock } = surroundings;
   const asked = untilAsked(dock);
@@ -63,7 +67,14 @@ async function runUntilAsked(
   const crawler = await start(config, { ...surroundings, onRefused: (reason) => refuse(reason) });
   log.info({ coordinatorUrl: config.coordinatorUrl }, "the crawler has started");
   process.send?.({ type: "started", name: config.name });
+  const watching = watchSettings({
+    file: isHome(settings ?? "") ? settingsFile(config.home) : (settings ?? ""),
+    read: () => readSettings(settings),
+    crawler,
+    log,
+  });
   const end = await Promise.race([asked, refused]);
+  watching.close();
   if (end !== null && end !== leaves) dock?.refused(end);
   if (end === leaves) await crawler.leave();
   else await crawler.stop();
@@ -98,6 +109,7 @@ function readSettings(path: string | undefined): CrawlerConfig {
   if (path === undefined) {
     throw new ConfigError(["no settings: give a file as the argument or in NEARCRAWL_CRAWLER_CONFIG"]);
   }
-  const isHome = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  return isHome ? homeSettings(path) : settingsFileConfig(path, {});
+  return isHome(path) ? homeSettings(path) : settingsFileConfig(path, {});
 }
+
+const isHome = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

@@ -22,14 +22,26 @@ const mostQuietMs = 250;
 /** Between two connects to the same address: no burst that looks like a scan. */
 const betweenConnectsMs = 20;
 
+/** An echo request or its answer, as `ping` sends them over IPv4. */
+const echoBytes = 84;
+
+/** What the host's limits have to do with probes. */
+export interface ProbeLimits {
+  /** Why nothing may be contacted now, in words; empty when something may. */
+  readonly silence: () => string;
+  /** Told of bytes that no socket of ours shows. */
+  readonly addBytes: (bytes: number) => void;
+}
+
 export type ProbeRequest = Omit<CoordinatorProbe, "type" | "requestId">;
 
 export class Prober {
   readonly #connector: Connector;
-  readonly #allowed: ReadonlySet<ProbeMethod>;
+  #allowed: ReadonlySet<ProbeMethod>;
   readonly #userAgent: () => string;
   readonly #sign: SignRequest | undefined;
   readonly #echoes: Echoes;
+  readonly #limits: ProbeLimits | null;
   #mayPing = false;
   #running = 0;
   #whenQuiet: (() => void)[] = [];
@@ -41,18 +53,27 @@ export class Prober {
     readonly sign?: SignRequest;
     /** Absent: the system's `ping`, which this process starts by itself. */
     readonly echoes?: Echoes | undefined;
+    readonly limits?: ProbeLimits;
   }) {
     this.#connector = settings.connector;
     this.#allowed = new Set(settings.probeMethods);
     this.#userAgent = settings.userAgent;
     this.#sign = settings.sign;
     this.#echoes = settings.echoes ?? systemEchoes;
+    this.#limits = settings.limits ?? null;
   }
 
   /** Finds out whether ICMP works here. Call once before the first probe. */
   async start(): Promise<void> {
     this.#mayPing =
       this.#allowed.has("icmp") && !this.#connector.throughProxy && (await this.#echoes.canPing());
+  }
+
+  /** Other methods are allowed from now on. */
+  apply(probeMethods: CrawlerConfig["probeMethods"]): void {
+    const mayPing = this.#allowed.has("icmp");
+    this.#allowed = new Set(probeMethods);
+    if (this.#allowed.has("icmp") && !mayPing) void this.start();
   }
 
   /** What the partner allows and this machine can do. */
@@ -107,6 +128,8 @@ export class Prober {
   }
 
   #forbidden(request: ProbeRequest): string | null {
+    const silence = this.#limits?.silence() ?? "";
+    if (silence !== "") return silence.slice(0, 500);
     const block = this.#connector.guard.denial(request) ?? this.#connector.guard.refusal(request.address);
     if (block !== null) return block.slice(0, 500);
     return this.methods.includes(request.method)
@@ -198,6 +221,7 @@ export class Prober {
 
   async #echo(request: ProbeRequest): Promise<ProbeOutcome> {
     const { address, tries, deadlineMs } = request;
+    this.#limits?.addBytes(2 * tries * echoBytes);
     const times = await this.#echoes.timeEchoes({ address, tries, deadlineMs });
     if (times.length > 0) return measured("icmp", times);
     return { type: "timed-out", method: "icmp", reason: `no echo within ${deadlineMs} ms` };

@@ -21,14 +21,19 @@ export function readSettingsFile(path: string): Record<string, unknown> {
  * ConfigError with all faults at once, each with the file and, where it stands in the file, its line.
  */
 export function settingsFileConfig(path: string, more: Readonly<Record<string, unknown>>): CrawlerConfig {
-  const text = textOf(path);
-  const settings = { ...parseSettings(path, text), ...more };
+  const settings = { ...readSettingsFile(path), ...more };
   try {
     return crawlerConfig(settings);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw new ConfigError(error.faults.map((fault) => placed(fault, path, text)));
+    throw placedFaults(error, path);
   }
+}
+
+/** What is wrong with settings from a file, with the file and the lines; another error as it is. */
+export function placedFaults(error: unknown, path: string): unknown {
+  if (!(error instanceof ConfigError)) return error;
+  const text = textOf(path);
+  return new ConfigError(error.faults.map((fault) => placed(fault, path, text)));
 }
 
 function textOf(path: string): string {

@@ -45,7 +45,7 @@ export class Spool {
   /** What was found at the opening: the latest sequence of each lease. */
   readonly leases: Map<string, number> = new Map();
   readonly #folder: string;
-  readonly #maxBytes: number;
+  readonly #maxBytes: () => number;
   readonly #segments: Segment[] = [];
   readonly #recent = new Map<number, SpooledResult>();
   #nextSequence = 1;
@@ -55,9 +55,10 @@ export class Spool {
   #fault: { readonly words: string; readonly atMs: number } | null = null;
 
   /** Opens or makes the spool of a home folder. Throws UsageError when another process has it, or it cannot be written. */
-  constructor(settings: { readonly home: string; readonly maxBytes: number }) {
+  constructor(settings: { readonly home: string; readonly maxBytes: number | (() => number) }) {
     this.#folder = join(settings.home, "spool");
-    this.#maxBytes = settings.maxBytes;
+    const { maxBytes } = settings;
+    this.#maxBytes = typeof maxBytes === "number" ? () => maxBytes : maxBytes;
     const { id, files } = openSpoolFolder(this.#folder);
     this.id = id;
     this.lostBytes = files.reduce((sum, file) => sum + this.#recover(file), 0);
@@ -89,14 +90,14 @@ export class Spool {
 
   /** False when no more work should be taken on: nine tenths of the bound are used, or the disk takes nothing. */
   hasRoom(): boolean {
-    return this.bytes < 0.9 * this.#maxBytes && !this.#isResting();
+    return this.bytes < 0.9 * this.#maxBytes() && !this.#isResting();
   }
 
   /** Why there is no room, in words; empty when there is. */
   holdingBack(): string {
     if (this.#isResting()) return `the spool cannot be written: ${this.#fault!.words}`;
     if (this.hasRoom()) return "";
-    const mebibytes = Math.floor(this.#maxBytes / 1024 / 1024);
+    const mebibytes = Math.floor(this.#maxBytes() / 1024 / 1024);
     return `the spool is full: ${this.waiting} results wait for the coordinator (${mebibytes} MiB are allowed)`;
   }
 
@@ -106,7 +107,7 @@ export class Spool {
     if (this.#closed) return null;
     const packed = packResult(leaseId, result);
     const framed = frame(this.#nextSequence, writeRecord({ leaseId, packed }));
-    if (this.bytes + framed.length > this.#maxBytes || !this.#write(framed)) return null;
+    if (this.bytes + framed.length > this.#maxBytes() || !this.#write(framed)) return null;
     const sequence = this.#nextSequence++;
     this.#remember({ sequence, leaseId, packed });
     this.#syncSoon();

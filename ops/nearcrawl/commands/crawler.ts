@@ -2,13 +2,15 @@
 import { join } from "node:path";
 import { Command } from "commander";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/config";
+import { keepPriority } from "#crawler/limits/priority";
 import { type CrawlerLog, lineLog, outliveLog } from "#crawler/log";
 import { startCrawler } from "#crawler/main";
 import { addPartnerCommands } from "#crawler/partner-commands";
 import { partnerSurroundings } from "#crawler/partner-surroundings";
 import { endSoon } from "#crawler/process-entry";
+import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
+import { watchSettings } from "#crawler/settings/settings-watch";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { readSettings } from "../settings-file.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
 interface CrawlerOptions {
@@ -40,7 +42,7 @@ export function crawlerCommand(): Command {
 function bareCrawlerCommand(): Command {
   return new Command("crawler")
     .description("run one crawler: it connects to the coordinator, outbound only, and stays in your limits")
-    .option("--config <file>", "settings as JSON; flags win over it")
+    .option("--config <file>", "settings as TOML (or .json), looked at while it runs; flags win over it")
     .option("--coordinator <url>", "wss://HOST/crawler (ws:// only to this machine)")
     .option(
       "--key <key>",
@@ -71,14 +73,29 @@ function bareCrawlerCommand(): Command {
 }
 
 async function runCrawler(options: CrawlerOptions): Promise<void> {
-  const config = crawlerConfig(settingsOf(options, process.env));
+  const read = () => configOf(options);
+  const config = read();
   outliveLog([process.stdout]);
   const form = options.json || !process.stdout.isTTY ? "json" : "plain";
   const log = lineLog((line) => void process.stdout.write(`${line}\n`), form, config.name);
-  await runUntilAsked(config, log);
+  keepPriority(config.limits.priority, log);
+  await runUntilAsked(config, log, options.config === undefined ? null : { file: options.config, read });
 }
 
-async function runUntilAsked(config: CrawlerConfig, log: CrawlerLog): Promise<void> {
+/** Faults name the settings file and the line. */
+function configOf(options: CrawlerOptions): CrawlerConfig {
+  try {
+    return crawlerConfig(settingsOf(options, process.env));
+  } catch (error) {
+    throw options.config === undefined ? error : placedFaults(error, options.config);
+  }
+}
+
+async function runUntilAsked(
+  config: CrawlerConfig,
+  log: CrawlerLog,
+  settings: { readonly file: string; readonly read: () => CrawlerConfig } | null,
+): Promise<void> {
   const asked = Promise.race([untilAskedToStop(), untilAskedToLeave()]);
   let refuse: (reason: string) => void = () => {};
   const refused = new Promise<string>((resolve) => {
@@ -86,9 +103,11 @@ async function runUntilAsked(config: CrawlerConfig, log: CrawlerLog): Promise<vo
   });
   const crawler = await startCrawler(config, { log, onRefused: (reason) => refuse(reason) });
   log.info({ coordinatorUrl: config.coordinatorUrl, home: config.home }, "the crawler has started");
+  const watching = settings === null ? null : watchSettings({ ...settings, crawler, log });
   const reporting = setInterval(() => log.info(crawler.status(), "status"), statusEveryMs);
   const end = await Promise.race([asked, refused]);
   clearInterval(reporting);
+  watching?.close();
   if (end === leaves) await crawler.leave();
   else await crawler.stop();
   log.info(crawler.status(), "the crawler has stopped");
@@ -110,7 +129,7 @@ const statusEveryMs = 60_000;
 
 /** Flags over the environment's key over the file. Numbers that are none stay text, and the check names them. */
 export function settingsOf(options: CrawlerOptions, env: NodeJS.ProcessEnv): Record<string, unknown> {
-  const file = options.config === undefined ? {} : readSettings(options.config);
+  const file = options.config === undefined ? {} : readSettingsFile(options.config);
   const name = options.name ?? file.name;
   const home = options.home ?? file.home ?? join(commandContext({}, env).home, "crawlers", String(name));
   return {

@@ -137,8 +137,9 @@ async function startSystem(
       place: place ? placeOf(place) : null,
       proxy: proxies[index],
       resolvers: [crawlersResolvers[index] ?? String(internet.dnsAddress)],
-      // They share one machine's processors, so threads of their own would only take memory.
-      limits: { pagesPerDay, concurrentHosts: hostsAtOnce, extractionThreads: 0 },
+      // They share one machine's processors with the coordinator: threads of their own would only take memory, and
+      // nobody else's work is there to give way to.
+      limits: { pagesPerDay, concurrentHosts: hostsAtOnce, extractionThreads: 0, priority: 0 },
       probeMethods: ["head", "connect"],
     });
   }
