@@ -1,0 +1,207 @@
+/**
+ * One of four crawlers ships other pages than the sites have, a third of them, on the emulated Internet over real
+ * sockets and a real Postgres: it is found out, gets nothing more, and what it shipped is replaced. Every page is
+ * compared here, so that it takes seconds; test/bench/trust.bench.ts has the shares of every day.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { admitUrls } from "#coordinator/flows/admit-urls";
+import { silentLog } from "#coordinator/log";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
+import { restoreTrust } from "#coordinator/postgres/distrust-writes";
+import { fleetList } from "#coordinator/postgres/fleet-list";
+import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { createIncidentStore } from "#coordinator/postgres/incident-store";
+import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
+import { trustReport } from "#coordinator/postgres/trust-report";
+import { crawlerConfig } from "#crawler/config";
+import { type RunningCrawler, startCrawler } from "#crawler/main";
+import type { Database } from "#db/connect";
+import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
+import { trustText } from "#ops/nearcrawl/fleet/trust";
+import { generateWorld } from "#ops/world/generate-world";
+import { type RunningWorld, startWorld } from "#ops/world/main";
+import { writeRegistryFiles } from "#ops/world/registry-files";
+import { hashText } from "#ops/world/seeded-random";
+import { applyImport } from "#rir-import/apply";
+import { testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
+import { type LyingProxy, startLyingProxy } from "./lying-proxy.ts";
+
+const world = generateWorld({ seed: 11, sites: 16, crawlers: 4 });
+/** Whoever is nearest to the most sites. */
+const liar = mostWanted();
+const liarName = world.crawlers[liar]!.name;
+const scope = { pagesPerHost: 5, maxDepth: 10, admitNewHosts: true };
+const folder = mkdtempSync(join(tmpdir(), "nearcrawl-liar-"));
+
+let database: Database;
+let internet: RunningWorld;
+let coordinator: RunningCoordinator;
+let proxy: LyingProxy;
+const crawlers: RunningCrawler[] = [];
+
+function mostWanted(): number {
+  const nearest = world.sites.map(({ addresses: [address] }) => {
+    const rtts = world.crawlers.map((_, index) => world.rttMs(index, address!) ?? Number.POSITIVE_INFINITY);
+    return rtts.indexOf(Math.min(...rtts));
+  });
+  const counts = world.crawlers.map((_, index) => nearest.filter((one) => one === index).length);
+  return counts.indexOf(Math.max(...counts));
+}
+
+/** A third of the pages: some are another page of the site, some are said to be missing. The same ones each time. */
+function lie(host: string, path: string): string | null {
+  const drawn = hashText(7, `${host}${path}`) % 6;
+  if (drawn > 1) return null;
+  return drawn === 0 && path !== "/" ? "/" : "/there-is-no-such-page";
+}
+
+beforeAll(async () => {
+  database = await testDatabase({ maxConnections: 14 });
+  await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
+  internet = await startWorld(world);
+  proxy = await startLyingProxy(internet.proxyUrlOf(liar), lie);
+  coordinator = await startCoordinator({
+    database,
+    log: silentLog,
+    version: "test",
+    config: readCoordinatorConfig({
+      listen: { host: "127.0.0.1", port: 0 },
+      resolvers: [internet.dnsAddress],
+      delegation: { expectedCrawlers: 4, settleSeconds: 20 },
+      lease: { urlsPerHost: 5, addressRestSeconds: 0 },
+      scope: { ...scope, admitNewHosts: false },
+      trust: { share: 1, newcomerShare: 1, alteredShare: 0.3 },
+      heartbeatSeconds: 2,
+      logLevel: "silent",
+    }),
+  });
+  for (const index of world.crawlers.keys()) crawlers.push(await startOne(index));
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all(crawlers.map((crawler) => crawler.stop()));
+  await coordinator?.stop();
+  await proxy?.close();
+  await internet?.close();
+  await database?.close();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+async function startOne(index: number): Promise<RunningCrawler> {
+  const crawler = world.crawlers[index]!;
+  const { key, keyHash } = newCrawlerKey();
+  await createCrawlerStore(database.pool).register({ name: crawler.name, keyHash });
+  return await startCrawler(
+    crawlerConfig({
+      coordinatorUrl: `${coordinator.webUrl.replace("http", "ws")}/crawler`,
+      key,
+      name: crawler.name,
+      home: join(folder, crawler.name),
+      publicAddress: crawler.address,
+      proxy: index === liar ? proxy.url : internet.proxyUrlOf(index),
+      resolvers: [internet.dnsAddress],
+      politenessFloorMs: 20,
+      responseTimeFactor: 0,
+      probeMethods: ["head", "connect"],
+    }),
+  );
+}
+
+const one = async <Row>(text: string, values: unknown[] = []): Promise<Row> =>
+  (await database.pool.query(text, values)).rows[0] as Row;
+
+describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
+  it("is not trusted any more", async () => {
+    const ports = {
+      frontier: createFrontierStore(database.pool),
+      rejected: createRejectedUrlStore(database.pool),
+    };
+    await admitUrls(
+      world.sites.map((site) => `http://${site.host}/`),
+      ports,
+      { scope, now: new Date() },
+    );
+
+    await until(async () => {
+      const { rows } = await database.pool.query("select from crawler_trust where distrusted_at is not null");
+      return rows.length > 0;
+    }, 60_000);
+
+    const fleet = await fleetList(database.pool, new Date());
+    const distrusted = fleet.filter(({ trust }) => trust === "distrusted").map(({ name }) => name);
+    expect(distrusted).toEqual([liarName]);
+    expect(proxy.lies.length).toBeGreaterThan(3);
+  });
+
+  it("loses its subnets, and whatever the index has of it is fetched again by others", async () => {
+    const left = `select count(*)::int as count
+      from page p
+      join crawler c using (crawler_id)
+      join frontier_url u on u.host_hash = p.host_hash and u.url_hash = p.url_hash
+      where c.name = $1`;
+    const owned =
+      "select count(*)::int as count from delegation join crawler using (crawler_id) where name = $1";
+
+    await until(async () => {
+      const [pages, subnets] = [left, owned].map((sql) => one<{ count: number }>(sql, [liarName]));
+      return (await pages!).count === 0 && (await subnets!).count === 0;
+    }, 60_000);
+
+    const wrong = await one<{ pages: number }>(
+      "select count(*)::int as pages from page where title = 'Not found' or title = ''",
+    );
+    expect(wrong.pages).toBe(0);
+  });
+
+  it("is shown to the operator with the pages that speak against it, and is one incident", async () => {
+    const report = await trustReport(database.pool, liarName);
+    const since = new Date(Date.now() - 3_600_000);
+    const incidents = async () =>
+      await createIncidentStore(database.pool).list({ since, kind: "wrong-result" });
+
+    await until(async () => (await incidents()).length > 0);
+
+    expect((await incidents()).map(({ crawler }) => crawler)).toEqual([liarName]);
+    const counting = report!.evidence.filter(({ counts }) => counts);
+    expect(counting.length).toBeGreaterThan(1);
+    for (const { url, opinions } of report!.evidence) {
+      const { hostname, pathname } = new URL(url);
+      expect(lie(hostname, pathname)).not.toBeNull();
+      expect(new Set(opinions.map(({ crawler }) => crawler)).size).toBeGreaterThan(2);
+    }
+    expect(trustText(report!)).toMatch(/not trusted[\s\S]*counts: on \d+ pages of the host it agrees/);
+  });
+
+  it("accuses nobody else, and stores no page of a comparison", async () => {
+    const accused = await one<{ others: number }>(
+      `select count(*)::int as others
+       from check_outcome o
+       join crawler c using (crawler_id)
+       where o.outcome <> 'agree' and c.name <> $1`,
+      [liarName],
+    );
+    const twice = await one<{ twice: number }>(
+      `select count(*)::int as twice
+       from page_fetch f
+       join lease l on l.crawler_id = f.crawler_id and l.host_hash = f.host_hash and l.is_check
+       where f.fetched_at between l.granted_at and l.closed_at`,
+    );
+
+    expect([accused.others, twice.twice]).toEqual([0, 0]);
+  });
+
+  it("is taken back by the operator as a newcomer", async () => {
+    const isThere = await restoreTrust(database.pool, liarName, new Date());
+
+    const fleet = await fleetList(database.pool, new Date());
+    const restored = fleet.find(({ name }) => name === liarName)!;
+    expect([isThere, restored.draining, restored.state]).toEqual([true, null, "online"]);
+    expect((await trustReport(database.pool, liarName))?.evidence).toEqual([]);
+  });
+});
