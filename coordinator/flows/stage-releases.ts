@@ -3,7 +3,7 @@
  * moves those on that are to move by themselves, and takes the offer back where they do harm.
  */
 import { UsageError } from "#core/errors";
-import { automaticPercent, decideStage } from "#core/release/automatic-staging";
+import { automaticPercent, decideStage, type StageDecision } from "#core/release/automatic-staging";
 import { mayRun, type ReleaseStage, rankedDocks, stageMembers } from "#core/release/staging";
 import type {
   DockEntry,
@@ -42,7 +42,7 @@ export async function stageRelease(
   const change: StageChange = {
     stage: stage.stage,
     percent: stage.percent,
-    words: soakMinutes === null ? "by an operator" : "moves on by itself",
+    words: "by an operator",
     soakMinutes,
     again,
     ...(first === null ? {} : { firstCrawlerId: first.crawlerId }),
@@ -85,16 +85,23 @@ export async function advanceReleases(ports: StagePorts, now: Date): Promise<rea
   return moves;
 }
 
+/** Whether a release that moves by itself is to move now, and why. */
+export async function judgeStage(
+  entry: ReleaseEntry,
+  { releaseFleet }: Pick<StagePorts, "releaseFleet">,
+  now: Date,
+): Promise<StageDecision> {
+  if (!mayRun(entry, now)) return { type: "stop", words: whyNot(entry, now) };
+  const stageSince = entry.stageSince ?? now;
+  const members = stageMembers(entry, await releaseFleet.docks());
+  const watched = await releaseFleet.watched(entry.version, stageSince);
+  const crawlers = watched.map((one) => ({ ...one, inStage: members.has(one.crawlerId) }));
+  return decideStage({ crawlers, stageSince, soakMinutes: entry.soakMinutes ?? 0, now });
+}
+
 async function nextMove(entry: ReleaseEntry, ports: StagePorts, now: Date): Promise<StageMove | null> {
   const { version, stage, soakMinutes } = entry;
-  const stageSince = entry.stageSince ?? now;
-  const docks = await ports.releaseFleet.docks();
-  const members = stageMembers(entry, docks);
-  const watched = await ports.releaseFleet.watched(version, stageSince);
-  const crawlers = watched.map((one) => ({ ...one, inStage: members.has(one.crawlerId) }));
-  const decided = mayRun(entry, now)
-    ? decideStage({ crawlers, stageSince, soakMinutes: soakMinutes ?? 0, now })
-    : ({ type: "stop", words: whyNot(entry, now) } as const);
+  const decided = await judgeStage(entry, ports, now);
   if (decided.type === "stay") return null;
   const next = decided.type === "stop" ? nowhere : after(stage);
   const change = { ...next, words: decided.words, soakMinutes: next.ends ? null : soakMinutes };

@@ -153,8 +153,9 @@ export function listCommand(): Command {
       "every release: to whom it is offered, and how many crawlers run, refused or returned from it",
     )
     .action(async (options: ReleaseOptions) => {
-      const lines = await withReleases(options, {}, releaseLines);
-      printAnswer(options, lines, releaseText(lines, new Date()));
+      const now = new Date();
+      const lines = await withReleases(options, {}, (stores) => releaseLines(stores, now));
+      printAnswer(options, lines, releaseText(lines, now));
     });
 }
 

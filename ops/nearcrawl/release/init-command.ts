@@ -32,7 +32,7 @@ export function initCommand(): Command {
     .description(
       "for a new fleet: make a key, build and sign the first release, publish it and offer it to all",
     )
-    .addHelpText("after", "\nExample:\n  nearcrawl release init\n  nearcrawl fleet invite athens")
+    .addHelpText("after", "\nExample:\n  nearcrawl release init\n  nearcrawl fleet invite --name athens")
     .action(async (options: InitOptions) => {
       const { home } = commandContext(options);
       const made = await withReleases(options, { setUp: true }, (stores) => init(home, options, stores));

@@ -7,6 +7,8 @@ export interface ReleaseLine extends Omit<ReleaseEntry, "firstCrawlerId"> {
   /** Name of the crawler that got it first. */
   readonly firstCrawler: string | null;
   readonly crawlers: ReleaseCounts;
+  /** Of a release that moves by itself: how far it is, in words; null for the others. */
+  readonly standing: string | null;
 }
 
 const states = ["offered", "running", "returned", "pinned", "delayed", "refused"] as const;
@@ -44,10 +46,9 @@ function remarkOn(release: ReleaseLine, now: Date): string {
   if (release.revoked) return printable(release.stageWords || "revoked");
   if (!release.trusted) return "its key was retired: sign it anew";
   if (release.expiresAt <= now) return `expired on ${day(release.expiresAt)}: sign it anew`;
-  const moving =
-    release.soakMinutes === null ? "" : `moves on after ${release.soakMinutes} minutes in good order; `;
+  if (release.standing !== null) return printable(`moves on by itself: ${release.standing}`);
   const since = release.stageSince === null ? "" : `since ${release.stageSince.toISOString().slice(0, 16)}Z`;
-  return printable(`${moving}${since}${release.stageWords === "" ? "" : `: ${release.stageWords}`}`);
+  return printable(`${since}${release.stageWords === "" ? "" : `: ${release.stageWords}`}`);
 }
 
 const day = (at: Date) => at.toISOString().slice(0, 10);

@@ -191,7 +191,7 @@ describe("a release", () => {
     ];
     const second = JSON.parse(await run(...both, "--json")) as { digests: string[] };
 
-    expect(automatic).toContain("moves on after 5 minutes in good order");
+    expect(automatic).toMatch(/one \(athens\) .* moves on by itself: nobody runs it yet/);
     expect(second.digests).toEqual(["1".repeat(64), release?.digest]);
   });
 });
