@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import type { Pool } from "pg";
 import { ConfigError } from "#core/errors";
 import type { Database } from "#db/connect";
 import { createPool } from "#db/server-database";
@@ -10,19 +9,15 @@ import { pinOf } from "#protocol/certificate-pin";
 import type { CoordinatorConfig } from "./config.ts";
 import type { NameResolver } from "./flows/ports.ts";
 import type { LiveState } from "./flows/show-overview.ts";
-import { invitingCoordinator } from "./inviting-coordinator.ts";
 import type { Log } from "./log.ts";
-import { randomSecrets } from "./net/crawler-key.ts";
 import { dockFile } from "./net/dock-file.ts";
 import { createWebServer } from "./net/http-server.ts";
 import type { Metrics } from "./net/metrics.ts";
-import type { OperatorApiPorts } from "./net/operator-api.ts";
+import { operatorApiPorts } from "./operator-api-ports.ts";
+import { createComplaintStore } from "./postgres/complaint-store.ts";
 import { stateCoordinatorPlace } from "./postgres/coordinator-place.ts";
-import { createCrawlerStore } from "./postgres/crawler-store.ts";
-import { createFleetKeys } from "./postgres/fleet-keys.ts";
-import { createFrontierStore } from "./postgres/frontier-store.ts";
-import { createInvitationStore } from "./postgres/invitation-store.ts";
-import { createOperatorTokenStore } from "./postgres/operator-token-store.ts";
+import { createFleetOutside } from "./postgres/fleet-outside.ts";
+import { createOptOutStore } from "./postgres/opt-out-store.ts";
 import { createReleaseFileStore } from "./postgres/release-file-store.ts";
 import { createReleaseKeyStore } from "./postgres/release-key-store.ts";
 import { createReleaseStore } from "./postgres/release-store.ts";
@@ -59,8 +54,14 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     log,
     now: () => new Date(),
     operators: {
-      ...operatorPorts(pool),
+      ...operatorApiPorts(pool),
       ...(config.behindProxy ? { failuresPerMinute: Number.POSITIVE_INFINITY } : {}),
+    },
+    contact: {
+      optOuts: createOptOutStore(pool),
+      complaints: createComplaintStore(pool),
+      fleet: createFleetOutside(pool),
+      behindProxy: config.behindProxy,
     },
     releaseFiles: {
       files: createReleaseFileStore(pool),
@@ -75,6 +76,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       version: options.version,
       userAgent: config.userAgent,
       contact: config.contact,
+      signRequests: config.signRequests,
       politenessSeconds: defaultPolitenessSeconds,
       tls,
     },
@@ -87,19 +89,6 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const certificatePin = tls === null ? null : pinOf(tls.cert);
   await stateCoordinatorPlace(database.pool, { webUrl: config.publicUrl ?? url, certificatePin }, new Date());
   return { web, url };
-}
-
-function operatorPorts(pool: Pool): Omit<OperatorApiPorts, "version" | "log"> {
-  return {
-    tokens: createOperatorTokenStore(pool),
-    invitations: createInvitationStore(pool),
-    keys: createFleetKeys(pool),
-    crawlers: createCrawlerStore(pool),
-    frontier: createFrontierStore(pool),
-    coordinator: async () => await invitingCoordinator(pool),
-    secrets: randomSecrets,
-    now: () => new Date(),
-  };
 }
 
 async function listen(web: FastifyInstance, { host, port }: CoordinatorConfig["listen"]): Promise<void> {

@@ -103,6 +103,6 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
   it("says what to do where nobody is registered", async () => {
     const { code, out } = await nearcrawl("fleet", "list");
 
-    expect([code, out]).toEqual([0, "no crawler is registered: nearcrawl coordinator add-crawler NAME\n"]);
+    expect([code, out]).toEqual([0, "there is no crawler yet: nearcrawl fleet invite --name NAME\n"]);
   });
 });

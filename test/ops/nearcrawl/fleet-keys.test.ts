@@ -1,0 +1,121 @@
+/** Invitations, keys and tokens as operators handle them by command: own process, real database, exit codes. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { IssuedInvitation } from "#coordinator/flows/issue-invitation";
+import { hashCrawlerKey } from "#coordinator/net/crawler-key";
+import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
+import { pinOf } from "#protocol/certificate-pin";
+import { parseInvitation } from "#protocol/invitation";
+import { newWorld, type World } from "../../contract/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+afterAll(async () => await world.close());
+
+const certificate = new URL("../../fixtures/tls/loopback.cert.pem", import.meta.url).pathname;
+
+async function nearcrawl(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
+  const { url, schema } = world.database;
+  const env = { ...process.env, DATABASE_URL: url, NEARCRAWL_SCHEMA: schema };
+  return await new Promise((resolve) => {
+    execFile(process.execPath, command, { env, timeout: 60_000 }, (error, out, err) => {
+      resolve({ code: error ? Number(error.code) : 0, out, err });
+    });
+  });
+}
+
+it("an invitation pins what it is told, is listed, and is withdrawn", { timeout: 120_000 }, async () => {
+  const where = ["--url", "wss://search.example/crawler", "--pin", certificate];
+  const [made, nowhere] = await Promise.all([
+    nearcrawl(
+      "fleet",
+      "invite",
+      "--name",
+      "athens",
+      "--capacity",
+      "500",
+      "--expires-hours",
+      "2",
+      ...where,
+      "--json",
+    ),
+    nearcrawl("fleet", "invite", "--name", "berlin", "--url", "http://192.0.2.1/crawler"),
+  ]);
+  const listed = await nearcrawl("fleet", "invitations");
+  const withdrawn = await nearcrawl("fleet", "revoke-invitation", "athens");
+
+  expect([made.code, nowhere.code, listed.code, withdrawn.code]).toEqual([0, 2, 0, 0]);
+  const issued = JSON.parse(made.out) as IssuedInvitation;
+  expect(parseInvitation(issued.token)).toMatchObject({
+    name: "athens",
+    coordinatorUrl: "wss://search.example/crawler",
+    certificatePin: pinOf(readFileSync(certificate)),
+  });
+  expect(issued.commands.installed).toBe(`nearcrawl crawler join ${issued.token}`);
+  expect(nowhere.err).toContain("publicUrl");
+  expect(listed.out).toMatch(/1 +athens +open .* 500 +crawling/);
+  expect(withdrawn.out).toContain("withdrawn: 1 invitation");
+});
+
+it("crawlers are rotated, shut out and ended by name, and a wrong name is said", {
+  timeout: 120_000,
+}, async () => {
+  const north = await world.crawler("north");
+  await world.crawler("south");
+  await world.pool.query("update crawler set public_key = 'k' where crawler_id = $1", [north]);
+
+  const [rotated, bare, both, nobody] = await Promise.all([
+    nearcrawl("fleet", "rotate", "--all", "--grace-hours", "3"),
+    nearcrawl("fleet", "rotate", "south"),
+    nearcrawl("fleet", "rotate"),
+    nearcrawl("fleet", "kill", "nobody"),
+  ]);
+  const [revoked, killed] = await Promise.all([
+    nearcrawl("fleet", "revoke", "north"),
+    nearcrawl("fleet", "kill", "south"),
+  ]);
+
+  expect(rotated.out).toContain(
+    "north gets a new key when it comes next; the old one stays good for 3 hours",
+  );
+  expect([rotated, bare, both, nobody, revoked, killed].map(({ code }) => code)).toEqual([0, 3, 2, 3, 0, 0]);
+  expect(bare.err).toContain("add-crawler");
+  expect(killed.out).toContain("0 of its leases came back");
+  expect(
+    await world.rows(
+      "select name, revoked_at is not null as out, draining_since is not null as leaves from crawler order by name",
+    ),
+  ).toEqual([
+    { name: "north", out: true, leaves: false },
+    { name: "south", out: true, leaves: true },
+  ]);
+});
+
+it("a token is shown once, kept as a hash, listed and revoked", { timeout: 120_000 }, async () => {
+  const made = await nearcrawl(
+    "operator-token",
+    "create",
+    "dashboard",
+    "--scope",
+    "fleet-read",
+    "--days",
+    "1",
+  );
+  const secret = made.out.trim().split("\n").at(-1) ?? "";
+  const used = await createOperatorTokenStore(world.pool).use(hashCrawlerKey(secret), new Date());
+  const [again, listed] = await Promise.all([
+    nearcrawl("operator-token", "create", "dashboard"),
+    nearcrawl("operator-token", "list"),
+  ]);
+  const revoked = await nearcrawl("operator-token", "revoke", "dashboard");
+
+  expect(used).toMatchObject({ name: "dashboard", scopes: ["fleet-read"] });
+  expect(listed.out).toMatch(/dashboard +good +fleet-read /);
+  expect(listed.out).not.toContain(secret);
+  expect([made, again, listed, revoked].map(({ code }) => code)).toEqual([0, 2, 0, 0]);
+  expect(await createOperatorTokenStore(world.pool).use(hashCrawlerKey(secret), new Date())).toBeNull();
+});
