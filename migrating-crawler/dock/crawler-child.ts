@@ -1,13 +1,12 @@
 /**
- * One crawler process, from its start to its end: greeted before it opens anything, its lines passed on, its
- * messages checked, its silence noticed, its end put into words. What follows from an end is the dock's matter.
+ * One crawler process, from its start to its end: its lines passed on, its messages checked, its silence noticed, its end put into words. What follows from an end is the dock's matter.
  *
  *   starting → (healthy) → stopping → ended, or ended from anywhere by itself
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { finished } from "node:stream/promises";
 import type { ChildCommand } from "./child-command.ts";
-import { type CrawlerToDock, crawlerToDock, type DockGreeting, type DockMessage } from "./dock-messages.ts";
+import { type CrawlerToDock, crawlerToDock, type DockMessage } from "./dock-messages.ts";
 import { endWords, LastWords } from "./last-words.ts";
 import { LineSplitter } from "./line-splitter.ts";
 
@@ -31,7 +30,6 @@ export interface ChildHandlers {
 
 export interface ChildSettings {
   readonly command: ChildCommand;
-  readonly greeting: DockGreeting;
   readonly handlers: ChildHandlers;
   /** Without a sign of life for so long it is stuck, and is ended. */
   readonly silenceMs: number;
@@ -67,7 +65,6 @@ export class CrawlerChild {
     this.#process = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
     this.#listen();
     this.#looking = setInterval(() => this.#look(), settings.silenceMs / looksPerSilence);
-    this.send(settings.greeting);
   }
 
   /** Undefined when it could not be started. */

@@ -9,7 +9,7 @@ import { type CrawlerToDock, type DockGreeting, type DockMessage, dockMessage } 
 
 /** `process` of a child that was started with an IPC channel. */
 export interface DockChannel {
-  send?: ((message: object) => boolean) | undefined;
+  send?: ((message: object, done: (error: Error | null) => void) => boolean) | undefined;
   on(event: "message", listener: (message: unknown) => void): unknown;
 }
 
@@ -143,11 +143,8 @@ export class DockLine {
     }
   }
 
+  /** Where the dock is gone, the crawler hears of it by the channel's end, and stops. */
   #say(message: CrawlerToDock): void {
-    try {
-      this.#channel.send?.(message);
-    } catch {
-      // The dock is gone; the crawler hears of it by the channel's end, and stops.
-    }
+    this.#channel.send?.(message, () => {});
   }
 }

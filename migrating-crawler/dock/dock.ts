@@ -130,7 +130,7 @@ export class Dock {
       const { current, watchedStarts } = this.#memory.state;
       if (current === null) return null;
       if (!(await this.#settings.shelf.holds(current))) {
-        this.#memory.withdraw("its file on this machine's disk is damaged or gone", []);
+        this.#memory.dropDamaged();
       } else if (this.#memory.isWatched && watchedStarts >= this.#settings.timing.mostWatchedStarts) {
         if (!this.#memory.returnToGood(`it was started ${watchedStarts} times and never ran for long`))
           return current;
@@ -261,9 +261,9 @@ export class Dock {
     void this.#settle();
   }
 
-  #onLeft(report: ReleaseReport, done: boolean): void {
+  #onLeft(report: ReleaseReport, done: string | null): void {
     this.#settings.log.info({ ...report }, "a release that is offered was not taken");
-    this.#memory.change((state) => states.withReport(done ? { ...state, offered: null } : state, report));
+    this.#memory.change((state) => states.withReport(states.withoutOffer(state, done), report));
   }
 
   #onTrust(trust: Trust): void {

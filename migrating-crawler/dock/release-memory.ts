@@ -21,7 +21,8 @@ export class ReleaseMemory {
   constructor(settings: MemorySettings) {
     this.#settings = settings;
     this.#state = settings.shelf.readState();
-    settings.shelf.tidy(this.#state);
+    settings.shelf.removeDrafts();
+    settings.shelf.removeOld(this.#state);
   }
 
   get state(): states.ReleaseState {
@@ -57,7 +58,7 @@ export class ReleaseMemory {
     const { shelf, log } = this.#settings;
     if (!this.isWatched) return;
     this.change(states.passWatch);
-    shelf.tidy(this.#state);
+    shelf.removeOld(this.#state);
     log.info({ version: this.#state.current?.version }, "the new release runs and is well");
   }
 
@@ -77,6 +78,13 @@ export class ReleaseMemory {
     const { log, now } = this.#settings;
     log.warn({ version: this.#state.current?.version, reason }, "the release must not run here any more");
     this.change((state) => states.withdrawCurrent(state, { reason, at: now(), forbidden }));
+  }
+
+  /** The current release's file is not what it was: what else is there takes its place, until it is fetched again. */
+  dropDamaged(): void {
+    const { version } = this.#state.current ?? {};
+    this.#settings.log.error({ version }, "the release's file on this machine's disk is damaged or gone");
+    this.change((state) => states.dropCurrent(state));
   }
 
   /** True when what ran was revoked. */

@@ -91,12 +91,21 @@ export class ReleaseShelf {
     return hash.digest("hex") === digest;
   }
 
-  /** Removes drafts that were not finished, and bundles that nobody will want again. */
-  tidy(state: ReleaseState): void {
-    const wanted = new Set(keptReleases(state).map(({ digest }) => `${digest}.mjs`));
+  /** At the start: what a dock before this one did not finish. */
+  removeDrafts(): void {
+    this.#remove((name) => name.endsWith(".draft"));
+  }
+
+  /** Bundles that nobody will want again. One that is offered may have just been put here. */
+  removeOld(state: ReleaseState): void {
+    const digests = [...keptReleases(state).map(({ digest }) => digest), state.offered?.digest];
+    const wanted = new Set(digests.map((digest) => `${digest}.mjs`));
+    this.#remove((name) => /^[0-9a-f]{64}\.mjs$/.test(name) && !wanted.has(name));
+  }
+
+  #remove(isMeant: (name: string) => boolean): void {
     for (const name of readdirSync(this.#folder)) {
-      const isOld = /^[0-9a-f]{64}\.mjs$/.test(name) && !wanted.has(name);
-      if (isOld || name.endsWith(".draft")) rmSync(join(this.#folder, name), { force: true });
+      if (isMeant(name)) rmSync(join(this.#folder, name), { force: true });
     }
   }
 

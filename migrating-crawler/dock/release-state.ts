@@ -106,18 +106,17 @@ export function withdrawCurrent(
 ): ReleaseState {
   const { current } = state;
   if (current === null) return state;
-  const allowed = [state.good, state.previous].filter(
-    (kept) => kept !== null && kept.digest !== current.digest && !forbidden.includes(kept.digest),
-  );
-  const [next = null, previous = null] = allowed;
-  const without = {
-    ...remember(state, current, fault),
-    current: next,
-    good: next,
-    previous,
-    watchedStarts: 0,
-  };
+  const without = remember(dropCurrent(state, forbidden), current, fault);
   return withReport(without, { version: current.version, state: "returned", reason: cut(fault.reason) });
+}
+
+/** The current release cannot be run for a reason that is not its own; it may be taken again. */
+export function dropCurrent(state: ReleaseState, forbidden: readonly string[] = []): ReleaseState {
+  const { current } = state;
+  const [next = null, previous = null] = [state.good, state.previous].filter(
+    (kept) => kept !== null && kept.digest !== current?.digest && !forbidden.includes(kept.digest),
+  );
+  return { ...state, current: next, good: next, previous, watchedStarts: 0 };
 }
 
 /** Said once: the same report as the last one of this version is not said again. */
@@ -125,6 +124,11 @@ export function withReport(state: ReleaseState, report: ReleaseReport): ReleaseS
   const last = state.reports.findLast(({ version }) => version === report.version);
   if (last?.state === report.state && last.reason === report.reason) return state;
   return { ...state, reports: [...state.reports, report].slice(-maxReleaseReports) };
+}
+
+/** What was offered need not be looked at again, unless something else is offered by now. */
+export function withoutOffer(state: ReleaseState, digest: string | null): ReleaseState {
+  return state.offered?.digest === digest ? { ...state, offered: null } : state;
 }
 
 /** The coordinator has so many of them, the oldest. */

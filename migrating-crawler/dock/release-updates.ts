@@ -16,8 +16,8 @@ import { type Taken, takeCurrent, takeOffered } from "./take-release.ts";
 export interface UpdateHandlers {
   /** Verified, wanted by the partner, and on the disk. */
   onRelease(release: KeptRelease): void;
-  /** A release was left where it is. `done`: it need not be looked at again. */
-  onLeft(report: ReleaseReport, done: boolean): void;
+  /** A release was left where it is. `done`: the offer with this digest need not be looked at again. */
+  onLeft(report: ReleaseReport, done: string | null): void;
   /** The lists were asked for: what was revoked may be what runs. */
   onTrust(trust: Trust): void;
 }
@@ -109,9 +109,10 @@ export class ReleaseUpdates {
     try {
       const trust = await refreshTrust(this.#settings);
       handlers.onTrust(trust);
+      const offered = this.#settings.state().offered?.digest ?? null;
       const taken = await this.#take(trust);
       if (taken?.type === "taken") handlers.onRelease(taken.release);
-      if (taken?.type === "left") this.#onLeft(taken.report, !taken.retry);
+      if (taken?.type === "left") this.#onLeft(taken.report, taken.retry ? null : offered);
       return taken?.type === "failed" ? taken.reason : null;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
@@ -119,9 +120,9 @@ export class ReleaseUpdates {
   }
 
   /** A release that is left again for the same reason is no news. */
-  #onLeft(report: ReleaseReport, done: boolean): void {
+  #onLeft(report: ReleaseReport, done: string | null): void {
     const words = JSON.stringify(report);
-    if (words !== this.#lastLeft || done) this.#settings.handlers.onLeft(report, done);
+    if (words !== this.#lastLeft || done !== null) this.#settings.handlers.onLeft(report, done);
     this.#lastLeft = words;
   }
 

@@ -36,12 +36,13 @@ export function startCrawler(start: CrawlerStart): CrawlerChild {
       { bundle, home, readable: [...systemFacts, ...readable], writable },
       { env, nodeFlags: process.allowedNodeEnvironmentFlags },
     ),
-    greeting: greeting(start),
     silenceMs: timing.silenceMs,
     stopMs: timing.stopMs,
     handlers,
   });
+  // It opens nothing before it is greeted, and is not greeted before another dock would know of it.
   if (child.pid !== undefined) writeMark(childMark(home), child.pid);
+  child.send(greeting(start));
   return child;
 }
 

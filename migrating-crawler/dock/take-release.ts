@@ -70,13 +70,15 @@ interface Wanted {
   readonly state: ReleaseState;
 }
 
-/** Null: it runs already. */
+/** Null: it runs already, or nothing better is there. */
 async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools): Promise<Taken | null> {
   const { state, digest } = wanted;
   const { keys, revocations } = tools.trust;
   const { dockVersion, now } = tools;
   const conditions = { keys, now, newestSequence: state.newestSequence, revocations, dockVersion };
   const verified = verifyManifest(signed, conditions);
+  // What is offered to all is mostly what runs here, or older: that is no news.
+  if ("refused" in verified && digest === null && state.current !== null) return null;
   if ("refused" in verified) return refused(versionIn(signed), verified.refused);
   const { manifest } = verified;
   const { version } = manifest;
@@ -91,7 +93,10 @@ async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools):
     firstOfferedAt: wanted.firstAt,
     hasRelease: state.current !== null,
   });
-  if (!answer.take) return { type: "left", report: { version, ...answer }, retry: true };
+  if (!answer.take) {
+    const { state: what, reason } = answer;
+    return { type: "left", report: { version, state: what, reason }, retry: true };
+  }
   return await fetchBundle(manifest, tools);
 }
 
