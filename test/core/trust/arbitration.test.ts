@@ -1,0 +1,138 @@
+/** Who is asked when two crawlers disagree, and what it comes to. Crawler 1 fetched first. */
+import { describe, expect, it } from "vitest";
+import { asCrawlerId } from "#core/ids";
+import { nextStep, type Opinion } from "#core/trust/arbitration";
+import { still } from "#core/trust/compare-sketches";
+import { page, said, without } from "./sketches.ts";
+
+const [a, b, c] = [page("0"), page("ffff"), page("ff0000ff")];
+const [one, two] = [asCrawlerId(1), asCrawlerId(2)];
+
+function following(opinions: readonly Opinion[], others = 5, volatility = still) {
+  const step = nextStep({ opinions, volatility, others });
+  return step.type === "ask" ? step.asked : step.verdict;
+}
+
+describe("who is asked", () => {
+  it("anybody, at first", () => {
+    expect(following([said(1, a)])).toEqual({ type: "anybody" });
+  });
+
+  it("one near the first crawler, when the second differs", () => {
+    expect(following([said(1, a), said(2, b)])).toEqual({ type: "near", to: one });
+  });
+
+  it("the first crawler itself, when its neighbour sees what the second saw", () => {
+    expect(following([said(1, a), said(2, b), said(3, b)])).toEqual({ type: "again", crawlerId: one });
+  });
+
+  it("one near the second crawler, when the first one's neighbour sees what the first saw", () => {
+    expect(following([said(1, a), said(2, b), said(3, a)])).toEqual({ type: "near", to: two });
+  });
+
+  it("one more, before a crawler is said to stand alone", () => {
+    expect(following([said(1, a), said(2, b), said(3, b), said(1, a)])).toEqual({ type: "anybody" });
+  });
+});
+
+describe("what it comes to", () => {
+  it("agreement, when both saw the same", () => {
+    expect(following([said(1, a), said(2, a)])).toEqual({ type: "agree" });
+  });
+
+  it("the first one stands alone with all of its fetches", () => {
+    const opinions = [said(1, a), said(2, b), said(3, b), said(1, a), said(4, b)];
+
+    expect(following(opinions)).toMatchObject({ type: "alone", suspect: one });
+  });
+
+  it("the first one differed once, and its second fetch is as the others'", () => {
+    expect(following([said(1, a), said(2, b), said(3, b), said(1, b)])).toMatchObject({
+      type: "once",
+      suspect: one,
+    });
+  });
+
+  it("the second one stands alone, when its own neighbour sees what the others see", () => {
+    const opinions = [said(1, a), said(2, b), said(3, a), said(4, a), said(2, b)];
+
+    expect(following(opinions)).toMatchObject({ type: "alone", suspect: two });
+  });
+
+  it("a difference by place, when neighbours agree with each other on both sides", () => {
+    expect(following([said(1, a), said(2, b), said(3, a), said(4, b)])).toMatchObject({ type: "by-place" });
+  });
+
+  it("a difference by place, when somebody else sees what the first crawler alone saw until then", () => {
+    const opinions = [said(1, a), said(2, b), said(3, b), said(1, a), said(4, a)];
+
+    expect(following(opinions)).toMatchObject({ type: "by-place" });
+  });
+
+  it("a page that differs at each visit, and accuses nobody", () => {
+    expect(following([said(1, a), said(2, b), said(3, c)])).toMatchObject({ type: "by-visit" });
+  });
+
+  it("nobody's fault, where one of the fetches says nothing", () => {
+    expect(following([said(1, a), said(2, without("none"))])).toMatchObject({ type: "cannot-tell" });
+  });
+
+  it("nobody's fault, where only two crawlers are there", () => {
+    expect(following([said(1, a), said(2, b)], 0)).toMatchObject({
+      type: "cannot-tell",
+      words: expect.stringMatching(/with two crawlers nobody can say which is right/),
+    });
+  });
+});
+
+describe("a page's own changes", () => {
+  // Each visit has two advertisements of its own, and a bit or two of the text.
+  const visit = (number: number) => page(String(2 ** number), [1, 2, 3, 10 * number, 10 * number + 1]);
+
+  it("show in three fetches, and are remembered as the host's", () => {
+    expect(following([said(1, visit(1)), said(2, visit(2)), said(3, visit(3))])).toMatchObject({
+      type: "by-visit",
+      volatility: { links: 4, title: false },
+    });
+  });
+
+  it("explain later differences on the host", () => {
+    const volatility = { bits: 2, links: 4, title: false };
+
+    expect(following([said(1, visit(4)), said(2, visit(1))], 5, volatility)).toEqual({ type: "agree" });
+  });
+
+  it("do not explain ten more links in the fetch of one crawler", () => {
+    const spam = Array.from({ length: 10 }, (_, index) => 500 + index);
+    const altered = page("10", [...visit(4).links, ...spam]);
+
+    const opinions = [
+      said(1, altered),
+      said(2, visit(1)),
+      said(3, visit(2)),
+      said(1, altered),
+      said(4, visit(3)),
+    ];
+
+    expect(following(opinions)).toMatchObject({ type: "alone", suspect: one });
+  });
+});
+
+describe("crawlers of different versions", () => {
+  it("agree where the page's bytes were the same", () => {
+    const readOtherwise = { ...a, links: [1], linkCount: 1 };
+
+    expect(following([said(1, a, "1.0"), said(2, readOtherwise, "1.1")])).toEqual({ type: "agree" });
+  });
+
+  it("are not compared where they were not", () => {
+    expect(following([said(1, a, "1.0"), said(2, b, "1.1")])).toMatchObject({ type: "cannot-tell" });
+  });
+
+  it("are compared in whether there is a page at all", () => {
+    expect(following([said(1, without("missing"), "1.0"), said(2, b, "1.1")])).toEqual({
+      type: "near",
+      to: one,
+    });
+  });
+});
