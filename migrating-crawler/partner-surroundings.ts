@@ -13,7 +13,7 @@ export function partnerSurroundings(given: {
   return {
     env,
     program,
-    defaultHome: defaultPartnerHome(env),
+    defaultHome: defaultPartnerHome(),
     print: (line) => void process.stdout.write(`${line}\n`),
     complain: (line) => void process.stderr.write(`${line}\n`),
     ask: process.stdin.isTTY && process.stdout.isTTY ? askOnTerminal : null,
@@ -24,10 +24,9 @@ export function partnerSurroundings(given: {
   };
 }
 
-/** As root the folder of a system service, else the user's data folder (XDG Base Directory). */
-function defaultPartnerHome(env: PartnerEnvironment): string {
-  if (process.getuid?.() === 0) return "/var/lib/nearcrawl-crawler";
-  return join(env.XDG_DATA_HOME || join(homedir(), ".local/share"), "nearcrawl-crawler");
+/** As root the folder of a system service. One level below what is there: nothing else has to be made or removed. */
+function defaultPartnerHome(): string {
+  return process.getuid?.() === 0 ? "/var/lib/nearcrawl-crawler" : join(homedir(), ".nearcrawl-crawler");
 }
 
 /** Anything but yes is no. */

@@ -15,7 +15,7 @@ import {
 import { basename, join } from "node:path";
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
-import { folderKind, isTooMuch, marks } from "./home-folder.ts";
+import { folderKind, marks } from "./home-folder.ts";
 import { homeSettings } from "./home-settings.ts";
 import { leaveCoordinator } from "./leave.ts";
 import { leaveWords } from "./leave-command.ts";
@@ -63,7 +63,7 @@ export async function uninstallCommand(
 /** The folder itself, behind a link if there is one. Throws a UsageError unless a crawler's files are in it. */
 function crawlersFolder(given: string): string {
   const home = existsSync(given) ? realpathSync(given) : given;
-  if (folderKind(home) === "crawler" && !isTooMuch(home)) return home;
+  if (folderKind(home) === "crawler") return home;
   throw new UsageError(
     `${home} is no crawler's folder (membership.json or identity.json would be in it): nothing was removed`,
   );

@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
@@ -91,6 +92,18 @@ describe("join", () => {
     expect(renewed).toMatchObject({ publicKey: openIdentity(home).publicKey, ticket: null });
     expect(renewed?.publicKey).not.toBe(publicKey);
     expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
+  });
+
+  it("takes a link for the folder that it leads to, as systemd's state folders are", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    mkdirSync(`${home}-private`);
+    symlinkSync(`${home}-private`, home);
+
+    const { code } = await run("join", world.invitation());
+
+    expect(code).toBe(0);
+    expect(readMembership(`${home}-private`)?.key).toBe(keyGiven);
   });
 
   it("tells programs in JSON where everything is", async () => {
@@ -299,6 +312,17 @@ describe("join refuses", () => {
     expect(text).toContain("holds files that are no crawler's");
     expect(readdirSync(home)).toEqual(["thesis.tex"]);
     expect(world.hellos).toEqual([]);
+  });
+
+  it("a folder in another that does not exist, and makes neither", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+
+    const { code, text } = await run("join", world.invitation(), "--home", join(home, "crawler"));
+
+    expect(code).toBe(2);
+    expect(text).toContain(`${home}, in which the crawler's folder is to be, does not exist: make it first`);
+    expect(existsSync(home)).toBe(false);
   });
 
   it.each([
