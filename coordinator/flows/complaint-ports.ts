@@ -55,6 +55,8 @@ export interface DeedsCrawler {
   readonly name: string;
   readonly address: string | null;
   readonly place: string | null;
+  /** Whom to reach at the partner who hosts it, as it says itself. */
+  readonly contact: string | null;
   readonly requests: number;
   readonly lastAt: string;
 }

@@ -17,12 +17,14 @@ export function deedsParagraph({ target, createdAt, deeds }: Complaint): string 
     .join(" ");
 }
 
-/** For the operator alone: the partner whose crawler it was. */
+/** For the operator alone: each crawler that asked, and the partner who hosts it. */
 export function partnerLines({ deeds }: Complaint): string[] {
-  return deeds.crawlers.map(
-    ({ name, address, place, requests }) =>
-      `${name}${address === null ? "" : ` (${address})`}${place === null ? "" : `, ${place}`}: ${howMany(requests, "request")}. Tell the partner who hosts it.`,
-  );
+  return deeds.crawlers.map(({ name, address, place, contact, requests }) => {
+    const where = [address, place].filter((part) => part !== null).join(", ");
+    const partner =
+      contact === null ? "its partner has told no contact" : `its partner can be reached at ${contact}`;
+    return `${name}${where === "" ? "" : ` (${where})`}: ${howMany(requests, "request")}; ${partner}`;
+  });
 }
 
 function requestWords(deeds: Deeds): string {

@@ -94,11 +94,12 @@ interface CrawlerRow {
   name: string;
   address: string | null;
   place: string | null;
+  contact: string | null;
   requests: number;
   last_at: Date;
 }
 const crawlersSql = `${fetchesSql}
-  select c.name, host(c.address) as address, c.place, count(*)::int as requests, max(f.fetched_at) as last_at
+  select c.name, host(c.address) as address, c.place, c.partner_contact as contact, count(*)::int as requests, max(f.fetched_at) as last_at
   from fetched f join crawler c using (crawler_id)
   group by c.crawler_id order by requests desc, c.name limit ${crawlersShown}`;
 

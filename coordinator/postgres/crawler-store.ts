@@ -89,6 +89,7 @@ async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]
            pages_per_day = least($8, granted_pages_per_day), bytes_per_day = least($9, granted_bytes_per_day),
            concurrent_hosts = $10, probe_methods = $11,
            software_version = $12, state = ${connectedState}, connected_at = $13, last_seen_at = $13,
+           unlisted = $14, partner_contact = $15,
            was_offline_since = case when offline_reason is null then was_offline_since else last_seen_at end,
            was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null
        where crawler_id = $1`,
@@ -106,6 +107,8 @@ async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]
         hello.capabilities.probeMethods,
         hello.softwareVersion,
         now,
+        hello.listAddress === false,
+        hello.contact ?? null,
       ],
     );
     await client.query(

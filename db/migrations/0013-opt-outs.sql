@@ -60,7 +60,9 @@ create table complaint (
 create index complaint_created on complaint (created_at);
 create index complaint_site on complaint (site) where site is not null;
 
--- The partner's wish: its address is not in the list that sites verify us by.
-alter table crawler add column unlisted boolean not null default false;
+alter table crawler
+  -- The partner's wish: its address is not in the list that sites verify us by.
+  add column unlisted boolean not null default false,
+  add column partner_contact text;           -- whom to reach at the partner, as its crawler says; null: not told
 
 -- Down Migration

@@ -31,6 +31,8 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   release: async () => (await import("./commands/release.ts")).releaseCommand(),
   "operator-token": async () => (await import("./commands/operator-token.ts")).operatorTokenCommand(),
   rir: async () => (await import("./commands/rir.ts")).rirCommand(),
+  "opt-outs": async () => (await import("./commands/opt-outs.ts")).optOutsCommand(),
+  complaints: async () => (await import("./commands/complaints.ts")).complaintsCommand(),
   who: async () => (await import("./commands/who.ts")).whoCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),
   fetch: async () => (await import("./commands/fetch.ts")).fetchCommand(),

@@ -1,0 +1,106 @@
+/** `nearcrawl complaints`: who minded our requests, what we had done, and the answer that can be sent on. */
+import { Command } from "commander";
+import type { ComplaintStore } from "#coordinator/flows/complaint-ports";
+import { readTarget, targetText } from "#coordinator/flows/opt-out-target";
+import { createComplaintStore } from "#coordinator/postgres/complaint-store";
+import { UsageError } from "#core/errors";
+import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { complaintsText, complaintText } from "../complaints-text.ts";
+import { printAnswer } from "../output.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface ComplaintsOptions extends ContextOptions {
+  readonly json?: boolean;
+  readonly all?: boolean;
+}
+
+const mostListed = 500;
+
+export function complaintsCommand(): Command {
+  const command = new Command("complaints")
+    .description("reports of trouble with our requests, each with what we had done: add, list, show, close")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such complaint.\n\nExamples:\n  nearcrawl complaints add --target www.example.org --from abuse@isp.example --text 'too fast'\n  nearcrawl complaints list\n  nearcrawl complaints show 12\n  nearcrawl complaints close 12 --words 'answered on 3 March'",
+    );
+  command.addCommand(
+    withOptions(new Command("add"))
+      .requiredOption("--target <host-or-range>", "a site, an address or a range")
+      .requiredOption("--from <who>", "who complains, and where to answer")
+      .requiredOption("--text <words>", "what is complained of")
+      .description("write one down, together with what we did to the target in the last 24 hours")
+      .action(async (options: ComplaintsOptions & { target: string; from: string; text: string }) => {
+        const target = readTarget(options.target, "networks");
+        if (typeof target === "string") throw new UsageError(`--target: ${target}`);
+        const said = { target, targetText: targetText(target), reporter: options.from, words: options.text };
+        const added = await withStore(options, (store) =>
+          store.add({ ...said, source: "operator", requester: null }, new Date()),
+        );
+        if (added !== null) printAnswer(options, added, complaintText(added));
+      }),
+  );
+  command.addCommand(
+    withOptions(new Command("list"))
+      .option("--all", "also those that are closed")
+      .description("the open ones, the latest first")
+      .action(async (options: ComplaintsOptions) => {
+        const list = await withStore(options, (store) =>
+          store.list({ open: !options.all, most: mostListed }),
+        );
+        printAnswer(options, list, complaintsText(list));
+      }),
+  );
+  command.addCommand(
+    withOptions(new Command("show"))
+      .argument("<number>", "as listed")
+      .description("one of them, with a paragraph that can be sent on as it stands")
+      .action(async (number: string, options: ComplaintsOptions) => {
+        const found = await withStore(options, (store) => store.find(numberOf(number)));
+        if (found === null) notThere(number);
+        else printAnswer(options, found, complaintText(found));
+      }),
+  );
+  command.addCommand(
+    withOptions(new Command("close"))
+      .argument("<number>", "as listed")
+      .requiredOption("--words <text>", "how it ended, for the record")
+      .description("it was answered")
+      .action(async (number: string, options: ComplaintsOptions & { words: string }) => {
+        const closed = await withStore(options, (store) =>
+          store.close(numberOf(number), options.words, new Date()),
+        );
+        if (closed === null) notThere(number);
+        else printAnswer(options, closed, `complaint ${closed.complaintId} about ${closed.target} is closed`);
+      }),
+  );
+  return command;
+}
+
+function withOptions(command: Command): Command {
+  return command
+    .option("--home <folder>", "where everything is kept")
+    .option("--database-url <url>", "a Postgres server in place of the embedded one")
+    .option("--schema <name>", "the database schema")
+    .option("--json", "print for programs");
+}
+
+async function withStore<T>(
+  options: ComplaintsOptions,
+  work: (store: ComplaintStore) => Promise<T>,
+): Promise<T> {
+  return await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await work(createComplaintStore(pool)),
+  );
+}
+
+function numberOf(text: string): number {
+  if (!/^\d{1,9}$/.test(text))
+    throw new UsageError(`"${text.slice(0, 100)}" is not the number of a complaint`);
+  return Number(text);
+}
+
+function notThere(number: string): void {
+  process.stderr.write(`nearcrawl: there is no open complaint ${number}: nearcrawl complaints list --all\n`);
+  process.exitCode = exitCodes.notFound;
+}

@@ -1,0 +1,122 @@
+/** `nearcrawl opt-outs`: sites and networks that the fleet leaves alone, and who asked for it. */
+import { Command } from "commander";
+import type { OptOut, OptOutStore, OptOutTarget } from "#coordinator/flows/opt-out-ports";
+import { readTarget } from "#coordinator/flows/opt-out-target";
+import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
+import { UsageError } from "#core/errors";
+import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { optOutsText, optOutText } from "../opt-outs-text.ts";
+import { printAnswer } from "../output.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface OptOutsOptions extends ContextOptions {
+  readonly json?: boolean;
+  readonly all?: boolean;
+  readonly words?: string;
+  readonly unconfirmed?: boolean;
+}
+
+const mostListed = 500;
+
+export function optOutsCommand(): Command {
+  const command = new Command("opt-outs")
+    .description("sites and networks that no crawler asks for anything: list, add, confirm, lift")
+    .addHelpText(
+      "after",
+      "\nA running coordinator honours a change at once, its fleet within a minute. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such opt-out.\n\nExamples:\n  nearcrawl opt-outs list\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24\n  nearcrawl opt-outs confirm 17\n  nearcrawl opt-outs lift www.example.org --words 'the owner knows nothing of it'",
+    );
+  command.addCommand(
+    withOptions(new Command("list"))
+      .description("what has opted out, by whom, since when, and what of it is in the frontier and the index")
+      .option("--all", "also what was lifted or has lapsed")
+      .action(async (options: OptOutsOptions) => {
+        const list = await withStore(options, (store) =>
+          store.list({ open: !options.all, most: mostListed }),
+        );
+        printAnswer(options, list, optOutsText(list));
+      }),
+  );
+  command.addCommand(
+    withOptions(new Command("add"))
+      .argument("<target>", "a site (with everything below it) or a network")
+      .option("--words <text>", "why, for the record", "")
+      .option("--unconfirmed", "it lapses unless somebody confirms it")
+      .description("leave a site or a network alone, for good; its pages are deleted from the index")
+      .action(async (target: string, options: OptOutsOptions) => {
+        await answer(options, target, (store) =>
+          store.request(
+            {
+              target: targetOf(target),
+              source: "operator",
+              words: options.words ?? "",
+              replyTo: null,
+              requester: null,
+              confirmed: options.unconfirmed !== true,
+            },
+            new Date(),
+          ),
+        );
+      }),
+  );
+  command.addCommand(
+    withOptions(new Command("confirm"))
+      .argument("<number-or-target>", "as listed")
+      .description("it is genuine: it holds for good, and its pages are deleted from the index")
+      .action(async (named: string, options: OptOutsOptions) => {
+        await answer(options, named, async (store) => {
+          const optOutId = await numberOf(named, store);
+          return optOutId === null ? null : await store.confirm(optOutId, "operator", new Date());
+        });
+      }),
+  );
+  command.addCommand(
+    withOptions(new Command("lift"))
+      .argument("<number-or-target>", "as listed")
+      .option("--words <text>", "why, for the record", "")
+      .description("it holds no longer; crawling begins again after a quarter of an hour")
+      .action(async (named: string, options: OptOutsOptions) => {
+        await answer(options, named, async (store) => {
+          const optOutId = await numberOf(named, store);
+          return optOutId === null ? null : await store.lift(optOutId, options.words ?? "", new Date());
+        });
+      }),
+  );
+  return command;
+}
+
+function withOptions(command: Command): Command {
+  return command
+    .option("--home <folder>", "where everything is kept")
+    .option("--database-url <url>", "a Postgres server in place of the embedded one")
+    .option("--schema <name>", "the database schema")
+    .option("--json", "print for programs");
+}
+
+async function withStore<T>(options: OptOutsOptions, work: (store: OptOutStore) => Promise<T>): Promise<T> {
+  return await readDatabase(commandContext(options), async ({ pool }) => await work(createOptOutStore(pool)));
+}
+
+async function answer(
+  options: OptOutsOptions,
+  named: string,
+  work: (store: OptOutStore) => Promise<OptOut | null>,
+): Promise<void> {
+  const optOut = await withStore(options, work);
+  if (optOut !== null) {
+    printAnswer(options, optOut, optOutText(optOut));
+    return;
+  }
+  process.stderr.write(`nearcrawl: "${named.slice(0, 100)}" has no open opt-out: nearcrawl opt-outs list\n`);
+  process.exitCode = exitCodes.notFound;
+}
+
+async function numberOf(named: string, store: OptOutStore): Promise<number | null> {
+  if (/^\d{1,9}$/.test(named)) return Number(named);
+  return (await store.find(targetOf(named)))?.optOutId ?? null;
+}
+
+function targetOf(text: string): OptOutTarget {
+  const target = readTarget(text, "networks");
+  if (typeof target === "string") throw new UsageError(target);
+  return target;
+}

@@ -1,0 +1,177 @@
+/** `nearcrawl opt-outs` and `nearcrawl complaints`: own process, real database, exit codes; and what they say. */
+import { execFile } from "node:child_process";
+import type { Command } from "commander";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Complaint } from "#coordinator/flows/complaint-ports";
+import { deedsParagraph } from "#coordinator/flows/complaint-words";
+import type { OptOut } from "#coordinator/flows/opt-out-ports";
+import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
+import type { Database } from "#db/connect";
+import { complaintsCommand } from "#ops/nearcrawl/commands/complaints";
+import { optOutsCommand } from "#ops/nearcrawl/commands/opt-outs";
+import { complaintText } from "#ops/nearcrawl/complaints-text";
+import { optOutsText, optOutText } from "#ops/nearcrawl/opt-outs-text";
+import { testDatabase } from "../../support/database.ts";
+import { seedWorld, worldNow } from "../../support/seed-world.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+});
+afterAll(async () => await database?.close());
+
+/** As its own process. */
+async function nearcrawl(...args: readonly string[]) {
+  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
+  const env = { ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema };
+  return await new Promise<{ code: number; out: string; err: string }>((resolve) => {
+    execFile(process.execPath, command, { env, timeout: 60_000 }, (error, out, err) => {
+      resolve({ code: error ? Number(error.code) : 0, out, err });
+    });
+  });
+}
+
+/** In this process, which is quicker; what it printed. */
+async function said(command: Command, ...args: readonly string[]): Promise<string> {
+  const written: string[] = [];
+  const write = vi
+    .spyOn(process.stdout, "write")
+    .mockImplementation((text) => written.push(String(text)) > 0);
+  const place = ["--database-url", database.url, "--schema", database.schema];
+  try {
+    await command.parseAsync([...args, ...place], { from: "user" });
+  } finally {
+    write.mockRestore();
+  }
+  return written.join("");
+}
+
+describe("the commands", { timeout: 60_000 }, () => {
+  it("add, confirm, list and lift opt-outs, of networks, too", async () => {
+    const { optOutId } = await createOptOutStore(database.pool).request(
+      {
+        target: { site: "www.example.org", network: null },
+        source: "form",
+        words: "go away\u001b[31m",
+        replyTo: null,
+        requester: "192.0.2.7",
+        confirmed: false,
+      },
+      new Date(),
+    );
+
+    const added = await said(optOutsCommand(), "add", "192.0.2.0/24", "--words", "by letter");
+    await said(optOutsCommand(), "confirm", "www.example.org");
+    const listed = await said(optOutsCommand(), "list");
+    const lifted = await said(optOutsCommand(), "lift", String(optOutId), "--json");
+    const unknown = await nearcrawl("opt-outs", "lift", "nobody.example.org");
+
+    expect(added).toContain("of 192.0.2.0/24 holds for good");
+    expect(listed).toMatch(/www\.example\.org +confirmed .* 192\.0\.2\.7 +go away/);
+    expect(listed).not.toContain("\u001b");
+    expect(JSON.parse(lifted)).toMatchObject({ target: "www.example.org", state: "lifted" });
+    expect(unknown.code).toBe(3);
+    expect(unknown.err).toContain('"nobody.example.org" has no open opt-out');
+    await expect(said(optOutsCommand(), "add", "not a site")).rejects.toThrow(/is not the name of a site/);
+  });
+
+  it("write a complaint down, show what can be sent on, and close it", async () => {
+    const report = ["--target", "www.example.org", "--from", "abuse@isp.example", "--text", "too fast"];
+    const added = JSON.parse(await said(complaintsCommand(), "add", ...report, "--json")) as Complaint;
+    const number = String(added.complaintId);
+
+    const shown = await said(complaintsCommand(), "show", number);
+    await said(complaintsCommand(), "close", number, "--words", "answered");
+    const listed = await said(complaintsCommand(), "list", "--all");
+    const missing = await nearcrawl("complaints", "close", number, "--words", "again");
+
+    expect(shown).toContain("> too fast");
+    expect(shown).toContain("no request of ours to it is recorded");
+    expect(listed).toMatch(/www\.example\.org +abuse@isp\.example +0 +closed: answered/);
+    expect(missing.code).toBe(3);
+  });
+});
+
+const complaint: Complaint = {
+  complaintId: 12,
+  target: "example.org",
+  source: "form",
+  reporter: "admin@example.org",
+  words: "too fast",
+  requester: "203.0.113.5",
+  createdAt: worldNow,
+  closedAt: null,
+  closingWords: null,
+  deeds: {
+    since: "2026-02-28T12:00:00.000Z",
+    hosts: 2,
+    requests: 71,
+    mostInAnHour: 3,
+    bytes: 71_000,
+    firstAt: "2026-02-28T12:20:00.000Z",
+    lastAt: "2026-03-01T11:40:00.000Z",
+    measurements: 4,
+    crawlers: [
+      {
+        name: "athens",
+        address: "198.51.100.7",
+        place: "Athens",
+        contact: "abuse@uni.example",
+        requests: 71,
+        lastAt: "2026-03-01T11:40:00.000Z",
+      },
+    ],
+    answers: [
+      { outcome: "fetched", status: 200, requests: 70 },
+      { outcome: "http-error", status: 429, requests: 1 },
+    ],
+    robots: { rules: 1, none: 1 },
+    crawlDelayMs: 5000,
+    backOffMs: null,
+    atWork: ["athens"],
+  },
+};
+
+describe("a complaint", () => {
+  it("is answered by a paragraph that tells what we did, and to the operator names the partner", () => {
+    expect(deedsParagraph(complaint)).toBe(
+      "On 2026-03-01 12:00:00 UTC a report about our crawler's requests to example.org reached us. In the 24 hours before it, we sent 71 requests to 2 hosts of it between 2026-02-28 12:20:00 UTC and 2026-03-01 11:40:00 UTC, at most 3 within one hour, from 198.51.100.7 (athens); 71.0 kB came back. How far away it is was measured 4 times. The answers were 70 × status 200 and 1 × status 429. Its robots.txt was read and followed for 1 host and absent, which allows everything for 1 host. A Crawl-delay of 5 s was kept.",
+    );
+    expect(complaintText(complaint)).toContain(
+      "athens (198.51.100.7, Athens): 71 requests; its partner can be reached at abuse@uni.example",
+    );
+    expect(deedsParagraph(complaint)).not.toContain("abuse@uni.example");
+  });
+});
+
+describe("many opt-outs within a day", () => {
+  it("are shown to the operator as what may be a flood, and those that wait are counted", () => {
+    const one: OptOut = {
+      optOutId: 1,
+      target: "example.org",
+      kind: "site",
+      state: "waiting",
+      source: "form",
+      token: "t",
+      words: "",
+      replyTo: null,
+      requester: "203.0.113.5",
+      createdAt: worldNow,
+      inForceAt: null,
+      lapsesAt: worldNow,
+      confirmedAt: null,
+      confirmedBy: null,
+      endedAt: null,
+      endingWords: "",
+      hosts: 0,
+      pages: 0,
+    };
+
+    const text = optOutsText(Array(50).fill(one), worldNow);
+
+    expect(text).toContain("50 wait to be confirmed");
+    expect(text).toContain("50 came by the form within a day, from one address: this may be a flood");
+    expect(optOutText(one)).toContain('_nearcrawl.example.org TXT "opt-out=t"');
+  });
+});
