@@ -11,6 +11,7 @@ import { urlHost } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import { probeMethod } from "#protocol/messages";
 import { partnerContact } from "#protocol/user-agent";
+import { releasePolicy } from "./dock/release-policy.ts";
 import { limitsSchema } from "./limits/limits-config.ts";
 import { joinedSettings } from "./membership/joined-settings.ts";
 import { parseAllowance } from "./net/allow-list.ts";
@@ -132,6 +133,8 @@ const configSchema = z.strictObject({
     .default("as-sites"),
   /** Null: nothing is kept. */
   warc: warc.nullable().default(null),
+  /** For the dock, which reads it by itself. */
+  releases: releasePolicy.prefault({}),
 });
 
 export type CrawlerConfig = Readonly<z.infer<typeof configSchema>>;

@@ -25,8 +25,15 @@ export interface CrawlerStart {
 /** Where the crawler's process is noted, for a dock that comes after one that was killed. */
 export const childMark = (home: string) => join(home, "releases", "child.pid");
 
-/** What the system reveals of load, battery and users, for a host who wants the crawler to give way to them. */
-const systemFacts = ["/proc/", "/sys/class/power_supply/", "/sys/devices/", "/run/utmp", "/dev/pts/"];
+/**
+ * What the system reveals of load, battery and users, for a host who wants the crawler to give way to them. Not all
+ * of /proc: other processes' environments are there, the dock's among them.
+ */
+const systemFacts = [
+  ...["/proc/loadavg", "/proc/self/task"],
+  ...["/sys/class/power_supply/", "/sys/devices/"],
+  ...["/run/utmp", "/var/run/utmp", "/dev/pts/", "/dev/tty1", "/dev/tty2"],
+];
 
 export function startCrawler(start: CrawlerStart): CrawlerChild {
   const { bundle, home, settings, timing, env, handlers } = start;

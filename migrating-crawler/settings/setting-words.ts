@@ -260,11 +260,31 @@ const place: SettingTable = {
   ],
 };
 
+const releases: SettingTable = {
+  path: ["releases"],
+  isOptional: false,
+  words: `---------------------------------------------------------------------------------------------- releases
+What of the crawler's new releases is taken. All of them are signed, and one that is not well gives way to the one
+before it by itself. A release that was revoked is ended whatever stands here.`,
+  settings: [
+    setting(
+      "policy",
+      "follow",
+      '"follow" takes a release when it is offered, "delay" some hours later, "pin" stays with one version, "ask" takes\nonly what `accept` lists. Default: "follow".',
+    ),
+    setting("delayHours", 24, 'For "delay": hours after the offer. Default: 24.'),
+    setting("pin", "1.4.0", 'For "pin": the version. Default: not set, what runs stays.'),
+    setting("accept", ["1.5.0"], 'For "ask": the versions that may be taken. Default: none.'),
+    setting("refuse", ["1.4.1"], "Versions that are never taken. Default: none."),
+  ],
+};
+
 export const settingTables: readonly SettingTable[] = [
   wishes,
   limits,
   hours,
   onlyWhenIdle,
+  releases,
   timeouts,
   warc,
   place,

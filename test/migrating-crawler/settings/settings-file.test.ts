@@ -144,7 +144,7 @@ describe("the settings file that is written for a person", () => {
   it("has in force what was given, and nothing else", () => {
     const { limits, ...others } = inForce(settingsTemplate(given));
 
-    expect({ limits, ...others }).toEqual({ ...given, timeouts: {} });
+    expect({ limits, ...others }).toEqual({ ...given, releases: {}, timeouts: {} });
   });
 
   it("names the coordinator of a crawler that has not joined", () => {
@@ -166,9 +166,9 @@ describe("the settings file that is written for a person", () => {
     const explained = settingTables.map(({ path, settings }) => [path, settings.map(({ name }) => name)]);
     const shown = inForce(uncommented(settingsTemplate({})));
     const config = crawlerConfig({ ...connection, ...shown }) as unknown as Record<string, object>;
-    const notForPartners = new Set([...Object.keys(connection), "limits", "timeouts", "warc", "place"]);
+    const tables = new Set(settingTables.map(({ path }) => path[0]));
 
-    const all = new Set(Object.keys(config).filter((name) => !notForPartners.has(name)));
+    const all = new Set(Object.keys(config).filter((name) => !tables.has(name) && !(name in connection)));
 
     expect(new Set(explained[0]?.[1] as string[])).toEqual(all);
     expect(explained[1]?.[1]).toEqual(expect.arrayContaining(limitNames(config.limits!)));
