@@ -4,7 +4,6 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { asLeaseId } from "#core/ids";
-import type { KeyScope } from "#protocol/identity";
 import type { CoordinatorMessage, CrawlerHello } from "#protocol/messages";
 import { identityVersion } from "#protocol/version";
 import type { CoordinatorConfig } from "./config.ts";
@@ -66,15 +65,12 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     addressRestSeconds: config.lease.addressRestSeconds,
   };
   const taking = takeResultsSettings(config);
-  /** Of the crawlers that came: what their keys are good for. */
-  const scopesOf = new Map<CrawlerId, readonly KeyScope[]>();
   return {
     admit: async (introduction) => await admitCrawler(introduction, ports, ports.now()),
     onArrive: async (arrival) => {
       const taken = await takeTicket(arrival, ports, ports.now());
       if ("refuse" in taken) return taken;
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
-      scopesOf.set(arrival.crawlerId, arrival.scopes);
       ports.onHello(arrival.crawlerId, arrival.hello);
       ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
       ports.onFleetChange();
@@ -102,7 +98,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
             crawlerId,
             freeHosts: message.freeHosts,
             draining: crawler?.state === "draining",
-            mayCrawl: scopesOf.get(crawlerId)?.includes("crawl") ?? true,
+            mayCrawl: crawler?.measuresOnly !== true,
             pagesLeftToday: crawler === null ? 0 : ports.budget.left(crawler, now),
           };
           const tasks = await handOutTasks(request, ports.frontier, handOut, now);

@@ -10,6 +10,7 @@ import { isBelieved } from "./flows/believed.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
 import type { QueueSettings } from "./flows/delegation-queue.ts";
+import { NewHostBudget } from "./flows/new-host-budget.ts";
 import type { TakeResultsSettings } from "./flows/take-results.ts";
 import {
   type Arrival,
@@ -67,17 +68,22 @@ export function takeResultsSettings(config: CoordinatorConfig): TakeResultsSetti
   return {
     scope: config.scope,
     recrawl: { ...defaultRecrawlSettings, intervalSeconds: config.recrawl.intervalHours * 3600 },
+    newHosts: new NewHostBudget(config.scope.newHostsPerCrawlerAndDay),
   };
 }
 
-/** Crawlers that get no new subnet: draining, not believed, or their day's pages or bytes are used up. */
+/** Crawlers that get no new subnet: draining, not believed, for measurements only, or their day's pages or bytes are used up. */
 export function crawlersWithoutRoom(
   state: CoordinatorState,
   budget: DayBudget,
   now: Date,
 ): ReadonlySet<CrawlerId> {
   const full = state.crawlers.filter(
-    (crawler) => crawler.state === "draining" || !isBelieved(crawler) || budget.left(crawler, now) <= 0,
+    (crawler) =>
+      crawler.state === "draining" ||
+      crawler.measuresOnly === true ||
+      !isBelieved(crawler) ||
+      budget.left(crawler, now) <= 0,
   );
   return new Set(full.map(({ crawlerId }) => crawlerId));
 }

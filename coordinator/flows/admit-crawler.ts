@@ -4,7 +4,6 @@
  * Copies of a whole folder show later, by their tickets (take-ticket.ts).
  */
 import type { CrawlerId } from "#core/ids";
-import type { KeyScope } from "#protocol/identity";
 import { helloText } from "#protocol/identity";
 import { isSignedBy } from "#protocol/identity-signature";
 import type { CoordinatorMessage, CoordinatorRefuse, CrawlerHello } from "#protocol/messages";
@@ -29,7 +28,6 @@ export interface Admitted {
   readonly crawlerId: CrawlerId;
   /** Its identity, as it is bound to its name; null: it has none, and signs nothing. */
   readonly publicKey: string | null;
-  readonly scopes: readonly KeyScope[];
   /** To be sent right after the welcome: the key that an invitation was traded for. */
   readonly first: readonly CoordinatorMessage[];
 }
@@ -68,8 +66,8 @@ export async function admitCrawler(
     return { refuse: badSignature(fault.words) };
   }
   await ports.identities.noteKeyUse(holder, now);
-  const { crawlerId, publicKey, scopes } = holder;
-  return { crawlerId, publicKey, scopes, first: [] };
+  const { crawlerId, publicKey } = holder;
+  return { crawlerId, publicKey, first: [] };
 }
 
 interface IdentityFault {
@@ -130,7 +128,7 @@ async function redeem(
   if ("refused" in redeemed) return { refuse: refusalOf(redeemed.refused, hello.name) };
   const { crawlerId, scopes } = redeemed;
   const given = { type: "coordinator:key" as const, key, scopes: [...scopes], oldKeySeconds: 0 };
-  return { crawlerId, publicKey, scopes, first: [given] };
+  return { crawlerId, publicKey, first: [given] };
 }
 
 function refusalOf(fault: RedemptionFault, name: string): Refusal {

@@ -23,6 +23,8 @@ export interface CrawlerRecord {
   readonly drainingSince: Date | null;
   /** Since when it waits to be given what is nearest to it, having come into a fleet at work; null: it has it. */
   readonly joiningSince: Date | null;
+  /** True: its key is for measurements, so it is given no subnet and no lease; absent: it crawls, too. */
+  readonly measuresOnly?: true;
   /** Since when its results are not believed; absent: they are. */
   readonly distrustedSince?: Date;
   /** Since when its probe reports are not; absent: they are. */

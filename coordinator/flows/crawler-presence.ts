@@ -36,7 +36,8 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
     await ports.frontier.returnLeasesOf(crawlerId, now, hello.heldLeases.map(asLeaseId));
   }
   await refreshCrawlers(ports);
-  if (subnetId !== null) await takeOwnSubnet(subnetId, crawlerId, ports, now);
+  const mayCrawl = ports.state.crawler(crawlerId)?.measuresOnly !== true;
+  if (subnetId !== null && mayCrawl) await takeOwnSubnet(subnetId, crawlerId, ports, now);
   return acknowledged;
 }
 

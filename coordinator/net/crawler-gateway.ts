@@ -207,8 +207,8 @@ export class CrawlerGateway implements Fleet {
   async #letIn(session: CrawlerSession, admitted: Admitted, version: number): Promise<void> {
     const { hello, remoteAddress } = session;
     if (session.state !== "checking" || !hello) return;
-    const { crawlerId, publicKey, scopes } = admitted;
-    const arrival = { crawlerId, hello, remoteAddress, version, publicKey, scopes };
+    const { crawlerId, publicKey } = admitted;
+    const arrival = { crawlerId, hello, remoteAddress, version, publicKey };
     const before = this.#sessions.get(crawlerId);
     const copy = before ? await this.#refusalBeside(before, arrival) : null;
     if (copy !== null) {

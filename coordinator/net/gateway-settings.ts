@@ -1,7 +1,6 @@
 /** What main hands to the crawler gateway: its settings and the handlers of what crawlers say. */
 import type { IncomingMessage } from "node:http";
 import type { CrawlerId } from "#core/ids";
-import type { KeyScope } from "#protocol/identity";
 import type { CoordinatorWelcome, CrawlerHello } from "#protocol/messages";
 import type { Seal } from "#protocol/result-digest";
 import type { Admitted, Introduction } from "../flows/admit-crawler.ts";
@@ -96,5 +95,4 @@ export interface Arrival {
   readonly version: number;
   /** The identity that belongs to its name; null: it has none. */
   readonly publicKey: string | null;
-  readonly scopes: readonly KeyScope[];
 }

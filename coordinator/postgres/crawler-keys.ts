@@ -27,6 +27,15 @@ export async function crawlerOfKey(pool: Pool, name: string, keyHash: string): P
   };
 }
 
+/** Of a row of table crawler: whether its newest key is for measurements alone. */
+export const measuresOnly = `coalesce((
+  select not 'crawl' = any(k.scopes)
+  from crawler_key k
+  where k.crawler_id = crawler.crawler_id and k.revoked_at is null
+  order by k.key_id desc
+  limit 1
+), false)`;
+
 interface HolderRow {
   crawler_id: number;
   revoked: boolean;

@@ -12,7 +12,7 @@ import {
   mustJoin,
   resumeCrawler,
 } from "./crawler-draining.ts";
-import { crawlerOfKey, registerCrawler } from "./crawler-keys.ts";
+import { crawlerOfKey, measuresOnly, registerCrawler } from "./crawler-keys.ts";
 import { inTransaction } from "./transaction.ts";
 
 export function createCrawlerStore(pool: Pool): CrawlerStore {
@@ -143,13 +143,14 @@ interface CrawlerRow {
   joining_since: Date | null;
   distrusted_at: Date | null;
   probes_doubted_at: Date | null;
+  measures_only: boolean;
 }
 
 async function list(pool: Pool): Promise<CrawlerRecord[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select crawler_id, name, host(address) as address, subnet_id, country, place, latitude, longitude,
        pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason,
-       draining_since, joining_since, distrusted_at, probes_doubted_at
+       draining_since, joining_since, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only
      from crawler
      left join crawler_trust using (crawler_id)
      order by crawler_id`,
@@ -172,6 +173,7 @@ async function list(pool: Pool): Promise<CrawlerRecord[]> {
     offlineReason: row.offline_reason,
     drainingSince: row.draining_since,
     joiningSince: row.joining_since,
+    ...(row.measures_only ? { measuresOnly: true } : {}),
     ...(row.distrusted_at === null ? {} : { distrustedSince: row.distrusted_at }),
     ...(row.probes_doubted_at === null ? {} : { probesDoubtedSince: row.probes_doubted_at }),
   }));

@@ -56,7 +56,7 @@ async function connected(pagesPerDay = 1000) {
   );
   const limits = { pagesPerDay, bytesPerDay: 1e12, concurrentHosts: 10 };
   const said = { hello: hello("north", { limits }), remoteAddress: "127.0.0.1", version: 2 };
-  const arrival = { ...said, crawlerId: north, publicKey: null, scopes: ["probe", "crawl"] } as const;
+  const arrival = { ...said, crawlerId: north, publicKey: null };
   const arrived = await handlers.onArrive(arrival);
   const ask = async () => {
     await handlers.onMessage(north, { type: "crawler:ready", freeHosts: 5 }, size);

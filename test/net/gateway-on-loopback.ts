@@ -94,7 +94,7 @@ export function helloOf(name: string, changes: Partial<CrawlerHello> = {}): Craw
 
 /** As the gateway is told of the crawler of this number. */
 export function admitted(number: number, publicKey: string | null = null): Admitted {
-  return { crawlerId: asCrawlerId(number), publicKey, scopes: ["probe", "crawl"], first: [] };
+  return { crawlerId: asCrawlerId(number), publicKey, first: [] };
 }
 
 const refused = (code: "revoked" | "wrong-key") =>
