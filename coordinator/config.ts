@@ -69,6 +69,8 @@ const scope = z.strictObject({
   pagesPerHost: z.int().min(1).max(10_000_000).default(100),
   maxDepth: z.int().min(0).max(1000).default(8),
   admitNewHosts: z.boolean().default(false),
+  /** Hosts that nobody knew and that one crawler's results may bring in, a day: a page of a new crawl names one or two. */
+  newHostsPerCrawlerAndDay: z.int().min(0).max(100_000_000).default(50_000),
   /** Links with rel=nofollow are in the web graph either way. */
   followNofollow: z.boolean().default(false),
 });

@@ -64,6 +64,10 @@ export class Counters {
     this.metrics.leases.inc({ event }, count);
   }
 
+  refusedResults(count: number): void {
+    this.metrics.results.inc({ taken: "refused" }, count);
+  }
+
   incident(kind: string): void {
     this.metrics.incidents.inc({ kind });
   }

@@ -84,6 +84,15 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const pages = taken.stored + (taken.checked?.length ?? 0);
       const bytes = pages === 0 ? 0 : wireBytesOf(batch);
       ports.budget.spend(batch.crawlerId, { pages, bytes }, ports.now());
+      for (const refused of taken.refused ?? []) {
+        ports.counters.refusedResults(refused.count);
+        ports.incidents.note({
+          ...refused,
+          crawlerId: batch.crawlerId,
+          remoteAddress: null,
+          at: ports.now(),
+        });
+      }
       const own = withoutChecks(batch, taken);
       ports.counters.results(own, taken);
       await ports.onFetched(own);

@@ -36,6 +36,8 @@ export interface CrawlScope {
   readonly admitNewHosts: boolean;
   /** True: links with rel=nofollow are followed like others. Absent: they are not. */
   readonly followNofollow?: boolean;
+  /** Hosts that nobody knew and that one crawler's results may bring in, a day; absent: any number. */
+  readonly newHostsPerCrawlerAndDay?: number;
 }
 
 export type Resolution =
@@ -147,6 +149,14 @@ export interface ArrivedResult {
   readonly key: UrlKey;
 }
 
+/** Results that were dropped, or set right, because no honest crawler with a right clock sends them. */
+export interface RefusedResult {
+  /** Of the incident: foreign-lease, wrong-host, wrong-url, impossible-pace, impossible-result, wrong-clock, link-flood. */
+  readonly kind: string;
+  readonly words: string;
+  readonly count: number;
+}
+
 export interface TakenResults {
   /** Results stored now. */
   readonly stored: number;
@@ -155,6 +165,9 @@ export interface TakenResults {
   /** Not under a lease of this crawler: dropped, acknowledged. */
   readonly withoutLease: number;
   readonly newUrls: number;
+  /** Absent: none. */
+  readonly newHosts?: number;
+  readonly refused?: readonly RefusedResult[];
   /** Sequences of those that were compared with another crawler's and not stored; absent: none (double-checks.ts). */
   readonly checked?: readonly number[];
 }
@@ -171,6 +184,8 @@ export interface ResultStore {
     lastSequence: number;
     /** Kept beside the acknowledged sequence, for audits. */
     seals?: readonly Seal[];
+    /** So many hosts that the frontier does not hold are admitted; absent: all. */
+    mostNewHosts?: number;
   }): Promise<TakenResults>;
   /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
   fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]>;

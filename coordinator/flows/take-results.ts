@@ -10,6 +10,8 @@ import { isGone, nextFetchAt, type RecrawlSettings } from "#core/recrawl/fixed-i
 import type { FetchOutcome, FetchResult } from "#protocol/result";
 import type { Seal } from "#protocol/result-digest";
 import { namedUrls } from "./named-urls.ts";
+import type { NewHostBudget } from "./new-host-budget.ts";
+import { implausible } from "./plausible-result.ts";
 import type { ArrivedResult, CrawlScope, ResultStore, TakenResults } from "./ports.ts";
 
 export interface WireResult {
@@ -30,6 +32,8 @@ export interface ResultBatch {
 export interface TakeResultsSettings {
   readonly scope: CrawlScope;
   readonly recrawl: RecrawlSettings;
+  /** Absent: results may name as many new hosts as they like. */
+  readonly newHosts?: NewHostBudget;
 }
 
 /** Stores a batch; resolves when it is committed. A result whose URL has no key is acknowledged and dropped. */
@@ -39,17 +43,40 @@ export async function takeResults(
   settings: TakeResultsSettings,
   now: Date,
 ): Promise<TakenResults> {
-  const arrived = batch.results.map((one) => arrivedResult(one, settings, now)).filter((one) => one !== null);
-  return results.take({
-    crawlerId: batch.crawlerId,
+  const { crawlerId } = batch;
+  const faults = batch.results.flatMap(({ result }) => implausible(result) ?? []);
+  const arrived = batch.results
+    .filter(({ result }) => implausible(result) === null)
+    .map((one) => arrivedResult(one, settings, now))
+    .filter((one) => one !== null);
+  const mostNewHosts = settings.newHosts?.left(crawlerId, now);
+  const taken = await results.take({
+    crawlerId,
     spoolId: batch.spoolId,
     results: arrived,
     scope: settings.scope,
     now,
     lastSequence: batch.results.at(-1)?.sequence ?? 0,
     seals: batch.seals ?? [],
+    ...(mostNewHosts === undefined ? {} : { mostNewHosts }),
   });
+  settings.newHosts?.spend(crawlerId, taken.newHosts ?? 0, now);
+  const isFlood = mostNewHosts !== undefined && (taken.newHosts ?? 0) >= mostNewHosts;
+  const refused = [
+    ...(taken.refused ?? []),
+    ...(faults.length === 0 ? [] : [impossible(faults[0]!, faults.length)]),
+    ...(isFlood ? [linkFlood(settings.newHosts!.perDay)] : []),
+  ];
+  return refused.length === 0 ? taken : { ...taken, refused };
 }
+
+const impossible = (words: string, count: number) => ({ kind: "impossible-result", words, count });
+
+const linkFlood = (perDay: number) => ({
+  kind: "link-flood",
+  words: `its results named ${perDay} hosts today that nobody knew; further ones are left out until midnight (UTC)`,
+  count: 1,
+});
 
 function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
   const key = urlKeyOf(one.result.url);

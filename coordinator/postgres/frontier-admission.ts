@@ -32,18 +32,26 @@ export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): Ad
 }
 
 /**
- * Adds the hosts that the frontier does not hold, but for those that opted out; gives their number. Before
- * `lockHosts`, which locks them too.
+ * Adds the hosts that the frontier does not hold, but for those that opted out, `most` of them; gives their number.
+ * Before `lockHosts`, which locks them too.
  */
-export async function addHosts(client: PoolClient, given: readonly UrlKey[], now: Date): Promise<number> {
+export async function addHosts(
+  client: PoolClient,
+  given: readonly UrlKey[],
+  now: Date,
+  most: number | null = null,
+): Promise<number> {
   const keys = await withoutOptedOut(client, given);
   const { rowCount } = await client.query(
     `insert into frontier_host (host_hash, host, resolve_at, admitted_at)
      select distinct on (host_hash) host_hash, host, $3, $3
      from unnest($1::bigint[], $2::text[]) as given (host_hash, host)
+     where $4::int is null
+       or not exists (select from frontier_host known where known.host_hash = given.host_hash)
      order by host_hash
+     limit $4
      on conflict (host_hash) do nothing`,
-    [keys.map((key) => key.hostHash), keys.map((key) => key.host), now],
+    [keys.map((key) => key.hostHash), keys.map((key) => key.host), now, most],
   );
   return rowCount ?? 0;
 }

@@ -5,13 +5,13 @@
  */
 import type { PoolClient } from "pg";
 import { pageWorth } from "#core/frontier/page-worth";
-import type { CrawlerId, HostHash } from "#core/ids";
+import type { HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { maxRedirects } from "#protocol/result";
-import type { AdmittedUrl, ArrivedResult, ResultStore, TakenResults } from "../flows/ports.ts";
+import type { AdmittedUrl, ResultStore, TakenResults } from "../flows/ports.ts";
 import { noteSeenAddresses } from "./address-turns.ts";
-import { type CountedResult, mostListsInARow, type UrlBefore } from "./counted-result.ts";
+import { type CountedResult, mostListsInARow } from "./counted-result.ts";
 import {
   addHosts,
   addUrls,
@@ -20,9 +20,10 @@ import {
   hastenChanged,
   lockHosts,
 } from "./frontier-admission.ts";
-import { isLeaseNumber, settleHosts } from "./frontier-leases.ts";
+import { settleHosts } from "./frontier-leases.ts";
 import { releaseHeld } from "./held-urls.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
+import { siftResults } from "./lease-rules.ts";
 import { replaceLinks } from "./link-writes.ts";
 import { nameOf } from "./page-texts.ts";
 import { writePages } from "./page-writes.ts";
@@ -38,8 +39,8 @@ export async function takeBatch(client: PoolClient, batch: ResultBatch): Promise
     batch.results.filter((one) => one.sequence > acknowledged),
     (one) => String(one.sequence),
   );
-  const counted = await underLease(client, batch.crawlerId, fresh);
-  const newUrls = counted.length === 0 ? 0 : await store(client, batch, counted);
+  const { counted, refused } = await siftResults(client, batch, fresh);
+  const { newUrls, newHosts } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);
   return {
@@ -47,8 +48,12 @@ export async function takeBatch(client: PoolClient, batch: ResultBatch): Promise
     duplicates: batch.results.length - fresh.length,
     withoutLease: fresh.length - counted.length,
     newUrls,
+    ...(newHosts === 0 ? {} : { newHosts }),
+    ...(refused.length === 0 ? {} : { refused }),
   };
 }
+
+const nothingNew = { newUrls: 0, newHosts: 0 };
 
 async function lockSpool(client: PoolClient, { crawlerId, spoolId }: ResultBatch): Promise<number> {
   await client.query(
@@ -72,60 +77,17 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
   );
 }
 
-/**
- * The results that count: their lease is open, belongs to this crawler and still holds the URL. The leases
- * stay locked, so that none of this changes until the end.
- */
-async function underLease(
-  client: PoolClient,
-  crawlerId: CrawlerId,
-  arrived: readonly ArrivedResult[],
-): Promise<CountedResult[]> {
-  const results = arrived.filter((one) => isLeaseNumber(one.leaseId));
-  if (results.length === 0) return [];
-  await client.query(
-    `select from lease
-     where lease_id = any($1::bigint[]) and crawler_id = $2 and closed_at is null
-     order by lease_id
-     for update`,
-    [results.map((one) => one.leaseId), crawlerId],
-  );
-  const { rows } = await client.query<UrlBefore & { readonly ordinal: string }>(
-    `select given.ordinal, u.depth, u.failures, u.visits, u.redirects, u.lists, u.worth
-     from unnest($1::bigint[], $2::bigint[], $3::bigint[])
-       with ordinality as given (lease_id, host_hash, url_hash, ordinal)
-     join lease l on l.lease_id = given.lease_id and l.crawler_id = $4 and l.closed_at is null
-     join frontier_url u
-       on u.host_hash = given.host_hash
-       and u.url_hash = given.url_hash
-       and u.lease_id = given.lease_id
-       and u.state = 'leased'`,
-    [
-      results.map((one) => one.leaseId),
-      results.map(({ key }) => key.hostHash),
-      results.map(({ key }) => key.urlHash),
-      crawlerId,
-    ],
-  );
-  const found = new Map(rows.map(({ ordinal, ...before }) => [Number(ordinal) - 1, before]));
-  const held = results.flatMap((one, index) => {
-    const before = found.get(index);
-    return before === undefined ? [] : [{ ...one, before }];
-  });
-  return firstOfEach(held, ({ key }) => `${key.hostHash}/${key.urlHash}`);
-}
-
 async function store(
   client: PoolClient,
-  { crawlerId, scope, now }: ResultBatch,
+  { crawlerId, scope, now, mostNewHosts }: ResultBatch,
   results: readonly CountedResult[],
-): Promise<number> {
+): Promise<{ newUrls: number; newHosts: number }> {
   const batch: write.Batch = { crawlerId, results, now };
   const urls = distinctUrls(results.flatMap(admittedBy), scope.maxDepth);
   const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];
 
   const links = await replaceLinks(client, results);
-  if (scope.admitNewHosts) await addHosts(client, keysOf(urls), now);
+  const newHosts = scope.admitNewHosts ? await addHosts(client, keysOf(urls), now, mostNewHosts) : 0;
   await lockHosts(client, [
     ...pageHosts,
     ...[...keysOf(urls), ...links.added, ...links.removed].map((one) => one.hostHash),
@@ -146,7 +108,7 @@ async function store(
   await countBackLinks(client, links.removed, -1);
   await countOutsideLinks(client, links);
   await settleHosts(client, pageHosts);
-  return newUrls;
+  return { newUrls, newHosts };
 }
 
 /** Counted from the page that names them, unless from a seed; without those that too many hops led to. */

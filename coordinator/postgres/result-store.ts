@@ -65,11 +65,15 @@ function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
 }
 
 function sum(a: TakenResults, b: TakenResults): TakenResults {
+  const newHosts = (a.newHosts ?? 0) + (b.newHosts ?? 0);
+  const refused = [...(a.refused ?? []), ...(b.refused ?? [])];
   return {
     stored: a.stored + b.stored,
     duplicates: a.duplicates + b.duplicates,
     withoutLease: a.withoutLease + b.withoutLease,
     newUrls: a.newUrls + b.newUrls,
+    ...(newHosts === 0 ? {} : { newHosts }),
+    ...(refused.length === 0 ? {} : { refused }),
   };
 }
 
