@@ -92,7 +92,7 @@ export class Crawler {
     this.#prober = new Prober({ connector, probeMethods, userAgent, sign, echoes, limits });
     this.#link = this.#makeLink();
     const { log } = surroundings;
-    const mayShip = () => governor.mayShip();
+    const mayShip = (bytes: number) => governor.mayShip(bytes);
     this.#carrier = new Carrier({ spool: this.#spool, link: this.#link, log, mayShip });
     const live = { governor, connector, prober: this.#prober, link: this.#link, carrier: this.#carrier, log };
     this.#live = new LiveSettings(config, live);
@@ -197,7 +197,7 @@ export class Crawler {
       log: this.#surroundings.log,
       handlers: {
         onWelcome: (welcome) => {
-          this.#member?.keepTicket(welcome.ticket, log);
+          this.#member?.welcomed(welcome, log);
           this.#crawlerId = welcome.crawlerId;
           this.#introduction.onWelcome(welcome);
           this.#postgresVersion = welcome.postgresVersion;

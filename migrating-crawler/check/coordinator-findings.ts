@@ -8,10 +8,9 @@ import type net from "node:net";
 import { type ProxyAddress, parseProxy } from "../config.ts";
 import { type CoordinatorRoute, openCoordinatorSocket } from "../net/coordinator-socket.ts";
 import { WrongPin } from "../net/pinned-tls.ts";
+import { mostClockErrorMs } from "./clock-error.ts";
 import { type Finding, mend, note, ok } from "./finding.ts";
 
-/** Leases and schedules are timed by both ends; signatures and certificates by the wall clock. */
-const mostClockErrorMs = 60_000;
 /** The usual names, in the order in which curl takes them for TLS. */
 const proxyVariables = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"];
 

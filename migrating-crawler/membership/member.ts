@@ -4,7 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { helloText } from "#protocol/identity";
-import type { CrawlerHello } from "#protocol/messages";
+import type { CoordinatorWelcome, CrawlerHello } from "#protocol/messages";
+import { mostClockErrorMs } from "../check/clock-error.ts";
 import type { CrawlerLog } from "../log.ts";
 import { type Identity, openIdentity } from "./identity.ts";
 import { type Membership, membershipFile, readMembership, writeMembership } from "./membership.ts";
@@ -14,10 +15,12 @@ export class Member {
   /** Of this process; another one with the same identity is a copy of the folder. */
   readonly instanceId = randomUUID();
   readonly #home: string;
+  readonly #now: () => Date;
   #membership: Membership;
 
-  constructor(home: string, membership: Membership) {
+  constructor(home: string, membership: Membership, now: () => Date = () => new Date()) {
     this.#home = home;
+    this.#now = now;
     this.#membership = membership;
     this.identity = openIdentity(home);
   }
@@ -40,9 +43,19 @@ export class Member {
     return { ...hello, name, key, identity: { publicKey, signature, instanceId, ticket } };
   }
 
-  /** What the disk does not take is told in the log; the ticket before it is good for another session then. */
-  keepTicket(ticket: string | undefined, log: CrawlerLog): void {
+  /**
+   * A session begins: its ticket is kept, and a wrong clock told of. What the disk does not take is told in the log;
+   * the ticket before it is good for another session then.
+   */
+  welcomed({ ticket, time }: Pick<CoordinatorWelcome, "ticket" | "time">, log: CrawlerLog): void {
     if (ticket !== undefined) this.#keep({ ticket }, log);
+    const secondsAhead = time === undefined ? 0 : (this.#now().getTime() - Date.parse(time)) / 1000;
+    if (Math.abs(secondsAhead) > mostClockErrorMs / 1000) {
+      log.warn(
+        { secondsAhead: Math.round(secondsAhead) },
+        "this machine's clock is wrong: let NTP keep it, or schedules and signatures will be off",
+      );
+    }
   }
 
   /** False when the disk does not take it: then the coordinator must not be told that it is kept. */

@@ -61,7 +61,7 @@ async function runSession(session: ShortSession, spoolId: string): Promise<Sessi
     handlers: {
       onWelcome: (welcome) => {
         crawlerId = welcome.crawlerId;
-        member.keepTicket(welcome.ticket, log);
+        member.welcomed(welcome, log);
         finishIfDone();
       },
       onMessage: (message) => {

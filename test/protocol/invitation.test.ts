@@ -1,5 +1,7 @@
 /** Invitations as partners paste them: whole, cut off, mistyped, of another time. */
 import { describe, expect, it } from "vitest";
+import { UsageError } from "#core/errors";
+import { seededRandom } from "#core/seeded-random";
 import { formatInvitation, type Invitation, parseInvitation } from "#protocol/invitation";
 
 const invitation: Invitation = {
@@ -42,6 +44,22 @@ describe("an invitation", () => {
     [`nc1.${"A".repeat(5000)}`, /has 5004 characters/],
   ])("that is none says why: %s", (token, why) => {
     expect(() => parseInvitation(token)).toThrow(why);
+  });
+
+  it("that was mistyped anywhere is an invitation or a fault in words, never a crash", () => {
+    const token = formatInvitation(invitation);
+    const random = seededRandom(42);
+    const pick = (below: number) => Math.floor(random() * below);
+
+    for (let round = 0; round < 2000; round += 1) {
+      const at = pick(token.length);
+      const mistyped = token.slice(0, at) + String.fromCharCode(pick(300)) + token.slice(at + pick(3));
+      try {
+        expect(parseInvitation(mistyped).name).toMatch(/^[a-z0-9]/);
+      } catch (error) {
+        expect(error).toBeInstanceOf(UsageError);
+      }
+    }
   });
 
   it.each([

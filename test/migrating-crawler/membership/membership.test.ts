@@ -173,7 +173,7 @@ describe("a member", () => {
     writeMembership(home, membership);
     const member = openMember(home)!;
 
-    member.keepTicket("n".repeat(43), quietLog);
+    member.welcomed({ ticket: "n".repeat(43) }, quietLog);
     const isKept = member.keepKey("another-key-0123456789", quietLog);
 
     expect(isKept).toBe(true);
@@ -183,6 +183,23 @@ describe("a member", () => {
       key: "another-key-0123456789",
     });
     expect(member.sign(helloOf("amber"), challenge)).toMatchObject({ key: "another-key-0123456789" });
+  });
+
+  it.each([
+    [59, []],
+    [-59, []],
+    [120, [120]],
+    [-120, [-120]],
+  ])("tells of a clock that is %i s ahead: %o", (seconds, told) => {
+    writeMembership(home, membership);
+    const now = new Date("2026-11-22T12:00:00.000Z");
+    const member = new Member(home, membership, () => new Date(now.getTime() + seconds * 1000));
+    const warned: unknown[] = [];
+    const warn = (fields: object) => void warned.push((fields as { secondsAhead: number }).secondsAhead);
+
+    member.welcomed({ time: now.toISOString() }, { ...quietLog, warn });
+
+    expect(warned).toEqual(told);
   });
 
   it("does not claim to have kept a key that the disk did not take", () => {
