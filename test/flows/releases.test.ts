@@ -40,6 +40,7 @@ describe("an offer", () => {
     const fleet = await newFleet("athens", "oslo");
     const byHand = await world.arrived("by-hand");
     const older = await world.arrived("older");
+    fleet.connected.push(byHand, older);
     await fleet.comes(byHand, { protocolVersions: [3, 2, 1] });
     await fleet.comes(older, { protocolVersions: [2, 1], release: runs("1.0.0") });
     const { digest } = await publishedRelease(world.pool, { version: "1.1.0", stage: "all" });
@@ -195,6 +196,23 @@ describe("a release that moves by itself", () => {
     expect((await listed("1.1.0")).stage).toBe("percent");
   });
 
+  test("is not moved by who looked before an operator staged it anew", async () => {
+    await newFleet("athens", "oslo");
+    await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
+    await stageRelease({ version: "1.1.0", to: "one=athens" }, stores(), minutes(0));
+    const { stage, stageSince } = await listed("1.1.0");
+    await stageRelease({ version: "1.1.0", to: "one=oslo" }, stores(), minutes(1));
+
+    const all = { stage: "all", percent: null, words: "", soakMinutes: null } as const;
+    const moved = await stores().releases.setStage(
+      "1.1.0",
+      { ...all, from: { stage, stageSince } },
+      minutes(2),
+    );
+
+    expect([moved, (await listed("1.1.0")).stage]).toEqual([false, "one"]);
+  });
+
   test("counts how long a crawler has run it from its first report of that", async () => {
     const fleet = await newFleet("athens", "oslo");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
@@ -275,12 +293,13 @@ async function listed(version: string) {
 async function newFleet<Name extends string>(...names: Name[]) {
   const ids = {} as Record<Name, CrawlerId>;
   const sent: [CrawlerId, CoordinatorMessage][] = [];
+  const connected: CrawlerId[] = [];
   const deaf = new Set<CrawlerId>();
   const { releases, releaseFleet } = stores();
   const offers = new ReleaseOffers({
     releases,
     releaseFleet,
-    online: () => Object.values(ids),
+    online: () => connected,
     send: (crawlerId, message) => {
       if (deaf.has(crawlerId)) return false;
       sent.push([crawlerId, message]);
@@ -292,12 +311,13 @@ async function newFleet<Name extends string>(...names: Name[]) {
     await offers.arrived(crawlerId, hello("someone", { protocolVersions: [3, 2, 1], ...said }));
   for (const name of names) {
     ids[name] = await world.arrived(name);
+    connected.push(ids[name]);
     await comes(ids[name], { release: runs("1.0.0") });
   }
   const reports = async (crawlerId: CrawlerId, state: ReleaseState, at: Date, reason = "") =>
     await releaseFleet.reported(crawlerId, { version: "1.1.0", state, reason }, at);
   const counts = async (version: string) => (await releaseFleet.counts()).get(version);
-  return { ids, sent, deaf, offers, comes, reports, counts };
+  return { ids, sent, connected, deaf, offers, comes, reports, counts };
 }
 
 function runs(version: string): NonNullable<CrawlerHello["release"]> {

@@ -14,7 +14,7 @@ const maxKeyFileBytes = 16_384;
 
 /** Makes a key; gives its public half, raw in base64url. */
 export function writeNewKey(file: string, passphrase: string | null): string {
-  const { privateKey } = generateKeyPairSync("ed25519");
+  const privateKey = newKey();
   const cipher = passphrase === null ? {} : { cipher: "aes-256-cbc", passphrase };
   const pem = privateKey.export({ type: "pkcs8", format: "pem", ...cipher });
   try {
@@ -24,6 +24,14 @@ export function writeNewKey(file: string, passphrase: string | null): string {
     throw new UsageError(`${file} is there already, and a key is never overwritten: name another file`);
   }
   return rawPublicKey(privateKey);
+}
+
+/** A public half that began with a dash would be taken for an option wherever it is typed. */
+function newKey(): KeyObject {
+  for (;;) {
+    const { privateKey } = generateKeyPairSync("ed25519");
+    if (!rawPublicKey(privateKey).startsWith("-")) return privateKey;
+  }
 }
 
 /** `passphraseFile`: where the passphrase stands; null: it is asked for when the key has one. */

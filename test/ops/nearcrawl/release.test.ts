@@ -9,6 +9,7 @@ import type { ReleaseManifest } from "#protocol/release";
 import { readEnvelope } from "#protocol/release-envelope";
 import { trustedKeys } from "#protocol/release-keys";
 import { releaseCommand } from "../../../ops/nearcrawl/commands/release.ts";
+import { writeNewKey } from "../../../ops/nearcrawl/release/release-key-file.ts";
 import type { ReleaseLine } from "../../../ops/nearcrawl/release/release-text.ts";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
 
@@ -76,6 +77,12 @@ describe("a key", () => {
     await run(...sign, "--passphrase-file", at("passphrase"));
     chmodSync(at("key.pem"), 0o640);
     await expect(run(...sign, "--passphrase-file", at("passphrase"))).rejects.toThrow("chmod 600");
+  });
+
+  test("never has a public half that a command would take for an option", () => {
+    const halves = Array.from({ length: 400 }, (_, number) => writeNewKey(at(`${number}.pem`), null));
+
+    expect(halves.filter((half) => half.startsWith("-"))).toEqual([]);
   });
 
   test("that follows another is accepted from a file, and the old one's releases are offered no more", async () => {
