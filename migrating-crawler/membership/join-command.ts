@@ -124,7 +124,7 @@ function welcomeLines({ home, program }: PartnerContext, { name, coordinatorUrl 
     "",
     `Your limits:      ${settingsFile(home)} (nobody else can raise them; changes count while it runs)`,
     `Keep this folder: ${home} (its identity and key are in it; back it up, never run two copies)`,
-    `For a while:      ${program} pause, ${program} resume`,
+    "For a while:      stop it (Ctrl-C, SIGTERM, systemctl stop): its results are kept, its work waits for it",
     `For good:         ${program} leave, or ${program} uninstall, which removes everything`,
   ];
 }
