@@ -169,7 +169,7 @@ export class DoubleChecks {
     const { state, online, denied } = this.#ports;
     return online().filter((crawlerId) => {
       const crawler = state.crawler(crawlerId);
-      if (crawler === null || crawler.state === "draining" || crawler.distrustedSince) return false;
+      if (crawler === null || crawler.drainingSince !== null || crawler.distrustedSince) return false;
       const asked = { subnetId: asSubnetId(target.subnetId), host, address: target.address };
       return !(denied()?.denies(crawlerId, asked, now.getTime()) ?? false);
     });

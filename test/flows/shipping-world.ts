@@ -63,7 +63,8 @@ export async function newShippingWorld() {
 
 export type ShippingWorld = FlowWorld & Awaited<ReturnType<typeof newShippingWorld>>;
 
-function resultOf(url: string, shipped: Shipped, at: Date): FetchResult {
+/** A result of this URL, fetched at that time. */
+export function resultOf(url: string, shipped: Shipped, at: Date): FetchResult {
   const links = (shipped.links ?? []).map((link) => ({ url: link, anchor: "", nofollow: false }));
   const { result } = arrivedResult({
     sequence: 1,

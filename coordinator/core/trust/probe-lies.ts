@@ -45,15 +45,17 @@ export interface ProbeLieRule {
   readonly leastSubnets: number;
   /** And on such a share of those where it would be seen. */
   readonly leastShare: number;
-  /** Said by so many different witnesses. */
+  /** Said by so many different witnesses at least, by each of them on several subnets. */
   readonly leastWitnesses: number;
+  readonly leastOfWitness: number;
 }
 
 export const defaultProbeLieRule: ProbeLieRule = {
   trust: 0.7,
   leastSubnets: 10,
   leastShare: 0.25,
-  leastWitnesses: 3,
+  leastWitnesses: 2,
+  leastOfWitness: 3,
 };
 
 /** Who reports what cannot be, the worst first. */
@@ -76,7 +78,8 @@ interface Tally {
   readonly kind: ProbeLieKind;
   readonly subnets: Set<SubnetId>;
   readonly tested: Set<SubnetId>;
-  readonly witnesses: Set<CrawlerId>;
+  /** How often each of them said so. */
+  readonly witnesses: Map<CrawlerId, number>;
 }
 
 interface TallyContext {
@@ -88,7 +91,8 @@ interface TallyContext {
 function worstOf(tallies: Iterable<Tally>, rule: ProbeLieRule): ProbeLie | null {
   let worst: ProbeLie | null = null;
   for (const { crawlerId, kind, subnets, tested, witnesses } of tallies) {
-    if (subnets.size < rule.leastSubnets || witnesses.size < rule.leastWitnesses) continue;
+    const heard = [...witnesses.values()].filter((times) => times >= rule.leastOfWitness);
+    if (subnets.size < rule.leastSubnets || heard.length < rule.leastWitnesses) continue;
     if (subnets.size < rule.leastShare * tested.size) continue;
     if (worst !== null && subnets.size <= worst.subnets.length) continue;
     worst = { crawlerId, kind, subnets: [...subnets], tested: tested.size };
@@ -110,7 +114,8 @@ function tally(subnets: readonly ProbedSubnet[], context: TallyContext): Iterabl
         mine.tested.add(subnetId);
         if (2 * against.length <= heard.length) continue;
         mine.subnets.add(subnetId);
-        for (const { witness } of against) mine.witnesses.add(witness);
+        for (const { witness } of against)
+          mine.witnesses.set(witness, (mine.witnesses.get(witness) ?? 0) + 1);
       }
     }
   }
@@ -126,7 +131,7 @@ function tallyOf(tallies: Map<string, Tally>, crawlerId: CrawlerId, kind: ProbeL
     kind,
     subnets: new Set<SubnetId>(),
     tested: new Set<SubnetId>(),
-    witnesses: new Set<CrawlerId>(),
+    witnesses: new Map<CrawlerId, number>(),
   };
   tallies.set(name, fresh);
   return fresh;

@@ -1,0 +1,296 @@
+/**
+ * Pages that are fetched twice, through the flows and the real stores: how comparisons are handed out, what becomes
+ * of their results, and what follows for the crawler that stands alone.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { trustReport } from "#coordinator/postgres/trust-report";
+import type { CrawlerId } from "#core/ids";
+import { noon, secondsAfterNoon } from "../contract/world.ts";
+import { type CheckedWorld, newCheckedWorld, slotMs } from "./checked-world.ts";
+import { text } from "./shipping-world.ts";
+
+let world: CheckedWorld;
+let [owner, second, third, fourth] = [0, 0, 0, 0] as unknown as CrawlerId[] as [
+  CrawlerId,
+  CrawlerId,
+  CrawlerId,
+  CrawlerId,
+];
+
+const later = secondsAfterNoon;
+const count = async (table: string) =>
+  (await world.rows<{ count: number }>(`select count(*)::int as count from ${table}`))[0]!.count;
+
+beforeAll(async () => {
+  world = await newCheckedWorld();
+}, 60_000);
+
+afterAll(async () => {
+  await world.close();
+});
+
+beforeEach(async () => {
+  await world.reset();
+  [owner, second, third, fourth] = [
+    await world.arrived("owner"),
+    await world.arrived("second"),
+    await world.arrived("third"),
+    await world.arrived("fourth"),
+  ];
+  await world.open([owner, second, third, fourth]);
+});
+
+/** Sites of the owner, of one page each and these paths. */
+async function sites(numbers: readonly number[], ...paths: string[]): Promise<void> {
+  for (const number of numbers) {
+    const subnetId = await world.site(number, ...paths);
+    await world.delegations.delegateOwnSubnet(subnetId, owner, noon);
+  }
+}
+
+/** Whoever of the others the comparison was leased to. */
+async function leasedToOthers(at: Date) {
+  for (const crawlerId of [second, third, fourth]) {
+    const leases = await world.lease(crawlerId, at);
+    if (leases.length > 0) return { crawlerId, leases };
+  }
+  return null;
+}
+
+describe("a comparison", () => {
+  it("is leased to a crawler that does not have the host, as a page that was never fetched", async () => {
+    await sites([1]);
+    await world.crawl(owner, noon);
+
+    const leased = await leasedToOthers(later(1));
+
+    expect(leased?.leases).toMatchObject([
+      {
+        host: "s1.example",
+        addresses: ["5.1.1.7"],
+        waitMs: 0,
+        urls: [{ url: "http://s1.example/", etag: null, lastModified: null }],
+      },
+    ]);
+    expect(Object.keys(leased!.leases[0]!.urls[0]!)).toEqual(["url", "etag", "lastModified"]);
+    expect(await world.lease(owner, later(1))).toEqual([]);
+  });
+
+  it("waits until the host has rested", async () => {
+    await sites([1]);
+    world.lieOf(owner, () => ({
+      page: text(18),
+      result: { hostDelayMs: 5000, timing: { ...quick, totalMs: 0 } },
+    }));
+    await world.crawl(owner, noon);
+
+    expect(await leasedToOthers(later(4))).toBeNull();
+    expect(await leasedToOthers(later(6))).not.toBeNull();
+  });
+
+  it("waits while somebody has the host, and nobody has it beside the comparison", async () => {
+    await sites([1], "a", "b");
+    const [lease] = await world.lease(owner, noon);
+    await world.shipLeases(owner, [{ ...lease!, urls: lease!.urls.slice(0, 1) }], noon);
+
+    expect(await leasedToOthers(later(1))).toBeNull();
+    await world.shipLeases(owner, [{ ...lease!, urls: lease!.urls.slice(1) }], later(1));
+    const leased = await leasedToOthers(later(2));
+    const open = await world.rows<{ host: string }>("select host from lease where closed_at is null");
+
+    expect(leased?.leases).toHaveLength(1);
+    expect(open).toHaveLength(1);
+  });
+
+  it("is acknowledged and counted, but is no page, no fetch, no link, and no visit", async () => {
+    await sites([1]);
+    await world.crawl(owner, noon);
+    const before = [await count("page"), await count("page_fetch"), await count("link")];
+    const leased = (await leasedToOthers(later(1)))!;
+    const url = "http://s1.example/found-by-the-second";
+    world.lieOf(leased.crawlerId, () => ({ page: text(18), links: [url] }));
+
+    const { batch, taken } = await world.shipLeases(leased.crawlerId, leased.leases, later(1));
+
+    expect(taken).toMatchObject({
+      stored: 0,
+      withoutLease: 0,
+      newUrls: 0,
+      checked: [batch.results[0]!.sequence],
+    });
+    expect([await count("page"), await count("page_fetch"), await count("link")]).toEqual(before);
+    const [row] = await world.rows<{ visits: number; state: string }>(
+      "select visits, state from frontier_url",
+    );
+    expect(row).toEqual({ visits: 1, state: "due" });
+    const [spool] = await world.rows<{ acknowledged: string }>(
+      `select acknowledged_sequence as acknowledged from spool where crawler_id = ${leased.crawlerId} and acknowledged_sequence > 0`,
+    );
+    expect(Number(spool!.acknowledged)).toBe(batch.results[0]!.sequence);
+  });
+
+  it("frees the host for its owner, who waits for as long as the other crawler says", async () => {
+    await sites([1]);
+    await world.crawl(owner, noon);
+    const leased = (await leasedToOthers(later(1)))!;
+    world.lieOf(leased.crawlerId, () => ({ page: text(18), result: { hostDelayMs: 30_000 } }));
+
+    await world.shipLeases(leased.crawlerId, leased.leases, later(1));
+
+    const [host] = await world.rows<{ lease_id: string | null; not_before: Date }>(
+      "select lease_id, not_before from frontier_host",
+    );
+    expect(host!.lease_id).toBeNull();
+    expect(host!.not_before.getTime()).toBeGreaterThanOrEqual(later(31).getTime());
+  });
+
+  it("counts once, however often its result arrives", async () => {
+    await sites([1]);
+    await world.crawl(owner, noon);
+    const leased = (await leasedToOthers(later(1)))!;
+    const { batch } = await world.shipLeases(leased.crawlerId, leased.leases, later(1));
+
+    await world.retake(batch, later(2));
+
+    expect(await world.verdicts()).toMatchObject([{ verdict: "agree" }]);
+    expect(await count("check_outcome")).toBe(2);
+  });
+
+  it("is dropped when nobody has fetched the page within the slot", async () => {
+    await sites([1]);
+    await world.crawl(owner, noon);
+    const late = new Date(noon.getTime() + slotMs + 1000);
+
+    expect(await leasedToOthers(late)).toBeNull();
+    expect(await world.trust.dropStale(late, noon)).toBe(1);
+    expect(await world.verdicts()).toMatchObject([{ verdict: "stale", suspect: null }]);
+  });
+
+  it("goes to another crawler when the first one gives its lease back", async () => {
+    await sites([1]);
+    await world.crawl(owner, noon);
+    const leased = (await leasedToOthers(later(1)))!;
+
+    await world.frontier.returnLeasesOf(leased.crawlerId, later(2));
+
+    expect(await leasedToOthers(later(3))).not.toBeNull();
+  });
+
+  it("is nothing for crawlers that drain, or whose partners deny the site", async () => {
+    await sites([1]);
+    await world.crawlers.drain("second", noon);
+    await world.open([owner, second, third, fourth]);
+    world.denied.setList(third, { networks: [], domains: ["s1.example"] });
+    await world.crawl(owner, noon);
+
+    const [check] = await world.rows<{ wanted: number[] }>("select wanted from double_check");
+
+    expect(check!.wanted).toEqual([fourth]);
+    world.denied.setList(third, undefined);
+  });
+
+  it("is not begun of what says nothing of a page: refusals, failures, and hosts that differ by place", async () => {
+    await sites([1, 2]);
+    world.lieOf(owner, (url) =>
+      url.includes("s2") ? null : { outcome: { type: "http-error", status: 503, retryAfterSeconds: null } },
+    );
+    await world.pool.query(
+      "insert into host_disagreement (host_hash, silent, changed_at) select host_hash, true, now() from frontier_host where host = 's2.example'",
+    );
+
+    await world.crawl(owner, noon);
+
+    expect(await count("double_check")).toBe(0);
+  });
+
+  it("cannot be judged where there are only two crawlers, and is recorded", async () => {
+    await sites([1]);
+    await world.open([owner, second]);
+    world.lieOf(owner, () => ({ page: text(1) }));
+
+    await world.crawlOn(noon);
+
+    expect(await world.verdicts()).toMatchObject([
+      {
+        verdict: "cannot-tell",
+        suspect: null,
+        words: expect.stringMatching(/with two crawlers nobody can say/),
+      },
+    ]);
+  });
+});
+
+const quick = { dnsMs: 1, connectMs: 1, tlsMs: null, firstByteMs: 1 };
+
+describe("a crawler that stands alone", () => {
+  const paths = ["a", "b", "c"];
+  const altered = (url: string) => (url.endsWith("/b") ? { page: text(99) } : null);
+
+  it("on one host is watched, and not accused", async () => {
+    await sites([1], ...paths);
+    world.lieOf(owner, altered);
+
+    await world.crawlOn(noon);
+
+    const verdicts = await world.verdicts();
+    expect(verdicts.filter(({ verdict }) => verdict === "alone")).toMatchObject([
+      { url: "http://s1.example/b", suspect: owner },
+    ]);
+    expect(await trustReport(world.pool, "owner")).toMatchObject({ standing: "watched", distrusted: null });
+  });
+
+  it("on several hosts is not trusted any more, hands over, and its pages are due again", async () => {
+    await sites([1, 2, 3, 4, 5], ...paths);
+    world.lieOf(owner, altered);
+
+    await world.crawlOn(noon);
+
+    const report = await trustReport(world.pool, "owner");
+    expect(report?.standing).toBe("distrusted");
+    expect(report?.evidence.filter(({ counts }) => counts).length).toBeGreaterThanOrEqual(4);
+    expect(report?.evidence.at(-1)).toMatchObject({
+      verdict: "alone",
+      why: expect.stringMatching(/agrees with others/),
+    });
+    expect(world.incidents).toMatchObject([
+      { crawlerId: owner, kind: "wrong-result", words: expect.stringMatching(/nearcrawl fleet trust owner/) },
+    ]);
+    const [crawler] = await world.rows<{ drains: boolean; asked: string }>(
+      "select draining_since is not null as drains, drain_asked_by as asked from crawler where name = 'owner'",
+    );
+    expect(crawler).toEqual({ drains: true, asked: "trust" });
+    const [due] = await world.rows<{ due: number; digests: number }>(
+      `select count(*) filter (where next_fetch_at <= '${later(600).toISOString()}')::int as due,
+         count(digest)::int as digests
+       from frontier_url where state = 'due'`,
+    );
+    expect(due).toEqual({ due: 20, digests: 0 });
+    expect((await world.state()).crawler(owner)?.distrustedSince).toBeInstanceOf(Date);
+  });
+
+  it("is honest where its whole host shows its country something else", async () => {
+    await sites([1, 2], ...paths);
+    world.lieOf(owner, (url) => (url.includes("s1") ? { page: text(99) } : null));
+
+    await world.crawlOn(noon);
+
+    expect((await trustReport(world.pool, "owner"))?.standing).not.toBe("distrusted");
+  });
+
+  it("keeps its subnets' pages out of the index of others' pages that were fetched since", async () => {
+    await sites([1], "b");
+    await world.crawlOn(noon);
+    await world.trust.distrust({
+      crawlerId: owner,
+      words: "a test",
+      now: later(60),
+      drain: { pagesSince: later(30), mostPages: 100 },
+    });
+
+    const [due] = await world.rows<{ due: number }>(
+      `select count(*)::int as due from frontier_url where next_fetch_at <= '${later(60).toISOString()}'`,
+    );
+
+    expect(due!.due).toBe(0);
+  });
+});
