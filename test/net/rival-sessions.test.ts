@@ -1,9 +1,10 @@
 /** Two sessions of one identity: whether the first is there is told by a ping that it answers or does not. */
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeGate } from "../support/gate.ts";
 import { until } from "../support/until.ts";
 import { comeFrom, folderOf } from "./crawler-folder.ts";
-import { keyOf, type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";
+import { admitted, keyOf, type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";
 import { knownBy, testIdentity } from "./sealing-crawler.ts";
 
 const identity = testIdentity();
@@ -39,6 +40,25 @@ test("a machine that has lost its power answers no ping, and the next one takes 
 });
 
 test("of twenty processes that come at once from one folder and its copies, one gets in", async () => {
+  await running.close();
+  const gate = makeGate();
+  let hellos = 0;
+  running = await startGateway({
+    zlibSync: null,
+    handlers: {
+      admit: async () => {
+        hellos += 1;
+        if (hellos === 20) gate.open();
+        return admitted(1, identity.publicKey);
+      },
+      // The first is still on its way in when the others come.
+      onArrive: async () => {
+        await gate.opened;
+        return { acknowledgedSequence: 0 };
+      },
+    },
+  });
+
   const came = await Promise.all(
     Array.from({ length: 20 }, async () => await comeFrom(folder(), running.url)),
   );
