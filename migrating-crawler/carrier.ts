@@ -9,13 +9,14 @@ import type { CoordinatorLink } from "./coordinator-link.ts";
 import type { CrawlerLog } from "./log.ts";
 import type { Spool, SpooledResult } from "./spool/spool.ts";
 
-type ResultLink = Pick<CoordinatorLink, "sendResult" | "isUp">;
+type ResultLink = Pick<CoordinatorLink, "sendResult" | "isUp"> &
+  Partial<Pick<CoordinatorLink, "queuedBytes">>;
 
 export class Carrier {
   readonly #spool: Spool;
   readonly #link: ResultLink;
   readonly #log: CrawlerLog;
-  readonly #mayShip: () => boolean;
+  readonly #mayShip: (bytes: number) => boolean;
   /** The sequence to send next in this session. */
   #next: number | null = null;
   readonly #latestOfLease: Map<string, number>;
@@ -23,12 +24,12 @@ export class Carrier {
   #stillSinceMs = performance.now();
   #waiters: { readonly sequence: number; readonly wake: () => void }[] = [];
 
-  /** `mayShip`: whether the host's limits leave bytes for results; absent: always. */
+  /** `mayShip`: whether the host's limits leave so many bytes for results; absent: always. */
   constructor(settings: {
     readonly spool: Spool;
     readonly link: ResultLink;
     readonly log: CrawlerLog;
-    readonly mayShip?: () => boolean;
+    readonly mayShip?: (bytes: number) => boolean;
   }) {
     this.#spool = settings.spool;
     this.#link = settings.link;
@@ -75,12 +76,19 @@ export class Carrier {
   /** Sends as much as the link takes. */
   pump(): void {
     if (!this.#link.isUp) return;
-    while (this.#mayShip()) {
+    for (;;) {
       const sequence = this.#next ?? this.#spool.first;
       const record = sequence === null ? null : this.#record(sequence);
-      if (record === null || !this.#link.sendResult(record)) return;
+      if (record === null || !this.#mayShip(this.#bytesUnderWayWith(record))) return;
+      if (!this.#link.sendResult(record)) return;
       this.#next = record.sequence + 1;
     }
+  }
+
+  /** At most: what is not compressed yet counts in full. */
+  #bytesUnderWayWith({ packed }: SpooledResult): number {
+    const links = packed.links?.reduce((sum, link) => sum + link.length, 0) ?? 0;
+    return (this.#link.queuedBytes ?? 0) + packed.text.length + packed.numbers.length + links;
   }
 
   /** That results wait and none has been acknowledged for long, in words; empty when all is well. */

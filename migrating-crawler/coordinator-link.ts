@@ -110,6 +110,11 @@ export class CoordinatorLink {
     return this.#sentBefore + (this.#connection?.sentBytes ?? 0);
   }
 
+  /** Bytes that have not left yet. */
+  get queuedBytes(): number {
+    return this.#connection?.queuedBytes ?? 0;
+  }
+
   start(): void {
     if (this.#connection === null && !this.#stopped) this.#connect();
   }
@@ -281,7 +286,7 @@ export class CoordinatorLink {
 
   #hasRoom(): boolean {
     const underWay = this.#lastSent === null ? 0 : this.#lastSent - this.#acknowledged;
-    return underWay < this.#credits && (this.#connection?.queuedBytes ?? 0) < maxQueuedResultBytes;
+    return underWay < this.#credits && this.queuedBytes < maxQueuedResultBytes;
   }
 }
 

@@ -81,6 +81,7 @@ export class Crawler {
       quiet: () => this.#prober.quiet(),
       log: surroundings.log,
       spoolBytes: () => this.#spool.bytes,
+      queuedBytes: () => this.#link.queuedBytes,
     });
     const { governor, meter, connector } = this.#tools;
     this.#extraction = new ExtractionPool({ threads: config.limits.extractionThreads });

@@ -27,14 +27,16 @@ export interface FetchToolsSettings {
   readonly log?: CrawlerLog;
   /** What waits for the coordinator on disk. */
   readonly spoolBytes?: () => number;
+  /** What is on its way to the coordinator and has not left yet. */
+  readonly queuedBytes?: () => number;
 }
 
 export function fetchTools(settings: FetchToolsSettings): FetchTools {
-  const { config, home, userAgent, sign, log, spoolBytes = () => 0 } = settings;
+  const { config, home, userAgent, sign, log, spoolBytes = () => 0, queuedBytes = () => 0 } = settings;
   const { timeouts, limits, politenessFloorMs, responseTimeFactor, requestsPerAddress } = config;
   const kept: KeptSettings = { home, warn: (fields, words) => (log ?? quietLog).warn(fields, words) };
   const meter = new WireMeter();
-  const governor = new Governor({ limits, kept, meter, spoolBytes });
+  const governor = new Governor({ limits, kept, meter, spoolBytes, queuedBytes });
   const connector = new Connector(config, { meter, slots: governor.slots });
   governor.onSpent = (reason) => connector.cut(reason);
   const take = (bytes: number) => governor.takeBytes(bytes);

@@ -17,16 +17,26 @@ export const maxHeaders = 500;
 /** An idle connection is closed after this; polite gaps between requests are usually shorter. */
 export const keepAliveMs = 15_000;
 
+/**
+ * What a server has sent by the time it hears that nobody reads: ten segments before any answer to them (RFC 6928),
+ * or, of a body that was held back, what a receiving socket takes by default (Linux: 64 KiB).
+ */
+const firstWindowBytes = 10 * 1460;
+const heldWindowBytes = 64 * 1024;
+
 export class Http1Transport implements Transport {
   readonly http = "1.1";
   readonly #socket: net.Socket;
   readonly #reading: SocketReading;
   readonly #client: Client;
+  readonly #unread: (bytes: number) => void;
   #isHandedOver = false;
   #isOver = false;
 
-  constructor(origin: string, socket: net.Socket) {
+  /** `unread`: told of about how many bytes of a body that is broken off nobody reads. */
+  constructor(origin: string, socket: net.Socket, unread: (bytes: number) => void = () => {}) {
     this.#socket = socket;
+    this.#unread = unread;
     this.#reading = new SocketReading(socket);
     this.#client = new Client(origin, {
       pipelining: 1,
@@ -50,7 +60,7 @@ export class Http1Transport implements Transport {
   send(request: SiteRequest, exchange: Exchange): void {
     const { path, headers } = request;
     try {
-      const handler = new Http1Exchange(this.#socket, this.#reading, exchange);
+      const handler = new Http1Exchange(this.#socket, this.#reading, exchange, this.#unread);
       this.#client.dispatch({ method: "GET", path, headers }, handler);
     } catch (error) {
       exchange.failed(error);
@@ -79,8 +89,17 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
   readonly #socket: net.Socket;
   readonly #reading: SocketReading;
   readonly #exchange: Exchange;
+  readonly #unread: (bytes: number) => void;
+  /** Of the body, as it was announced; infinite when it was not, 0 before and after it. */
+  #restBytes = 0;
 
-  constructor(socket: net.Socket, reading: SocketReading, exchange: Exchange) {
+  constructor(
+    socket: net.Socket,
+    reading: SocketReading,
+    exchange: Exchange,
+    unread: (bytes: number) => void,
+  ) {
+    this.#unread = unread;
     this.#socket = socket;
     this.#reading = reading;
     this.#exchange = exchange;
@@ -89,7 +108,11 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const socket = this.#socket;
     this.#exchange.asked({
-      abort: (failure) => controller.abort(failure),
+      abort: (failure) => {
+        const windowBytes = this.#reading.isHeld ? heldWindowBytes : firstWindowBytes;
+        this.#unread(Math.max(0, Math.min(windowBytes, this.#restBytes)));
+        controller.abort(failure);
+      },
       resume: () => this.#reading.goOn(),
       connectionBytes: () => socket.bytesRead,
     });
@@ -107,15 +130,19 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
     }
     const rawHeaders = controller.rawHeaders as Buffer[];
     if (rawHeaders.length > 2 * maxHeaders) throw tooMany;
+    const announced = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
+    this.#restBytes = Number.isNaN(announced) ? 0 : announced;
     this.#exchange.answered(status, headers, { reason, rawHeaders });
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
+    this.#restBytes -= piece.length;
     if (!this.#exchange.came(piece)) this.#reading.hold();
   }
 
   /** undici takes a reset for the end of a body without a length; it is none. */
   onResponseEnd(): void {
+    this.#restBytes = 0;
     this.#reading.release();
     if (this.#socket.errored) this.#exchange.failed(this.#socket.errored);
     else this.#exchange.completed();

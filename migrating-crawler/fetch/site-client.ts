@@ -147,7 +147,7 @@ export class SiteClient {
     const { socket } = opened;
     const transport = opened.http2
       ? new Http2Transport(this.origin, socket as TLSSocket)
-      : new Http1Transport(this.origin, socket);
+      : new Http1Transport(this.origin, socket, opened.unread);
     this.connection = { http: transport.http, tls: opened.tls };
     this.#transport = transport;
     return transport;

@@ -17,6 +17,10 @@ export class SocketReading {
     socket.read = (size?: number) => (this.#held && size !== 0 ? null : read(size));
   }
 
+  get isHeld(): boolean {
+    return this.#held;
+  }
+
   hold(): void {
     this.#held = true;
   }

@@ -6,7 +6,6 @@
  *   may pages be fetched?        besides: pages of the day, disk
  *   may a request begin now?     besides: bytes a second, processor share, memory
  */
-import type { WireMeter } from "../net/wire-meter.ts";
 import { Admission, type AdmissionBounds, type Grant } from "./admission.ts";
 import { ConnectionSlots } from "./connection-slots.ts";
 import { type CpuClock, CpuShare } from "./cpu-share.ts";
@@ -21,14 +20,16 @@ import { type Paused, pauseCrawler, readPause, resumeCrawler } from "./pause.ts"
 import { Schedule } from "./schedule.ts";
 import { TransferRate } from "./transfer-rate.ts";
 import { UsageCaps } from "./usage-caps.ts";
-import { WireCount } from "./wire-count.ts";
+import { type Wire, WireCount } from "./wire-count.ts";
 
 export interface GovernorSettings {
   readonly limits: CrawlerLimits;
   readonly kept: KeptSettings;
   /** Absent: bytes count as they are taken, and what was not taken is not known. */
-  readonly meter?: Pick<WireMeter, "carriedBytes">;
+  readonly meter?: Wire;
   readonly spoolBytes?: () => number;
+  /** Bytes that are on their way to the coordinator and have not left yet. */
+  readonly queuedBytes?: () => number;
   /** For tests: the clock, and what the machine tells. */
   readonly now?: () => Date;
   readonly machine?: () => MachineSigns;
@@ -53,6 +54,7 @@ export class Governor {
   readonly #memory: MemoryWatch;
   readonly #disk: DiskWatch;
   readonly #wire: WireCount;
+  readonly #queuedBytes: () => number;
   readonly #admission: Admission;
   readonly #timers: readonly NodeJS.Timeout[];
   #paused: Paused | null;
@@ -73,7 +75,8 @@ export class Governor {
     });
     this.#disk = new DiskWatch(limits, { home: kept.home, spoolBytes: settings.spoolBytes ?? (() => 0) });
     this.slots = new ConnectionSlots(limits.openConnections);
-    this.#wire = new WireCount(() => meter?.carriedBytes() ?? 0);
+    this.#wire = new WireCount(meter ?? { carriedBytes: () => 0, openConnections: 0 });
+    this.#queuedBytes = settings.queuedBytes ?? (() => 0);
     this.#admission = new Admission({
       isClosed: () => this.stop() !== "",
       waitMs: (circumstances) => this.#waitMs(circumstances),
@@ -138,11 +141,13 @@ export class Governor {
     return this.stop() === "";
   }
 
-  /** Whether bytes are left to ship results, and to keep the link to the coordinator. */
-  mayShip(): boolean {
-    return this.#caps.leftBytes("ship") > 0;
+  /** Whether so many bytes are left to ship results. */
+  mayShip(bytes: number): boolean {
+    this.#count(this.#wire.settle());
+    return this.#caps.leftBytes("ship") > bytes;
   }
 
+  /** Whether bytes are left to keep the link to the coordinator. */
   mayLink(): boolean {
     return this.#caps.leftBytes("link") > 0;
   }
@@ -237,8 +242,9 @@ export class Governor {
     readonly underWay: number;
     readonly expectedBytes: number;
   }): number {
-    const isShort = this.#memory.isShort() || this.#caps.leftBytes("fetch") < (underWay + 1) * expectedBytes;
-    if (isShort && underWay > 0) return Number.POSITIVE_INFINITY;
+    const leftBytes = this.#caps.leftBytes("fetch") - this.#queuedBytes();
+    const isShort = this.#memory.isShort() || leftBytes < (underWay + 1) * expectedBytes;
+    if ((isShort && underWay > 0) || leftBytes <= 0) return Number.POSITIVE_INFINITY;
     return Math.max(this.#rate.waitMs(), this.#cpu.waitMs());
   }
 

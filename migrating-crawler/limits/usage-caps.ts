@@ -27,8 +27,11 @@ export interface UsageCapsSettings {
 /** How far the bytes of a cap may go. */
 const parts = { fetch: 0.988, ship: 0.994, link: 1 } as const;
 export type BytesFor = keyof typeof parts;
-/** Written down ahead, of the smallest cap; what a kill costs at most. */
-const stepPart = 1 / 1000;
+/**
+ * Written down ahead, of the smallest cap: what a kill costs at most. It covers what the kernel had received and a
+ * killed process never read, too, unless the cap is very small.
+ */
+const stepPart = 1 / 200;
 const mostStepBytes = 32 * 1024 * 1024;
 
 export class UsageCaps {

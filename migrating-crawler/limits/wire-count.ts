@@ -2,12 +2,16 @@
  * How much the connections have carried, as exactly as can be known at each moment: the sockets' own counts, looked
  * at several times a second, and between two looks what readers say that they have taken.
  */
+import type { WireMeter } from "../net/wire-meter.ts";
 
-/** Between two looks at all sockets, when bytes are taken. */
+/** Between two looks at all sockets, when bytes are taken; few sockets are looked at each time. */
 const lookEveryMs = 5;
+const fewSockets = 64;
+
+export type Wire = Pick<WireMeter, "carriedBytes" | "openConnections">;
 
 export class WireCount {
-  readonly #carriedBytes: () => number;
+  readonly #wire: Wire;
   readonly #nowMs: () => number;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   /** At the last look: carried, and taken. */
@@ -16,15 +20,16 @@ export class WireCount {
   #taken = 0;
   #counted = 0;
 
-  constructor(carriedBytes: () => number, nowMs: () => number = () => performance.now()) {
-    this.#carriedBytes = carriedBytes;
+  constructor(wire: Wire, nowMs: () => number = () => performance.now()) {
+    this.#wire = wire;
     this.#nowMs = nowMs;
   }
 
   /** Bytes that are new since the last call, these with them. They are among what the sockets carried. */
   take(bytes: number): number {
     this.#taken += bytes;
-    if (this.#nowMs() - this.#lookedAtMs >= lookEveryMs) this.#look();
+    const isDue = this.#nowMs() - this.#lookedAtMs >= lookEveryMs;
+    if (isDue || this.#wire.openConnections <= fewSockets) this.#look();
     return this.#news();
   }
 
@@ -36,7 +41,7 @@ export class WireCount {
 
   #look(): void {
     this.#lookedAtMs = this.#nowMs();
-    this.#seenBytes = this.#carriedBytes();
+    this.#seenBytes = this.#wire.carriedBytes();
     this.#takenThen = this.#taken;
   }
 

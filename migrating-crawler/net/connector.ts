@@ -45,6 +45,8 @@ export interface OpenConnection {
   readonly tls: string | null;
   /** The site chose HTTP/2. */
   readonly http2: boolean;
+  /** To be told of bytes that have come, or are on their way, and that nobody will read. */
+  readonly unread: (bytes: number) => void;
 }
 
 /** So many of a name's addresses are tried, one after the other. */
@@ -119,7 +121,8 @@ export class Connector {
     const { addresses, dnsMs } = await this.#allowed(target);
     const { socket, address, connectMs } = await this.#connectInSlot(addresses, target, deadlineMs);
     const phases = { dnsMs, connectMs, tlsMs: null };
-    if (!target.secure) return { socket, address, phases, tls: null, http2: false };
+    const unread = (bytes: number) => this.#limits?.meter.add(bytes);
+    if (!target.secure) return { socket, address, phases, tls: null, http2: false, unread };
     const secured = await secureWithTls(socket, {
       host: target.host,
       protocols: target.protocols ?? ["http/1.1"],
@@ -132,6 +135,7 @@ export class Connector {
       phases: { ...phases, tlsMs: secured.tlsMs },
       tls: secured.socket.getProtocol(),
       http2: secured.socket.alpnProtocol === "h2",
+      unread,
     };
   }
 

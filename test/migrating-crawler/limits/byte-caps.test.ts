@@ -1,0 +1,174 @@
+/**
+ * The caps on bytes against what real sockets carried, counted from outside by a relay: pages, headers, robots.txt,
+ * the link to the coordinator, over a kill of the process.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Lease } from "#protocol/lease";
+import { keyOf, type LoopbackGateway, startGateway } from "../../net/gateway-on-loopback.ts";
+import { type CountingRelay, startCountingRelay } from "../support/counting-relay.ts";
+import { html, startOrigin } from "../support/origin.ts";
+import { makeCertificate, startHttp2Origin } from "../support/secure-origin.ts";
+import { sliceRunner } from "../support/slices.ts";
+
+const root = join(import.meta.dirname, "../../..");
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** Text that no coding makes smaller. */
+const noise = randomBytes(90_000).toString("base64url");
+const pageBytes = (path: string) => 4000 + ((Number(path.replace(/\D/g, "")) * 7919) % 60_000);
+
+async function relayTo(port: number): Promise<CountingRelay> {
+  const relay = await startCountingRelay(port);
+  cleanups.push(() => relay.close());
+  return relay;
+}
+
+async function sites(): Promise<CountingRelay> {
+  const origin = await startOrigin((request, response) => {
+    if (request.url === "/robots.txt") return void response.writeHead(404).end();
+    const { url } = request;
+    html(response, `<title>${url}</title><p>${noise.slice(0, 300)}<!--${noise.slice(0, pageBytes(url!))}-->`);
+  });
+  cleanups.push(() => origin.close());
+  return relayTo(origin.port);
+}
+
+const pagesOf = (host: string, port: number, count: number) =>
+  Array.from({ length: count }, (_, page) => `http://${host}.localhost:${port}/${page}`);
+
+/** A coordinator that leases a host of its own for every place that is free, for ever. */
+async function coordinator(port: number): Promise<LoopbackGateway> {
+  let hosts = 0;
+  const leaseOf = (): Lease => {
+    const host = `h${++hosts}.localhost`;
+    const urls = pagesOf(`h${hosts}`, port, 20).map((url) => ({ url, etag: null, lastModified: null }));
+    return { leaseId: `${hosts}`, host, addresses: ["127.0.0.1"], expiresInSeconds: 300, waitMs: 0, urls };
+  };
+  const world: LoopbackGateway = await startGateway({
+    zlibSync: null,
+    handlers: {
+      async onMessage(crawlerId, message) {
+        if (message.type !== "crawler:ready") return;
+        const leases = Array.from({ length: Math.min(8, message.freeHosts) }, leaseOf);
+        world.gateway.send(crawlerId, { type: "coordinator:tasks", leases, askAgainMs: 50, reason: "" });
+      },
+    },
+  });
+  cleanups.push(() => world.close());
+  return world;
+}
+
+describe("the day's bytes", () => {
+  it("hold within 2 % of what the sockets carried, the link's with them, over a kill", {
+    timeout: 60_000,
+  }, async () => {
+    const cap = 4_000_000;
+    const [relay, home] = [await sites(), mkdtempSync(join(tmpdir(), "nearcrawl-caps-"))];
+    cleanups.push(() => rmSync(home, { recursive: true, force: true }));
+    const link = await relayTo((await coordinator(relay.port)).port);
+    const settings = {
+      coordinatorUrl: `ws://127.0.0.1:${link.port}/crawler`,
+      ...{ key: keyOf("amber"), name: "amber", home, allowRanges: ["127.0.0.0/8"] },
+      ...{ politenessFloorMs: 0, responseTimeFactor: 0, requestsPerAddress: 64 },
+      limits: { bytesPerDay: cap, extractionThreads: 0, priority: 0, concurrentHosts: 8 },
+    };
+    writeFileSync(join(home, "settings.json"), JSON.stringify(settings));
+    const carried = () => relay.carriedBytes() + link.carriedBytes();
+    const first = runCrawler(join(home, "settings.json"));
+    await vi.waitFor(() => expect(carried()).toBeGreaterThan(0.4 * cap), wait);
+
+    first.kill("SIGKILL");
+    await once(first, "exit");
+    const second = runCrawler(join(home, "settings.json"));
+    await vi.waitFor(() => expect(usedUp(home, cap)).toBe(true), wait);
+    second.kill("SIGTERM");
+    await once(second, "exit");
+
+    expect(carried()).toBeLessThan(1.02 * cap);
+    expect(carried()).toBeGreaterThan(0.98 * cap);
+  });
+
+  it("count TLS with its handshakes and HTTP/2 with its frames, to the byte", async () => {
+    const certificate = makeCertificate("localhost");
+    cleanups.push(() => certificate.remove());
+    const secure = await startHttp2Origin(certificate, (_request, response) => {
+      response.writeHead(200, { "content-type": "text/html" });
+      response.end(`<p>${noise.slice(0, 20_000)}`);
+    });
+    cleanups.push(() => secure.close());
+    const relay = await relayTo(secure.port);
+    const runner = sliceRunner({ certificateFile: certificate.file });
+    cleanups.push(() => runner.close());
+
+    const { results } = await runner.crawl([
+      `https://localhost:${relay.port}/1`,
+      `https://localhost:${relay.port}/2`,
+    ]);
+    await vi.waitFor(() => expect(countedBy(runner)).toBe(relay.carriedBytes()), wait);
+
+    expect(results.map(({ outcome }) => outcome.type)).toEqual(["fetched", "fetched"]);
+    expect(countedBy(runner)).toBeGreaterThan(42_000);
+  });
+
+  it("break a page off that they no longer suffice for: it goes back, and is no failure", async () => {
+    const relay = await sites();
+    const runner = sliceRunner({ limits: { bytesPerDay: 100_000 } });
+    cleanups.push(() => runner.close());
+
+    const { results, ending } = await runner.crawl(pagesOf("a", relay.port, 20));
+
+    expect(ending).toBe("the day's 97.7 KiB are used up");
+    expect(results.every(({ outcome }) => outcome.type === "fetched")).toBe(true);
+  });
+});
+
+describe("the bytes of a second", () => {
+  it("are never more than the rate, counted from the start, with many downloads at a time", {
+    timeout: 30_000,
+  }, async () => {
+    const relay = await sites();
+    const kilobytesPerSecond = 400;
+    const runner = sliceRunner({ limits: { kilobytesPerSecond }, requestsPerAddress: 64, timeouts: patient });
+    cleanups.push(() => runner.close());
+    const startedMs = performance.now();
+
+    await Promise.all(
+      ["a", "b", "c", "d", "e", "f"].map((host) => runner.crawl(pagesOf(host, relay.port, 6))),
+    );
+
+    const allowedBytes = ((performance.now() - startedMs) / 1000) * kilobytesPerSecond * 1024;
+    const burstBytes = 0.1 * kilobytesPerSecond * 1024;
+    expect(relay.carriedBytes()).toBeLessThan(1.02 * allowedBytes + burstBytes);
+    expect(relay.carriedBytes()).toBeGreaterThan(36 * 20_000);
+  });
+});
+
+const wait = { timeout: 25_000, interval: 20 };
+const patient = { connectMs: 10_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 60_000 };
+
+const countedBy = (runner: ReturnType<typeof sliceRunner>) => {
+  runner.tools.governor.settle();
+  return runner.tools.governor.usage(0).find(({ limit }) => limit === "bytesPerDay")?.used;
+};
+
+/** As the file says, which runs ahead of the count by half a percent. */
+function usedUp(home: string, cap: number): boolean {
+  const { bytes } = JSON.parse(readFileSync(join(home, "day-count.json"), "utf8")) as { bytes: number };
+  return bytes > (0.988 + 0.005) * cap;
+}
+
+function runCrawler(settings: string): ChildProcess {
+  const node = ["--conditions=nearcrawl-source", "--import", "tsx", join(root, "migrating-crawler/main.ts")];
+  const child = spawn(process.execPath, [...node, settings], { cwd: root, stdio: "ignore" });
+  cleanups.push(() => child.kill("SIGKILL"));
+  return child;
+}

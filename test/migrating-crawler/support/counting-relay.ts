@@ -1,0 +1,46 @@
+/** A relay on loopback that counts every byte that a client's TCP connections carry, both ways: the outside truth. */
+import net, { type AddressInfo } from "node:net";
+
+export interface CountingRelay {
+  readonly port: number;
+  /** From the client and to it, so far. */
+  carriedBytes(): number;
+  close(): Promise<void>;
+}
+
+export async function startCountingRelay(targetPort: number): Promise<CountingRelay> {
+  const sockets = new Set<net.Socket>();
+  let carried = 0;
+  const server = net.createServer((client) => {
+    const target = net.connect({ port: targetPort, host: "127.0.0.1" });
+    for (const socket of [client, target]) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on("error", () => {});
+    }
+    client.on("data", (piece) => {
+      carried += piece.length;
+      if (!target.write(piece)) client.pause();
+    });
+    target.on("drain", () => client.resume());
+    // Counted when the kernel has taken it, not when it waits here for a client that does not read.
+    target.on("data", (piece) => {
+      const isTaken = client.write(piece, (error) => {
+        if (!error) carried += piece.length;
+      });
+      if (!isTaken) target.pause();
+    });
+    client.on("drain", () => target.resume());
+    client.on("close", () => target.destroy());
+    target.on("close", () => client.end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    carriedBytes: () => carried,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
