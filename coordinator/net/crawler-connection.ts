@@ -38,6 +38,10 @@ export interface ConnectionHandlers {
 
 /** More than so much waiting to leave: the crawler does not read. */
 const maxQueuedBytes = 2 * maxMessageBytes;
+/** What reading the shortest message counts: some 4,000 of them a second are read of one crawler. */
+const leastMessageBytes = 8192;
+/** Pings and pongs in a second: ours makes a pong a heartbeat, and each ping makes us answer. */
+const controlFramesPerSecond = 50;
 /** After a refusal the crawler has so long to read it. */
 const closeTimeoutMs = 2000;
 const none = Buffer.alloc(0);
@@ -51,6 +55,7 @@ export class CrawlerConnection {
   readonly #handlers: ConnectionHandlers;
   readonly #deflater = new MessageDeflater("small");
   readonly #budget: ByteBudget;
+  readonly #controlFrames = new ByteBudget(controlFramesPerSecond, () => performance.now());
   #inflater: MessageInflater = new NodeInflater();
   #frames: Buffer[] = [];
   #accepted = false;
@@ -69,6 +74,8 @@ export class CrawlerConnection {
     this.#handlers = handlers;
     this.#budget = new ByteBudget(inflatedBytesPerSecond, () => performance.now());
     socket.on("message", (data, isBinary) => this.#receive(data as Buffer, isBinary));
+    socket.on("ping", () => this.#countControlFrame());
+    socket.on("pong", () => this.#countControlFrame());
     socket.on("error", (error) => this.end(error.message));
     socket.on("close", (code, words) => this.end(closeReason(code, words)));
     this.#boundStranger(stream);
@@ -108,6 +115,11 @@ export class CrawlerConnection {
     if (this.#ended) return;
     if (this.#deflatingBytes + this.#socket.bufferedAmount > maxQueuedBytes) this.end("it does not read");
     else this.#transmit(text);
+  }
+
+  /** What unpacking a message made of few bytes, besides those that were inflated. */
+  charge(bytes: number): void {
+    this.#budget.spend(bytes);
   }
 
   ping(): void {
@@ -178,6 +190,13 @@ export class CrawlerConnection {
     });
   }
 
+  #countControlFrame(): void {
+    this.#controlFrames.spend(1);
+    if (this.#ended || this.#controlFrames.waitMs() === 0) return;
+    const reason = `more than ${controlFramesPerSecond} pings and pongs in a second`;
+    this.refuse({ code: "too-much", reason, retry: true });
+  }
+
   /** ws keeps a frame in memory until it is whole; a stranger's must not grow that far. */
   #boundStranger(stream: Duplex): void {
     let bytes = 0;
@@ -224,7 +243,7 @@ export class CrawlerConnection {
       const limit = this.#accepted ? maxMessageBytes : maxHelloBytes;
       const text = this.#inflater.inflate(deflated, limit);
       const inflatedBytes = text.length + numbers.length;
-      this.#budget.spend(inflatedBytes);
+      this.#budget.spend(Math.max(inflatedBytes, leastMessageBytes));
       this.counts.messagesIn += 1;
       this.counts.wireBytesIn += frame.length;
       this.counts.inflatedBytesIn += inflatedBytes;

@@ -25,6 +25,9 @@ import { KeyedTurns } from "./keyed-turns.ts";
 import { PendingProbes } from "./pending-probes.ts";
 import { incidentOf, turnedAway } from "./refusal-incidents.ts";
 
+/** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
+const maxFragments = 1024;
+
 /** What is known of a connected crawler, for operators. */
 export interface SessionInfo {
   readonly name: string;
@@ -78,6 +81,7 @@ export class CrawlerGateway implements Fleet {
       noServer: true,
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
+      maxFragments,
       clientTracking: false,
     });
     this.#sockets.on("headers", (headers, request) => {

@@ -24,6 +24,7 @@ import { isKnownTo } from "#protocol/version";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { CrawlerConnection, type Refusal } from "./crawler-connection.ts";
 import { HeartbeatWatch } from "./heartbeat-watch.ts";
+import { referredBytes } from "./referred-bytes.ts";
 import { SealCheck, type SealMessage } from "./seal-check.ts";
 import {
   type BatchedResult,
@@ -186,7 +187,7 @@ export class CrawlerSession {
   #receive(received: ReceivedParts, size: MessageSize): void {
     if (this.#state === "awaiting-hello") this.#takeHello(received.text);
     else if (this.#state !== "open") throw new ProtocolError("a message before the welcome");
-    else if (this.#frames) this.#take(decodePackedMessage(received, this.#frames), size, received);
+    else if (this.#frames) this.#takePacked(decodePackedMessage(received, this.#frames), size, received);
     else this.#take(decodeCrawlerMessage(received.text), size, received);
   }
 
@@ -201,6 +202,13 @@ export class CrawlerSession {
     this.#hello = decoded.hello;
     this.connection.hold();
     this.#handlers.onHello(this, decoded.hello, decoded.version);
+  }
+
+  /** A few numbers can refer to much that was sent before: it counts as if it had been sent now. */
+  #takePacked(message: CrawlerMessage, size: MessageSize, received: ReceivedParts): void {
+    const referred = referredBytes(message);
+    this.connection.charge(referred);
+    this.#take(message, { ...size, inflatedBytes: size.inflatedBytes + referred }, received);
   }
 
   #take(message: CrawlerMessage, size: MessageSize, received: ReceivedParts): void {

@@ -2,8 +2,8 @@
  * Table address_turn: over the whole fleet an address is asked by one crawler at a time, however many hosts are
  * behind it and whoever has their subnets. A lease begins only when all addresses of its host are the crawler's
  * turn; triggers on table lease count the open ones, so that a turn ends however a lease ends, and the address then
- * rests before somebody else's begins. A turn in which leases follow each other without end is over after two
- * minutes: its crawler begins nothing more there until the address is anybody's.
+ * rests before somebody else's begins. A turn in which leases follow each other without end is over after half
+ * a minute: its crawler begins nothing more there until the address is anybody's.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
@@ -13,7 +13,7 @@ export const maxAddresses = 64;
 /** Of those that crawlers were led to. */
 const maxSeen = 8;
 /** Then somebody else may be waiting. */
-const turnSeconds = 120;
+const turnSeconds = 30;
 
 /** SQL: the keys of all known addresses of a host. */
 export const addressKeysOf = (host: string): string => `array(

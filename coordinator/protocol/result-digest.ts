@@ -11,8 +11,11 @@ import { NumberWriter } from "./packed/number-bytes.ts";
 
 /** A crawler seals after so many results, so many bytes of text and numbers, or so long after the first. */
 export const sealAfter = { results: 32, bytes: 1024 * 1024, ms: 1000 } as const;
-/** The coordinator holds no more than this of one crawler without a seal: `sealAfter.bytes` and a longest message fit. */
-export const maxUnsealedBytes: number = 16 * 1024 * 1024;
+/**
+ * The coordinator holds no more than this of one crawler without a seal, unpacked: `sealAfter.results` pages with the
+ * most links fit, and a longest list.
+ */
+export const maxUnsealedBytes: number = 64 * 1024 * 1024;
 
 /** Results that one signature stands for, by their sequences; `digest` in hex, `signature` in base64url. */
 export interface Seal {

@@ -283,7 +283,7 @@ for (const { name, native, absent } of inflaters) {
     });
 
     test("more inflated bytes in a second than the coordinator has time for", async () => {
-      const slow = await startGateway({ zlibSync: native, settings: { inflatedBytesPerSecond: 200_000 } });
+      const slow = await startGateway({ zlibSync: native, settings: { inflatedBytesPerSecond: 2_000_000 } });
       const crawler = await RawCrawler.arrive(slow.url, "amber");
       const bulky = { type: "crawler:lease-end", leaseId: "1", reason: "r".repeat(500) } as const;
       for (let sent = 0; sent < 500; sent += 1) await crawler.send(bulky);

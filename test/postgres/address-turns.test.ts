@@ -128,18 +128,18 @@ describe("an address", () => {
     expect(hostsOf(await leased(south))).toEqual(["c.example"]);
   });
 
-  it("is anybody's after two minutes of leases that follow each other", async () => {
+  it("is anybody's after half a minute of leases that follow each other", async () => {
     const { north, south, host } = await fleet();
     for (const name of ["a", "b", "c"]) await host(name, north, "192.0.2.1");
     await host("z", south, "192.0.2.1");
 
     const [first] = await leased(north, 0, 1);
-    const [second] = await leased(north, 60, 1);
-    await giveBack(north, first!.leaseId, 70);
-    const tooLong = await leased(north, 120);
-    await giveBack(north, second!.leaseId, 130);
-    const resting = await leased(north, 134);
-    const others = await leased(south, 135);
+    const [second] = await leased(north, 20, 1);
+    await giveBack(north, first!.leaseId, 25);
+    const tooLong = await leased(north, 30);
+    await giveBack(north, second!.leaseId, 40);
+    const resting = await leased(north, 44);
+    const others = await leased(south, 45);
 
     expect([hostsOf(tooLong), hostsOf(resting), hostsOf(others)]).toEqual([[], [], ["z.example"]]);
   });
