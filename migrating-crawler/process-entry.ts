@@ -50,6 +50,9 @@ export async function runCrawlerProcess(asked: CrawlerProcess): Promise<void> {
       error instanceof NearcrawlError ? error.message : ((error as Error)?.stack ?? String(error));
     process.stderr.write(`nearcrawl crawler: ${words}\n`);
     process.exitCode = error instanceof ConfigError ? 2 : 1;
+    // The line to the dock would keep the process.
+    if (process.connected) process.disconnect();
+    endSoon();
   }
 }
 

@@ -30,11 +30,11 @@ export function childCommand(
   { env, nodeFlags }: { readonly env: NodeJS.ProcessEnv; readonly nodeFlags: ReadonlySet<string> },
 ): ChildCommand {
   const { bundle, home, readable, writable } = place;
-  const folders = [home, ...writable].map(asFolder);
+  const folders = disjoint([home, ...writable].map(asFolder));
   const args = [
     "--no-warnings",
     ...permissionFlags(nodeFlags),
-    ...[bundle, ...folders, ...readable].map((path) => `--allow-fs-read=${statable(path)}`),
+    ...disjoint([bundle, ...folders, ...readable]).map((path) => `--allow-fs-read=${statable(path)}`),
     ...folders.map((path) => `--allow-fs-write=${statable(path)}`),
     bundle,
     home,
@@ -52,6 +52,12 @@ function permissionFlags(nodeFlags: ReadonlySet<string>): string[] {
 
 /** With the slash at its end, it means everything below. */
 const asFolder = (path: string) => (path.endsWith("/") ? path : `${path}/`);
+
+/** Node (20 to 26) errs when one of the paths lies below another: what is stated would be denied then. */
+function disjoint(paths: readonly string[]): string[] {
+  const all = [...new Set(paths)];
+  return all.filter((path) => !all.some((other) => other !== path && path.startsWith(asFolder(other))));
+}
 
 /** Node 20 splits the list at commas, and all versions read `*` as anything. */
 function statable(path: string): string {

@@ -1,0 +1,26 @@
+/** A release goes out to crawlers that are at work: nothing of what they had in hand is lost. */
+import { expect, it } from "vitest";
+import { swapUnderLoad } from "./swapping-fleet.ts";
+
+it("a swap under load loses no result and no lease, fetches nothing twice and keeps every host's pace", async () => {
+  const floorMs = 100;
+
+  const outcome = await swapUnderLoad({
+    crawlers: 3,
+    hostsPerCrawler: 4,
+    pagesPerHost: 15,
+    floorMs,
+    requestsBefore: 20,
+  });
+
+  const { urls, swapped } = outcome;
+  expect(swapped).toBe(3);
+  expect(urls).toBeGreaterThanOrEqual(3 * 4 * 15);
+  // Each URL has one fetch, each fetch came in one result, and no number of a spool was left out.
+  expect(outcome).toMatchObject({ fetches: urls, sequences: urls });
+  expect(outcome).toMatchObject({ unacknowledged: 0, fetchedTwice: 0, askedTwice: 0 });
+  expect(Object.keys(outcome.leases)).not.toContain("expired");
+  expect(outcome.hostsOverSwap).toBeGreaterThan(0);
+  // The grain of the clocks, and a round trip more or less.
+  expect(outcome.shortestPauseMs).toBeGreaterThan(floorMs / 2);
+}, 120_000);

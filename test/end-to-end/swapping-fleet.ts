@@ -1,0 +1,271 @@
+/**
+ * A fleet of docks with real crawlers in Node's sandbox, a real coordinator and database, and the emulated Internet:
+ * it crawls under load while a signed release goes out to all, and what was lost in it is counted.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { silentLog } from "#coordinator/log";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { readStopWords } from "#crawler/extract/stop-words";
+import { type Membership, writeMembership } from "#crawler/membership/membership";
+import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
+import { generateWorld } from "#ops/world/generate-world";
+import { type RunningWorld, startWorld } from "#ops/world/main";
+import { bundleCrawler } from "../../ops/bundle-crawler.mjs";
+import { newWorld, scope, seeds, type World } from "../contract/world.ts";
+import { type RunningDock, startDock } from "../migrating-crawler/dock/release-world.ts";
+import { publishedRelease, testReleaseKey } from "../support/releases.ts";
+import { until } from "../support/until.ts";
+
+export interface FleetSize {
+  readonly crawlers: number;
+  readonly hostsPerCrawler: number;
+  readonly pagesPerHost: number;
+  /** Between two requests to one host, at least. */
+  readonly floorMs: number;
+  /** Requests after which the new release goes out. */
+  readonly requestsBefore: number;
+}
+
+export interface SwapOutcome {
+  /** Crawlers that run the new release in the end, as the coordinator knows them. */
+  readonly swapped: number;
+  readonly requestsBefore: number;
+  /** From the release's publishing until the last crawler was well, ms. */
+  readonly swapMs: number;
+  readonly urls: number;
+  /** Fetches that the database has, and the sequences that were acknowledged: each is one result. */
+  readonly fetches: number;
+  readonly sequences: number;
+  /** Results that were left in a spool. */
+  readonly unacknowledged: number;
+  readonly fetchedTwice: number;
+  /** Pages that an origin was asked for more than once. */
+  readonly askedTwice: number;
+  readonly leases: Readonly<Record<string, number>>;
+  /** The shortest pause between two requests to one host, over all hosts. */
+  readonly shortestPauseMs: number;
+  /** Asked by the old crawler before, by the new one after. */
+  readonly hostsOverSwap: number;
+}
+
+const [first, second] = ["1.0.0", "1.1.0"] as const;
+const signedFor = {
+  createdAt: new Date().toISOString(),
+  expiresAt: new Date(Date.now() + 86_400_000).toISOString(),
+};
+
+export async function swapUnderLoad(size: FleetSize): Promise<SwapOutcome> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-swaps-")));
+  const generated = generateWorld({
+    seed: 11,
+    sites: size.crawlers * size.hostsPerCrawler * 2,
+    crawlers: size.crawlers,
+  });
+  const cleanups: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
+  try {
+    const bundle = await bundleText(folder);
+    const world = await newWorld();
+    cleanups.push(() => world.close());
+    const internet = await startWorld(generated);
+    cleanups.push(() => internet.close());
+    await publishedRelease(world.pool, { version: first, stage: "all", bundle, manifest: signedFor });
+    const homes = await fillFrontier({ world, internet, folder, generated, size });
+    const coordinator = await startCoordinator(coordinatorOf(world, internet));
+    cleanups.push(() => coordinator.stop());
+    const docks = await Promise.all(homes.map((home) => startAt(home, coordinator)));
+    cleanups.push(() => Promise.all(docks.map(({ dock }) => dock.stop())));
+    return await swapAndCount({ world, internet, docks, size, bundle });
+  } finally {
+    for (const cleanup of cleanups.reverse()) await cleanup();
+  }
+}
+
+interface Fleet {
+  readonly world: World;
+  readonly internet: RunningWorld;
+  readonly docks: readonly RunningDock[];
+  readonly size: FleetSize;
+  readonly bundle: string;
+}
+
+async function swapAndCount(fleet: Fleet): Promise<SwapOutcome> {
+  const { world, internet, docks, size, bundle } = fleet;
+  const asked = () => internet.requestLog.entries().filter(({ path }) => path !== "/robots.txt");
+  await until(() => asked().length >= size.requestsBefore, 60_000);
+  const publishedAt = Date.now();
+  await publishedRelease(world.pool, {
+    version: second,
+    stage: "all",
+    bundle: `${bundle}\n// ${second}\n`,
+    manifest: signedFor,
+  });
+  const isWell = ({ state }: RunningDock) => state().good?.version === second;
+  await until(() => docks.every(isWell), 60_000);
+  const swappedAt = Date.now();
+  await until(async () => (await left(world)) === 0, 120_000);
+  await until(async () => (await runs(world, second)) === docks.length, 10_000);
+  const swapped = await runs(world, second);
+  await Promise.all(docks.map(({ dock }) => dock.stop()));
+  const requests = asked();
+  return {
+    swapped,
+    requestsBefore: requests.filter(({ atMs }) => atMs < publishedAt).length,
+    swapMs: swappedAt - publishedAt,
+    ...(await countsIn(world)),
+    askedTwice: requests.length - new Set(requests.map(({ host, path }) => `${host}${path}`)).size,
+    shortestPauseMs: Math.round(shortestPause(requests)),
+    hostsOverSwap: hostsOver(requests, { from: publishedAt, to: swappedAt }),
+  };
+}
+
+type Requests = ReturnType<RunningWorld["requestLog"]["entries"]>;
+
+function shortestPause(requests: Requests): number {
+  const lastAt = new Map<string, number>();
+  let shortest = Number.POSITIVE_INFINITY;
+  for (const { host, atMs } of requests) {
+    shortest = Math.min(shortest, atMs - (lastAt.get(host) ?? Number.NEGATIVE_INFINITY));
+    lastAt.set(host, atMs);
+  }
+  return shortest;
+}
+
+function hostsOver(requests: Requests, { from, to }: { readonly from: number; readonly to: number }): number {
+  const before = new Set(requests.filter(({ atMs }) => atMs < from).map(({ host }) => host));
+  return new Set(requests.filter(({ atMs, host }) => atMs > to && before.has(host)).map(({ host }) => host))
+    .size;
+}
+
+async function countsIn(world: World) {
+  const one = async (text: string) => (await world.rows<{ n: number }>(text))[0]!.n;
+  const ended = await world.rows<{ ending: string; n: number }>(
+    "select coalesce(ending, 'open') as ending, count(*)::int as n from lease group by 1",
+  );
+  return {
+    urls: await one("select count(*)::int as n from frontier_url"),
+    fetches: await one("select count(*)::int as n from page_fetch"),
+    sequences: await one("select sum(acknowledged_sequence)::int as n from spool"),
+    unacknowledged: await one(
+      "select coalesce(sum((heartbeat->>'spooledResults')::int), 0)::int as n from crawler",
+    ),
+    fetchedTwice: await one("select count(*)::int as n from frontier_url where visits > 1"),
+    leases: Object.fromEntries(ended.map(({ ending, n }) => [ending, n])),
+  };
+}
+
+async function left(world: World): Promise<number> {
+  const [row] = await world.rows<{ n: number }>(
+    "select count(*)::int as n from frontier_url where visits = 0 and state in ('due', 'leased')",
+  );
+  return row!.n;
+}
+
+async function runs(world: World, version: string): Promise<number> {
+  const rows = await world.rows<{ version: string }>(
+    `select version from release_offer where state = 'running' and version = '${version}'`,
+  );
+  return rows.length;
+}
+
+async function bundleText(folder: string): Promise<string> {
+  const outfile = join(folder, "crawler.mjs");
+  const root = resolve(import.meta.dirname, "../..");
+  await bundleCrawler({ root, outfile, stopWords: readStopWords() });
+  return readFileSync(outfile, "utf8");
+}
+
+function coordinatorOf(world: World, internet: RunningWorld) {
+  return {
+    database: world.database,
+    log: silentLog,
+    version: "test",
+    config: readCoordinatorConfig({
+      listen: { host: "127.0.0.1", port: 0 },
+      resolvers: [internet.dnsAddress],
+      delegation: { settleSeconds: 0 },
+      scope: { ...scope, maxDepth: 0, admitNewHosts: false },
+      lease: { urlsPerHost: 20 },
+      heartbeatSeconds: 1,
+      balance: { policy: "none" },
+      logLevel: "silent",
+    }),
+  };
+}
+
+interface DockedHome {
+  readonly path: string;
+  readonly name: string;
+  readonly key: string;
+}
+
+/** Each crawler has a subnet and its own hosts, each host its pages; and a home that has joined. */
+async function fillFrontier(given: {
+  readonly world: World;
+  readonly internet: RunningWorld;
+  readonly folder: string;
+  readonly generated: ReturnType<typeof generateWorld>;
+  readonly size: FleetSize;
+}): Promise<DockedHome[]> {
+  const { world, internet, folder, generated, size } = given;
+  const now = new Date();
+  const plain = generated.sites.filter(
+    ({ addresses, address }) => addresses.length === 1 && address.includes("."),
+  );
+  const homes: DockedHome[] = [];
+  for (const [index, { name, address }] of generated.crawlers.entries()) {
+    const { key, keyHash } = newCrawlerKey();
+    const crawlerId = await world.crawlers.register({ name, keyHash });
+    const subnetId = await world.subnet(`198.51.${index}.0`, `198.51.${index}.255`);
+    await world.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
+    for (const { host, addresses } of plain.splice(0, size.hostsPerCrawler)) {
+      const pages = Array.from(
+        { length: size.pagesPerHost },
+        (_, page) => `http://${host}/${page === 0 ? "" : page}`,
+      );
+      await world.frontier.admit(seeds(...pages), scope, now);
+      await world.frontier.saveResolutions(
+        [{ type: "resolved", host, addresses, subnetId, ttlSeconds: 86_400 }],
+        now,
+      );
+    }
+    const path = join(folder, name);
+    mkdirSync(path);
+    writeFileSync(
+      join(path, "settings.toml"),
+      [
+        `publicAddress = "${address}"`,
+        `proxy = "${internet.proxyUrlOf(index)}"`,
+        `resolvers = ["${internet.dnsAddress}"]`,
+        `politenessFloorMs = ${size.floorMs}`,
+        "responseTimeFactor = 0",
+        `probeMethods = ["connect"]`,
+        "[limits]",
+        "priority = 0",
+      ].join("\n"),
+    );
+    homes.push({ path, name, key });
+  }
+  return homes;
+}
+
+async function startAt(
+  { path, name, key }: DockedHome,
+  { webUrl }: RunningCoordinator,
+): Promise<RunningDock> {
+  const membership: Membership = {
+    coordinatorUrl: `${webUrl.replace("http", "ws")}/crawler`,
+    name,
+    certificatePin: null,
+    releaseKeys: [testReleaseKey.publicKey],
+    key,
+    ticket: null,
+  };
+  writeMembership(path, membership);
+  return await startDock(
+    { path, membership, notes: () => [] },
+    { watchMs: 300, stopMs: 30_000, backOff: { firstMs: 1000, mostMs: 5000 } },
+  );
+}
