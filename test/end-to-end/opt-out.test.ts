@@ -25,6 +25,7 @@ import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 
 const world = generateWorld({ seed: 5, sites: 6, crawlers: 2 });
+const politenessFloorMs = 200;
 const scope = { pagesPerHost: 1000, maxDepth: 100, admitNewHosts: true };
 /** What the acknowledgement promises is a minute; this is what it takes here, with room for a busy machine. */
 const fewSecondsMs = 3000;
@@ -62,6 +63,7 @@ async function startOneCoordinator(): Promise<RunningCoordinator> {
       resolvers: [internet.dnsAddress],
       delegation: { expectedCrawlers: 2, settleSeconds: 2 },
       scope: { ...scope, admitNewHosts: false },
+      lease: { urlsPerHost: 500 },
       userAgent: "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)",
       logLevel: "silent",
     }),
@@ -81,7 +83,7 @@ async function startOneCrawler(index: number, crawler: (typeof world.crawlers)[n
       proxy: internet.proxyUrlOf(index),
       resolvers: [internet.dnsAddress],
       contact: "abuse@partner.example",
-      politenessFloorMs: 200,
+      politenessFloorMs,
       responseTimeFactor: 0,
       requestsPerAddress: 8,
     }),
@@ -91,22 +93,27 @@ async function startOneCrawler(index: number, crawler: (typeof world.crawlers)[n
 const pagesOf = (host: string, afterMs = 0) =>
   internet.requestLog.entries().filter((request) => request.host === host && request.atMs > afterMs);
 
+/** Hosts of open leases that take longer than the few seconds, the longest first. */
+async function longLeases(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ host: string }>(
+    "select host from lease where closed_at is null and open_urls * $1 > $2 order by open_urls desc",
+    [politenessFloorMs, 2 * fewSecondsMs],
+  );
+  return rows.map(({ host }) => host);
+}
+
 describe("a site that opts out while it is being crawled", { timeout: 120_000 }, () => {
   it("is asked for nothing any more a few seconds after the acknowledgement, while others are", async () => {
     const ports = {
       frontier: createFrontierStore(database.pool),
       rejected: createRejectedUrlStore(database.pool),
     };
-    const hosts = world.sites.map(({ host }) => host);
-    await admitUrls(
-      hosts.map((host) => `http://${host}/`),
-      ports,
-      { scope, now: new Date() },
-    );
-    // Of two that are at work: one opts out, the other goes on.
-    const busy = () => hosts.filter((host) => pagesOf(host).length >= 4);
-    await until(() => busy().length >= 2, 60_000);
-    const [leaving, staying] = busy() as [string, string];
+    const paths = Array.from({ length: 60 }, (_, number) => `page-${number}`);
+    const urls = world.sites.flatMap(({ host }) => paths.map((path) => `http://${host}/${path}`));
+    await admitUrls(urls, ports, { scope, now: new Date() });
+    // Of two with work for many seconds in hand, one opts out and the other goes on.
+    await until(async () => (await longLeases()).length >= 2, 60_000);
+    const [leaving, staying] = (await longLeases()) as [string, string];
 
     const answer = await fetch(`${coordinators[0]!.webUrl}/about-crawler/opt-out`, {
       method: "POST",

@@ -28,12 +28,17 @@ async function crawlerAtWork() {
   cleanups.push(() => gateway.close());
   const cutOff: string[] = [];
   const origin = await startOrigin((request, response) => {
+    const host = String(request.headers.host);
+    if (request.url === "/robots.txt" && host.startsWith("leading.")) {
+      return void response.writeHead(301, { location: `http://site.${host.slice(8)}/robots.txt` }).end();
+    }
     if (request.url === "/robots.txt") return void response.writeHead(404).end();
     if (request.url !== "/slow") return html(response, "<p>page");
     request.on("close", () => cutOff.push(String(request.headers.host?.split(":")[0])));
   });
   cleanups.push(() => origin.close());
-  const crawler = await startCrawler(testConfig({ coordinatorUrl: gateway.url }));
+  const timeouts = { connectMs: 2000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
+  const crawler = await startCrawler(testConfig({ coordinatorUrl: gateway.url, timeouts }));
   cleanups.push(() => crawler.stop());
   await vi.waitFor(() => expect(gateway.gateway.online()).toEqual([amber]), 5000);
   const grant = (leaseId: string, host: string, paths: readonly string[]) => {
@@ -91,6 +96,18 @@ describe("a site that is to be stopped", () => {
     expect(probed).toMatchObject({ type: "failed", reason: words });
     await vi.waitFor(() => expect(origin.requests).toContain("GET /b"), 5000);
     expect(origin.requests).not.toContain("GET /a");
+  });
+});
+
+describe("another site whose robots.txt leads there", () => {
+  it("does not make the crawler ask it", async () => {
+    const { gateway, origin, grant, endOf } = await crawlerAtWork();
+    gateway.gateway.send(amber, stop("site.localhost"));
+
+    grant("4", "leading.localhost", ["/c"]);
+    await endOf("4");
+
+    expect(origin.headers.map(({ host }) => host)).toEqual([`leading.localhost:${origin.port}`]);
   });
 });
 
