@@ -86,7 +86,7 @@ export class IdleWatch {
     const sinceMs = nowMs - this.#lookedAtMs;
     if (this.#signs !== null && sinceMs < lookEveryMs) return this.#signs;
     this.#lookedAtMs = nowMs;
-    const part = 1 - Math.exp(-Math.min(averagedOverMs, sinceMs) / averagedOverMs);
+    const part = this.#signs === null ? 0 : 1 - Math.exp(-sinceMs / averagedOverMs);
     this.#ownLoad += (this.#settings.ownLoad() - this.#ownLoad) * part;
     this.#signs = this.#settings.signs();
     return this.#signs;
