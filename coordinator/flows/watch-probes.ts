@@ -41,6 +41,7 @@ export async function doubtImpossibleProbes(ports: WatchProbesPorts): Promise<Cr
 function fleetOf(peerRtts: readonly PeerRtt[], state: CoordinatorState): ProbingFleet {
   const between = new Map(peerRtts.map(({ from, to, rttMs }) => [`${from} ${to}`, rttMs]));
   return {
+    crawlers: state.crawlers.map(({ crawlerId }) => crawlerId),
     rttMs: (from, to) => between.get(`${from} ${to}`) ?? null,
     placeOf: (crawlerId) => {
       const { latitude = null, longitude = null } = state.crawler(crawlerId) ?? {};

@@ -48,12 +48,13 @@ beforeEach(async () => {
   );
 });
 
-/** Rounds of twelve subnets near the end of the line; the first crawler says that all are beside it. */
+/** Rounds of twelve subnets, 91 to 102 ms along the line; the first crawler says that all are beside it. */
 async function rounds(liesMs: number | null): Promise<void> {
   for (let number = 1; number <= 12; number += 1) {
     const subnetId = await world.subnet(`5.1.${number}.0`, `5.1.${number}.255`);
     const probes = crawlers.map(
-      (id, at) => [id, at === 0 && liesMs !== null ? liesMs : 122 - places[at]!] as const,
+      (id, at) =>
+        [id, at === 0 && liesMs !== null ? liesMs : Math.abs(places[at]! - 90 - number) + 2] as const,
     );
     await world.delegations.saveRound(roundOf(subnetId, probes, { method: "connect" }));
   }
@@ -85,11 +86,11 @@ describe("probe reports", () => {
 
     const full = crawlersWithoutRoom(await world.state(), new DayBudget(), noon);
     expect([...full]).toEqual([crawlers[0]]);
-    expect(asked).toHaveLength(12);
+    expect(asked).toHaveLength(11);
     expect(incidents).toMatchObject([
       {
         kind: "wrong-probe",
-        words: expect.stringMatching(/too short to be possible.* on 12 of the 12 subnets/),
+        words: expect.stringMatching(/too short to be possible.* on 11 of the 12 subnets/),
       },
     ]);
   });

@@ -7,6 +7,9 @@
  *   too fast   x + y < 0.7 · D − 5 ms, or less than light takes in fibre between the two places
  *   too slow   x > (y + D) / 0.7 + 20 ms: beside one that is near the target, it claims to be far from it
  *
+ * Where the way over a third crawler is shorter than D, that is taken: a bad route between two is not their distance.
+ * And less is taken by what the suspect's nearest witness measured: a busy machine answers everybody late.
+ *
  * One pair does not tell which of the two is wrong. A report counts as impossible when most of the subnet's witnesses
  * say so, and a crawler is accused when that happened on many distinct subnets, by several different witnesses, and
  * far more often than honest crawlers come to on measured round trips (test/bench/results/trust.md). The one with the
@@ -21,6 +24,7 @@ export interface ProbedSubnet {
 }
 
 export interface ProbingFleet {
+  readonly crawlers: readonly CrawlerId[];
   /** What the first measured to the second, in ms; null: nothing. */
   readonly rttMs: (from: CrawlerId, to: CrawlerId) => number | null;
   /** As its partner states it; null: it does not. */
@@ -53,7 +57,7 @@ export interface ProbeLieRule {
 export const defaultProbeLieRule: ProbeLieRule = {
   trust: 0.7,
   leastSubnets: 10,
-  leastShare: 0.25,
+  leastShare: 0.4,
   leastWitnesses: 2,
   leastOfWitness: 3,
 };
@@ -155,12 +159,14 @@ function testimonies(
 ): Testimony[] {
   return probes.flatMap((witness): Testimony[] => {
     if (witness.crawlerId === suspect.crawlerId || excluded.has(witness.crawlerId)) return [];
-    const apartMs = fleet.rttMs(witness.crawlerId, suspect.crawlerId);
-    const byTriangleMs = apartMs === null ? 0 : rule.trust * apartMs - fastMarginMs;
-    const leastSumMs = Math.max(byTriangleMs, byLightMs(suspect.crawlerId, witness.crawlerId, fleet));
-    const fast = leastSumMs - witness.rttMs;
-    const mostMs = apartMs === null ? null : (witness.rttMs + apartMs) / rule.trust + slowMarginMs;
-    const name = witness.crawlerId;
+    const { crawlerId: name } = witness;
+    const apartMs = fleet.rttMs(name, suspect.crawlerId);
+    const direct = boundsOf(suspect, witness, { apartMs, fleet, rule });
+    // Looked for only where the straight way would tell a lie: it takes a look at the whole fleet.
+    const isSuspect = suspect.rttMs < direct.fast;
+    const surelyApartMs = isSuspect ? shortestMs(name, suspect.crawlerId, fleet) : apartMs;
+    const { fast } = isSuspect ? boundsOf(suspect, witness, { apartMs: surelyApartMs, fleet, rule }) : direct;
+    const { mostMs } = direct;
     return [
       ...(fast > leastTellingMs
         ? [{ witness: name, kind: "too-fast" as const, isImpossible: suspect.rttMs < fast }]
@@ -170,6 +176,41 @@ function testimonies(
         : []),
     ];
   });
+}
+
+type Report = ProbedSubnet["probes"][number];
+
+/** The least that the suspect can have measured, and the most. */
+function boundsOf(
+  suspect: Report,
+  witness: Report,
+  known: { readonly apartMs: number | null; readonly fleet: ProbingFleet; readonly rule: ProbeLieRule },
+): { readonly fast: number; readonly mostMs: number | null } {
+  const { apartMs, fleet, rule } = known;
+  const byTriangleMs = apartMs === null ? 0 : rule.trust * apartMs - fastMarginMs;
+  const leastSumMs = Math.max(byTriangleMs, byLightMs(suspect.crawlerId, witness.crawlerId, fleet));
+  return {
+    fast: leastSumMs - witness.rttMs,
+    mostMs: apartMs === null ? null : (witness.rttMs + apartMs) / rule.trust + slowMarginMs,
+  };
+}
+
+/**
+ * How far the suspect is from the witness at least, by what others measured to it: straight or over a third crawler,
+ * less what its machine may take to answer (a busy one answers everybody late, and measures as fast as any): that is
+ * no more than what its nearest witness measured.
+ */
+function shortestMs(witness: CrawlerId, suspect: CrawlerId, fleet: ProbingFleet): number | null {
+  let shortest = fleet.rttMs(witness, suspect);
+  let nearest = shortest ?? Number.POSITIVE_INFINITY;
+  for (const over of fleet.crawlers) {
+    const rest = over === witness || over === suspect ? null : fleet.rttMs(over, suspect);
+    if (rest === null) continue;
+    nearest = Math.min(nearest, rest);
+    const first = fleet.rttMs(witness, over);
+    if (first !== null) shortest = Math.min(shortest ?? Number.POSITIVE_INFINITY, first + rest);
+  }
+  return shortest === null ? null : shortest - nearest;
 }
 
 /** A bound of less says nothing: everybody is slower than that. */

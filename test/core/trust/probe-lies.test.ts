@@ -16,6 +16,7 @@ const honestly: Report = (_, rttMs) => rttMs;
 /** Four crawlers on a line, 0, 40, 80 and 120 ms from its end; targets every 4 ms. */
 const places = [0, 40, 80, 120];
 const line: ProbingFleet = {
+  crawlers: [1, 2, 3, 4].map(asCrawlerId),
   rttMs: (from, to) => Math.abs(places[from - 1]! - places[to - 1]!) + 1,
   placeOf: nowhere,
 };
@@ -58,7 +59,7 @@ describe("on a line", () => {
     const stated = (from: CrawlerId, to: CrawlerId) => (from === 1 ? 1 : line.rttMs(from, to));
     const lies = probeLies(
       probesOnLine((crawler, rttMs) => (crawler === 1 ? 3 : rttMs)),
-      { rttMs: stated, placeOf: nowhere },
+      { ...line, rttMs: stated },
     );
 
     expect(lies.map(({ crawlerId }) => crawlerId)).toEqual([1]);
@@ -81,7 +82,11 @@ describe("on a line", () => {
       { latitude: 36, longitude: 140 },
       { latitude: -34, longitude: 151 },
     ];
-    const stated = { rttMs: () => null, placeOf: (id: CrawlerId) => sites[id - 1] ?? null };
+    const stated = {
+      crawlers: line.crawlers,
+      rttMs: () => null,
+      placeOf: (id: CrawlerId) => sites[id - 1] ?? null,
+    };
     const nearEach = Array.from({ length: 30 }, (_, target) => ({
       subnetId: asSubnetId(target + 1),
       probes: [1, 2 + (target % 3)].map((id) => ({ crawlerId: asCrawlerId(id), rttMs: 5 })),
@@ -114,6 +119,7 @@ function roundsOf({ targets }: LatencyInstance, report: Report): ProbedSubnet[] 
 }
 
 const fleetOf = ({ crawlerRtt }: LatencyInstance): ProbingFleet => ({
+  crawlers: crawlerRtt.map((_, index) => asCrawlerId(index + 1)),
   rttMs: (from, to) => crawlerRtt[from - 1]![to - 1]!,
   placeOf: nowhere,
 });

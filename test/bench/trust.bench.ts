@@ -1,0 +1,147 @@
+/**
+ * Who is accused by comparing pages, and after how many of them: simulated fleets on a web that changes, rotates and
+ * differs by place (honest, liars, veterans), probe reports on measured and generated round trips (probes), and the
+ * emulated Internet (live). Run: npm run bench -- trust [part] [fleets] [first seed]. The rules were tuned on seeds
+ * below 10,000; reported are seeds from 100,000 on.
+ */
+import { asCrawlerId, asSubnetId } from "#core/ids";
+import { type ProbedSubnet, probeLies } from "#core/trust/probe-lies";
+import { worldInstance } from "#ops/simulate/world-instance";
+import { generateWorld } from "#ops/world/generate-world";
+import type { LatencyInstance } from "#ops/world/instance";
+import { SeededRandom } from "#ops/world/seeded-random";
+import { hasMatrices, measuredFleets } from "../ops/world/measured-fleets.ts";
+import { catchLiveLiar } from "./trust/live-liar.ts";
+import { type Lie, lies, simulateFleet } from "./trust/simulated-fleet.ts";
+
+const [part = "all", fleetsText = "", seedText = ""] = process.argv.slice(2);
+const fleetsOr = (usual: number) => (fleetsText === "" ? usual : Number(fleetsText));
+const firstSeed = seedText === "" ? 100_000 : Number(seedText);
+const size = { crawlers: 12, hostsEach: 120 };
+
+if (part === "all" || part === "honest") measureHonest(fleetsOr(250));
+if (part === "all" || part === "liars") for (const lie of lies) measureLiars(lie, fleetsOr(25), 0);
+if (part === "all" || part === "veterans")
+  for (const lie of ["mixed", "spam"] as const) measureLiars(lie, fleetsOr(10), 3000);
+if (part === "all" || part === "probes") measureProbes();
+if (part === "live") for (const seed of [1, 2, 3]) await measureLive(seed);
+
+function measureHonest(fleets: number): void {
+  let [accused, checks, extra] = [0, 0, 0];
+  const verdicts = new Map<string, number>();
+  const highest: number[] = [];
+  for (let index = 0; index < fleets; index += 1) {
+    const outcome = simulateFleet({ ...size, seed: firstSeed + index, pagesEach: 4000, liars: [] });
+    accused += outcome.accused.length;
+    checks += outcome.checks;
+    extra += outcome.extraShare / fleets;
+    highest.push(...outcome.highest);
+    for (const [verdict, count] of outcome.verdicts)
+      verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + count);
+  }
+  highest.sort((a, b) => b - a);
+  console.log(
+    `honest: ${accused} of ${12 * fleets} crawlers accused over 4000 pages each; ${checks} comparisons`,
+  );
+  console.log(
+    `  extra fetches: ${percent(extra)}; highest scores: ${highest
+      .slice(0, 8)
+      .map((score) => score.toFixed(1))
+      .join(", ")}`,
+  );
+  console.log(
+    `  ${[...verdicts].map(([verdict, count]) => `${verdict} ${percent(count / checks)}`).join(", ")}`,
+  );
+}
+
+function measureLiars(lie: Lie, fleets: number, fromPage: number): void {
+  for (const steady of [true, false]) {
+    const caughtAt: number[] = [];
+    let innocent = 0;
+    for (let index = 0; index < fleets; index += 1) {
+      const liar = { crawler: index % 12, lie, share: 0.05, steady, fromPage };
+      const outcome = simulateFleet({
+        ...size,
+        seed: firstSeed + index,
+        pagesEach: fromPage + 2000,
+        liars: [liar],
+      });
+      const own = outcome.accused.find(({ crawler }) => crawler === liar.crawler);
+      caughtAt.push(own === undefined ? Number.POSITIVE_INFINITY : own.atPage - fromPage);
+      innocent += outcome.accused.length - (own === undefined ? 0 : 1);
+    }
+    caughtAt.sort((a, b) => a - b);
+    const caught = caughtAt.filter((at) => at <= 2000).length;
+    console.log(
+      `${fromPage === 0 ? "newcomer" : "veteran"} | ${lie} | ${steady ? "the same pages" : "drawn anew"} | ${caught} of ${fleets} | ${at(caughtAt, 0.5)} | ${at(caughtAt, 0.9)} | ${innocent}`,
+    );
+  }
+}
+
+const at = (sorted: readonly number[], share: number) =>
+  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+
+function measureProbes(): void {
+  if (hasMatrices) tellProbes("measured (PlanetLab), 12 crawlers", measuredFleets(12, 20));
+  const worlds = Array.from({ length: 20 }, (_, seed) =>
+    worldInstance(generateWorld({ seed: seed + 1, sites: 300, crawlers: 12 })),
+  );
+  tellProbes("generated worlds, 12 crawlers", worlds);
+}
+
+/** One in each fleet is beside everything; then one that adds 100 ms to three times what it measured. */
+function tellProbes(name: string, fleets: readonly LatencyInstance[]): void {
+  const run = (report: (crawler: number, rttMs: number) => number) =>
+    fleets.map((fleet) =>
+      probeLies(roundsOf(fleet, report), {
+        crawlers: fleet.crawlers.map((_, index) => asCrawlerId(index + 1)),
+        rttMs: (from, to) => fleet.crawlerRtt[from - 1]![to - 1]!,
+        placeOf: () => null,
+      }).map(({ crawlerId }) => crawlerId as number),
+    );
+  const honest = run((_, rttMs) => rttMs).flat().length;
+  const [fast, slow] = [
+    run((crawler, rttMs) => (crawler === 0 ? Math.min(rttMs, 5) : rttMs)),
+    run((crawler, rttMs) => (crawler === 0 ? 3 * rttMs + 100 : rttMs)),
+  ];
+  const caught = (accused: readonly (readonly number[])[]) => accused.filter((ids) => ids.includes(1)).length;
+  const innocent = [...fast, ...slow].flat().filter((id) => id !== 1).length;
+  console.log(
+    `${name}: ${honest} of ${12 * fleets.length} honest accused; too fast caught in ${caught(fast)} of ${fleets.length}, too slow in ${caught(slow)}; ${innocent} innocent beside them`,
+  );
+}
+
+/** As rounds are: three of the six nearest are asked. */
+function roundsOf(
+  { targets }: LatencyInstance,
+  report: (crawler: number, rttMs: number) => number,
+): ProbedSubnet[] {
+  const random = new SeededRandom(5);
+  return targets.map((site, target) => {
+    const rtt = [...site.rtt];
+    const nearest = rtt
+      .map((rttMs, crawler) => ({ rttMs, crawler }))
+      .sort((a, b) => a.rttMs - b.rttMs)
+      .slice(0, 6);
+    const asked = nearest
+      .map((one) => ({ ...one, order: random.next() }))
+      .sort((a, b) => a.order - b.order)
+      .slice(0, 3);
+    if (target % 3 === 0 && !asked.some(({ crawler }) => crawler === 0))
+      asked.push({ crawler: 0, rttMs: rtt[0]!, order: 0 });
+    return {
+      subnetId: asSubnetId(target + 1),
+      probes: asked.map(({ crawler, rttMs }) => ({
+        crawlerId: asCrawlerId(crawler + 1),
+        rttMs: report(crawler, rttMs),
+      })),
+    };
+  });
+}
+
+async function measureLive(seed: number): Promise<void> {
+  const figures = await catchLiveLiar({ seed, crawlers: 12, sites: 240, share: 0.05, mostSeconds: 240 });
+  console.log(JSON.stringify({ seed, ...figures }));
+}
+
+const percent = (share: number) => `${(100 * share).toFixed(2)} %`;
