@@ -16,7 +16,7 @@ export interface FleetIdentity {
   readonly lastAway: { readonly since: Date; readonly reason: string } | null;
   /** How its process before this one ended, in its own words. */
   readonly lastEnd: { readonly at: Date; readonly reason: string } | null;
-  /** When its folder was last seen twice, within the last week. */
+  /** When the folder of this identity was last seen twice, within the last week. */
   readonly copiedAt: Date | null;
 }
 
@@ -52,6 +52,9 @@ export async function fleetIdentities(pool: Pool, now: Date): Promise<ReadonlyMa
        select max(last_at) as copied_at
        from incident
        where crawler_id = c.crawler_id and kind = 'copied-folder' and hour > $1::timestamptz - interval '7 days'
+         -- A new identity has put an end to it.
+         and last_at > coalesce(
+           (select max(redeemed_at) from invitation where crawler_id = c.crawler_id), '-infinity')
      ) i on true`,
     [now],
   );

@@ -3,8 +3,10 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Redemption, RedemptionFault } from "#coordinator/flows/identity-ports";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/net/crawler-key";
+import { fleetIdentities } from "#coordinator/postgres/fleet-identities";
 import { createFleetKeys } from "#coordinator/postgres/fleet-keys";
 import { createIdentityStore } from "#coordinator/postgres/identity-store";
+import { createIncidentStore } from "#coordinator/postgres/incident-store";
 import { createInvitationStore } from "#coordinator/postgres/invitation-store";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
@@ -201,6 +203,27 @@ test("of a folder's copies that show one ticket at once, all but the last in tur
   const shown = await Promise.all(nexts.map(async (next) => await trade(next, `after ${next}`)));
 
   expect(shown.filter((verdict) => "copied" in verdict)).toHaveLength(19);
+});
+
+test("a copy is told until the crawler has a new identity", async () => {
+  const { crawlerId } = await redeemed("athens");
+  const seen = {
+    crawlerId,
+    kind: "copied-folder",
+    words: "twice",
+    remoteAddress: null,
+    at: secondsAfterNoon(10),
+  };
+  await createIncidentStore(world.pool).record(seen);
+  const copiedAt = async () =>
+    (await fleetIdentities(world.pool, secondsAfterNoon(60))).get(crawlerId)?.copiedAt;
+
+  const before = await copiedAt();
+  const { secretHash } = await invited("athens", { renews: true });
+  await identities.redeem(redemption(secretHash, "athens", "another identity", secondsAfterNoon(30)));
+
+  expect(before).toEqual(secondsAfterNoon(10));
+  expect(await copiedAt()).toBeNull();
 });
 
 test("a crawler that was shut out is found among others", async () => {

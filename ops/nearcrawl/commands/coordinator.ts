@@ -42,7 +42,9 @@ export function coordinatorCommand(): Command {
     .action((options: CoordinatorOptions) => runCoordinator(options));
   command.addCommand(
     withContextOptions(new Command("add-crawler"))
-      .description("issue a key for a crawler (a new one if it has one already) and print it once")
+      .description(
+        "issue a key for a crawler (a new one if it has one already, in place of its identity) and print it once; partners' crawlers join by nearcrawl fleet invite",
+      )
       .argument("<name>", "letters, digits, dot, dash, underscore; lower case")
       .option("--pages-per-day <n>", "what it may be given a day")
       .option("--json", "print for programs")
