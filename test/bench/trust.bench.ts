@@ -4,11 +4,12 @@
  * emulated Internet (live). Run: npm run bench -- trust [part] [fleets] [first seed]. The rules were tuned on seeds
  * below 10,000; reported are seeds from 100,000 on.
  */
+
+import type { SimulationInstance } from "#core/delegation/simulation";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { type ProbedSubnet, probeLies } from "#core/trust/probe-lies";
 import { worldInstance } from "#ops/simulate/world-instance";
 import { generateWorld } from "#ops/world/generate-world";
-import type { LatencyInstance } from "#ops/world/instance";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { hasMatrices, measuredFleets } from "../ops/world/measured-fleets.ts";
 import { catchLiveLiar } from "./trust/live-liar.ts";
@@ -90,7 +91,7 @@ function measureProbes(): void {
 }
 
 /** One in each fleet is beside everything; then one that adds 100 ms to three times what it measured. */
-function tellProbes(name: string, fleets: readonly LatencyInstance[]): void {
+function tellProbes(name: string, fleets: readonly SimulationInstance[]): void {
   const run = (report: (crawler: number, rttMs: number) => number) =>
     fleets.map((fleet) =>
       probeLies(roundsOf(fleet, report), {
@@ -113,12 +114,12 @@ function tellProbes(name: string, fleets: readonly LatencyInstance[]): void {
 
 /** As rounds are: three of the six nearest are asked. */
 function roundsOf(
-  { targets }: LatencyInstance,
+  { targets }: SimulationInstance,
   report: (crawler: number, rttMs: number) => number,
 ): ProbedSubnet[] {
   const random = new SeededRandom(5);
   return targets.map((site, target) => {
-    const rtt = [...site.rtt];
+    const rtt = Array.from(site.rtt);
     const nearest = rtt
       .map((rttMs, crawler) => ({ rttMs, crawler }))
       .sort((a, b) => a.rttMs - b.rttMs)

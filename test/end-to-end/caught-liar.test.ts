@@ -165,7 +165,7 @@ describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
     const incidents = async () =>
       await createIncidentStore(database.pool).list({ since, kind: "wrong-result" });
 
-    await until(async () => (await incidents()).length > 0);
+    await until(async () => (await incidents()).length > 0, 20_000);
 
     expect((await incidents()).map(({ crawler }) => crawler)).toEqual([liarName]);
     const counting = report!.evidence.filter(({ counts }) => counts);

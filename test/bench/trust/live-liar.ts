@@ -2,7 +2,7 @@
  * The emulated Internet with twelve crawlers, one of which ships other pages than the sites have: after how many of
  * its pages the coordinator, with the settings of every day but for the pace, does not trust it any more.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -16,7 +16,7 @@ import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store
 import { crawlerConfig } from "#crawler/config";
 import { startCrawler } from "#crawler/main";
 import { type Database, openDatabase } from "#db/connect";
-import { startEmbeddedPostgres } from "#db/embedded-postgres";
+import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
@@ -48,6 +48,8 @@ export interface LiveFigures {
 
 export async function catchLiveLiar(settings: LiveLiar): Promise<LiveFigures> {
   const folder = mkdtempSync(join(tmpdir(), "nearcrawl-live-liar-"));
+  // The server runs as another user.
+  chmodSync(folder, 0o711);
   const closing: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
   try {
     return await run(settings, folder, closing);
@@ -60,10 +62,10 @@ type Closing = (() => Promise<void>)[];
 
 async function run(settings: LiveLiar, folder: string, closing: Closing): Promise<LiveFigures> {
   const world = generateWorld({ seed: settings.seed, sites: settings.sites, crawlers: settings.crawlers });
-  const embedded = await startEmbeddedPostgres(join(folder, "database"));
-  closing.push(async () => await embedded.stop());
+  const { url } = await startEmbeddedPostgres(folder);
+  closing.push(async () => void (await stopEmbeddedPostgres(folder)));
   const database = await openDatabase({
-    databaseUrl: embedded.url,
+    databaseUrl: url,
     home: folder,
     schema: "live_liar",
     maxConnections: 20,
