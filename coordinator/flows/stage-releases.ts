@@ -74,12 +74,14 @@ export interface StageMove {
   readonly words: string;
 }
 
-/** One look at every release that moves by itself. Several coordinators may look at once: one of them moves it. */
+/** One look at the releases that move by themselves; only the newest does. Several coordinators may look at once: one of them moves it. */
 export async function advanceReleases(ports: StagePorts, now: Date): Promise<readonly StageMove[]> {
   const moves: StageMove[] = [];
-  for (const entry of await ports.releases.list()) {
-    if (entry.soakMinutes === null || entry.stage === "none") continue;
-    const move = await nextMove(entry, ports, now);
+  const staged = (await ports.releases.list()).filter(({ stage }) => stage !== "none");
+  for (const [newer, entry] of staged.entries()) {
+    if (entry.soakMinutes === null) continue;
+    const move =
+      newer === 0 ? await nextMove(entry, ports, now) : await overtaken(entry, staged[0]!, { ports, now });
     if (move) moves.push(move);
   }
   return moves;
@@ -108,6 +110,19 @@ async function nextMove(entry: ReleaseEntry, ports: StagePorts, now: Date): Prom
   const from = { stage, stageSince: entry.stageSince };
   const moved = await ports.releases.setStage(version, { ...change, from }, now);
   return moved ? { version, type: decided.type, stage: next.stage, words: decided.words } : null;
+}
+
+/** Crawlers take the newer one instead, so nothing more is learnt of this one: it stays where it is. */
+async function overtaken(
+  entry: ReleaseEntry,
+  newest: ReleaseEntry,
+  { ports, now }: { readonly ports: StagePorts; readonly now: Date },
+): Promise<StageMove | null> {
+  const { version, stage, percent, stageSince } = entry;
+  const words = `${newest.version} is offered in its place`;
+  const change = { stage, percent, words, soakMinutes: null, from: { stage, stageSince } };
+  const moved = await ports.releases.setStage(version, change, now);
+  return moved ? { version, type: "stop", stage, words } : null;
 }
 
 interface NextStage {

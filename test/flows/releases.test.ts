@@ -183,6 +183,23 @@ describe("a release that moves by itself", () => {
     expect([without, offered]).toEqual([0, 1]);
   });
 
+  test("stays where it is when a newer one is offered in its place", async () => {
+    const fleet = await newFleet("athens", "oslo");
+    await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });
+    await stageRelease({ version: "1.1.0", to: "one=athens", soakMinutes: 30 }, stores(), minutes(0));
+    await fleet.offers.pass();
+    await fleet.reports(fleet.ids.athens, "running", minutes(1));
+    await publishedRelease(world.pool, { version: "1.2.0", stage: "all" });
+
+    await advanceReleases(stores(), minutes(40));
+
+    expect(await listed("1.1.0")).toMatchObject({
+      stage: "one",
+      soakMinutes: null,
+      stageWords: "1.2.0 is offered in its place",
+    });
+  });
+
   test("moves once, however many coordinators look at the same moment", async () => {
     const fleet = await newFleet("athens", "oslo", "rome");
     await publishedRelease(world.pool, { version: "1.1.0", stage: "none" });

@@ -89,9 +89,10 @@ function soaked(
 ): StageDecision {
   const { stageSince, soakMinutes, now } = watch;
   const running = taking.filter(({ state }) => state === "running");
-  if (running.length === 0) return { type: "stay", words: "nobody runs it yet" };
   const waiting = taking.find(({ state, offlineSince }) => state === null && offlineSince === null);
-  if (waiting) return { type: "stay", words: `${waiting.name} has it on offer and does not run it yet` };
+  if (waiting)
+    return { type: "stay", words: `${waiting.name} was offered it and does not say yet that it is well` };
+  if (running.length === 0) return { type: "stay", words: "nobody runs it yet" };
   const starts = running.map(({ reportedAt }) => reportedAt?.getTime() ?? now.getTime());
   // Who runs it since the stage before has yet to run it through this one, and the new ones have to get it.
   const latestStart = Math.max(stageSince.getTime(), ...starts);

@@ -35,7 +35,7 @@ describe("a release that moves by itself", () => {
   test.each([
     ["nobody runs it", [{ ...running, state: null, reportedAt: null, offlineSince: ago(200) }], "nobody"],
     ["one has run it for too short a time", [running, { ...running, reportedAt: ago(59) }], "for 59 of 60"],
-    ["one does not run it yet", [running, { ...running, name: "rome", state: null }], "rome has it on offer"],
+    ["one does not run it yet", [running, { ...running, name: "rome", state: null }], "rome was offered it"],
     ["it was not offered to anybody", [{ ...running, offeredAt: null, state: null }], "nobody"],
   ] satisfies [string, WatchedCrawler[], string][])("waits while %s", (_, members, words) => {
     expect(decided([...members, outside])).toMatchObject({
