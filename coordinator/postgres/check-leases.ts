@@ -53,7 +53,11 @@ async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest)
        group by host_hash
      ) c
      join frontier_host h using (host_hash)
-     where h.state = 'resolved' and h.lease_id is null and h.not_before <= $2 and ${isFreeFor("h")}
+     where h.state = 'resolved'
+       and h.opt_out_id is null
+       and h.lease_id is null
+       and h.not_before <= $2
+       and ${isFreeFor("h")}
      order by c.next_by, h.host_hash
      limit $3
      for update of h skip locked`,

@@ -6,6 +6,7 @@ import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { createOptOutMarks } from "#coordinator/postgres/opt-out-marks";
 import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
 import { createReports } from "#coordinator/postgres/reports/reports";
+import { createTrustStore } from "#coordinator/postgres/trust-store";
 import { urlKeyOf } from "#core/frontier/url-key";
 import { asCrawlerId } from "#core/ids";
 import type { Database } from "#db/connect";
@@ -95,6 +96,26 @@ describe("an opt-out", () => {
     expect(after).toEqual([]);
     expect([known, fresh]).toEqual(Array(2).fill({ newUrls: 0, newHosts: 0 }));
     expect(beside).toEqual({ newUrls: 1, newHosts: 1 });
+  });
+
+  it("is not fetched by a second crawler for comparison either", async () => {
+    const { hostHash, urlHash, url, host } = keyOf("https://www.example.org/");
+    await database.pool.query(
+      `insert into double_check (host_hash, url_hash, host, url, crawler_id, cause, opinions, wanted, next_by)
+       values ($1, $2, $3, $4, 2, 'sample', '[]', '{1}', $5)`,
+      [hostHash, urlHash, host, url, later(1)],
+    );
+    const request = { crawlerId: asCrawlerId(1), hosts: 10, leaseSeconds: 60, now: worldNow };
+    const check = async () => await createTrustStore(database.pool).lease({ ...request, urlsPerHost: 5 });
+
+    await stores.optOuts.request(ask("www.example.org"), worldNow);
+    await stores.marks.apply(worldNow);
+    const after = await check();
+    await database.pool.query("update frontier_host set opt_out_id = null");
+    const without = await check();
+
+    expect(after).toEqual([]);
+    expect(without.map((lease) => lease.host)).toEqual(["www.example.org"]);
   });
 
   it("ends the leases that are open, and tells whose they were", async () => {
