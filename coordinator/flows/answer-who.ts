@@ -126,7 +126,8 @@ async function answerHosted(
     scope: ports.scope,
     ...place,
   };
-  const isKnown = seen.url !== null || seen.host !== null || seen.rejection !== null;
+  const isKnown =
+    seen.url !== null || seen.host !== null || seen.rejection !== null || wishes.optOut !== null;
   return {
     ...emptyAnswer(seen.takenFor.value, seen.takenFor),
     ...shownPlace(place),

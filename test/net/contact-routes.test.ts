@@ -143,6 +143,7 @@ describe("a site that opted out", () => {
     await createOptOutMarks(database.pool).apply(worldNow);
 
     const who = await whoSays("www.example.org");
+    const unseen = await whoSays("never-crawled.example.org");
     const page = await (await fetch(`${base}/who?q=www.example.org`)).text();
     await database.pool.query("update opt_out set ended_at = now(), ending = 'lifted'");
     await createOptOutMarks(database.pool).apply(worldNow);
@@ -151,6 +152,7 @@ describe("a site that opted out", () => {
     expect(who).toMatchObject({
       optOut: { target: "example.org", kind: "site", state: "unconfirmed", since: worldNow.toISOString() },
     });
+    expect(unseen).toMatchObject({ found: true, optOut: { target: "example.org" } });
     expect(who.standing[0]).toMatchObject({ code: "opted-out", stops: true });
     expect(page).toContain("The site example.org has opted out (unconfirmed, so until 2026-03-31)");
     expect(JSON.stringify(who) + page).not.toMatch(/secret words|someone@/);
