@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FleetEntry } from "#coordinator/postgres/fleet-list";
-import { arrivedResult, roundOf } from "../../contract/world.ts";
+import { arrivedResult, roundOf, secondsAfterNoon } from "../../contract/world.ts";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
 
 let world: FlowWorld;
@@ -78,8 +78,9 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     await world.delegations.saveRound(roundOf(await world.site(1), [[north, 10]]));
     const [lease] = await world.lease(north);
     const given = { sequence: 1, leaseId: lease!.leaseId, url: "http://s1.example/" };
-    const result = arrivedResult({ ...given, result: { fetchedAt: new Date().toISOString() } });
-    await world.take(north, [result], new Date());
+    await world.take(north, [arrivedResult(given)], secondsAfterNoon(1));
+    // The command's clock is the system's, the world's stands still.
+    await world.pool.query("update page_fetch set fetched_at = now()");
 
     const { out } = await nearcrawl("fleet", "list", "--json");
     const [entry] = JSON.parse(out) as FleetEntry[];
