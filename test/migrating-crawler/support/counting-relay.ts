@@ -8,11 +8,14 @@ export interface CountingRelay {
   close(): Promise<void>;
 }
 
-export async function startCountingRelay(targetPort: number): Promise<CountingRelay> {
+export async function startCountingRelay(
+  targetPort: number,
+  targetAddress = "127.0.0.1",
+): Promise<CountingRelay> {
   const sockets = new Set<net.Socket>();
   let carried = 0;
   const server = net.createServer((client) => {
-    const target = net.connect({ port: targetPort, host: "127.0.0.1" });
+    const target = net.connect({ port: targetPort, host: targetAddress });
     for (const socket of [client, target]) {
       sockets.add(socket);
       socket.setNoDelay(true);
