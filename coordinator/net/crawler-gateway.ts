@@ -20,6 +20,7 @@ import type { Log } from "../log.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
 import type { Refusal } from "./crawler-connection.ts";
 import { CrawlerSession, type SessionHandlers } from "./crawler-session.ts";
+import { blameless, busyWithTheOther, replaced, shuttingDown, unableToAdmit } from "./gateway-refusals.ts";
 import type { Arrival, GatewayHandlers, GatewaySettings } from "./gateway-settings.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
 import { PendingProbes } from "./pending-probes.ts";
@@ -294,29 +295,6 @@ export class CrawlerGateway implements Fleet {
     }
   }
 }
-
-const replaced: Refusal = {
-  code: "replaced",
-  reason: "a newer session with the same name and key took the place of this one",
-  retry: false,
-};
-const shuttingDown: Refusal = {
-  code: "shutting-down",
-  reason: "the coordinator is shutting down",
-  retry: true,
-};
-const busyWithTheOther: Refusal = {
-  code: "internal-error",
-  reason: "what this crawler's session before has sent is still being worked off",
-  retry: true,
-};
-const unableToAdmit: Refusal = {
-  code: "internal-error",
-  reason: "the coordinator cannot take anyone now",
-  retry: true,
-};
-/** Codes of refusals that say nothing bad about whom they went to. */
-const blameless: ReadonlySet<string> = new Set(["internal-error", "shutting-down", "replaced"]);
 
 function pathOf(request: IncomingMessage): string {
   return (request.url ?? "").split("?")[0] ?? "";

@@ -25,9 +25,15 @@ const isTaken = `(
   (t.crawler_id <> $1 or t.since <= $2::timestamptz - interval '${turnSeconds} s')
   and (t.leases > 0 or t.free_at > $2))`;
 
-/** SQL: none of the host's addresses is taken. Parameters as above. */
-export const isFreeFor = (host: string): string => `not exists (
-  select from address_turn t where t.address = any(${addressKeysOf(host)}) and ${isTaken})`;
+/**
+ * SQL: none of the host's addresses is taken. Parameters as above. Counted and not asked for by `exists`, which the
+ * planner makes a join of the whole table of; this looks up a host's few addresses, of the hosts that come so far.
+ */
+export const isFreeFor = (host: string): string => `(
+  select count(*)
+  from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a
+  cross join lateral (select from address_turn t where t.address = address_key(a) and ${isTaken} offset 0) t
+) = 0`;
 
 /** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
 const defaultRestSeconds = 10;

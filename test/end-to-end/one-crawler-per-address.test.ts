@@ -1,0 +1,230 @@
+/**
+ * What the origins' own log says while subnets move, one crawler is killed and comes back, and another one is cut
+ * off and has lost its leases when it is back: an address that hosts of three owners share is never asked by two
+ * crawlers at a time, nor by one faster than its pace. Real crawlers, a real coordinator and database, the emulated
+ * Internet.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { silentLog } from "#coordinator/log";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { crawlerConfig } from "#crawler/config";
+import { type RunningCrawler, startCrawler } from "#crawler/main";
+import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
+import { generateWorld } from "#ops/world/generate-world";
+import { type RunningWorld, startWorld } from "#ops/world/main";
+import { newWorld, scope, seeds, type World } from "../contract/world.ts";
+import { until } from "../support/until.ts";
+
+const generated = generateWorld({ seed: 11, sites: 40, crawlers: 3 });
+const plainSites = generated.sites.filter(
+  ({ addresses, address }) => addresses.length === 1 && address.includes("."),
+);
+const addresses = plainSites.slice(0, 3).map(({ address }) => address);
+/** Three hosts at each address, one of each crawler. */
+const sites = plainSites.slice(0, 9).map((site, at) => {
+  const address = addresses[Math.floor(at / 3)]!;
+  return { ...site, address, addresses: [address] };
+});
+const internetAsItIs = { ...generated, sites };
+const pages = 6;
+const [restMs, floorMs] = [500, 200];
+const folder = mkdtempSync(join(tmpdir(), "nearcrawl-addresses-"));
+
+let world: World;
+let internet: RunningWorld;
+let coordinator: RunningCoordinator;
+let relay: Relay;
+const crawlers: RunningCrawler[] = [];
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  world = await newWorld();
+  internet = await startWorld(internetAsItIs);
+}, 60_000);
+
+afterAll(async () => {
+  for (const child of children) child.kill("SIGKILL");
+  await Promise.all(crawlers.map((crawler) => crawler.stop()));
+  relay?.cut();
+  await coordinator?.stop();
+  await internet?.close();
+  await world?.close();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+it("an address is asked by one crawler at a time, at its pace, whatever becomes of the crawlers", async () => {
+  const [north, south, east] = (await frontierOfThree()) as [Owner, Owner, Owner];
+  coordinator = await startCoordinator({
+    database: world.database,
+    log: silentLog,
+    version: "test",
+    config: config(),
+  });
+  relay = await startRelay(Number(new URL(coordinator.webUrl).port));
+
+  const killed = startApart(east, 2);
+  await until(() => askedBy(2).length > 3, 20_000);
+  crawlers.push(await startCrawler(crawlerConfig(settingsOf(south, 1, `http://127.0.0.1:${relay.port}`))));
+  crawlers.push(await startCrawler(crawlerConfig(settingsOf(north, 0, coordinator.webUrl))));
+  killed.kill("SIGKILL");
+  await move(east, south);
+  startApart(east, 2);
+  await until(() => askedBy(0).length + askedBy(1).length > 3, 40_000);
+  relay.cut();
+  await move(south, north);
+  const before = internet.requestLog.total;
+  await until(() => internet.requestLog.total > before + 10, 40_000);
+  await move(north, south);
+  relay.mend();
+  await until(() => addresses.every((address) => handedOn(address).length > 0), 40_000);
+
+  for (const address of addresses) {
+    const within = gapsAt(address).filter(({ isHandedOn }) => !isHandedOn);
+    // A round trip more or less, and the grain of the clocks.
+    expect(least(handedOn(address)), `from crawler to crawler at ${address}`).toBeGreaterThan(restMs * 0.8);
+    expect(least(within), `of one crawler at ${address}`).toBeGreaterThan(floorMs / 4 - 10);
+  }
+}, 150_000);
+
+interface Owner {
+  readonly crawlerId: CrawlerId;
+  readonly subnetId: SubnetId;
+  readonly name: string;
+  readonly key: string;
+}
+
+/** Each crawler has a subnet, and one host at each of the addresses. */
+async function frontierOfThree(): Promise<Owner[]> {
+  const now = new Date();
+  const owners: Owner[] = [];
+  for (const [index, { name }] of generated.crawlers.entries()) {
+    const { key, keyHash } = newCrawlerKey();
+    const crawlerId = await world.crawlers.register({ name, keyHash });
+    const subnetId = await world.subnet(`198.51.${index}.0`, `198.51.${index}.255`);
+    await world.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
+    owners.push({ crawlerId, subnetId, name, key });
+  }
+  for (const [at, { host, addresses: own }] of sites.entries()) {
+    const urls = Array.from({ length: pages }, (_, page) => `http://${host}/${page === 0 ? "" : page}`);
+    await world.frontier.admit(seeds(...urls), scope, now);
+    const { subnetId } = owners[at % 3]!;
+    await world.frontier.saveResolutions(
+      [{ type: "resolved", host, addresses: own, subnetId, ttlSeconds: 86_400 }],
+      now,
+    );
+  }
+  return owners;
+}
+
+const config = () =>
+  readCoordinatorConfig({
+    listen: { host: "127.0.0.1", port: 0 },
+    resolvers: [internet.dnsAddress],
+    delegation: { settleSeconds: 0 },
+    scope: { ...scope, maxDepth: 0, admitNewHosts: false },
+    lease: { seconds: 3, urlsPerHost: 2, addressRestSeconds: restMs / 1000 },
+    heartbeatSeconds: 1,
+    departureSeconds: 3,
+    balance: { policy: "none" },
+    logLevel: "silent",
+  });
+
+const settingsOf = ({ name, key }: Owner, index: number, webUrl: string) => ({
+  coordinatorUrl: `${webUrl.replace("http", "ws")}/crawler`,
+  key,
+  name,
+  home: join(folder, name),
+  publicAddress: generated.crawlers[index]!.address,
+  proxy: internet.proxyUrlOf(index),
+  coordinatorProxy: "none",
+  resolvers: [internet.dnsAddress],
+  politenessFloorMs: floorMs,
+  responseTimeFactor: 0,
+  probeMethods: ["connect"],
+});
+
+/** In a process of its own, so that it can be killed. */
+function startApart(owner: Owner, index: number): ChildProcess {
+  const file = join(folder, `${owner.name}.json`);
+  writeFileSync(file, JSON.stringify(settingsOf(owner, index, coordinator.webUrl)));
+  const node = ["--conditions=nearcrawl-source", "--import", "tsx", "migrating-crawler/main.ts", file];
+  const child = spawn(process.execPath, node, {
+    cwd: resolve(import.meta.dirname, "../.."),
+    stdio: "ignore",
+  });
+  children.push(child);
+  return child;
+}
+
+/** The subnet with its hosts goes from one to the other, in the middle of its leases. */
+async function move(from: Owner, to: Owner): Promise<void> {
+  const moved = { subnetId: from.subnetId, from: from.crawlerId, to: to.crawlerId, rttMs: null };
+  await world.delegations.move([{ ...moved, cause: "overload", reason: "as the test says" }], new Date());
+}
+
+const askedBy = (index: number) =>
+  internet.requestLog.entries().filter(({ crawlerIndex }) => crawlerIndex === index);
+
+interface Gap {
+  readonly ms: number;
+  readonly isHandedOn: boolean;
+}
+
+/** Between the requests that came to an address, as its origin has them in its log. */
+function gapsAt(address: string): Gap[] {
+  const hosts = sites.filter((site) => site.address === address).map(({ host }) => host);
+  const asked = internet.requestLog.entries().filter(({ host }) => hosts.includes(host));
+  return asked.slice(1).map((request, at) => ({
+    ms: request.atMs - asked[at]!.atMs,
+    isHandedOn: request.crawlerIndex !== asked[at]!.crawlerIndex,
+  }));
+}
+
+const handedOn = (address: string) => gapsAt(address).filter(({ isHandedOn }) => isHandedOn);
+const least = (gaps: readonly Gap[]) => Math.min(...gaps.map(({ ms }) => ms));
+
+interface Relay {
+  readonly port: number;
+  cut(): void;
+  mend(): void;
+}
+
+/** The way to the coordinator, which can be cut. */
+async function startRelay(target: number): Promise<Relay> {
+  const open = new Set<Socket>();
+  let isCut = false;
+  const server: Server = createServer((socket) => {
+    const onward = connect(target, "127.0.0.1");
+    for (const [end, other] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const) {
+      open.add(end);
+      end.on("error", () => other.destroy());
+      end.on("close", () => other.destroy() && open.delete(end));
+      end.pipe(other);
+    }
+    if (isCut) socket.destroy();
+  });
+  server.unref();
+  const port = await new Promise<number>((done) =>
+    server.listen(0, "127.0.0.1", () => done((server.address() as { port: number }).port)),
+  );
+  return {
+    port,
+    cut: () => {
+      isCut = true;
+      for (const socket of open) socket.destroy();
+    },
+    mend: () => {
+      isCut = false;
+    },
+  };
+}
