@@ -25,25 +25,10 @@ import type { Arrival, GatewayHandlers, GatewaySettings } from "./gateway-settin
 import { KeyedTurns } from "./keyed-turns.ts";
 import { PendingProbes } from "./pending-probes.ts";
 import { incidentOf, turnedAway } from "./refusal-incidents.ts";
+import { type SessionInfo, sessionInfoOf } from "./session-info.ts";
 
 /** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
 const maxFragments = 1024;
-
-/** What is known of a connected crawler, for operators. */
-export interface SessionInfo {
-  readonly name: string;
-  readonly remoteAddress: string;
-  readonly openedAt: Date;
-  readonly softwareVersion: string;
-  readonly unacknowledgedResults: number;
-  readonly waitingMessages: number;
-  readonly held: boolean;
-  readonly messagesIn: number;
-  readonly wireBytesIn: number;
-  readonly inflatedBytesIn: number;
-  readonly messagesOut: number;
-  readonly wireBytesOut: number;
-}
 
 export class CrawlerGateway implements Fleet {
   readonly #settings: GatewaySettings;
@@ -128,17 +113,7 @@ export class CrawlerGateway implements Fleet {
 
   sessionInfo(crawlerId: CrawlerId): SessionInfo | null {
     const session = this.#sessions.get(crawlerId);
-    if (!session?.hello) return null;
-    return {
-      name: session.hello.name,
-      remoteAddress: session.remoteAddress,
-      openedAt: session.openedAt,
-      softwareVersion: session.hello.softwareVersion,
-      unacknowledgedResults: session.unacknowledgedResults,
-      waitingMessages: session.waitingMessages,
-      held: session.connection.isHeld,
-      ...session.connection.counts,
-    };
+    return session ? sessionInfoOf(session) : null;
   }
 
   /** For metrics: connections (strangers included), and refusals by code since the start. */
