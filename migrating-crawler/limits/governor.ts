@@ -80,7 +80,7 @@ export class Governor {
     this.#admission = new Admission({
       isClosed: () => this.stop() !== "",
       waitMs: (circumstances) => this.#waitMs(circumstances),
-      pay: (bytes) => this.#rate.spend(bytes),
+      pay: (bytes) => this.#payAhead(bytes),
       take: (bytes) => this.takeBytes(bytes),
     });
     this.#paused = readPause(kept.home);
@@ -246,6 +246,11 @@ export class Governor {
     const isShort = this.#memory.isShort() || leftBytes < (underWay + 1) * expectedBytes;
     if ((isShort && underWay > 0) || leftBytes <= 0) return Number.POSITIVE_INFINITY;
     return Math.max(this.#rate.waitMs(), this.#cpu.waitMs());
+  }
+
+  #payAhead(bytes: number): void {
+    this.#rate.spend(bytes);
+    this.#caps.expect(bytes);
   }
 
   #lookForPause(): void {

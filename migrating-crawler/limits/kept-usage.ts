@@ -32,6 +32,8 @@ export class KeptUsage {
   /** What is on disk of today is this much. */
   #written: DayUse = noUse;
   #step: UsageStep = { pages: 1, bytes: 4096 };
+  /** Of requests under way: a killed process never counts what the kernel had received for it. */
+  #expectedBytes = 0;
 
   constructor(settings: KeptSettings) {
     this.#file = new KeptFile({ ...settings, ...keptFile });
@@ -52,13 +54,24 @@ export class KeptUsage {
 
   add(pages: number, bytes: number): void {
     this.#ledger = withUse(this.#ledger, pages, bytes);
+    this.#writeAhead();
+  }
+
+  /** So many bytes are about to come; negative: they have been counted, or do not come. */
+  expect(bytes: number): void {
+    this.#expectedBytes += bytes;
+    if (bytes > 0) this.#writeAhead();
+  }
+
+  #writeAhead(): void {
     const { today } = this.#ledger;
+    const soonBytes = today.bytes + this.#expectedBytes;
     const { day, pages: writtenPages, bytes: writtenBytes } = this.#written;
-    if (day === today.day && today.pages <= writtenPages && today.bytes <= writtenBytes) return;
+    if (day === today.day && today.pages <= writtenPages && soonBytes <= writtenBytes) return;
     this.#written = {
       ...today,
       pages: today.pages + this.#step.pages,
-      bytes: today.bytes + this.#step.bytes,
+      bytes: Math.ceil(soonBytes) + this.#step.bytes,
     };
     this.#file.writeNow({ ...this.#written, others: this.#ledger.others });
   }

@@ -27,10 +27,7 @@ export interface UsageCapsSettings {
 /** How far the bytes of a cap may go. */
 const parts = { fetch: 0.988, ship: 0.994, link: 1 } as const;
 export type BytesFor = keyof typeof parts;
-/**
- * Written down ahead, of the smallest cap: what a kill costs at most. It covers what the kernel had received and a
- * killed process never read, too, unless the cap is very small.
- */
+/** Written down ahead, of the smallest cap, besides what is expected: what a kill costs at most. */
 const stepPart = 1 / 200;
 const mostStepBytes = 32 * 1024 * 1024;
 
@@ -61,6 +58,12 @@ export class UsageCaps {
   count(pages: number, bytes: number): void {
     this.#ledger();
     this.#usage.add(pages, bytes);
+  }
+
+  /** So many bytes are about to come; negative: they have been counted, or do not come. */
+  expect(bytes: number): void {
+    this.#ledger();
+    this.#usage.expect(bytes);
   }
 
   /** Bytes that may still be carried for this. */

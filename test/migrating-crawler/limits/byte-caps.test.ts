@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -56,7 +56,8 @@ async function coordinator(port: number): Promise<LoopbackGateway> {
   const world: LoopbackGateway = await startGateway({
     zlibSync: null,
     handlers: {
-      async onMessage(crawlerId, message) {
+      async onMessage(crawlerId, message, { wireBytes }) {
+        world.seen.messages.push({ crawlerId, message, wireBytes });
         if (message.type !== "crawler:ready") return;
         const leases = Array.from({ length: Math.min(8, message.freeHosts) }, leaseOf);
         world.gateway.send(crawlerId, { type: "coordinator:tasks", leases, askAgainMs: 50, reason: "" });
@@ -74,7 +75,8 @@ describe("the day's bytes", () => {
     const cap = 4_000_000;
     const [relay, home] = [await sites(), mkdtempSync(join(tmpdir(), "nearcrawl-caps-"))];
     cleanups.push(() => rmSync(home, { recursive: true, force: true }));
-    const link = await relayTo((await coordinator(relay.port)).port);
+    const world = await coordinator(relay.port);
+    const link = await relayTo(world.port);
     const settings = {
       coordinatorUrl: `ws://127.0.0.1:${link.port}/crawler`,
       ...{ key: keyOf("amber"), name: "amber", home, allowRanges: ["127.0.0.0/8"] },
@@ -89,7 +91,7 @@ describe("the day's bytes", () => {
     first.kill("SIGKILL");
     await once(first, "exit");
     const second = runCrawler(join(home, "settings.json"));
-    await vi.waitFor(() => expect(usedUp(home, cap)).toBe(true), wait);
+    await vi.waitFor(() => expect(givenBack(world)).toContain("the day's 3.8 MiB are used up"), wait);
     second.kill("SIGTERM");
     await once(second, "exit");
 
@@ -160,11 +162,9 @@ const countedBy = (runner: ReturnType<typeof sliceRunner>) => {
   return runner.tools.governor.usage(0).find(({ limit }) => limit === "bytesPerDay")?.used;
 };
 
-/** As the file says, which runs ahead of the count by half a percent. */
-function usedUp(home: string, cap: number): boolean {
-  const { bytes } = JSON.parse(readFileSync(join(home, "day-count.json"), "utf8")) as { bytes: number };
-  return bytes > (0.988 + 0.005) * cap;
-}
+/** Why leases were given back. */
+const givenBack = ({ seen }: LoopbackGateway) =>
+  seen.messages.flatMap(({ message }) => (message.type === "crawler:lease-end" ? [message.reason] : []));
 
 function runCrawler(settings: string): ChildProcess {
   const node = ["--conditions=nearcrawl-source", "--import", "tsx", join(root, "migrating-crawler/main.ts")];
