@@ -25,7 +25,7 @@ import { type ResultBatch, takeResults } from "./flows/take-results.ts";
 import { noteCopy, takeTicket } from "./flows/take-ticket.ts";
 import type { Log } from "./log.ts";
 import type { GatewayHandlers, WelcomeExtras } from "./net/gateway-settings.ts";
-import { introductionOf, takeResultsSettings } from "./wiring-settings.ts";
+import { introductionOf, seenFrom, takeResultsSettings } from "./wiring-settings.ts";
 
 export interface FleetMessagePorts {
   readonly crawlers: CrawlerStore;
@@ -75,7 +75,10 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
       ports.onFleetChange();
       const welcome = welcomeExtras(arrival.version, taken.ticket, ports.now());
-      return { acknowledgedSequence, welcome: { ...welcome, ...introductionOf(arrival, config) } };
+      return {
+        acknowledgedSequence,
+        welcome: { ...welcome, ...seenFrom(arrival), ...introductionOf(arrival, config) },
+      };
     },
     onWelcome: (crawlerId) => ports.onWelcome?.(crawlerId),
     onCopy: (arrival, evidence) => noteCopy(arrival, evidence, { ...ports, now: ports.now() }),

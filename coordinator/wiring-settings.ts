@@ -2,6 +2,7 @@
 import { defaultRecalibrationRule, type RecalibrationRule } from "#core/delegation/recalibration";
 import { defaultParameters } from "#core/delegation/round";
 import type { CrawlerId } from "#core/ids";
+import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { defaultRecrawlSettings } from "#core/recrawl/fixed-interval";
 import { contactPageOf, userAgentOf } from "#protocol/user-agent";
 import { identityVersion } from "#protocol/version";
@@ -42,6 +43,14 @@ export function introductionOf(
     ...(hello.contact === undefined ? {} : { userAgent: userAgentOf(userAgent, hello.contact) }),
     ...(signs && signatureAgent !== undefined ? { signatureAgent } : {}),
   };
+}
+
+/** So that a partner can be told under which address others see the crawler. */
+export function seenFrom({
+  remoteAddress,
+}: Pick<Arrival, "remoteAddress">): Pick<WelcomeExtras, "seenAddress"> {
+  const address = parseAddress(remoteAddress);
+  return address === null ? {} : { seenAddress: formatAddress(unmapAddress(address)) };
 }
 
 export function queueSettings(config: CoordinatorConfig): QueueSettings {

@@ -84,7 +84,7 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
 
 /** What a welcome says to crawlers that know of it. */
 export type WelcomeExtras = Partial<
-  Pick<CoordinatorWelcome, "ticket" | "time" | "userAgent" | "signatureAgent">
+  Pick<CoordinatorWelcome, "ticket" | "time" | "userAgent" | "signatureAgent" | "seenAddress">
 >;
 
 export interface Arrival {

@@ -230,6 +230,8 @@ export const coordinatorWelcome = z.object({
   postgresVersion: z.int().min(13).max(99).optional(),
   /** To be kept on disk and shown in the next hello. */
   ticket: ticket.optional(),
+  /** Where this connection comes from, as the coordinator sees it. */
+  seenAddress: address.optional(),
   /** The coordinator's time, so that a crawler can tell that its clock is wrong. */
   time: z.iso.datetime().optional(),
   /**
