@@ -8,12 +8,11 @@ import { Carrier } from "./carrier.ts";
 import type { CrawlerConfig } from "./config.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
 import { crawlerHello } from "./crawler-hello.ts";
-import { type CrawlerStatus, crawlerStatus, heartbeatOf } from "./crawler-status.ts";
+import { type CrawlerStatus, heartbeatOf } from "./crawler-status.ts";
 import type { DockLine } from "./dock/dock-line.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/introduction.ts";
 import { heldLeases, leasesKeptMs } from "./leases-kept.ts";
-import type { LimitUsage } from "./limits/limit-usage.ts";
 import type { CrawlerLog } from "./log.ts";
 import { coordinatorRoute } from "./membership/coordinator-route.ts";
 import { type Member, openMember } from "./membership/member.ts";
@@ -23,7 +22,9 @@ import { Prober } from "./probe/prober.ts";
 import { allowedProbes, LiveSettings } from "./settings/live-settings.ts";
 import { closeTools, type FetchTools, fetchTools } from "./slice-tools.ts";
 import { Spool } from "./spool/spool.ts";
-import { Tally } from "./tally.ts";
+import { CrawlerView } from "./status/crawler-view.ts";
+import { Drain } from "./status/drain.ts";
+import { StatusRecord } from "./status/status-record.ts";
 import { TaskLoop } from "./task-loop.ts";
 import { openWarc, type Warc } from "./warc/open-warc.ts";
 import { within } from "./within.ts";
@@ -39,6 +40,8 @@ export interface CrawlerSurroundings {
   readonly dock?: DockLine;
   /** Called when the coordinator refuses this crawler for good; it has stopped then. */
   readonly onRefused?: (reason: string) => void;
+  /** Called when it was drained by its host's word: it is to leave for good now. */
+  readonly onDrained?: () => void;
 }
 
 export class Crawler {
@@ -55,15 +58,13 @@ export class Crawler {
   readonly #carrier: Carrier;
   readonly #live: LiveSettings;
   readonly #loop: TaskLoop;
-  readonly #tally = new Tally();
+  readonly #record: StatusRecord;
+  readonly #drain: Drain;
+  /** For whoever wants to know how it goes. */
+  readonly view: CrawlerView;
   /** Leases whose results an earlier process of this crawler left in the spool. */
   readonly #leftBehind: string[];
   readonly #introduction: Introduction;
-  /** Of the coordinator's database; undefined until a welcome states it. */
-  #postgresVersion: number | undefined;
-  #crawlerId: number | null = null;
-  #downReason = "not connected to the coordinator yet";
-  #paceReason = "";
   #measuringPeers = new AbortController();
   #stopped: Promise<void> | null = null;
 
@@ -91,6 +92,7 @@ export class Crawler {
     const limits = { silence: () => governor.silence(), addBytes: (bytes: number) => meter.add(bytes) };
     const echoes = surroundings.dock?.echoes;
     this.#prober = new Prober({ connector, probeMethods, userAgent, sign, echoes, limits });
+    this.#record = StatusRecord.of(config, surroundings);
     this.#link = this.#makeLink();
     const { log } = surroundings;
     const mayShip = (bytes: number) => governor.mayShip(bytes);
@@ -101,17 +103,28 @@ export class Crawler {
     this.#loop = new TaskLoop({
       tools: {
         ...this.#tools,
-        extract: (body) => this.#extraction.extract({ ...body, postgresVersion: this.#postgresVersion }),
+        extract: (body) =>
+          this.#extraction.extract({ ...body, postgresVersion: this.#record.welcome?.postgresVersion }),
         recorder: this.#warc?.recorder,
         keep: (leaseId, result) => {
-          this.#tally.count(result, performance.now());
+          this.#record.fetched(result);
           return this.#carrier.keep(leaseId, result);
         },
       },
       carrier: this.#carrier,
       send: (message) => this.#link.send(message),
-      spoolHasRoom: () => this.#spool.hasRoom(),
+      spoolHasRoom: () => this.#drain.asked === null && this.#spool.hasRoom(),
       log: surroundings.log,
+    });
+    this.#drain = new Drain({
+      home: config.home,
+      isEmpty: () => this.#link.isUp && this.#loop.openHosts === 0 && this.#spool.waiting === 0,
+      onDrained: () => surroundings.onDrained?.(),
+    });
+    this.view = new CrawlerView({
+      ...{ ...live, surroundings, spool: this.#spool, loop: this.#loop, warc: this.#warc },
+      ...{ member: this.#member, record: this.#record, drain: this.#drain },
+      config: () => this.#live.config,
     });
   }
 
@@ -124,16 +137,7 @@ export class Crawler {
   }
 
   status(): CrawlerStatus {
-    const known = {
-      name: this.#config.name,
-      connected: this.#link.isUp,
-      crawlerId: this.#crawlerId,
-      openHosts: this.#loop.openHosts,
-      spooledResults: this.#spool.waiting,
-      shippedBytes: this.#link.sentBytes,
-      holdingBack: this.#holdingBack(),
-    };
-    return crawlerStatus(known, this.#tally);
+    return this.view.status();
   }
 
   /** The host's settings have changed: those that can be are in force at once. */
@@ -149,12 +153,13 @@ export class Crawler {
 
   resume(): void {
     this.#tools.governor.resume();
+    this.#drain.end();
     this.#loop.askSoon();
   }
 
-  /** Each of the host's limits with what is used of it, and what it holds back. */
-  usage(): LimitUsage[] {
-    return this.#tools.governor.usage(this.#loop.hostsInPlace);
+  /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
+  drain(reason: string): void {
+    this.#drain.begin(reason);
   }
 
   /** Ends what is under way, gives the rest back, says goodbye. Within about six seconds. */
@@ -171,6 +176,7 @@ export class Crawler {
 
   async #stop(reason: string, forGood: boolean): Promise<void> {
     this.#live.close();
+    this.#drain.close();
     this.#measuringPeers.abort();
     await within(endRequestsMs, this.#loop.stop());
     this.#tools.connector.close();
@@ -181,6 +187,7 @@ export class Crawler {
     await this.#extraction.close();
     await this.#warc?.close();
     this.#spool.close();
+    this.#record.close();
   }
 
   #makeLink(): CoordinatorLink {
@@ -199,10 +206,8 @@ export class Crawler {
       handlers: {
         onWelcome: (welcome) => {
           this.#member?.welcomed(welcome, log);
-          this.#crawlerId = welcome.crawlerId;
+          this.#record.welcomed(welcome);
           this.#introduction.onWelcome(welcome);
-          this.#postgresVersion = welcome.postgresVersion;
-          this.#downReason = "";
           this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
           this.#carrier.onWelcome(welcome.acknowledgedSequence);
@@ -211,7 +216,7 @@ export class Crawler {
         onMessage: (message) => this.#take(message),
         onRoom: () => this.#carrier.pump(),
         onDown: (reason) => {
-          this.#downReason = `no link to the coordinator: ${reason}`;
+          this.#record.down(reason);
           this.#loop.onDown();
         },
         onStopped: (reason, refused) => {
@@ -238,7 +243,7 @@ export class Crawler {
         this.#loop.askSoon();
         break;
       case "coordinator:pace":
-        this.#paceReason = message.resultCredits === 0 ? message.reason : "";
+        this.#record.paceReason = message.resultCredits === 0 ? message.reason : "";
         this.#carrier.pump();
         break;
       case "coordinator:key":
@@ -262,6 +267,7 @@ export class Crawler {
   async #probe(message: CoordinatorProbe): Promise<void> {
     const { type: _type, requestId, ...request } = message;
     const outcome = await this.#prober.probe(request);
+    this.#record.probed(outcome);
     this.#link.send({ type: "crawler:probe-report", requestId, outcome });
   }
 
@@ -282,17 +288,5 @@ export class Crawler {
       ...(this.#surroundings.dock && { dock: this.#surroundings.dock.helloParts }),
       probeMethods: this.#prober.methods,
     });
-  }
-
-  #holdingBack(): string[] {
-    return [
-      this.#downReason,
-      this.#paceReason,
-      this.#spool.holdingBack(),
-      this.#carrier.stuck(performance.now()),
-      this.#warc?.stopped() ?? "",
-      ...this.#tools.governor.holdingBack(this.#loop.hostsInPlace),
-      this.#loop.idleReason,
-    ];
   }
 }

@@ -12,6 +12,7 @@ import type { LimitUsage } from "./limits/limit-usage.ts";
 import { quietLog } from "./log.ts";
 import { runCrawlerProcess } from "./process-entry.ts";
 import { softwareVersion } from "./software-version.ts";
+import type { StatusReport } from "./status/status-report.ts";
 
 export interface RunningCrawler {
   /** Ends what is under way, gives the rest back, says goodbye. */
@@ -24,8 +25,12 @@ export interface RunningCrawler {
   /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
   pause(reason: string): void;
   resume(): void;
+  /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
+  drain(reason: string): void;
   /** Each of the host's limits with what is used of it, and what it holds back. */
   usage(): LimitUsage[];
+  /** All that its administrator may want to know. */
+  report(): StatusReport;
 }
 
 /** Starts a crawler; resolves when it has begun to connect. Throws ConfigError or UsageError. */
@@ -42,7 +47,9 @@ export async function startCrawler(
     change: (changed) => crawler.change(changed),
     pause: (reason) => crawler.pause(reason),
     resume: () => crawler.resume(),
-    usage: () => crawler.usage(),
+    drain: (reason) => crawler.drain(reason),
+    usage: () => crawler.view.usage(),
+    report: () => crawler.view.report(),
   };
 }
 

@@ -6,7 +6,7 @@
  * for is not there; 4 the coordinator refused; 130 interrupted.
  */
 import { resolve } from "node:path";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 
 export const partnerExitCodes = {
   done: 0,
@@ -32,6 +32,8 @@ export interface PartnerContext {
   readonly ask: ((question: string) => Promise<boolean>) | null;
   readonly env: PartnerEnvironment;
   readonly now: () => Date;
+  /** A terminal that can be drawn over; absent where there is none. */
+  readonly screen?: { draw(lines: readonly string[]): void };
   /** The command line that starts this program, for words that tell the reader what to type. */
   readonly program: string;
 }
@@ -70,7 +72,8 @@ export type PartnerWork<Options> = (
  */
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   const run = runner(surroundings);
-  for (const add of [addJoin, addCheck, addRun, addLeave, addUninstall, addUnit]) add(parent, run);
+  for (const add of [addJoin, addCheck, addRun, addStatus, addPause, addResume]) add(parent, run);
+  for (const add of [addDrain, addLog, addLeave, addUninstall, addUnit]) add(parent, run);
 }
 
 /** Puts a command's work under its name. Options of the commands around it (`nearcrawl crawler --home …`) count, too. */
@@ -139,6 +142,87 @@ function addRun(parent: Command, run: Runner): void {
       "\nSIGTERM or Ctrl-C ends it in order: requests end, results stay on the disk. One JSON line per event goes to\nstandard output and to log/ in the folder. Exit codes: 0 stopped as asked, 2 settings or files are not right.",
     )
     .action(run(async (context) => (await import("./dock/run-command.ts")).runCommand(context)));
+}
+
+function addStatus(parent: Command, run: Runner): void {
+  parent
+    .command("status")
+    .description("what the crawler does, each of your limits, what holds it back, and what went wrong")
+    .option(...homeOption)
+    .option("--watch", "look again every few seconds")
+    .option(...jsonOption)
+    .addHelpText("after", "\nExit codes: 0 it runs, 2 this is no crawler's folder, 3 no crawler runs.")
+    .action(
+      run<PartnerOptions & { readonly watch?: boolean }>(async (context, options) =>
+        (await import("./status/status-command.ts")).statusCommand(context, options),
+      ),
+    );
+}
+
+const reasonOption = ["--reason <words>", "why, for whoever asks for the status"] as const;
+
+function addPause(parent: Command, run: Runner): void {
+  parent
+    .command("pause")
+    .description("contact no site until resume, also over restarts; the link to the coordinator stays")
+    .option(...homeOption)
+    .option(...reasonOption)
+    .option(...jsonOption)
+    .action(
+      run<PartnerOptions & { readonly reason?: string }>(async (context, options) =>
+        (await import("./status/pause-command.ts")).pauseCommand(context, options),
+      ),
+    );
+}
+
+function addResume(parent: Command, run: Runner): void {
+  parent
+    .command("resume")
+    .description("end a pause, and a drain that is not through")
+    .option(...homeOption)
+    .option(...jsonOption)
+    .action(run(async (context) => (await import("./status/pause-command.ts")).resumeCommand(context)));
+}
+
+function addDrain(parent: Command, run: Runner): void {
+  parent
+    .command("drain")
+    .description("finish what is open, ship all results, then leave for good: others get this crawler's work")
+    .option(...homeOption)
+    .option(...reasonOption)
+    .option("--no-wait", "ask for it, and do not follow it")
+    .option(...jsonOption)
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 left (or asked for), 1 it was resumed meanwhile, 3 no crawler runs.",
+    )
+    .action(
+      run<PartnerOptions & { readonly reason?: string; readonly wait?: boolean }>(async (context, options) =>
+        (await import("./status/drain-command.ts")).drainCommand(context, options),
+      ),
+    );
+}
+
+function addLog(parent: Command, run: Runner): void {
+  parent
+    .command("log")
+    .description("the last lines of the crawler's log")
+    .option(...homeOption)
+    .option("--lines <number>", "how many, at most 10000", lineCount, 50)
+    .option("--follow", "and those that come, until Ctrl-C")
+    .option("--json", "for programs: each line as it was written")
+    .addHelpText("after", "\nExit codes: 0 done, 3 there is no log.")
+    .action(
+      run<PartnerOptions & { readonly lines: number; readonly follow?: boolean }>(async (context, options) =>
+        (await import("./status/log-command.ts")).logCommand(context, options),
+      ),
+    );
+}
+
+function lineCount(text: string): number {
+  const count = Number(text);
+  if (/^\d{1,5}$/.test(text) && count >= 1 && count <= 10_000) return count;
+  throw new InvalidArgumentError("a whole number from 1 to 10000 is expected");
 }
 
 function addLeave(parent: Command, run: Runner): void {

@@ -17,6 +17,7 @@ import type { RunningCrawler } from "./main.ts";
 import { homeSettings, settingsFile } from "./membership/home-settings.ts";
 import { settingsFileConfig } from "./settings/settings-file.ts";
 import { watchSettings } from "./settings/settings-watch.ts";
+import { openStatus } from "./status/open-status.ts";
 
 type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
 
@@ -67,7 +68,9 @@ async function runUntilAsked(
   const refused = new Promise<string>((resolve) => {
     refuse = resolve;
   });
-  const crawler = await start(config, { ...surroundings, onRefused: (reason) => refuse(reason) });
+  const onDrained = () => process.kill(dock === undefined ? process.pid : process.ppid, "SIGUSR2");
+  const crawler = await start(config, { ...surroundings, onDrained, onRefused: (reason) => refuse(reason) });
+  const status = await openStatus({ config, crawler, log });
   log.info({ coordinatorUrl: config.coordinatorUrl }, "the crawler has started");
   process.send?.({ type: "started", name: config.name });
   const watching = watchSettings({
@@ -78,6 +81,7 @@ async function runUntilAsked(
   });
   const end = await Promise.race([asked, refused]);
   watching.close();
+  await status.close();
   if (end !== null && end !== leaves) dock?.refused(end);
   if (end === leaves) await crawler.leave();
   else await crawler.stop();

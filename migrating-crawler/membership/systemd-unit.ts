@@ -32,7 +32,7 @@ const unit = `# A crawler of Nearcrawl, as a guest on this machine: a user of it
 #   join:     systemd-run --pipe --wait -p User=nearcrawl-crawler -p DynamicUser=yes \\
 #               -p StateDirectory=nearcrawl-crawler -p StateDirectoryMode=0700 {node} {program} join TOKEN
 #   start:    systemctl enable --now nearcrawl-crawler
-#   look:     journalctl -u nearcrawl-crawler
+#   look:     {node} {program} status --home /var/lib/nearcrawl-crawler; journalctl -u nearcrawl-crawler
 #   settings: /var/lib/nearcrawl-crawler/settings.toml (a change counts at once)
 #   away:     systemctl disable --now nearcrawl-crawler; {node} {program} uninstall --home /var/lib/nearcrawl-crawler
 [Unit]
@@ -95,7 +95,8 @@ RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 LockPersonality=yes
-# It listens nowhere: whatever would, is refused.
+# The status page of settings.toml ([status] port = 7412, on 127.0.0.1 alone; off by default) is all that may listen.
+SocketBindAllow=ipv4:tcp:7412
 SocketBindDeny=tcp
 DevicePolicy=closed
 SystemCallArchitectures=native

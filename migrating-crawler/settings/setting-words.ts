@@ -2,6 +2,7 @@
  * What each setting does, for the file that people edit. `value` is the default, or an example where the default is
  * that nothing is set; the words say which. A test holds them against the schema.
  */
+import { statusTable } from "../status/status-setting.ts";
 
 export interface SettingWords {
   readonly name: string;
@@ -285,6 +286,7 @@ export const settingTables: readonly SettingTable[] = [
   hours,
   onlyWhenIdle,
   releases,
+  statusTable,
   timeouts,
   warc,
   place,

@@ -10,6 +10,7 @@ import { partnerSurroundings } from "#crawler/partner-surroundings";
 import { endSoon } from "#crawler/process-entry";
 import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
 import { watchSettings } from "#crawler/settings/settings-watch";
+import { openStatus } from "#crawler/status/open-status";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
@@ -101,13 +102,16 @@ async function runUntilAsked(
   const refused = new Promise<string>((resolve) => {
     refuse = resolve;
   });
-  const crawler = await startCrawler(config, { log, onRefused: (reason) => refuse(reason) });
+  const onDrained = () => process.kill(process.pid, "SIGUSR2");
+  const crawler = await startCrawler(config, { log, onDrained, onRefused: (reason) => refuse(reason) });
+  const status = await openStatus({ config, crawler, log });
   log.info({ coordinatorUrl: config.coordinatorUrl, home: config.home }, "the crawler has started");
   const watching = settings === null ? null : watchSettings({ ...settings, crawler, log });
   const reporting = setInterval(() => log.info(crawler.status(), "status"), statusEveryMs);
   const end = await Promise.race([asked, refused]);
   clearInterval(reporting);
   watching?.close();
+  await status.close();
   if (end === leaves) await crawler.leave();
   else await crawler.stop();
   log.info(crawler.status(), "the crawler has stopped");

@@ -1,0 +1,163 @@
+/**
+ * HTTP on HOME/control.sock (a Unix socket, mode 0600): the crawler's own user and root can look and steer, nobody
+ * else, and nothing over a network. A socket that was left behind is replaced only when nobody answers on it.
+ *
+ *   GET  /status.json   the report            GET /status.txt   the same for a terminal; ?line: in one line
+ *   GET  /log?lines=    the last lines        POST /pause?reason= · /resume · /drain?reason=
+ */
+import { chmodSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { connect } from "node:net";
+import type { CrawlerLog } from "../log.ts";
+import { controlFile, openControlPath } from "./control-path.ts";
+import { lastLogLines, mostLogLines } from "./log-lines.ts";
+import type { StatusReport } from "./status-report.ts";
+import { statusLine, statusText } from "./status-text.ts";
+
+/** What can be looked at and steered; `RunningCrawler` is one. */
+export interface Steered {
+  report(): StatusReport;
+  /** Throw the system's error when that cannot be kept on disk. */
+  pause(reason: string): void;
+  resume(): void;
+  drain(reason: string): void;
+}
+
+export interface ControlSettings {
+  readonly home: string;
+  readonly crawler: Steered;
+  readonly log: CrawlerLog;
+}
+
+const requestMs = 5000;
+const mostConnections = 16;
+const mostHeaderBytes = 8 * 1024;
+const answersMs = 1000;
+const ownerOnly = 0o177;
+const byHand = "by the control socket";
+
+/** Listens; a crawler whose socket cannot be opened crawls all the same, and its log says why. */
+export async function openControl(settings: ControlSettings): Promise<{ close(): Promise<void> }> {
+  const { home, log } = settings;
+  const control = openControlPath(home);
+  const server = controlServer(settings);
+  try {
+    if (control.path === null)
+      throw new Error("the folder's path is too long for a socket: choose a shorter one");
+    if (await answers(control.path)) throw new Error("another crawler answers on it");
+    rmSync(controlFile(home), { force: true });
+    await listen(server, control.path);
+    chmodSync(controlFile(home), 0o600);
+  } catch (error) {
+    log.warn(
+      { socket: controlFile(home), error },
+      "no control socket: status, pause and drain reach this crawler by its files alone",
+    );
+  }
+  return {
+    close: async () => {
+      server.closeAllConnections();
+      if (server.listening) await new Promise<void>((resolve) => server.close(() => resolve()));
+      control.close();
+    },
+  };
+}
+
+/** As both servers have them: few connections, small requests, no patience. */
+export const serverBounds = {
+  maxHeaderSize: mostHeaderBytes,
+  headersTimeout: requestMs,
+  requestTimeout: requestMs,
+  keepAliveTimeout: 1000,
+  connectionsCheckingInterval: 1000,
+} as const;
+
+function controlServer({ home, crawler, log }: ControlSettings): Server {
+  const server = createServer(serverBounds, (request, response) => {
+    try {
+      answer({ request, response, crawler, home });
+    } catch (error) {
+      log.warn({ error, request: request.url?.slice(0, 100) }, "what was asked on the control socket failed");
+      reply(response, 500, error instanceof Error ? error.message : String(error));
+    }
+  });
+  server.maxConnections = mostConnections;
+  return server.on("error", (error) => log.warn({ error }, "the control socket has failed"));
+}
+
+interface Request {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly crawler: Steered;
+  readonly home: string;
+}
+
+function answer({ request, response, crawler, home }: Request): void {
+  const url = new URL(request.url ?? "/", "http://control");
+  const route = `${request.method} ${url.pathname}`;
+  const steer = steering[route];
+  if (steer !== undefined) {
+    steer(crawler, (url.searchParams.get("reason") || byHand).slice(0, 300));
+    replyReport(response, crawler.report());
+  } else if (route === "GET /status.json") {
+    replyReport(response, crawler.report());
+  } else if (route === "GET /status.txt") {
+    const report = crawler.report();
+    reply(response, 200, url.searchParams.has("line") ? statusLine(report) : statusText(report).join("\n"));
+  } else if (route === "GET /log") {
+    reply(response, 200, lastLogLines(home, linesAsked(url)).join("\n"));
+  } else {
+    reply(response, 404, "there is no such thing here");
+  }
+}
+
+const steering: Readonly<Record<string, (crawler: Steered, reason: string) => void>> = {
+  "POST /pause": (crawler, reason) => crawler.pause(reason),
+  "POST /resume": (crawler) => crawler.resume(),
+  "POST /drain": (crawler, reason) => crawler.drain(reason),
+};
+
+function linesAsked(url: URL): number {
+  const lines = Number(url.searchParams.get("lines") ?? 100);
+  return Number.isInteger(lines) && lines > 0 ? Math.min(lines, mostLogLines) : 100;
+}
+
+export function replyReport(response: ServerResponse, report: StatusReport): void {
+  response.writeHead(200, { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
+  response.end(`${JSON.stringify(report)}\n`);
+}
+
+export function reply(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" });
+  response.end(`${text}\n`);
+}
+
+/** The socket is made within `listen`: nobody else can connect to it even for a moment. */
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject).once("listening", () => {
+      server.off("error", reject);
+      resolve();
+    });
+    const before = process.umask(ownerOnly);
+    try {
+      server.listen(path);
+    } finally {
+      process.umask(before);
+    }
+  });
+}
+
+/** Whether a process listens there; a socket that nobody will answer on is as good as none. */
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const done = (listens: boolean) => {
+      clearTimeout(late);
+      socket.destroy();
+      resolve(listens);
+    };
+    const late = setTimeout(() => done(true), answersMs);
+    socket.once("connect", () => done(true)).once("error", () => done(false));
+  });
+}

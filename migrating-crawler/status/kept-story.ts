@@ -1,0 +1,77 @@
+/**
+ * What an administrator may ask for after a restart, too, in HOME/status.json: the last errors, today's counts, how
+ * earlier processes ended. Pure but for reading; whoever runs the crawler writes it (status-record.ts).
+ */
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { words } from "#protocol/fields";
+import { blames } from "#protocol/result";
+import type { Blame, ErrorReport, UrlCounts } from "./status-report.ts";
+import { noUrls } from "./url-counter.ts";
+
+export const storyFile = { name: "status.json", maxBytes: 256 * 1024, everyMs: 5000 };
+export const mostErrors = 100;
+const mostEnds = 10;
+/** As in the protocol, and a little of what a failure says. */
+const mostErrorWords = 300;
+
+const count = z.int().min(0);
+const urlCounts = z.object(
+  Object.fromEntries(Object.keys(noUrls).map((name) => [name, count])) as Record<
+    keyof UrlCounts,
+    typeof count
+  >,
+);
+const errorReport = z.object({
+  at: z.iso.datetime(),
+  blame: z.enum(blames),
+  host: z.string().max(253),
+  code: z.string().max(60),
+  words: z.string().max(mostErrorWords),
+});
+const story = z.object({
+  /** `2026-11-22`, in the host's time zone; the counts are of this day. */
+  day: z.string().max(10),
+  urls: urlCounts,
+  blames: z.object({ target: count, network: count, crawler: count, us: count }),
+  errors: z.array(errorReport).max(mostErrors),
+  lastEnds: z.array(z.object({ at: z.iso.datetime(), reason: words })).max(mostEnds),
+});
+export type Story = Readonly<z.infer<typeof story>>;
+
+export const noBlames: Readonly<Record<Blame, number>> = { target: 0, network: 0, crawler: 0, us: 0 };
+export const emptyStory: Story = { day: "", urls: noUrls, blames: noBlames, errors: [], lastEnds: [] };
+
+export function storyFrom(json: unknown): Story | null {
+  return story.safeParse(json).data ?? null;
+}
+
+/** The empty one when there is none that can be read. */
+export function readStory(home: string): Story {
+  try {
+    const path = join(home, storyFile.name);
+    if (statSync(path).size > storyFile.maxBytes) return emptyStory;
+    return storyFrom(JSON.parse(readFileSync(path, "utf8"))) ?? emptyStory;
+  } catch {
+    return emptyStory;
+  }
+}
+
+/** Counts begin anew with each day. */
+export function onDay(story: Story, day: string): Story {
+  return story.day === day ? story : { ...story, day, urls: noUrls, blames: noBlames };
+}
+
+/** The latest first. */
+export function withError(story: Story, error: ErrorReport): Story {
+  const cut = { ...error, host: error.host.slice(0, 253), words: error.words.slice(0, mostErrorWords) };
+  const errors = [cut, ...story.errors].slice(0, mostErrors);
+  return { ...story, errors, blames: { ...story.blames, [error.blame]: story.blames[error.blame] + 1 } };
+}
+
+/** Told again by each process until the coordinator knows of it: the same end counts once. */
+export function withEnd(story: Story, end: Story["lastEnds"][number]): Story {
+  if (story.lastEnds.some(({ at }) => at === end.at)) return story;
+  return { ...story, lastEnds: [end, ...story.lastEnds].slice(0, mostEnds) };
+}

@@ -1,0 +1,145 @@
+/** The report as a page for a browser on this machine: plain sentences, bars, no script, nothing from elsewhere. Pure. */
+import { createHash } from "node:crypto";
+import { bytesInWords } from "../limits/limit-usage.ts";
+import { durationInWords, minuteOf, plural } from "./in-words.ts";
+import { type LimitLine, limitLines } from "./limit-lines.ts";
+import { html, Markup } from "./markup.ts";
+import { pageStyle } from "./page-style.ts";
+import type { ErrorReport, StatusReport } from "./status-report.ts";
+import { blameWords, countWords } from "./status-text.ts";
+
+const refreshSeconds = 5;
+const mostErrors = 20;
+
+/** Nothing may be loaded, run, framed or sent but the style sheet in the page itself. */
+export const pagePolicy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+export function statusPage(report: StatusReport): string {
+  const { crawler, state, words, at } = report;
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<meta http-equiv="refresh" content="${refreshSeconds}">
+<title>${crawler.name ?? "crawler"} · Nearcrawl</title>
+<style>${styleOfPage}</style>
+</head>
+<body>
+<main class="${state}">
+<header>
+<p class="brand">Nearcrawl crawler ${crawler.name ?? ""}</p>
+<h1><span class="dot"></span>${words}</h1>
+</header>
+${held(report)}
+<div class="cards">
+${limitCard(report)}
+${workCard(report)}
+${connectionCard(report)}
+${versionCard(report)}
+${errorCard(report)}
+</div>
+<footer>As of ${minuteOf(at)}; the page looks again every ${refreshSeconds} seconds. <a href="/status.json">The same as JSON</a>. It is served to this machine alone and changes nothing: pause, resume and drain are commands.</footer>
+</main>
+</body>
+</html>
+`;
+  return page.text;
+}
+
+const styleOfPage = new Markup(pageStyle);
+
+function held({ holdingBack, notTold }: StatusReport): Markup | null {
+  const all = [...holdingBack, ...notTold];
+  if (all.length === 0) return null;
+  return html`<div class="held"><h2>What holds it back right now</h2><ul>${all.map((words) => html`<li>${words}</li>`)}</ul></div>`;
+}
+
+function limitCard({ limits, at }: StatusReport): Markup {
+  const lines = limitLines(limits, new Date(at));
+  return html`<section><h2>Your limits</h2>${lines.map(limitRow)}<p class="soft">They stand in settings.toml; nobody else can raise them.</p></section>`;
+}
+
+function limitRow({ name, used, share, resets, holdingBack }: LimitLine): Markup {
+  const percent = Math.round(1000 * (share ?? 0)) / 10;
+  const bar = html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="${percent} %"><rect width="${percent}" height="8"/></svg>`;
+  const note = holdingBack === "" ? resets : `${holdingBack}${resets === "" ? "" : `; ${resets}`}`;
+  return html`<div class="${holdingBack === "" ? "limit" : "limit over"}"><span>${name}</span><span class="used">${used}</span>${share === null ? null : bar}${note === "" ? null : html`<span class="${holdingBack === "" ? "note" : "note warm"}">${note}</span>`}</div>`;
+}
+
+function workCard({ work, shipping }: StatusReport): Markup | null {
+  if (work === null || shipping === null) return null;
+  const times = shipping.timesSmaller === null ? "–" : `1/${shipping.timesSmaller.toFixed(1)}`;
+  return html`<section><h2>What it does</h2>
+<div class="tiles">
+${tile(work.openHosts, "sites open")}
+${tile(work.lastMinute.urls, "URLs in the last minute")}
+${tile(work.today.urls, "URLs today")}
+${tile(times, "of the pages' bytes shipped")}
+</div>
+<dl>
+${row("Last minute", countWords(work.lastMinute))}
+${row("Today", countWords(work.today))}
+${row("Politeness", `${plural(work.hostsWaiting, "open site is", "open sites are")} left alone for a while, as the site or good manners ask`)}
+${row("Probes", `${plural(work.probes.asked, "probe")} asked for, ${work.probes.measured} measured, ${work.probes.notAllowed} not allowed`)}
+${row("Shipped", `${bytesInWords(shipping.shippedBytes)} since the start, of pages of ${bytesInWords(shipping.bodyBytes)}`)}
+${row("Waits on disk", `${plural(shipping.waitingResults, "result")}, ${bytesInWords(shipping.spoolBytes)} of ${bytesInWords(shipping.spoolMostBytes)}`)}
+</dl></section>`;
+}
+
+function connectionCard({ coordinator, crawler, at }: StatusReport): Markup {
+  const { url, connectedSince, notConnectedBecause, contactPage, userAgent } = coordinator;
+  const link = connectedSince === null ? notConnectedBecause : `connected for ${since(connectedSince, at)}`;
+  return html`<section><h2>For whom</h2><dl>
+${row("Coordinator", url)}
+${row("Link", link)}
+${row("Who and why", contactPage === null ? null : safeLink(contactPage))}
+${row("User-Agent", userAgent)}
+${row("Identity", crawler.fingerprint === null ? "none of its own" : `${crawler.fingerprint}…`)}
+${row("Seen at", crawler.publicAddress)}
+</dl></section>`;
+}
+
+function versionCard({ versions, releases, crawler, lastEnds, at }: StatusReport): Markup {
+  const returned = releases?.returned[0];
+  const left = releases?.notTaken[0];
+  return html`<section><h2>What runs</h2><dl>
+${row("Release", releases?.current == null ? `${versions.crawler ?? "?"}, started by hand` : `${releases.current}${releases.isWatched ? " (new, and watched)" : ""}`)}
+${row("Your policy", releases?.policy ?? null)}
+${row("Offered", releases?.offeredSince == null ? null : `another release since ${minuteOf(releases.offeredSince)}`)}
+${row("Not taken", left === undefined ? null : `${left.version} (${left.state}): ${left.reason}`)}
+${row("Went back", returned === undefined ? null : `from ${returned.version} at ${minuteOf(returned.at)}: ${returned.reason}`)}
+${row("Dock, Node, protocol", `${versions.dock ?? "none"}, ${versions.node ?? "?"}, ${versions.protocol ?? "none yet"}`)}
+${row("Runs", crawler.startedAt === null ? null : `for ${since(crawler.startedAt, at)}, process ${crawler.processId}`)}
+${row("Folder", crawler.home)}
+${row("Last end", lastEnds[0] === undefined ? null : `${minuteOf(lastEnds[0].at)}: ${lastEnds[0].reason}`)}
+</dl></section>`;
+}
+
+function errorCard({ errors }: StatusReport): Markup {
+  const { target, network, crawler, us } = errors.today;
+  return html`<section class="wide"><h2>Errors</h2>
+<div class="tiles">${tile(target, "of sites today")}${tile(network, "of the network")}${tile(crawler, "of this machine")}${tile(us, "of our software")}</div>
+${errors.latest.length === 0 ? html`<p class="soft">None so far.</p>` : html`<ul class="errors">${errors.latest.slice(0, mostErrors).map(errorRow)}</ul>`}
+</section>`;
+}
+
+function errorRow({ at, blame, host, code, words }: ErrorReport): Markup {
+  return html`<li><time datetime="${at}">${minuteOf(at)}</time><span class="blame">${blameWords[blame]}</span>${host}: ${words} <span class="soft">${code}</span></li>`;
+}
+
+const tile = (figure: number | string, words: string): Markup =>
+  html`<div><span class="figure">${typeof figure === "number" ? figure.toLocaleString("en") : figure}</span><small>${words}</small></div>`;
+
+function row(label: string, value: string | Markup | null): Markup | null {
+  return value === null || value === "" ? null : html`<dt>${label}</dt><dd>${value}</dd>`;
+}
+
+/** The coordinator states it: the web's own schemes alone. */
+function safeLink(url: string): Markup | string {
+  return /^https?:\/\//.test(url) ? html`<a href="${url}" rel="noreferrer">${url}</a>` : url;
+}
+
+const since = (then: string, now: string) => durationInWords(Date.parse(now) - Date.parse(then));

@@ -1,0 +1,129 @@
+/** What a running crawler notes for whoever asks how it goes: its session, what it fetched, what went wrong. */
+import { urlHost } from "#core/ip/url-host";
+import type { CoordinatorWelcome, ProbeOutcome } from "#protocol/messages";
+import type { FetchResult } from "#protocol/result";
+import type { CrawlerConfig } from "../config.ts";
+import type { CrawlerSurroundings } from "../crawler.ts";
+import { KeptFile, type KeptSettings } from "../limits/kept-file.ts";
+import { LocalTime } from "../limits/local-time.ts";
+import { Tally } from "../tally.ts";
+import { emptyStory, onDay, type Story, storyFile, storyFrom, withEnd, withError } from "./kept-story.ts";
+import type { Blame, ProbeCounts, UrlCounts } from "./status-report.ts";
+import { MinuteCounter, withUrl } from "./url-counter.ts";
+
+export interface RecordSettings {
+  readonly kept: KeptSettings;
+  /** Of the coordinator, for errors of the link. */
+  readonly coordinatorHost: string;
+  readonly timeZone: string | null;
+  /** How the process before this one ended, when nobody had asked it to. */
+  readonly lastEnd: Story["lastEnds"][number] | undefined;
+  readonly now?: () => Date;
+}
+
+export class StatusRecord {
+  readonly tally = new Tally();
+  readonly startedAt: Date;
+  /** Of the last session. */
+  welcome: CoordinatorWelcome | null = null;
+  connectedSince: Date | null = null;
+  /** Why there is no link, in words; empty when there is one. */
+  downReason = "not connected to the coordinator yet";
+  /** The coordinator's words when it takes no results for a while. */
+  paceReason = "";
+  probes: ProbeCounts = { asked: 0, measured: 0, notAllowed: 0, unanswered: 0 };
+  readonly #settings: RecordSettings;
+  readonly #now: () => Date;
+  readonly #time: LocalTime;
+  readonly #file: KeptFile;
+  readonly #minute = new MinuteCounter();
+  #story: Story;
+
+  /** Of a crawler under these settings. */
+  static of(
+    { home, coordinatorUrl, limits }: CrawlerConfig,
+    { log, dock }: Pick<CrawlerSurroundings, "log" | "dock">,
+  ): StatusRecord {
+    return new StatusRecord({
+      kept: { home, warn: (fields, words) => log.warn(fields, words) },
+      coordinatorHost: urlHost(new URL(coordinatorUrl)),
+      timeZone: limits.timeZone,
+      lastEnd: dock?.helloParts.lastEnd,
+    });
+  }
+
+  constructor(settings: RecordSettings) {
+    this.#settings = settings;
+    this.#now = settings.now ?? (() => new Date());
+    this.startedAt = this.#now();
+    this.#time = new LocalTime(settings.timeZone);
+    this.#file = new KeptFile({ ...settings.kept, ...storyFile });
+    this.#story = this.#file.read(storyFrom) ?? emptyStory;
+    if (settings.lastEnd !== undefined) this.#set(withEnd(this.#story, settings.lastEnd));
+  }
+
+  /** With today's counts. */
+  get story(): Story {
+    return onDay(this.#story, this.#time.at(this.#now()).day);
+  }
+
+  get lastMinute(): UrlCounts {
+    return this.#minute.counts(performance.now());
+  }
+
+  welcomed(welcome: CoordinatorWelcome): void {
+    this.welcome = welcome;
+    this.connectedSince = this.#now();
+    this.downReason = "";
+  }
+
+  /** An attempt that fails again and again for the same reason is one error. */
+  down(reason: string): void {
+    const words = `no link to the coordinator: ${reason}`;
+    if (words !== this.downReason) {
+      this.#failed({
+        blame: "network",
+        host: this.#settings.coordinatorHost,
+        code: "link-down",
+        words: reason,
+      });
+    }
+    this.connectedSince = null;
+    this.downReason = words;
+  }
+
+  fetched(result: FetchResult): void {
+    const { outcome, url } = result;
+    this.tally.count(result, performance.now());
+    this.#minute.count(outcome.type, performance.now());
+    const { story } = this;
+    this.#set({ ...story, urls: withUrl(story.urls, outcome.type) });
+    if (outcome.type !== "failed") return;
+    const { blame, code, reason } = outcome;
+    this.#failed({ blame, host: urlHost(new URL(url)), code, words: reason });
+  }
+
+  probed({ type }: ProbeOutcome): void {
+    const { asked, measured, notAllowed, unanswered } = this.probes;
+    this.probes = {
+      asked: asked + 1,
+      measured: measured + (type === "measured" ? 1 : 0),
+      notAllowed: notAllowed + (type === "not-allowed" ? 1 : 0),
+      unanswered: unanswered + (type === "measured" || type === "not-allowed" ? 0 : 1),
+    };
+  }
+
+  /** Writes what is kept. */
+  close(): void {
+    this.#file.close();
+  }
+
+  #failed(error: { blame: Blame; host: string; code: string; words: string }): void {
+    this.#set(withError(this.story, { at: this.#now().toISOString(), ...error }));
+  }
+
+  #set(story: Story): void {
+    this.#story = story;
+    this.#file.changed(() => this.#story);
+  }
+}
