@@ -48,8 +48,9 @@ export async function judgeCheck(
 ): Promise<void> {
   const now = ports.now();
   if (verdict.type === "alone" || verdict.type === "once") {
+    if (verdict.suspect !== check.crawlerId) return;
     const isFirstHere = !check.host.suspects.includes(verdict.suspect);
-    if (verdict.suspect === check.crawlerId && isFirstHere) await ports.followUp(check, followUps, now);
+    if (isFirstHere) await ports.followUp(check, followUps, now);
     return await weigh(verdict.suspect, ports, settings, now);
   }
   // Pages that it agrees on make those count on which it did not.

@@ -127,6 +127,7 @@ interface EvidenceRow {
   silent: boolean;
   agreed: number;
   is_first: boolean;
+  is_own: boolean;
   opinions: { crawlerId: number; at: string; sketch: PageSketch }[];
   names: Record<string, string>;
 }
@@ -134,12 +135,12 @@ interface EvidenceRow {
 async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: ReportRow): Promise<TrustEvidence[]> {
   const { rows } = await pool.query<EvidenceRow>(
     `select c.url, c.decided_at, c.verdict, c.words, c.host_hash, c.opinions,
-       coalesce(h.silent, false) as silent,
+       coalesce(h.silent, false) as silent, c.crawler_id = $1 as is_own,
        (select count(*)::int from check_outcome o
         where o.crawler_id = $1 and o.host_hash = c.host_hash and o.outcome = 'agree') as agreed,
        not exists (
          select from double_check e
-         where e.suspect_id = $1 and e.host_hash = c.host_hash and e.check_id < c.check_id
+         where e.suspect_id = $1 and e.crawler_id = $1 and e.host_hash = c.host_hash and e.check_id < c.check_id
            and e.decided_at >= coalesce($2, '-infinity'::timestamptz)
        ) as is_first,
        (select jsonb_object_agg(w.crawler_id::text, w.name)
@@ -166,7 +167,8 @@ async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: ReportRo
   }));
 }
 
-function weightOf({ silent, agreed, is_first }: EvidenceRow): Pick<TrustEvidence, "counts" | "why"> {
+function weightOf({ silent, agreed, is_first, is_own }: EvidenceRow): Pick<TrustEvidence, "counts" | "why"> {
+  if (!is_own) return { counts: false, why: "it fetched the page for a comparison only" };
   if (silent) return { counts: false, why: "the host shows others, or each visit, something else" };
   if (!is_first) return { counts: false, why: "an earlier page of the same host stands for it" };
   if (agreed < 2)

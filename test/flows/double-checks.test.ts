@@ -153,7 +153,7 @@ describe("a comparison", () => {
     await world.retake(batch, later(2));
 
     expect(await world.verdicts()).toMatchObject([{ verdict: "agree" }]);
-    expect(await count("check_outcome")).toBe(2);
+    expect(await count("check_outcome")).toBe(1);
   });
 
   it("is dropped when nobody has fetched the page within the slot", async () => {

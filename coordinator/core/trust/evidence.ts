@@ -12,7 +12,7 @@
  */
 import type { CrawlerId, HostHash } from "../ids.ts";
 
-/** What one comparison came to for one of its crawlers. */
+/** What one comparison came to for the crawler that fetched the page first. */
 export interface CheckOutcome {
   readonly crawlerId: CrawlerId;
   readonly hostHash: HostHash;
@@ -27,7 +27,7 @@ export interface TrustRule {
 }
 
 /** Tuned on simulated fleets (test/bench/results/trust.md). */
-export const defaultTrustRule: TrustRule = { alteredShare: 0.05, threshold: 7 };
+export const defaultTrustRule: TrustRule = { alteredShare: 0.05, threshold: 8.5 };
 
 /** How often honest crawlers stand alone, per comparison; `wholly` per host. */
 export interface HonestRates {

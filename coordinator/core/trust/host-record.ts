@@ -48,14 +48,18 @@ export function isSilent({ byPlace, suspects, volatility }: HostRecord): boolean
   return byPlace > 0 || suspects.length > 1 || title || bits > mostBits || links > mostLinks;
 }
 
-/** For whom a verdict counts, and as what; who only confirmed another is left out. */
+/**
+ * What a verdict says of the crawler that fetched the page first, in its own work. Who was asked for a comparison is
+ * not judged by it: of a host that is not its own no other page of it could tell whether the host shows it something
+ * else.
+ */
 export function outcomesOf(
   verdict: Verdict,
   opinions: readonly Opinion[],
 ): { readonly crawlerId: CrawlerId; readonly outcome: "agree" | "alone" | "once" }[] {
-  if (verdict.type === "alone" || verdict.type === "once") {
-    return [{ crawlerId: verdict.suspect, outcome: verdict.type }];
-  }
-  if (verdict.type !== "agree") return [];
-  return opinions.slice(0, 2).map(({ crawlerId }) => ({ crawlerId, outcome: "agree" }));
+  const first = opinions[0]?.crawlerId;
+  if (first === undefined) return [];
+  if (verdict.type === "agree") return [{ crawlerId: first, outcome: "agree" }];
+  const isFirst = (verdict.type === "alone" || verdict.type === "once") && verdict.suspect === first;
+  return isFirst ? [{ crawlerId: first, outcome: verdict.type }] : [];
 }

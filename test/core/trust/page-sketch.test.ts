@@ -88,8 +88,8 @@ describe("a host", () => {
 });
 
 describe("the share that is fetched again", () => {
-  it("is a tenth of a newcomer's first thousand pages, then one in a hundred", () => {
-    const shares = [0, 999, 1000].map((pages) =>
+  it("is a tenth of a newcomer's first two thousand pages, then one in a hundred", () => {
+    const shares = [0, 1999, 2000].map((pages) =>
       samplingShare({ pages, watchedUntilPage: 0 }, defaultSamplingRule),
     );
 
