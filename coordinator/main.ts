@@ -41,7 +41,7 @@ import { startProbing } from "./probing.ts";
 import { releaseDuties } from "./release-duties.ts";
 import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
 import { Timekeeper } from "./timekeeper.ts";
-import { startTrusting } from "./trusting.ts";
+import { trustDuties } from "./trusting.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
 import { gatewaySettings, queueSettings, recalibrationRule, watchRoom } from "./wiring-settings.ts";
 
@@ -110,7 +110,7 @@ export async function startCoordinator({
     { results: stores.results, state, now },
     recalibrationRule(config),
   );
-  const trusting = startTrusting(
+  const trusting = trustDuties(
     {
       ...{ pool, timekeeper, state, incidents, log, now },
       ...stores,
@@ -230,7 +230,8 @@ export async function startCoordinator({
     throw error;
   });
   await Promise.all([releases.start(), optOuts.start()]).catch(async (error) => {
-    await optOuts.stop();
+    await timekeeper.stop();
+    await Promise.all([releases.stop(), optOuts.stop()]);
     await web.close();
     await registry.stop();
     await fleet.stop();
@@ -260,6 +261,7 @@ export async function startCoordinator({
   );
   scheduleFinerDuties(timekeeper, finer, config);
   keys.start();
+  trusting.start();
   timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
     await forgetSeals(pool, now());

@@ -42,9 +42,9 @@ const portsTried = 20;
 
 export async function openWebServer(options: OpenWebOptions): Promise<{ web: FastifyInstance; url: string }> {
   const { config, database, log } = options;
+  const tls = readTls(config);
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
   const pool = createPool(database.url, readingConnections, readingTimeoutMs);
-  const tls = readTls(config);
   const web = createWebServer({
     reads: createReports(pool, () => performance.now()),
     resolver: options.resolver,
@@ -82,13 +82,26 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     },
   });
   web.addHook("onClose", async () => await pool.end());
-  await listen(web, config.listen);
+  try {
+    await listen(web, config.listen);
+    const url = urlOf(web, config);
+    const certificatePin = tls === null ? null : pinOf(tls.cert);
+    await stateCoordinatorPlace(
+      database.pool,
+      { webUrl: config.publicUrl ?? url, certificatePin },
+      new Date(),
+    );
+    return { web, url };
+  } catch (error) {
+    await web.close();
+    throw error;
+  }
+}
+
+function urlOf(web: FastifyInstance, config: CoordinatorConfig): string {
   const { port } = web.server.address() as AddressInfo;
   const host = config.listen.host.includes(":") ? `[${config.listen.host}]` : config.listen.host;
-  const url = `${config.tls ? "https" : "http"}://${host}:${port}`;
-  const certificatePin = tls === null ? null : pinOf(tls.cert);
-  await stateCoordinatorPlace(database.pool, { webUrl: config.publicUrl ?? url, certificatePin }, new Date());
-  return { web, url };
+  return `${config.tls ? "https" : "http"}://${host}:${port}`;
 }
 
 async function listen(web: FastifyInstance, { host, port }: CoordinatorConfig["listen"]): Promise<void> {

@@ -41,13 +41,15 @@ export interface Trusting {
   /** In place of those given: comparisons are taken out of results, and handed out with the leases. */
   readonly stores: { readonly results: ResultStore; readonly frontier: FrontierStore };
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
+  /** From now on by the clock. */
+  start(): void;
 }
 
 const settleMs = 5000;
 const probesMs = 60_000;
 const drawn = 2 ** 32;
 
-export function startTrusting(
+export function trustDuties(
   ports: TrustingPorts,
   { trust: settings }: Pick<CoordinatorConfig, "trust">,
 ): Trusting {
@@ -72,16 +74,18 @@ export function startTrusting(
   const followUp: DoubleChecks["followUp"] = async (check, most, at) =>
     await checks.followUp(check, most, at);
   const { timekeeper } = ports;
-  timekeeper.every(
-    "settle-checks",
-    settleMs,
-    async () => await settleChecks({ ...ports, trust }, settings.refetchPages),
-  );
-  timekeeper.every("watch-probes", probesMs, async () => {
-    await doubtImpossibleProbes({ ...ports, trust, peerRtts: async () => await ports.crawlers.rtts() });
-  });
   return {
     stores: { results: checks.results, frontier: checks.frontier },
+    start: () => {
+      timekeeper.every(
+        "settle-checks",
+        settleMs,
+        async () => await settleChecks({ ...ports, trust }, settings.refetchPages),
+      );
+      timekeeper.every("watch-probes", probesMs, async () => {
+        await doubtImpossibleProbes({ ...ports, trust, peerRtts: async () => await ports.crawlers.rtts() });
+      });
+    },
     onHello: (crawlerId, hello) => void versions.set(crawlerId, hello.softwareVersion),
   };
 }
