@@ -1,17 +1,21 @@
 /** A release goes out to crawlers that are at work: nothing of what they had in hand is lost. */
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
 import { swapUnderLoad } from "./swapping-fleet.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase({ maxConnections: 25 });
+});
+afterAll(() => database.close());
 
 it("a swap under load loses no result and no lease, fetches nothing twice and keeps every host's pace", async () => {
   const floorMs = 100;
 
-  const outcome = await swapUnderLoad({
-    crawlers: 3,
-    hostsPerCrawler: 4,
-    pagesPerHost: 15,
-    floorMs,
-    requestsBefore: 20,
-  });
+  const size = { crawlers: 3, hostsPerCrawler: 4, pagesPerHost: 15, floorMs, requestsBefore: 20 };
+
+  const outcome = await swapUnderLoad(size, database);
 
   const { urls, swapped } = outcome;
   expect(swapped).toBe(3);

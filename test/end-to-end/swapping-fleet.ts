@@ -8,13 +8,18 @@ import { join, resolve } from "node:path";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { silentLog } from "#coordinator/log";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
+import { createDelegationStore } from "#coordinator/postgres/delegation-store";
+import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { urlKeyOf } from "#core/frontier/url-key";
+import { asSubnetId, type SubnetId } from "#core/ids";
 import { readStopWords } from "#crawler/extract/stop-words";
 import { type Membership, writeMembership } from "#crawler/membership/membership";
+import type { Database } from "#db/connect";
 import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { bundleCrawler } from "../../ops/bundle-crawler.mjs";
-import { newWorld, scope, seeds, type World } from "../contract/world.ts";
 import { type RunningDock, startDock } from "../migrating-crawler/dock/release-world.ts";
 import { publishedRelease, testReleaseKey } from "../support/releases.ts";
 import { until } from "../support/until.ts";
@@ -51,13 +56,15 @@ export interface SwapOutcome {
   readonly hostsOverSwap: number;
 }
 
+const scope = { pagesPerHost: 100, maxDepth: 0, admitNewHosts: false };
 const [first, second] = ["1.0.0", "1.1.0"] as const;
 const signedFor = {
   createdAt: new Date().toISOString(),
   expiresAt: new Date(Date.now() + 86_400_000).toISOString(),
 };
 
-export async function swapUnderLoad(size: FleetSize): Promise<SwapOutcome> {
+/** `database`: migrated and empty. */
+export async function swapUnderLoad(size: FleetSize, database: Database): Promise<SwapOutcome> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-swaps-")));
   const generated = generateWorld({
     seed: 11,
@@ -67,24 +74,22 @@ export async function swapUnderLoad(size: FleetSize): Promise<SwapOutcome> {
   const cleanups: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
   try {
     const bundle = await bundleText(folder);
-    const world = await newWorld();
-    cleanups.push(() => world.close());
     const internet = await startWorld(generated);
     cleanups.push(() => internet.close());
-    await publishedRelease(world.pool, { version: first, stage: "all", bundle, manifest: signedFor });
-    const homes = await fillFrontier({ world, internet, folder, generated, size });
-    const coordinator = await startCoordinator(coordinatorOf(world, internet));
+    await publishedRelease(database.pool, { version: first, stage: "all", bundle, manifest: signedFor });
+    const homes = await fillFrontier({ database, internet, folder, generated, size });
+    const coordinator = await startCoordinator(coordinatorOf(database, internet));
     cleanups.push(() => coordinator.stop());
     const docks = await Promise.all(homes.map((home) => startAt(home, coordinator)));
     cleanups.push(() => Promise.all(docks.map(({ dock }) => dock.stop())));
-    return await swapAndCount({ world, internet, docks, size, bundle });
+    return await swapAndCount({ database, internet, docks, size, bundle });
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup();
   }
 }
 
 interface Fleet {
-  readonly world: World;
+  readonly database: Database;
   readonly internet: RunningWorld;
   readonly docks: readonly RunningDock[];
   readonly size: FleetSize;
@@ -92,29 +97,29 @@ interface Fleet {
 }
 
 async function swapAndCount(fleet: Fleet): Promise<SwapOutcome> {
-  const { world, internet, docks, size, bundle } = fleet;
+  const { database, internet, docks, size, bundle } = fleet;
   const asked = () => internet.requestLog.entries().filter(({ path }) => path !== "/robots.txt");
   await until(() => asked().length >= size.requestsBefore, 60_000);
   const publishedAt = Date.now();
-  await publishedRelease(world.pool, {
+  await publishedRelease(database.pool, {
     version: second,
     stage: "all",
     bundle: `${bundle}\n// ${second}\n`,
     manifest: signedFor,
   });
   const isWell = ({ state }: RunningDock) => state().good?.version === second;
-  await until(() => docks.every(isWell), 60_000);
+  await until(() => docks.every(isWell), 90_000);
   const swappedAt = Date.now();
-  await until(async () => (await left(world)) === 0, 120_000);
-  await until(async () => (await runs(world, second)) === docks.length, 10_000);
-  const swapped = await runs(world, second);
+  await until(async () => (await left(database)) === 0, 120_000);
+  await until(async () => (await runs(database, second)) === docks.length, 10_000);
+  const swapped = await runs(database, second);
   await Promise.all(docks.map(({ dock }) => dock.stop()));
   const requests = asked();
   return {
     swapped,
     requestsBefore: requests.filter(({ atMs }) => atMs < publishedAt).length,
     swapMs: swappedAt - publishedAt,
-    ...(await countsIn(world)),
+    ...(await countsIn(database)),
     askedTwice: requests.length - new Set(requests.map(({ host, path }) => `${host}${path}`)).size,
     shortestPauseMs: Math.round(shortestPause(requests)),
     hostsOverSwap: hostsOver(requests, { from: publishedAt, to: swappedAt }),
@@ -139,9 +144,10 @@ function hostsOver(requests: Requests, { from, to }: { readonly from: number; re
     .size;
 }
 
-async function countsIn(world: World) {
-  const one = async (text: string) => (await world.rows<{ n: number }>(text))[0]!.n;
-  const ended = await world.rows<{ ending: string; n: number }>(
+async function countsIn(database: Database) {
+  const one = async (text: string) => (await rowsOf<{ n: number }>(database, text))[0]!.n;
+  const ended = await rowsOf<{ ending: string; n: number }>(
+    database,
     "select coalesce(ending, 'open') as ending, count(*)::int as n from lease group by 1",
   );
   return {
@@ -156,15 +162,17 @@ async function countsIn(world: World) {
   };
 }
 
-async function left(world: World): Promise<number> {
-  const [row] = await world.rows<{ n: number }>(
+async function left(database: Database): Promise<number> {
+  const [row] = await rowsOf<{ n: number }>(
+    database,
     "select count(*)::int as n from frontier_url where visits = 0 and state in ('due', 'leased')",
   );
   return row!.n;
 }
 
-async function runs(world: World, version: string): Promise<number> {
-  const rows = await world.rows<{ version: string }>(
+async function runs(database: Database, version: string): Promise<number> {
+  const rows = await rowsOf<{ version: string }>(
+    database,
     `select version from release_offer where state = 'running' and version = '${version}'`,
   );
   return rows.length;
@@ -177,19 +185,21 @@ async function bundleText(folder: string): Promise<string> {
   return readFileSync(outfile, "utf8");
 }
 
-function coordinatorOf(world: World, internet: RunningWorld) {
+function coordinatorOf(database: Database, internet: RunningWorld) {
   return {
-    database: world.database,
+    database,
     log: silentLog,
     version: "test",
     config: readCoordinatorConfig({
       listen: { host: "127.0.0.1", port: 0 },
       resolvers: [internet.dnsAddress],
       delegation: { settleSeconds: 0 },
-      scope: { ...scope, maxDepth: 0, admitNewHosts: false },
+      scope,
       lease: { urlsPerHost: 20 },
       heartbeatSeconds: 1,
       balance: { policy: "none" },
+      // Pages that a second crawler fetches on purpose would count as fetched twice.
+      trust: { share: 0, newcomerShare: 0 },
       logLevel: "silent",
     }),
   };
@@ -203,13 +213,20 @@ interface DockedHome {
 
 /** Each crawler has a subnet and its own hosts, each host its pages; and a home that has joined. */
 async function fillFrontier(given: {
-  readonly world: World;
+  readonly database: Database;
   readonly internet: RunningWorld;
   readonly folder: string;
   readonly generated: ReturnType<typeof generateWorld>;
   readonly size: FleetSize;
 }): Promise<DockedHome[]> {
-  const { world, internet, folder, generated, size } = given;
+  const { database, internet, folder, generated, size } = given;
+  const { pool } = database;
+  const stores = {
+    crawlers: createCrawlerStore(pool),
+    delegations: createDelegationStore(pool),
+    frontier: createFrontierStore(pool),
+  };
+  await pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
   const now = new Date();
   const plain = generated.sites.filter(
     ({ addresses, address }) => addresses.length === 1 && address.includes("."),
@@ -217,16 +234,16 @@ async function fillFrontier(given: {
   const homes: DockedHome[] = [];
   for (const [index, { name, address }] of generated.crawlers.entries()) {
     const { key, keyHash } = newCrawlerKey();
-    const crawlerId = await world.crawlers.register({ name, keyHash });
-    const subnetId = await world.subnet(`198.51.${index}.0`, `198.51.${index}.255`);
-    await world.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
+    const crawlerId = await stores.crawlers.register({ name, keyHash });
+    const subnetId = await newSubnet(database, index);
+    await stores.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
     for (const { host, addresses } of plain.splice(0, size.hostsPerCrawler)) {
       const pages = Array.from(
         { length: size.pagesPerHost },
         (_, page) => `http://${host}/${page === 0 ? "" : page}`,
       );
-      await world.frontier.admit(seeds(...pages), scope, now);
-      await world.frontier.saveResolutions(
+      await stores.frontier.admit(pages.map(seedOf), { ...scope, admitNewHosts: true }, now);
+      await stores.frontier.saveResolutions(
         [{ type: "resolved", host, addresses, subnetId, ttlSeconds: 86_400 }],
         now,
       );
@@ -268,4 +285,25 @@ async function startAt(
     { path, membership, notes: () => [] },
     { watchMs: 300, stopMs: 30_000, backOff: { firstMs: 1000, mostMs: 5000 } },
   );
+}
+
+/** 198.51.INDEX.0/24 */
+async function newSubnet({ pool }: Database, index: number): Promise<SubnetId> {
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `insert into subnet (first_address, last_address, registry, name, added_in)
+     values ($1::inet, $2::inet, 'ripencc', '', 1)
+     returning subnet_id`,
+    [`198.51.${index}.0`, `198.51.${index}.255`],
+  );
+  return asSubnetId(rows[0]!.subnet_id);
+}
+
+function seedOf(url: string) {
+  const key = urlKeyOf(url);
+  if (typeof key === "string") throw new Error(`${url}: ${key}`);
+  return { key, depth: 0 };
+}
+
+async function rowsOf<Row extends object>({ pool }: Database, text: string): Promise<Row[]> {
+  return (await pool.query<Row>(text)).rows;
 }
