@@ -40,6 +40,8 @@ export function keyDuties(ports: KeyDutyPorts): KeyDuties {
   const rotate = async () => {
     const newcomers = [...arrived];
     arrived.clear();
+    // Who was shut out between its key and its welcome was not online when the notice came.
+    await endSessions(ports);
     await rotateKeys(newcomers, ports, { ...keyRule, resendMs: 0 });
     await rotateKeys(ports.gateway.online(), ports, keyRule);
   };

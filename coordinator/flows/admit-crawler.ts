@@ -91,7 +91,8 @@ function identityFault(introduction: Introduction, { publicKey }: KeyHolder): Id
   return { kind: "bad-signature", words: "the hello is not signed with its key for this connection" };
 }
 
-function isHelloSigned({ hello, challenge }: Introduction, publicKey: string): boolean {
+/** Of whoever holds this key, on this connection. */
+export function isHelloSigned({ hello, challenge }: Introduction, publicKey: string): boolean {
   const { identity, name, spoolId } = hello;
   if (!identity) return false;
   const { instanceId, ticket, signature } = identity;
@@ -132,6 +133,7 @@ async function redeem(
 }
 
 function refusalOf(fault: RedemptionFault, name: string): Refusal {
+  if (fault.type === "shut-out") return shutOut;
   if (fault.type === "revoked") {
     return { code: "revoked", reason: "this invitation was withdrawn: ask the operator why", retry: false };
   }
@@ -149,7 +151,7 @@ const faultWords = (name: string) =>
     "name-taken": `there is a crawler named ${name} already`,
     "identity-taken": "the identity in this folder belongs to another crawler: use a new folder, or",
     gone: `there is no crawler named ${name} any more`,
-  }) as const satisfies Record<Exclude<RedemptionFault["type"], "revoked">, string>;
+  }) as const satisfies Record<Exclude<RedemptionFault["type"], "revoked" | "shut-out">, string>;
 
 const wrongKey: Refusal = { code: "wrong-key", reason: "no crawler of that name has this key", retry: false };
 /** Of a crawler that its operator has shut out. */

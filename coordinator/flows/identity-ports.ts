@@ -84,7 +84,15 @@ export interface Redeemed {
 
 export type RedemptionFault =
   | {
-      readonly type: "unknown" | "other-name" | "revoked" | "used" | "name-taken" | "identity-taken" | "gone";
+      readonly type:
+        | "unknown"
+        | "other-name"
+        | "revoked"
+        | "shut-out"
+        | "used"
+        | "name-taken"
+        | "identity-taken"
+        | "gone";
     }
   | { readonly type: "expired"; readonly at: Date };
 

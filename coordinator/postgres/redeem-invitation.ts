@@ -19,6 +19,9 @@ interface InvitationRow {
   public_key: string | null;
   crawler_id: number | null;
   kept_at: Date | null;
+  /** Of the crawler that it has become, as it is now; null: it has become none, or that one has no identity. */
+  bound_key: string | null;
+  shut_out: boolean | null;
 }
 
 export async function redeemInvitation(
@@ -26,11 +29,12 @@ export async function redeemInvitation(
   redemption: Redemption,
 ): Promise<Redeemed | { readonly refused: RedemptionFault }> {
   const { rows } = await client.query<InvitationRow>(
-    `select invitation_id, name, renews, scopes, pages_per_day, bytes_per_day, expires_at, revoked_at, public_key,
-       crawler_id, kept_at
-     from invitation
-     where secret_hash = $1
-     for update`,
+    `select i.invitation_id, i.name, i.renews, i.scopes, i.pages_per_day, i.bytes_per_day, i.expires_at, i.revoked_at,
+       i.public_key, i.crawler_id, i.kept_at, c.public_key as bound_key, c.revoked_at is not null as shut_out
+     from invitation i
+     left join crawler c using (crawler_id)
+     where i.secret_hash = $1
+     for update of i`,
     [redemption.secretHash],
   );
   const [row] = rows;
@@ -52,10 +56,22 @@ async function faultOf(
   if (row.revoked_at !== null) return { type: "revoked" };
   if (row.kept_at !== null || (row.public_key !== null && row.public_key !== publicKey))
     return { type: "used" };
-  if (row.public_key !== null) return row.crawler_id === null ? { type: "gone" } : null;
+  if (row.public_key !== null) return faultOfCrawler(row);
   if (row.expires_at.getTime() <= now.getTime()) return { type: "expired", at: row.expires_at };
   const { rowCount } = await client.query("select from crawler where public_key = $1", [publicKey]);
   return rowCount === 0 ? null : { type: "identity-taken" };
+}
+
+/** Shown again by the identity that has redeemed it: what became of the crawler since counts. */
+function faultOfCrawler({
+  crawler_id,
+  shut_out,
+  public_key,
+  bound_key,
+}: InvitationRow): RedemptionFault | null {
+  if (crawler_id === null) return { type: "gone" };
+  if (shut_out) return { type: "shut-out" };
+  return bound_key === public_key ? null : { type: "used" };
 }
 
 /** The crawler with this identity, made or renewed; null: there is one of that name, or none to renew. */

@@ -139,6 +139,21 @@ test("a renewed crawler keeps its number, loses its keys and is taken back into 
   ]);
 });
 
+test("an invitation that was redeemed opens nothing once its crawler is shut out, or another machine's", async () => {
+  const { secretHash } = await invited("athens");
+  const again = redemption(secretHash, "athens", "a");
+  await identities.redeem(again);
+
+  await createFleetKeys(world.pool).revoke("athens", noon);
+  const afterTheEnd = await faultOf(again);
+  const renewal = await invited("athens", { renews: true });
+  await identities.redeem(redemption(renewal.secretHash, "athens", "another machine"));
+  const afterTheRenewal = await faultOf(again);
+
+  expect(afterTheEnd).toBe("shut-out");
+  expect(afterTheRenewal).toBe("used");
+});
+
 test("an old key ends after the grace, counted from when the new one was kept or first shown", async () => {
   const keys = createFleetKeys(world.pool);
   const ends = async () =>

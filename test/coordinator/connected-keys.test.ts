@@ -73,6 +73,31 @@ it("whoever is shut out loses its session at once, and comes back with a new ide
   await world.leave(again.crawler, "athens");
 });
 
+it("whoever is shut out before it has kept its key is not let in by its invitation", async () => {
+  const folder = folderOf("athens", (await world.invite("athens")).secret);
+  const { refused } = await world.come(folder);
+
+  await createFleetKeys(world.pool).revoke("athens", new Date());
+  const refuse = await refused;
+  const back = await world.come(folder);
+
+  expect(refuse).toMatchObject({ code: "revoked", retry: false });
+  expect(back.refuse).toMatchObject({ code: "revoked", retry: false });
+});
+
+it("whoever is shut out while it arrives, and was not there to be sent away, is sent away after all", async () => {
+  const folder = await world.joined("athens");
+  const { refused } = await world.come(folder);
+  // As when the notice came before the welcome: nobody is told any more.
+  await world.pool.query("update crawler set revoked_at = now() where name = 'athens'");
+
+  const other = await world.come(await world.joined("berlin"));
+
+  expect(await refused).toMatchObject({ code: "revoked", retry: false });
+  expect(other.welcome).not.toBeNull();
+  await world.leave(other.crawler, "berlin");
+});
+
 it("a new identity ends the session of the one before it", async () => {
   const folder = await world.joined("athens");
   const { refused } = await world.come(folder);
