@@ -70,6 +70,8 @@ const isGood = (home: Home, digest: string) => {
   }
 };
 
+const isLike = (report: object, wanted: object) => expect.objectContaining(wanted).asymmetricMatch(report);
+
 /** Stands in a bundle where the dock is to be killed, once. */
 const killDock = `if (!existsSync(home + "/killed")) {
   appendFileSync(home + "/killed", "");
@@ -142,14 +144,10 @@ describe("a dock that is killed", () => {
     const watching = watch();
 
     const wanted = well ? next : first;
-    await until(
-      () =>
-        ended.length > 0 &&
-        isGood(home, wanted.digest) &&
-        stateOf(home).current?.digest === wanted.digest &&
-        stateOf(home).reports.at(-1)?.state === (well ? "running" : "returned"),
-      soonMs,
-    );
+    const outcome = { version: next.version, state: well ? "running" : "returned" };
+    await until(() => ended.length > 0 && isGood(home, wanted.digest), soonMs);
+    await until(() => stateOf(home).current?.digest === wanted.digest, soonMs);
+    await until(() => stateOf(home).reports.some((report) => isLike(report, outcome)), soonMs);
     await until(() => home.notes().at(-1)?.startsWith(`${wanted.version} started`) ?? false, soonMs);
     dock.kill("SIGTERM");
     await watching;
