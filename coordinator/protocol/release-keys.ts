@@ -28,6 +28,8 @@ export type KeysFile = z.infer<typeof keysFile>;
 export interface FollowedKeys {
   /** Trusted after the last rotation that could be followed. */
   readonly keys: readonly string[];
+  /** Trusted at some time, those that were retired since included. */
+  readonly everTrusted: readonly string[];
   /** The rotations that could be followed, in order: these are worth keeping. */
   readonly followed: readonly Envelope[];
 }
@@ -40,6 +42,7 @@ export function trustedKeys(pinned: readonly string[], rotations: readonly Envel
 /** Passes over what is not signed by a key trusted by then, and what is numbered no higher than the last followed. */
 export function followRotations(pinned: readonly string[], rotations: readonly Envelope[]): FollowedKeys {
   const followed: Envelope[] = [];
+  const everTrusted = new Set(pinned);
   let keys = pinned;
   let last = 0;
   // Twice: what was kept, and what was served.
@@ -49,8 +52,9 @@ export function followRotations(pinned: readonly string[], rotations: readonly E
     const { sequence, newKey, retires } = opened.value;
     if (newKey === retires) continue;
     keys = [...new Set([...keys, newKey])].filter((key) => key !== retires);
+    everTrusted.add(newKey);
     followed.push(signed);
     last = sequence;
   }
-  return { keys, followed };
+  return { keys, everTrusted: [...everTrusted], followed };
 }

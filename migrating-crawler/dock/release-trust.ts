@@ -11,6 +11,8 @@ import { type ReleaseSource, SourceFailure } from "./release-source.ts";
 
 const rotationsFile = "rotations.json";
 const revocationsFile = "revocations.json";
+/** Of keys.json: 100 rotations have some 80 KB. */
+const maxServedRotationBytes = 1024 * 1024;
 const keptRotations = z.array(envelope).max(2 * maxRotations);
 
 export interface Trust {
@@ -26,8 +28,8 @@ interface TrustSettings {
 
 /** What was believed last. */
 export function keptTrust({ shelf, pinnedKeys }: TrustSettings): Trust {
-  const { keys } = followRotations(pinnedKeys, shelf.read(rotationsFile, keptRotations) ?? []);
-  return { keys, revocations: keptRevocations(shelf, [...pinnedKeys, ...keys]) };
+  const { keys, everTrusted } = followRotations(pinnedKeys, shelf.read(rotationsFile, keptRotations) ?? []);
+  return { keys, revocations: keptRevocations(shelf, everTrusted) };
 }
 
 /** Asks the coordinator for both lists and keeps what is newer. Throws a SourceFailure when it cannot be asked, or answers with what is not genuine. */
@@ -35,7 +37,7 @@ export async function refreshTrust(
   settings: TrustSettings & { readonly source: ReleaseSource },
 ): Promise<Trust> {
   const { source } = settings;
-  const served = await source.text("/releases/keys.json", maxRotations * maxEnvelopeBytes);
+  const served = await source.text("/releases/keys.json", maxServedRotationBytes);
   takeRotations(settings, served === null ? [] : rotationsIn(served));
   const trust = keptTrust(settings);
   const signed = await source.text("/releases/revocations.json", maxEnvelopeBytes);

@@ -1,0 +1,54 @@
+/** What a dock believes of the signed lists on its disk, whatever became of the keys since. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ReleaseShelf } from "#crawler/dock/release-shelf";
+import { ReleaseSource } from "#crawler/dock/release-source";
+import { keptTrust, refreshTrust } from "#crawler/dock/release-trust";
+import { rawPublicKey, signBody } from "#protocol/release-envelope";
+import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";
+
+let world: ReleaseWorld;
+let home: string;
+let shelf: ReleaseShelf;
+beforeEach(async () => {
+  world = await startReleaseWorld();
+  home = mkdtempSync(join(tmpdir(), "nearcrawl-trust-"));
+  shelf = new ReleaseShelf({ home, warn: () => {} });
+});
+afterEach(async () => {
+  rmSync(home, { recursive: true });
+  await world.close();
+});
+
+const [product, createdAt] = ["nearcrawl-crawler", "2026-11-01T00:00:00Z"] as const;
+const [first, second, third] = [newKey(), newKey(), newKey()];
+const pinnedKeys = [rawPublicKey(first)];
+
+const rotation = (sequence: number, from: typeof first, to: typeof first) => {
+  const [newOne, retires] = [rawPublicKey(to), rawPublicKey(from)];
+  return signBody("key", { product, sequence, newKey: newOne, retires, createdAt }, from);
+};
+
+test("a list of revoked releases counts on after the key that signed it was retired, pinned or not", () => {
+  const digest = "0".repeat(64);
+  const list = { product, sequence: 1, createdAt, digests: [digest], reason: "it leaks" };
+  shelf.write("revocations.json", signBody("revocations", list, second));
+  shelf.write("rotations.json", [rotation(1, first, second), rotation(2, second, third)]);
+
+  const trust = keptTrust({ shelf, pinnedKeys });
+
+  expect(trust.keys).toEqual([rawPublicKey(third)]);
+  expect(trust.revocations?.digests).toEqual([digest]);
+});
+
+test("of a list of keys without end no more than a megabyte is read", async () => {
+  world.files.set("/releases/keys.json", `{"rotations":[${" ".repeat(1024 * 1024)}]}`);
+  const source = new ReleaseSource({
+    coordinatorUrl: `ws://127.0.0.1:${world.port}/crawler`,
+    route: () => ({ proxy: null, certificatePin: null, timeoutMs: 5000 }),
+  });
+
+  await expect(refreshTrust({ shelf, pinnedKeys, source })).rejects.toThrow(/longer than 1048576 bytes/);
+});
