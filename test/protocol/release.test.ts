@@ -144,13 +144,21 @@ describe("rotated keys", () => {
 
     expect(trustedKeys([one], [])).toEqual([one]);
     expect(trustedKeys([one], [toSecond])).toEqual([two]);
-    expect(followRotations([one], [toSecond, back])).toEqual({ keys: [two], followed: [toSecond] });
+    expect(followRotations([one], [toSecond, back])).toEqual({
+      keys: [two],
+      everTrusted: [one, two],
+      followed: [toSecond],
+    });
   });
 
   test("are followed by a dock that joined when some had been made already", () => {
     const toThird = rotation({ sequence: 2, newKey: other, retires: two }, second);
 
-    expect(followRotations([two], [toSecond, toThird])).toEqual({ keys: [other], followed: [toThird] });
+    expect(followRotations([two], [toSecond, toThird])).toEqual({
+      keys: [other],
+      everTrusted: [two, other],
+      followed: [toThird],
+    });
     expect(followRotations([one], [toSecond, toSecond, toThird]).keys).toEqual([other]);
   });
 
@@ -158,8 +166,15 @@ describe("rotated keys", () => {
     const foreign = rotation({ sequence: 1, newKey: other, retires: one }, stranger);
     const again = rotation({ sequence: 1, newKey: other, retires: two }, second);
 
-    expect(followRotations([one], [foreign])).toEqual({ keys: [one], followed: [] });
-    expect(followRotations([one], [toSecond, again])).toEqual({ keys: [two], followed: [toSecond] });
+    expect(followRotations([one], [foreign])).toMatchObject({
+      keys: [one],
+      everTrusted: [one],
+      followed: [],
+    });
+    expect(followRotations([one], [toSecond, again])).toMatchObject({
+      keys: [two],
+      followed: [toSecond],
+    });
   });
 });
 
