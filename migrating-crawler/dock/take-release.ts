@@ -8,13 +8,15 @@ import { z } from "zod";
 import { releaseVersion } from "#protocol/messages";
 import { currentRelease, type ReleaseManifest, verifyManifest } from "#protocol/release";
 import { type Envelope, maxEnvelopeBytes, readEnvelope } from "#protocol/release-envelope";
-import { maxRotations } from "#protocol/release-keys";
 import type { ReleaseReport } from "./dock-messages.ts";
 import { judgeByPolicy, type ReleasePolicy } from "./release-policy.ts";
 import type { ReleaseShelf } from "./release-shelf.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
 import { badReason, type KeptRelease, type ReleaseState } from "./release-state.ts";
 import type { Trust } from "./release-trust.ts";
+
+/** A manifest, a list of revoked releases, and as much for all rotations together. */
+const maxCurrentBytes = 3 * maxEnvelopeBytes;
 
 /** `retry`: it may be better another time (the network, a bundle that is not there yet). */
 export type Taken =
@@ -49,7 +51,7 @@ export async function takeOffered(
 /** What the coordinator offers to all; null: nothing, or what runs already. */
 export async function takeCurrent(state: ReleaseState, tools: TakingTools): Promise<Taken | null> {
   return await orFailed(async () => {
-    const text = await tools.source.text("/releases/current.json", (maxRotations + 2) * maxEnvelopeBytes);
+    const text = await tools.source.text("/releases/current.json", maxCurrentBytes);
     const { data } = currentRelease.safeParse(text === null ? null : jsonOf(text));
     if (data === undefined) return failed("current.json is not what a coordinator serves");
     if (data.manifest === null) return null;

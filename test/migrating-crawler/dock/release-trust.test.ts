@@ -3,9 +3,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { releasePolicy } from "#crawler/dock/release-policy";
 import { ReleaseShelf } from "#crawler/dock/release-shelf";
 import { ReleaseSource } from "#crawler/dock/release-source";
+import { emptyState } from "#crawler/dock/release-state";
 import { keptTrust, refreshTrust } from "#crawler/dock/release-trust";
+import { takeCurrent } from "#crawler/dock/take-release";
 import { rawPublicKey, signBody } from "#protocol/release-envelope";
 import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";
 
@@ -43,12 +46,22 @@ test("a list of revoked releases counts on after the key that signed it was reti
   expect(trust.revocations?.digests).toEqual([digest]);
 });
 
-test("of a list of keys without end no more than a megabyte is read", async () => {
+test("of lists without end no more is read than they can have", async () => {
   world.files.set("/releases/keys.json", `{"rotations":[${" ".repeat(1024 * 1024)}]}`);
+  world.files.set("/releases/current.json", `{"manifest":null${" ".repeat(3 * 1024 * 1024)}}`);
   const source = new ReleaseSource({
     coordinatorUrl: `ws://127.0.0.1:${world.port}/crawler`,
     route: () => ({ proxy: null, certificatePin: null, timeoutMs: 5000 }),
   });
+  const tools = {
+    ...{ source, shelf, dockVersion: "1.0.0", now: new Date() },
+    policy: releasePolicy.parse({}),
+    trust: keptTrust({ shelf, pinnedKeys }),
+  };
 
   await expect(refreshTrust({ shelf, pinnedKeys, source })).rejects.toThrow(/longer than 1048576 bytes/);
+  expect(await takeCurrent(emptyState, tools)).toMatchObject({
+    type: "failed",
+    reason: expect.stringMatching(/longer than 3145728 bytes/),
+  });
 });
