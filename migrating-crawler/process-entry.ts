@@ -9,7 +9,7 @@ import { statSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { ConfigError, NearcrawlError } from "#core/errors";
 import type { CrawlerConfig } from "./config.ts";
-import type { CrawlerSurroundings } from "./crawler.ts";
+import type { CrawlerSurroundings } from "./crawler-surroundings.ts";
 import { DockLine } from "./dock/dock-line.ts";
 import { keepPriority } from "./limits/priority.ts";
 import { lineLog, outliveLog } from "./log.ts";
@@ -17,6 +17,7 @@ import type { RunningCrawler } from "./main.ts";
 import { homeSettings, settingsFile } from "./membership/home-settings.ts";
 import { settingsFileConfig } from "./settings/settings-file.ts";
 import { watchSettings } from "./settings/settings-watch.ts";
+import { askToLeave } from "./status/ask-to-leave.ts";
 import { openStatus } from "./status/open-status.ts";
 
 type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
@@ -68,7 +69,7 @@ async function runUntilAsked(
   const refused = new Promise<string>((resolve) => {
     refuse = resolve;
   });
-  const onDrained = () => process.kill(dock === undefined ? process.pid : process.ppid, "SIGUSR2");
+  const onDrained = () => askToLeave(dock !== undefined);
   const crawler = await start(config, { ...surroundings, onDrained, onRefused: (reason) => refuse(reason) });
   const status = await openStatus({ config, crawler, log });
   log.info({ coordinatorUrl: config.coordinatorUrl }, "the crawler has started");

@@ -54,13 +54,19 @@ export async function openControl(settings: ControlSettings): Promise<{ close():
       "no control socket: status, pause and drain reach this crawler by its files alone",
     );
   }
+  let closed: Promise<void> | null = null;
   return {
-    close: async () => {
-      server.closeAllConnections();
-      if (server.listening) await new Promise<void>((resolve) => server.close(() => resolve()));
-      control.close();
+    close: () => {
+      closed ??= endServer(server).then(() => control.close());
+      return closed;
     },
   };
+}
+
+/** Open connections end, too. */
+export async function endServer(server: Server): Promise<void> {
+  server.closeAllConnections();
+  if (server.listening) await new Promise<void>((resolve) => server.close(() => resolve()));
 }
 
 /** As both servers have them: few connections, small requests, no patience. */

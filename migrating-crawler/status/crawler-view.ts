@@ -2,8 +2,8 @@
 import type { Carrier } from "../carrier.ts";
 import type { CrawlerConfig } from "../config.ts";
 import type { CoordinatorLink } from "../coordinator-link.ts";
-import type { CrawlerSurroundings } from "../crawler.ts";
 import { type CrawlerStatus, crawlerStatus } from "../crawler-status.ts";
+import type { CrawlerSurroundings } from "../crawler-surroundings.ts";
 import type { Governor } from "../limits/governor.ts";
 import type { LimitUsage } from "../limits/limit-usage.ts";
 import type { Member } from "../membership/member.ts";

@@ -16,7 +16,6 @@ export interface LimitLine {
 
 /** Known ones read well; one that is not, still reads. */
 const names: Readonly<Record<string, string>> = {
-  pause: "Pause",
   pagesPerDay: "Pages today",
   bytesPerDay: "Bytes today",
   bytesPerMonth: "Bytes this month",
@@ -30,9 +29,10 @@ const names: Readonly<Record<string, string>> = {
   onlyWhenIdle: "Only when idle",
 };
 
-/** Limits that are switched off and hold nothing back say nothing. */
+/** Limits that are switched off and hold nothing back say nothing; a pause has no amount, and is told of elsewhere. */
 export function limitLines(limits: readonly LimitReport[], now: Date): LimitLine[] {
   return limits
+    .filter(({ limit }) => limit !== "pause")
     .filter(
       ({ used, cap, resetsAt, holdingBack }) =>
         holdingBack !== "" || cap !== null || (used ?? 0) > 0 || resetsAt !== null,
@@ -49,9 +49,9 @@ export function limitLines(limits: readonly LimitReport[], now: Date): LimitLine
 function usedWords({ used, cap, unit, limit }: LimitReport): string {
   if (limit === "hours") return "";
   if (used === null) return cap === null ? "" : `at most ${amountInWords(cap, unit)}`;
-  return cap === null
-    ? `${amountInWords(used, unit)}, no limit`
-    : `${amountInWords(used, unit)} of ${amountInWords(cap, unit)}`;
+  if (cap === null) return `${amountInWords(used, unit)}, no limit`;
+  const ofUnit = unit === "bytes" ? unit : "";
+  return `${amountInWords(used, ofUnit)} of ${amountInWords(cap, unit)}`;
 }
 
 function shareOf({ used, cap }: LimitReport): number | null {

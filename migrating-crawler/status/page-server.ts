@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { CrawlerLog } from "../log.ts";
-import { reply, replyReport, serverBounds } from "./control-server.ts";
+import { endServer, reply, replyReport, serverBounds } from "./control-server.ts";
 import { pagePolicy, statusPage } from "./status-page.ts";
 import type { StatusReport } from "./status-report.ts";
 
@@ -52,8 +52,7 @@ export class PageServer {
 
   async close(): Promise<void> {
     clearTimeout(this.#retry);
-    this.#server.closeAllConnections();
-    if (this.#server.listening) await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    await endServer(this.#server);
   }
 
   #listen(): void {

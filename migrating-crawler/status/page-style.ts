@@ -33,7 +33,8 @@ svg.bar rect{fill:var(--accent)}
 dl{margin:0;display:grid;grid-template-columns:max-content 1fr;gap:8px 18px;font-size:.9375rem}
 dt{color:var(--soft)}
 dd{margin:0;min-width:0;overflow-wrap:anywhere}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(110px,1fr));gap:14px;margin:0 0 16px}
+.tiles{display:grid;grid-template-columns:1fr 1fr;gap:14px;margin:0 0 16px}
+@media (min-width:700px){.wide .tiles{grid-template-columns:repeat(4,1fr)}}
 .tiles>div{min-width:0}
 .figure{display:block;font-size:1.5rem;line-height:1.2;font-weight:600;letter-spacing:-.02em}
 .tiles small,.soft{color:var(--soft);font-size:.8125rem}

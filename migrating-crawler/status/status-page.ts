@@ -1,11 +1,12 @@
 /** The report as a page for a browser on this machine: plain sentences, bars, no script, nothing from elsewhere. Pure. */
 import { createHash } from "node:crypto";
 import { bytesInWords } from "../limits/limit-usage.ts";
+import { type GroupedError, groupedErrors } from "./grouped-errors.ts";
 import { durationInWords, minuteOf, plural } from "./in-words.ts";
 import { type LimitLine, limitLines } from "./limit-lines.ts";
 import { html, Markup } from "./markup.ts";
 import { pageStyle } from "./page-style.ts";
-import type { ErrorReport, StatusReport } from "./status-report.ts";
+import type { StatusReport } from "./status-report.ts";
 import { blameWords, countWords } from "./status-text.ts";
 
 const refreshSeconds = 5;
@@ -71,7 +72,8 @@ function limitRow({ name, used, share, resets, holdingBack }: LimitLine): Markup
 
 function workCard({ work, shipping }: StatusReport): Markup | null {
   if (work === null || shipping === null) return null;
-  const times = shipping.timesSmaller === null ? "–" : `1/${shipping.timesSmaller.toFixed(1)}`;
+  const { timesSmaller } = shipping;
+  const times = timesSmaller === null || timesSmaller < 1 ? "–" : `1/${timesSmaller.toFixed(1)}`;
   return html`<section><h2>What it does</h2>
 <div class="tiles">
 ${tile(work.openHosts, "sites open")}
@@ -111,7 +113,7 @@ ${row("Your policy", releases?.policy ?? null)}
 ${row("Offered", releases?.offeredSince == null ? null : `another release since ${minuteOf(releases.offeredSince)}`)}
 ${row("Not taken", left === undefined ? null : `${left.version} (${left.state}): ${left.reason}`)}
 ${row("Went back", returned === undefined ? null : `from ${returned.version} at ${minuteOf(returned.at)}: ${returned.reason}`)}
-${row("Dock, Node, protocol", `${versions.dock ?? "none"}, ${versions.node ?? "?"}, ${versions.protocol ?? "none yet"}`)}
+${row("Under", `${versions.dock === null ? "no dock" : `dock ${versions.dock}`}, Node ${versions.node ?? "?"}, protocol ${versions.protocol ?? "not agreed on yet"}`)}
 ${row("Runs", crawler.startedAt === null ? null : `for ${since(crawler.startedAt, at)}, process ${crawler.processId}`)}
 ${row("Folder", crawler.home)}
 ${row("Last end", lastEnds[0] === undefined ? null : `${minuteOf(lastEnds[0].at)}: ${lastEnds[0].reason}`)}
@@ -122,12 +124,13 @@ function errorCard({ errors }: StatusReport): Markup {
   const { target, network, crawler, us } = errors.today;
   return html`<section class="wide"><h2>Errors</h2>
 <div class="tiles">${tile(target, "of sites today")}${tile(network, "of the network")}${tile(crawler, "of this machine")}${tile(us, "of our software")}</div>
-${errors.latest.length === 0 ? html`<p class="soft">None so far.</p>` : html`<ul class="errors">${errors.latest.slice(0, mostErrors).map(errorRow)}</ul>`}
+${errors.latest.length === 0 ? html`<p class="soft">None so far.</p>` : html`<ul class="errors">${groupedErrors(errors.latest).slice(0, mostErrors).map(errorRow)}</ul>`}
 </section>`;
 }
 
-function errorRow({ at, blame, host, code, words }: ErrorReport): Markup {
-  return html`<li><time datetime="${at}">${minuteOf(at)}</time><span class="blame">${blameWords[blame]}</span>${host}: ${words} <span class="soft">${code}</span></li>`;
+function errorRow({ at, blame, host, code, words, times }: GroupedError): Markup {
+  const often = times === 1 ? null : html` <strong>${times} times in a row</strong>`;
+  return html`<li><time datetime="${at}">${minuteOf(at)}</time><span class="blame">${blameWords[blame]}</span>${host}: ${words} <span class="soft">${code}</span>${often}</li>`;
 }
 
 const tile = (figure: number | string, words: string): Markup =>

@@ -3,7 +3,7 @@ import { urlHost } from "#core/ip/url-host";
 import type { CoordinatorWelcome, ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import type { CrawlerConfig } from "../config.ts";
-import type { CrawlerSurroundings } from "../crawler.ts";
+import type { CrawlerSurroundings } from "../crawler-surroundings.ts";
 import { KeptFile, type KeptSettings } from "../limits/kept-file.ts";
 import { LocalTime } from "../limits/local-time.ts";
 import { Tally } from "../tally.ts";

@@ -1,5 +1,6 @@
 /** The report for a terminal: plain sentences, bars of characters, lines that fit the width. Pure. */
 import { bytesInWords } from "../limits/limit-usage.ts";
+import { type GroupedError, groupedErrors } from "./grouped-errors.ts";
 import { durationInWords, minuteOf, plural } from "./in-words.ts";
 import { type LimitLine, limitLines } from "./limit-lines.ts";
 import type { StatusReport, UrlCounts } from "./status-report.ts";
@@ -93,7 +94,9 @@ function work({ work: done, shipping }: StatusReport): string[] {
   if (done === null || shipping === null) return [];
   const { probes } = done;
   const smaller =
-    shipping.timesSmaller === null ? "" : `, ${shipping.timesSmaller} times smaller than the pages`;
+    shipping.timesSmaller === null || shipping.timesSmaller < 1
+      ? ""
+      : `, ${shipping.timesSmaller} times smaller than the pages`;
   return [
     labelled("last minute", countWords(done.lastMinute)),
     labelled("today", countWords(done.today)),
@@ -134,15 +137,12 @@ export function countWords(counts: UrlCounts): string {
 function errors({ errors: { today, latest } }: StatusReport): string[] {
   const { target, network, crawler, us } = today;
   const counts = `Errors today: ${target} of sites, ${network} of the network, ${crawler} of this machine, ${us} of our software.`;
-  return [
-    counts,
-    ...latest
-      .slice(0, mostErrors)
-      .map(
-        (error) =>
-          `  ${minuteOf(error.at)}  ${blameWords[error.blame]}  ${error.host}: ${error.words} (${error.code})`,
-      ),
-  ];
+  return [counts, ...groupedErrors(latest).slice(0, mostErrors).map(errorText)];
+}
+
+function errorText({ at, blame, host, code, words, times }: GroupedError): string {
+  const often = times === 1 ? "" : `, ${times} times in a row`;
+  return `  ${minuteOf(at)}  ${blameWords[blame]}  ${host}: ${words} (${code})${often}`;
 }
 
 export const blameWords = {

@@ -10,6 +10,7 @@ import { partnerSurroundings } from "#crawler/partner-surroundings";
 import { endSoon } from "#crawler/process-entry";
 import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
 import { watchSettings } from "#crawler/settings/settings-watch";
+import { askToLeave } from "#crawler/status/ask-to-leave";
 import { openStatus } from "#crawler/status/open-status";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
@@ -102,7 +103,7 @@ async function runUntilAsked(
   const refused = new Promise<string>((resolve) => {
     refuse = resolve;
   });
-  const onDrained = () => process.kill(process.pid, "SIGUSR2");
+  const onDrained = () => askToLeave(false);
   const crawler = await startCrawler(config, { log, onDrained, onRefused: (reason) => refuse(reason) });
   const status = await openStatus({ config, crawler, log });
   log.info({ coordinatorUrl: config.coordinatorUrl, home: config.home }, "the crawler has started");

@@ -1,0 +1,150 @@
+/** The control socket itself: whose it is, where it lies, and what is done about one that was left behind. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { afterEach, describe, expect, it } from "vitest";
+import { childCommand } from "#crawler/dock/child-command";
+import type { CrawlerLog } from "#crawler/log";
+import { quietLog } from "#crawler/log";
+import { askCrawler } from "#crawler/status/ask-crawler";
+import { openControl } from "#crawler/status/control-server";
+import { sampleReport } from "./sample-report.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function folder(): string {
+  const home = mkdtempSync(join(tmpdir(), "nearcrawl-control-"));
+  cleanups.push(() => rmSync(home, { recursive: true, force: true }));
+  return home;
+}
+
+const steered = (name = "amber") => ({
+  report: () => sampleReport({ crawler: { ...sampleReport().crawler, name } }),
+  pause() {},
+  resume() {},
+  drain() {},
+});
+
+async function open(home: string, { name = "amber", log = quietLog as CrawlerLog } = {}) {
+  const control = await openControl({ home, crawler: steered(name), log });
+  cleanups.push(() => control.close());
+  return control;
+}
+
+const nameAt = async (home: string) => {
+  const answer = await askCrawler(home, { method: "GET", path: "/status.json" });
+  return answer === null ? null : (JSON.parse(answer) as { crawler: { name: string } }).crawler.name;
+};
+
+describe("the control socket", () => {
+  it("is for the crawler's own user alone, and gone when the crawler is", async () => {
+    const home = folder();
+    const control = await open(home);
+
+    const mode = statSync(join(home, "control.sock")).mode & 0o777;
+    const name = await nameAt(home);
+    await control.close();
+
+    expect(mode.toString(8)).toBe("600");
+    expect(name).toBe("amber");
+    expect(existsSync(join(home, "control.sock"))).toBe(false);
+    expect(await nameAt(home)).toBeNull();
+  });
+
+  it("takes the place of one that a killed process left behind", async () => {
+    const home = folder();
+    const script = `require("node:net").createServer().listen(${JSON.stringify(join(home, "control.sock"))}, () => console.log("up"))`;
+    const killed = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "ignore"] });
+    await once(killed.stdout, "data");
+    killed.kill("SIGKILL");
+    await once(killed, "exit");
+
+    expect(existsSync(join(home, "control.sock"))).toBe(true);
+    expect(await nameAt(home)).toBeNull();
+    await open(home);
+
+    expect(await nameAt(home)).toBe("amber");
+  });
+
+  it("takes no other's place that answers, and the log says so", async () => {
+    const home = folder();
+    const told: object[] = [];
+    await open(home, { name: "first" });
+
+    const second = await open(home, {
+      name: "second",
+      log: { ...quietLog, warn: (fields) => told.push(fields) },
+    });
+    await second.close();
+
+    expect(told).toMatchObject([{ error: { message: "another crawler answers on it" } }]);
+    expect(await nameAt(home)).toBe("first");
+  });
+
+  it.skipIf(process.platform !== "linux")(
+    "works in a folder whose path is longer than a socket's may be",
+    async () => {
+      const home = join(folder(), "deep".repeat(20), "deeper".repeat(20));
+      mkdirSync(home, { recursive: true });
+
+      const control = await open(home);
+
+      expect(await nameAt(home)).toBe("amber");
+      expect((statSync(join(home, "control.sock")).mode & 0o777).toString(8)).toBe("600");
+      await control.close();
+      expect(existsSync(join(home, "control.sock"))).toBe(false);
+    },
+  );
+
+  it("works in the dock's sandbox, under Node's permission model", async () => {
+    const home = folder();
+    const bundle = join(folder(), "bundle.mjs");
+    const source = `import { openControl } from "./control-server.ts";
+      const log = { debug() {}, info() {}, warn: console.error, error: console.error };
+      await openControl({ home: process.argv[2], log, crawler: { report: () => ({ crawler: { name: "boxed" } }) } });
+      console.log("up");`;
+    const resolveDir = join(import.meta.dirname, "../../../migrating-crawler/status");
+    await build({
+      stdin: { contents: source, resolveDir, loader: "ts" },
+      ...{ bundle: true, platform: "node", format: "esm", outfile: bundle, conditions: ["nearcrawl-source"] },
+    });
+    const place = { bundle, home, readable: [], writable: [] };
+    const { args, env } = childCommand(place, { env: {}, nodeFlags: process.allowedNodeEnvironmentFlags });
+    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit"] });
+    cleanups.push(() => child.kill("SIGKILL"));
+    await once(child.stdout, "data");
+
+    expect(await nameAt(home)).toBe("boxed");
+  });
+
+  it("is not believed when what answers is endless, or no crawler", async () => {
+    const home = folder();
+    const server = createServer((request, response) => {
+      if (request.url === "/status.json") response.writeHead(503).end("busy");
+      else for (let i = 0; i < 20; i++) response.write(Buffer.alloc(100_000));
+    });
+    await new Promise<void>((resolve) => server.listen(join(home, "control.sock"), resolve));
+    cleanups.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+
+    await expect(nameAt(home)).rejects.toThrow("the crawler answered 503: busy");
+    await expect(askCrawler(home, { method: "GET", path: "/" })).rejects.toThrow("more than 1048576 bytes");
+  });
+
+  it("is nobody's where a file of that name lies, or no folder is", async () => {
+    const home = folder();
+    writeFileSync(join(home, "control.sock"), "no socket");
+
+    expect(await nameAt(home)).toBeNull();
+    expect(await nameAt(join(home, "nothing"))).toBeNull();
+  });
+});

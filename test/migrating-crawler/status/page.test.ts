@@ -1,0 +1,146 @@
+/** The local page over a real socket: what it shows, and who cannot read or use it. */
+import { createServer, type IncomingHttpHeaders, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { parse } from "node-html-parser";
+import { afterEach, describe, expect, it } from "vitest";
+import { quietLog } from "#crawler/log";
+import { PageServer } from "#crawler/status/page-server";
+import { statusPage } from "#crawler/status/status-page";
+import type { StatusReport } from "#crawler/status/status-report";
+import { until } from "../../support/until.ts";
+import { failure, sampleReport } from "./sample-report.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** On a port that the system chooses. */
+async function servePage(report: StatusReport = sampleReport()): Promise<number> {
+  const page = new PageServer({ port: 0, report: () => report, log: quietLog });
+  cleanups.push(() => page.close());
+  await until(() => page.port !== null, 2000);
+  return page.port!;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+function ask(
+  port: number,
+  path: string,
+  { method = "GET", host = `127.0.0.1:${port}` } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    request({ host: "127.0.0.1", port, path, method, headers: { host }, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (piece) => (text += piece));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+      );
+    })
+      .on("error", reject)
+      .end();
+  });
+}
+
+describe("the local page", () => {
+  it("shows the state, each limit with a bar as long as its use, and the errors", async () => {
+    const errors = { today: { target: 1, network: 0, crawler: 0, us: 0 }, latest: [failure] };
+    const port = await servePage(sampleReport({ errors }));
+
+    const page = parse((await ask(port, "/")).text);
+
+    expect(page.querySelector("h1")?.text).toContain("Crawling: 2 sites open");
+    const [pages, month] = page.querySelectorAll(".limit");
+    expect(pages?.querySelector("rect")?.getAttribute("width")).toBe("25");
+    expect(pages?.text).toContain("50 of 200 pages");
+    expect(month?.querySelector("svg")).toBeNull();
+    expect(page.querySelector(".errors")?.text).toContain("a.example: the certificate has expired");
+  });
+
+  it("runs nothing and loads nothing, whatever sites and coordinators say", () => {
+    const words = `<script>alert(1)</script><img src=x onerror="alert(2)">`;
+    const coordinator = {
+      ...sampleReport().coordinator,
+      contactPage: "javascript:alert(3)",
+      userAgent: words,
+    };
+    const latest = [{ ...failure, words, host: `"><b>` }];
+    const report = sampleReport({
+      words,
+      coordinator,
+      holdingBack: [words],
+      errors: { ...sampleReport().errors, latest },
+    });
+
+    const page = parse(statusPage(report));
+
+    expect(page.querySelectorAll("script, img, b, iframe, form, link, [onerror], [style]")).toEqual([]);
+    expect(page.querySelectorAll("a").map((link) => link.getAttribute("href"))).toEqual(["/status.json"]);
+    expect(page.querySelector(".held li")?.text).toBe(words);
+  });
+
+  it("is not to be framed, sniffed, loaded by other origins, or to load anything itself", async () => {
+    const port = await servePage();
+
+    const { headers } = await ask(port, "/");
+
+    expect(headers["content-security-policy"]).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^']+';.*frame-ancestors 'none'$/,
+    );
+    expect(headers).toMatchObject({
+      "cross-origin-resource-policy": "same-origin",
+      "x-frame-options": "DENY",
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
+    });
+    expect(headers["access-control-allow-origin"]).toBeUndefined();
+  });
+
+  it("answers under its own names alone: a name that was turned to 127.0.0.1 reads nothing", async () => {
+    const port = await servePage();
+    const names = [
+      "evil.example",
+      `evil.example:${port}`,
+      `127.0.0.1.evil.example:${port}`,
+      "127.0.0.1",
+      "localhost:80",
+    ];
+
+    const foreign = await Promise.all(names.map((host) => ask(port, "/status.json", { host })));
+    const own = await ask(port, "/status.json", { host: `localhost:${port}` });
+
+    expect(foreign.map(({ status }) => status)).toEqual([421, 421, 421, 421, 421]);
+    for (const { text } of foreign) expect(text).not.toContain("amber");
+    expect(JSON.parse(own.text)).toMatchObject({ statusVersion: 1, crawler: { name: "amber" } });
+  });
+
+  it("cannot be used to change anything", async () => {
+    const port = await servePage();
+
+    const answers = await Promise.all(
+      ["/pause", "/resume", "/drain", "/"].map((path) => ask(port, path, { method: "POST" })),
+    );
+    const asked = await Promise.all(["/pause", "/log", "/../etc/passwd"].map((path) => ask(port, path)));
+
+    expect(answers.map(({ status }) => status)).toEqual([405, 405, 405, 405]);
+    expect(asked.map(({ status }) => status)).toEqual([404, 404, 404]);
+  });
+
+  it("waits for a port that the process before it still holds", async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    const page = new PageServer({ port, report: sampleReport, log: quietLog, retryMs: 20 });
+    cleanups.push(() => page.close());
+
+    await new Promise((resolve) => other.close(resolve));
+    await until(() => page.port !== null, 2000);
+
+    expect((await ask(port, "/")).status).toBe(200);
+  });
+});

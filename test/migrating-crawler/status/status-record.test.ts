@@ -1,0 +1,148 @@
+/** What a crawler notes for its administrator: bounded, by day, and over restarts. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beginDrain, Drain, readDrain } from "#crawler/status/drain";
+import { emptyStory, readStory, type Story } from "#crawler/status/kept-story";
+import { StatusRecord } from "#crawler/status/status-record";
+import { MinuteCounter } from "#crawler/status/url-counter";
+import type { FetchResult } from "#protocol/result";
+import { until } from "../../support/until.ts";
+
+let home = "";
+let now = new Date("2026-11-22T12:00:00Z");
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "nearcrawl-record-"));
+  now = new Date("2026-11-22T12:00:00Z");
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+function open(lastEnd?: Story["lastEnds"][number]): StatusRecord {
+  return new StatusRecord({
+    kept: { home, warn: () => {} },
+    coordinatorHost: "search.example",
+    timeZone: "UTC",
+    lastEnd,
+    now: () => now,
+  });
+}
+
+function result(url: string, outcome: FetchResult["outcome"]): FetchResult {
+  const timing = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 1 };
+  const fetchedAt = now.toISOString();
+  return {
+    ...{ url, fetchedAt, outcome, address: null, timing, wireBytes: 10, bodyBytes: 40 },
+    ...{ etag: null, lastModified: null, hostDelayMs: 0, page: null },
+  };
+}
+
+const failed = (url: string, reason = "nobody there") =>
+  result(url, { type: "failed", blame: "network", code: "connect-timeout", reason });
+
+describe("the record", () => {
+  it("counts URLs by what became of them, and keeps failures with blame and host", () => {
+    const record = open();
+
+    record.fetched(result("http://a.example/", { type: "fetched", status: 200, truncated: false }));
+    record.fetched(result("http://a.example/x", { type: "refused-by-robots", rule: "Disallow: /" }));
+    record.fetched(failed("http://b.example/"));
+
+    expect(record.story.urls).toMatchObject({ urls: 3, fetched: 1, refusedByRobots: 1, failed: 1 });
+    expect(record.lastMinute).toMatchObject({ urls: 3 });
+    expect(record.story.blames).toEqual({ target: 0, network: 1, crawler: 0, us: 0 });
+    expect(record.story.errors).toEqual([
+      {
+        at: now.toISOString(),
+        blame: "network",
+        host: "b.example",
+        code: "connect-timeout",
+        words: "nobody there",
+      },
+    ]);
+  });
+
+  it("is there again after a restart, and counts anew with the day while errors stay", () => {
+    const first = open();
+    first.fetched(failed("http://b.example/"));
+    first.close();
+
+    const again = open();
+    const sameDay = again.story;
+    now = new Date("2026-11-23T00:00:01Z");
+
+    expect(sameDay.blames.network).toBe(1);
+    expect(again.story).toMatchObject({ day: "2026-11-23", urls: { urls: 0 }, blames: { network: 0 } });
+    expect(again.story.errors).toHaveLength(1);
+  });
+
+  it("keeps a hundred errors, the latest, within the size of its file", () => {
+    const record = open();
+
+    for (let i = 0; i < 150; i++) record.fetched(failed(`http://h${i}.example/`, "é".repeat(300)));
+    record.close();
+
+    expect(record.story.errors.map(({ host }) => host).slice(0, 2)).toEqual(["h149.example", "h148.example"]);
+    expect(readStory(home).errors).toHaveLength(100);
+    expect(readStory(home).blames.network).toBe(150);
+  });
+
+  it("tells of a lost link once, however often the next attempt fails in the same way", () => {
+    const record = open();
+
+    for (let i = 0; i < 3; i++) record.down("connect ECONNREFUSED");
+
+    expect(record.story.errors).toMatchObject([{ host: "search.example", code: "link-down" }]);
+    expect(record.downReason).toBe("no link to the coordinator: connect ECONNREFUSED");
+  });
+
+  it("keeps how processes before it ended, each end once", () => {
+    const end = { at: "2026-11-22T11:00:00.000Z", reason: "it was ended by SIGKILL" };
+
+    open(end).close();
+    open(end).close();
+
+    expect(readStory(home).lastEnds).toEqual([end]);
+  });
+
+  it("begins anew where its file is damaged", () => {
+    writeFileSync(join(home, "status.json"), '{"day":7}');
+
+    expect(readStory(home)).toEqual(emptyStory);
+    expect(open().story.errors).toEqual([]);
+    expect(readFileSync(join(home, "status.json"), "utf8")).toContain("7");
+  });
+
+  it("forgets a URL of the last minute after a minute", () => {
+    const minute = new MinuteCounter();
+    minute.count("fetched", 1000);
+    minute.count("failed", 30_000);
+
+    expect(minute.counts(59_000)).toMatchObject({ urls: 2, fetched: 1, failed: 1 });
+    expect(minute.counts(61_500)).toMatchObject({ urls: 1, fetched: 0, failed: 1 });
+    expect(minute.counts(200_000)).toMatchObject({ urls: 0 });
+  });
+});
+
+describe("a drain", () => {
+  it("goes on after a restart, leaves once when nothing is left, and is over then", async () => {
+    beginDrain(home, "the machine goes away");
+    let [isEmpty, left] = [false, 0];
+    const drain = new Drain({ home, isEmpty: () => isEmpty, onDrained: () => left++ });
+    const asked = drain.asked;
+
+    isEmpty = true;
+    await until(() => left > 0, 3000);
+
+    expect(asked).toMatchObject({ reason: "the machine goes away" });
+    expect(left).toBe(1);
+    expect(drain.asked).toBeNull();
+    expect(readDrain(home)).toBeNull();
+  });
+
+  it("is none where its file says nothing sensible: leaving cannot be taken back", () => {
+    writeFileSync(join(home, "draining.json"), "yes");
+
+    expect(readDrain(home)).toBeNull();
+  });
+});
