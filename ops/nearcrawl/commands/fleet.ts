@@ -8,6 +8,8 @@ import { incidentsCommand } from "../fleet/incidents.ts";
 import { invitationsCommand, revokeInvitationCommand } from "../fleet/invitations.ts";
 import { inviteCommand, reinviteCommand } from "../fleet/invite.ts";
 import { killCommand, revokeCommand, rotateCommand } from "../fleet/keys.ts";
+import { moveCommand } from "../fleet/move.ts";
+import { showCommand } from "../fleet/show.ts";
 import { trustCommand } from "../fleet/trust.ts";
 import { fleetText } from "../fleet-text.ts";
 import { printAnswer } from "../output.ts";
@@ -24,7 +26,7 @@ export function fleetCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h",
     );
   command.addCommand(
     withOptions(new Command("list"))
@@ -39,10 +41,11 @@ export function fleetCommand(): Command {
   );
   command.addCommand(incidentsCommand());
   command.addCommand(trustCommand());
+  command.addCommand(moveCommand());
   for (const more of [inviteCommand, reinviteCommand, invitationsCommand, revokeInvitationCommand]) {
     command.addCommand(more());
   }
-  for (const more of [rotateCommand, revokeCommand, killCommand]) command.addCommand(more());
+  for (const more of [rotateCommand, revokeCommand, killCommand, showCommand]) command.addCommand(more());
   command.addCommand(
     withOptions(new Command("drain"))
       .argument("<name>", "the crawler's name")

@@ -1,0 +1,150 @@
+/** `nearcrawl fleet show`: one crawler in plain sentences, as the coordinator has noted it. */
+import { Command } from "commander";
+import { type CrawlerRecord, crawlerRecord } from "#coordinator/postgres/crawler-record";
+import { commandContext } from "../command-context.ts";
+import { printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
+import { readDatabase } from "../read-database.ts";
+import { checkedName, type FleetOptions, nobodyOfThatName, withFleetOptions } from "./fleet-options.ts";
+import { standingWords } from "./trust.ts";
+
+export function showCommand(): Command {
+  return withFleetOptions(new Command("show"))
+    .argument("<name>", "the crawler's name", checkedName)
+    .description(
+      "one crawler: since when it is there or away and why, its last words, limits, releases, incidents, trust",
+    )
+    .action(async (name: string, options: FleetOptions) => {
+      const record = await readDatabase(
+        commandContext(options),
+        async ({ pool }) => await crawlerRecord(pool, name, new Date()),
+      );
+      if (record === null) return nobodyOfThatName(name);
+      printAnswer(options, record, recordText(record));
+    });
+}
+
+/** Words of a crawler cannot steer the terminal. */
+export function recordText(record: CrawlerRecord): string {
+  return [
+    `${record.name}: ${stateSentence(record)}`,
+    ...pastLines(record),
+    "",
+    ...identityLines(record),
+    ...limitLines(record),
+    ...holdingLines(record),
+    ...releaseLines(record),
+    trustLine(record),
+    ...incidentLines(record),
+  ].join("\n");
+}
+
+function stateSentence({
+  state,
+  revoked,
+  connectedAt,
+  lastSeenAt,
+  offlineReason,
+  draining,
+}: CrawlerRecord): string {
+  if (revoked) return "shut out; nearcrawl fleet reinvite takes it back.";
+  if (lastSeenAt === null) return "it has never connected.";
+  if (state === "offline")
+    return `offline since ${minute(lastSeenAt)}: ${words(offlineReason ?? "no reason was noted")}.`;
+  const since = connectedAt === null ? "" : ` since ${minute(new Date(connectedAt))}`;
+  return draining === null
+    ? `connected${since}.`
+    : `connected${since}, and hands its subnets over, as the ${draining.askedBy} asked at ${minute(draining.since)}.`;
+}
+
+function pastLines({ identity: { lastAway, lastEnd } }: CrawlerRecord): string[] {
+  return [
+    ...(lastAway === null
+      ? []
+      : [`Away before that from ${minute(lastAway.since)}: ${words(lastAway.reason)}.`]),
+    ...(lastEnd === null ? [] : [`Its last words, at ${minute(lastEnd.at)}: ${words(lastEnd.reason)}`]),
+  ];
+}
+
+function identityLines({ identity, place, softwareVersion }: CrawlerRecord): string[] {
+  const { publicKey, keySince, scopes, seenAddress, addressBefore, addressChangedAt, copiedAt } = identity;
+  const moved =
+    addressBefore === null || addressChangedAt === null
+      ? ""
+      : ` (${addressBefore} until ${minute(addressChangedAt)})`;
+  return [
+    labelled("identity", publicKey === null ? "none: its key is all that it shows" : publicKey),
+    labelled(
+      "key",
+      keySince === null ? "none that is good" : `since ${minute(keySince)}, to ${scopes.join(" and ")}`,
+    ),
+    labelled("seen at", seenAddress === null ? "never" : `${seenAddress}${moved}`),
+    ...(place === null ? [] : [labelled("place", words(place))]),
+    labelled("software", softwareVersion === null ? "not told" : words(softwareVersion)),
+    ...(copiedAt === null
+      ? []
+      : [labelled("ATTENTION", `its folder was copied: seen twice at ${minute(copiedAt)}`)]),
+  ];
+}
+
+function limitLines(record: CrawlerRecord): string[] {
+  const { pagesToday, pagesPerDay, bytesToday, bytesPerDay, concurrentHosts, probeMethods } = record;
+  const probes = probeMethods.length === 0 ? "none" : probeMethods.join(", ");
+  return [
+    labelled(
+      "today",
+      `${count(pagesToday)} of ${count(pagesPerDay)} pages, ${count(bytesToday)} of ${count(bytesPerDay)} bytes`,
+    ),
+    labelled("it allows", `${count(concurrentHosts)} sites at a time, probes by ${probes}`),
+    labelled("work", `${count(record.subnets)} subnets, ${count(record.openLeases)} leases open`),
+  ];
+}
+
+function holdingLines({ holdingBack, state }: CrawlerRecord): string[] {
+  if (state === "offline") return [];
+  if (holdingBack.length === 0) return [labelled("held back by", "nothing, it says")];
+  return holdingBack.map((reason, index) => labelled(index === 0 ? "held back by" : "", words(reason)));
+}
+
+function releaseLines({ release, offers }: CrawlerRecord): string[] {
+  if (release === null) return [labelled("release", "none: no dock runs it")];
+  return [
+    labelled(
+      "release",
+      `${release.version} under dock ${words(release.dockVersion)}; ${words(release.policy)}`,
+    ),
+    ...offers.map(({ version, state, reason, reportedAt, offeredAt }) =>
+      labelled(
+        "",
+        `${version} ${state ?? "offered"} at ${minute(reportedAt ?? offeredAt)}${reason === "" ? "" : `: ${words(reason)}`}`,
+      ),
+    ),
+  ];
+}
+
+function trustLine({ name, trust }: CrawlerRecord): string {
+  const { standing, comparisons, distrusted, probesDoubted } = trust;
+  const against = comparisons.alone + comparisons.once;
+  const why = [distrusted, probesDoubted]
+    .flatMap((one) => (one === null ? [] : [`; ${words(one.words)}`]))
+    .join("");
+  return labelled(
+    "trust",
+    `${standingWords[standing]}: ${count(comparisons.agreed)} pages agree with others', ${count(against)} do not${why} (nearcrawl fleet trust ${name})`,
+  );
+}
+
+function incidentLines({ incidents }: CrawlerRecord): string[] {
+  if (incidents.length === 0) return [labelled("incidents", "none in the last week")];
+  return incidents.map(({ lastAt, kind, count: times, words: said }, index) =>
+    labelled(
+      index === 0 ? "incidents" : "",
+      `${minute(lastAt)} ${kind}, ${count(times)} times: ${words(said)}`,
+    ),
+  );
+}
+
+const labelled = (label: string, text: string) => `  ${label.padEnd(14)}${text}`;
+const words = (text: string) => printable(text, 300);
+const count = (value: number) => value.toLocaleString("en");
+const minute = (at: Date) => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
