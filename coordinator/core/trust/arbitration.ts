@@ -62,8 +62,9 @@ export interface Arbitration {
 
 export function nextStep(arbitration: Arbitration): ArbitrationStep {
   const { opinions, volatility, others } = arbitration;
-  if (opinions.some(({ sketch }) => sketch.kind === "none"))
-    return untold("one of the fetches says nothing of it");
+  const silent = opinions.find(({ sketch }) => sketch.kind === "none");
+  if (silent !== undefined)
+    return silentAgain(opinions, silent) ?? untold("one of the fetches says nothing of it");
   const [first, second, third] = opinions;
   if (first === undefined || second === undefined) return ask({ type: "anybody" });
   const difference = between(first, second);
@@ -116,6 +117,17 @@ function suspectSecond({ opinions, volatility, others }: Arbitration, second: Op
   const all = isAgain ? rest : [...rest, fourth];
   if (!isApart(second, all, volatility)) return byVisit(opinions);
   return accuse(isApart(again, all, volatility) ? "alone" : "once", second, first!);
+}
+
+/**
+ * Asked again it has no answer: what it said before stands, as if this fetch had been like the others'. Or whoever
+ * alters pages would only have to be silent about them afterwards. Null: it was not asked before.
+ */
+function silentAgain(opinions: readonly Opinion[], silent: Opinion): ArbitrationStep | null {
+  const { crawlerId } = silent;
+  const before = opinions.find((one) => one !== silent && one.crawlerId === crawlerId);
+  const other = opinions.find((one) => one.crawlerId !== crawlerId);
+  return before === undefined || other === undefined ? null : accuse("once", before, other);
 }
 
 /** It differs from each of them by more than they from each other, and more than the host's pages do. */

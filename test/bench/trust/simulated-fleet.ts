@@ -40,6 +40,8 @@ export interface Liar {
   readonly steady: boolean;
   /** It is honest for so many pages. */
   readonly fromPage: number;
+  /** Asked for a page of its own once more, it has no answer. */
+  readonly silent?: boolean;
 }
 
 export interface FleetSettings {
@@ -201,7 +203,10 @@ class Simulation {
     let asked: Asked = { type: "again", crawlerId: first.id };
     for (;;) {
       const member = this.#whom(asked, opinions);
-      opinions.push({ crawlerId: member.id, version: "1", sketch: this.#fetch(member, host, page, minute) });
+      const isAgain = opinions.some(({ crawlerId }) => crawlerId === member.id);
+      const sketch =
+        isAgain && member.liar?.silent === true ? empty("none") : this.#fetch(member, host, page, minute);
+      opinions.push({ crawlerId: member.id, version: "1", sketch });
       minute += 0.2 - 3 * Math.log(1 - this.#random());
       const others = this.#members.filter(({ id }) => !opinions.some((one) => one.crawlerId === id)).length;
       const step = nextStep({ opinions, volatility, others });

@@ -77,6 +77,15 @@ describe("what it comes to", () => {
     expect(following([said(1, a), said(2, without("none"))])).toMatchObject({ type: "cannot-tell" });
   });
 
+  it("whoever is asked again and has no answer differed once: silence is no way out", () => {
+    const nothing = without("none");
+    const first = [said(1, a), said(2, b), said(3, b), said(1, nothing)];
+    const second = [said(1, a), said(2, b), said(3, a), said(4, a), said(2, nothing)];
+
+    expect(following(first)).toMatchObject({ type: "once", suspect: one });
+    expect(following(second)).toMatchObject({ type: "once", suspect: two });
+  });
+
   it("nobody's fault, where only two crawlers are there", () => {
     expect(following([said(1, a), said(2, b)], 0)).toMatchObject({
       type: "cannot-tell",

@@ -31,4 +31,11 @@ describe("a simulated fleet", () => {
 
     expect(accused.map(({ crawler }) => crawler)).toEqual([3]);
   });
+
+  it("catches one that has no answer whenever it is asked for such a page again", () => {
+    const silent = { ...liarOf("spam", true), silent: true };
+    const { accused } = simulateFleet({ ...fleet, seed: 92_000, liars: [silent] });
+
+    expect(accused.map(({ crawler }) => crawler)).toEqual([3]);
+  });
 });
