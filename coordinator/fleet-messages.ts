@@ -24,6 +24,7 @@ import type { FrontierStore, ResultStore } from "./flows/ports.ts";
 import { type ResultBatch, takeResults } from "./flows/take-results.ts";
 import { noteCopy, takeTicket } from "./flows/take-ticket.ts";
 import type { Log } from "./log.ts";
+import { admitUnlessMoved, type MoveDuties } from "./move-duties.ts";
 import type { GatewayHandlers, WelcomeExtras } from "./net/gateway-settings.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "./wiring-settings.ts";
 
@@ -50,6 +51,8 @@ export interface FleetMessagePorts {
   /** What became of a release at a crawler; left out, nobody asks. */
   readonly onReleaseReport?: (crawlerId: CrawlerId, report: ReleaseReport) => Promise<void>;
   readonly incidents: IncidentNotes;
+  /** Left out, no crawler moves to another host. */
+  readonly moves?: () => Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
   readonly identities: IdentityStore;
   readonly secrets: Secrets;
   /** It was welcomed, and may be sent messages. */
@@ -66,8 +69,16 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
   };
   const taking = takeResultsSettings(config);
   return {
-    admit: async (introduction) => await admitCrawler(introduction, ports, ports.now()),
+    admit: async (introduction) =>
+      await admitUnlessMoved(
+        introduction,
+        async () => await admitCrawler(introduction, ports, ports.now()),
+        ports.moves?.(),
+      ),
     onArrive: async (arrival) => {
+      const { crawlerId, publicKey, hello } = arrival;
+      const moved = await ports.moves?.().onArrival({ crawlerId, publicKey, name: hello.name });
+      if (moved) return { refuse: moved };
       const taken = await takeTicket(arrival, ports, ports.now());
       if ("refuse" in taken) return taken;
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
@@ -128,6 +139,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
         case "crawler:peer-rtts":
           await takePeerReport(crawlerId, message, ports, now);
           return;
+        case "crawler:move":
+          await ports.moves?.().onMessage(crawlerId, message);
+          return;
         case "crawler:release-report":
           await ports.onReleaseReport?.(crawlerId, message);
           return;
@@ -144,6 +158,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       }
     },
     onLeave: async (crawlerId, reason, forGood) => {
+      await ports.moves?.().onLeave(crawlerId, reason);
       await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
       await refreshCrawlers(ports);
       ports.log.warn({ crawlerId, reason, forGood }, "crawler left");

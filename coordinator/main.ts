@@ -21,6 +21,7 @@ import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
 import { keyDuties } from "./key-duties.ts";
 import { liveState } from "./live-state.ts";
 import type { Log } from "./log.ts";
+import { moveDuties } from "./move-duties.ts";
 import { CrawlerGateway } from "./net/crawler-gateway.ts";
 import { randomSecrets } from "./net/crawler-key.ts";
 import { createNameResolver } from "./net/name-resolver.ts";
@@ -132,6 +133,7 @@ export async function startCoordinator({
         incidents,
         identities: stores.identities,
         secrets: randomSecrets,
+        moves: () => moves,
         onWelcome: (crawlerId) => {
           keys.onWelcome(crawlerId);
           optOuts.onWelcome(crawlerId);
@@ -216,8 +218,10 @@ export async function startCoordinator({
     send: (crawlerId, message) => gateway.send(crawlerId, message),
   });
   const keys = keyDuties({ ...stores, gateway, secrets: randomSecrets, timekeeper, log, now });
+  const moves = moveDuties({ ...stores, pool, gateway, state, timekeeper, log, now });
   const optOuts = optOutDuties({ pool, gateway, timekeeper, config, log, now });
-  const fleet = await followFleet({ ...stores, state, timekeeper, log, onChange: () => keys.review() });
+  const onChange = async () => void (await Promise.all([keys.review(), moves.review()]));
+  const fleet = await followFleet({ ...stores, state, timekeeper, log, onChange });
   const registry = await followRegistry({ ...stores, state, log, snapshots }).catch(async (error) => {
     await fleet.stop();
     throw error;
@@ -229,7 +233,7 @@ export async function startCoordinator({
     await fleet.stop();
     throw error;
   });
-  await Promise.all([releases.start(), optOuts.start()]).catch(async (error) => {
+  await Promise.all([releases.start(), optOuts.start(), moves.start()]).catch(async (error) => {
     await timekeeper.stop();
     await Promise.all([releases.stop(), optOuts.stop()]);
     await web.close();

@@ -3,20 +3,20 @@
  *
  *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
  */
-import type { CoordinatorProbe, CrawlerHello } from "#protocol/messages";
+import type { CoordinatorProbe, CoordinatorRefuse, CrawlerHello } from "#protocol/messages";
 import { Carrier } from "./carrier.ts";
 import type { CrawlerConfig } from "./config.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
 import { crawlerHello } from "./crawler-hello.ts";
 import { type CrawlerStatus, heartbeatOf } from "./crawler-status.ts";
-import type { DockLine } from "./dock/dock-line.ts";
+import type { CrawlerSurroundings } from "./crawler-surroundings.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/introduction.ts";
 import { heldLeases, leasesKeptMs } from "./leases-kept.ts";
-import type { CrawlerLog } from "./log.ts";
 import { coordinatorRoute } from "./membership/coordinator-route.ts";
 import { type Member, openMember } from "./membership/member.ts";
 import { withRefusalAdvice } from "./membership/refusal-advice.ts";
+import { Moving } from "./move/moving.ts";
 import { measurePeers } from "./peers.ts";
 import { Prober } from "./probe/prober.ts";
 import { allowedProbes, LiveSettings } from "./settings/live-settings.ts";
@@ -32,17 +32,6 @@ import { within } from "./within.ts";
 /** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
 const endRequestsMs = 4000;
 const endAcknowledgementsMs = 2000;
-
-export interface CrawlerSurroundings {
-  readonly log: CrawlerLog;
-  readonly softwareVersion: string;
-  /** The dock that runs this process, if one does. */
-  readonly dock?: DockLine;
-  /** Called when the coordinator refuses this crawler for good; it has stopped then. */
-  readonly onRefused?: (reason: string) => void;
-  /** Called when it was drained by its host's word: it is to leave for good now. */
-  readonly onDrained?: () => void;
-}
 
 export class Crawler {
   readonly #config: CrawlerConfig;
@@ -60,6 +49,7 @@ export class Crawler {
   readonly #loop: TaskLoop;
   readonly #record: StatusRecord;
   readonly #drain: Drain;
+  readonly #moving: Moving;
   /** For whoever wants to know how it goes. */
   readonly view: CrawlerView;
   /** Leases whose results an earlier process of this crawler left in the spool. */
@@ -120,6 +110,11 @@ export class Crawler {
       home: config.home,
       isEmpty: () => this.#link.isUp && this.#loop.openHosts === 0 && this.#spool.waiting === 0,
       onDrained: () => surroundings.onDrained?.(),
+    });
+    this.#moving = new Moving({
+      ...{ ...live, home: config.home, member: this.#member, tools: this.#tools, loop: this.#loop },
+      spool: this.#spool,
+      beginAnew: () => surroundings.onMove?.("failed"),
     });
     this.view = new CrawlerView({
       ...{ ...live, surroundings, spool: this.#spool, loop: this.#loop, warc: this.#warc },
@@ -207,6 +202,7 @@ export class Crawler {
         onWelcome: (welcome) => {
           this.#member?.welcomed(welcome, log);
           this.#record.welcomed(welcome);
+          this.#moving.onWelcome();
           this.#introduction.onWelcome(welcome);
           this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
@@ -218,18 +214,20 @@ export class Crawler {
         onDown: (reason) => {
           this.#record.down(reason);
           this.#loop.onDown();
+          this.#moving.onDown();
         },
         onStopped: (reason, refused) => {
           this.#loop.onDown();
-          if (refused !== null)
-            void this.stop(reason).then(() =>
-              this.#surroundings.onRefused?.(
-                this.#member === null ? reason : withRefusalAdvice(reason, refused.code),
-              ),
-            );
+          if (refused !== null) void this.stop(reason).then(() => this.#refused(reason, refused.code));
         },
       },
     });
+  }
+
+  #refused(reason: string, code: CoordinatorRefuse["code"]): void {
+    const { onMove, onRefused } = this.#surroundings;
+    if (code === "moved" && this.#moving.isWaiting()) onMove?.("moved");
+    else onRefused?.(this.#member === null ? reason : withRefusalAdvice(reason, code));
   }
 
   #take(message: LinkMessage): void {
@@ -255,6 +253,9 @@ export class Crawler {
         break;
       case "coordinator:release":
         this.#surroundings.dock?.onOffer(message);
+        break;
+      case "coordinator:move":
+        this.#moving.onMessage(message);
         break;
       case "coordinator:probe":
         void this.#probe(message);

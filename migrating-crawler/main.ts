@@ -6,10 +6,11 @@ import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
 import type { CrawlerConfig } from "./config.ts";
-import { Crawler, type CrawlerSurroundings } from "./crawler.ts";
 import type { CrawlerStatus } from "./crawler-status.ts";
+import type { CrawlerSurroundings } from "./crawler-surroundings.ts";
 import type { LimitUsage } from "./limits/limit-usage.ts";
 import { quietLog } from "./log.ts";
+import { Resident } from "./move/resident.ts";
 import { runCrawlerProcess } from "./process-entry.ts";
 import { softwareVersion } from "./software-version.ts";
 import type { StatusReport } from "./status/status-report.ts";
@@ -38,18 +39,18 @@ export async function startCrawler(
   config: CrawlerConfig,
   surroundings: Partial<CrawlerSurroundings> = {},
 ): Promise<RunningCrawler> {
-  const crawler = new Crawler(config, { log: quietLog, softwareVersion, ...surroundings });
-  await crawler.start();
+  const resident = new Resident(config, { log: quietLog, softwareVersion, ...surroundings });
+  await resident.start();
   return {
-    stop: () => crawler.stop(),
-    leave: () => crawler.leave(),
-    status: () => crawler.status(),
-    change: (changed) => crawler.change(changed),
-    pause: (reason) => crawler.pause(reason),
-    resume: () => crawler.resume(),
-    drain: (reason) => crawler.drain(reason),
-    usage: () => crawler.view.usage(),
-    report: () => crawler.view.report(),
+    stop: () => resident.stop("stop"),
+    leave: () => resident.stop("leave"),
+    status: () => resident.crawler.status(),
+    change: (changed) => resident.change(changed),
+    pause: (reason) => resident.crawler.pause(reason),
+    resume: () => resident.crawler.resume(),
+    drain: (reason) => resident.crawler.drain(reason),
+    usage: () => resident.crawler.view.usage(),
+    report: () => resident.crawler.view.report(),
   };
 }
 

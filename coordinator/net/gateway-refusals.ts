@@ -22,4 +22,9 @@ export const unableToAdmit: Refusal = {
   retry: true,
 };
 /** Codes of refusals that say nothing bad about whom they went to. */
-export const blameless: ReadonlySet<string> = new Set(["internal-error", "shutting-down", "replaced"]);
+export const blameless: ReadonlySet<string> = new Set([
+  "internal-error",
+  "shutting-down",
+  "replaced",
+  "moved",
+]);

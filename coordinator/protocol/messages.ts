@@ -7,6 +7,7 @@ import { z } from "zod";
 import { address, digest, hostName, leaseId, milliseconds, words } from "./fields.ts";
 import { helloIdentity, keyScope, keyScopes, signature, ticket } from "./identity.ts";
 import { lease } from "./lease.ts";
+import { coordinatorMove, crawlerMove } from "./move.ts";
 import { fetchResultSchema } from "./result.ts";
 import { partnerContact, userAgent } from "./user-agent.ts";
 
@@ -206,6 +207,7 @@ export const crawlerMessage = z.discriminatedUnion("type", [
   crawlerSeal,
   crawlerKeyKept,
   crawlerReleaseReport,
+  crawlerMove,
 ]);
 export type CrawlerMessage = z.infer<typeof crawlerMessage>;
 export type CrawlerHello = z.infer<typeof crawlerHello>;
@@ -256,6 +258,8 @@ export const coordinatorRefuse = z.object({
     "bad-signature",
     /** Two machines have one identity: this folder is a copy, or the other one is. */
     "copied-folder",
+    /** The name is another host's by now; or this host's identity has another name. Said where a move was made. */
+    "moved",
     /** Not the crawler's fault: the coordinator could not do its part (its database, say). */
     "internal-error",
   ]),
@@ -347,6 +351,7 @@ export const coordinatorMessage = z.discriminatedUnion("type", [
   coordinatorKey,
   coordinatorStopHosts,
   coordinatorRelease,
+  coordinatorMove,
 ]);
 export type CoordinatorMessage = z.infer<typeof coordinatorMessage>;
 export type CoordinatorProbe = z.infer<typeof coordinatorProbe>;

@@ -5,7 +5,7 @@
  *
  *   1  every message is JSON in the deflate stream of its direction
  *   2  from the welcome on, what the crawler says is packed (packed/message-frames.ts); the rest as in 1
- *   3  identities, seals, keys, stopped hosts and releases: messages that an older crawler does not know
+ *   3  identities, seals, keys, stopped hosts, releases and moves: messages that an older crawler does not know
  */
 export const protocolVersions = [3, 2, 1] as const;
 
@@ -16,6 +16,7 @@ const sinceIdentities: ReadonlySet<string> = new Set([
   "coordinator:key",
   "coordinator:stop-hosts",
   "coordinator:release",
+  "coordinator:move",
 ]);
 
 /** Whether a crawler that speaks this version knows what to do with such a message. */

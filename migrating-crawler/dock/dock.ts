@@ -6,7 +6,9 @@
  *   watched → (it ends, hangs, or is never welcomed) the last good one again
  *   any     → (revoked) the last good one, or nothing
  */
+import { existsSync } from "node:fs";
 import type { CrawlerLog } from "../log.ts";
+import { membershipFile } from "../membership/membership.ts";
 import type { ChildEnd, CrawlerChild } from "./crawler-child.ts";
 import type { CrawlerToDock, ReleaseReport } from "./dock-messages.ts";
 import type { DockedSettings } from "./dock-settings.ts";
@@ -109,7 +111,7 @@ export class Dock {
 
   async #settleNow(): Promise<void> {
     if (this.#stopping) return;
-    if (this.#child !== null && this.#runs?.digest === this.#memory.state.current?.digest) return;
+    if (this.#child !== null && this.#isCurrent(this.#runs)) return;
     clearTimeout(this.#restart);
     await this.#endChild();
     const release = await this.#startable();
@@ -192,7 +194,12 @@ export class Dock {
 
   #onWatched(): void {
     this.#crashes = 0;
-    this.#memory.pass();
+    if (this.#isCurrent(this.#runs)) this.#memory.pass();
+  }
+
+  /** Not so while the one before it drains: what becomes of that one says nothing of the new one. */
+  #isCurrent(release: states.KeptRelease | null): boolean {
+    return release !== null && release.digest === this.#memory.state.current?.digest;
   }
 
   #onOffer(digest: string): void {
@@ -214,7 +221,7 @@ export class Dock {
   async #onNoWelcome(): Promise<void> {
     const child = this.#child;
     const reached = await this.#updates.reachesCoordinator();
-    if (this.#stopping || child !== this.#child || this.#isHealthy || !this.#memory.isWatched) return;
+    if (this.#stopping || child !== this.#child || this.#isHealthy || !this.#isCurrent(this.#runs)) return;
     const { welcomeMs } = this.#settings.timing;
     const words = `the coordinator did not welcome it within ${welcomeMs / 1000} s`;
     if (reached && this.#memory.returnToGood(words)) void this.#settle();
@@ -236,11 +243,13 @@ export class Dock {
       this.#memory.change((state) => ({ ...state, lastEnd: { at, reason } }));
     }
     if (this.#replacing || this.#stopping) return;
-    if (!end.inOrder && this.#memory.returnToGood(end.words)) void this.#settle();
+    if (!end.inOrder && this.#isCurrent(release) && this.#memory.returnToGood(end.words)) void this.#settle();
     else this.#startAgain(end);
   }
 
   #startAgain(end: ChildEnd): void {
+    // Its crawler has moved to another host.
+    if (!existsSync(membershipFile(this.#settings.home))) return;
     const { firstMs, mostMs } = this.#settings.timing.backOff;
     this.#crashes += 1;
     const waitMs =

@@ -7,10 +7,11 @@ import { dirname } from "node:path";
 import { UsageError } from "#core/errors";
 
 /** Files that only a crawler's folder has: one of them makes it ours. */
-export const marks: readonly string[] = ["membership.json", "identity.json"].flatMap((name) => [
-  name,
-  `${name}.before`,
-]);
+export const marks: readonly string[] = [
+  ...["membership.json", "identity.json"].flatMap((name) => [name, `${name}.before`]),
+  // Its crawler has moved to another host (move/settle-move.ts).
+  "moved.json",
+];
 /** What a file system's own root holds. */
 const foreignButHarmless = new Set(["lost+found"]);
 

@@ -18,6 +18,8 @@ function refusalAdvice(code: CoordinatorRefuse["code"]): string {
       return "The key in membership.json is not the one that the coordinator has for this name, or the invitation has run out or was used by another machine: ask the operator for a new invitation and run join with it and --again.";
     case "wrong-version":
       return "This program is too old or too new for the coordinator: get the one that the coordinator serves at /releases/dock.mjs.";
+    case "moved":
+      return "The operator has moved a crawler to another machine of yours (nearcrawl fleet move). Nothing is to be done; if you know of no such move, ask the operator.";
     default:
       return "";
   }

@@ -1,0 +1,79 @@
+/**
+ * What is said while a crawler moves to another host. That host runs a crawler of its own already (OTHER), with its
+ * own identity; the moving one (NAME) signs its name over to that identity and sends what it keeps on its disk. No
+ * private key and no key of the coordinator's leaves a machine, so there is nothing in it that is worth stealing.
+ *
+ *   coordinator → OTHER  make-ready      OTHER  → coordinator  ready      its own work is done and shipped
+ *   coordinator → NAME   pack            NAME   → coordinator  packed     its own work is done; what it keeps, signed
+ *   coordinator → OTHER  take            OTHER  → coordinator  next 0     part by part, one under way at a time:
+ *   coordinator → NAME   send 0          NAME   → coordinator  part 0
+ *   coordinator → OTHER  part 0          OTHER  → coordinator  next 1 …   and in the end: arrived
+ *
+ * Then the coordinator binds NAME to OTHER's identity in one transaction and refuses both sessions with `moved`. Each
+ * side may say `failed` until then; a session that ends is as good.
+ */
+import { z } from "zod";
+import { digest, words } from "./fields.ts";
+import { publicKey, signature } from "./identity.ts";
+import { crawlerName } from "./invitation.ts";
+
+/** All that moves together. What cannot be shipped before and is more than this stays, and the crawler with it. */
+export const maxMoveBytes = 64 * 1024 * 1024;
+/** In one message. */
+export const movePartBytes = 256 * 1024;
+export const partsOf = (bytes: number): number => Math.ceil(bytes / movePartBytes);
+
+const moveId = z.int().min(1);
+const index = z
+  .int()
+  .min(0)
+  .max(partsOf(maxMoveBytes) - 1);
+const part = z
+  .string()
+  .max(4 * Math.ceil(movePartBytes / 3))
+  .regex(/^[A-Za-z0-9+/]*={0,2}$/);
+const bytes = z.int().min(1).max(maxMoveBytes);
+
+export const crawlerMove = z.object({
+  type: z.literal("crawler:move"),
+  moveId,
+  says: z.discriminatedUnion("what", [
+    z.object({ what: z.literal("ready") }),
+    /** `digest`: SHA-256 over all parts; `signature`: of `moveText`, with NAME's key. */
+    z.object({ what: z.literal("packed"), bytes, digest, signature }),
+    z.object({ what: z.literal("next"), index }),
+    z.object({ what: z.literal("part"), index, part }),
+    z.object({ what: z.literal("arrived") }),
+    z.object({ what: z.literal("failed"), reason: words }),
+  ]),
+});
+export type CrawlerMove = z.infer<typeof crawlerMove>;
+
+export const coordinatorMove = z.object({
+  type: z.literal("coordinator:move"),
+  moveId,
+  asks: z.discriminatedUnion("what", [
+    /** `name`: whom this host is to run. */
+    z.object({ what: z.literal("make-ready"), name: crawlerName }),
+    /** `publicKey`: of the host that is to run it. */
+    z.object({ what: z.literal("pack"), publicKey }),
+    z.object({ what: z.literal("take"), bytes, digest }),
+    z.object({ what: z.literal("send"), index }),
+    z.object({ what: z.literal("part"), index, part }),
+    z.object({ what: z.literal("failed"), reason: words }),
+  ]),
+});
+export type CoordinatorMove = z.infer<typeof coordinatorMove>;
+
+/** What NAME signs: that its name, and what has this digest, are the other identity's from now on. */
+export function moveText(move: {
+  readonly moveId: number;
+  readonly name: string;
+  /** Public keys. */
+  readonly from: string;
+  readonly to: string;
+  readonly digest: string;
+}): string {
+  const { moveId: id, name, from, to, digest: packed } = move;
+  return ["nearcrawl move 3", id, name, from, to, packed].join("\n");
+}

@@ -1,0 +1,95 @@
+/**
+ * What a crawler keeps on its disk and takes along to another host, as one file that is sent in parts:
+ *
+ *   length of the list u32, big-endian | the list, JSON: [{name, bytes}] | the files, one after the other
+ *
+ * Along go the spool (its id always, its results when some wait), the hosts' paces and the rules of robots.txt. What
+ * belongs to the machine and its host stays: settings, counts of the day and the month, releases, log, a pause.
+ */
+import { createHash } from "node:crypto";
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { UsageError } from "#core/errors";
+import { maxMoveBytes, movePartBytes } from "#protocol/move";
+import { movingFolder } from "./journal.ts";
+
+export interface PackedFile {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+export interface Pack {
+  readonly bytes: number;
+  /** SHA-256, hex. */
+  readonly digest: string;
+}
+
+export const packFile = (home: string): string => join(movingFolder(home), "pack");
+
+/** Files beside the spool, under the names that their owners give them. */
+export const keptFiles = ["host-paces.json", "robots-rules.json"] as const;
+
+/** Nothing may be written to these files meanwhile. Throws a UsageError when they are too large together. */
+export function writePack(home: string, { withResults }: { readonly withResults: boolean }): Pack {
+  const files = filesOf(home, withResults);
+  const list = Buffer.from(JSON.stringify(files));
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 4 + list.length);
+  if (bytes > maxMoveBytes) {
+    throw new UsageError(
+      `${Math.ceil(bytes / 1024 / 1024)} MiB wait for the coordinator, and a move takes ${maxMoveBytes / 1024 / 1024} MiB at most: let the crawler ship its results first`,
+    );
+  }
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(list.length);
+  rmSync(movingFolder(home), { recursive: true, force: true });
+  mkdirSync(movingFolder(home), { mode: 0o700 });
+  const path = packFile(home);
+  writeFileSync(path, Buffer.concat([length, list]), { mode: 0o600 });
+  const hash = createHash("sha256").update(length).update(list);
+  for (const { name } of files) {
+    const content = readFileSync(join(home, name));
+    hash.update(content);
+    appendFileSync(path, content);
+  }
+  if (statSync(path).size !== bytes)
+    throw new UsageError("the crawler's files changed while they were packed");
+  return { bytes, digest: hash.digest("hex") };
+}
+
+/** Base64; empty beyond the end. */
+export function readPart(home: string, index: number): string {
+  const part = Buffer.alloc(movePartBytes);
+  const file = openSync(packFile(home), "r");
+  try {
+    const length = readSync(file, part, 0, movePartBytes, index * movePartBytes);
+    return part.toString("base64", 0, length);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A segment of the spool is read as a whole: it is 8 MiB long, and one result more. */
+function filesOf(home: string, withResults: boolean): PackedFile[] {
+  const results = withResults
+    ? readdirSync(join(home, "spool"))
+        .filter((name) => isSegment(name))
+        .sort()
+    : [];
+  return ["spool/id", ...results.map((name) => `spool/${name}`), ...keptFiles]
+    .filter((name) => existsSync(join(home, name)))
+    .map((name) => ({ name, bytes: statSync(join(home, name)).size }));
+}
+
+export const isSegment = (name: string): boolean => /^results-\d{16}\.log$/.test(name);

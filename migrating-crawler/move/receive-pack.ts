@@ -1,0 +1,198 @@
+/**
+ * A pack as it arrives at the other host: part by part, in order, no more than was announced, and believed only when
+ * it is what was signed. It is somebody's bytes all the same: names are those that a crawler has, spool and paces are
+ * read as their owners will read them, and what is not theirs makes the move fail here, before anything was changed.
+ */
+import { createHash, type Hash } from "node:crypto";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { ProtocolError } from "#core/errors";
+import { maxMoveBytes, movePartBytes, partsOf } from "#protocol/move";
+import { robotsFrom } from "../fetch/kept-robots.ts";
+import { flushedWrite } from "../flushed-write.ts";
+import { keptPaces, pacesFrom } from "../limits/kept-paces.ts";
+import { Spool } from "../spool/spool.ts";
+import { movingFolder } from "./journal.ts";
+import { isSegment, keptFiles, type Pack, type PackedFile, packFile } from "./pack.ts";
+
+/** What arrived, beside what this host has, until the coordinator has decided. */
+export const arrivedFolder = (home: string): string => join(movingFolder(home), "new");
+
+const maxListBytes = 64 * 1024;
+const maxFiles = 200;
+const copyBytes = 1024 * 1024;
+
+const listSchema = z
+  .array(
+    z.object({
+      name: z.string().refine((name) => isPacked(name)),
+      bytes: z.int().min(0).max(maxMoveBytes),
+    }),
+  )
+  .max(maxFiles)
+  .refine((files) => new Set(files.map(({ name }) => name)).size === files.length);
+
+export class PackReceiver {
+  readonly #home: string;
+  readonly #pack: Pack;
+  readonly #hash: Hash = createHash("sha256");
+  #parts = 0;
+  #bytes = 0;
+
+  /** What an earlier move left is removed. */
+  constructor(home: string, pack: Pack) {
+    this.#home = home;
+    this.#pack = pack;
+    rmSync(movingFolder(home), { recursive: true, force: true });
+    mkdirSync(movingFolder(home), { mode: 0o700 });
+    writeFileSync(packFile(home), "", { mode: 0o600 });
+  }
+
+  /** The part to ask for; null: all are there. */
+  get next(): number | null {
+    return this.#parts < partsOf(this.#pack.bytes) ? this.#parts : null;
+  }
+
+  /** `part`: base64. Throws a ProtocolError when it is not the one that was asked for, or not as long as it has to be. */
+  add(index: number, part: string): void {
+    if (index !== this.next) throw new ProtocolError(`part ${index} came, ${this.next ?? "none"} was due`);
+    const content = Buffer.from(part, "base64");
+    const due = Math.min(movePartBytes, this.#pack.bytes - this.#bytes);
+    if (content.length !== due)
+      throw new ProtocolError(`part ${index} has ${content.length} bytes, ${due} were due`);
+    writeFileSync(packFile(this.#home), content, { flag: "a" });
+    this.#hash.update(content);
+    this.#parts += 1;
+    this.#bytes += content.length;
+  }
+
+  /** Everything beside what this host has, on the disk. Throws a ProtocolError when it is not what was announced. */
+  finish(): void {
+    if (this.next !== null) throw new ProtocolError(`part ${this.next} has not come`);
+    if (this.#hash.digest("hex") !== this.#pack.digest)
+      throw new ProtocolError("what arrived is not what was signed");
+    unpack(this.#home, this.#pack.bytes);
+    checkSpool(this.#home);
+    joinPaces(this.#home);
+    checkRobots(this.#home);
+    rmSync(packFile(this.#home));
+  }
+}
+
+function isPacked(name: string): boolean {
+  if (name === "spool/id" || (keptFiles as readonly string[]).includes(name)) return true;
+  return name.startsWith("spool/") && isSegment(name.slice("spool/".length));
+}
+
+function unpack(home: string, packBytes: number): void {
+  mkdirSync(join(arrivedFolder(home), "spool"), { recursive: true, mode: 0o700 });
+  const pack = openSync(packFile(home), "r");
+  try {
+    let at = 0;
+    for (const { name, bytes, from } of placesIn(pack, packBytes)) {
+      copy({ pack, from, bytes, to: join(arrivedFolder(home), name) });
+      at = from + bytes;
+    }
+    if (at !== packBytes) throw new ProtocolError("the files in the pack are not as long as it is");
+  } finally {
+    closeSync(pack);
+  }
+}
+
+function placesIn(pack: number, packBytes: number): (PackedFile & { readonly from: number })[] {
+  const length = Math.min(packBytes < 4 ? 0 : readAt(pack, 0, 4).readUInt32BE(), maxListBytes);
+  const { data: files } = listSchema.safeParse(jsonOf(readAt(pack, 4, length).toString("utf8")));
+  if (files === undefined || !files.some(({ name }) => name === "spool/id"))
+    throw new ProtocolError("the pack does not begin with a list of a crawler's files");
+  let at = 4 + length;
+  return files.map((file) => {
+    const from = at;
+    at += file.bytes;
+    if (at > packBytes) throw new ProtocolError(`${file.name} goes on beyond the end of the pack`);
+    return { ...file, from };
+  });
+}
+
+/** Flushed as it is written. */
+function copy(copied: { pack: number; from: number; bytes: number; to: string }): void {
+  const file = openSync(copied.to, flushedWrite, 0o600);
+  try {
+    for (let at = 0; at < copied.bytes; at += copyBytes)
+      writeSync(file, readAt(copied.pack, copied.from + at, Math.min(copyBytes, copied.bytes - at)));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function readAt(file: number, from: number, bytes: number): Buffer {
+  const content = Buffer.alloc(bytes);
+  return content.subarray(0, readSync(file, content, 0, bytes, from));
+}
+
+/** Read to the last record, as the crawler would. */
+function checkSpool(home: string): void {
+  try {
+    const spool = new Spool({ home: arrivedFolder(home), maxBytes: maxMoveBytes });
+    const { first, last, lostBytes } = spool;
+    for (let sequence = first ?? 1; sequence <= (last ?? 0); sequence++) {
+      if (spool.read(sequence) === null) throw new ProtocolError(`result ${sequence} cannot be read`);
+    }
+    spool.close();
+    if (lostBytes > 0) throw new ProtocolError(`${lostBytes} bytes of it are no results`);
+  } catch (error) {
+    throw new ProtocolError(`the spool that arrived: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** This host has asked some of the same sites: of both paces, the one that waits longer. */
+function joinPaces(home: string): void {
+  const name = keptFiles[0];
+  const nowMs = Date.now();
+  const own = pacesFrom(readJson(join(home, name)), nowMs) ?? [];
+  const arrived = pacesFrom(readJson(join(arrivedFolder(home), name)), nowMs) ?? [];
+  const paces = new Map(own);
+  for (const [host, pace] of arrived) {
+    const notBeforeMs = Math.max(pace.notBeforeMs, paces.get(host)?.notBeforeMs ?? 0);
+    paces.delete(host);
+    paces.set(host, { ...pace, notBeforeMs });
+  }
+  const text = JSON.stringify(keptPaces([...paces].reverse()));
+  const file = openSync(join(arrivedFolder(home), name), flushedWrite, 0o600);
+  try {
+    writeSync(file, text);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Rules that are none are left behind: they will be asked for again. */
+function checkRobots(home: string): void {
+  const path = join(arrivedFolder(home), keptFiles[1]);
+  if (robotsFrom(readJson(path), Date.now()) === null) rmSync(path, { force: true });
+}
+
+function readJson(path: string): unknown {
+  try {
+    return jsonOf(readFileSync(path, "utf8"));
+  } catch {
+    return null;
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * A crawler moves to another host of its partner: under load by the operator's command, and with everything killed
+ * around the moment at which the coordinator decides. Exactly one host runs it in the end, and nothing is lost.
+ */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { until } from "../support/until.ts";
+import { readIdentity, readKept } from "./moved-folder.ts";
+import { floorMs, type MovingWorld, newMovingWorld } from "./moving-world.ts";
+
+let world: MovingWorld;
+beforeAll(async () => {
+  world = await newMovingWorld();
+}, 60_000);
+afterEach(async () => await world.stopCrawlers());
+afterAll(async () => await world?.close(), 60_000);
+
+const soonMs = 20_000;
+
+async function fleetMove(
+  ...args: readonly string[]
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const { url, schema } = world.database;
+  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts"];
+  const env = { ...process.env, DATABASE_URL: url, NEARCRAWL_SCHEMA: schema };
+  const run = promisify(execFile)(process.execPath, [...command, "fleet", "move", ...args], { env });
+  return await run.then(
+    (done) => ({ code: 0, ...done }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+}
+
+const openPages = async (): Promise<number> =>
+  (
+    await world.rows<{ n: number }>(
+      "select count(*)::int as n from frontier_url where visits = 0 and state in ('due', 'leased')",
+    )
+  )[0]!.n;
+
+it("a crawler moves under load: the same number, every page once, each host's pace kept, no key left behind", async () => {
+  const athens = await world.host("athens", { hosts: 4, pages: 12 });
+  const sparta = await world.host("sparta", { hosts: 1, pages: 3 });
+  const [old, next] = [await world.run(athens), await world.run(sparta)];
+  const asked = () => world.internet.requestLog.entries().filter(({ path }) => path !== "/robots.txt");
+  await until(() => asked().length >= 15 && next.crawler.status().connected, soonMs);
+
+  const moved = await fleetMove("athens", "--to", "sparta");
+  const requestsBefore = asked().length;
+  await until(async () => (await openPages()) === 0, soonMs);
+  await until(() => old.refusal() !== null, soonMs);
+
+  expect(moved).toMatchObject({ code: 0 });
+  expect(moved.stdout).toContain("athens runs on the host of sparta, and sparta is no more");
+  expect(next.crawler.status()).toMatchObject({
+    crawlerId: athens.crawlerId,
+    name: "athens",
+    connected: true,
+  });
+  expect(old.refusal()).toMatch(/moved to another host/);
+  expect(asked().length).toBeGreaterThan(requestsBefore);
+  const { urls, ...counts } = await countsOf();
+  expect(urls).toBeGreaterThanOrEqual(4 * 12 + 3);
+  expect(counts).toEqual({ fetches: urls, fetched_twice: 0 });
+  expect(shortestPauseMs(asked())).toBeGreaterThan(floorMs / 2);
+  expect(readKept(athens.home)).toEqual([]);
+  expect(readIdentity(sparta.home)).toBe(sparta.publicKey);
+  expect(existsSync(join(sparta.home, "moving"))).toBe(false);
+  const [row] = await world.rows<{ public_key: string }>(
+    "select public_key from crawler where name = 'athens'",
+  );
+  expect(row?.public_key).toBe(sparta.publicKey);
+}, 60_000);
+
+async function countsOf() {
+  const [counts] = await world.rows<{ urls: number; fetches: number; fetched_twice: number }>(
+    `select (select count(*)::int from frontier_url) as urls,
+       (select count(*)::int from page_fetch) as fetches,
+       (select count(*)::int from frontier_url where visits > 1) as fetched_twice`,
+  );
+  return counts!;
+}
+
+function shortestPauseMs(requests: readonly { readonly host: string; readonly atMs: number }[]): number {
+  const lastAt = new Map<string, number>();
+  let shortest = Number.POSITIVE_INFINITY;
+  for (const { host, atMs } of requests) {
+    shortest = Math.min(shortest, atMs - (lastAt.get(host) ?? Number.NEGATIVE_INFINITY));
+    lastAt.set(host, atMs);
+  }
+  return shortest;
+}

@@ -1,0 +1,160 @@
+/**
+ * Two crawlers of a partner that have joined, each with a folder of its own, a real coordinator and database, and the
+ * emulated Internet: enough for one of them to move to the other's host.
+ */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { silentLog } from "#coordinator/log";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { createMoveStore } from "#coordinator/postgres/move-store";
+import type { CrawlerId } from "#core/ids";
+import { type RunningCrawler, startCrawler } from "#crawler/main";
+import { homeSettings } from "#crawler/membership/home-settings";
+import { openIdentity } from "#crawler/membership/identity";
+import { writeMembership } from "#crawler/membership/membership";
+import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
+import { generateWorld } from "#ops/world/generate-world";
+import { type RunningWorld, startWorld } from "#ops/world/main";
+import { newWorld, scope, seeds } from "../contract/world.ts";
+
+const generated = generateWorld({ seed: 11, sites: 40, crawlers: 2 });
+const sites = generated.sites.filter(
+  ({ addresses, address }) => addresses.length === 1 && address.includes("."),
+);
+
+export const floorMs = 100;
+
+export interface Host {
+  readonly home: string;
+  readonly name: string;
+  readonly crawlerId: CrawlerId;
+  /** Of its own identity, which no other machine has. */
+  readonly publicKey: string;
+}
+
+export async function newMovingWorld() {
+  const world = await newWorld();
+  const { pool } = world.database;
+  const internet: RunningWorld = await startWorld({ ...generated, sites });
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-moves-")));
+  let coordinator: RunningCoordinator = await start(0);
+  const port = Number(new URL(coordinator.webUrl).port);
+  const running: RunningCrawler[] = [];
+  let hosts = 0;
+
+  async function start(listenAt: number): Promise<RunningCoordinator> {
+    return await startCoordinator({
+      database: world.database,
+      log: silentLog,
+      version: "test",
+      config: readCoordinatorConfig({
+        listen: { host: "127.0.0.1", port: listenAt },
+        resolvers: [internet.dnsAddress],
+        delegation: { settleSeconds: 0 },
+        scope: { ...scope, maxDepth: 0, admitNewHosts: false },
+        lease: { urlsPerHost: 5 },
+        heartbeatSeconds: 1,
+        balance: { policy: "none" },
+        logLevel: "silent",
+      }),
+    });
+  }
+
+  /** A folder whose crawler has joined, and its subnet with so many hosts and pages. */
+  async function host(
+    name: string,
+    owned: { readonly hosts: number; readonly pages: number },
+  ): Promise<Host> {
+    const index = hosts++ % 2;
+    const home = join(folder, name);
+    mkdirSync(home);
+    const { key, keyHash } = newCrawlerKey();
+    const crawlerId = await world.crawlers.register({ name, keyHash });
+    const { publicKey } = openIdentity(home);
+    await pool.query("update crawler set public_key = $2 where crawler_id = $1", [crawlerId, publicKey]);
+    writeMembership(home, {
+      coordinatorUrl: `${coordinator.webUrl.replace("http", "ws")}/crawler`,
+      name,
+      certificatePin: null,
+      releaseKeys: ["A".repeat(43)],
+      key,
+      ticket: null,
+    });
+    writeFileSync(
+      join(home, "settings.toml"),
+      [
+        `publicAddress = "${generated.crawlers[index]!.address}"`,
+        `proxy = "${internet.proxyUrlOf(index)}"`,
+        `coordinatorProxy = "none"`,
+        `resolvers = ["${internet.dnsAddress}"]`,
+        `politenessFloorMs = ${floorMs}`,
+        "responseTimeFactor = 0",
+        `probeMethods = ["connect"]`,
+      ].join("\n"),
+    );
+    await fill(crawlerId, hosts, owned);
+    return { home, name, crawlerId, publicKey };
+  }
+
+  async function fill(
+    crawlerId: CrawlerId,
+    at: number,
+    owned: { readonly hosts: number; readonly pages: number },
+  ): Promise<void> {
+    const now = new Date();
+    const subnetId = await world.subnet(`198.51.${at}.0`, `198.51.${at}.255`);
+    await world.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
+    for (const { host: name, addresses } of sites.splice(0, owned.hosts)) {
+      const urls = Array.from(
+        { length: owned.pages },
+        (_, page) => `http://${name}/${page === 0 ? "" : page}`,
+      );
+      await world.frontier.admit(seeds(...urls), scope, now);
+      await world.frontier.saveResolutions(
+        [{ type: "resolved", host: name, addresses, subnetId, ttlSeconds: 86_400 }],
+        now,
+      );
+    }
+  }
+
+  const rows = async <Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> =>
+    (await pool.query<Row>(sql, [...values])).rows;
+
+  return {
+    pool,
+    database: world.database,
+    moves: createMoveStore(pool),
+    internet,
+    host,
+    rows,
+    /** From the folder alone; what it was refused with, if it was. */
+    run: async ({ home }: Pick<Host, "home">) => {
+      let refused: string | null = null;
+      const crawler = await startCrawler(homeSettings(home), {
+        onRefused: (reason) => {
+          refused = reason;
+        },
+      });
+      running.push(crawler);
+      return { crawler, refusal: () => refused };
+    },
+    stopCoordinator: async () => await coordinator.stop(),
+    startCoordinator: async () => {
+      coordinator = await start(port);
+    },
+    stopCrawlers: async () => {
+      await Promise.all(running.splice(0).map((crawler) => crawler.stop()));
+    },
+    close: async () => {
+      await Promise.all(running.map((crawler) => crawler.stop()));
+      await coordinator.stop();
+      await internet.close();
+      await world.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export type MovingWorld = Awaited<ReturnType<typeof newMovingWorld>>;
