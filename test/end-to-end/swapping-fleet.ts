@@ -23,6 +23,8 @@ import { bundleCrawler } from "../../ops/bundle-crawler.mjs";
 import { type RunningDock, startDock } from "../migrating-crawler/dock/release-world.ts";
 import { publishedRelease, testReleaseKey } from "../support/releases.ts";
 import { until } from "../support/until.ts";
+import { hostsOver, shortestPause } from "./request-figures.ts";
+import { spooledResults } from "./spooled-results.ts";
 
 export interface FleetSize {
   readonly crawlers: number;
@@ -82,7 +84,7 @@ export async function swapUnderLoad(size: FleetSize, database: Database): Promis
     cleanups.push(() => coordinator.stop());
     const docks = await Promise.all(homes.map((home) => startAt(home, coordinator)));
     cleanups.push(() => Promise.all(docks.map(({ dock }) => dock.stop())));
-    return await swapAndCount({ database, internet, docks, size, bundle });
+    return await swapAndCount({ database, internet, docks, homes, size, bundle });
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup();
   }
@@ -92,12 +94,13 @@ interface Fleet {
   readonly database: Database;
   readonly internet: RunningWorld;
   readonly docks: readonly RunningDock[];
+  readonly homes: readonly DockedHome[];
   readonly size: FleetSize;
   readonly bundle: string;
 }
 
 async function swapAndCount(fleet: Fleet): Promise<SwapOutcome> {
-  const { database, internet, docks, size, bundle } = fleet;
+  const { database, internet, docks, homes, size, bundle } = fleet;
   const asked = () => internet.requestLog.entries().filter(({ path }) => path !== "/robots.txt");
   await until(() => asked().length >= size.requestsBefore, 60_000);
   const publishedAt = Date.now();
@@ -115,33 +118,17 @@ async function swapAndCount(fleet: Fleet): Promise<SwapOutcome> {
   const swapped = await runs(database, second);
   await Promise.all(docks.map(({ dock }) => dock.stop()));
   const requests = asked();
+  const counts = await countsIn(database);
   return {
     swapped,
     requestsBefore: requests.filter(({ atMs }) => atMs < publishedAt).length,
     swapMs: swappedAt - publishedAt,
-    ...(await countsIn(database)),
+    ...counts,
+    unacknowledged: spooledResults(homes.map(({ path }) => path)) - counts.sequences,
     askedTwice: requests.length - new Set(requests.map(({ host, path }) => `${host}${path}`)).size,
     shortestPauseMs: Math.round(shortestPause(requests)),
     hostsOverSwap: hostsOver(requests, { from: publishedAt, to: swappedAt }),
   };
-}
-
-type Requests = ReturnType<RunningWorld["requestLog"]["entries"]>;
-
-function shortestPause(requests: Requests): number {
-  const lastAt = new Map<string, number>();
-  let shortest = Number.POSITIVE_INFINITY;
-  for (const { host, atMs } of requests) {
-    shortest = Math.min(shortest, atMs - (lastAt.get(host) ?? Number.NEGATIVE_INFINITY));
-    lastAt.set(host, atMs);
-  }
-  return shortest;
-}
-
-function hostsOver(requests: Requests, { from, to }: { readonly from: number; readonly to: number }): number {
-  const before = new Set(requests.filter(({ atMs }) => atMs < from).map(({ host }) => host));
-  return new Set(requests.filter(({ atMs, host }) => atMs > to && before.has(host)).map(({ host }) => host))
-    .size;
 }
 
 async function countsIn(database: Database) {
@@ -154,9 +141,6 @@ async function countsIn(database: Database) {
     urls: await one("select count(*)::int as n from frontier_url"),
     fetches: await one("select count(*)::int as n from page_fetch"),
     sequences: await one("select sum(acknowledged_sequence)::int as n from spool"),
-    unacknowledged: await one(
-      "select coalesce(sum((heartbeat->>'spooledResults')::int), 0)::int as n from crawler",
-    ),
     fetchedTwice: await one("select count(*)::int as n from frontier_url where visits > 1"),
     leases: Object.fromEntries(ended.map(({ ending, n }) => [ending, n])),
   };
