@@ -37,7 +37,9 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
   }
   await refreshCrawlers(ports);
   const mayCrawl = ports.state.crawler(crawlerId)?.measuresOnly !== true;
-  if (subnetId !== null && mayCrawl) await takeOwnSubnet(subnetId, crawlerId, ports, now);
+  if (subnetId !== null && mayCrawl && isSeenIn(subnetId, arrival, ports)) {
+    await takeOwnSubnet(subnetId, crawlerId, ports, now);
+  }
   return acknowledged;
 }
 
@@ -50,11 +52,17 @@ export async function refreshCrawlers(ports: {
 
 /** The address that the partner states, else the one the connection came from, if the public Internet knows it. */
 function publicAddressOf({ hello, remoteAddress }: Arrival): string | null {
-  for (const text of [hello.publicAddress, remoteAddress]) {
-    const address = text === null ? null : parseAddress(text);
-    if (address && specialPurposeOf(address) === null) return text;
-  }
-  return null;
+  return [hello.publicAddress, remoteAddress].find(isPublic) ?? null;
+}
+
+function isPublic(text: string | null): text is string {
+  const address = text === null ? null : parseAddress(text);
+  return address !== null && specialPurposeOf(address) === null;
+}
+
+/** What a crawler states is its partner's word: it gets no subnet for it when its connection comes from elsewhere. */
+function isSeenIn(subnetId: SubnetId, { remoteAddress }: Arrival, { state }: PresencePorts): boolean {
+  return !isPublic(remoteAddress) || state.subnetOf(remoteAddress) === subnetId;
 }
 
 async function takeOwnSubnet(

@@ -202,6 +202,18 @@ it("does not take a subnet from the crawler that has it", async () => {
   expect(await world.delegations.readAll()).toMatchObject([{ subnetId, crawlerId: north }]);
 });
 
+it("gives nobody a subnet for saying that it stands there, when it is seen to come from elsewhere", async () => {
+  const claimed = await world.subnet("5.1.1.0", "5.1.1.255");
+  await world.subnet("5.1.2.0", "5.1.2.255");
+
+  const elsewhere = await welcomed("elsewhere", "5.1.1.1", "5.1.2.1");
+  const claimedThen = elsewhere.state.delegationOf(claimed);
+  const beside = await welcomed("beside", "5.1.1.1", "5.1.1.2");
+
+  expect(claimedThen).toBeNull();
+  expect(beside.state.delegationOf(claimed)).toMatchObject({ crawlerId: beside.crawlerId });
+});
+
 it("places a crawler by the address it states, else by where it comes from, never by a private one", async () => {
   await world.subnet("5.1.1.0", "5.1.1.255");
   const addressOf = async (...given: Parameters<typeof welcomed>) => {
