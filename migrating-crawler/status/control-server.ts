@@ -5,7 +5,7 @@
  *   GET  /status.json   the report            GET /status.txt   the same for a terminal; ?line: in one line
  *   GET  /log?lines=    the last lines        POST /pause?reason= · /resume · /drain?reason=
  */
-import { chmodSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import type { CrawlerLog } from "../log.ts";
@@ -47,7 +47,6 @@ export async function openControl(settings: ControlSettings): Promise<{ close():
     if (await answers(control.path)) throw new Error("another crawler answers on it");
     rmSync(controlFile(home), { force: true });
     await listen(server, control.path);
-    chmodSync(controlFile(home), 0o600);
   } catch (error) {
     log.warn(
       { socket: controlFile(home), error },

@@ -103,12 +103,17 @@ describe("the control socket", () => {
     },
   );
 
-  it("works in the dock's sandbox, under Node's permission model", async () => {
+  it("works in the dock's sandbox, out of which a drained crawler asks its dock to leave", async () => {
     const home = folder();
     const bundle = join(folder(), "bundle.mjs");
-    const source = `import { openControl } from "./control-server.ts";
+    const source = `import { askToLeave } from "./ask-to-leave.ts";
+      import { openControl } from "./control-server.ts";
+      process.on("message", () => {});
       const log = { debug() {}, info() {}, warn: console.error, error: console.error };
-      await openControl({ home: process.argv[2], log, crawler: { report: () => ({ crawler: { name: "boxed" } }) } });
+      await openControl({ home: process.argv[2], log, crawler: {
+        report: () => ({ crawler: { name: "boxed" } }),
+        drain: () => askToLeave(true),
+      } });
       console.log("up");`;
     const resolveDir = join(import.meta.dirname, "../../../migrating-crawler/status");
     await build({
@@ -117,11 +122,14 @@ describe("the control socket", () => {
     });
     const place = { bundle, home, readable: [], writable: [] };
     const { args, env } = childCommand(place, { env: {}, nodeFlags: process.allowedNodeEnvironmentFlags });
-    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit", "ipc"] });
+    const asked = once(process, "SIGUSR2");
     cleanups.push(() => child.kill("SIGKILL"));
-    await once(child.stdout, "data");
+    await once(child.stdout!, "data");
 
     expect(await nameAt(home)).toBe("boxed");
+    await askCrawler(home, { method: "POST", path: "/drain" });
+    expect(await asked).toContain("SIGUSR2");
   });
 
   it("is not believed when what answers is endless, or no crawler", async () => {
