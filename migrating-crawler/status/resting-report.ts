@@ -8,6 +8,7 @@ import { readPause } from "../limits/pause.ts";
 import { UsageCaps } from "../limits/usage-caps.ts";
 import { homeSettings } from "../membership/home-settings.ts";
 import { identityFile, openIdentity } from "../membership/identity.ts";
+import { readMembership } from "../membership/membership.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
 import { readDrain } from "./drain.ts";
 import { onDay, readStory, type Story, withEnd } from "./kept-story.ts";
@@ -46,8 +47,12 @@ export function restingReport(home: string, program: string, now: Date): StatusR
   };
 }
 
+const startedByHand =
+  "not known while it does not run: it was given its key by hand, and its settings are not in this folder";
+
 function settingsOf(home: string): { readonly config: CrawlerConfig | null; readonly fault: string | null } {
   try {
+    if (readMembership(home) === null) return { config: null, fault: startedByHand };
     return { config: homeSettings(home), fault: null };
   } catch (error) {
     return { config: null, fault: (error instanceof Error ? error.message : String(error)).slice(0, 2000) };

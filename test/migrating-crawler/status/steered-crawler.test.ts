@@ -223,6 +223,7 @@ describe("a crawler at work", () => {
     expect(code).toBe(3);
     expect(text).toContain("No crawler runs in this folder. Start it: nearcrawl-crawler.mjs run");
     expect(text).toContain("Errors today: 0 of sites, 1 of the network");
+    expect(text).toContain("its settings are not in this folder");
     expect(drain).toMatchObject({ code: 3, text: expect.stringContaining("leave") });
     expect(pause).toMatchObject({
       code: 0,
