@@ -188,6 +188,7 @@ export class Dock {
     this.#isHealthy = true;
     // The coordinator knows now how the process before it ended.
     this.#memory.change((state) => ({ ...state, lastEnd: null }));
+    if (this.#isCurrent(this.#runs)) this.#memory.change(states.noteWelcome);
     clearTimeout(this.#watch);
     this.#watch = setTimeout(() => this.#onWatched(), this.#settings.timing.watchMs);
   }

@@ -29,6 +29,8 @@ export const releaseState = z.object({
   previous: keptRelease.nullable(),
   /** How often the current release was started while it is being watched. */
   watchedStarts: z.int().min(0),
+  /** The current release was welcomed by the coordinator while it is being watched. */
+  welcomed: z.boolean().default(false),
   /** Of the newest release that was ever started here. */
   newestSequence: z.int().min(0),
   bad: z
@@ -46,6 +48,7 @@ export const emptyState: ReleaseState = {
   good: null,
   previous: null,
   watchedStarts: 0,
+  welcomed: false,
   newestSequence: 0,
   bad: [],
   offered: null,
@@ -66,23 +69,33 @@ export function keptReleases({ current, good, previous }: ReleaseState): KeptRel
   return [current, good, previous].filter((release) => release !== null);
 }
 
-/** A verified release on the disk takes the place of what runs, to be watched. */
+/**
+ * A verified release on the disk takes the place of what runs, to be watched. Where none has passed its watch yet, one
+ * that was welcomed is what may have to be returned to.
+ */
 export function swapTo(state: ReleaseState, release: KeptRelease): ReleaseState {
-  const known = release.digest === state.good?.digest;
+  const good = state.good ?? (state.welcomed ? state.current : null);
   return {
     ...state,
-    current: known ? state.good : release,
+    current: release.digest === good?.digest ? good : release,
+    good,
     watchedStarts: 0,
+    welcomed: false,
     newestSequence: Math.max(state.newestSequence, release.sequence),
     offered: state.offered?.digest === release.digest ? null : state.offered,
   };
+}
+
+/** The coordinator let it in: it can at least work. */
+export function noteWelcome(state: ReleaseState): ReleaseState {
+  return isWatched(state) && !state.welcomed ? { ...state, welcomed: true } : state;
 }
 
 /** It was watched for long enough. */
 export function passWatch(state: ReleaseState): ReleaseState {
   const { current, good } = state;
   if (current === null || !isWatched(state)) return state;
-  const passed: ReleaseState = { ...state, good: current, previous: good, watchedStarts: 0 };
+  const passed: ReleaseState = { ...state, good: current, previous: good, watchedStarts: 0, welcomed: false };
   return withReport(passed, { version: current.version, state: "running", reason: "it runs and is well" });
 }
 
@@ -95,7 +108,7 @@ export interface Fault {
 export function returnToGood(state: ReleaseState, fault: Fault): ReleaseState | null {
   const { current, good } = state;
   if (current === null || good === null || !isWatched(state)) return null;
-  const returned = { ...remember(state, current, fault), current: good, watchedStarts: 0 };
+  const returned = { ...remember(state, current, fault), current: good, watchedStarts: 0, welcomed: false };
   return withReport(returned, { version: current.version, state: "returned", reason: cut(fault.reason) });
 }
 
@@ -116,7 +129,7 @@ export function dropCurrent(state: ReleaseState, forbidden: readonly string[] = 
   const [next = null, previous = null] = [state.good, state.previous].filter(
     (kept) => kept !== null && kept.digest !== current?.digest && !forbidden.includes(kept.digest),
   );
-  return { ...state, current: next, good: next, previous, watchedStarts: 0 };
+  return { ...state, current: next, good: next, previous, watchedStarts: 0, welcomed: false };
 }
 
 /** Said once: the same report as the last one of this version is not said again. */
