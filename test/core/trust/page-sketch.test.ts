@@ -88,19 +88,19 @@ describe("a host", () => {
 });
 
 describe("the share that is fetched again", () => {
-  it("is a tenth of a newcomer's first two thousand pages, then one in a hundred", () => {
+  it("is three in twenty of a newcomer's first two thousand pages, then one in a hundred", () => {
     const shares = [0, 1999, 2000].map((pages) =>
       samplingShare({ pages, watchedUntilPage: 0 }, defaultSamplingRule),
     );
 
-    expect(shares).toEqual([0.1, 0.1, 0.01]);
+    expect(shares).toEqual([0.15, 0.15, 0.01]);
   });
 
-  it("is a fifth for a while after a page stood alone", () => {
+  it("is three in ten for a while after a page stood alone", () => {
     const shares = [5499, 5500].map((pages) =>
       samplingShare({ pages, watchedUntilPage: 5500 }, defaultSamplingRule),
     );
 
-    expect(shares).toEqual([0.2, 0.01]);
+    expect(shares).toEqual([0.3, 0.01]);
   });
 });
