@@ -9,7 +9,7 @@ import { identityFile } from "../membership/identity.ts";
 import { membershipFile, readMembership, writeMembership } from "../membership/membership.ts";
 import { writePrivateJson } from "../membership/private-file.ts";
 import { forgetMove, type MoveJournal, readJournal, writeJournal } from "./journal.ts";
-import { keptFiles } from "./pack.ts";
+import { keptFiles, packFile } from "./pack.ts";
 import { arrivedFolder } from "./receive-pack.ts";
 
 /** `became`: this folder's crawler has another name now. `gone`: it runs elsewhere. */
@@ -58,7 +58,8 @@ function becoming(home: string, { name }: MoveJournal): (() => void)[] {
 
 /** The private key first; the membership last, since without it nothing would look at the journal again. */
 function leaving(home: string, { name, moveId }: MoveJournal): (() => void)[] {
-  const ours = [identityFile(home), ...["spool", ...keptFiles].map((file) => join(home, file))];
+  const kept = ["spool", ...keptFiles].map((file) => join(home, file));
+  const ours = [identityFile(home), ...kept, packFile(home)];
   return [
     () => writePrivateJson(movedFile(home), { name, moveId }),
     ...[...ours, membershipFile(home)].map((path) => () => {

@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { arriveAll } from "../migrating-crawler/move/move-ground.ts";
 import { until } from "../support/until.ts";
 import { readIdentity, readKept } from "./moved-folder.ts";
 import { floorMs, type MovingWorld, newMovingWorld } from "./moving-world.ts";
@@ -92,3 +93,60 @@ function shortestPauseMs(requests: readonly { readonly host: string; readonly at
   }
   return shortest;
 }
+
+/** Both folders and the database as a kill of everything leaves them: all has arrived, and nobody was told more. */
+async function killedWhileSending(names: readonly [string, string]) {
+  const [from, to] = [
+    await world.host(names[0], { hosts: 1, pages: 3 }),
+    await world.host(names[1], { hosts: 0, pages: 0 }),
+  ];
+  await world.stopCoordinator();
+  await world.leaseAndKeep(from);
+  await world.pool.query("update crawler set state = 'online' where crawler_id = any($1)", [
+    [from.crawlerId, to.crawlerId],
+  ]);
+  const now = new Date();
+  const moveId = await world.moves.ask({ name: from.name, otherName: to.name }, now);
+  if (typeof moveId === "string") throw new Error(moveId);
+  const { bytes, digest } = arriveAll({ from: from.home, to: to.home, name: from.name, moveId });
+  const packed = { bytes, digest, signature: "A".repeat(86) };
+  await world.moves.advance(moveId, { from: "asked", to: "emptying" }, now);
+  await world.moves.advance(moveId, { from: "emptying", to: "packing" }, now);
+  await world.moves.advance(moveId, { from: "packing", to: "sending", packed }, now);
+  return { from, to, moveId };
+}
+
+const fetchesOf = async (crawlerId: number) =>
+  (
+    await world.rows<{ n: number }>("select count(*)::int as n from page_fetch where crawler_id = $1", [
+      crawlerId,
+    ])
+  )[0]!.n;
+
+it("everything killed right after it was decided: the new host runs it with its results, the old one ends", async () => {
+  const { from, to, moveId } = await killedWhileSending(["corinth", "thebes"]);
+  await world.moves.commit(moveId, new Date());
+  await world.startCoordinator();
+
+  const [old, next] = [await world.run(from), await world.run(to)];
+  await until(() => old.refusal() !== null && next.crawler.status().connected, soonMs);
+  await until(async () => (await fetchesOf(from.crawlerId)) === 3, soonMs);
+
+  expect(next.crawler.status()).toMatchObject({ crawlerId: from.crawlerId, name: "corinth" });
+  expect(readKept(from.home)).toEqual([]);
+  expect((await world.moves.find(moveId))?.step).toBe("running");
+}, 60_000);
+
+it("everything killed right before it was decided: both go on as they were, and no result is lost", async () => {
+  const { from, to, moveId } = await killedWhileSending(["argos", "delphi"]);
+  await world.startCoordinator();
+
+  const [old, next] = [await world.run(from), await world.run(to)];
+  await until(() => old.crawler.status().connected && next.crawler.status().connected, soonMs);
+  await until(async () => (await fetchesOf(from.crawlerId)) === 3, soonMs);
+
+  expect(old.crawler.status()).toMatchObject({ crawlerId: from.crawlerId, name: "argos" });
+  expect(next.crawler.status()).toMatchObject({ crawlerId: to.crawlerId, name: "delphi" });
+  expect([from, to].map(({ home }) => existsSync(join(home, "moving")))).toEqual([false, false]);
+  expect((await world.moves.find(moveId))?.step).toBe("failed");
+}, 60_000);

@@ -14,10 +14,11 @@ import { type RunningCrawler, startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";
 import { openIdentity } from "#crawler/membership/identity";
 import { writeMembership } from "#crawler/membership/membership";
+import { Spool } from "#crawler/spool/spool";
 import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
-import { newWorld, scope, seeds } from "../contract/world.ts";
+import { arrivedResult, newWorld, scope, seeds } from "../contract/world.ts";
 
 const generated = generateWorld({ seed: 11, sites: 40, crawlers: 2 });
 const sites = generated.sites.filter(
@@ -119,6 +120,16 @@ export async function newMovingWorld() {
     }
   }
 
+  /** As a process that was killed before it shipped anything: its results wait in its spool. */
+  async function leaseAndKeep({ crawlerId, home }: Host): Promise<void> {
+    const leases = await world.lease(crawlerId, new Date());
+    const spool = new Spool({ home, maxBytes: 1e9 });
+    for (const { leaseId, urls } of leases)
+      for (const { url } of urls) spool.append(leaseId, arrivedResult({ sequence: 1, leaseId, url }).result);
+    spool.close();
+    await pool.query("insert into spool (crawler_id, spool_id) values ($1, $2)", [crawlerId, spool.id]);
+  }
+
   const rows = async <Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> =>
     (await pool.query<Row>(sql, [...values])).rows;
 
@@ -128,6 +139,7 @@ export async function newMovingWorld() {
     moves: createMoveStore(pool),
     internet,
     host,
+    leaseAndKeep,
     rows,
     /** From the folder alone; what it was refused with, if it was. */
     run: async ({ home }: Pick<Host, "home">) => {
