@@ -244,13 +244,15 @@ export class Dock {
       this.#memory.change((state) => ({ ...state, lastEnd: { at, reason } }));
     }
     if (this.#replacing || this.#stopping) return;
+    if (!existsSync(membershipFile(home))) {
+      log.info({}, "this folder's crawler has moved to another host: nothing runs here any more");
+      return;
+    }
     if (!end.inOrder && this.#isCurrent(release) && this.#memory.returnToGood(end.words)) void this.#settle();
     else this.#startAgain(end);
   }
 
   #startAgain(end: ChildEnd): void {
-    // Its crawler has moved to another host.
-    if (!existsSync(membershipFile(this.#settings.home))) return;
     const { firstMs, mostMs } = this.#settings.timing.backOff;
     this.#crashes += 1;
     const waitMs =
