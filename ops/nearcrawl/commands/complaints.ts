@@ -4,13 +4,13 @@ import type { ComplaintStore } from "#coordinator/flows/complaint-ports";
 import { readTarget, targetText } from "#coordinator/flows/opt-out-target";
 import { createComplaintStore } from "#coordinator/postgres/complaint-store";
 import { UsageError } from "#core/errors";
-import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
 import { complaintsText, complaintText } from "../complaints-text.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
 
-interface ComplaintsOptions extends ContextOptions {
-  readonly json?: boolean;
+interface ComplaintsOptions extends DatabaseOptions {
   readonly all?: boolean;
 }
 
@@ -24,7 +24,7 @@ export function complaintsCommand(): Command {
       "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such complaint.\n\nExamples:\n  nearcrawl complaints add --target www.example.org --from abuse@isp.example --text 'too fast'\n  nearcrawl complaints list\n  nearcrawl complaints show 12\n  nearcrawl complaints close 12 --words 'answered on 3 March'",
     );
   command.addCommand(
-    withOptions(new Command("add"))
+    withDatabaseOptions(new Command("add"))
       .requiredOption("--target <host-or-range>", "a site, an address or a range")
       .requiredOption("--from <who>", "who complains, and where to answer")
       .requiredOption("--text <words>", "what is complained of")
@@ -40,7 +40,7 @@ export function complaintsCommand(): Command {
       }),
   );
   command.addCommand(
-    withOptions(new Command("list"))
+    withDatabaseOptions(new Command("list"))
       .option("--all", "also those that are closed")
       .description("the open ones, the latest first")
       .action(async (options: ComplaintsOptions) => {
@@ -51,7 +51,7 @@ export function complaintsCommand(): Command {
       }),
   );
   command.addCommand(
-    withOptions(new Command("show"))
+    withDatabaseOptions(new Command("show"))
       .argument("<number>", "as listed")
       .description("one of them, with a paragraph that can be sent on as it stands")
       .action(async (number: string, options: ComplaintsOptions) => {
@@ -61,7 +61,7 @@ export function complaintsCommand(): Command {
       }),
   );
   command.addCommand(
-    withOptions(new Command("close"))
+    withDatabaseOptions(new Command("close"))
       .argument("<number>", "as listed")
       .requiredOption("--words <text>", "how it ended, for the record")
       .description("it was answered")
@@ -74,14 +74,6 @@ export function complaintsCommand(): Command {
       }),
   );
   return command;
-}
-
-function withOptions(command: Command): Command {
-  return command
-    .option("--home <folder>", "where everything is kept")
-    .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema")
-    .option("--json", "print for programs");
 }
 
 async function withStore<T>(

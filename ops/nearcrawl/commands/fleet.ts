@@ -3,7 +3,8 @@ import { Command } from "commander";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { fleetList } from "#coordinator/postgres/fleet-list";
 import type { Database } from "#db/connect";
-import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { incidentsCommand } from "../fleet/incidents.ts";
 import { invitationsCommand, revokeInvitationCommand } from "../fleet/invitations.ts";
 import { inviteCommand, reinviteCommand } from "../fleet/invite.ts";
@@ -15,10 +16,6 @@ import { fleetText } from "../fleet-text.ts";
 import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
 
-interface FleetOptions extends ContextOptions {
-  readonly json?: boolean;
-}
-
 export function fleetCommand(): Command {
   const command = new Command("fleet")
     .description(
@@ -29,9 +26,9 @@ export function fleetCommand(): Command {
       "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h",
     );
   command.addCommand(
-    withOptions(new Command("list"))
+    withDatabaseOptions(new Command("list"))
       .description("every crawler with its state, subnets, open leases, and what it has fetched today")
-      .action(async (options: FleetOptions) => {
+      .action(async (options: DatabaseOptions) => {
         const fleet = await readDatabase(
           commandContext(options),
           async ({ pool }) => await fleetList(pool, new Date()),
@@ -47,36 +44,28 @@ export function fleetCommand(): Command {
   }
   for (const more of [rotateCommand, revokeCommand, killCommand, showCommand]) command.addCommand(more());
   command.addCommand(
-    withOptions(new Command("drain"))
+    withDatabaseOptions(new Command("drain"))
       .argument("<name>", "the crawler's name")
       .description("give it no more work and hand its subnets over; it stays so until it is resumed")
-      .action(async (name: string, options: FleetOptions) => await drain(name, options)),
+      .action(async (name: string, options: DatabaseOptions) => await drain(name, options)),
   );
   command.addCommand(
-    withOptions(new Command("resume"))
+    withDatabaseOptions(new Command("resume"))
       .argument("<name>", "the crawler's name")
       .description("take a drained crawler back: it is given what is nearest to it")
-      .action(async (name: string, options: FleetOptions) => await resume(name, options)),
+      .action(async (name: string, options: DatabaseOptions) => await resume(name, options)),
   );
   return command;
 }
 
-function withOptions(command: Command): Command {
-  return command
-    .option("--home <folder>", "where everything is kept")
-    .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema")
-    .option("--json", "print for programs");
-}
-
-async function drain(name: string, options: FleetOptions): Promise<void> {
+async function drain(name: string, options: DatabaseOptions): Promise<void> {
   await change(name, options, {
     make: async ({ pool }) => await createCrawlerStore(pool).drain(name, new Date()),
     text: `${name} gets no more leases, and its subnets go to others (nearcrawl fleet list shows how far that is)`,
   });
 }
 
-async function resume(name: string, options: FleetOptions): Promise<void> {
+async function resume(name: string, options: DatabaseOptions): Promise<void> {
   await change(name, options, {
     make: async ({ pool }) => await createCrawlerStore(pool).resume(name, new Date()),
     text: `${name} is taken back and is given what is nearest to it`,
@@ -86,7 +75,7 @@ async function resume(name: string, options: FleetOptions): Promise<void> {
 /** Running coordinators hear of it by a notice of the database. */
 async function change(
   name: string,
-  options: FleetOptions,
+  options: DatabaseOptions,
   { make, text }: { readonly make: (database: Database) => Promise<boolean>; readonly text: string },
 ): Promise<void> {
   const { isThere, entry } = await readDatabase(commandContext(options), async (database) => {

@@ -6,11 +6,12 @@ import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-s
 import { migrate } from "#db/migrate";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
-import { checkedName, type FleetOptions, withFleetOptions } from "../fleet/fleet-options.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { checkedName } from "../fleet/fleet-options.ts";
 import { formatTable, printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
 
-interface CreateOptions extends FleetOptions {
+interface CreateOptions extends DatabaseOptions {
   readonly scope: readonly OperatorScope[];
   readonly days: number;
 }
@@ -27,7 +28,7 @@ export function operatorTokenCommand(): Command {
       "\nExit codes: 0 done, 1 failed, 2 wrong usage, or the name is taken, 3 there is no good token of that name.\n\nExamples:\n  nearcrawl operator-token create dashboard --scope fleet-read\n  curl -H 'Authorization: Bearer TOKEN' https://search.example/api/fleet/invitations\n\nWhat can be asked: /api/openapi.json",
     );
   command.addCommand(
-    withFleetOptions(new Command("create"))
+    withDatabaseOptions(new Command("create"))
       .argument("<name>", "what it is for; shown wherever it was used", checkedName)
       .description("make a token and print it this once")
       .addOption(
@@ -39,9 +40,9 @@ export function operatorTokenCommand(): Command {
       .action(async (name: string, options: CreateOptions) => await create(name, options)),
   );
   command.addCommand(
-    withFleetOptions(new Command("list"))
+    withDatabaseOptions(new Command("list"))
       .description("the tokens, and when each was last used")
-      .action(async (options: FleetOptions) => {
+      .action(async (options: DatabaseOptions) => {
         const tokens = await readDatabase(
           commandContext(options),
           async ({ pool }) => await createOperatorTokenStore(pool).list(),
@@ -50,10 +51,10 @@ export function operatorTokenCommand(): Command {
       }),
   );
   command.addCommand(
-    withFleetOptions(new Command("revoke"))
+    withDatabaseOptions(new Command("revoke"))
       .argument("<name>", "the token's name")
       .description("end a token at once")
-      .action(async (name: string, options: FleetOptions) => await revoke(name, options)),
+      .action(async (name: string, options: DatabaseOptions) => await revoke(name, options)),
   );
   return command;
 }
@@ -76,7 +77,7 @@ async function create(name: string, options: CreateOptions): Promise<void> {
   printAnswer(options, { name, scopes: options.scope, expiresAt, token }, text);
 }
 
-async function revoke(name: string, options: FleetOptions): Promise<void> {
+async function revoke(name: string, options: DatabaseOptions): Promise<void> {
   const revoked = await readDatabase(
     commandContext(options),
     async ({ pool }) => await createOperatorTokenStore(pool).revoke(name, new Date()),

@@ -4,13 +4,13 @@ import type { OptOut, OptOutStore, OptOutTarget } from "#coordinator/flows/opt-o
 import { readTarget } from "#coordinator/flows/opt-out-target";
 import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
 import { UsageError } from "#core/errors";
-import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { optOutsText, optOutText } from "../opt-outs-text.ts";
 import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
 
-interface OptOutsOptions extends ContextOptions {
-  readonly json?: boolean;
+interface OptOutsOptions extends DatabaseOptions {
   readonly all?: boolean;
   readonly words?: string;
   readonly unconfirmed?: boolean;
@@ -26,7 +26,7 @@ export function optOutsCommand(): Command {
       "\nA running coordinator honours a change at once, its fleet within a minute. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such opt-out.\n\nExamples:\n  nearcrawl opt-outs list\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24\n  nearcrawl opt-outs confirm 17\n  nearcrawl opt-outs lift www.example.org --words 'the owner knows nothing of it'",
     );
   command.addCommand(
-    withOptions(new Command("list"))
+    withDatabaseOptions(new Command("list"))
       .description("what has opted out, by whom, since when, and what of it is in the frontier and the index")
       .option("--all", "also what was lifted or has lapsed")
       .action(async (options: OptOutsOptions) => {
@@ -37,7 +37,7 @@ export function optOutsCommand(): Command {
       }),
   );
   command.addCommand(
-    withOptions(new Command("add"))
+    withDatabaseOptions(new Command("add"))
       .argument("<target>", "a site (with everything below it) or a network")
       .option("--words <text>", "why, for the record", "")
       .option("--unconfirmed", "it lapses unless somebody confirms it")
@@ -59,7 +59,7 @@ export function optOutsCommand(): Command {
       }),
   );
   command.addCommand(
-    withOptions(new Command("confirm"))
+    withDatabaseOptions(new Command("confirm"))
       .argument("<number-or-target>", "as listed")
       .description("it is genuine: it holds for good, and its pages are deleted from the index")
       .action(async (named: string, options: OptOutsOptions) => {
@@ -70,7 +70,7 @@ export function optOutsCommand(): Command {
       }),
   );
   command.addCommand(
-    withOptions(new Command("lift"))
+    withDatabaseOptions(new Command("lift"))
       .argument("<number-or-target>", "as listed")
       .option("--words <text>", "why, for the record", "")
       .description("it holds no longer; crawling begins again after a quarter of an hour")
@@ -82,14 +82,6 @@ export function optOutsCommand(): Command {
       }),
   );
   return command;
-}
-
-function withOptions(command: Command): Command {
-  return command
-    .option("--home <folder>", "where everything is kept")
-    .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema")
-    .option("--json", "print for programs");
 }
 
 async function withStore<T>(options: OptOutsOptions, work: (store: OptOutStore) => Promise<T>): Promise<T> {

@@ -1,19 +1,7 @@
-/** What the commands on crawlers' identities share: their options, and what they say of a name that nobody has. */
-import { type Command, InvalidArgumentError } from "commander";
+/** What the commands on crawlers' identities share: how names are checked, and what they say of a name that nobody has. */
+import { InvalidArgumentError } from "commander";
 import { crawlerName } from "#protocol/invitation";
-import { type ContextOptions, exitCodes } from "../command-context.ts";
-
-export interface FleetOptions extends ContextOptions {
-  readonly json?: boolean;
-}
-
-export function withFleetOptions(command: Command): Command {
-  return command
-    .option("--home <folder>", "where everything is kept")
-    .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema")
-    .option("--json", "print for programs");
-}
+import { exitCodes } from "../command-context.ts";
 
 /** For commander. */
 export function checkedName(text: string): string {

@@ -2,32 +2,28 @@
 import { Command, InvalidArgumentError } from "commander";
 import { type IncidentEntry, incidentDays } from "#coordinator/flows/incident-ports";
 import { createIncidentStore } from "#coordinator/postgres/incident-store";
-import { type ContextOptions, commandContext } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { formatTable, printAnswer } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
 
-interface IncidentOptions extends ContextOptions {
+interface IncidentOptions extends DatabaseOptions {
   readonly name?: string;
   readonly kind?: string;
   readonly since: number;
-  readonly json?: boolean;
 }
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 export function incidentsCommand(): Command {
-  return new Command("incidents")
+  return withDatabaseOptions(new Command("incidents"))
     .description(
       `what was refused and why: by crawler, kind and hour, the latest first (kept for ${incidentDays} days)`,
     )
     .option("--name <name>", "of this crawler only")
     .option("--kind <kind>", "of this kind only, such as bad-signature")
     .option("--since <time>", "so long ago at most: 90m, 24h, 7d", timeBack, 7 * units.d)
-    .option("--home <folder>", "where everything is kept")
-    .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema")
-    .option("--json", "print for programs")
     .action(async (options: IncidentOptions) => {
       const incidents = await readDatabase(commandContext(options), async ({ pool }) => {
         const { name, kind } = options;

@@ -3,15 +3,15 @@ import { Command } from "commander";
 import type { InvitationRecord } from "#coordinator/flows/identity-ports";
 import { createInvitationStore } from "#coordinator/postgres/invitation-store";
 import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { formatTable, printAnswer } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
-import { type FleetOptions, withFleetOptions } from "./fleet-options.ts";
 
 export function invitationsCommand(): Command {
-  return withFleetOptions(new Command("invitations"))
+  return withDatabaseOptions(new Command("invitations"))
     .description("the invitations, the latest first, and what became of each")
-    .action(async (options: FleetOptions) => {
+    .action(async (options: DatabaseOptions) => {
       const invitations = await readDatabase(
         commandContext(options),
         async ({ pool }) => await createInvitationStore(pool).list(new Date()),
@@ -21,13 +21,13 @@ export function invitationsCommand(): Command {
 }
 
 export function revokeInvitationCommand(): Command {
-  return withFleetOptions(new Command("revoke-invitation"))
+  return withDatabaseOptions(new Command("revoke-invitation"))
     .argument("<number-or-name>", "one invitation by its number, or all open ones of a name")
     .description("withdraw an invitation; a crawler that has joined with it stays (nearcrawl fleet revoke)")
-    .action(async (which: string, options: FleetOptions) => await revokeInvitation(which, options));
+    .action(async (which: string, options: DatabaseOptions) => await revokeInvitation(which, options));
 }
 
-async function revokeInvitation(which: string, options: FleetOptions): Promise<void> {
+async function revokeInvitation(which: string, options: DatabaseOptions): Promise<void> {
   const revoked = await readDatabase(commandContext(options), async ({ pool }) => {
     const isNumber = /^\d{1,9}$/.test(which);
     return await createInvitationStore(pool).revoke(

@@ -12,10 +12,11 @@ import { certificatePin } from "#protocol/invitation";
 import { boundedInteger } from "../bounded-integer.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
-import { checkedName, type FleetOptions, nobodyOfThatName, withFleetOptions } from "./fleet-options.ts";
+import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 
-interface InviteOptions extends FleetOptions {
+interface InviteOptions extends DatabaseOptions {
   readonly name: string;
   readonly capacity?: number;
   readonly bytesADay?: number;
@@ -52,7 +53,7 @@ export function reinviteCommand(): Command {
 
 function withInvitingOptions(command: Command): Command {
   const { least, most, usual } = invitationHours;
-  return withFleetOptions(command)
+  return withDatabaseOptions(command)
     .option("--capacity <pages>", "give it at most so many pages a day", boundedInteger(0, 1_000_000_000))
     .option("--bytes-a-day <bytes>", "give it at most so many bytes a day", boundedInteger(0, 1e15))
     .option("--expires-hours <hours>", "how long the token is good", boundedNumber(least, most), usual)

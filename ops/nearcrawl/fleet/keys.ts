@@ -8,17 +8,18 @@ import { defaultGraceHours } from "#coordinator/postgres/identity-store";
 import { UsageError } from "#core/errors";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
-import { type FleetOptions, nobodyOfThatName, withFleetOptions } from "./fleet-options.ts";
+import { nobodyOfThatName } from "./fleet-options.ts";
 
-interface RotateOptions extends FleetOptions {
+interface RotateOptions extends DatabaseOptions {
   readonly all?: boolean;
   readonly graceHours: number;
 }
 
 export function rotateCommand(): Command {
-  return withFleetOptions(new Command("rotate"))
+  return withDatabaseOptions(new Command("rotate"))
     .argument("[name]", "the crawler's name")
     .description(
       "give a crawler a new key without touching its machine; one that is away gets it when it comes (keys of 90 days are replaced by themselves)",
@@ -54,12 +55,12 @@ async function rotate(name: string | undefined, options: RotateOptions): Promise
 }
 
 export function revokeCommand(): Command {
-  return withFleetOptions(new Command("revoke"))
+  return withDatabaseOptions(new Command("revoke"))
     .argument("<name>", "the crawler's name")
     .description(
       "shut a crawler out at once, whatever key it shows; its subnets go to others after the time of a departure. nearcrawl fleet reinvite takes it back",
     )
-    .action(async (name: string, options: FleetOptions) => {
+    .action(async (name: string, options: DatabaseOptions) => {
       const crawlerId = await readDatabase(
         commandContext(options),
         async ({ pool }) => await createFleetKeys(pool).revoke(name, new Date()),
@@ -70,12 +71,12 @@ export function revokeCommand(): Command {
 }
 
 export function killCommand(): Command {
-  return withFleetOptions(new Command("kill"))
+  return withDatabaseOptions(new Command("kill"))
     .argument("<name>", "the crawler's name")
     .description(
       "shut a crawler out, take its leases back and hand its subnets over, all at once. nearcrawl fleet reinvite takes it back",
     )
-    .action(async (name: string, options: FleetOptions) => {
+    .action(async (name: string, options: DatabaseOptions) => {
       const returnedLeases = await readDatabase(commandContext(options), async ({ pool }) => {
         const frontier = createFrontierStore(pool);
         const ports = { keys: createFleetKeys(pool), crawlers: createCrawlerStore(pool), frontier };

@@ -9,12 +9,13 @@ import { createMoveStore } from "#coordinator/postgres/move-store";
 import { UsageError } from "#core/errors";
 import { type MoveStep, stepSeconds } from "#core/move/move-step";
 import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { ProgressLine, printJson } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
-import { checkedName, type FleetOptions, nobodyOfThatName, withFleetOptions } from "./fleet-options.ts";
+import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 
-interface MoveOptions extends FleetOptions {
+interface MoveOptions extends DatabaseOptions {
   readonly to: string;
 }
 
@@ -23,7 +24,7 @@ const comeSeconds = 60;
 const lookMs = 200;
 
 export function moveCommand(): Command {
-  return withFleetOptions(new Command("move"))
+  return withDatabaseOptions(new Command("move"))
     .argument("<name>", "the crawler that moves", checkedName)
     .requiredOption(
       "--to <other>",

@@ -2,19 +2,20 @@
 import { Command } from "commander";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/postgres/crawler-record";
 import { commandContext } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
-import { checkedName, type FleetOptions, nobodyOfThatName, withFleetOptions } from "./fleet-options.ts";
+import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 import { standingWords } from "./trust.ts";
 
 export function showCommand(): Command {
-  return withFleetOptions(new Command("show"))
+  return withDatabaseOptions(new Command("show"))
     .argument("<name>", "the crawler's name", checkedName)
     .description(
       "one crawler: since when it is there or away and why, its last words, limits, releases, incidents, trust",
     )
-    .action(async (name: string, options: FleetOptions) => {
+    .action(async (name: string, options: DatabaseOptions) => {
       const record = await readDatabase(
         commandContext(options),
         async ({ pool }) => await crawlerRecord(pool, name, new Date()),

@@ -8,13 +8,14 @@ import {
   trustReport,
 } from "#coordinator/postgres/trust-report";
 import { commandContext } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
-import { checkedName, type FleetOptions, nobodyOfThatName, withFleetOptions } from "./fleet-options.ts";
+import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 
 export function trustCommand(): Command {
-  return withFleetOptions(new Command("trust"))
+  return withDatabaseOptions(new Command("trust"))
     .argument("<name>", "the crawler's name", checkedName)
     .description(
       "whether a crawler's pages and probe reports are believed, with every page that speaks against it",
@@ -23,7 +24,7 @@ export function trustCommand(): Command {
       "--restore",
       "believe it again: what spoke against it counts no more, and it starts as a newcomer",
     )
-    .action(async (name: string, options: FleetOptions & { readonly restore?: boolean }) => {
+    .action(async (name: string, options: DatabaseOptions & { readonly restore?: boolean }) => {
       const report = await readDatabase(commandContext(options), async ({ pool }) => {
         if (options.restore) await restoreTrust(pool, name, new Date());
         return await trustReport(pool, name);

@@ -5,16 +5,17 @@ import { UsageError } from "#core/errors";
 import { defaultSoakMinutes } from "#core/release/automatic-staging";
 import { verifyManifest } from "#protocol/release";
 import { boundedInteger } from "../bounded-integer.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { publishRelease } from "./publish-release.ts";
-import { type ReleaseOptions, withReleaseOptions, withReleases } from "./release-database.ts";
+import { withReleases } from "./release-database.ts";
 import { readBundle, readSignedFile } from "./release-files.ts";
 import { readPublicKey } from "./release-key-file.ts";
 import { releaseLines } from "./release-lines.ts";
 import { releaseText } from "./release-text.ts";
 
 export function trustCommand(): Command {
-  return withReleaseOptions(new Command("trust"))
+  return withDatabaseOptions(new Command("trust"))
     .argument("<key>", "the public key that nearcrawl release keygen printed, or its file")
     .description(
       "make this the fleet's release key; crawlers that join from now on take releases signed with it",
@@ -23,7 +24,7 @@ export function trustCommand(): Command {
       "after",
       "\nFor a fleet's first key. Crawlers that joined before know nothing of it: they follow nearcrawl release rotate-key.",
     )
-    .action(async (key: string, options: ReleaseOptions) => {
+    .action(async (key: string, options: DatabaseOptions) => {
       const publicKey = readPublicKey(key);
       await withReleases(options, { setUp: true }, ({ keys }) => keys.trustFirst(publicKey, new Date()));
       printAnswer(options, { publicKey }, `${publicKey} is a release key of this fleet`);
@@ -31,16 +32,16 @@ export function trustCommand(): Command {
 }
 
 export function keysCommand(): Command {
-  return withReleaseOptions(new Command("keys"))
+  return withDatabaseOptions(new Command("keys"))
     .description("the keys whose signatures count now")
-    .action(async (options: ReleaseOptions) => {
+    .action(async (options: DatabaseOptions) => {
       const keys = await withReleases(options, {}, (stores) => stores.keys.trusted());
       printAnswer(options, keys, keys.join("\n") || "none: nearcrawl release trust KEY");
     });
 }
 
 export function publishCommand(): Command {
-  return withReleaseOptions(new Command("publish"))
+  return withDatabaseOptions(new Command("publish"))
     .argument("<manifest>", "what nearcrawl release sign wrote")
     .argument("<bundle>", "the bundle that it speaks of")
     .description("verify a release and put it where docks can fetch it; it is offered to nobody yet")
@@ -48,7 +49,7 @@ export function publishCommand(): Command {
       "after",
       "\nExample:\n  nearcrawl release publish crawler-1.4.0.manifest.json crawler-bundle.mjs\n  nearcrawl release stage 1.4.0 --to one",
     )
-    .action(async (file: string, bundle: string, options: ReleaseOptions) => {
+    .action(async (file: string, bundle: string, options: DatabaseOptions) => {
       const [signed, { bytes }] = [readSignedFile(file), readBundle(bundle)];
       const manifest = await withReleases(options, { setUp: true }, (stores) =>
         publishRelease({ signed, bundle: bytes }, stores, new Date()),
@@ -63,7 +64,7 @@ export function publishCommand(): Command {
 }
 
 export function verifyCommand(): Command {
-  return withReleaseOptions(new Command("verify"))
+  return withDatabaseOptions(new Command("verify"))
     .argument("<manifest>", "what nearcrawl release sign wrote")
     .argument("[bundle]", "the bundle, to be compared with it")
     .option("--trust <key...>", "public keys that count (default: those of this fleet)")
@@ -73,7 +74,7 @@ export function verifyCommand(): Command {
       "\nExit codes: 0 it is, 1 it is not, 2 wrong usage.\n\nExample:\n  nearcrawl release verify crawler-1.4.0.manifest.json crawler-bundle.mjs --trust release-key.pub",
     )
     .action(
-      async (file: string, bundle: string | undefined, options: ReleaseOptions & { trust?: string[] }) => {
+      async (file: string, bundle: string | undefined, options: DatabaseOptions & { trust?: string[] }) => {
         const signed = readSignedFile(file);
         const keys = options.trust
           ? options.trust.map(readPublicKey)
@@ -96,13 +97,13 @@ export function verifyCommand(): Command {
     );
 }
 
-interface StageOptions extends ReleaseOptions {
+interface StageOptions extends DatabaseOptions {
   readonly to: string;
   readonly again?: boolean;
 }
 
 export function stageCommand(): Command {
-  return withReleaseOptions(new Command("stage"))
+  return withDatabaseOptions(new Command("stage"))
     .argument("<version>", "a published release")
     .requiredOption("--to <whom>", "one, one=NAME, a percentage of the crawlers, or all")
     .option("--again", "offer it anew to crawlers that returned from it")
@@ -118,7 +119,7 @@ export function stageCommand(): Command {
 }
 
 export function autoCommand(): Command {
-  return withReleaseOptions(new Command("auto"))
+  return withDatabaseOptions(new Command("auto"))
     .argument("<version>", "a published release")
     .option(
       "--soak-minutes <n>",
@@ -131,35 +132,35 @@ export function autoCommand(): Command {
       "after",
       "\nIt moves on when all who took it have run it for the soak time. It is held when a crawler returns from it, or when\nthose that took it are gone, or fail by their own fault, more than the others. Partners who pin or delay are not\nwaited for. A running coordinator does this; nearcrawl release list shows how far it is.",
     )
-    .action(async (version: string, options: ReleaseOptions & { soakMinutes: number }) => {
+    .action(async (version: string, options: DatabaseOptions & { soakMinutes: number }) => {
       await stage({ version, to: "one", soakMinutes: options.soakMinutes }, options);
     });
 }
 
 export function holdCommand(): Command {
-  return withReleaseOptions(new Command("hold"))
+  return withDatabaseOptions(new Command("hold"))
     .argument("<version>", "a published release")
     .option("--reason <words>", "for nearcrawl release list", "held by an operator")
     .description("take an offer back: who has the release keeps it, nobody else gets it")
-    .action(async (version: string, options: ReleaseOptions & { reason: string }) => {
+    .action(async (version: string, options: DatabaseOptions & { reason: string }) => {
       await withReleases(options, {}, (stores) => holdRelease(version, options.reason, stores, new Date()));
       printAnswer(options, { version, stage: "none" }, `${version} is offered to nobody any more`);
     });
 }
 
 export function listCommand(): Command {
-  return withReleaseOptions(new Command("list"))
+  return withDatabaseOptions(new Command("list"))
     .description(
       "every release: to whom it is offered, and how many crawlers run, refused or returned from it",
     )
-    .action(async (options: ReleaseOptions) => {
+    .action(async (options: DatabaseOptions) => {
       const now = new Date();
       const lines = await withReleases(options, {}, (stores) => releaseLines(stores, now));
       printAnswer(options, lines, releaseText(lines, now));
     });
 }
 
-async function stage(wished: Parameters<typeof stageRelease>[0], options: ReleaseOptions): Promise<void> {
+async function stage(wished: Parameters<typeof stageRelease>[0], options: DatabaseOptions): Promise<void> {
   const { version } = wished;
   const { entry, members } = await withReleases(options, {}, (stores) =>
     stageRelease(wished, stores, new Date()),

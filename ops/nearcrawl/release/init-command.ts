@@ -6,27 +6,23 @@ import { stageRelease } from "#coordinator/flows/stage-releases";
 import { UsageError } from "#core/errors";
 import { rawPublicKey } from "#protocol/release-envelope";
 import { commandContext } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { softwareVersion } from "../software-version.ts";
 import { buildBundle, hasSources, notedCommit, projectFolder } from "./build-bundle.ts";
 import { publishRelease } from "./publish-release.ts";
-import {
-  type ReleaseOptions,
-  type ReleaseStores,
-  withReleaseOptions,
-  withReleases,
-} from "./release-database.ts";
+import { type ReleaseStores, withReleases } from "./release-database.ts";
 import { readBundle } from "./release-files.ts";
 import { readSigningKey, writeNewKey } from "./release-key-file.ts";
 import { defaultExpiresDays, firstDock, signManifest } from "./sign-release.ts";
 
-interface InitOptions extends ReleaseOptions {
+interface InitOptions extends DatabaseOptions {
   readonly version?: string;
   readonly bundle?: string;
 }
 
 export function initCommand(): Command {
-  return withReleaseOptions(new Command("init"))
+  return withDatabaseOptions(new Command("init"))
     .option("--version <version>", "of the first release (default: this software's)")
     .option("--bundle <file>", "a bundle that was built already (default: it is built now)")
     .description(

@@ -1,17 +1,13 @@
 /** The stores of releases, for commands that work at the coordinator's database. */
-import type { Command } from "commander";
 import type { ReleaseFleetStore, ReleaseKeyStore, ReleaseStore } from "#coordinator/flows/release-ports";
 import { createReleaseFleetStore } from "#coordinator/postgres/release-fleet-store";
 import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
 import { createReleaseStore } from "#coordinator/postgres/release-store";
 import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
-import { type ContextOptions, commandContext, withDatabase } from "../command-context.ts";
+import { commandContext, withDatabase } from "../command-context.ts";
+import type { DatabaseOptions } from "../database-options.ts";
 import { readDatabase } from "../read-database.ts";
-
-export interface ReleaseOptions extends ContextOptions {
-  readonly json?: boolean;
-}
 
 export interface ReleaseStores {
   readonly releases: ReleaseStore;
@@ -19,17 +15,9 @@ export interface ReleaseStores {
   readonly keys: ReleaseKeyStore;
 }
 
-export function withReleaseOptions(command: Command): Command {
-  return command
-    .option("--home <folder>", "where everything is kept")
-    .option("--database-url <url>", "a Postgres server in place of the embedded one")
-    .option("--schema <name>", "the database schema")
-    .option("--json", "print for programs");
-}
-
 /** `setUp`: a database where nothing was set up yet is set up. */
 export async function withReleases<Value>(
-  options: ReleaseOptions,
+  options: DatabaseOptions,
   { setUp = false }: { readonly setUp?: boolean },
   work: (stores: ReleaseStores) => Promise<Value>,
 ): Promise<Value> {

@@ -4,18 +4,14 @@ import { UsageError } from "#core/errors";
 import { releaseRevocations } from "#protocol/release";
 import { type Envelope, unverifiedBody } from "#protocol/release-envelope";
 import { keyRotation } from "#protocol/release-keys";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
-import {
-  type ReleaseOptions,
-  type ReleaseStores,
-  withReleaseOptions,
-  withReleases,
-} from "./release-database.ts";
+import { type ReleaseStores, withReleases } from "./release-database.ts";
 import { readSignedFile, writeEnvelope } from "./release-files.ts";
 import { readSigningKey } from "./release-key-file.ts";
 import { signRevocations } from "./sign-release.ts";
 
-interface RevokeOptions extends ReleaseOptions {
+interface RevokeOptions extends DatabaseOptions {
   readonly key: string;
   readonly reason: string;
   readonly passphraseFile?: string;
@@ -24,7 +20,7 @@ interface RevokeOptions extends ReleaseOptions {
 }
 
 export function revokeCommand(): Command {
-  return withReleaseOptions(new Command("revoke"))
+  return withDatabaseOptions(new Command("revoke"))
     .argument("<release>", "a published version, or the SHA-256 of a bundle")
     .requiredOption("--key <file>", "the private key")
     .requiredOption("--reason <words>", "shown at every partner that ran it")
@@ -58,11 +54,11 @@ export function revokeCommand(): Command {
 }
 
 export function acceptCommand(): Command {
-  return withReleaseOptions(new Command("accept"))
+  return withDatabaseOptions(new Command("accept"))
     .argument("<file>", "a key rotation or a list of revoked releases, signed elsewhere")
     .description("bring what was signed offline to the coordinator")
     .addHelpText("after", "\nExample:\n  nearcrawl release accept key-rotation.json")
-    .action(async (file: string, options: ReleaseOptions) => {
+    .action(async (file: string, options: DatabaseOptions) => {
       const signed = readSignedFile(file);
       const kind = await withReleases(options, {}, (stores) => take(signed, stores));
       printAnswer(
