@@ -4,9 +4,10 @@
  * in front of it when it is signed, so no signature stands for anything else. A file has exactly one form
  * (`formatEnvelope`): any other byte is refused.
  */
-import { createPublicKey, type KeyObject, sign, verify } from "node:crypto";
+import { createPublicKey, type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
 import { publicKey, signature } from "./identity.ts";
+import { isSignedBy } from "./identity-signature.ts";
 
 /** Longest text of an envelope, in characters: a list of 1000 revoked digests is 67,000. */
 export const maxBodyCharacters = 100_000;
@@ -79,7 +80,7 @@ export function openEnvelope<Schema extends z.ZodType>(
   if (trusted.length === 0)
     return { refused: `it is not signed by a trusted key, but by ${keyList(signatures)}` };
   const signed = signedBytes(expected.kind, body);
-  const wrong = trusted.find((made) => !isSignedBy(signed, made));
+  const wrong = trusted.find((made) => !isSignedBy(made.key, signed, made.signature));
   if (wrong)
     return { refused: `the signature by ${wrong.key} is wrong: the text was changed, or it is another's` };
   const value = expected.schema.safeParse(parseJson(body));
@@ -101,18 +102,6 @@ function asciiJson(value: unknown): string {
 
 function signedBytes(kind: SignedKind, body: string): Buffer {
   return Buffer.from(`nearcrawl ${kind} 1\n${body}`, "utf8");
-}
-
-function isSignedBy(signed: Buffer, made: Envelope["signatures"][number]): boolean {
-  const bytes = Buffer.from(made.signature, "base64url");
-  // The last character has bits to spare: of the texts that mean the same bytes, one is right.
-  if (bytes.toString("base64url") !== made.signature) return false;
-  try {
-    const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: made.key }, format: "jwk" });
-    return verify(null, signed, key, bytes);
-  } catch {
-    return false;
-  }
 }
 
 function parseJson(text: string): unknown {
