@@ -3,12 +3,13 @@
  * is held by the lease as by any other, so it is one crawler's at a time; its URLs stay as they are.
  */
 import type { Pool, PoolClient } from "pg";
-import { type Lease, maxLeaseUrls } from "#protocol/lease";
+import type { Lease } from "#protocol/lease";
 import type { CheckLeaseRequest } from "../flows/trust-ports.ts";
 import { addressKeysOf, hostsInTurn, isFreeFor, maxAddresses } from "./address-turns.ts";
 import type { HostRow } from "./due-hosts.ts";
 import { settleHosts } from "./frontier-leases.ts";
 import { leaseOf, type UrlRow } from "./lease-hosts.ts";
+import { leasedHosts, leaseValues, openLeases } from "./open-leases.ts";
 import { inTransaction } from "./transaction.ts";
 
 export async function leaseChecks(pool: Pool, request: CheckLeaseRequest): Promise<Lease[]> {
@@ -75,27 +76,15 @@ async function leaseUrls(
   const { rows } = await client.query<UrlRow>(
     `with slice as (
        select h.host_hash, h.host, h.addresses, c.check_id
-       from unnest($3::bigint[], $4::text[], $7::text[]) as h (host_hash, host, addresses)
+       from ${leasedHosts}
        cross join lateral (
          select check_id
          from double_check c
          where c.host_hash = h.host_hash and ${isFor}
          order by c.next_by, c.check_id
-         limit $5
+         limit $7
        ) c
-     ), opened as (
-       insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, is_check, addresses)
-       select $1, host_hash, host, $2, $2::timestamptz + make_interval(secs => $6), count(*), count(*), true,
-         string_to_array(addresses, ' ')::cidr[]
-       from slice
-       group by host_hash, host, addresses
-       returning lease_id, host_hash
-     ), held as (
-       update frontier_host h
-       set lease_id = opened.lease_id
-       from opened
-       where h.host_hash = opened.host_hash
-     )
+     ), ${openLeases("checks")}
      update double_check c
      set lease_id = opened.lease_id
      from slice
@@ -103,15 +92,7 @@ async function leaseUrls(
      where c.check_id = slice.check_id
      returning c.lease_id, c.host_hash, c.url, 0 as depth, null as etag, null as last_modified, null as digest,
        0 as redirects`,
-    [
-      request.crawlerId,
-      request.now,
-      hosts.map((host) => host.host_hash),
-      hosts.map((host) => host.host),
-      Math.min(request.urlsPerHost, maxLeaseUrls),
-      request.leaseSeconds,
-      hosts.map((host) => host.address_keys.join(" ")),
-    ],
+    [...leaseValues(hosts, request)],
   );
   return rows;
 }

@@ -1,10 +1,11 @@
 /** How leases begin: slices of hosts that are due, each for one crawler alone, with what is known of the host's pace. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import { type Lease, maxLeaseUrls } from "#protocol/lease";
+import type { Lease } from "#protocol/lease";
 import { hostsInTurn } from "./address-turns.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
 import { settleHosts } from "./frontier-leases.ts";
+import { leasedHosts, leaseValues, openLeases } from "./open-leases.ts";
 import { inTransaction } from "./transaction.ts";
 
 export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lease[]> {
@@ -44,27 +45,15 @@ async function leaseDueUrls(
   const { rows } = await client.query<UrlRow>(
     `with slice as (
        select h.host_hash, h.host, h.addresses, u.url_hash
-       from unnest($1::bigint[], $2::text[], $7::text[]) as h (host_hash, host, addresses)
+       from ${leasedHosts}
        cross join lateral (
          select url_hash
          from frontier_url
-         where host_hash = h.host_hash and state = 'due' and next_fetch_at <= $3
+         where host_hash = h.host_hash and state = 'due' and next_fetch_at <= $2
          order by next_fetch_at, depth, url_hash
-         limit $4
+         limit $7
        ) u
-     ), opened as (
-       insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, addresses)
-       select $5, host_hash, host, $3, $3::timestamptz + make_interval(secs => $6), count(*), count(*),
-         string_to_array(addresses, ' ')::cidr[]
-       from slice
-       group by host_hash, host, addresses
-       returning lease_id, host_hash
-     ), held as (
-       update frontier_host h
-       set lease_id = opened.lease_id
-       from opened
-       where h.host_hash = opened.host_hash
-     )
+     ), ${openLeases("pages")}
      update frontier_url u
      set state = 'leased', lease_id = opened.lease_id
      from slice
@@ -72,15 +61,7 @@ async function leaseDueUrls(
      where u.host_hash = slice.host_hash and u.url_hash = slice.url_hash
      returning u.lease_id, u.host_hash, u.url, u.depth, u.etag, u.last_modified, encode(u.digest, 'hex') as digest,
        u.redirects`,
-    [
-      hosts.map((host) => host.host_hash),
-      hosts.map((host) => host.host),
-      request.now,
-      Math.min(request.urlsPerHost, maxLeaseUrls),
-      request.crawlerId,
-      request.leaseSeconds,
-      hosts.map((host) => host.address_keys.join(" ")),
-    ],
+    [...leaseValues(hosts, request)],
   );
   return rows;
 }

@@ -1,0 +1,38 @@
+/** How leases are opened, of pages that are due as of comparisons: one for each host of a slice, which holds the host. */
+import { maxLeaseUrls } from "#protocol/lease";
+import type { HostRow, LeaseRequest } from "./due-hosts.ts";
+
+/**
+ * The parts `opened` (lease_id, host_hash) and `held` of a statement that has `slice` (host_hash, host, addresses;
+ * a row for each URL) before them, and `leaseValues` for its parameters.
+ */
+export const openLeases = (of: "pages" | "checks"): string => `
+  opened as (
+    insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, is_check, addresses)
+    select $1, host_hash, host, $2, $2::timestamptz + make_interval(secs => $3), count(*), count(*),
+      ${of === "checks"}, string_to_array(addresses, ' ')::cidr[]
+    from slice
+    group by host_hash, host, addresses
+    returning lease_id, host_hash
+  ), held as (
+    update frontier_host h
+    set lease_id = opened.lease_id
+    from opened
+    where h.host_hash = opened.host_hash
+  )`;
+
+/** The hosts that are leased, as rows; their URLs at most are `$7`. */
+export const leasedHosts = `unnest($4::bigint[], $5::text[], $6::text[]) as h (host_hash, host, addresses)`;
+
+/** $1 to $7: the crawler, the time, the lease's seconds, `leasedHosts`, and how many URLs of each. */
+export function leaseValues(hosts: readonly HostRow[], request: LeaseRequest): readonly unknown[] {
+  return [
+    request.crawlerId,
+    request.now,
+    request.leaseSeconds,
+    hosts.map((host) => host.host_hash),
+    hosts.map((host) => host.host),
+    hosts.map((host) => host.address_keys.join(" ")),
+    Math.min(request.urlsPerHost, maxLeaseUrls),
+  ];
+}
