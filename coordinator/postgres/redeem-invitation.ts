@@ -108,16 +108,22 @@ async function bind(
   return crawlerId;
 }
 
-/** Taken back into the fleet, too, however it was shut out: what it had may have gone to others. */
+const isTakenBack = "(draining_since is not null and drain_asked_by is distinct from 'trust')";
+
+/**
+ * Taken back into the fleet, too, however it was shut out: what it had may have gone to others. Who is not trusted
+ * stays out of work until an operator trusts it again.
+ */
 const renewal = `
   update crawler
   set public_key = $2, ticket_hash = null, previous_ticket_hash = null, arrivals = '[]', revoked_at = null,
       granted_pages_per_day = coalesce($3, granted_pages_per_day),
       granted_bytes_per_day = coalesce($4, granted_bytes_per_day),
       rotation_asked_at = null, rotation_grace_hours = null,
-      joining_since = case when draining_since is null then joining_since else coalesce(joining_since, $5) end,
-      draining_since = null, drain_asked_by = null,
-      state = case when state = 'draining' then 'online' else state end
+      joining_since = case when ${isTakenBack} then coalesce(joining_since, $5) else joining_since end,
+      state = case when ${isTakenBack} and state = 'draining' then 'online' else state end,
+      draining_since = case when ${isTakenBack} then null else draining_since end,
+      drain_asked_by = case when ${isTakenBack} then null else drain_asked_by end
   where name = $1
   returning crawler_id`;
 

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Redemption, RedemptionFault } from "#coordinator/flows/identity-ports";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/net/crawler-key";
+import { distrustCrawler } from "#coordinator/postgres/distrust-writes";
 import { fleetIdentities } from "#coordinator/postgres/fleet-identities";
 import { createFleetKeys } from "#coordinator/postgres/fleet-keys";
 import { createIdentityStore } from "#coordinator/postgres/identity-store";
@@ -136,6 +137,20 @@ test("a renewed crawler keeps its number, loses its keys and is taken back into 
   expect(await world.crawlers.authenticate("athens", keyHash)).toBeNull();
   expect(await world.rows("select public_key, revoked_at, draining_since from crawler")).toEqual([
     { public_key: "another identity", revoked_at: null, draining_since: null },
+  ]);
+});
+
+test("a renewed crawler that is not trusted goes on handing over", async () => {
+  const { crawlerId } = await redeemed("athens");
+  await identities.keyKept(crawlerId, noon);
+  const drain = { pagesSince: noon, mostPages: 1 };
+  await distrustCrawler(world.pool, { crawlerId, words: "a test", now: secondsAfterNoon(1), drain });
+  const { secretHash } = await invited("athens", { renews: true });
+
+  await identities.redeem(redemption(secretHash, "athens", "another identity"));
+
+  expect(await world.rows("select public_key, draining_since, drain_asked_by from crawler")).toEqual([
+    { public_key: "another identity", draining_since: secondsAfterNoon(1), drain_asked_by: "trust" },
   ]);
 });
 
