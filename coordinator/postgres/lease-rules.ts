@@ -123,7 +123,10 @@ function wrongClocks(held: readonly Held[], now: Date): RefusedResult[] {
   return [{ kind: "wrong-clock", words, count: wrong.length }];
 }
 
-/** Of results without a lease those that are no matter of being late. */
+/**
+ * Of results without a lease those that are no matter of being late. The URLs of a comparison's lease are none of the
+ * frontier's: that one of them came twice is nobody's fault.
+ */
 async function namedFaults(
   client: PoolClient,
   crawlerId: CrawlerId,
@@ -137,7 +140,7 @@ async function namedFaults(
          case
            when l.crawler_id <> $1 then 'foreign-lease'
            when l.host_hash <> given.host_hash then 'wrong-host'
-           when l.closed_at is null and not exists (
+           when l.closed_at is null and not l.is_check and not exists (
              select from frontier_url u
              where u.host_hash = given.host_hash and u.url_hash = given.url_hash
                and u.last_fetched_at >= l.granted_at
