@@ -81,8 +81,9 @@ test("failures in a row are counted until an answer comes", async () => {
   );
 
   expect(await world.rows("select visits, failures from frontier_url")).toEqual([{ visits: 2, failures: 2 }]);
-  const [third] = await world.lease(crawlerId, secondsAfterNoon(90_000));
-  await world.take(crawlerId, [arrivedResult({ sequence: 3, leaseId: third!.leaseId, url: root })]);
+  const later = secondsAfterNoon(90_000);
+  const [third] = await world.lease(crawlerId, later);
+  await world.take(crawlerId, [arrivedResult({ sequence: 3, leaseId: third!.leaseId, url: root })], later);
   expect(await world.rows("select visits, failures from frontier_url")).toEqual([{ visits: 3, failures: 0 }]);
 });
 
@@ -189,16 +190,17 @@ test("the latest fetches of a host come oldest first, and a day's fetches are co
         sequence: i + 1,
         leaseId,
         url,
-        result: { fetchedAt: secondsAfterNoon(-10 * i).toISOString() },
+        result: { fetchedAt: secondsAfterNoon(30 - 10 * i).toISOString() },
       }),
     ),
+    secondsAfterNoon(40),
   );
 
   const fetches = await world.results.recentFetches([keyOf(root).hostHash], 2);
 
-  expect(fetches.map((one) => one.fetchedAt)).toEqual([secondsAfterNoon(-10), noon]);
+  expect(fetches.map((one) => one.fetchedAt)).toEqual([20, 30].map(secondsAfterNoon));
   expect(fetches[0]).toMatchObject({ crawlerId, connectMs: 10, firstByteMs: 20, totalMs: 30 });
-  expect(await world.results.fetchesSince(secondsAfterNoon(-10))).toEqual([
+  expect(await world.results.fetchesSince(secondsAfterNoon(20))).toEqual([
     { crawlerId, pages: 2, bytes: expect.any(Number) },
   ]);
 });

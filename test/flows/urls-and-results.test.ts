@@ -231,7 +231,7 @@ describe("results", () => {
       ],
     });
 
-    expect(taken).toEqual({ stored: 1, duplicates: 0, withoutLease: 0, newUrls: 1 });
+    expect(taken).toEqual({ stored: 1, duplicates: 0, withoutLease: 0, newUrls: 1, newHosts: 1 });
     expect(await urlsByDepth()).toEqual([
       { url: "http://a.example/", depth: 0 },
       { url: "http://b.example/", depth: 1 },

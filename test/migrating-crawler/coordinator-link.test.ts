@@ -288,11 +288,11 @@ describe("when the coordinator is lost or refuses", () => {
     await vi.waitFor(() => expect(heard.stops.length).toBe(1));
 
     expect(heard.stops[0]).toEqual({
-      reason: "the coordinator refused (wrong-key): no crawler of that name has this key",
+      reason: "the coordinator refused (wrong-key): refused for wrong-key",
       refused: {
         type: "coordinator:refuse",
         code: "wrong-key",
-        reason: "no crawler of that name has this key",
+        reason: "refused for wrong-key",
         retry: false,
       },
     });
