@@ -23,6 +23,7 @@ export class ChannelListener {
     this.#changed = changed;
   }
 
+  /** Throws when Postgres is not reached, or the connection breaks before it listens: then no connection is held. */
   async listen(): Promise<void> {
     const client = await this.#pool.connect();
     client.on("notification", this.#notified);
@@ -32,8 +33,14 @@ export class ChannelListener {
       client.release(error);
       void this.#listenAgain();
     });
-    this.#client = client;
-    await client.query(`listen ${this.#channel}`);
+    try {
+      await client.query(`listen ${this.#channel}`);
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+    if (this.#stopped) client.release(true);
+    else this.#client = client;
   }
 
   async stop(): Promise<void> {
@@ -50,10 +57,7 @@ export class ChannelListener {
     while (!this.#stopped && this.#client === null) {
       await delay(listenAgainMs, undefined, { ref: false });
       if (this.#stopped) return;
-      await this.listen().then(this.#notified, () => {
-        this.#client?.release(true);
-        this.#client = null;
-      });
+      await this.listen().then(this.#notified, () => {});
     }
   }
 }

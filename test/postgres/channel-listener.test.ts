@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ChannelListener } from "#coordinator/postgres/channel-listener";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
+
+let database: Database;
+let narrow: Database;
+beforeAll(async () => {
+  [database, narrow] = [await testDatabase(), await testDatabase({ maxConnections: 1 })];
+});
+afterAll(async () => {
+  await narrow?.close();
+  await database?.close();
+});
+
+it("a listener whose first attempt fails holds no connection, and can listen later", {
+  timeout: 10_000,
+}, async () => {
+  let heard = 0;
+  const listener = new ChannelListener(narrow.pool, "nearcrawl_fleet", () => {
+    heard += 1;
+  });
+  // In a transaction that has failed, Postgres takes no command but its end.
+  const client = await narrow.pool.connect();
+  await client.query("begin");
+  await client.query("select 1 / 0").catch(() => {});
+  client.release();
+
+  await expect(listener.listen()).rejects.toThrow("current transaction is aborted");
+  const answer = await narrow.pool.query("select 1 as one");
+  await listener.listen();
+  await database.pool.query("notify nearcrawl_fleet");
+  await until(async () => heard > 0, 5000);
+  await listener.stop();
+
+  expect(answer.rows).toEqual([{ one: 1 }]);
+});
