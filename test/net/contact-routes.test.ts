@@ -41,6 +41,13 @@ const whoSays = async (question: string) =>
   (await (await fetch(`${base}/api/who?q=${question}`)).json()) as WhoAnswer;
 const countOf = async (table: "opt_out" | "complaint") =>
   (await database.pool.query<{ n: number }>(`select count(*)::int as n from ${table}`)).rows[0]!.n;
+const fleetAddresses = async () => {
+  const answer = (await (await fetch(`${base}/about-crawler/addresses.json`)).json()) as {
+    creationTime: string;
+    prefixes: Record<string, string>[];
+  };
+  return { answer, prefixes: answer.prefixes.flatMap((prefix) => Object.values(prefix)) };
+};
 const fitsSchema = (value: unknown, name: string) =>
   faultsOf(value, { $ref: `#/components/schemas/${name}` }, openApi.components.schemas);
 
@@ -205,26 +212,48 @@ describe("the form for reports", () => {
 describe("the fleet, as sites may know it", () => {
   it("has the addresses of crawlers that are or were lately connected, and whose partner does not mind", async () => {
     await database.pool.query(
-      `insert into crawler (name, address, state, last_seen_at, unlisted, revoked_at) values
-         ('v6', '2001:db8::7', 'online', $1, false, null),
-         ('shy', '192.0.2.1', 'online', $1, true, null),
-         ('gone', '192.0.2.2', 'offline', $1::timestamptz - interval '8 days', false, null),
-         ('shut-out', '192.0.2.3', 'online', $1, false, $1)`,
+      `insert into crawler (name, seen_address, state, last_seen_at, unlisted, revoked_at) values
+         ('v4', '9.9.9.9', 'offline', $1, false, null),
+         ('v6', '2620:fe::fe', 'online', $1, false, null),
+         ('inside', '192.168.1.7', 'online', $1, false, null),
+         ('shy', '8.8.8.1', 'online', $1, true, null),
+         ('gone', '8.8.8.2', 'offline', $1::timestamptz - interval '8 days', false, null),
+         ('shut-out', '8.8.8.3', 'online', $1, false, $1)`,
       [worldNow],
     );
+
+    const { answer, prefixes } = await fleetAddresses();
+
+    expect(fitsSchema(answer, "FleetAddresses")).toEqual([]);
+    expect(answer.creationTime).toBe("2026-03-01T12:00:00");
+    expect(prefixes).toEqual(expect.arrayContaining(["9.9.9.9/32", "2620:fe::fe/128"]));
+    expect(prefixes.join()).not.toMatch(/8\.8\.8\.|192\.168\./);
+  });
+
+  it("does not have an address for being stated: of the other family it counts once it was seen of late", async () => {
+    const arrivals = (at: string) =>
+      JSON.stringify([
+        { at, address: "2620:fe::9", instanceId: "i" },
+        { at, address: null, instanceId: "i" },
+      ]);
     await database.pool.query(
-      "update crawler set address = '198.51.100.7', last_seen_at = $1 where name = 'berlin'",
-      [worldNow],
+      `insert into crawler (name, state, seen_address, address, arrivals, expected_address, address_changed_at) values
+         ('liar', 'online', '9.9.9.10', '1.1.1.1', '[]', null, null),
+         ('unseen', 'online', null, '1.1.1.2', '[]', null, null),
+         ('lapsed', 'online', '9.9.9.11', '2620:fe::9', $1, '2620:fe::9', '2026-02-01T12:00Z'),
+         ('seen', 'online', '9.9.9.12', '2620:fe::10', $2, '2620:fe::10', '2026-02-28T12:00Z')`,
+      [arrivals("2026-02-01T12:00:00Z"), arrivals("2026-02-28T12:00:00Z")],
     );
 
-    const answer = await fetch(`${base}/about-crawler/addresses.json`);
-    const list = (await answer.json()) as { creationTime: string; prefixes: unknown[] };
+    const before = (await fleetAddresses()).prefixes;
+    await database.pool.query("update crawler set address = '2620:fe::9' where name = 'seen'");
+    const { prefixes } = await fleetAddresses();
 
-    expect(fitsSchema(list, "FleetAddresses")).toEqual([]);
-    expect(list.creationTime).toBe("2026-03-01T12:00:00");
-    expect(list.prefixes).toContainEqual({ ipv4Prefix: "198.51.100.7/32" });
-    expect(list.prefixes).toContainEqual({ ipv6Prefix: "2001:db8::7/128" });
-    expect(JSON.stringify(list)).not.toMatch(/192\.0\.2\./);
+    expect(before).toEqual(
+      expect.arrayContaining(["9.9.9.10/32", "9.9.9.11/32", "9.9.9.12/32", "2620:fe::10/128"]),
+    );
+    expect(before.join()).not.toMatch(/1\.1\.1\.|2620:fe::9\//);
+    expect(prefixes).toContain("2620:fe::9/128");
   });
 
   it("has its public keys as a JSON Web Key Set, named by their thumbprints (RFC 8037 appendix A.3)", async () => {
