@@ -80,7 +80,7 @@ export function trustDuties(
       timekeeper.every(
         "settle-checks",
         settleMs,
-        async () => await settleChecks({ ...ports, trust }, settings.refetchPages),
+        async () => await settleChecks({ ...ports, trust, checks }, settings.refetchPages),
       );
       timekeeper.every("watch-probes", probesMs, async () => {
         await doubtImpossibleProbes({ ...ports, trust, peerRtts: async () => await ports.crawlers.rtts() });
@@ -90,11 +90,18 @@ export function trustDuties(
   };
 }
 
+type Settling = Pick<TrustingPorts, "log" | "now"> & {
+  readonly trust: TrustStore;
+  readonly checks: DoubleChecks;
+};
+
 /** What nobody fetched in time is dropped, what is old forgotten, what a distrusted crawler still shipped fetched again. */
 async function settleChecks(
-  { trust, log, now }: Pick<TrustingPorts, "log" | "now"> & { readonly trust: TrustStore },
+  { trust, checks: doubleChecks, log, now }: Settling,
   refetchPages: number,
 ): Promise<void> {
+  const silences = await doubleChecks.takeSilences(now());
+  if (silences > 0) log.info({ silences }, "crawlers were asked again for pages of theirs and were silent");
   const before = new Date(now().getTime() - evidenceDays * 86_400_000);
   const checks = await trust.dropStale(now(), before);
   if (checks > 0) log.info({ checks }, "pages that nobody fetched again in time are not compared");

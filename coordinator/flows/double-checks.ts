@@ -85,6 +85,14 @@ export class DoubleChecks {
     if (checks.length > 0) await trust.open(check.crawlerId, checks);
   }
 
+  /** Crawlers that were asked once more for a page of theirs and were silent; gives the number of such comparisons. */
+  async takeSilences(now: Date): Promise<number> {
+    const { trust, onDecided } = this.#ports;
+    const taken = await trust.takeSilences((check) => this.#stepOf(check, now), now);
+    for (const { check, step } of taken) if (step.type === "verdict") await onDecided(check, step);
+    return taken.length;
+  }
+
   async #take(batch: Parameters<ResultStore["take"]>[0]): Promise<TakenResults> {
     const { trust, results } = this.#ports;
     const { crawlerId, now } = batch;

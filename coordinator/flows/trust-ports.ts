@@ -103,6 +103,14 @@ export interface TrustStore {
     step: (check: OpenCheck) => CheckStep,
     now: Date,
   ): Promise<{ readonly check: OpenCheck; readonly step: CheckStep } | null>;
+  /**
+   * Who was asked once more, had the lease and was connected all the while, but shipped nothing in time, has given an
+   * opinion that says nothing; each in one transaction. To be called before `dropStale`.
+   */
+  takeSilences(
+    step: (check: OpenCheck) => CheckStep,
+    now: Date,
+  ): Promise<{ readonly check: OpenCheck; readonly step: CheckStep }[]>;
   /** Those that nobody fetched in time; gives their number. Decided ones are forgotten from `before` on. */
   dropStale(now: Date, before: Date): Promise<number>;
   history(since: Date, now: Date): Promise<TrustHistory>;

@@ -27,11 +27,18 @@ export async function takeOpinion(
     const check = await lockCheck(client, taking.opinion);
     await freeHost(client, taking.opinion);
     if (check === null) return null;
-    const step = taking.step(check);
-    if (step.type === "ask") await askNext(client, check, step);
-    else await decide(client, { check, verdict: step.verdict, now: taking.now });
-    return { check, step };
+    return { check, step: await writeStep(client, { check, step: taking.step(check), now: taking.now }) };
   });
+}
+
+/** What follows, written; gives it back. */
+export async function writeStep(
+  client: PoolClient,
+  { check, step, now }: { readonly check: OpenCheck; readonly step: CheckStep; readonly now: Date },
+): Promise<CheckStep> {
+  if (step.type === "ask") await askNext(client, check, step);
+  else await decide(client, { check, verdict: step.verdict, now });
+  return step;
 }
 
 /** False: the lease is none of this crawler's, or this URL of it has its result. */
@@ -71,8 +78,8 @@ interface CheckRow {
   readonly subnet_id: number | null;
 }
 
-/** The host first, as everywhere. */
-async function lockCheck(client: PoolClient, opinion: ArrivedOpinion): Promise<OpenCheck | null> {
+/** With the new opinion; the host first, as everywhere. Null: it is decided, or others are asked by now. */
+export async function lockCheck(client: PoolClient, opinion: ArrivedOpinion): Promise<OpenCheck | null> {
   const { key, leaseId, crawlerId, sketch, fetchedAt } = opinion;
   await lockHosts(client, [key.hostHash]);
   const { rows } = await client.query<CheckRow>(

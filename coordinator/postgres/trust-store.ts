@@ -6,6 +6,7 @@ import type { TrustHistory, TrustStore } from "../flows/trust-ports.ts";
 import { leaseChecks } from "./check-leases.ts";
 import { takeOpinion } from "./check-opinions.ts";
 import { checkTargets, openChecks, recentPages, silentHosts } from "./check-pages.ts";
+import { settlingSeconds, takeSilences } from "./check-silences.ts";
 import { distrustCrawler, doubtProbes, fetchLeftovers } from "./distrust-writes.ts";
 import { isLeaseNumber } from "./frontier-leases.ts";
 import { probedSubnets } from "./probed-subnets.ts";
@@ -20,6 +21,7 @@ export function createTrustStore(pool: Pool): TrustStore {
     lease: async (request) => await leaseChecks(pool, request),
     leasesOfChecks: async (leaseIds) => await leasesOfChecks(pool, leaseIds),
     takeOpinion: async (opinion, step, now) => await takeOpinion(pool, { opinion, step, now }),
+    takeSilences: async (step, now) => await takeSilences(pool, step, now),
     dropStale: async (now, before) => await dropStale(pool, now, before),
     history: async (since, now) => await history(pool, since, now),
     setScore: async (crawlerId, score, watchedPages) => {
@@ -61,7 +63,7 @@ async function leasesOfChecks(pool: Pool, leaseIds: readonly LeaseId[]): Promise
   return new Set(rows.map((row) => row.lease_id));
 }
 
-/** One that is being fetched is waited for until its lease ends. */
+/** One that is being fetched is waited for until its lease ends, and a silence under it is taken for an opinion. */
 async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
   await pool.query("delete from double_check where verdict is not null and decided_at < $1", [before]);
   const { rowCount } = await pool.query(
@@ -70,7 +72,12 @@ async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
          words = 'nobody who was asked had fetched it in time'
      where verdict is null
        and next_by <= $1
-       and not exists (select from lease l where l.lease_id = c.lease_id and l.closed_at is null)`,
+       and not exists (
+         select
+         from lease l
+         where l.lease_id = c.lease_id
+           and (l.closed_at is null or l.closed_at > $1::timestamptz - make_interval(secs => ${settlingSeconds}))
+       )`,
     [now],
   );
   return rowCount ?? 0;

@@ -12,7 +12,7 @@ import { defaultRecrawlSettings } from "#core/recrawl/fixed-interval";
 import { seededRandom } from "#core/seeded-random";
 import { defaultTrustRule } from "#core/trust/evidence";
 import type { Lease } from "#protocol/lease";
-import { scope, spoolOf } from "../contract/world.ts";
+import { noon, scope, spoolOf } from "../contract/world.ts";
 import { newFlowWorld } from "./flow-world.ts";
 import { resultOf, type Shipped, text } from "./shipping-world.ts";
 
@@ -134,9 +134,16 @@ export async function newCheckedWorld() {
     }
   };
 
+  /** What was not fetched in time. */
+  const settle = async (at: Date): Promise<void> => {
+    now = at;
+    await checks.takeSilences(at);
+    await trust.dropStale(at, noon);
+  };
+
   return {
     ...world,
-    ...{ trust, denied, incidents, open, lease, shipLeases, crawl, crawlOn },
+    ...{ trust, denied, incidents, open, lease, shipLeases, crawl, crawlOn, settle },
     retake: async (batch: Parameters<typeof takeResults>[0], at: Date) =>
       await takeResults(batch, checks.results, { scope, recrawl: defaultRecrawlSettings }, at),
     lieOf: (crawlerId: CrawlerId, view: View) => void views.set(crawlerId, view),

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { trustReport } from "#coordinator/postgres/trust-report";
-import type { CrawlerId } from "#core/ids";
+import { asLeaseId, type CrawlerId } from "#core/ids";
 import { noon, secondsAfterNoon } from "../contract/world.ts";
 import { type CheckedWorld, newCheckedWorld, slotMs } from "./checked-world.ts";
 import { text } from "./shipping-world.ts";
@@ -217,6 +217,96 @@ describe("a comparison", () => {
         words: expect.stringMatching(/with two crawlers nobody can say/),
       },
     ]);
+  });
+});
+
+describe("a crawler that is asked again and is silent", () => {
+  /** The owner has the lease of its page once more, and does not fetch it; gives when. */
+  async function askedAgain(): Promise<Date> {
+    await sites([1]);
+    world.lieOf(owner, () => ({ page: text(99) }));
+    await world.crawl(owner, noon);
+    for (let seconds = 1; seconds < 60; seconds += 1) {
+      for (const other of [second, third, fourth]) await world.crawl(other, later(seconds));
+      if ((await world.lease(owner, later(seconds))).length > 0) return later(seconds);
+    }
+    throw new Error("the owner was not asked again");
+  }
+
+  const secondsLater = (at: Date, seconds: number) => new Date(at.getTime() + seconds * 1000);
+  /** Past the slot, and past the time in which a heartbeat is waited for. */
+  const settled = (asked: Date) => secondsLater(asked, slotMs / 1000 + 120);
+  const beats = async (at: Date) =>
+    await world.pool.query("update crawler set last_seen_at = $1 where crawler_id = $2", [at, owner]);
+
+  it("differed once, where its lease ran out while it was connected", async () => {
+    const asked = await askedAgain();
+    await world.frontier.returnExpired(secondsLater(asked, 61));
+    await beats(secondsLater(asked, 90));
+
+    await world.settle(settled(asked));
+
+    expect(await world.verdicts()).toMatchObject([{ verdict: "once", suspect: owner }]);
+    expect(await world.rows("select outcome from check_outcome")).toEqual([{ outcome: "once" }]);
+  });
+
+  it("differed once, where it gave the lease back and asked for it no more", async () => {
+    const asked = await askedAgain();
+    const [open] = await world.rows<{ lease_id: string }>(
+      "select lease_id from lease where closed_at is null",
+    );
+    const given = { leaseId: asLeaseId(open!.lease_id), crawlerId: owner, hostWaitMs: 0 };
+    await world.frontier.returnLease(given, secondsLater(asked, 5));
+    await beats(secondsLater(asked, 90));
+
+    await world.settle(settled(asked));
+
+    expect(await world.verdicts()).toMatchObject([{ verdict: "once", suspect: owner }]);
+  });
+
+  it("is not accused when it was away, or came back only since", async () => {
+    const asked = await askedAgain();
+    await world.frontier.returnExpired(secondsLater(asked, 61));
+    await beats(secondsLater(asked, 30));
+
+    await world.settle(settled(asked));
+
+    expect(await world.verdicts()).toMatchObject([{ verdict: "stale", suspect: null }]);
+  });
+
+  it("is not accused when its session ended meanwhile", async () => {
+    const asked = await askedAgain();
+    await world.frontier.returnLeasesOf(owner, secondsLater(asked, 10));
+    await world.pool.query("update crawler set connected_at = $1 where crawler_id = $2", [
+      secondsLater(asked, 10),
+      owner,
+    ]);
+    await beats(secondsLater(asked, 90));
+
+    await world.settle(settled(asked));
+
+    expect(await world.verdicts()).toMatchObject([{ verdict: "stale", suspect: null }]);
+  });
+
+  it("is not accused when the lease was taken away, since the site opted out", async () => {
+    const asked = await askedAgain();
+    await world.frontier.returnExpired(secondsLater(asked, 61));
+    await beats(secondsLater(asked, 90));
+    await world.pool.query("update frontier_host set opt_out_id = 1");
+
+    await world.settle(settled(asked));
+
+    expect(await world.verdicts()).toMatchObject([{ verdict: "stale", suspect: null }]);
+  });
+
+  it("is waited for until a heartbeat can have told that it is there", async () => {
+    const asked = await askedAgain();
+    const end = secondsLater(asked, slotMs / 1000 + 1);
+    await world.frontier.returnExpired(end);
+
+    await world.settle(end);
+
+    expect(await world.verdicts()).toMatchObject([{ verdict: null }]);
   });
 });
 
