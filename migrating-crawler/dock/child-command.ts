@@ -1,8 +1,8 @@
 /**
- * How the dock starts a crawler: Node's permission model lets it read its own bundle and its home, write its home,
- * and start threads, but no process and no native code; the environment has nothing of the dock's but the few
- * names below. The model is a belt against mistakes, not a wall against hostile code (Node's own words): what may
- * run at all is decided by signatures, and what it can reach by the user, unit or container that the dock runs in.
+ * How the dock starts a crawler: Node's permission model lets it read its own bundle and its home, write its own
+ * files there, and start threads, but no process and no native code; the environment has nothing of the dock's but
+ * the few names below. The model is a belt against mistakes, not a wall against hostile code (Node's own words): what
+ * may run at all is decided by signatures, and what it can reach by the user, unit or container that the dock runs in.
  */
 import { ConfigError } from "#core/errors";
 
@@ -21,6 +21,24 @@ export interface ChildCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/**
+ * What the crawler writes in its home, by how the names begin: a file's draft lies beside it (`status.json.new`).
+ * All else there it may only read: what the dock goes by (releases/, settings.toml, dock.pid) and its log.
+ * `crawler` is a folder that is free for what later releases want to keep; a dock is older than they are.
+ */
+const written = [
+  ...["spool", "moving", "crawler", "control.sock"],
+  ...["membership.json", "identity.json", "moved.json"],
+  ...[
+    "day-count.json",
+    "host-paces.json",
+    "robots-rules.json",
+    "status.json",
+    "paused.json",
+    "draining.json",
+  ],
+] as const;
+
 /** Neither secret nor of any power; the time zone is what the hours of a partner's schedule are in. */
 const passedOn = ["TZ", "LANG", "LC_ALL", "NODE_EXTRA_CA_CERTS"] as const;
 
@@ -30,11 +48,17 @@ export function childCommand(
   { env, nodeFlags }: { readonly env: NodeJS.ProcessEnv; readonly nodeFlags: ReadonlySet<string> },
 ): ChildCommand {
   const { bundle, home, readable, writable } = place;
-  const folders = disjoint([home, ...writable].map(asFolder));
+  const own = written.map((name) => `${asFolder(home)}${name}`);
+  const folders = disjoint(writable.map(asFolder)).filter(
+    (path) => !own.some((name) => path.startsWith(name)),
+  );
   const args = [
     "--no-warnings",
     ...permissionFlags(nodeFlags),
-    ...disjoint([bundle, ...folders, ...readable]).map((path) => `--allow-fs-read=${statable(path)}`),
+    ...disjoint([bundle, asFolder(home), ...folders, ...readable]).map(
+      (path) => `--allow-fs-read=${statable(path)}`,
+    ),
+    ...own.map((name) => `--allow-fs-write=${statable(name)}*`),
     ...folders.map((path) => `--allow-fs-write=${statable(path)}`),
     bundle,
     home,

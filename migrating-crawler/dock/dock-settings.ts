@@ -3,7 +3,7 @@
  * and the files and folders outside the home that the crawler may touch. Whatever else stands there is for the
  * crawler's release to check: a dock is older than the releases that it runs, and must not stumble over new names.
  */
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
@@ -12,6 +12,7 @@ import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import type { Membership } from "../membership/membership.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
+import { releasesFolder } from "./release-pins.ts";
 import { type ReleasePolicy, releasePolicy } from "./release-policy.ts";
 
 const path = z.string().min(1).max(4096).nullable().default(null);
@@ -49,6 +50,11 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
   }
   const { releases, certificateFile, coordinatorCertificateFile, warc, ...ways } = checked.data;
   const { coordinatorUrl } = membership;
+  if (warc !== null && reachesDockFiles(home, warc.folder)) {
+    throw new ConfigError([
+      `${file}: warc.folder: in ${warc.folder} the crawler could write what its dock goes by: choose a folder of its own, such as ${join(home, "archive")}`,
+    ]);
+  }
   return {
     policy: releases,
     route: () => coordinatorRoute({ ...ways, coordinatorCertificateFile, coordinatorUrl }, membership),
@@ -57,4 +63,11 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
       .map((name) => resolve(name)),
     writable: warc === null ? [] : [resolve(warc.folder)],
   };
+}
+
+/** The home or what it lies in, the dock's releases, its log. */
+function reachesDockFiles(home: string, folder: string): boolean {
+  const real = existsSync(folder) ? realpathSync(folder) : resolve(folder);
+  const below = (path: string, parent: string) => `${path}/`.startsWith(parent === "/" ? "/" : `${parent}/`);
+  return below(home, real) || [releasesFolder(home), join(home, "log")].some((own) => below(real, own));
 }

@@ -16,6 +16,7 @@ import type { DockTiming } from "./dock-timing.ts";
 import type { PingService } from "./ping-service.ts";
 import { removeMark } from "./process-mark.ts";
 import { ReleaseMemory } from "./release-memory.ts";
+import { faultOfKept, fetchMissingManifests } from "./release-proof.ts";
 import type { ReleaseShelf } from "./release-shelf.ts";
 import type { ReleaseSource } from "./release-source.ts";
 import * as states from "./release-state.ts";
@@ -80,7 +81,9 @@ export class Dock {
   }
 
   async start(): Promise<void> {
+    const { shelf, source } = this.#settings;
     this.#memory.heed(this.#updates.keptTrust());
+    await fetchMissingManifests(states.keptReleases(this.#memory.state), { shelf, source });
     await this.#settle();
     this.#updates.look();
   }
@@ -126,13 +129,15 @@ export class Dock {
     this.#replacing = false;
   }
 
-  /** The current release, or the one that takes its place when its file is damaged or it has ended too often. */
+  /** The current release, or the one that takes its place when it is not what was signed or has ended too often. */
   async #startable(): Promise<states.KeptRelease | null> {
     for (;;) {
       const { current, watchedStarts } = this.#memory.state;
       if (current === null) return null;
-      if (!(await this.#settings.shelf.holds(current))) {
-        this.#memory.dropDamaged();
+      const trust = this.#updates.keptTrust();
+      const fault = await faultOfKept(current, { shelf: this.#settings.shelf, trust });
+      if (fault !== null) {
+        this.#memory.dropUnsound(fault);
       } else if (this.#memory.isWatched && watchedStarts >= this.#settings.timing.mostWatchedStarts) {
         if (!this.#memory.returnToGood(`it was started ${watchedStarts} times and never ran for long`))
           return current;

@@ -80,10 +80,13 @@ export class ReleaseMemory {
     this.change((state) => states.withdrawCurrent(state, { reason, at: now(), forbidden }));
   }
 
-  /** The current release's file is not what it was: what else is there takes its place, until it is fetched again. */
-  dropDamaged(): void {
+  /** The current release's files are not what was signed: what else is there takes its place, until it is fetched again. */
+  dropUnsound(reason: string): void {
     const { version } = this.#state.current ?? {};
-    this.#settings.log.error({ version }, "the release's file on this machine's disk is damaged or gone");
+    this.#settings.log.error(
+      { version, reason },
+      "the release on this machine's disk is not what was signed",
+    );
     this.change((state) => states.dropCurrent(state));
   }
 

@@ -1,6 +1,6 @@
 /**
- * The folder HOME/releases: bundles under their digests, what the dock remembers (state.json), and the signed
- * lists that it has followed. Every file is written beside its place, flushed and put there by a rename.
+ * The folder HOME/releases: bundles under their digests with their signed manifests, what the dock remembers
+ * (state.json), and the signed lists that it has followed. The crawler may only read it. Every file is written beside its place, flushed and put there by a rename.
  */
 import { createHash } from "node:crypto";
 import {
@@ -18,6 +18,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { z } from "zod";
+import { type Envelope, envelope } from "#protocol/release-envelope";
+import { releasesFolder } from "./release-pins.ts";
 import {
   emptyState,
   type KeptRelease,
@@ -29,12 +31,14 @@ import {
 /** Of state.json and of each signed list; a longer file is none of ours. */
 const maxFileBytes = 8 * 1024 * 1024;
 
+const manifestName = (digest: string) => `${digest}.manifest.json`;
+
 export class ReleaseShelf {
   readonly #folder: string;
   readonly #warn: (words: string) => void;
 
   constructor({ home, warn }: { readonly home: string; readonly warn: (words: string) => void }) {
-    this.#folder = join(home, "releases");
+    this.#folder = releasesFolder(home);
     this.#warn = warn;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
   }
@@ -76,6 +80,15 @@ export class ReleaseShelf {
     this.#syncFolder();
   }
 
+  /** As it was signed; null: there is none. */
+  readManifest(digest: string): Envelope | null {
+    return this.read(manifestName(digest), envelope);
+  }
+
+  writeManifest(digest: string, signed: Envelope): void {
+    this.write(manifestName(digest), signed);
+  }
+
   /** The verified draft takes its place. */
   keepDraft(digest: string): void {
     renameSync(this.draftPath(digest), this.bundlePath(digest));
@@ -99,8 +112,8 @@ export class ReleaseShelf {
   /** Bundles that nobody will want again. One that is offered may have just been put here. */
   removeOld(state: ReleaseState): void {
     const digests = [...keptReleases(state).map(({ digest }) => digest), state.offered?.digest];
-    const wanted = new Set(digests.map((digest) => `${digest}.mjs`));
-    this.#remove((name) => /^[0-9a-f]{64}\.mjs$/.test(name) && !wanted.has(name));
+    const wanted = new Set(digests.flatMap((digest) => [`${digest}.mjs`, manifestName(String(digest))]));
+    this.#remove((name) => /^[0-9a-f]{64}\.(mjs|manifest\.json)$/.test(name) && !wanted.has(name));
   }
 
   #remove(isMeant: (name: string) => boolean): void {

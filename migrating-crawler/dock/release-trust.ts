@@ -17,6 +17,8 @@ const keptRotations = z.array(envelope).max(2 * maxRotations);
 
 export interface Trust {
   readonly keys: readonly string[];
+  /** Those that were retired since included: what they signed before then runs on until it is revoked. */
+  readonly everTrusted: readonly string[];
   /** Null: no release was ever revoked. */
   readonly revocations: ReleaseRevocations | null;
 }
@@ -29,7 +31,7 @@ interface TrustSettings {
 /** What was believed last. */
 export function keptTrust({ shelf, pinnedKeys }: TrustSettings): Trust {
   const { keys, everTrusted } = followRotations(pinnedKeys, shelf.read(rotationsFile, keptRotations) ?? []);
-  return { keys, revocations: keptRevocations(shelf, everTrusted) };
+  return { keys, everTrusted, revocations: keptRevocations(shelf, everTrusted) };
 }
 
 /** Asks the coordinator for both lists and keeps what is newer. Throws a SourceFailure when it cannot be asked, or answers with what is not genuine. */

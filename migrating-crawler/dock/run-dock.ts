@@ -12,6 +12,7 @@ import { type DockTiming, dockTiming } from "./dock-timing.ts";
 import { dockVersion } from "./dock-version.ts";
 import { leaveHome, outwaitOrphan, takeHome } from "./one-dock.ts";
 import { PingService } from "./ping-service.ts";
+import { pinnedReleaseKeys } from "./release-pins.ts";
 import { ReleaseShelf } from "./release-shelf.ts";
 import { ReleaseSource } from "./release-source.ts";
 import { RotatingLog } from "./rotating-log.ts";
@@ -64,7 +65,7 @@ export async function runDock({
     await pings.start();
     const dock = new Dock({
       ...{ home, settings, pings, log, onLine: write, env, timing },
-      pinnedKeys: membership.releaseKeys,
+      pinnedKeys: pinnedReleaseKeys(home, membership),
       shelf: new ReleaseShelf({ home, warn: (words) => log.warn({}, words) }),
       source: new ReleaseSource({
         coordinatorUrl: membership.coordinatorUrl,

@@ -99,13 +99,23 @@ async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools):
     const { state: what, reason } = answer;
     return { type: "left", report: { version, state: what, reason }, retry: true };
   }
-  return await fetchBundle(manifest, tools);
+  return await fetchBundle({ signed, manifest }, tools);
 }
 
-async function fetchBundle(manifest: ReleaseManifest, { source, shelf }: TakingTools): Promise<Taken> {
+interface Signed {
+  readonly signed: Envelope;
+  readonly manifest: ReleaseManifest;
+}
+
+/** The manifest stays beside the bundle: it is verified again whenever the bundle is started. */
+async function fetchBundle({ signed, manifest }: Signed, tools: TakingTools): Promise<Taken> {
+  const { source, shelf } = tools;
   const { version, digest, sequence, bytes } = manifest;
   const release = { version, digest, sequence, bytes };
-  if (await shelf.holds(release)) return { type: "taken", release };
+  if (await shelf.holds(release)) {
+    shelf.writeManifest(digest, signed);
+    return { type: "taken", release };
+  }
   const file = shelf.draftPath(digest);
   if (!(await source.download(`/releases/${digest}`, { bytes, file }))) {
     return failed("the coordinator does not have the bundle of the release it offers");
@@ -118,6 +128,7 @@ async function fetchBundle(manifest: ReleaseManifest, { source, shelf }: TakingT
   }
   if (found !== bytes) return refused(version, `the bundle has ${found} bytes, its manifest says ${bytes}`);
   if (hash.digest("hex") !== digest) return refused(version, "the bundle is not the one that was signed");
+  shelf.writeManifest(digest, signed);
   shelf.keepDraft(digest);
   return { type: "taken", release };
 }

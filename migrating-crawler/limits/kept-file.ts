@@ -3,7 +3,7 @@
  * a rename, so that a crash leaves the old one or the new one; every few seconds at most, and at stop. What is
  * found at start is somebody's bytes: bounded, and the owner checks them.
  */
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface KeptSettings {
@@ -69,7 +69,8 @@ export class KeptFile {
     this.#content = null;
     if (content === null) return;
     try {
-      mkdirSync(this.#settings.home, { recursive: true });
+      const { home } = this.#settings;
+      if (!existsSync(home)) mkdirSync(home, { recursive: true });
       writeFileSync(`${this.#path}.new`, JSON.stringify(content()));
       renameSync(`${this.#path}.new`, this.#path);
     } catch (error) {

@@ -3,7 +3,7 @@
  * a file in the crawler's folder, so that a command can pause a crawler whether it runs or not; one that runs looks
  * at it every few seconds.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 
@@ -22,7 +22,7 @@ const kept = z.object({ since: z.coerce.date(), reason: z.string().max(mostWords
 export function pauseCrawler(home: string, reason: string): void {
   const path = join(home, fileName);
   const paused = { since: new Date().toISOString(), reason: reason.slice(0, mostWords) };
-  mkdirSync(home, { recursive: true });
+  if (!existsSync(home)) mkdirSync(home, { recursive: true });
   writeFileSync(`${path}.new`, JSON.stringify(paused), { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }

@@ -2,12 +2,13 @@
  * A machine becomes a crawler of the coordinator that invited it. Each step leaves the folder so that the same
  * command, run again, goes on from there:
  *
- *   nothing → folder → identity → settings → membership with the invitation's secret → membership with a key
+ *   nothing → folder → identity → settings → pinned keys → membership with the invitation's secret → membership with a key
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { UsageError } from "#core/errors";
 import type { Invitation } from "#protocol/invitation";
 import { runningDock } from "../dock/one-dock.ts";
+import { pinReleaseKeys } from "../dock/release-pins.ts";
 import type { CrawlerLog } from "../log.ts";
 import { settingsTemplate } from "../settings/settings-template.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
@@ -63,6 +64,7 @@ export function prepareHome(
     key: secret,
     ticket: readMembership(home)?.ticket ?? null,
   };
+  pinReleaseKeys(home, releaseKeys);
   writeMembership(home, membership);
 }
 

@@ -1,14 +1,18 @@
 /**
- * A folder that joins anew becomes somebody else: identity and membership are set aside, not thrown away, until the
+ * A folder that joins anew becomes somebody else: identity, membership and releases are set aside, not thrown away, until the
  * coordinator has given the new ones a key. If it refuses them, the crawler is who it was. A crash at any point leaves
  * what the next join goes on from.
  */
 import { existsSync, renameSync, rmSync } from "node:fs";
+import { releasesFolder } from "../dock/release-pins.ts";
 import { identityFile } from "./identity.ts";
 import { membershipFile } from "./membership.ts";
 
-/** In this order: a membership without its identity is noticed, and taken further. */
-const files = [membershipFile, identityFile];
+/**
+ * In this order: a membership without its identity is noticed, and taken further. What the dock believes belongs to
+ * the membership, too: a new invitation may pin other keys.
+ */
+const files = [membershipFile, identityFile, releasesFolder];
 const aside = (file: string) => `${file}.before`;
 
 export function setAside(home: string): void {
@@ -25,10 +29,13 @@ export function isBeingSetAside(home: string): boolean {
 /** False when nothing was set aside. */
 export function takeBack(home: string): boolean {
   const before = files.map((of) => of(home)).filter((file) => existsSync(aside(file)));
-  for (const file of before.reverse()) renameSync(aside(file), file);
+  for (const file of before.reverse()) {
+    if (file === releasesFolder(home)) rmSync(file, { recursive: true, force: true });
+    renameSync(aside(file), file);
+  }
   return before.length > 0;
 }
 
 export function forgetBefore(home: string): void {
-  for (const file of files) rmSync(aside(file(home)), { force: true });
+  for (const file of files) rmSync(aside(file(home)), { recursive: true, force: true });
 }

@@ -5,7 +5,7 @@
  *
  *   off → (asked) draining → (nothing open, nothing waits) left
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { SinceAndWhy } from "./status-report.ts";
@@ -21,7 +21,7 @@ const drainFile = (home: string) => join(home, "draining.json");
 export function beginDrain(home: string, reason: string): void {
   const path = drainFile(home);
   const drain = { since: new Date().toISOString(), reason: reason.slice(0, mostWords) };
-  mkdirSync(home, { recursive: true });
+  if (!existsSync(home)) mkdirSync(home, { recursive: true });
   writeFileSync(`${path}.new`, JSON.stringify(drain), { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }

@@ -73,8 +73,8 @@ const isGood = (home: Home, digest: string) => {
 const isLike = (report: object, wanted: object) => expect.objectContaining(wanted).asymmetricMatch(report);
 
 /** Stands in a bundle where the dock is to be killed, once. */
-const killDock = `if (!existsSync(home + "/killed")) {
-  appendFileSync(home + "/killed", "");
+const killDock = `if (!existsSync(home + "/crawler/killed")) {
+  appendFileSync(home + "/crawler/killed", "");
   process.kill(process.ppid, "SIGKILL");
 }`;
 

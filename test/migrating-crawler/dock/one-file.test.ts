@@ -39,19 +39,21 @@ it("run fetches the release, runs it in the sandbox without the dock's secrets, 
   world.offerToAll(world.publish("1.0", curiousBundle));
   const env = { PATH: process.env.PATH, SECRET_OF_THE_DOCK: "s3cret", TZ: "Europe/Athens" };
   const program = spawn(process.execPath, [file, "run", "--home", home.path], { env, stdio: "ignore" });
-  await until(() => existsSync(join(home.path, "found")), 20_000);
+  await until(() => existsSync(join(home.path, "crawler/found")), 20_000);
   const other = await run(home.path);
 
   const isRunning = runningDock(home.path);
   program.kill("SIGTERM");
   const [code] = await once(program, "exit");
 
-  expect(JSON.parse(readFileSync(join(home.path, "found"), "utf8"))).toEqual({
+  expect(JSON.parse(readFileSync(join(home.path, "crawler/found"), "utf8"))).toEqual({
     passwd: "ERR_ACCESS_DENIED",
     outside: "ERR_ACCESS_DENIED",
     process: "ERR_ACCESS_DENIED",
     thread: "done",
-    home: "done",
+    own: ["done", "done", "done", "done"],
+    docks: Array(7).fill("ERR_ACCESS_DENIED"),
+    moved: "ERR_ACCESS_DENIED",
     environment: ["TZ"],
   });
   expect(isRunning).toBe(program.pid);
@@ -88,14 +90,23 @@ const curiousBundle = bundleText("1.0")
     outside: trial(() => appendFileSync(home + "/../outside", "x")),
     process: trial(() => execFileSync("true")),
     thread: trial(() => new Worker("", { eval: true })),
-    home: trial(() => appendFileSync(home + "/inside", "x")),
+    own: ["status.json.new", "membership.json.7.new", "spool/id", "moving/pack"].map((name) =>
+      trial(() => {
+        const folder = dirname(home + "/" + name);
+        if (!existsSync(folder)) mkdirSync(folder);
+        appendFileSync(home + "/" + name, "x");
+      })),
+    docks: ["releases/pins.json", "releases/state.json", "releases/new.mjs", "settings.toml", "dock.pid",
+      "log/crawler.log", "inside"].map((name) => trial(() => appendFileSync(home + "/" + name, "x"))),
+    moved: trial(() => renameSync(home + "/releases", home + "/crawler/releases")),
     environment: Object.keys(process.env),
   };
-  appendFileSync(home + "/found.new", JSON.stringify(found));
-  renameSync(home + "/found.new", home + "/found");
+  appendFileSync(home + "/crawler/found.new", JSON.stringify(found));
+  renameSync(home + "/crawler/found.new", home + "/crawler/found");
   $&`,
   )
   .replace(
     "const home",
-    `import { execFileSync } from "node:child_process"; import { Worker } from "node:worker_threads"; $&`,
+    `import { execFileSync } from "node:child_process"; import { mkdirSync } from "node:fs";
+import { dirname } from "node:path"; import { Worker } from "node:worker_threads"; $&`,
   );

@@ -21,6 +21,7 @@ import { Dock } from "#crawler/dock/dock";
 import { readDockSettings } from "#crawler/dock/dock-settings";
 import type { DockTiming } from "#crawler/dock/dock-timing";
 import { PingService } from "#crawler/dock/ping-service";
+import { pinnedReleaseKeys } from "#crawler/dock/release-pins";
 import { ReleaseShelf } from "#crawler/dock/release-shelf";
 import { ReleaseSource } from "#crawler/dock/release-source";
 import type { ReleaseState } from "#crawler/dock/release-state";
@@ -58,8 +59,8 @@ const doings: Readonly<Record<Behaviour, string>> = {
     setTimeout(() => { console.error("out of memory, it seems"); process.exit(7); }, 50);`,
   "crashes-when-told": `process.send({ type: "healthy" });
     setInterval(() => {
-      if (!existsSync(home + "/crash")) return;
-      renameSync(home + "/crash", home + "/crashed");
+      if (!existsSync(home + "/crawler/crash")) return;
+      renameSync(home + "/crawler/crash", home + "/crawler/crashed");
       throw new Error("a page that nobody had thought of");
     }, 20);`,
 };
@@ -69,7 +70,7 @@ export function bundleText(version: string, behaviour: Behaviour = "well"): stri
   return `// ${version}
 import { appendFileSync, existsSync, readFileSync, renameSync } from "node:fs";
 const home = process.argv[2];
-const note = (words) => appendFileSync(home + "/notes", words + "\\n");
+const note = (words) => appendFileSync(home + "/crawler/notes", words + "\\n");
 process.on("exit", () => note("${version} ended"));
 process.on("disconnect", () => process.exit(0));
 process.on("message", (message) => {
@@ -199,10 +200,10 @@ export async function startDock(
   const write = (line: string) => void lines.push(line);
   const settings = () => readDockSettings(path, membership);
   const used = { ...quickTiming, ...timing };
-  const { coordinatorUrl, releaseKeys } = membership;
+  const { coordinatorUrl } = membership;
   const dock = new Dock({
     home: path,
-    pinnedKeys: releaseKeys,
+    pinnedKeys: pinnedReleaseKeys(path, membership),
     shelf: new ReleaseShelf({ home: path, warn: write }),
     source: new ReleaseSource({
       coordinatorUrl,
@@ -223,7 +224,7 @@ export async function startDock(
 }
 
 function makeHome(path: string, settings: string, { port, key }: { port: number; key: KeyObject }): Home {
-  mkdirSync(path, { mode: 0o700 });
+  mkdirSync(join(path, "crawler"), { recursive: true, mode: 0o700 });
   const membership: Membership = {
     coordinatorUrl: `ws://127.0.0.1:${port}/crawler`,
     name: "amber",
@@ -234,7 +235,7 @@ function makeHome(path: string, settings: string, { port, key }: { port: number;
   };
   writeMembership(path, membership);
   if (settings !== "") writeSettings(path, settings);
-  return { path, membership, notes: () => linesOf(join(path, "notes")) };
+  return { path, membership, notes: () => linesOf(join(path, "crawler/notes")) };
 }
 
 function manifestOf(version: string, bytes: Buffer, sequence: number): ReleaseManifest {

@@ -143,7 +143,7 @@ describe("a good release", () => {
     running.push(dock);
     await until(() => dock.state().good?.digest === first.digest, soonMs);
 
-    writeFileSync(join(home.path, "crash"), "");
+    writeFileSync(join(home.path, "crawler/crash"), "");
 
     await until(() => home.notes().length === 3, soonMs);
     const { lastEnd } = JSON.parse(home.notes()[2]!.replace(/^.* started /, ""));

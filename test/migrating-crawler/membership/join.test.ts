@@ -221,10 +221,12 @@ describe("a join with --again", () => {
     const { home, run } = partner();
     await run("join", world.invitation());
     const before = filesOf(home);
+    writeFileSync(join(home, "releases/state.json"), "what its dock knows");
 
     const { code } = await run("join", world.invitation({ secret: "inv_of_somebody_else_99" }), "--again");
 
     expect(code).toBe(4);
+    expect(readdirSync(join(home, "releases")).sort()).toEqual(["pins.json", "state.json"]);
     expect(filesOf(home)).toEqual(before);
     expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
   });
@@ -237,12 +239,14 @@ describe("a join with --again", () => {
     const { home, run } = partner();
     await run("join", world.invitation());
     const { publicKey } = openIdentity(home);
+    writeFileSync(join(home, "releases/state.json"), "what the dock of the old one knows");
     for (const name of asideFiles) renameSync(join(home, name), join(home, `${name}.before`));
 
     const { code } = await run("join", world.invitation());
 
     expect(code).toBe(0);
     expect(openIdentity(home).publicKey).not.toBe(publicKey);
+    expect(readdirSync(join(home, "releases"))).toEqual(["pins.json"]);
     expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
   });
 
