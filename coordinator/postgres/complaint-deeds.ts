@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { type Deeds, deedsHours } from "../flows/complaint-ports.ts";
 import type { OptOutTarget } from "../flows/opt-out-ports.ts";
+import { isOfSite } from "./opted-out-hosts.ts";
 import { iso } from "./reports/rows.ts";
 
 const mostHosts = 2000;
@@ -56,15 +57,19 @@ interface HostRow {
   back_off_ms: number | null;
 }
 
+/** Of a site by the index of names; of a network by a look at every host. */
 async function hostsOf(pool: Pool, { site, network }: OptOutTarget): Promise<HostRow[]> {
+  const isTarget =
+    site === null
+      ? "exists (select from unnest(addresses) a where a between $1::inet and $2::inet)"
+      : isOfSite("host", "$1::text");
   const { rows } = await pool.query<HostRow>(
     `select host_hash, array(select host(a) from unnest(addresses) a) as addresses, robots_state, crawl_delay_ms,
        back_off_ms
      from frontier_host
-     where host = $1 or right(host, length($1) + 1) = '.' || $1
-       or exists (select from unnest(addresses) a where a between $2::inet and $3::inet)
+     where ${isTarget}
      limit ${mostHosts}`,
-    [site, network?.first ?? null, network?.last ?? null],
+    site === null ? [network.first, network.last] : [site],
   );
   return rows;
 }

@@ -9,7 +9,7 @@ import type { AppliedOptOuts, EndedLease, OptOutMarks } from "../flows/opt-out-p
 import { lockHosts } from "./frontier-admission.ts";
 import { endLeasesOn, settleHosts } from "./frontier-leases.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "./near-texts.ts";
-import { coversHost, optOutOfHost } from "./opted-out-hosts.ts";
+import { isOfSite, optOutOfHost } from "./opted-out-hosts.ts";
 import { inTransaction } from "./transaction.ts";
 
 const hostsPerBatch = 500;
@@ -76,10 +76,7 @@ async function mark(
   optOutId: number,
   now: Date,
 ): Promise<{ hosts: number; leases: EndedLease[] }> {
-  const { rows } = await pool.query<{ host_hash: HostHash }>(
-    `select h.host_hash from frontier_host h join opt_out o on o.opt_out_id = $1 where ${coversHost}`,
-    [optOutId],
-  );
+  const rows = await coveredBy(pool, optOutId);
   const leases: EndedLease[] = [];
   for (const hosts of batchesOf(rows, hostsPerBatch)) {
     await inTransaction(pool, async (client) => {
@@ -93,6 +90,30 @@ async function mark(
     leases.push(...(await inTransaction(pool, async (client) => await endLeasesOn(client, hosts, now))));
   }
   return { hosts: rows.length, leases };
+}
+
+/** Of a site by the index of names; of a network, which only operators opt out, by a look at every host. */
+async function coveredBy(pool: Pool, optOutId: number): Promise<{ host_hash: HostHash }[]> {
+  const { rows } = await pool.query<{ site: string | null }>(
+    "select site from opt_out where opt_out_id = $1",
+    [optOutId],
+  );
+  const site = rows[0]?.site ?? null;
+  const found =
+    site === null
+      ? await pool.query<{ host_hash: HostHash }>(
+          `select h.host_hash
+           from opt_out o
+           join frontier_host h
+             on exists (select from unnest(h.addresses) a where a between o.first_address and o.last_address)
+           where o.opt_out_id = $1 and o.site is null`,
+          [optOutId],
+        )
+      : await pool.query<{ host_hash: HostHash }>(
+          `select host_hash from frontier_host where ${isOfSite("host", "$1::text")}`,
+          [site],
+        );
+  return found.rows;
 }
 
 /** Another opt-out may cover some of the hosts still. */

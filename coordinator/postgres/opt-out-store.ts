@@ -14,7 +14,7 @@ import { domainsAbove } from "../flows/opt-out-target.ts";
 import { ChannelListener } from "./channel-listener.ts";
 import { clean } from "./database-text.ts";
 import { type OptOutRow, optOutColumns, optOutOf, optOutTables } from "./opt-out-rows.ts";
-import { optOutLock } from "./opted-out-hosts.ts";
+import { isOfSite, optOutLock } from "./opted-out-hosts.ts";
 import { inTransaction } from "./transaction.ts";
 
 const dayMs = 86_400_000;
@@ -24,7 +24,13 @@ const lookAgainMinutes = 10;
 export function createOptOutStore(pool: Pool): OptOutStore {
   return {
     request: async (request, now) => {
-      const optOutId = await inTransaction(pool, async (client) => await record(client, request, now));
+      // Before the lock, so that no admission waits for the count.
+      const isWide =
+        request.source === "form" && !request.confirmed && (await liesAboveMany(pool, request.target));
+      const optOutId = await inTransaction(
+        pool,
+        async (client) => await record(client, { ...request, isWide }, now),
+      );
       return (await byNumber(pool, optOutId))!;
     },
     list: async ({ open, most }) =>
@@ -80,11 +86,16 @@ function targetValues({ site, network }: OptOutTarget): (string | null)[] {
   return [site, network?.first ?? null, network?.last ?? null];
 }
 
+interface WeighedRequest extends OptOutRequest {
+  /** Many hosts of ours lie below it. */
+  readonly isWide: boolean;
+}
+
 /**
  * Under the lock that admission shares: whatever host is added after this is committed sees the opt-out, and
  * whatever was added before is seen by the marking.
  */
-async function record(client: PoolClient, request: OptOutRequest, now: Date): Promise<number> {
+async function record(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
   await client.query("select pg_advisory_xact_lock($1)", [optOutLock]);
   const { rows: open } = await client.query<{ opt_out_id: number }>(
     `select opt_out_id from opt_out o where ended_at is null and ${isTarget}`,
@@ -105,9 +116,9 @@ async function record(client: PoolClient, request: OptOutRequest, now: Date): Pr
   return optOutId;
 }
 
-async function insert(client: PoolClient, request: OptOutRequest, now: Date): Promise<number> {
-  const { target, source, words, replyTo, requester, confirmed } = request;
-  const waits = source === "form" && !confirmed && (await mustWait(client, target, now));
+async function insert(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
+  const { target, source, words, replyTo, requester, confirmed, isWide } = request;
+  const waits = source === "form" && !confirmed && (isWide || (await isFlood(client, now)));
   const { rows } = await client.query<{ opt_out_id: number }>(
     `insert into opt_out (site, first_address, last_address, source, token, words, reply_to, requester, created_at,
        in_force_at, lapses_at, confirmed_at, confirmed_by)
@@ -130,18 +141,24 @@ async function insert(client: PoolClient, request: OptOutRequest, now: Date): Pr
   return rows[0]!.opt_out_id;
 }
 
-/** A flood of them, or a name that half of the web lies below, is not believed before it is confirmed. */
-async function mustWait(client: PoolClient, { site }: OptOutTarget, now: Date): Promise<boolean> {
-  const { rows } = await client.query<{ today: number; hosts: number }>(
-    `select
-       (select count(*)::int from opt_out
-        where source = 'form' and in_force_at is not null and created_at > $1) as today,
-       (select count(*)::int from (
-          select from frontier_host where host = $2 or right(host, length($2) + 1) = '.' || $2
-          limit ${mostHostsUnconfirmed + 1}) covered) as hosts`,
-    [new Date(now.getTime() - dayMs), site],
+/** So many came by the form in a day that this one is not believed before it is confirmed. */
+async function isFlood(client: PoolClient, now: Date): Promise<boolean> {
+  const { rows } = await client.query<{ today: number }>(
+    `select count(*)::int as today from opt_out
+     where source = 'form' and in_force_at is not null and created_at > $1`,
+    [new Date(now.getTime() - dayMs)],
   );
-  return rows[0]!.today >= mostUnconfirmedADay || rows[0]!.hosts > mostHostsUnconfirmed;
+  return rows[0]!.today >= mostUnconfirmedADay;
+}
+
+/** Nor is a name that half of the web lies below. */
+async function liesAboveMany(pool: Pool, { site }: OptOutTarget): Promise<boolean> {
+  const { rows } = await pool.query<{ hosts: number }>(
+    `select count(*)::int as hosts from (
+       select from frontier_host where ${isOfSite("host", "$1::text")} limit ${mostHostsUnconfirmed + 1}) covered`,
+    [site],
+  );
+  return rows[0]!.hosts > mostHostsUnconfirmed;
 }
 
 /** The number of rows that the statement changed; running coordinators are told of any. */

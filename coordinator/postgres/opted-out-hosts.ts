@@ -11,8 +11,15 @@ import { domainsAbove } from "../flows/opt-out-target.ts";
 /** Advisory lock: whoever adds hosts shares it, whoever records an opt-out has it alone. */
 export const optOutLock = 7_411_013;
 
+/**
+ * SQL: the host's name is the site, or lies below it. Read backwards, such names are a range of index
+ * frontier_host_site, whatever characters they have: of bytes, only `/` comes right after `.`. Null: neither is named.
+ */
+export const isOfSite = (host: string, site: string): string => `(reverse(${host}) = reverse(${site})
+  or (reverse(${host}) ~>=~ reverse('.' || ${site}) and reverse(${host}) ~<~ reverse('/' || ${site})))`;
+
 /** SQL: the opt-out in force (as `o`) covers the host (as `h`). */
-export const coversHost = `(h.host = o.site or right(h.host, length(o.site) + 1) = '.' || o.site
+const coversHost = `(${isOfSite("h.host", "o.site")}
   or (o.site is null and exists (
     select from unnest(h.addresses) a where a between o.first_address and o.last_address)))`;
 

@@ -40,6 +40,9 @@ create index opt_out_created on opt_out (created_at);
 alter table frontier_host add column opt_out_id integer;
 create index frontier_host_opted_out on frontier_host (host_hash) where opt_out_id is not null;
 
+-- A site with everything below it is a range of names that are read backwards (postgres/opted-out-hosts.ts).
+create index frontier_host_site on frontier_host (reverse(host) text_pattern_ops);
+
 -- Reports of trouble, with what we did to the target when they came.
 create table complaint (
   complaint_id integer primary key generated always as identity,

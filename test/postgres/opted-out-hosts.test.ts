@@ -1,0 +1,66 @@
+/** What opts out by its name is found by an index, however many hosts there are, and not while admission waits. */
+import pg from "pg";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import type { OptOutRequest } from "#coordinator/flows/opt-out-ports";
+import { deedsOf } from "#coordinator/postgres/complaint-deeds";
+import { createOptOutMarks } from "#coordinator/postgres/opt-out-marks";
+import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+
+const noon = new Date("2026-03-01T12:00:00Z");
+const request: OptOutRequest = {
+  target: { site: "a_b.example.info", network: null },
+  source: "form",
+  words: "please",
+  replyTo: null,
+  requester: "192.0.2.7",
+  confirmed: false,
+};
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(async () => await database?.close());
+
+it("finds a site's hosts by an index, and others' only where their names end in it", async () => {
+  await database.pool.query(
+    `insert into frontier_host (host_hash, host)
+     select 1000 + n, 'h' || n || '.wide-' || n || '.example.info' from generate_series(1, 3000) n`,
+  );
+  await database.pool.query(
+    `insert into frontier_host (host_hash, host) values
+       (901, 'a_b.example.info'), (902, 'x.a_b.example.info'), (903, 'a-b.example.info'),
+       (904, 'axb.example.info'), (905, 'xa_b.example.info'), (906, 'a_b.example.info.org')`,
+  );
+  await database.pool.query("analyze frontier_host");
+  const asked = vi.spyOn(pg.Client.prototype, "query");
+
+  await createOptOutStore(database.pool).request(request, noon);
+  await createOptOutMarks(database.pool).apply(noon);
+  const { hosts } = await deedsOf(database.pool, { site: "a_b.example.info", network: null }, noon);
+  const calls = asked.mock.calls.map(([sql, values]) => ({
+    sql: String(sql),
+    values: values as unknown[],
+  }));
+  asked.mockRestore();
+  const ofHosts = calls.filter(({ sql }) => /reverse\(host\)|right\(/.test(sql));
+  const plans = await Promise.all(
+    ofHosts.map(async ({ sql, values }) =>
+      JSON.stringify((await database.pool.query(`explain ${sql}`, values)).rows),
+    ),
+  );
+  const counted = calls.findIndex(({ sql }) => sql.includes("limit 101"));
+  const locked = calls.findIndex(({ sql }) => sql.includes("pg_advisory_xact_lock"));
+  const marked = await database.pool.query<{ host: string }>(
+    "select host from frontier_host where opt_out_id is not null order by host",
+  );
+
+  expect(ofHosts).toHaveLength(3);
+  expect(plans.filter((plan) => plan.includes("Seq Scan on frontier_host"))).toEqual([]);
+  expect(hosts).toBe(2);
+  expect(marked.rows.map(({ host }) => host)).toEqual(["a_b.example.info", "x.a_b.example.info"]);
+  expect(counted).toBeGreaterThanOrEqual(0);
+  expect(counted).toBeLessThan(locked);
+});
