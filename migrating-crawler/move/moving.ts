@@ -89,6 +89,7 @@ export class Moving {
       case "pack":
         return await this.#pack(moveId, asks.publicKey);
       case "take":
+        if (moveId !== this.#moveId || this.#name === "") throw new Error("nothing was made ready for it");
         this.#receiver = new PackReceiver(this.#settings.home, asks);
         return this.#askForNext(moveId);
       case "send":
