@@ -49,14 +49,18 @@ export interface IdentityStore {
   noteKeyUse(holder: Pick<KeyHolder, "crawlerId" | "keyId">, now: Date): Promise<void>;
   /** The crawler has the newest key on its disk: those before it end after their grace, and its invitation is used up. */
   keyKept(crawlerId: CrawlerId, now: Date): Promise<void>;
-  /** A key for the crawler beside those that it has; one that it was sent and never kept ends. */
+  /**
+   * A key for the crawler beside those that it has. Those that it was sent before and never said to have kept stay
+   * good for the grace: one of them may be all that it has on its disk.
+   */
   issueKey(
     issued: { crawlerId: CrawlerId; keyHash: string; scopes: readonly KeyScope[] },
     now: Date,
   ): Promise<void>;
   /**
    * Of these, the crawlers with an identity whose newest kept key is to be replaced: an operator has asked, or it
-   * is older than `maxAgeDays`. One that was sent a key less than `resendMs` ago is left out.
+   * is older than `maxAgeDays`; and those that have kept none. One that was sent a key less than `resendMs` ago is
+   * left out.
    */
   dueRotations(
     crawlerIds: readonly CrawlerId[],
@@ -111,7 +115,10 @@ export interface InvitationRecord {
   readonly expiresAt: Date;
   readonly redeemedAt: Date | null;
   readonly revokedAt: Date | null;
-  /** open: may be used; joining: used, the crawler has not said that it has its key; joined: used up. */
+  /**
+   * open: may be used; joining: used, the crawler has not said that it has its key; joined: used up; expired: it was
+   * not used in time, or its crawler was three days joining (nearcrawl fleet reinvite).
+   */
   readonly state: "open" | "joining" | "joined" | "expired" | "revoked";
 }
 

@@ -10,6 +10,13 @@ import { inTransaction } from "./transaction.ts";
 /** How long the keys before a new one stay good when nobody has said otherwise. */
 export const defaultGraceHours = 24;
 
+/** A crawler that has just joined is about to say that it has its key. */
+const firstKeySeconds = 60;
+
+/** SQL: when the keys of crawler `c` before a new one end. */
+const graceEnd = (now: string, hours: string): string =>
+  `${now}::timestamptz + make_interval(secs => 3600 * coalesce(c.rotation_grace_hours, ${hours}))`;
+
 export function createIdentityStore(pool: Pool): IdentityStore {
   return {
     async noteArrival({ crawlerId, address, lastEnd }, now) {
@@ -43,12 +50,18 @@ export function createIdentityStore(pool: Pool): IdentityStore {
     async issueKey({ crawlerId, keyHash, scopes }, now) {
       await pool.query(
         `with forgotten as (
-           update crawler_key
-           set revoked_at = $4
-           where crawler_id = $1 and kept_at is null and revoked_at is null
+           delete from crawler_key
+           where crawler_id = $1 and kept_at is null and (revoked_at is not null or expires_at <= $4)
+         ),
+         ending as (
+           update crawler_key k
+           set expires_at = least(k.expires_at, ${graceEnd("$4", "$5")})
+           from crawler c
+           where c.crawler_id = $1 and k.crawler_id = $1 and k.kept_at is null and k.revoked_at is null
+             and (k.expires_at is null or k.expires_at > $4)
          )
          insert into crawler_key (crawler_id, key_hash, scopes, created_at) values ($1, $2, $3, $4)`,
-        [crawlerId, keyHash, scopes, now],
+        [crawlerId, keyHash, scopes, now, defaultGraceHours],
       );
     },
 
@@ -91,7 +104,11 @@ async function tradeIn(client: PoolClient, trade: TicketTrade): Promise<TradedTi
   return change;
 }
 
-/** `keyId` null: the newest that was not kept yet; when there is none, nothing happens. */
+/**
+ * `keyId` null: the newest, if it was not kept yet; else nothing happens. What a crawler
+ * shows is on its disk, what it said to have kept may have been another: so the kept one has no end any more, unless
+ * a newer one was used since, and newer ones that were not stay good, and count as kept once they are shown.
+ */
 async function keepKey(
   pool: Pool,
   kept: { readonly crawlerId: CrawlerId; readonly keyId: number | null; readonly now: Date },
@@ -99,23 +116,35 @@ async function keepKey(
   await pool.query(
     `with kept as (
        update crawler_key
-       set kept_at = $3
+       set kept_at = $3,
+           expires_at = case when exists (
+             select from crawler_key newer
+             where newer.crawler_id = $1 and newer.key_id > crawler_key.key_id
+               and newer.revoked_at is null and newer.last_used_at is not null
+           ) then expires_at end
        where key_id = coalesce($2, (
            select max(key_id) from crawler_key
            where crawler_id = $1 and kept_at is null and revoked_at is null
+             and key_id > coalesce((
+               select max(key_id) from crawler_key
+               where crawler_id = $1 and kept_at is not null and revoked_at is null
+             ), 0)
          ))
        returning key_id, crawler_id
      ),
      replaced as (
        update crawler_key k
        set replaced_by = kept.key_id,
-           expires_at = least(
-             k.expires_at,
-             $3::timestamptz + make_interval(secs => 3600 * coalesce(c.rotation_grace_hours, $4))
-           )
+           expires_at = least(k.expires_at, ${graceEnd("$3", "$4")})
        from kept
        join crawler c using (crawler_id)
-       where k.crawler_id = kept.crawler_id and k.key_id <> kept.key_id and k.revoked_at is null
+       where k.crawler_id = kept.crawler_id and k.key_id < kept.key_id and k.revoked_at is null
+     ),
+     doubted as (
+       update crawler_key k
+       set kept_at = null
+       from kept
+       where k.crawler_id = kept.crawler_id and k.key_id > kept.key_id and k.last_used_at is null
      ),
      used as (
        update invitation i
@@ -140,16 +169,18 @@ async function dueRotations(
     `select c.crawler_id, k.scopes, coalesce(c.rotation_grace_hours, $5)::float8 as grace_hours
      from crawler c
      cross join lateral (
-       select scopes, created_at
+       select scopes, created_at, kept_at
        from crawler_key
-       where crawler_id = c.crawler_id and kept_at is not null and revoked_at is null
-       order by key_id desc
+       where crawler_id = c.crawler_id and revoked_at is null
+       order by kept_at is null, key_id desc
        limit 1
      ) k
      where c.crawler_id = any($1)
        and c.public_key is not null
        and c.revoked_at is null
-       and (c.rotation_asked_at is not null or k.created_at < $2::timestamptz - make_interval(days => $3))
+       and (c.rotation_asked_at is not null
+         or (k.kept_at is null and k.created_at <= $2::timestamptz - interval '${firstKeySeconds} s')
+         or k.created_at < $2::timestamptz - make_interval(days => $3))
        and not exists (
          select from crawler_key sent
          where sent.crawler_id = c.crawler_id

@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import type { KeyScope } from "#protocol/identity";
 import type { InvitationRecord, InvitationStore } from "../flows/identity-ports.ts";
+import { joiningDays } from "./redeem-invitation.ts";
 
 /** More are looked up by SQL. */
 const mostListed = 500;
@@ -37,6 +38,7 @@ export function createInvitationStore(pool: Pool): InvitationStore {
            case
              when kept_at is not null then 'joined'
              when revoked_at is not null then 'revoked'
+             when redeemed_at <= $1::timestamptz - interval '${joiningDays} days' then 'expired'
              when redeemed_at is not null then 'joining'
              when expires_at <= $1 then 'expired'
              else 'open'

@@ -1,11 +1,16 @@
 /**
  * An invitation becomes a crawler: its row is locked, so that of two who show the same secret one is refused. The
  * same identity may redeem it again until its crawler has said that it keeps its key; the key sent before ends then.
+ * Whether it says so or not, it opens nothing any more three days after it was first redeemed.
  */
 import type { PoolClient } from "pg";
 import { asCrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
 import type { Redeemed, Redemption, RedemptionFault } from "../flows/identity-ports.ts";
+
+/** For so long after it was first redeemed an invitation helps a crawler that has lost its key on the way. */
+export const joiningDays = 3;
+const dayMs = 86_400_000;
 
 interface InvitationRow {
   invitation_id: number;
@@ -16,6 +21,7 @@ interface InvitationRow {
   bytes_per_day: string | null;
   expires_at: Date;
   revoked_at: Date | null;
+  redeemed_at: Date | null;
   public_key: string | null;
   crawler_id: number | null;
   kept_at: Date | null;
@@ -30,7 +36,7 @@ export async function redeemInvitation(
 ): Promise<Redeemed | { readonly refused: RedemptionFault }> {
   const { rows } = await client.query<InvitationRow>(
     `select i.invitation_id, i.name, i.renews, i.scopes, i.pages_per_day, i.bytes_per_day, i.expires_at, i.revoked_at,
-       i.public_key, i.crawler_id, i.kept_at, c.public_key as bound_key, c.revoked_at is not null as shut_out
+       i.redeemed_at, i.public_key, i.crawler_id, i.kept_at, c.public_key as bound_key, c.revoked_at is not null as shut_out
      from invitation i
      left join crawler c using (crawler_id)
      where i.secret_hash = $1
@@ -56,22 +62,19 @@ async function faultOf(
   if (row.revoked_at !== null) return { type: "revoked" };
   if (row.kept_at !== null || (row.public_key !== null && row.public_key !== publicKey))
     return { type: "used" };
-  if (row.public_key !== null) return faultOfCrawler(row);
+  if (row.public_key !== null) return faultOfCrawler(row, now);
   if (row.expires_at.getTime() <= now.getTime()) return { type: "expired", at: row.expires_at };
   const { rowCount } = await client.query("select from crawler where public_key = $1", [publicKey]);
   return rowCount === 0 ? null : { type: "identity-taken" };
 }
 
 /** Shown again by the identity that has redeemed it: what became of the crawler since counts. */
-function faultOfCrawler({
-  crawler_id,
-  shut_out,
-  public_key,
-  bound_key,
-}: InvitationRow): RedemptionFault | null {
-  if (crawler_id === null) return { type: "gone" };
-  if (shut_out) return { type: "shut-out" };
-  return bound_key === public_key ? null : { type: "used" };
+function faultOfCrawler(row: InvitationRow, now: Date): RedemptionFault | null {
+  if (row.crawler_id === null) return { type: "gone" };
+  if (row.shut_out) return { type: "shut-out" };
+  if (row.bound_key !== row.public_key) return { type: "used" };
+  const endsAt = new Date((row.redeemed_at?.getTime() ?? 0) + joiningDays * dayMs);
+  return endsAt <= now ? { type: "expired", at: endsAt } : null;
 }
 
 /** The crawler with this identity, made or renewed; null: there is one of that name, or none to renew. */

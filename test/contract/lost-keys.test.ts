@@ -1,0 +1,137 @@
+/** Keys that were sent and never said to have arrived: no crash on the way locks a crawler out, none stays for ever. */
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { randomSecrets } from "#coordinator/net/crawler-key";
+import { createIdentityStore } from "#coordinator/postgres/identity-store";
+import { createInvitationStore } from "#coordinator/postgres/invitation-store";
+import type { CrawlerId } from "#core/ids";
+import type { KeyScope } from "#protocol/identity";
+import { newWorld, type World } from "./world.ts";
+
+let world: World;
+let identities: ReturnType<typeof createIdentityStore>;
+let invitations: ReturnType<typeof createInvitationStore>;
+beforeAll(async () => {
+  world = await newWorld();
+  identities = createIdentityStore(world.pool);
+  invitations = createInvitationStore(world.pool);
+});
+afterEach(async () => {
+  await world.pool.query("delete from invitation; delete from crawler");
+});
+afterAll(async () => await world.close());
+
+const scopes: readonly KeyScope[] = ["probe", "crawl"];
+/** Keys end by the database's clock, so these tests begin now. */
+const start = new Date();
+const hours = (count: number) => new Date(start.getTime() + count * 3_600_000);
+const days = (count: number) => hours(24 * count);
+
+/** A crawler that has redeemed its invitation, and was sent the key `first`. */
+async function joining() {
+  const { hash: secretHash } = randomSecrets.make("inv_");
+  const limits = { pagesPerDay: null, bytesPerDay: null };
+  const made = { name: "athens", renews: false, scopes, ...limits, createdBy: "test", secretHash };
+  await invitations.create({ ...made, createdAt: start, expiresAt: days(30) });
+  const shown = { secretHash, name: "athens", publicKey: "an identity" };
+  const redeem = async (now: Date, keyHash: string = randomUUID()) =>
+    await identities.redeem({ ...shown, keyHash, now });
+  const redeemed = await redeem(start, "first");
+  if ("refused" in redeemed) throw new Error(redeemed.refused.type);
+  return { crawlerId: redeemed.crawlerId, redeem };
+}
+
+const issue = async (crawlerId: CrawlerId, keyHash: string, now: Date) =>
+  await identities.issueKey({ crawlerId, keyHash, scopes }, now);
+const opens = async (keyHash: string) => (await world.crawlers.authenticate("athens", keyHash)) !== null;
+const show = async (keyHash: string, now: Date) => {
+  const holder = await world.crawlers.authenticate("athens", keyHash);
+  await identities.noteKeyUse(holder!, now);
+};
+const endOf = async (keyHash: string) =>
+  (
+    await world.rows<{ at: Date | null }>(
+      `select expires_at as at from crawler_key where key_hash = '${keyHash}'`,
+    )
+  )[0]?.at;
+const isDue = async (crawlerId: CrawlerId, now: Date, resendMs = 60_000) =>
+  (await identities.dueRotations([crawlerId], { maxAgeDays: 90, resendMs, now })).length === 1;
+
+test("an invitation that was redeemed and whose key was never kept opens nothing after three days", async () => {
+  const { redeem } = await joining();
+  const stateAt = async (now: Date) => (await invitations.list(now))[0]?.state;
+
+  const inTime = await redeem(hours(71));
+  const late = await redeem(days(3));
+
+  expect(inTime).toMatchObject({ scopes });
+  expect(late).toEqual({ refused: { type: "expired", at: days(3) } });
+  expect([await stateAt(hours(71)), await stateAt(days(3))]).toEqual(["joining", "expired"]);
+});
+
+test("a connected crawler that never said that it has its first key is sent another one, but not at once", async () => {
+  const { crawlerId } = await joining();
+
+  expect(await isDue(crawlerId, new Date(start.getTime() + 59_000), 0)).toBe(false);
+  expect(await isDue(crawlerId, hours(1))).toBe(true);
+  await issue(crawlerId, "second", hours(1));
+  expect(await isDue(crawlerId, hours(1))).toBe(false);
+  await identities.keyKept(crawlerId, hours(1));
+  expect(await isDue(crawlerId, hours(2))).toBe(false);
+});
+
+test("a key that was sent and not said to be kept is good for the grace after the next was sent", async () => {
+  const { crawlerId } = await joining();
+  await identities.keyKept(crawlerId, start);
+
+  await issue(crawlerId, "second", start);
+  await issue(crawlerId, "third", hours(1));
+
+  expect(await endOf("second")).toEqual(hours(25));
+  expect(await endOf("third")).toBeNull();
+  expect([await opens("second"), await opens("third")]).toEqual([true, true]);
+});
+
+test("a key that is shown is on the disk: it stays, though a later one was sent, or said to be kept", async () => {
+  const { crawlerId } = await joining();
+  await identities.keyKept(crawlerId, start);
+  await issue(crawlerId, "second", start);
+  await issue(crawlerId, "third", hours(1));
+  // The crawler spoke of the second; the third never arrived.
+  await identities.keyKept(crawlerId, hours(1));
+
+  await show("second", hours(2));
+  const whenShown = [await endOf("second"), await endOf("third")];
+  await show("third", hours(3));
+
+  expect(whenShown).toEqual([null, null]);
+  expect(await endOf("second")).toEqual(hours(27));
+  expect(await endOf("first")).toEqual(hours(25));
+});
+
+test("a key of before, shown for the first time after a later one was used, ends all the same", async () => {
+  const { crawlerId } = await joining();
+  await identities.keyKept(crawlerId, start);
+  await issue(crawlerId, "second", start);
+  await issue(crawlerId, "third", hours(1));
+  await show("third", hours(2));
+
+  await show("second", hours(3));
+  await identities.keyKept(crawlerId, hours(4));
+
+  expect(await endOf("second")).toEqual(hours(25));
+  expect(await endOf("third")).toBeNull();
+});
+
+test("keys that never arrived are forgotten once they have ended", async () => {
+  const { crawlerId } = await joining();
+  await identities.keyKept(crawlerId, start);
+  await issue(crawlerId, "second", start);
+  await issue(crawlerId, "third", hours(1));
+
+  await issue(crawlerId, "fourth", hours(25));
+
+  expect(await world.rows("select key_hash from crawler_key order by key_id")).toEqual(
+    ["first", "third", "fourth"].map((key_hash) => ({ key_hash })),
+  );
+});
