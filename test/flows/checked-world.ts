@@ -1,5 +1,6 @@
 /** Crawlers that lease, fetch and ship, some of them lies, while their pages are compared; real stores, a clock set by hand. */
 
+import { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import { DeniedTargets } from "#coordinator/flows/denied-targets";
 import { type DoubleCheckPorts, DoubleChecks } from "#coordinator/flows/double-checks";
 import type { Incident } from "#coordinator/flows/incident-ports";
@@ -39,7 +40,8 @@ export async function newCheckedWorld() {
   let checks = await newChecks();
 
   async function newChecks(differences: Partial<DoubleCheckPorts> = {}): Promise<DoubleChecks> {
-    const state = await world.state();
+    const state = new CoordinatorState();
+    state.setCrawlers(await world.crawlers.list());
     const ports = {
       trust,
       state,
