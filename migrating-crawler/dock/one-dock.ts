@@ -1,7 +1,7 @@
 /** One dock at a time runs a home, and not while the crawler of one that was killed still ends. */
 import { join } from "node:path";
 import { UsageError } from "#core/errors";
-import { holderOf, removeMark, writeMark } from "./process-mark.ts";
+import { holderOf, removeMark, takeMark } from "./process-mark.ts";
 import { childMark } from "./start-crawler.ts";
 
 /** A crawler whose dock is gone stops by itself; it may take so long before it is ended. */
@@ -22,7 +22,8 @@ export function takeHome(home: string): void {
   if (other !== null && other !== process.pid) {
     throw new UsageError(`${home}: process ${other} runs the crawler of this folder already`);
   }
-  writeMark(dockMark(home), process.pid);
+  if (takeMark(dockMark(home), process.pid)) return;
+  throw new UsageError(`${home}: another process has just begun to run the crawler of this folder`);
 }
 
 export function leaveHome(home: string): void {
