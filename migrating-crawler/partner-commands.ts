@@ -36,6 +36,8 @@ export interface PartnerContext {
   readonly screen?: { draw(lines: readonly string[]): void };
   /** The command line that starts this program, for words that tell the reader what to type. */
   readonly program: string;
+  /** What Node is given to start this program, options included; absent where it cannot be started again. */
+  readonly self?: readonly string[];
 }
 
 export type PartnerEnvironment = Readonly<Record<string, string | undefined>>;

@@ -4,15 +4,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { PartnerEnvironment, PartnerExitCode, PartnerSurroundings } from "./partner-commands.ts";
 
-/** `program`: what to type to start this program. */
+/** `program`: what to type to start this program. `self`: what Node is given to start it. */
 export function partnerSurroundings(given: {
   readonly env: PartnerEnvironment;
   readonly program: string;
+  readonly self?: readonly string[];
 }): PartnerSurroundings {
-  const { env, program } = given;
   return {
-    env,
-    program,
+    ...given,
     defaultHome: defaultPartnerHome(),
     print: (line) => void process.stdout.write(`${line}\n`),
     complain: (line) => void process.stderr.write(`${line}\n`),

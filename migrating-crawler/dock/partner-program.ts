@@ -4,4 +4,5 @@ import { partnerSurroundings } from "../partner-surroundings.ts";
 
 const [, script = "nearcrawl-crawler.mjs", ...args] = process.argv;
 
-await runPartnerProgram(args, partnerSurroundings({ env: process.env, program: `node ${script}` }));
+const self = [...process.execArgv, script];
+await runPartnerProgram(args, partnerSurroundings({ env: process.env, program: `node ${script}`, self }));

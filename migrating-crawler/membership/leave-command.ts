@@ -1,14 +1,15 @@
 /** `leave`: this crawler ends for good, and others get its subnets; its folder stays. */
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
+import { leaveAsOwner } from "./as-owner.ts";
 import { folderKind } from "./home-folder.ts";
-import { type LeaveOutcome, leaveCoordinator } from "./leave.ts";
+import type { LeaveOutcome } from "./leave.ts";
 
 export async function leaveCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, json, print } = context;
   if (folderKind(home) !== "crawler")
     throw new UsageError(`${home} is no crawler's folder: name the right one with --home`);
-  const outcome = await leaveCoordinator(home);
+  const outcome = await leaveAsOwner(context, home);
   if (json) print(JSON.stringify({ home, ...outcome }, null, 2));
   else (hasFailed(outcome) ? context.complain : print)(leaveWords(outcome));
   return hasFailed(outcome) ? partnerExitCodes.failed : partnerExitCodes.done;

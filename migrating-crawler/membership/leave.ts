@@ -3,6 +3,7 @@
  * once. A crawler that runs does it itself when it ends; where none runs, one is started that takes no work, ships
  * the results that still wait, and says goodbye.
  */
+import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { CrawlerConfig } from "../config.ts";
 import { Crawler } from "../crawler.ts";
@@ -49,6 +50,10 @@ export async function leaveCoordinator(
 
 /** SIGUSR2 is for docks and crawlers alike to leave for good. */
 async function endForGood(home: string, processId: number, { endMs }: LeaveTimes): Promise<LeaveOutcome> {
+  if (isAnothers(processId, home)) {
+    const reason = `process ${processId}, which the folder names as its crawler, is not of the user whose folder it is: if it is no crawler, remove dock.pid and spool/lock`;
+    return { type: "still-runs", reason };
+  }
   try {
     process.kill(processId, "SIGUSR2");
   } catch (error) {
@@ -65,6 +70,12 @@ async function endForGood(home: string, processId: number, { endMs }: LeaveTimes
     type: "still-runs",
     reason: `the crawler, process ${processId}, has not ended within ${endMs / 1000} s`,
   };
+}
+
+/** A mark may have been forged, or have outlived its process. Known where there is a /proc. */
+function isAnothers(processId: number, home: string): boolean {
+  const stats = statSync(`/proc/${processId}`, { throwIfNoEntry: false });
+  return stats !== undefined && stats.uid !== statSync(home).uid;
 }
 
 async function sayGoodbye(config: CrawlerConfig, times: LeaveTimes): Promise<LeaveOutcome> {

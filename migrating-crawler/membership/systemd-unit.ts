@@ -35,6 +35,7 @@ const unit = `# A crawler of Nearcrawl, as a guest on this machine: a user of it
 #   look:     {node} {program} status --home /var/lib/nearcrawl-crawler; journalctl -u nearcrawl-crawler
 #   settings: /var/lib/nearcrawl-crawler/settings.toml (a change counts at once)
 #   away:     systemctl disable --now nearcrawl-crawler; {node} {program} uninstall --home /var/lib/nearcrawl-crawler
+#             (as root; it leaves and empties the folder as the crawler's user, whose folder it is)
 [Unit]
 Description=Nearcrawl: crawler
 Wants=network-online.target
@@ -54,10 +55,11 @@ ExecStart={node} {program} run --home \${STATE_DIRECTORY}
 # SIGTERM goes to the dock, which ends the crawler in order; whatever is left after that is killed.
 KillMode=mixed
 TimeoutStopSec=45s
-# Left for good (0), wrong settings or folder (2), refused by the coordinator (4): starting again mends nothing.
+# Left for good (0), wrong settings or folder (2): starting again mends nothing. Refused by the
+# coordinator it goes on, and asks again by itself.
 Restart=on-failure
 RestartSec=30s
-RestartPreventExitStatus=2 4
+RestartPreventExitStatus=2
 
 # A guest gives way. The crawler's own limits are in settings.toml; these hold whatever it does.
 Nice=19

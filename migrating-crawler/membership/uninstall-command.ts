@@ -15,9 +15,9 @@ import {
 import { basename, join } from "node:path";
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
+import { emptyAsOwner, leaveAsOwner, otherOwner } from "./as-owner.ts";
 import { folderKind, marks } from "./home-folder.ts";
 import { homeSettings } from "./home-settings.ts";
-import { leaveCoordinator } from "./leave.ts";
 import { leaveWords } from "./leave-command.ts";
 
 export interface UninstallOptions {
@@ -49,7 +49,7 @@ export async function uninstallCommand(
   }
   if (!(await leaves(context, options, home))) return partnerExitCodes.failed;
   const others = filesElsewhere(context, home);
-  removeHome(home);
+  if (!(await removeHome(context, home))) return partnerExitCodes.failed;
   removeLink(context.home);
   print(
     existsSync(home)
@@ -82,7 +82,7 @@ async function agrees(
 
 /** Damaged files keep nobody from removing them. */
 async function leaves(context: PartnerContext, options: UninstallOptions, home: string): Promise<boolean> {
-  const outcome = await leaveCoordinator(home).catch((error: Error) => ({
+  const outcome = await leaveAsOwner(context, home).catch((error: Error) => ({
     type: "failed" as const,
     reason: error.message,
   }));
@@ -95,7 +95,8 @@ async function leaves(context: PartnerContext, options: UninstallOptions, home: 
 /** What is not in the folder, and so not ours to remove. */
 function filesElsewhere({ program }: PartnerContext, home: string): string[] {
   const lines: string[] = [];
-  const archive = archiveOf(home);
+  const archive = otherOwner(home) === null ? archiveOf(home) : null;
+  if (otherOwner(home) !== null) lines.push("An archive elsewhere, if there was one, is yours and stays.");
   if (archive !== null && !archive.startsWith(`${home}/`))
     lines.push(`The archive in ${archive} is yours and stays.`);
   if (unitNames(home)) {
@@ -122,18 +123,33 @@ function unitNames(home: string): boolean {
   }
 }
 
+/** False: there is something in it that its owner may not remove. */
+async function removeHome({ complain }: PartnerContext, home: string): Promise<boolean> {
+  const owner = otherOwner(home);
+  if (owner === null) empty(home);
+  else await emptyAsOwner(home, owner);
+  try {
+    rmdirSync(home);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // A volume of a container is there as long as the container is.
+    if (code === "EBUSY") return true;
+    if (code !== "ENOTEMPTY" || owner === null) throw error;
+    const left = readdirSync(home).flatMap((name) => (marks.includes(name) ? [] : [JSON.stringify(name)]));
+    complain(
+      `User ${owner.uid}, whose folder ${home} is, could not remove: ${left.join(", ")}. Look at it first.`,
+    );
+    return false;
+  }
+  return true;
+}
+
 /** What makes it a crawler's folder goes last: cut short, the same command finds it again. */
-function removeHome(home: string): void {
+function empty(home: string): void {
   const names = readdirSync(home);
   const last = (name: string) => marks.includes(name);
   for (const name of [...names.filter((one) => !last(one)), ...names.filter(last)]) {
     rmSync(join(home, name), { recursive: true, force: true });
-  }
-  try {
-    rmdirSync(home);
-  } catch (error) {
-    // A volume of a container is there as long as the container is.
-    if ((error as NodeJS.ErrnoException).code !== "EBUSY") throw error;
   }
 }
 

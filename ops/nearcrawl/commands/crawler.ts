@@ -37,7 +37,9 @@ interface CrawlerOptions {
 
 export function crawlerCommand(): Command {
   const command = bareCrawlerCommand();
-  addPartnerCommands(command, partnerSurroundings({ env: process.env, program: "nearcrawl crawler" }));
+  const self = [...process.execArgv, ...process.argv.slice(1, 2), "crawler"];
+  const program = "nearcrawl crawler";
+  addPartnerCommands(command, partnerSurroundings({ env: process.env, program, self }));
   return command;
 }
 
