@@ -10,7 +10,7 @@ import type { CrawlerId, HostHash } from "#core/ids";
 
 /** Most addresses of a host that are looked at, as in a lease (protocol/lease.ts). */
 export const maxAddresses = 64;
-/** Of those that crawlers were led to. */
+/** Of those that crawlers were led to, and of what they reported. */
 const maxSeen = 8;
 /** Then somebody else may be waiting. */
 const turnSeconds = 30;
@@ -80,25 +80,38 @@ async function takeTurns(
   return new Set(rows.map((row) => row.address));
 }
 
-/** Addresses that results say the hosts were asked at, and that we did not know of: theirs from the next lease on. */
+/**
+ * Addresses that results say the hosts were asked at, and that our resolver did not name. From the next lease on they
+ * are the host's once a second crawler has named them for it: a single one could take up anybody's turns.
+ */
 export async function noteSeenAddresses(
   client: PoolClient,
+  crawlerId: CrawlerId,
   seen: readonly { readonly hostHash: HostHash; readonly address: string }[],
 ): Promise<void> {
   if (seen.length === 0) return;
   await client.query(
     `update frontier_host h
-     set seen_addresses = (array_prepend(given.address, h.seen_addresses))[1:${maxSeen}]
+     set seen_addresses = case when ${isReportedBy("<>")}
+           then (array_prepend(given.address, h.seen_addresses))[1:${maxSeen}] else h.seen_addresses end,
+         reported_addresses = (array_prepend(given.address, h.reported_addresses))[1:${maxSeen}],
+         reported_by = (array_prepend($3::int, h.reported_by))[1:${maxSeen}]
      from (
        select distinct on (host_hash) host_hash, address
        from unnest($1::bigint[], $2::inet[]) as all_seen (host_hash, address)
        order by host_hash
      ) given
      where h.host_hash = given.host_hash
-       and address_key(given.address) <> all(${addressKeysOf("h")})`,
-    [seen.map(({ hostHash }) => hostHash), seen.map(({ address }) => address)],
+       and address_key(given.address) <> all(${addressKeysOf("h")})
+       and (${isReportedBy("<>")} or not ${isReportedBy("=")})`,
+    [seen.map(({ hostHash }) => hostHash), seen.map(({ address }) => address), crawlerId],
   );
 }
+
+/** SQL: the address was reported for the host before, by crawler $3 or by another one. */
+const isReportedBy = (how: "=" | "<>"): string => `exists (
+  select from unnest(h.reported_addresses, h.reported_by) as report (address, crawler_id)
+  where address_key(report.address) = address_key(given.address) and report.crawler_id ${how} $3::int)`;
 
 /** Rows of addresses where nothing has been leased for an hour. */
 export async function forgetTurns(pool: Pool, now: Date): Promise<void> {

@@ -100,7 +100,7 @@ async function store(
   await write.updateUrls(client, batch, worths);
   await write.countLeasesDown(client, batch);
   await updateHosts(client, batch, worths);
-  await noteSeenAddresses(client, results.flatMap(seenAddress));
+  await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));
   await releaseHeld(client, pageHosts, scope.pagesPerHost);
   const newUrls = await addUrls(client, urls, { pagesPerHost: scope.pagesPerHost, budgeted: true, now });
   await hastenChanged(client, urls, now);

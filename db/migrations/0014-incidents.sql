@@ -37,8 +37,12 @@ create function address_key(address inet) returns cidr language sql immutable pa
 
 -- The addresses of a lease's host when it began, none of a lease that began before this migration.
 alter table lease add column addresses cidr[] not null default '{}';
--- Addresses that crawlers were led to by a host's name and that our own resolver did not name, the latest first.
-alter table frontier_host add column seen_addresses inet[] not null default '{}';
+alter table frontier_host
+  -- Addresses that two crawlers were led to by the host's name and that our own resolver did not name, the latest first.
+  add column seen_addresses inet[] not null default '{}',
+  -- What one crawler alone said so far, and which: counts for nothing until another one says it.
+  add column reported_addresses inet[] not null default '{}',
+  add column reported_by integer[] not null default '{}';
 
 -- Whose turn an address is. All open leases on its hosts are of one crawler; another one's turn comes when they
 -- have ended and the address has rested.

@@ -159,16 +159,41 @@ describe("an address", () => {
     expect(Math.max(ofNorth!.length, ofSouth!.length)).toBe(4);
   });
 
-  it("that only a crawler was led to counts from the host's next lease on", async () => {
+  it("that only crawlers were led to counts from the host's next lease on, once a second one names it", async () => {
     const { north, south, host } = await fleet();
+    const third = await world.crawler("third");
     await host("a", north, "192.0.2.1");
     await host("b", south, "8.8.8.8");
-    const [lease] = await leased(north);
-    const arrived = arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: lease!.urls[0]!.url });
-    await world.take(north, [{ ...arrived, result: { ...arrived.result, address: "8.8.8.8" } }]);
-    await leased(north, 3600);
+    const reported = async (crawlerId: CrawlerId, seconds: number) => {
+      await world.pool.query("update frontier_url set next_fetch_at = $1 where state = 'due'", [noon]);
+      const [lease] = await leased(crawlerId, seconds);
+      const [first] = lease!.urls;
+      const arrived = arrivedResult({ sequence: seconds + 1, leaseId: lease!.leaseId, url: first!.url });
+      const batch = [{ ...arrived, result: { ...arrived.result, address: "8.8.8.8" } }];
+      await world.take(crawlerId, batch, secondsAfterNoon(seconds));
+      return lease!.host;
+    };
+    const hasA = async (crawlerId: CrawlerId) =>
+      await world.pool.query(
+        "update delegation set crawler_id = $1 where subnet_id = (select subnet_id from frontier_host where host = 'a.example')",
+        [crawlerId],
+      );
+    const seen = async () =>
+      (
+        await world.rows<{ seen: string[] }>(
+          "select seen_addresses::text[] as seen from frontier_host where host = 'a.example'",
+        )
+      )[0]?.seen;
 
-    expect(hostsOf(await leased(south, 3600))).toEqual([]);
+    const byOne = [await reported(north, 0), await seen()];
+    const twiceByOne = [await reported(north, 3600), await seen()];
+    await hasA(third);
+    const byAnother = [await reported(third, 7200), await seen()];
+    await leased(third, 10_800);
+
+    expect([byOne, twiceByOne]).toEqual(Array(2).fill(["a.example", []]));
+    expect(byAnother).toEqual(["a.example", ["8.8.8.8/32"]]);
+    expect(hostsOf(await leased(south, 10_800))).toEqual([]);
   });
 
   it("that nobody asks any more is forgotten", async () => {
