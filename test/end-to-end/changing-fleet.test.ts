@@ -85,7 +85,7 @@ async function settingsOf(index: number) {
     politenessFloorMs: 1500,
     responseTimeFactor: 0,
     probeMethods: ["head", "connect"],
-    limits: { pagesPerDay: 400 },
+    limits: { pagesPerDay: 400, priority: 0 },
   };
 }
 

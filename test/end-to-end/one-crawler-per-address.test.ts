@@ -148,6 +148,7 @@ const settingsOf = ({ name, key }: Owner, index: number, webUrl: string) => ({
   politenessFloorMs: floorMs,
   responseTimeFactor: 0,
   probeMethods: ["connect"],
+  limits: { priority: 0 },
 });
 
 /** In a process of its own, so that it can be killed. */
