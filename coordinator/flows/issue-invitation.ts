@@ -37,7 +37,10 @@ export interface IssuedInvitation {
   readonly commands: JoinCommands;
 }
 
-/** The same in two ways; one of them is enough. */
+/**
+ * The same in two ways; one of them is enough. They read the token from standard input: an argument would stand in
+ * the shell's history, and in the list of processes for everybody on that machine.
+ */
 export interface JoinCommands {
   /** Needs Node.js and nothing of ours. */
   readonly download: string;
@@ -71,22 +74,22 @@ export async function issueInvitation(
   const made = await ports.invitations.create({ ...invited, secretHash, createdAt: now, expiresAt });
   if (typeof made === "string") return made;
   const { name, renews } = invited;
-  const commands = joinCommands(token, ports.coordinator);
+  const commands = joinCommands(ports.coordinator);
   return { invitationId: made, name, renews, ...ports.coordinator, expiresAt, token, commands };
 }
 
 /** The file comes from the coordinator that is pinned: curl, too, takes it from nobody else. */
-export function joinCommands(
-  token: string,
-  { coordinatorUrl, certificatePin }: Pick<InvitingCoordinator, "coordinatorUrl" | "certificatePin">,
-): JoinCommands {
+export function joinCommands({
+  coordinatorUrl,
+  certificatePin,
+}: Pick<InvitingCoordinator, "coordinatorUrl" | "certificatePin">): JoinCommands {
   const url = new URL("/releases/dock.mjs", coordinatorUrl.replace(/^ws/, "http")).href;
   const pinned =
     certificatePin === null ? "" : `--insecure --pinnedpubkey 'sha256//${plainBase64(certificatePin)}' `;
   const file = "nearcrawl-crawler.mjs";
   return {
-    download: `curl -fsS ${pinned}-o ${file} '${url}' && node ${file} join ${token}`,
-    installed: `nearcrawl crawler join ${token}`,
+    download: `curl -fsS ${pinned}-o ${file} '${url}' && node ${file} join -`,
+    installed: `nearcrawl crawler join -`,
   };
 }
 

@@ -70,7 +70,7 @@ function withInvitingOptions(command: Command): Command {
     .option("--no-pin", "pin no certificate: public authorities vouch for it, and its key may change")
     .addHelpText(
       "after",
-      "\nA pinned certificate may be renewed as often as you like as long as its key stays the same (certbot: --reuse-key).\n\nExit codes: 0 done, 1 failed, 2 wrong usage, or the name is taken, 3 there is no crawler of that name.",
+      "\nA pinned certificate may be renewed as often as you like as long as its key stays the same (certbot: --reuse-key).\n\nThe command that joins reads the token from standard input. Cut short, it may be run again on the same folder until the crawler has its key, for three days at most; after that nearcrawl fleet reinvite makes a new invitation.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, or the name is taken, 3 there is no crawler of that name.",
     );
 }
 
@@ -133,6 +133,8 @@ export function invitationText(issued: IssuedInvitation): string {
     "or, where nearcrawl is installed:",
     "",
     commands.installed,
+    "",
+    "It waits for the token: paste it, press Enter, then Ctrl-D. (join TOKEN works, too, but leaves the token in the shell's history and shows it to everybody on the machine.)",
     "",
     `It connects to ${coordinatorUrl} and to nothing else of ours. ${pinText(issued)}`,
     ...keyText(issued),

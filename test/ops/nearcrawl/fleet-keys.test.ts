@@ -55,7 +55,8 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
     coordinatorUrl: "wss://search.example/crawler",
     certificatePin: pinOf(readFileSync(certificate)),
   });
-  expect(issued.commands.installed).toBe(`nearcrawl crawler join ${issued.token}`);
+  expect(issued.commands.installed).toBe("nearcrawl crawler join -");
+  expect(JSON.stringify(issued.commands)).not.toContain(issued.token);
   expect(nowhere.err).toContain("publicUrl");
   expect(listed.out).toMatch(/1 +athens +open .* 500 +crawling/);
   expect(withdrawn.out).toContain("withdrawn: 1 invitation");
