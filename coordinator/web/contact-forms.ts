@@ -30,7 +30,7 @@ export const trapField = "website";
 
 export function optOutForm({ optOut }: ContactForms): Html {
   return html`<section id="opt-out"><h2>Take a site out</h2>
-<p>For a site whose <code>robots.txt</code> you cannot change, or when it has to be at once: the whole fleet leaves it alone within a minute, requests under way included, and its pages are no longer found.</p>
+<p>For a site whose <code>robots.txt</code> you cannot change, or when it has to be at once: within a minute no crawler is given any page of it, crawlers at work stop, requests under way included, and its pages are no longer found. Only crawlers of an old release cannot be told: they finish the few pages that they were given, at their pace.</p>
 <form class="letter" method="post" action="${formPaths.optOut}#opt-out">
 ${fault(optOut)}
 ${textField({ id: "opt-out-site", name: "site", label: "Site", hint: "With everything below it: example.org is www.example.org, too.", state: optOut })}
@@ -73,7 +73,7 @@ function takenWords({ target, state, lapsesAt }: OptOut): string {
   if (state === "waiting") {
     return `Many sites were taken out lately, or very many lie below ${target}; so this one takes effect when it is confirmed. Until then robots.txt stops us at once.`;
   }
-  const now = `No crawler of ours asks ${target}, or anything below it, for a page any more: those at work were told just now, and within a minute it holds for all. No search finds its pages.`;
+  const now = `No crawler of ours is given a page of ${target}, or of anything below it, any more: those at work are told now, and within a minute they have stopped, requests under way included. Only crawlers of an old release cannot be told: they finish the few pages that they were given, at their pace. No search finds its pages.`;
   return lapsesAt === null
     ? now
     : `${now} Without a confirmation it ends on ${lapsesAt.toISOString().slice(0, 10)}.`;

@@ -61,6 +61,8 @@ describe("the form that takes a site out", () => {
     expect(page).not.toContain("<script>");
     expect(answer.status).toBe(200);
     expect(taken).toContain("www.example.org is taken out");
+    for (const words of [page, taken])
+      expect(words).toContain("Only crawlers of an old release cannot be told");
     expect(taken).toContain("it ends on 2026-03-31");
     expect(taken).toMatch(/_nearcrawl\.www\.example\.org\. TXT "opt-out=[\w-]{22}"/);
   });

@@ -23,7 +23,7 @@ export function optOutsCommand(): Command {
     .description("sites and networks that no crawler asks for anything: list, add, confirm, lift")
     .addHelpText(
       "after",
-      "\nA running coordinator honours a change at once, its fleet within a minute. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such opt-out.\n\nExamples:\n  nearcrawl opt-outs list\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24\n  nearcrawl opt-outs confirm 17\n  nearcrawl opt-outs lift www.example.org --words 'the owner knows nothing of it'",
+      "\nA running coordinator honours a change at once: nothing more is handed out. Crawlers of protocol version 3 break off within a minute; older ones cannot be told, and finish the slice of pages that they were given. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such opt-out.\n\nExamples:\n  nearcrawl opt-outs list\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24\n  nearcrawl opt-outs confirm 17\n  nearcrawl opt-outs lift www.example.org --words 'the owner knows nothing of it'",
     );
   command.addCommand(
     withDatabaseOptions(new Command("list"))
