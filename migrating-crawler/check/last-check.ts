@@ -1,5 +1,5 @@
 /** What the last check found, kept in the crawler's home, so that a start after a bad one checks again. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { CheckReport } from "./machine-check.ts";
@@ -12,7 +12,9 @@ const lastCheckFile = (home: string) => join(home, "last-check.json");
 export function keepCheck(home: string, { at, isUsable, findings }: CheckReport): void {
   try {
     const kept = { at: at.toISOString(), isUsable, findings };
-    writeFileSync(lastCheckFile(home), `${JSON.stringify(kept, null, 2)}\n`);
+    // A link in its place is not followed: root may be the one who writes here.
+    rmSync(lastCheckFile(home), { force: true });
+    writeFileSync(lastCheckFile(home), `${JSON.stringify(kept, null, 2)}\n`, { flag: "wx" });
   } catch {
     // The report itself says so.
   }

@@ -22,7 +22,9 @@ export function beginDrain(home: string, reason: string): void {
   const path = drainFile(home);
   const drain = { since: new Date().toISOString(), reason: reason.slice(0, mostWords) };
   if (!existsSync(home)) mkdirSync(home, { recursive: true });
-  writeFileSync(`${path}.new`, JSON.stringify(drain), { mode: 0o600 });
+  // A link in its place is not followed: root may be the one who writes here.
+  rmSync(`${path}.new`, { force: true });
+  writeFileSync(`${path}.new`, JSON.stringify(drain), { mode: 0o600, flag: "wx" });
   renameSync(`${path}.new`, path);
 }
 

@@ -1,0 +1,35 @@
+/** What a command writes into a crawler's folder, mostly as root: never through a link that lies there. */
+import { lstatSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { keepCheck } from "#crawler/check/last-check";
+import { pauseCrawler } from "#crawler/limits/pause";
+import { beginDrain } from "#crawler/status/drain";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "nearcrawl-links-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+it.each([
+  ["pause", "paused.json", "paused.json.new", (home: string) => pauseCrawler(home, "a talk")],
+  ["drain", "draining.json", "draining.json.new", (home: string) => beginDrain(home, "a move")],
+  [
+    "check",
+    "last-check.json",
+    "last-check.json",
+    (home: string) =>
+      keepCheck(home, { at: new Date(), isUsable: true, isConnected: true, neededProxy: null, findings: [] }),
+  ],
+])("%s writes its own file and leaves what a link leads to", (_command, file, link, write) => {
+  const target = join(folder, "shadow");
+  writeFileSync(target, "root's");
+  symlinkSync(target, join(folder, link));
+
+  write(folder);
+
+  expect(readFileSync(target, "utf8")).toBe("root's");
+  expect(lstatSync(join(folder, file)).isFile()).toBe(true);
+});
