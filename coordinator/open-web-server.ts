@@ -88,7 +88,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     const certificatePin = tls === null ? null : pinOf(tls.cert);
     await stateCoordinatorPlace(
       database.pool,
-      { webUrl: config.publicUrl ?? url, certificatePin },
+      { webUrl: config.publicUrl ?? url, certificatePin, hasPublicUrl: config.publicUrl !== null },
       new Date(),
     );
     return { web, url };

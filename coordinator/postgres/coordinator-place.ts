@@ -6,22 +6,29 @@ export interface CoordinatorPlace {
   readonly webUrl: string;
   /** SHA-256 of the SubjectPublicKeyInfo of its certificate, base64url; null: it has none of its own. */
   readonly certificatePin: string | null;
+  /** `webUrl` was set: a proxy with another certificate may stand there. */
+  readonly hasPublicUrl?: boolean;
 }
 
 export async function stateCoordinatorPlace(pool: Pool, place: CoordinatorPlace, now: Date): Promise<void> {
   await pool.query(
-    `insert into coordinator_place (web_url, certificate_pin, stated_at)
-     values ($1, $2, $3)
+    `insert into coordinator_place (web_url, certificate_pin, has_public_url, stated_at)
+     values ($1, $2, $3, $4)
      on conflict (only_one) do update
-       set web_url = excluded.web_url, certificate_pin = excluded.certificate_pin, stated_at = excluded.stated_at`,
-    [place.webUrl, place.certificatePin, now],
+       set web_url = excluded.web_url, certificate_pin = excluded.certificate_pin,
+           has_public_url = excluded.has_public_url, stated_at = excluded.stated_at`,
+    [place.webUrl, place.certificatePin, place.hasPublicUrl ?? false, now],
   );
 }
 
 /** Null: no coordinator has started here yet. */
 export async function readCoordinatorPlace(pool: Pool): Promise<CoordinatorPlace | null> {
-  const { rows } = await pool.query<{ web_url: string; certificate_pin: string | null }>(
-    "select web_url, certificate_pin from coordinator_place",
-  );
-  return rows[0] ? { webUrl: rows[0].web_url, certificatePin: rows[0].certificate_pin } : null;
+  const { rows } = await pool.query<{
+    web_url: string;
+    certificate_pin: string | null;
+    has_public_url: boolean;
+  }>("select web_url, certificate_pin, has_public_url from coordinator_place");
+  const [row] = rows;
+  if (!row) return null;
+  return { webUrl: row.web_url, certificatePin: row.certificate_pin, hasPublicUrl: row.has_public_url };
 }

@@ -78,6 +78,7 @@ create table coordinator_place (
   only_one boolean primary key default true check (only_one),
   web_url text not null,
   certificate_pin text,                      -- SHA-256 of the SubjectPublicKeyInfo, base64url; null: no TLS of its own
+  has_public_url boolean not null default false,   -- web_url is where others say it is reached, maybe by a proxy
   stated_at timestamptz not null
 );
 

@@ -2,9 +2,16 @@
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { Command, InvalidArgumentError } from "commander";
-import { type IssuedInvitation, invitationHours, issueInvitation } from "#coordinator/flows/issue-invitation";
+import type { Pool } from "pg";
+import {
+  type InvitingCoordinator,
+  type IssuedInvitation,
+  invitationHours,
+  issueInvitation,
+} from "#coordinator/flows/issue-invitation";
 import { invitingCoordinator, type StatedPlace } from "#coordinator/inviting-coordinator";
 import { randomSecrets } from "#coordinator/net/crawler-key";
+import { readCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import { createInvitationStore } from "#coordinator/postgres/invitation-store";
 import { migrate } from "#db/migrate";
 import { pinOf } from "#protocol/certificate-pin";
@@ -87,7 +94,9 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
   };
   const issued = await withDatabase(commandContext(options), async (database) => {
     await migrate(database);
-    const coordinator = await invitingCoordinator(database.pool, statedPlace(options));
+    const stated = statedPlace(options);
+    const coordinator = await invitingCoordinator(database.pool, stated);
+    if (stated.pin === undefined) await warnOfProxy(database.pool, coordinator);
     const invitations = createInvitationStore(database.pool);
     return await issueInvitation(request, { invitations, coordinator, secrets: randomSecrets }, new Date());
   });
@@ -100,6 +109,14 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
     return;
   }
   printAnswer(options, issued, invitationText(issued));
+}
+
+/** The coordinator knows its own certificate, and not one of whatever stands before it. */
+async function warnOfProxy(pool: Pool, { certificatePin: pin }: InvitingCoordinator): Promise<void> {
+  if (pin === null || !(await readCoordinatorPlace(pool))?.hasPublicUrl) return;
+  process.stderr.write(
+    "nearcrawl: warning: the coordinator has both publicUrl and tls, and this pins the certificate in tls. If a proxy at publicUrl has another one, nobody can join: say --pin CERTIFICATE, or --no-pin\n",
+  );
 }
 
 /** `true` is commander's default beside --no-pin. */

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { IssuedInvitation } from "#coordinator/flows/issue-invitation";
 import { hashCrawlerKey } from "#coordinator/net/crawler-key";
+import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
 import { pinOf } from "#protocol/certificate-pin";
 import { parseInvitation } from "#protocol/invitation";
@@ -45,6 +46,12 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
     ),
     nearcrawl("fleet", "invite", "--name", "berlin", "--url", "http://192.0.2.1/crawler"),
   ]);
+  const place = { webUrl: "https://search.example", certificatePin: "A".repeat(43), hasPublicUrl: true };
+  await stateCoordinatorPlace(world.pool, place, new Date());
+  const [unsure, sure] = await Promise.all([
+    nearcrawl("fleet", "invite", "--name", "cairo"),
+    nearcrawl("fleet", "invite", "--name", "delhi", "--no-pin"),
+  ]);
   const listed = await nearcrawl("fleet", "invitations");
   const withdrawn = await nearcrawl("fleet", "revoke-invitation", "athens");
 
@@ -58,6 +65,8 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
   expect(issued.commands.installed).toBe("nearcrawl crawler join -");
   expect(JSON.stringify(issued.commands)).not.toContain(issued.token);
   expect(nowhere.err).toContain("publicUrl");
+  expect(unsure.err).toContain("both publicUrl and tls");
+  expect([unsure.code, sure.code, made.err + sure.err]).toEqual([0, 0, ""]);
   expect(listed.out).toMatch(/1 +athens +open .* 500 +crawling/);
   expect(withdrawn.out).toContain("withdrawn: 1 invitation");
 });
