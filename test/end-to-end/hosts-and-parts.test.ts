@@ -63,7 +63,7 @@ beforeAll(async () => {
       scope: { pagesPerHost: 3, maxDepth: 3, admitNewHosts: false },
       // Every page is due again at once, and each slice opens a connection of its own.
       recrawl: { intervalHours: 0.0002 },
-      lease: { urlsPerHost: 1 },
+      lease: { urlsPerHost: 1, addressRestSeconds: 0 },
       finer: { everySeconds: 0.2 },
       balance: { policy: "none" },
       recalibration: { everySeconds: 3600 },

@@ -13,13 +13,13 @@ afterAll(() => database.close());
 it("a swap under load loses no result and no lease, fetches nothing twice and keeps every host's pace", async () => {
   const floorMs = 100;
 
-  const size = { crawlers: 3, hostsPerCrawler: 4, pagesPerHost: 15, floorMs, requestsBefore: 20 };
+  const size = { crawlers: 3, hostsPerCrawler: 3, pagesPerHost: 12, floorMs, requestsBefore: 12 };
 
   const outcome = await swapUnderLoad(size, database);
 
   const { urls, swapped } = outcome;
   expect(swapped).toBe(3);
-  expect(urls).toBeGreaterThanOrEqual(3 * 4 * 15);
+  expect(urls).toBeGreaterThanOrEqual(3 * 3 * 12);
   // Each URL has one fetch, each fetch came in one result, and no number of a spool was left out.
   expect(outcome).toMatchObject({ fetches: urls, sequences: urls });
   expect(outcome).toMatchObject({ unacknowledged: 0, fetchedTwice: 0, askedTwice: 0 });

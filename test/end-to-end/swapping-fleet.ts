@@ -179,7 +179,7 @@ function coordinatorOf(database: Database, internet: RunningWorld) {
       resolvers: [internet.dnsAddress],
       delegation: { settleSeconds: 0 },
       scope,
-      lease: { urlsPerHost: 20 },
+      lease: { urlsPerHost: 20, addressRestSeconds: 0 },
       heartbeatSeconds: 1,
       balance: { policy: "none" },
       // Pages that a second crawler fetches on purpose would count as fetched twice.
