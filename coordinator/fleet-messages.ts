@@ -4,7 +4,8 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { asLeaseId } from "#core/ids";
-import type { CoordinatorMessage, CrawlerHello } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { CrawlerHello } from "#protocol/messages";
 import { identityVersion } from "#protocol/version";
 import type { CoordinatorConfig } from "./config.ts";
 import type { Counters } from "./counters.ts";

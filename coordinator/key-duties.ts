@@ -1,6 +1,6 @@
 /** What happens to keys while their crawlers are connected: new ones by the clock and on request, and none any more. */
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { type Refusal, type Secrets, shutOut } from "./flows/admit-crawler.ts";
 import type { IdentityStore } from "./flows/identity-ports.ts";
 import type { FrontierStore } from "./flows/ports.ts";

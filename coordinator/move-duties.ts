@@ -1,7 +1,7 @@
 /** Moves in a running coordinator: taken up when an operator asks, looked at by the clock, told to whoever comes too late. */
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { fleetDuties } from "./fleet-duties.ts";
 import { type Admitted, type Introduction, isHelloSigned, type Refusal } from "./flows/admit-crawler.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";

@@ -6,15 +6,13 @@
  *   idle → connecting → up ⇄ waiting (back-off) → stopped
  */
 import { ConfigError, ProtocolError } from "#core/errors";
-import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import type {
   CoordinatorMessage,
   CoordinatorRefuse,
   CoordinatorWelcome,
-  CrawlerHeartbeat,
-  CrawlerHello,
-  CrawlerMessage,
-} from "#protocol/messages";
+} from "#protocol/coordinator-messages";
+import { isCoordinatorUrl } from "#protocol/coordinator-url";
+import type { CrawlerHeartbeat, CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import { LinkConnection } from "./link-connection.ts";
 import type { CoordinatorRoute } from "./net/coordinator-socket.ts";

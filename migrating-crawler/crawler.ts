@@ -3,7 +3,8 @@
  *
  *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
  */
-import type { CoordinatorProbe, CoordinatorRefuse, CrawlerHello } from "#protocol/messages";
+import type { CoordinatorProbe, CoordinatorRefuse } from "#protocol/coordinator-messages";
+import type { CrawlerHello } from "#protocol/messages";
 import { Carrier } from "./carrier.ts";
 import type { CrawlerConfig } from "./config.ts";
 import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";

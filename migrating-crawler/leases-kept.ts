@@ -1,5 +1,6 @@
 /** How long a crawler that lost the link may work on what it was leased: no longer than the coordinator leaves it to it. */
-import { type CoordinatorWelcome, maxHeldLeases } from "#protocol/messages";
+import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
+import { maxHeldLeases } from "#protocol/messages";
 
 /** The coordinator may notice the loss of the link by so many heartbeats sooner than this crawler. */
 const noticedSooner = 2;

@@ -1,5 +1,6 @@
 /** Measures the way to the other crawlers, a few at a time, and gives the report in one piece. */
-import type { CoordinatorMessage, ProbeOutcome } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { ProbeOutcome } from "#protocol/messages";
 import type { Prober } from "./probe/prober.ts";
 
 type Peer = Extract<CoordinatorMessage, { type: "coordinator:peers" }>["peers"][number];

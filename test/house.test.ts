@@ -79,6 +79,9 @@ describe("imports only go down", () => {
         .filter((file) => /process\.(env|argv)\b/.test(readFileSync(join(root, file), "utf8"))),
     );
 
-    expect(readers.sort()).toEqual(["migrating-crawler/dock/partner-program.ts", "migrating-crawler/main.ts"]);
+    expect(readers.sort()).toEqual([
+      "migrating-crawler/dock/partner-program.ts",
+      "migrating-crawler/main.ts",
+    ]);
   });
 });

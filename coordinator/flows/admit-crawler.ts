@@ -4,9 +4,10 @@
  * Copies of a whole folder show later, by their tickets (take-ticket.ts).
  */
 import type { CrawlerId } from "#core/ids";
+import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
 import { helloText } from "#protocol/identity";
 import { isSignedBy } from "#protocol/identity-signature";
-import type { CoordinatorMessage, CoordinatorRefuse, CrawlerHello } from "#protocol/messages";
+import type { CrawlerHello } from "#protocol/messages";
 import { identityVersion } from "#protocol/version";
 import type { CrawlerStore } from "./crawler-ports.ts";
 import type { IdentityStore, KeyHolder, RedemptionFault } from "./identity-ports.ts";

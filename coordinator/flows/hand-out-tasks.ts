@@ -3,7 +3,7 @@
  * reason why there is nothing now and when asking again makes sense.
  */
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { FrontierStore } from "./ports.ts";
 
 export interface HandOutSettings {

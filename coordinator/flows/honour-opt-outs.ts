@@ -7,7 +7,7 @@
  * which takes no request to a site that wants none, and which only who holds the domain can make.
  */
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { OptOutMarks, OptOutStore } from "./opt-out-ports.ts";
 import type { OptOutReport } from "./who-wishes.ts";
 

@@ -4,8 +4,8 @@
  * lets open moves fail, and each crawler goes on where it was.
  */
 import type { CrawlerId } from "#core/ids";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { isSignedBy } from "#protocol/identity-signature";
-import type { CoordinatorMessage } from "#protocol/messages";
 import { type CoordinatorMove, type CrawlerMove, movePartBytes, moveText, partsOf } from "#protocol/move";
 import { type MoveEvent, type MoveStep, nextMoveStep, stepSeconds } from "../core/move/move-step.ts";
 import type { Refusal } from "./admit-crawler.ts";

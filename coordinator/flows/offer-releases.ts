@@ -4,7 +4,8 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { releaseFor } from "#core/release/staging";
-import type { CoordinatorMessage, CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { agreeOnVersion, identityVersion } from "#protocol/version";
 import type { ReleaseFleetStore, ReleaseStore } from "./release-ports.ts";
 

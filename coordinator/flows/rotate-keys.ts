@@ -4,7 +4,7 @@
  * that, so that no crash on the way locks a crawler out.
  */
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { Secrets } from "./admit-crawler.ts";
 import type { DueRotation, IdentityStore } from "./identity-ports.ts";
 

@@ -5,7 +5,7 @@
  */
 import { isNewcomer, landmarksOf, type PeerTurn, peerRefreshMs, peersFor } from "#core/delegation/peer-plan";
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CoordinatorState } from "./coordinator-state.ts";
 
 export const peerTurnMs = 60_000;

@@ -11,13 +11,8 @@ import type { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { decodeCrawlerMessage, decodeHello, decodePackedMessage } from "#protocol/codec";
-import type {
-  CoordinatorMessage,
-  CoordinatorWelcome,
-  CrawlerHello,
-  CrawlerMessage,
-  ProbeOutcome,
-} from "#protocol/messages";
+import type { CoordinatorMessage, CoordinatorWelcome } from "#protocol/coordinator-messages";
+import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messages";
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
 import type { Seal } from "#protocol/result-digest";
 import { isKnownTo } from "#protocol/version";

@@ -1,7 +1,8 @@
 /** What main hands to the crawler gateway: its settings and the handlers of what crawlers say. */
 import type { IncomingMessage } from "node:http";
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorWelcome, CrawlerHello } from "#protocol/messages";
+import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
+import type { CrawlerHello } from "#protocol/messages";
 import type { Seal } from "#protocol/result-digest";
 import type { Admitted, Introduction } from "../flows/admit-crawler.ts";
 import type { ConnectionLimitSettings } from "./connection-limits.ts";

@@ -6,14 +6,8 @@
  */
 import type { z } from "zod";
 import { ProtocolError } from "#core/errors";
-import {
-  type CoordinatorMessage,
-  type CrawlerHello,
-  type CrawlerMessage,
-  coordinatorMessage,
-  crawlerHello,
-  crawlerMessage,
-} from "./messages.ts";
+import { type CoordinatorMessage, coordinatorMessage } from "./coordinator-messages.ts";
+import { type CrawlerHello, type CrawlerMessage, crawlerHello, crawlerMessage } from "./messages.ts";
 import type { FrameReader, ReceivedParts } from "./packed/message-frames.ts";
 import { agreeOnVersion, protocolVersions } from "./version.ts";
 

@@ -1,15 +1,15 @@
 /**
- * Every message on the wire between a migrating crawler and the coordinator. The name says who speaks.
+ * Every message that a migrating crawler says to the coordinator; what the coordinator says is in
+ * coordinator-messages.ts. The name says who speaks.
  * These schemas are the only definition: both ends validate what arrives against them, and the types
  * are derived from them. Sizes are bounded here, so that nothing behind the edge has to ask again.
  */
 import { z } from "zod";
 import { address, digest, hostName, leaseId, milliseconds, words } from "./fields.ts";
-import { helloIdentity, keyScope, keyScopes, signature, ticket } from "./identity.ts";
-import { lease } from "./lease.ts";
-import { coordinatorMove, crawlerMove } from "./move.ts";
+import { helloIdentity, signature } from "./identity.ts";
+import { crawlerMove } from "./move.ts";
 import { fetchResultSchema } from "./result.ts";
-import { partnerContact, userAgent } from "./user-agent.ts";
+import { partnerContact } from "./user-agent.ts";
 
 /** Most leases that a hello lists: what fits the bound on a first message. */
 export const maxHeldLeases = 2000;
@@ -212,148 +212,3 @@ export const crawlerMessage = z.discriminatedUnion("type", [
 export type CrawlerMessage = z.infer<typeof crawlerMessage>;
 export type CrawlerHello = z.infer<typeof crawlerHello>;
 export type CrawlerHeartbeat = z.infer<typeof crawlerHeartbeat>;
-
-/* ------------------------------------------------------------ coordinator speaks */
-
-export const coordinatorWelcome = z.object({
-  type: z.literal("coordinator:welcome"),
-  protocolVersion: z.int(),
-  crawlerId: z.int().min(1),
-  /** Highest sequence of this spool that is safe in the database; the crawler drops everything up to it. */
-  acknowledgedSequence: z.int().min(0),
-  /** How many results may be under way unacknowledged. */
-  resultCredits: z.int().min(1).max(10_000),
-  heartbeatSeconds: z.int().min(1).max(600),
-  /** A crawler that is away for so long loses its leases to others, and lets go of them itself. */
-  departureSeconds: z.number().positive().max(86_400).optional(),
-  /** Of every request to a site, as it stands. */
-  userAgent,
-  /** Major version of the coordinator's Postgres: lexemes are made as it makes them. Absent: the newest. */
-  postgresVersion: z.int().min(13).max(99).optional(),
-  /** To be kept on disk and shown in the next hello. */
-  ticket: ticket.optional(),
-  /** Where this connection comes from, as the coordinator sees it. */
-  seenAddress: address.optional(),
-  /** The coordinator's time, so that a crawler can tell that its clock is wrong. */
-  time: z.iso.datetime().optional(),
-  /**
-   * Requests are signed (RFC 9421, Web Bot Auth) with the crawler's key, and name this origin as the place
-   * of the public keys. Absent: they are not.
-   */
-  signatureAgent: z.string().min(8).max(200).optional(),
-});
-
-/** The session ends: why, in words, and whether trying again later makes sense. */
-export const coordinatorRefuse = z.object({
-  type: z.literal("coordinator:refuse"),
-  code: z.enum([
-    "wrong-key",
-    "wrong-version",
-    "bad-message",
-    "replaced",
-    "revoked",
-    "too-much",
-    "shutting-down",
-    /** A signature is missing or wrong: of the hello, or of results. */
-    "bad-signature",
-    /** Two machines have one identity: this folder is a copy, or the other one is. */
-    "copied-folder",
-    /** The name is another host's by now; or this host's identity has another name. Said where a move was made. */
-    "moved",
-    /** Not the crawler's fault: the coordinator could not do its part (its database, say). */
-    "internal-error",
-  ]),
-  reason: words,
-  retry: z.boolean(),
-});
-
-export const coordinatorProbe = z.object({
-  type: z.literal("coordinator:probe"),
-  requestId: z.int().min(0),
-  host: hostName,
-  address,
-  /** True: measure the address that the host's name resolves to for the crawler itself, and report it. */
-  byName: z.boolean().optional(),
-  port: z.int().min(1).max(65_535),
-  secure: z.boolean(),
-  method: probeMethod,
-  tries: z.int().min(1).max(20),
-  /** For the whole measurement, all tries and fall-backs together. */
-  deadlineMs: z.int().min(1).max(60_000),
-});
-
-/** Answer to `crawler:ready`. An empty list says why in words and when asking again makes sense. */
-export const coordinatorTasks = z.object({
-  type: z.literal("coordinator:tasks"),
-  leases: z.array(lease).max(1000),
-  askAgainMs: milliseconds,
-  reason: words,
-});
-
-/** Everything up to this sequence is committed. */
-export const coordinatorAcknowledge = z.object({
-  type: z.literal("coordinator:acknowledge"),
-  sequence: z.int().min(0),
-});
-
-/** Backpressure, with its reason: how many results may be under way from now on; 0 stops shipping. */
-export const coordinatorPace = z.object({
-  type: z.literal("coordinator:pace"),
-  resultCredits: z.int().min(0).max(10_000),
-  reason: words,
-});
-
-/** The other crawlers, to be measured. */
-export const coordinatorPeers = z.object({
-  type: z.literal("coordinator:peers"),
-  peers: z
-    .array(z.object({ crawlerId: z.int().min(1), address, port: z.int().min(1).max(65_535) }))
-    .max(1000),
-});
-
-/** A new key in place of the one that was shown in the hello, which is good for so long at most. */
-export const coordinatorKey = z.object({
-  type: z.literal("coordinator:key"),
-  key: z.string().min(16).max(200),
-  scopes: z.array(keyScope).min(1).max(keyScopes.length),
-  oldKeySeconds: z
-    .number()
-    .min(0)
-    .max(86_400 * 30),
-});
-
-/**
- * Hosts are not to be contacted any more, with everything below each domain: leases on them end at once. Sent when
- * a site opts out, and with each welcome for those of late.
- */
-export const coordinatorStopHosts = z.object({
-  type: z.literal("coordinator:stop-hosts"),
-  domains: z.array(hostName).min(1).max(1000),
-  reason: words,
-});
-
-/** A release that this crawler's dock may take, by its place at the coordinator: `/releases/DIGEST`. */
-export const coordinatorRelease = z.object({
-  type: z.literal("coordinator:release"),
-  version: releaseVersion,
-  /** SHA-256 of the bundle, hex. */
-  digest,
-});
-
-export const coordinatorMessage = z.discriminatedUnion("type", [
-  coordinatorWelcome,
-  coordinatorRefuse,
-  coordinatorProbe,
-  coordinatorTasks,
-  coordinatorAcknowledge,
-  coordinatorPace,
-  coordinatorPeers,
-  coordinatorKey,
-  coordinatorStopHosts,
-  coordinatorRelease,
-  coordinatorMove,
-]);
-export type CoordinatorMessage = z.infer<typeof coordinatorMessage>;
-export type CoordinatorProbe = z.infer<typeof coordinatorProbe>;
-export type CoordinatorWelcome = z.infer<typeof coordinatorWelcome>;
-export type CoordinatorRefuse = z.infer<typeof coordinatorRefuse>;

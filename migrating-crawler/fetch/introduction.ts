@@ -2,7 +2,7 @@
  * How this crawler introduces itself to sites: by the User-Agent that the coordinator's latest welcome states, and
  * by a signature where it asks for one. Before the first welcome there is no introduction, and so no request.
  */
-import type { CoordinatorWelcome } from "#protocol/messages";
+import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { Identity } from "../membership/identity.ts";
 import { requestSigner, type SignRequest } from "./sign-request.ts";
 

@@ -3,8 +3,9 @@
  * on the disk before they count as kept.
  */
 import { randomUUID } from "node:crypto";
+import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { helloText } from "#protocol/identity";
-import type { CoordinatorWelcome, CrawlerHello } from "#protocol/messages";
+import type { CrawlerHello } from "#protocol/messages";
 import { mostClockErrorMs } from "../check/clock-error.ts";
 import type { CrawlerLog } from "../log.ts";
 import { type Identity, openIdentity } from "./identity.ts";

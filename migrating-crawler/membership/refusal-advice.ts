@@ -1,5 +1,5 @@
 /** What an administrator should do when the coordinator refuses the crawler. */
-import type { CoordinatorRefuse } from "#protocol/messages";
+import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 
 /** The coordinator's words, and then what to do, where they do not say it. */
 export function withRefusalAdvice(reason: string, code: CoordinatorRefuse["code"]): string {

@@ -3,7 +3,7 @@
  * the coordinator gives. It takes no work.
  */
 import { ProtocolError } from "#core/errors";
-import type { CoordinatorRefuse } from "#protocol/messages";
+import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 import type { CrawlerConfig } from "../config.ts";
 import { CoordinatorLink, type LinkMessage } from "../coordinator-link.ts";
 import { crawlerHello } from "../crawler-hello.ts";

@@ -7,7 +7,8 @@
  * While a probe is under way, `quiet()` holds back the crawler's own long computations (extraction) for a
  * moment: an answer that waits for the processor would measure us, not the network.
  */
-import type { CoordinatorProbe, ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { CoordinatorProbe } from "#protocol/coordinator-messages";
+import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { CrawlerConfig } from "../config.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import type { Connector } from "../net/connector.ts";

@@ -1,6 +1,7 @@
 /** What a running crawler notes for whoever asks how it goes: its session, what it fetched, what went wrong. */
 import { urlHost } from "#core/ip/url-host";
-import type { CoordinatorWelcome, ProbeOutcome } from "#protocol/messages";
+import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
+import type { ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import type { CrawlerConfig } from "../config.ts";
 import type { CrawlerSurroundings } from "../crawler-surroundings.ts";

@@ -68,9 +68,7 @@ async function measure(name: string, database: Database): Promise<Measured> {
 /** The delegations alone: the subnets that they name are not needed for reading them. */
 async function fill(database: Database): Promise<void> {
   await database.pool.query("alter table delegation drop constraint delegation_subnet_id_fkey");
-  await database.pool.query(
-    `insert into crawler (name) select 'bench ' || n from generate_series(1, 200) n`,
-  );
+  await database.pool.query(`insert into crawler (name) select 'bench ' || n from generate_series(1, 200) n`);
   await database.pool.query(
     `insert into delegation (subnet_id, crawler_id, cause, measured, rtt_ms, runner_up_id, runner_up_rtt_ms,
        delegated_at)

@@ -8,7 +8,7 @@ import { silentLog } from "#coordinator/log";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/net/crawler-key";
 import { createIdentityStore } from "#coordinator/postgres/identity-store";
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { arrivedResult, noon, spoolId } from "../contract/world.ts";
 import { type FlowWorld, hello, newFlowWorld } from "../flows/flow-world.ts";
 

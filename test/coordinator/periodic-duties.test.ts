@@ -9,7 +9,7 @@ import { silentLog } from "#coordinator/log";
 import { scheduleDuties } from "#coordinator/periodic-duties";
 import { recalibrationRule } from "#coordinator/wiring-settings";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { noon, roundOf, scope, seeds } from "../contract/world.ts";
 import { type FlowWorld, newFlowWorld, TableFleet } from "../flows/flow-world.ts";
 

@@ -6,7 +6,7 @@ import { Mover } from "#coordinator/flows/move-crawlers";
 import { silentLog } from "#coordinator/log";
 import { createMoveStore } from "#coordinator/postgres/move-store";
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { type CrawlerMove, moveText } from "#protocol/move";
 import { newWorld, type World } from "../contract/world.ts";
 

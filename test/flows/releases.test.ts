@@ -7,7 +7,8 @@ import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
 import { createReleaseStore } from "#coordinator/postgres/release-store";
 import type { CrawlerId } from "#core/ids";
 import type { ReleaseState } from "#core/release/staging";
-import type { CoordinatorMessage, CrawlerHello } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { CrawlerHello } from "#protocol/messages";
 import { signBody } from "#protocol/release-envelope";
 import { secondsAfterNoon } from "../contract/world.ts";
 import {

@@ -5,7 +5,7 @@ import type { CrawlerRecord } from "#coordinator/flows/crawler-ports";
 import { PeerTurns } from "#coordinator/flows/send-peers";
 import { landmarkCount } from "#core/delegation/peer-plan";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { noon } from "../contract/world.ts";
 
 type Peers = Extract<CoordinatorMessage, { type: "coordinator:peers" }>["peers"];

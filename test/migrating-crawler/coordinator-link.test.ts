@@ -7,7 +7,11 @@ import { ConfigError } from "#core/errors";
 import { asCrawlerId } from "#core/ids";
 import { CoordinatorLink, type LinkSettings, type OutgoingResult } from "#crawler/coordinator-link";
 import type { CoordinatorRoute } from "#crawler/net/coordinator-socket";
-import type { CoordinatorMessage, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/messages";
+import type {
+  CoordinatorMessage,
+  CoordinatorRefuse,
+  CoordinatorWelcome,
+} from "#protocol/coordinator-messages";
 import { packResult } from "#protocol/packed/message-frames";
 import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
 import { generatedResults } from "../protocol/generated-results.ts";

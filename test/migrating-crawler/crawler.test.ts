@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { startCrawler } from "#crawler/main";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { Lease } from "#protocol/lease";
-import type { CoordinatorMessage } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import { fetchResultSchema } from "#protocol/result";
 import { type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";

@@ -1,8 +1,9 @@
 /** A crawler's folder (identity, key, ticket) and processes that run from it or from a copy, over a raw connection. */
 import { randomUUID } from "node:crypto";
 import type { ClientOptions } from "ws";
+import type { CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { helloText } from "#protocol/identity";
-import type { CoordinatorRefuse, CoordinatorWelcome, CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import { helloOf } from "./gateway-on-loopback.ts";
 import { RawCrawler } from "./raw-crawler.ts";

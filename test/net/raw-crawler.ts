@@ -1,10 +1,11 @@
 /** The crawler's end of the wire without manners: sends whatever a test wants, and tells what comes back. */
 import { type ClientOptions, WebSocket } from "ws";
 import { decodeCoordinatorMessage, maxMessageBytes } from "#protocol/codec";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { challengeHeader } from "#protocol/identity";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { NodeInflater } from "#protocol/message-inflater";
-import type { CoordinatorMessage, CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { helloOf } from "./gateway-on-loopback.ts";
 
 type OfType<Type extends CoordinatorMessage["type"]> = Extract<CoordinatorMessage, { type: Type }>;

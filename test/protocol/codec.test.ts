@@ -8,7 +8,8 @@ import {
   encodeMessage,
   maxMessageBytes,
 } from "#protocol/codec";
-import type { CoordinatorMessage, CrawlerMessage } from "#protocol/messages";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { CrawlerMessage } from "#protocol/messages";
 import { agreeOnVersion } from "#protocol/version";
 import { helloOf } from "../net/gateway-on-loopback.ts";
 import { generatedResults } from "./generated-results.ts";

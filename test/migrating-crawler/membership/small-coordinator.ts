@@ -8,12 +8,13 @@ import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 import { decodeCrawlerMessage, decodeHello, encodeMessage } from "#protocol/codec";
+import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
 import { challengeHeader, helloText } from "#protocol/identity";
 import { isSignedBy } from "#protocol/identity-signature";
 import { formatInvitation, type Invitation } from "#protocol/invitation";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { NodeInflater } from "#protocol/message-inflater";
-import type { CoordinatorMessage, CoordinatorRefuse, CrawlerHello } from "#protocol/messages";
+import type { CrawlerHello } from "#protocol/messages";
 
 export interface SmallCoordinator {
   readonly url: string;
