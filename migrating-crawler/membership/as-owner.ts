@@ -37,12 +37,12 @@ export async function leaveAsOwner(
 
 /** What the owner may remove is gone then; links are removed, never followed. */
 export async function emptyAsOwner(home: string, owner: FolderOwner): Promise<void> {
-  await runAsOwner({ home, owner, args: ["-e", emptying, "--", ...marks] });
+  await runAsOwner({ home, owner, args: ["-e", emptying] });
 }
 
 /** For Node in the folder. `marks` go last: where something stays, the same command finds the crawler's folder again. */
 const emptying = `const { readdirSync, rmSync } = require("node:fs");
-const marks = process.argv.slice(1);
+const marks = ${JSON.stringify(marks)};
 for (const name of readdirSync(".").filter((one) => !marks.includes(one))) {
   try { rmSync(name, { recursive: true, force: true }); } catch {}
 }
