@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 // Not "import": it would reach Node, whose require() would then load the wrong half of a package.
 const conditions = ["nearcrawl-source", "node"];
 /** Tests whose subject is time on the wire: beside others they would measure how busy the machine is. */
-const alone = ["test/end-to-end/{live-rounds,route-change}.test.ts"];
+const alone = ["test/end-to-end/{live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts"];
 const globalSetup = ["test/support/global-setup.ts"];
 
 export default defineConfig({
