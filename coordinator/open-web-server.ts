@@ -22,6 +22,7 @@ import { createReleaseFileStore } from "./postgres/release-file-store.ts";
 import { createReleaseKeyStore } from "./postgres/release-key-store.ts";
 import { createReleaseStore } from "./postgres/release-store.ts";
 import { createReports } from "./postgres/reports/reports.ts";
+import { webParts } from "./web-parts.ts";
 
 export interface OpenWebOptions {
   readonly config: CoordinatorConfig;
@@ -63,6 +64,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       fleet: createFleetOutside(pool),
       behindProxy: config.behindProxy,
     },
+    parts: webParts({ ...options, pool }),
     releaseFiles: {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),

@@ -32,7 +32,7 @@ execFileSync(process.execPath, [compiler, "-p", join(root, "tsconfig.build.json"
   stdio: "inherit",
   cwd: root,
 });
-for (const folder of ["coordinator/web/assets", "coordinator/net/openapi.json"]) {
+for (const folder of ["coordinator/web/assets", "coordinator/net/openapi"]) {
   const source = join(root, folder);
   if (existsSync(source)) cpSync(source, join(root, "dist", folder), { recursive: true });
 }

@@ -66,7 +66,7 @@ export class BearerGuard {
     reply: FastifyReply,
     fault: Parameters<typeof sendError>[2],
   ): FastifyReply {
-    return sendError(request, reply, fault, this.#ports.version);
+    return sendError(request, reply, fault, this.#ports);
   }
 }
 

@@ -7,7 +7,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "../log.ts";
 import { errorBody, type PageError } from "../web/error-page.ts";
-import { pageFrame } from "../web/page-frame.ts";
+import { type PageViewer, pageFrame, type SectionPath } from "../web/page-frame.ts";
 import type { Metrics } from "./metrics.ts";
 
 declare module "fastify" {
@@ -38,12 +38,12 @@ export function guard(
     const fault = methodFault(request);
     if (fault !== null) {
       reply.header("allow", "GET, HEAD");
-      return sendError(request, reply, fault, ports.settings.version);
+      return sendError(request, reply, fault, ports.settings);
     }
     if (isBoundedElsewhere(request)) return;
     if (openRequests >= maxOpenRequests) {
       reply.header("retry-after", "2");
-      return sendError(request, reply, tooBusy, ports.settings.version);
+      return sendError(request, reply, tooBusy, ports.settings);
     }
     open.add(request);
     openRequests += 1;
@@ -54,13 +54,12 @@ export function guard(
     const route = request.routeOptions.url ?? "none";
     ports.metrics.requestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
   });
-  app.setNotFoundHandler((request, reply) => sendError(request, reply, notFound, ports.settings.version));
+  app.setNotFoundHandler((request, reply) => sendError(request, reply, notFound, ports.settings));
   app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500;
-    if (status < 500)
-      return sendError(request, reply, badRequest(status, error.message), ports.settings.version);
+    if (status < 500) return sendError(request, reply, badRequest(status, error.message), ports.settings);
     ports.log.error({ error, url: request.url }, "a page could not be shown");
-    return sendError(request, reply, ourFault, ports.settings.version);
+    return sendError(request, reply, ourFault, ports.settings);
   });
 }
 
@@ -68,11 +67,11 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
   error: PageError,
-  version: string,
+  around: { readonly version: string; readonly viewer?: PageViewer; readonly section?: SectionPath | null },
 ): FastifyReply {
   reply.code(error.status).header("cache-control", "no-store");
   if (wantsJson(request)) return reply.send({ error: { status: error.status, message: error.words } });
-  const page = pageFrame({ title: error.title, section: null, body: errorBody(error), version });
+  const page = pageFrame({ section: null, ...around, title: error.title, body: errorBody(error) });
   return reply.type("text/html; charset=utf-8").send(page);
 }
 

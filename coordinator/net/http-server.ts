@@ -2,12 +2,12 @@
  * The coordinator's web server: pages, API, live events, metrics, health. `createWebServer` gives a server
  * that does not listen yet; main attaches the crawlers' gateway to its `.server` and lets it listen.
  */
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
 import { type FastifyInstance, fastify } from "fastify";
+import type { AuditLog } from "../flows/audit-ports.ts";
 import type { CrawlScope, NameResolver } from "../flows/ports.ts";
 import type { SearchReads } from "../flows/search-pages.ts";
 import { type LiveState, type Overview, type OverviewReads, showOverview } from "../flows/show-overview.ts";
@@ -15,14 +15,25 @@ import type { WhoReads } from "../flows/who-reads.ts";
 import type { Log } from "../log.ts";
 import type { ContactSettings } from "../web/contact-page.ts";
 import { overviewRegions } from "../web/overview-page.ts";
+import { type Access, openAccess } from "./access.ts";
+import { Actions } from "./actions.ts";
 import { addContactRoutes, type ContactPorts } from "./contact-routes.ts";
 import { addViews } from "./http-api.ts";
 import { guard, sendError } from "./http-guard.ts";
 import { LiveEvents } from "./live-events.ts";
 import type { Metrics } from "./metrics.ts";
+import { readOpenApi } from "./openapi.ts";
 import { addOperatorApi, type OperatorApiPorts } from "./operator-api.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./release-files.ts";
+import { Views } from "./views.ts";
+
+/** Adds the routes of one part of the pages. */
+export type WebPart = (to: {
+  readonly app: FastifyInstance;
+  readonly views: Views;
+  readonly actions: Actions;
+}) => void;
 
 export interface WebSettings extends ContactSettings {
   readonly version: string;
@@ -44,6 +55,12 @@ export interface WebPorts {
   readonly operators?: Omit<OperatorApiPorts, "version" | "log">;
   /** Without them, the contact page takes no forms, and nothing lists the fleet's addresses and keys. */
   readonly contact?: ContactPorts;
+  /** Left out: nobody can sign in, and the pages are for whoever reaches them. */
+  readonly access?: Access;
+  /** Where what is changed is written down; left out: nowhere. */
+  readonly audit?: Pick<AuditLog, "record">;
+  /** Further pages, API routes and actions (coordinator/web-parts). */
+  readonly parts?: readonly WebPart[];
   /** Without them, nothing is below /releases/. */
   readonly releaseFiles?: Omit<ReleaseFilePorts, "version">;
 }
@@ -51,9 +68,10 @@ export interface WebPorts {
 /** How long a request may take to arrive, and an idle connection to stay. */
 const patience = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 30_000 };
 
+const unaudited = { record: async () => {} };
+
 /** In the source folder and in dist alike: beside this file's folder. */
 const assetsFolder = fileURLToPath(new URL("../web/assets/", import.meta.url));
-const openApiFile = new URL("./openapi.json", import.meta.url);
 
 export function createWebServer(ports: WebPorts): FastifyInstance {
   const { settings } = ports;
@@ -69,7 +87,11 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   guard(app, { ...ports, settings: { version: settings.version, secure: settings.tls !== null } });
   app.register(fastifyStatic, { root: assetsFolder, prefix: "/assets/", maxAge: "1h", index: false });
   const overview = addOverview(app, ports);
-  addViews(app, { ...ports, overview, version: settings.version });
+  const shared = { access: ports.access ?? openAccess, version: settings.version, now: ports.now };
+  const views = new Views(app, shared);
+  const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
+  addViews(views, { ...ports, overview });
+  for (const addPart of ports.parts ?? []) addPart({ app, views, actions });
   addEvents(app, ports, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
   if (ports.operators) {
@@ -107,7 +129,7 @@ function addEvents(app: FastifyInstance, ports: WebPorts, overview: () => Promis
   const events = new LiveEvents(render, (error) => ports.log.warn({ error }, "no live update could be made"));
   app.addHook("preClose", async () => events.close());
   app.get("/events", { config: { boundedElsewhere: true } }, (request, reply) => {
-    if (events.full) return sendError(request, reply, tooManyListeners, ports.settings.version);
+    if (events.full) return sendError(request, reply, tooManyListeners, ports.settings);
     reply.hijack();
     reply.raw.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
@@ -141,7 +163,7 @@ function addOperation(app: FastifyInstance, ports: WebPorts): void {
   app.get("/metrics", async (_request, reply) =>
     reply.type(ports.metrics.registry.contentType).send(await ports.metrics.registry.metrics()),
   );
-  const openApi = readFileSync(openApiFile, "utf8");
+  const openApi = JSON.stringify(readOpenApi(), null, 2);
   app.get("/api/openapi.json", async (_request, reply) =>
     reply.type("application/json; charset=utf-8").send(openApi),
   );

@@ -161,7 +161,7 @@ async function refuse(
   fault: Fault,
   version: string,
 ): Promise<FastifyReply> {
-  return sendError(request, reply, fault, version);
+  return sendError(request, reply, fault, { version });
 }
 
 function badBody(error: z.ZodError): Fault {

@@ -77,12 +77,12 @@ export function addReleaseFiles(app: FastifyInstance, ports: ReleaseFilePorts): 
   app.get<Params>("/releases/:digest/manifest.json", async (request, reply) => {
     const { digest } = request.params;
     const signed = digestForm.test(digest) ? await files.manifest(digest) : null;
-    if (signed === null) return sendError(request, reply, noRelease, ports.version);
+    if (signed === null) return sendError(request, reply, noRelease, ports);
     return sendJson(request, reply, formatEnvelope(signed));
   });
   app.get("/releases/revocations.json", async (request, reply) => {
     const signed = await releases.revocations();
-    if (signed === null) return sendError(request, reply, noneRevoked, ports.version);
+    if (signed === null) return sendError(request, reply, noneRevoked, ports);
     return sendJson(request, reply, formatEnvelope(signed));
   });
   app.get("/releases/keys.json", async (request, reply) => {
@@ -127,11 +127,11 @@ function downloads(limits: DownloadLimits, version: string) {
   ): Promise<FastifyReply> => {
     const address = request.socket.remoteAddress ?? "unknown";
     if (open.open(address) !== null) {
-      return sendError(request, reply.header("retry-after", "30"), tooManyDownloads, version);
+      return sendError(request, reply.header("retry-after", "30"), tooManyDownloads, { version });
     }
     endDownload(reply, limits.downloadMs, () => open.close(address));
     const file = await wanted.read();
-    if (file === null) return sendError(request, reply, wanted.missing, version);
+    if (file === null) return sendError(request, reply, wanted.missing, { version });
     const { bytes, digest } = file;
     const repr = `sha-256=:${Buffer.from(digest, "hex").toString("base64")}:`;
     reply.headers({ etag: `"${digest}"`, "repr-digest": repr });

@@ -1,9 +1,10 @@
 /** What sites see of us, over a real HTTP server and a real Postgres. */
-import { readFileSync } from "node:fs";
+
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { WhoAnswer } from "#coordinator/flows/who-answer";
 import { formsPerHour } from "#coordinator/net/form-guard";
+import { readOpenApi } from "#coordinator/net/openapi";
 import { createOptOutMarks } from "#coordinator/postgres/opt-out-marks";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
@@ -14,9 +15,7 @@ import { contactPorts, webServer } from "../support/web-server.ts";
 let database: Database;
 let app: ReturnType<typeof webServer>;
 let base = "";
-const openApi = JSON.parse(
-  readFileSync(new URL("../../coordinator/net/openapi.json", import.meta.url), "utf8"),
-) as { components: { schemas: Record<string, JsonSchema> } };
+const openApi = readOpenApi() as unknown as { components: { schemas: Record<string, JsonSchema> } };
 
 beforeAll(async () => {
   database = await testDatabase();

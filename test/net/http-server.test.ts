@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -7,6 +6,7 @@ import {
   roundCauseWords,
 } from "#coordinator/flows/delegation-causes";
 import { maxOpenRequests } from "#coordinator/net/http-guard";
+import { readOpenApi } from "#coordinator/net/openapi";
 import { createReports } from "#coordinator/postgres/reports/reports";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
@@ -269,8 +269,7 @@ interface Operation {
 }
 
 describe("the OpenAPI document", () => {
-  const file = new URL("../../coordinator/net/openapi.json", import.meta.url);
-  const document = JSON.parse(readFileSync(file, "utf8")) as OpenApi;
+  const document = readOpenApi() as unknown as OpenApi;
   const { schemas } = document.components;
 
   it("is served as it is", async () => {

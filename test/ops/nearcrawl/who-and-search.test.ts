@@ -1,7 +1,8 @@
 /** The commands as people run them: own process, real database, exit codes. */
+
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readOpenApi } from "#coordinator/net/openapi";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../../support/database.ts";
 import { faultsOf, type JsonSchema } from "../../support/schema-check.ts";
@@ -50,16 +51,13 @@ describe("nearcrawl who", () => {
 
   it("prints the same value as the API with --json", async () => {
     const { code, out } = await nearcrawl(["who", "Example", "Networks", "--json"]);
-    const file = new URL("../../../coordinator/net/openapi.json", import.meta.url);
-    const { components } = JSON.parse(readFileSync(file, "utf8")) as {
-      components: { schemas: Record<string, JsonSchema> };
-    };
+    const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
 
     const answer: unknown = JSON.parse(out);
 
     expect(code).toBe(0);
     expect(answer).toMatchObject({ takenFor: { type: "organisation" }, organisation: { subnetCount: 3 } });
-    expect(faultsOf(answer, { $ref: "#/components/schemas/WhoAnswer" }, components.schemas)).toEqual([]);
+    expect(faultsOf(answer, { $ref: "#/components/schemas/WhoAnswer" }, schemas)).toEqual([]);
   });
 
   it("ends with 3 when nothing is known, and offers names like it", async () => {

@@ -1,0 +1,55 @@
+/**
+ * Who may do what. A *role* is what people have, a *scope* what a token (or a route) is good for; a role is a set of
+ * scopes. A partner has none of its own: it sees and steers the crawlers that it hosts, and nothing else.
+ */
+export const roles = ["partner", "staff", "operator"] as const;
+export type Role = (typeof roles)[number];
+
+/**
+ * read: the crawl, the index, who crawls what and why. fleet-*: keys, invitations, budgets, incidents, trust.
+ * registry-write: plan, apply, roll back. policy-write: the coordinator's settings. access-write: tokens and others'
+ * sign-in. audit-read: who changed what. metrics-read: /metrics.
+ */
+export const scopes = [
+  "read",
+  "metrics-read",
+  "fleet-read",
+  "fleet-write",
+  "registry-write",
+  "policy-write",
+  "audit-read",
+  "access-write",
+] as const;
+export type Scope = (typeof scopes)[number];
+
+export const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
+  partner: [],
+  staff: ["read"],
+  operator: scopes,
+};
+
+/** Whoever sends a request. */
+export interface Actor {
+  /** As the audit log names it: `anna`, `token dashboard`; `anybody` when nobody has signed in. */
+  readonly name: string;
+  /** `program`: it showed a token; `anybody`: it showed nothing. */
+  readonly role: Role | "program" | "anybody";
+  readonly scopes: readonly Scope[];
+  /** Names of the crawlers that a partner hosts. */
+  readonly crawlers: readonly string[];
+}
+
+/** Nobody has signed in; `mayRead`: the pages are open to whoever reaches them. */
+export function anybody(mayRead: boolean): Actor {
+  return { name: "anybody", role: "anybody", scopes: mayRead ? ["read", "metrics-read"] : [], crawlers: [] };
+}
+
+/** `crawler`: the one that this is about; a partner may, when it is its own and `partnersToo`. */
+export function mayDo(
+  actor: Actor,
+  scope: Scope | null,
+  own: { readonly crawler: string; readonly partnersToo: boolean } | null = null,
+): boolean {
+  if (scope === null || actor.scopes.includes(scope)) return true;
+  return own?.partnersToo === true && actor.role === "partner" && actor.crawlers.includes(own.crawler);
+}

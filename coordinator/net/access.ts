@@ -1,0 +1,53 @@
+/**
+ * Who asks. Every request is identified once, before its route: by a session's cookie, by a token (RFC 6750), or as
+ * anybody. Views and actions then only compare what they need with what the actor has.
+ */
+import type { FastifyRequest } from "fastify";
+import { type Actor, anybody } from "#core/access/actor";
+import type { PageError } from "../web/error-page.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+
+/** A request's actor, with what its pages need. */
+export interface Visit extends PageViewer {
+  readonly actor: Actor;
+}
+
+export interface Access {
+  /** Never rejects for a bad cookie (that is anybody); a bad token is a refusal, since a program must be told. */
+  identify(request: FastifyRequest): Promise<Visit | Refusal>;
+  /** What is said to somebody who may not; pages of people who have not signed in lead to the sign-in. */
+  refusal(visit: Visit, request: FastifyRequest): Refusal;
+  /** True: this form comes from a page of ours that was shown in this session. */
+  isOwnForm(request: FastifyRequest, formToken: string): boolean;
+  /** Shown at the top of the next page of this session. */
+  say(request: FastifyRequest, words: string): void;
+}
+
+export interface Refusal extends PageError {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** In place of a page: where to go. */
+  readonly goTo?: string;
+}
+
+export function isRefusal(answer: Visit | Refusal): answer is Refusal {
+  return "status" in answer;
+}
+
+export const anonymousVisit: Visit = {
+  actor: anybody(true),
+  signedInAs: null,
+  formToken: null,
+  said: null,
+};
+
+/** Nobody can sign in: whoever reaches the pages may read them. */
+export const openAccess: Access = {
+  identify: async () => anonymousVisit,
+  refusal: () => ({
+    status: 403,
+    title: "Not possible here",
+    words: "Nobody can sign in to this server; change it with the nearcrawl command.",
+  }),
+  isOwnForm: () => false,
+  say: () => {},
+};
