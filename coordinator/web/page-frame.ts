@@ -39,7 +39,7 @@ const sections = [
 
 export type SectionPath = (typeof sections)[number][0];
 
-const styleSheets = ["base", "figures", "answers", "search", "contact"];
+const styleSheets = ["base", "frame", "controls", "figures", "answers", "search", "contact"];
 const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 
 export function pageFrame(frame: PageFrame): string {
@@ -69,8 +69,10 @@ ${viewer.said === null ? nothing : html`<p class="said" role="status">${viewer.s
 ${frame.body}
 </main>
 <footer class="width">
+<div class="foot">
 <p>Nearcrawl ${frame.version}: every page is fetched by the nearest crawler.</p>
 <p>${otherForms(frame)}<a href="/api">API</a></p>
+</div>
 </footer>
 </body>
 </html>
