@@ -30,6 +30,9 @@ export interface AuditQuery {
   readonly actor?: string;
   readonly action?: string;
   readonly target?: string;
+  /** From here on, and before then. */
+  readonly since?: Date;
+  readonly until?: Date;
   /** Entries before this one; left out: from the latest. */
   readonly beforeId?: number;
   readonly limit: number;

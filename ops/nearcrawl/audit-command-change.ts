@@ -1,0 +1,39 @@
+/** What a command has changed goes to the audit log, by whom: the system's user, and the machine it was typed on. */
+import { hostname, userInfo } from "node:os";
+import type { Pool } from "pg";
+import type { Change } from "#coordinator/flows/audit-ports";
+import { createAuditLog } from "#coordinator/postgres/audit-log";
+import { DatabaseError } from "#core/errors";
+import { printable } from "./printable.ts";
+
+const mostOfName = 50;
+
+/**
+ * Call it once the change is made; before and after hold no secrets. Throws a DatabaseError that says that the
+ * change is made and not written down.
+ */
+export async function recordCommand(pool: Pool, change: Change): Promise<void> {
+  const who = { actor: commandActor(), via: "command" as const, remoteAddress: null, at: new Date() };
+  try {
+    await createAuditLog(pool).record({ ...change, ...who });
+  } catch (error) {
+    throw new DatabaseError(
+      `it is done (${change.action}), but could not be written to the audit log: ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+}
+
+/** `root on db1`: who types commands here, as the audit log names them. */
+export function commandActor(): string {
+  return `${systemUser()} on ${printable(hostname(), mostOfName)}`;
+}
+
+/** A container's user may have no name. */
+export function systemUser(): string {
+  try {
+    return printable(userInfo().username, mostOfName);
+  } catch {
+    return `user ${process.getuid?.() ?? "unknown"}`;
+  }
+}
