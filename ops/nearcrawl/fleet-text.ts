@@ -1,5 +1,6 @@
 /** The fleet as a table for people, with a line for whoever leaves, joins or is away. */
 import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import { stateStyle } from "./colour.ts";
 import { identitiesText } from "./fleet/identities-text.ts";
 import { standingWords } from "./fleet/trust.ts";
 import { formatTable } from "./output.ts";
@@ -10,7 +11,7 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
   const table = formatTable(
     [
       { title: "crawler" },
-      { title: "state" },
+      { title: "state", style: stateStyle },
       { title: "subnets", align: "right" },
       { title: "leases", align: "right" },
       { title: "pages today", align: "right" },

@@ -7,6 +7,12 @@ import { exitCodes } from "./command-context.ts";
 import { softwareVersion } from "./software-version.ts";
 
 async function main(argv: readonly string[]): Promise<void> {
+  const program = programWith(await commandsFor(argv[2]));
+  program.commands.forEach(overrideExit);
+  await program.parseAsync([...argv]);
+}
+
+function programWith(subCommands: readonly Command[]): Command {
   const program = new Command("nearcrawl")
     .description("A location-aware web crawler: every page is fetched by the nearest crawler.")
     .version(softwareVersion())
@@ -18,9 +24,8 @@ async function main(argv: readonly string[]): Promise<void> {
       "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted.\nA closed pipe (… | head) changes none of them.\n",
     )
     .exitOverride();
-  for (const command of await commandsFor(argv[2])) program.addCommand(command);
-  program.commands.forEach(overrideExit);
-  await program.parseAsync([...argv]);
+  for (const command of subCommands) program.addCommand(command);
+  return program;
 }
 
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
@@ -41,12 +46,20 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand(),
   evaluate: async () => (await import("./commands/evaluate.ts")).evaluateCommand(),
   database: async () => (await import("./commands/database.ts")).databaseCommand(),
+  completion: async () =>
+    (await import("./commands/completion.ts")).completionCommand(async () =>
+      programWith(await allCommands()),
+    ),
 };
 
 /** The one that is named, so that a command starts without loading the others; all of them for the help. */
 async function commandsFor(name: string | undefined): Promise<Command[]> {
   const load = name === undefined ? undefined : commands[name];
   if (load) return [await load()];
+  return await allCommands();
+}
+
+async function allCommands(): Promise<Command[]> {
   return await Promise.all(Object.values(commands).map((loadCommand) => loadCommand()));
 }
 

@@ -1,7 +1,8 @@
 /**
- * How commands print: tables for people, JSON for programs, progress as one rewritten line on a terminal
- * and plain lines elsewhere.
+ * How commands print: text for people (tables: table.ts), JSON for programs, progress as one rewritten line on a
+ * terminal and plain lines elsewhere.
  */
+export { type Column, formatTable } from "./table.ts";
 
 /** Prints an answer: its text for people, itself for programs. */
 export function printAnswer(options: { readonly json?: boolean }, answer: unknown, text: string): void {
@@ -12,32 +13,6 @@ export function printAnswer(options: { readonly json?: boolean }, answer: unknow
 /** Prints one JSON value and a line end. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
-}
-
-export interface Column {
-  readonly title: string;
-  readonly align?: "left" | "right";
-}
-
-/** A table with aligned columns; cells are already text. */
-export function formatTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
-  const widths = columns.map((column, index) =>
-    Math.max(column.title.length, ...rows.map((row) => (row[index] ?? "").length)),
-  );
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, index) =>
-        columns[index]?.align === "right"
-          ? cell.padStart(widths[index] ?? 0)
-          : cell.padEnd(widths[index] ?? 0),
-      )
-      .join("  ")
-      .trimEnd();
-  return [
-    line(columns.map((column) => column.title)),
-    line(widths.map((width) => "─".repeat(width))),
-    ...rows.map(line),
-  ].join("\n");
 }
 
 /** A progress line: rewritten in place on a terminal, printed at most every `plainSeconds` elsewhere. */
