@@ -38,6 +38,9 @@ export interface PeerRtt {
   readonly method: ProbeMethod;
 }
 
+/** `partner`: whoever hosts it. */
+export type DrainedBy = "operator" | "partner";
+
 export interface CrawlerStore {
   /** Adds a crawler, or gives the one of that name a new key; returns its id. The key arrives hashed. */
   register(crawler: {
@@ -64,10 +67,16 @@ export interface CrawlerStore {
   markAllOffline(reason: string, now: Date): Promise<void>;
   saveRtts(rtts: readonly PeerRtt[], now: Date): Promise<void>;
   rtts(): Promise<PeerRtt[]>;
-  /** Has the crawler of this name hand its subnets over; false when there is none. Running coordinators are told. */
-  drain(name: string, now: Date): Promise<boolean>;
-  /** Takes a draining crawler back into the fleet; false when there is none of that name. Running coordinators are told. */
-  resume(name: string, now: Date): Promise<boolean>;
+  /**
+   * Has the crawler of this name hand its subnets over; false when there is none. Running coordinators are told.
+   * `by`: the operator, when it is left out.
+   */
+  drain(name: string, now: Date, by?: DrainedBy): Promise<boolean>;
+  /**
+   * Takes a draining crawler back into the fleet; false when there is none of that name, or when its partner may not
+   * take it back: an operator drained it, or it is not trusted. Running coordinators are told.
+   */
+  resume(name: string, now: Date, by?: DrainedBy): Promise<boolean>;
   /** Subnets of it went to others: when it is back, it is to be given what is nearest to it. */
   mustJoin(crawlerId: CrawlerId, now: Date): Promise<void>;
   /** It was given what is nearest to it. */

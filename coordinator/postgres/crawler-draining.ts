@@ -4,17 +4,23 @@
  */
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
+import type { DrainedBy } from "../flows/crawler-ports.ts";
 
 /** `online` and `draining` are the two ways of being connected. */
 export const connectedState = "case when draining_since is null then 'online' else 'draining' end";
 
-/** Draining anew what is draining changes nothing but who asked for it. */
-export async function drainCrawler(pool: Pool, name: string, now: Date): Promise<boolean> {
+/** Draining anew what is draining changes nothing but who asked for it; a partner's word never replaces another's. */
+export async function drainCrawler(
+  pool: Pool,
+  name: string,
+  now: Date,
+  by: DrainedBy = "operator",
+): Promise<boolean> {
   const { rowCount } = await pool.query(
     `with drained as (
        update crawler c
        set draining_since = coalesce(draining_since, $2),
-           drain_asked_by = 'operator',
+           drain_asked_by = case when $3 = 'partner' then coalesce(drain_asked_by, $3) else $3 end,
            drain_subnets = case when draining_since is null
              then (select count(*) from delegation d where d.crawler_id = c.crawler_id)
              else drain_subnets end,
@@ -24,13 +30,21 @@ export async function drainCrawler(pool: Pool, name: string, now: Date): Promise
      )
      select pg_notify('nearcrawl_fleet', crawler_id::text)
      from drained`,
-    [name, now],
+    [name, now, by],
   );
   return rowCount === 1;
 }
 
-/** What it had went to others, so it is to be given what is nearest to it. */
-export async function resumeCrawler(pool: Pool, name: string, now: Date): Promise<boolean> {
+/**
+ * What it had went to others, so it is to be given what is nearest to it. A partner takes back what it drained itself,
+ * and nothing that is not trusted.
+ */
+export async function resumeCrawler(
+  pool: Pool,
+  name: string,
+  now: Date,
+  by: DrainedBy = "operator",
+): Promise<boolean> {
   const { rowCount } = await pool.query(
     `with resumed as (
        update crawler
@@ -39,11 +53,17 @@ export async function resumeCrawler(pool: Pool, name: string, now: Date): Promis
            joining_since = case when draining_since is null then joining_since else coalesce(joining_since, $2) end,
            state = case when state = 'draining' then 'online' else state end
        where name = $1
+         and ($3 <> 'partner' or (
+           (draining_since is null or drain_asked_by = 'partner')
+           and not exists (
+             select from crawler_trust t where t.crawler_id = crawler.crawler_id and t.distrusted_at is not null
+           )
+         ))
        returning crawler_id
      )
      select pg_notify('nearcrawl_fleet', crawler_id::text)
      from resumed`,
-    [name, now],
+    [name, now, by],
   );
   return rowCount === 1;
 }

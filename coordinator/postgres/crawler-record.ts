@@ -1,12 +1,13 @@
 /** All that the coordinator has noted of one crawler, for operators: what it is, why it was away, what speaks against it. */
 import type { Pool } from "pg";
+import type { FleetEntry } from "../flows/fleet-ports.ts";
 import type { IncidentEntry } from "../flows/incident-ports.ts";
-import { type FleetEntry, fleetList } from "./fleet-list.ts";
+import { type FiguresNow, fleetEntry } from "./fleet-list.ts";
 import { createIncidentStore } from "./incident-store.ts";
 import { crawlerNamed } from "./reports/crawler-report.ts";
 import { type TrustReport, trustReport } from "./trust-report.ts";
 
-export interface CrawlerRecord extends Omit<FleetEntry, "trust"> {
+export interface CrawlerRecord extends Omit<FleetEntry, "trust" | "incidents" | "connectedAt"> {
   /** Of its last session, whether it is open or not. */
   readonly connectedAt: string | null;
   readonly softwareVersion: string | null;
@@ -34,10 +35,15 @@ const mostListed = 10;
 const incidentMs = 7 * 86_400_000;
 
 /** Null: there is no crawler of that name. */
-export async function crawlerRecord(pool: Pool, name: string, now: Date): Promise<CrawlerRecord | null> {
-  const entry = (await fleetList(pool, now)).find((one) => one.name === name);
+export async function crawlerRecord(
+  pool: Pool,
+  name: string,
+  now: Date,
+  figures?: FiguresNow,
+): Promise<CrawlerRecord | null> {
+  const entry = await fleetEntry(pool, name, now, figures);
   const [report, trusted] = await Promise.all([crawlerNamed(pool, name), trustReport(pool, name)]);
-  if (entry === undefined || report === null || trusted === null) return null;
+  if (entry === null || report === null || trusted === null) return null;
   const { connectedAt, softwareVersion, concurrentHosts, probeMethods, holdingBack } = report;
   const { evidence: _evidence, crawler: _crawler, ...trust } = trusted;
   const since = new Date(now.getTime() - incidentMs);

@@ -4,6 +4,7 @@ import { asCrawlerId, asSubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerRecord, CrawlerStore, PeerRtt } from "../flows/crawler-ports.ts";
 import { ChannelListener } from "./channel-listener.ts";
+import { noteAbsence } from "./crawler-absences.ts";
 import {
   connectedState,
   crawlerLeaves,
@@ -60,8 +61,8 @@ export function createCrawlerStore(pool: Pool): CrawlerStore {
       }));
     },
 
-    drain: async (name, now) => await drainCrawler(pool, name, now),
-    resume: async (name, now) => await resumeCrawler(pool, name, now),
+    drain: async (name, now, by) => await drainCrawler(pool, name, now, by),
+    resume: async (name, now, by) => await resumeCrawler(pool, name, now, by),
     mustJoin: async (crawlerId, now) => await mustJoin(pool, crawlerId, now),
     hasJoined: async (crawlerId) => await hasJoined(pool, crawlerId),
 
@@ -83,10 +84,12 @@ async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]
        where crawler_id = $1 and drain_asked_by = 'crawler'`,
       [crawlerId],
     );
+    await noteAbsence(client, { crawlerId, lastEnd: hello.lastEnd ?? null, now });
     await client.query(
       `update crawler
        set address = $2, subnet_id = $3, place = $4, country = $5, latitude = $6, longitude = $7,
            pages_per_day = least($8, granted_pages_per_day), bytes_per_day = least($9, granted_bytes_per_day),
+           partner_pages_per_day = $8, partner_bytes_per_day = $9,
            concurrent_hosts = $10, probe_methods = $11,
            software_version = $12, state = ${connectedState}, connected_at = $13, last_seen_at = $13,
            unlisted = $14, partner_contact = $15,

@@ -24,7 +24,7 @@ export async function distrustCrawler(
     await pool.query(
       `update crawler c
        set draining_since = coalesce(draining_since, $2),
-           drain_asked_by = coalesce(drain_asked_by, 'trust'),
+           drain_asked_by = coalesce(nullif(drain_asked_by, 'partner'), 'trust'),
            drain_subnets = case when draining_since is null
              then (select count(*) from delegation d where d.crawler_id = c.crawler_id)
              else drain_subnets end,

@@ -1,24 +1,7 @@
 /** Who each crawler is, for operators: its identity and key, where it was seen, why it was away, its last words. */
 import type { Pool } from "pg";
 import type { KeyScope } from "#protocol/identity";
-
-export interface FleetIdentity {
-  /** Ed25519, 32 bytes in base64url; null: it has none, and its key is all that it shows. */
-  readonly publicKey: string | null;
-  /** Of the newest key that it has; null: none is good. */
-  readonly keySince: Date | null;
-  readonly scopes: readonly KeyScope[];
-  /** Where its last connection came from, and where those before it, when that was elsewhere. */
-  readonly seenAddress: string | null;
-  readonly addressBefore: string | null;
-  readonly addressChangedAt: Date | null;
-  /** The coordinator's own record of why it was away the last time; of now there is `offlineReason`. */
-  readonly lastAway: { readonly since: Date; readonly reason: string } | null;
-  /** How its process before this one ended, in its own words. */
-  readonly lastEnd: { readonly at: Date; readonly reason: string } | null;
-  /** When the folder of this identity was last seen twice, within the last week. */
-  readonly copiedAt: Date | null;
-}
+import type { FleetIdentity } from "../flows/fleet-ports.ts";
 
 /** Of a crawler that was never connected. */
 export const noIdentity: FleetIdentity = {
@@ -34,7 +17,11 @@ export const noIdentity: FleetIdentity = {
 };
 
 /** By the crawler's number. */
-export async function fleetIdentities(pool: Pool, now: Date): Promise<ReadonlyMap<number, FleetIdentity>> {
+export async function fleetIdentities(
+  pool: Pool,
+  now: Date,
+  crawlerIds: readonly number[],
+): Promise<ReadonlyMap<number, FleetIdentity>> {
   const { rows } = await pool.query<IdentityRow>(
     `select c.crawler_id, c.public_key, k.created_at as key_since, coalesce(k.scopes, '{}') as scopes,
        host(c.seen_address) as seen_address, host(c.expected_address) as address_before, c.address_changed_at,
@@ -55,8 +42,9 @@ export async function fleetIdentities(pool: Pool, now: Date): Promise<ReadonlyMa
          -- A new identity has put an end to it.
          and last_at > coalesce(
            (select max(redeemed_at) from invitation where crawler_id = c.crawler_id), '-infinity')
-     ) i on true`,
-    [now],
+     ) i on true
+     where c.crawler_id = any($2)`,
+    [now, crawlerIds],
   );
   return new Map(rows.map((row) => [row.crawler_id, identityOf(row)]));
 }

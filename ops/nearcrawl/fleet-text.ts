@@ -1,8 +1,8 @@
 /** The fleet as a table for people, with a line for whoever leaves, joins or is away. */
-import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import type { FleetEntry } from "#coordinator/flows/fleet-ports";
+import { standingWords } from "#coordinator/flows/trust-standing";
 import { stateStyle } from "./colour.ts";
 import { identitiesText } from "./fleet/identities-text.ts";
-import { standingWords } from "./fleet/trust.ts";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 

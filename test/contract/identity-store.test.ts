@@ -246,7 +246,7 @@ test("a copy is told until the crawler has a new identity", async () => {
   };
   await createIncidentStore(world.pool).record(seen);
   const copiedAt = async () =>
-    (await fleetIdentities(world.pool, secondsAfterNoon(60))).get(crawlerId)?.copiedAt;
+    (await fleetIdentities(world.pool, secondsAfterNoon(60), [crawlerId])).get(crawlerId)?.copiedAt;
 
   const before = await copiedAt();
   const { secretHash } = await invited("athens", { renews: true });

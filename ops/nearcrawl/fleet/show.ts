@@ -1,5 +1,6 @@
 /** `nearcrawl fleet show`: one crawler in plain sentences, as the coordinator has noted it. */
 import { Command } from "commander";
+import { standingWords } from "#coordinator/flows/trust-standing";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/postgres/crawler-record";
 import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
@@ -7,7 +8,6 @@ import { printAnswer } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
-import { standingWords } from "./trust.ts";
 
 export function showCommand(): Command {
   return withDatabaseOptions(new Command("show"))

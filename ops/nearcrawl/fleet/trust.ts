@@ -1,12 +1,8 @@
 /** `nearcrawl fleet trust`: whether a crawler is believed, the evidence page by page, and the way back. */
 import { Command } from "commander";
+import { standingWords, type TrustEvidence, type TrustReport } from "#coordinator/flows/trust-standing";
 import { restoreTrust } from "#coordinator/postgres/distrust-writes";
-import {
-  type TrustEvidence,
-  type TrustReport,
-  type TrustStanding,
-  trustReport,
-} from "#coordinator/postgres/trust-report";
+import { trustReport } from "#coordinator/postgres/trust-report";
 import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
@@ -33,15 +29,6 @@ export function trustCommand(): Command {
       printAnswer(options, report, trustText(report));
     });
 }
-
-/** As the fleet's table has it. */
-export const standingWords: Readonly<Record<TrustStanding, string>> = {
-  trusted: "trusted",
-  "not-compared": "not compared yet",
-  watched: "watched",
-  distrusted: "not trusted",
-  "probes-doubted": "probes doubted",
-};
 
 export function trustText(report: TrustReport): string {
   return [
