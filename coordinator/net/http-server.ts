@@ -17,12 +17,12 @@ import type { ContactSettings } from "../web/contact-page.ts";
 import { overviewRegions } from "../web/overview-page.ts";
 import { type Access, openAccess } from "./access.ts";
 import { Actions } from "./actions.ts";
+import { addApiRoutes } from "./api-routes.ts";
 import { addContactRoutes, type ContactPorts } from "./contact-routes.ts";
 import { addViews } from "./http-api.ts";
 import { guard, sendError } from "./http-guard.ts";
 import { LiveEvents } from "./live-events.ts";
 import type { Metrics } from "./metrics.ts";
-import { readOpenApi } from "./openapi.ts";
 import { addOperatorApi, type OperatorApiPorts } from "./operator-api.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./release-files.ts";
@@ -39,6 +39,8 @@ export interface WebSettings extends ContactSettings {
   readonly version: string;
   /** Certificate and key in PEM form; null: plain HTTP, for loopback or behind a proxy. */
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
+  /** One proxy stands in front, and says in X-Forwarded-For who asks. */
+  readonly behindProxy?: boolean;
 }
 
 export interface WebPorts {
@@ -83,6 +85,8 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
     bodyLimit: 1024,
     routerOptions: { maxParamLength: 200 },
     forceCloseConnections: true,
+    // The one in front, and no other address that X-Forwarded-For may name.
+    trustProxy: settings.behindProxy === true ? (_address, hop) => hop < 1 : false,
   });
   guard(app, { ...ports, settings: { version: settings.version, secure: settings.tls !== null } });
   app.register(fastifyStatic, { root: assetsFolder, prefix: "/assets/", maxAge: "1h", index: false });
@@ -91,6 +95,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   addViews(views, { ...ports, overview });
+  addApiRoutes(app, views);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions });
   addEvents(app, ports, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
@@ -162,9 +167,5 @@ function addOperation(app: FastifyInstance, ports: WebPorts): void {
   });
   app.get("/metrics", async (_request, reply) =>
     reply.type(ports.metrics.registry.contentType).send(await ports.metrics.registry.metrics()),
-  );
-  const openApi = JSON.stringify(readOpenApi(), null, 2);
-  app.get("/api/openapi.json", async (_request, reply) =>
-    reply.type("application/json; charset=utf-8").send(openApi),
   );
 }

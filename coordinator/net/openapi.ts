@@ -3,20 +3,10 @@
  * each group of routes with its paths and the schemas that it alone uses.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import type { OpenApi } from "../web/openapi.ts";
 
 const folder = new URL("./openapi/", import.meta.url);
 const rootFile = "root.json";
-
-export interface OpenApi {
-  readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string; readonly [name: string]: unknown };
-  readonly paths: Readonly<Record<string, unknown>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, unknown>>;
-    readonly [kind: string]: Readonly<Record<string, unknown>>;
-  };
-  readonly [name: string]: unknown;
-}
 
 type Part = Partial<Pick<OpenApi, "paths">> & { readonly components?: Partial<OpenApi["components"]> };
 
@@ -24,7 +14,7 @@ type Part = Partial<Pick<OpenApi, "paths">> & { readonly components?: Partial<Op
 export function readOpenApi(): OpenApi {
   const root = partOf(rootFile) as OpenApi;
   const names = readdirSync(folder).filter((name) => name.endsWith(".json") && name !== rootFile);
-  const parts = names.sort().map(partOf);
+  const parts = names.sort().map((name) => tagged(partOf(name), name.replace(/\.json$/, "")));
   return {
     ...root,
     paths: merged([root.paths, ...parts.map(({ paths }) => paths)]),
@@ -39,8 +29,19 @@ function partOf(name: string): Part {
   return JSON.parse(readFileSync(new URL(name, folder), "utf8"));
 }
 
-function merged(parts: readonly (Readonly<Record<string, unknown>> | undefined)[]): Record<string, unknown> {
-  const all: Record<string, unknown> = {};
+/** Every operation of a file belongs to the group that the file is named after. */
+function tagged(part: Part, tag: string): Part {
+  const paths = Object.entries(part.paths ?? {}).map(([path, methods]) => [
+    path,
+    Object.fromEntries(Object.entries(methods).map(([name, one]) => [name, { ...one, tags: [tag] }])),
+  ]);
+  return { ...part, paths: Object.fromEntries(paths) };
+}
+
+function merged<Value>(
+  parts: readonly (Readonly<Record<string, Value>> | undefined)[],
+): Record<string, Value> {
+  const all: Record<string, Value> = {};
   for (const [name, value] of parts.flatMap((part) => Object.entries(part ?? {}))) {
     if (name in all) throw new TypeError(`the API's description has ${name} twice`);
     all[name] = value;

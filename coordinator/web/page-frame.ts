@@ -39,7 +39,7 @@ const sections = [
 
 export type SectionPath = (typeof sections)[number][0];
 
-const styleSheets = ["base", "frame", "controls", "figures", "answers", "search", "contact"];
+const styleSheets = ["base", "frame", "controls", "figures", "answers", "search", "contact", "api"];
 const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 
 export function pageFrame(frame: PageFrame): string {

@@ -1,0 +1,207 @@
+/** The API's description to read: all operations in groups, and one of them with its fields and examples. */
+
+import { type Html, html, nothing, pathWith } from "./html.ts";
+import type { Content, HttpMethod, OpenApi, Operation, Parameter, Schema } from "./openapi.ts";
+
+export interface ApiOperation {
+  readonly method: HttpMethod;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+export function operationsOf(api: OpenApi): ApiOperation[] {
+  return Object.entries(api.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      method: method as HttpMethod,
+      path,
+      operation,
+    })),
+  );
+}
+
+export function apiBody(api: OpenApi): Html {
+  const groups = groupsOf(operationsOf(api));
+  return html`<h1>API</h1>
+<p class="lead">${api.info.summary}</p>
+<p>${api.info.description}</p>
+<p class="actions"><a class="button quiet slim" href="/api/openapi.json">OpenAPI ${api.openapi} as JSON</a></p>
+${[...groups].map(([name, operations]) => group(name, operations))}`;
+}
+
+function groupsOf(operations: readonly ApiOperation[]): Map<string, ApiOperation[]> {
+  const groups = new Map<string, ApiOperation[]>();
+  for (const one of operations) {
+    const name = one.operation.tags?.[0] ?? "other";
+    groups.set(name, [...(groups.get(name) ?? []), one]);
+  }
+  return groups;
+}
+
+function group(name: string, operations: readonly ApiOperation[]): Html {
+  const title = name.charAt(0).toUpperCase() + name.slice(1);
+  return html`<section><h2 id="${name}">${title}</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="${name}"><table>
+<thead><tr><th scope="col">Method</th><th scope="col">Address</th><th scope="col">What it does</th><th scope="col">For</th></tr></thead>
+<tbody>${operations.map(operationRow)}</tbody></table></div></section>`;
+}
+
+function operationRow({ method, path, operation }: ApiOperation): Html {
+  const href = pathWith("/api", { operation: operation.operationId });
+  return html`<tr><td>${methodBadge(method)}</td><th scope="row"><a class="mono" href="${href}">${path}</a></th><td class="wide">${operation.summary}</td><td>${whoMay(operation)}</td></tr>`;
+}
+
+const methodBadge = (method: string) =>
+  html`<span class="method method-${method}">${method.toUpperCase()}</span>`;
+
+function whoMay({ security }: Operation): string {
+  return security && security.length > 0 ? "a token" : "readers";
+}
+
+export function operationBody(api: OpenApi, { method, path, operation }: ApiOperation): Html {
+  const used = usedSchemas(api, operation);
+  return html`<p class="small"><a href="/api">API</a></p>
+<h1>${operation.summary}</h1>
+<p>${methodBadge(method)} <code class="break">${path}</code> <span class="small">for ${whoMay(operation)}</span></p>
+${operation.description ? html`<p>${operation.description}</p>` : nothing}
+${parameters(api, operation)}
+${requestBody(operation)}
+<section><h2>Try it</h2><pre><code>${curlLine({ method, path, operation })}</code></pre></section>
+${responses(api, operation)}
+${used.length > 0 ? html`<section><h2>Forms of what is sent</h2>${used.map(([name, schema]) => namedSchema(name, schema))}</section>` : nothing}`;
+}
+
+function parameters(api: OpenApi, { parameters: listed = [] }: Operation): Html {
+  const shown = listed.map((one) => resolved<Parameter>(api, one)).filter((one) => one !== null);
+  if (shown.length === 0) return nothing;
+  return html`<section><h2 id="parameters">Parameters</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="parameters"><table>
+<thead><tr><th scope="col">Name</th><th scope="col">In</th><th scope="col">Type</th><th scope="col">What it is</th><th scope="col">Example</th></tr></thead>
+<tbody>${shown.map(
+    (one) =>
+      html`<tr><th scope="row"><code>${one.name}</code>${one.required ? html` <span class="small">required</span>` : nothing}</th><td>${one.in}</td><td>${typeWords(one.schema ?? {})}</td><td class="wide">${one.description ?? ""}</td><td class="break">${one.example === undefined ? "" : html`<code>${String(one.example)}</code>`}</td></tr>`,
+  )}</tbody></table></div></section>`;
+}
+
+function requestBody({ requestBody: body }: Operation): Html {
+  if (!body) return nothing;
+  return html`<section><h2>What to send</h2>${contentParts(body.content)}</section>`;
+}
+
+function contentParts(content: Content): Html[] {
+  return Object.entries(content).map(
+    ([type, { schema, example }]) =>
+      html`<p class="small">${type}${schema ? html`: ${typeWords(schema)}` : nothing}</p>${exampleBlock(example)}`,
+  );
+}
+
+function responses(api: OpenApi, operation: Operation): Html {
+  return html`<section><h2>Answers</h2>${Object.entries(operation.responses).map(([status, listed]) => {
+    const response = resolved<{ description?: string; content?: Operation["responses"][string] }>(
+      api,
+      listed,
+    );
+    const content = Object.entries((response as { content?: Record<string, object> })?.content ?? {});
+    return html`<h3>${status} <span class="small">${response?.description ?? ""}</span></h3>${content.map(
+      ([type, one]) => {
+        const { schema, example } = one as { schema?: Schema; example?: unknown };
+        return html`<p class="small">${type}${schema ? html`: ${typeWords(schema)}` : nothing}</p>${exampleBlock(example)}`;
+      },
+    )}`;
+  })}</section>`;
+}
+
+function exampleBlock(example: unknown): Html {
+  if (example === undefined) return nothing;
+  const text = typeof example === "string" ? example : JSON.stringify(example, null, 2);
+  return html`<details${text.length < 1500 ? html` open` : nothing}><summary>Example</summary><pre tabindex="0"><code>${text}</code></pre></details>`;
+}
+
+function namedSchema(name: string, schema: Schema): Html {
+  const rows = Object.entries(schema.properties ?? {});
+  const id = `schema-${name}`;
+  return html`<h3 id="${id}">${name}</h3>${schema.description ? html`<p>${schema.description}</p>` : nothing}${
+    rows.length === 0
+      ? html`<p>${typeWords(schema)}</p>`
+      : html`<div class="scroll" tabindex="0" role="region" aria-labelledby="${id}"><table><thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">What it is</th></tr></thead><tbody>${rows.map(
+          ([field, one]) =>
+            html`<tr><th scope="row"><code>${field}</code>${schema.required?.includes(field) ? nothing : html` <span class="small">optional</span>`}</th><td>${typeWords(one)}</td><td class="wide">${one.description ?? ""}</td></tr>`,
+        )}</tbody></table></div>`
+  }`;
+}
+
+/** In a few words, with links to the forms that have a name. */
+function typeWords(schema: Schema): Html {
+  if (schema.$ref) {
+    const name = schemaName(schema.$ref);
+    return html`<a href="#schema-${name}">${name}</a>`;
+  }
+  if (schema.oneOf) {
+    return html`${schema.oneOf.map((one, index) => html`${index > 0 ? " or " : ""}${typeWords(one)}`)}`;
+  }
+  if (schema.enum) return html`${schema.enum.map((one) => String(one)).join(", ")}`;
+  if (schema.items) return html`list of ${typeWords(schema.items)}`;
+  if (typeof schema.additionalProperties === "object") {
+    return html`by name: ${typeWords(schema.additionalProperties)}`;
+  }
+  const format = typeof schema.format === "string" ? ` (${schema.format})` : "";
+  return html`${[schema.type ?? "anything"].flat().join(" or ")}${format}${boundsWords(schema)}`;
+}
+
+const bounds = [
+  ["minimum", "from"],
+  ["maximum", "to"],
+  ["minLength", "at least", "characters"],
+  ["maxLength", "at most", "characters"],
+  ["maxItems", "at most"],
+] as const;
+
+function boundsWords(schema: Schema): string {
+  const words = bounds
+    .filter(([keyword]) => schema[keyword] !== undefined)
+    .map(([keyword, before, after = ""]) => `${before} ${String(schema[keyword])} ${after}`.trim());
+  return words.length === 0 ? "" : `, ${words.join(" ")}`;
+}
+
+const schemaName = (ref: string) => ref.replace("#/components/schemas/", "");
+
+/** Every schema that the operation speaks of, also by way of others, in the order in which they come up. */
+function usedSchemas(api: OpenApi, operation: Operation): [string, Schema][] {
+  const names: string[] = [];
+  const take = (value: unknown) => {
+    for (const [, name] of JSON.stringify(value ?? null).matchAll(
+      /"#\/components\/schemas\/([A-Za-z0-9]+)"/g,
+    )) {
+      if (name === undefined || names.includes(name)) continue;
+      names.push(name);
+      take(api.components.schemas[name]);
+    }
+  };
+  take([operation.requestBody, operation.responses]);
+  return names.flatMap((name) => {
+    const schema = api.components.schemas[name];
+    return schema ? [[name, schema]] : [];
+  });
+}
+
+/** A part by itself, or the one that it refers to. */
+function resolved<Part extends object>(api: OpenApi, part: object): Part | null {
+  if (!("$ref" in part)) return part as Part;
+  const [, kind = "", name = ""] = /^#\/components\/(\w+)\/(\w+)$/.exec(String(part.$ref)) ?? [];
+  return (api.components[kind]?.[name] as Part | undefined) ?? null;
+}
+
+function curlLine({ method, path, operation }: ApiOperation): string {
+  const listed = (operation.parameters ?? []).filter((one): one is Parameter => "name" in one);
+  const exampleOf = (one: Parameter) => encodeURIComponent(String(one.example ?? `{${one.name}}`));
+  const inPath = listed
+    .filter((one) => one.in === "path")
+    .reduce((text, one) => text.replace(`{${one.name}}`, exampleOf(one)), path);
+  const query = listed
+    .filter((one) => one.in === "query" && one.required)
+    .map((one) => `${one.name}=${exampleOf(one)}`);
+  const json = operation.requestBody?.content["application/json"];
+  return [
+    `curl${method === "get" ? "" : ` -X ${method.toUpperCase()}`}`,
+    ...((operation.security ?? []).length > 0 ? ["-H 'Authorization: Bearer TOKEN'"] : []),
+    ...(json ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(json.example ?? {})}'`] : []),
+    `'https://search.example${inPath}${query.length > 0 ? `?${query.join("&")}` : ""}'`,
+  ].join(" \\\n  ");
+}
