@@ -6,6 +6,7 @@ import type { CrawlerId } from "#core/ids";
 import type { CoordinatorConfig } from "./config.ts";
 import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import { delegateHosts } from "./flows/delegate-hosts.ts";
+import type { RoundSettings } from "./flows/delegate-subnet.ts";
 import type { FinerDelegationStore } from "./flows/finer-delegations.ts";
 import type { FinerRoundPorts } from "./flows/finer-round.ts";
 import { LeafWatch } from "./flows/leaf-watch.ts";
@@ -18,7 +19,9 @@ import type { ResultBatch } from "./flows/take-results.ts";
 import type { Log } from "./log.ts";
 import type { Timekeeper } from "./timekeeper.ts";
 
-export interface FinerDutyPorts extends Omit<FinerRoundPorts, "finer"> {
+export interface FinerDutyPorts extends Omit<FinerRoundPorts, "finer" | "settings"> {
+  /** As they are now. */
+  readonly settings: () => RoundSettings;
   readonly finer: FinerDelegationStore;
   readonly state: CoordinatorState;
   readonly resolver: NameResolver;
@@ -40,14 +43,13 @@ export function finerDuties(
 ): FinerDuties {
   const { state, log } = given;
   let isStopping = false;
-  const ports = { ...given, isStopping: () => isStopping };
   const names = new NameWatch();
   const leaves = new LeafWatch();
-  const since = ports.now();
+  const since = given.now();
   let { generation } = state;
   const online = (): readonly CrawlerId[] => {
-    const full = ports.excluded();
-    return ports.fleet.online().filter((crawlerId) => !full.has(crawlerId));
+    const full = given.excluded();
+    return given.fleet.online().filter((crawlerId) => !full.has(crawlerId));
   };
   return {
     note: (batch) => {
@@ -55,6 +57,7 @@ export function finerDuties(
       leaves.note(batch, (address) => state.subnetOf(address));
     },
     pass: async () => {
+      const ports = { ...given, settings: given.settings(), isStopping: () => isStopping };
       const departureMs = config.departureSeconds * 1000;
       const moved = await replaceFiner({ ...ports, online }, { departureMs, since, now: ports.now() });
       if (moved > 0) log.warn({ moved }, "hosts and parts of crawlers that are gone went to others");

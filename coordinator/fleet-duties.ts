@@ -21,7 +21,7 @@ const settleMs = 5000;
 
 export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig): void {
   const { timekeeper, gateway, counters, log } = ports;
-  const recrawlDays = config.recrawl.intervalHours / 24;
+  const recrawlDays = () => config.recrawl.intervalHours / 24;
   const online = () => {
     const full = ports.withoutRoom();
     return gateway.online().filter((crawlerId) => !full.has(crawlerId));
@@ -32,7 +32,14 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
     online: () => gateway.online().filter((id) => isBelieved(ports.state.crawler(id))),
   };
   const handOvers = new HandOvers(
-    { ...ports, online, recrawlDays, onMoved: (cause, subnets) => counters.moves(cause, subnets) },
+    {
+      ...ports,
+      online,
+      get recrawlDays() {
+        return recrawlDays();
+      },
+      onMoved: (cause, subnets) => counters.moves(cause, subnets),
+    },
     { departureMs: config.departureSeconds * 1000, since: ports.now() },
   );
   timekeeper.every(fleetDuties.handOver, handOverMs, async () => {
@@ -41,14 +48,19 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
   const newcomers = new NewcomerSettling({
     ...ports,
     fleet: believed,
-    probe: config.probe,
-    recrawlDays,
+    get probe() {
+      return config.probe;
+    },
+    get recrawlDays() {
+      return recrawlDays();
+    },
     onMoved: (subnets) => counters.moves("joined", subnets),
   });
   timekeeper.every(fleetDuties.settle, settleMs, async () => await newcomers.pass());
   const putOff = new PutOffMoves();
-  timekeeper.every(fleetDuties.rebalance, config.balance.everySeconds * 1000, async () => {
-    const settings = { ...config.balance, probe: config.probe, recrawlDays };
+  const rebalanceMs = () => config.balance.everySeconds * 1000;
+  timekeeper.every(fleetDuties.rebalance, rebalanceMs, async () => {
+    const settings = { ...config.balance, probe: config.probe, recrawlDays: recrawlDays() };
     const moved = await rebalanceLoad({ ...ports, fleet: believed, putOff }, settings, ports.now());
     counters.moves("overload", moved.length);
     if (moved.length > 0) log.info({ subnets: moved.length }, "load was rebalanced");

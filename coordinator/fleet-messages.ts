@@ -62,12 +62,12 @@ export interface FleetMessagePorts {
 }
 
 export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {
-  const handOut = {
+  const handOut = () => ({
     leaseSeconds: config.lease.seconds,
     urlsPerHost: config.lease.urlsPerHost,
     hostsPerRequest: config.lease.hostsPerRequest,
     addressRestSeconds: config.lease.addressRestSeconds,
-  };
+  });
   const taking = takeResultsSettings(config);
   return {
     admit: async (introduction) =>
@@ -125,7 +125,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
             mayCrawl: crawler?.measuresOnly !== true,
             pagesLeftToday: crawler === null ? 0 : ports.budget.left(crawler, now),
           };
-          const tasks = await handOutTasks(request, ports.frontier, handOut, now);
+          const tasks = await handOutTasks(request, ports.frontier, handOut(), now);
           ports.counters.leases("granted", tasks.leases.length);
           ports.send(crawlerId, tasks);
           return;

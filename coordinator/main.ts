@@ -19,6 +19,7 @@ import { FleetSettling } from "./flows/fleet-settling.ts";
 import { IncidentLog } from "./flows/incident-log.ts";
 import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
 import { keyDuties } from "./key-duties.ts";
+import { following } from "./live-config.ts";
 import { liveState } from "./live-state.ts";
 import type { Log } from "./log.ts";
 import { moveDuties } from "./move-duties.ts";
@@ -28,6 +29,7 @@ import { createNameResolver } from "./net/name-resolver.ts";
 import { openWebServer } from "./open-web-server.ts";
 import { optOutDuties } from "./opt-out-duties.ts";
 import { duties, scheduleDuties } from "./periodic-duties.ts";
+import { policyDuties } from "./policy-duties.ts";
 import { forgetTurns } from "./postgres/address-turns.ts";
 import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
@@ -70,7 +72,7 @@ const forgetMs = 3_600_000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator({
-  config,
+  config: file,
   database,
   log,
   version,
@@ -91,6 +93,8 @@ export async function startCoordinator({
   const budget = new DayBudget();
   const counters = new Counters();
   const timekeeper = new Timekeeper(log);
+  const policies = await policyDuties({ pool, config: file, timekeeper, log, now });
+  const { config } = policies;
   const incidents = new IncidentLog({
     store: createIncidentStore(pool),
     log,
@@ -109,7 +113,7 @@ export async function startCoordinator({
 
   const recalibration = new RecalibrationQueue(
     { results: stores.results, state, now },
-    recalibrationRule(config),
+    following(() => recalibrationRule(config)),
   );
   const trusting = trustDuties(
     {
@@ -189,7 +193,7 @@ export async function startCoordinator({
       log,
       onDecided: (round) => counters.round(round),
     },
-    queueSettings(config),
+    following(() => queueSettings(config)),
   );
   const finer = finerDuties(
     {
@@ -200,7 +204,7 @@ export async function startCoordinator({
       random: seededRandom(config.delegation.seed),
       now,
       excluded: withoutRoom,
-      settings: queueSettings(config).round,
+      settings: () => queueSettings(config).round,
       onDecided: (round) => counters.round({ ...round, subnetId: round.withinSubnetId }),
       log,
     },
@@ -233,9 +237,10 @@ export async function startCoordinator({
     await fleet.stop();
     throw error;
   });
-  await Promise.all([releases.start(), optOuts.start(), moves.start()]).catch(async (error) => {
+  const followers = [policies, releases, optOuts];
+  await Promise.all([...followers, moves].map((one) => one.start())).catch(async (error) => {
     await timekeeper.stop();
-    await Promise.all([releases.stop(), optOuts.stop()]);
+    await Promise.all(followers.map((one) => one.stop()));
     await web.close();
     await registry.stop();
     await fleet.stop();
@@ -285,7 +290,7 @@ export async function startCoordinator({
       probing.close();
       await timekeeper.stop();
       await gateway.close();
-      await Promise.all([releases.stop(), optOuts.stop()]);
+      await Promise.all(followers.map((one) => one.stop()));
       await incidents.flush();
       await roundsGivenUp;
       await web.close();

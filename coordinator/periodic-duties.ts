@@ -15,6 +15,7 @@ import type { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
 import { DelegationRefresh } from "./flows/refresh-delegations.ts";
 import { resolveHosts } from "./flows/resolve-hosts.ts";
 import { PeerTurns, peerTurnMs } from "./flows/send-peers.ts";
+import { following } from "./live-config.ts";
 import type { Log } from "./log.ts";
 import type { CrawlerGateway } from "./net/crawler-gateway.ts";
 import type { Timekeeper } from "./timekeeper.ts";
@@ -78,7 +79,8 @@ export function scheduleDuties(ports: DutyPorts, config: CoordinatorConfig): voi
   });
   timekeeper.every("reopen-refused", 60_000, async () => await ports.frontier.reopenRefused(ports.now()));
   scheduleFleetDuties(ports, config);
-  timekeeper.every("recalibrate", config.recalibration.everySeconds * 1000, async () => {
+  const recalibrateMs = () => config.recalibration.everySeconds * 1000;
+  timekeeper.every("recalibrate", recalibrateMs, async () => {
     const found = await ports.recalibration.findSlow();
     // Anycast ranges were given away by load, and a round would do so again.
     const slow = found.filter((subnetId) => !ports.anycast?.has(subnetId));
@@ -86,10 +88,10 @@ export function scheduleDuties(ports: DutyPorts, config: CoordinatorConfig): voi
     if (slow.length > 0) ports.log.info({ subnets: slow.length }, "fetches turned slow, probing again");
     tellSlowCrawlers(ports);
   });
-  const refresh = new DelegationRefresh(ports.delegations, {
-    days: config.recalibration.refreshDays,
-    roundsPerTurn: refreshRounds,
-  });
+  const refresh = new DelegationRefresh(
+    ports.delegations,
+    following(() => ({ days: config.recalibration.refreshDays, roundsPerTurn: refreshRounds })),
+  );
   timekeeper.every("refresh-delegations", 60_000, async () => {
     ports.queue.request(await refresh.next(ports.now()), "refresh");
   });

@@ -17,6 +17,7 @@ import { FirstFetches } from "./flows/first-fetches.ts";
 import { pacedFleet } from "./flows/paced-fleet.ts";
 import { ProbeBudget } from "./flows/probe-budget.ts";
 import type { ResultBatch } from "./flows/take-results.ts";
+import { following } from "./live-config.ts";
 
 export interface ProbingPorts {
   readonly fleet: Fleet;
@@ -48,7 +49,7 @@ const firstFetchMs = 30_000;
 
 export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Probing {
   const { state } = ports;
-  const budget = new ProbeBudget(config.probe.pace);
+  const budget = new ProbeBudget(following(() => config.probe.pace));
   const denied = new DeniedTargets();
   const anycast = new AnycastRanges();
   const subnetOf = (address: string) => state.subnetOf(address);

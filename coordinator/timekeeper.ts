@@ -6,7 +6,9 @@ import type { Log } from "./log.ts";
 
 interface Duty {
   readonly name: string;
-  readonly everyMs: number;
+  readonly everyMs: () => number;
+  /** The interval that its next turn is set by; null: it is hurried, or runs. */
+  setMs: number | null;
   readonly work: () => Promise<unknown>;
   timer: NodeJS.Timeout | null;
   dueMs: number;
@@ -23,10 +25,31 @@ export class Timekeeper {
     this.#log = log;
   }
 
-  every(name: string, everyMs: number, work: () => Promise<unknown>): void {
-    const duty: Duty = { name, everyMs, work, timer: null, dueMs: 0, running: null, again: false };
+  /** `every`: ms, or what gives them whenever a turn ends. */
+  every(name: string, every: number | (() => number), work: () => Promise<unknown>): void {
+    const everyMs = typeof every === "number" ? () => every : every;
+    const duty: Duty = {
+      name,
+      everyMs,
+      work,
+      setMs: null,
+      timer: null,
+      dueMs: 0,
+      running: null,
+      again: false,
+    };
     this.#duties.set(name, duty);
-    this.#schedule(duty, everyMs);
+    this.#scheduleNext(duty);
+  }
+
+  /** How often flows run has changed: what waits for its turn waits as long as it would have by the new interval. */
+  retime(): void {
+    if (this.#stopped) return;
+    for (const duty of this.#duties.values()) {
+      const { setMs, dueMs } = duty;
+      if (setMs === null || setMs === duty.everyMs()) continue;
+      this.#scheduleNext(duty, Math.max(0, performance.now() - (dueMs - setMs)));
+    }
   }
 
   /** Runs a flow now, or within `delayMs` if it would run later; when it is under way, once more right after. */
@@ -43,11 +66,20 @@ export class Timekeeper {
     await Promise.all([...this.#duties.values()].map((duty) => duty.running));
   }
 
+  /** Its next turn in the order of the clock; of the interval, `passedMs` have passed. */
+  #scheduleNext(duty: Duty, passedMs = 0): void {
+    const everyMs = duty.everyMs();
+    this.#schedule(duty, Math.max(0, everyMs - passedMs));
+    duty.setMs = everyMs;
+  }
+
   #schedule(duty: Duty, delayMs: number): void {
     if (duty.timer) clearTimeout(duty.timer);
+    duty.setMs = null;
     duty.dueMs = performance.now() + delayMs;
     duty.timer = setTimeout(() => {
       duty.timer = null;
+      duty.setMs = null;
       duty.running = this.#run(duty);
     }, delayMs);
   }
@@ -62,6 +94,7 @@ export class Timekeeper {
     if (this.#stopped) return;
     const again = duty.again;
     duty.again = false;
-    this.#schedule(duty, again ? 0 : duty.everyMs);
+    if (again) this.#schedule(duty, 0);
+    else this.#scheduleNext(duty);
   }
 }

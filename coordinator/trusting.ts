@@ -17,6 +17,7 @@ import { evidenceDays, judgeCheck } from "./flows/judge-crawler.ts";
 import type { FrontierStore, ResultStore } from "./flows/ports.ts";
 import type { TrustStore } from "./flows/trust-ports.ts";
 import { doubtImpossibleProbes } from "./flows/watch-probes.ts";
+import { following } from "./live-config.ts";
 import type { Log } from "./log.ts";
 import { createTrustStore } from "./postgres/trust-store.ts";
 import type { Timekeeper } from "./timekeeper.ts";
@@ -49,25 +50,24 @@ const settleMs = 5000;
 const probesMs = 60_000;
 const drawn = 2 ** 32;
 
-export function trustDuties(
-  ports: TrustingPorts,
-  { trust: settings }: Pick<CoordinatorConfig, "trust">,
-): Trusting {
+export function trustDuties(ports: TrustingPorts, config: Pick<CoordinatorConfig, "trust">): Trusting {
   const trust = createTrustStore(ports.pool);
   const versions = new Map<CrawlerId, string>();
-  const judging = {
+  const settings = following(() => config.trust);
+  const judging = () => ({
     rule: { alteredShare: settings.alteredShare, threshold: settings.threshold },
     watchedPages: settings.watchedPages,
     onDistrust: settings.onDistrust,
     refetchPages: settings.refetchPages,
-  };
+  });
   const checks: DoubleChecks = new DoubleChecks(
     {
       ...ports,
       trust,
       versionOf: (crawlerId) => versions.get(crawlerId) ?? null,
       random: () => randomInt(drawn) / drawn,
-      onDecided: async (check, step) => await judgeCheck(check, step, { ...ports, trust, followUp }, judging),
+      onDecided: async (check, step) =>
+        await judgeCheck(check, step, { ...ports, trust, followUp }, judging()),
     },
     { sampling: settings, slotMs: settings.slotSeconds * 1000 },
   );

@@ -13,6 +13,7 @@ import type { DayBudget } from "./flows/day-budget.ts";
 import type { QueueSettings } from "./flows/delegation-queue.ts";
 import { NewHostBudget } from "./flows/new-host-budget.ts";
 import type { TakeResultsSettings } from "./flows/take-results.ts";
+import { following } from "./live-config.ts";
 import {
   type Arrival,
   defaultGatewaySettings,
@@ -74,11 +75,12 @@ export function recalibrationRule(config: CoordinatorConfig): RecalibrationRule 
 }
 
 export function takeResultsSettings(config: CoordinatorConfig): TakeResultsSettings {
-  return {
+  const newHosts = new NewHostBudget(() => config.scope.newHostsPerCrawlerAndDay);
+  return following(() => ({
     scope: config.scope,
     recrawl: { ...defaultRecrawlSettings, intervalSeconds: config.recrawl.intervalHours * 3600 },
-    newHosts: new NewHostBudget(config.scope.newHostsPerCrawlerAndDay),
-  };
+    newHosts,
+  }));
 }
 
 /** Crawlers that get no new subnet: draining, not believed, for measurements only, or their day's pages or bytes are used up. */

@@ -8,21 +8,22 @@ import type { CrawlerId } from "#core/ids";
 const dayMs = 86_400_000;
 
 export class NewHostBudget {
-  readonly #perDay: number;
+  readonly #perDay: () => number;
   #day = Number.NaN;
   readonly #named = new Map<CrawlerId, number>();
 
-  constructor(perDay: number) {
-    this.#perDay = perDay;
+  /** `perDay`: or what gives it, where it may change. */
+  constructor(perDay: number | (() => number)) {
+    this.#perDay = typeof perDay === "number" ? () => perDay : perDay;
   }
 
   get perDay(): number {
-    return this.#perDay;
+    return this.#perDay();
   }
 
   left(crawlerId: CrawlerId, now: Date): number {
     this.#turnPage(now);
-    return Math.max(0, this.#perDay - (this.#named.get(crawlerId) ?? 0));
+    return Math.max(0, this.perDay - (this.#named.get(crawlerId) ?? 0));
   }
 
   spend(crawlerId: CrawlerId, hosts: number, now: Date): void {

@@ -66,7 +66,7 @@ export class ProbeBudget {
   constructor(settings: ProbeBudgetSettings, clock: AlarmClock = systemClock) {
     this.#settings = settings;
     this.#clock = clock;
-    this.#starts = new StartWindow(settings.perSecond);
+    this.#starts = new StartWindow(() => settings.perSecond);
   }
 
   get isClosed(): boolean {
@@ -181,7 +181,7 @@ export class ProbeBudget {
   #start(line: Line, nowMs: number): void {
     const one = line.waiting.shift()!;
     if (line.targets.size > targetsKept) forgetIdleTargets(line, nowMs);
-    const target = line.targets.get(one.address) ?? new StartWindow(this.#settings.perTargetPerSecond);
+    const target = line.targets.get(one.address) ?? new StartWindow(() => this.#settings.perTargetPerSecond);
     line.targets.set(one.address, target);
     const windows = [this.#starts, this.#useOf(one.crawlerId).starts, line.starts, target];
     for (const starts of windows) starts.note(nowMs);
@@ -204,7 +204,7 @@ export class ProbeBudget {
     if (known) return known;
     const line = {
       waiting: [],
-      starts: new StartWindow(this.#settings.perNetworkPerSecond),
+      starts: new StartWindow(() => this.#settings.perNetworkPerSecond),
       targets: new Map(),
     };
     this.#lines.set(key, line);
@@ -214,7 +214,7 @@ export class ProbeBudget {
   #useOf(crawlerId: CrawlerId): CrawlerUse {
     const known = this.#crawlers.get(crawlerId);
     if (known) return known;
-    const use = { underWay: 0, starts: new StartWindow(this.#settings.perCrawlerPerSecond) };
+    const use = { underWay: 0, starts: new StartWindow(() => this.#settings.perCrawlerPerSecond) };
     this.#crawlers.set(crawlerId, use);
     return use;
   }

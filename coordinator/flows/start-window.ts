@@ -3,23 +3,28 @@
 const windowMs = 1000;
 
 export class StartWindow {
-  readonly #most: number;
+  readonly #mostNow: () => number;
+  #most: number;
   /** The times of the last `most` starts, in a ring; only as long as it was ever full. */
-  readonly #timesMs: number[] = [];
+  #timesMs: number[] = [];
   #next = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
 
-  constructor(mostPerSecond: number) {
-    this.#most = mostPerSecond;
+  /** Asked for at each start: it may change. */
+  constructor(mostPerSecond: () => number) {
+    this.#mostNow = mostPerSecond;
+    this.#most = mostPerSecond();
   }
 
   /** How long until one more may start; 0: now. */
   waitMs(nowMs: number): number {
+    this.#fit();
     if (this.#timesMs.length < this.#most) return 0;
     return Math.max(0, this.#timesMs[this.#next]! + windowMs - nowMs);
   }
 
   note(nowMs: number): void {
+    this.#fit();
     this.#timesMs[this.#next] = nowMs;
     this.#next = (this.#next + 1) % this.#most;
     this.#lastMs = nowMs;
@@ -28,5 +33,15 @@ export class StartWindow {
   /** Nothing started in the last second. */
   isIdle(nowMs: number): boolean {
     return nowMs - this.#lastMs >= windowMs;
+  }
+
+  /** A ring for another number of starts, with the latest of them. */
+  #fit(): void {
+    const most = this.#mostNow();
+    if (most === this.#most) return;
+    const inOrder = [...this.#timesMs.slice(this.#next), ...this.#timesMs.slice(0, this.#next)];
+    this.#timesMs = inOrder.slice(-most);
+    this.#next = this.#timesMs.length % most;
+    this.#most = most;
   }
 }

@@ -6,7 +6,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 
 /** Channels are named by us, never by what comes from outside. */
-export type Channel = "nearcrawl_registry" | "nearcrawl_fleet" | "nearcrawl_opt_outs" | "nearcrawl_releases";
+export type Channel =
+  | "nearcrawl_registry"
+  | "nearcrawl_fleet"
+  | "nearcrawl_opt_outs"
+  | "nearcrawl_releases"
+  | "nearcrawl_policies";
 
 const listenAgainMs = 1_000;
 

@@ -166,3 +166,35 @@ it("waits for what is under way when it is stopped, and starts nothing more", as
 
   expect(runs).toBe(1);
 });
+
+it("an interval that changes holds for the turn that is waited for, and hurried turns stay", async () => {
+  const { timekeeper } = newTimekeeper();
+  const settings = { everyMs: 10_000 };
+  const runs = { followed: 0, hurried: 0 };
+  timekeeper.every(
+    "followed",
+    () => settings.everyMs,
+    async () => ++runs.followed,
+  );
+  timekeeper.every(
+    "hurried",
+    () => settings.everyMs,
+    async () => ++runs.hurried,
+  );
+
+  await pass(2000);
+  timekeeper.hurry("hurried", 500);
+  settings.everyMs = 3000;
+  timekeeper.retime();
+  await pass(500);
+  expect(runs).toEqual({ followed: 0, hurried: 1 });
+  await pass(500);
+  expect(runs.followed).toBe(1);
+  settings.everyMs = 100_000;
+  timekeeper.retime();
+  await pass(99_999);
+  expect(runs.followed).toBe(1);
+  await pass(1);
+  expect(runs.followed).toBe(2);
+  await timekeeper.stop();
+});

@@ -179,6 +179,26 @@ describe("the probe budget", () => {
     expect(mostInAnySecond(started, ({ address }) => address)).toBeLessThanOrEqual(2);
     expect(mostInAnySecond(started, ({ address }) => address.replace(/\.\d+$/, ""))).toBeLessThanOrEqual(3);
   });
+
+  it("keeps to another pace from the moment it is set, and no second holds more than it then may", async () => {
+    const pace = { ...wide, perSecond: 2 };
+    const clock = new ManualClock();
+    const budget = new ProbeBudget(pace, clock);
+    const times: number[] = [];
+    const ask = () =>
+      void budget.run({ crawlerId: asCrawlerId(1), address: "192.0.2.1" }, async () => {
+        times.push(clock.nowMs());
+      });
+
+    for (let asked = 0; asked < 12; asked++) ask();
+    await clock.turnTo(500);
+    pace.perSecond = 4;
+    await clock.turnTo(1500);
+    pace.perSecond = 1;
+    await clock.turnTo(4500);
+
+    expect(times).toEqual([0, 0, 1000, 1000, 1000, 1000, 2000, 3000, 4000]);
+  });
 });
 
 function mostInAnySecond(started: readonly Started[], keyOf: (one: Started) => string): number {

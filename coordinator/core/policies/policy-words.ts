@@ -1,0 +1,216 @@
+/**
+ * What an operator may change while the coordinator runs, in words: what each policy does, its unit, and where its
+ * default comes from. Bounds and defaults are policy-schema.ts's; policy-catalogue.ts puts both together.
+ */
+export interface PolicyWords {
+  readonly title: string;
+  /** One sentence: what it does, and what more or less of it costs. */
+  readonly help: string;
+  /** As it is written after the value; null: it has none. */
+  readonly unit: string | null;
+  /** Where the default comes from: a paper's section, a measurement, or our own judgement. */
+  readonly origin: string;
+}
+
+export const policyWords = {
+  "delegation.policy": {
+    title: "Delegation policy",
+    help: "Decides which crawlers are asked about a new subnet, and when the answer is good enough.",
+    unit: null,
+    origin: "measured: test/bench/results/delegation.md",
+  },
+  "delegation.lambdaMs": {
+    title: "λ, what a probe must save",
+    help: "With the policy nearest, another crawler is probed while that is expected to save so much RTT; smaller is more exact and costs more probes.",
+    unit: "ms",
+    origin: "measured: test/bench/results/delegation.md",
+  },
+  "delegation.thresholdMs": {
+    title: "Threshold",
+    help: "With the policy ipmicra, a crawler that answers within this takes the subnet, and nobody else is asked.",
+    unit: "ms",
+    origin: "IPMicra, section 4.5",
+  },
+  "delegation.concurrentRounds": {
+    title: "Probe rounds at once",
+    help: "So many subnets are decided at the same time at most; rounds that run together cannot learn from each other.",
+    unit: "rounds",
+    origin: "our judgement: many more would learn little from each other",
+  },
+  "delegation.getFirstFromUrls": {
+    title: "Fetch first from",
+    help: "A new subnet with so many URLs waiting is crawled while it is being probed; 0 means that none is.",
+    unit: "URLs",
+    origin: "our judgement: below it the first fetch saves less than a probe costs",
+  },
+  "probe.tries": {
+    title: "Tries of a probe",
+    help: "A probe measures so many times at most, fewer when two agree, and the smallest time is taken.",
+    unit: "tries",
+    origin: "our judgement: the smallest of a few is the path, without its queues",
+  },
+  "probe.deadlineMs": {
+    title: "Deadline of a probe",
+    help: "A crawler that has no answer by then counts as one that cannot reach the subnet.",
+    unit: "ms",
+    origin: "our judgement: several times the slowest path round the world",
+  },
+  "probe.pace.perCrawlerAtOnce": {
+    title: "Probes under way, a crawler",
+    help: "One partner's machine has so many probes under way at most.",
+    unit: "probes",
+    origin: "our judgement: nothing that a home connection notices",
+  },
+  "probe.pace.perCrawlerPerSecond": {
+    title: "Probes a second, a crawler",
+    help: "One partner's machine starts so many probes in any second at most.",
+    unit: "probes/s",
+    origin: "our judgement: nothing that a home connection notices",
+  },
+  "probe.pace.perTargetPerSecond": {
+    title: "Probes a second, a target",
+    help: "One address hears from so many of our crawlers in any second at most.",
+    unit: "probes/s",
+    origin: "our judgement: below what any site takes for an attack",
+  },
+  "probe.pace.perNetworkPerSecond": {
+    title: "Probes a second, a network",
+    help: "One /24 (IPv4) or /48 (IPv6) hears from our crawlers so often in any second at most.",
+    unit: "probes/s",
+    origin: "our judgement: below what any network takes for a scan",
+  },
+  "probe.pace.atOnce": {
+    title: "Probes under way, all crawlers",
+    help: "The whole fleet has so many probes under way at most.",
+    unit: "probes",
+    origin: "our judgement",
+  },
+  "probe.pace.perSecond": {
+    title: "Probes a second, all crawlers",
+    help: "The whole fleet starts so many probes in any second at most.",
+    unit: "probes/s",
+    origin: "our judgement",
+  },
+  "balance.policy": {
+    title: "Balance policy",
+    help: "Decides which subnets an overloaded crawler gives up and to whom; none leaves overloads alone.",
+    unit: null,
+    origin: "measured: test/bench/results/balance.md",
+  },
+  "balance.everySeconds": {
+    title: "Balance every",
+    help: "Loads are looked at, and moves made, so often.",
+    unit: "s",
+    origin: "our judgement: loads change over hours",
+  },
+  "balance.movesPerPass": {
+    title: "Moves in one pass",
+    help: "So many subnets move, and so many probes are made for them, in one pass at most.",
+    unit: "moves",
+    origin: "our judgement: a minute's work for the fleet",
+  },
+  "recalibration.slowerThanFactor": {
+    title: "Slower than usual by",
+    help: "A fetch counts as slow above so many times its host's usual time; smaller notices more and probes more.",
+    unit: "times",
+    origin: "IPMicra, section 4.4; the figure is measured: test/bench/results/calibration.md",
+  },
+  "recalibration.timesInARow": {
+    title: "Slow in a row",
+    help: "A subnet is probed again after so many slow fetches in a row, or more where slow fetches are common.",
+    unit: "fetches",
+    origin: "IPMicra, section 4.4: more than one time continuously",
+  },
+  "recalibration.everySeconds": {
+    title: "Look for slow subnets every",
+    help: "Hosts that turned slow wait for their round so long at most.",
+    unit: "s",
+    origin: "our judgement",
+  },
+  "recalibration.refreshDays": {
+    title: "Probe again after",
+    help: "A decision so old is probed again, since a crawler that became nearer meanwhile shows in no fetch time.",
+    unit: "days",
+    origin: "our judgement",
+  },
+  "recrawl.intervalHours": {
+    title: "Fetch again after",
+    help: "A page that was fetched is due again after so long, and counts so in every crawler's load; pages that have their time already keep it.",
+    unit: "h",
+    origin: "our judgement: a week",
+  },
+  "scope.pagesPerHost": {
+    title: "Pages per host",
+    help: "So many URLs of one host are crawled at most; a host starts with 50 and earns the rest.",
+    unit: "URLs",
+    origin: "our judgement; the budget is coordinator/core/frontier/host-budget.ts",
+  },
+  "scope.maxDepth": {
+    title: "Links from a seed",
+    help: "A URL that is so many links away from a seed is crawled, and none that is further.",
+    unit: "links",
+    origin: "our judgement",
+  },
+  "scope.admitNewHosts": {
+    title: "Follow links to new hosts",
+    help: "Whether links to hosts that nobody named are followed, or kept as links alone.",
+    unit: null,
+    origin: "our judgement: a crawl goes no further than it was told",
+  },
+  "scope.newHostsPerCrawlerAndDay": {
+    title: "New hosts, a crawler and day",
+    help: "One crawler's results bring in so many hosts that nobody knew in a day (UTC) at most.",
+    unit: "hosts/day",
+    origin: "our judgement: a page of a new crawl names one or two",
+  },
+  "scope.followNofollow": {
+    title: "Follow rel=nofollow",
+    help: "Whether links with rel=nofollow are followed; they are in the web graph either way.",
+    unit: null,
+    origin: "the convention of search engines since 2005",
+  },
+  "trust.share": {
+    title: "Fetched twice",
+    help: "So large a share of an established crawler's pages is fetched by another one as well, and compared; 0.01 is one in a hundred.",
+    unit: "of its pages",
+    origin: "measured: test/bench/results/trust.md",
+  },
+  "trust.newcomerShare": {
+    title: "Fetched twice, of newcomers",
+    help: "So large a share of a new crawler's first pages is fetched by another one as well, and compared.",
+    unit: "of its pages",
+    origin: "measured: test/bench/results/trust.md",
+  },
+  "trust.threshold": {
+    title: "Evidence to distrust",
+    help: "A crawler whose evidence (a natural logarithm of likelihoods) reaches this is not trusted any more.",
+    unit: null,
+    origin: "measured: test/bench/results/trust.md",
+  },
+  "trust.onDistrust": {
+    title: "What happens on distrust",
+    help: "drain: its subnets go to others and its latest pages are fetched again; keep: it gets no new ones.",
+    unit: null,
+    origin: "our judgement: a liar's pages harm every reader",
+  },
+  "lease.seconds": {
+    title: "Length of a lease",
+    help: "A crawler has so long to fetch what it was handed; then it returns, and may go to another.",
+    unit: "s",
+    origin: "our judgement",
+  },
+  "lease.urlsPerHost": {
+    title: "URLs of a host in a lease",
+    help: "So many URLs of one host are handed to a crawler together, which keeps a connection in use.",
+    unit: "URLs",
+    origin: "our judgement",
+  },
+  "lease.hostsPerRequest": {
+    title: "Hosts in one answer",
+    help: "A crawler that asks for work gets so many hosts at once at most.",
+    unit: "hosts",
+    origin: "our judgement",
+  },
+} as const satisfies Readonly<Record<string, PolicyWords>>;
+
+export type PolicyName = keyof typeof policyWords;
