@@ -9,6 +9,7 @@ import { pinOf } from "#protocol/certificate-pin";
 import type { CoordinatorConfig } from "./config.ts";
 import type { NameResolver } from "./flows/ports.ts";
 import type { LiveState } from "./flows/show-overview.ts";
+import { following } from "./live-config.ts";
 import type { Log } from "./log.ts";
 import { dockFile } from "./net/dock-file.ts";
 import { createWebServer } from "./net/http-server.ts";
@@ -22,6 +23,7 @@ import { createReleaseFileStore } from "./postgres/release-file-store.ts";
 import { createReleaseKeyStore } from "./postgres/release-key-store.ts";
 import { createReleaseStore } from "./postgres/release-store.ts";
 import { createReports } from "./postgres/reports/reports.ts";
+import type { RegistryHost } from "./registry-host.ts";
 import { webParts } from "./web-parts.ts";
 
 export interface OpenWebOptions {
@@ -32,6 +34,7 @@ export interface OpenWebOptions {
   readonly metrics: Metrics;
   readonly version: string;
   readonly log: Log;
+  readonly registryHost: RegistryHost | null;
 }
 
 /** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/config). */
@@ -49,7 +52,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const web = createWebServer({
     reads: createReports(pool, () => performance.now()),
     resolver: options.resolver,
-    scope: config.scope,
+    scope: following(() => config.scope),
     live: options.live,
     metrics: options.metrics,
     log,
@@ -62,7 +65,6 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       optOuts: createOptOutStore(pool),
       complaints: createComplaintStore(pool),
       fleet: createFleetOutside(pool),
-      behindProxy: config.behindProxy,
     },
     parts: webParts({ ...options, pool }),
     releaseFiles: {
@@ -81,6 +83,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       signRequests: config.signRequests,
       politenessSeconds: defaultPolitenessSeconds,
       tls,
+      behindProxy: config.behindProxy,
     },
   });
   web.addHook("onClose", async () => await pool.end());

@@ -1,9 +1,8 @@
 /** What operators do to crawlers from the command line or with a token over HTTP. */
+import type { Scope } from "#core/access/actor";
 import type { CrawlerId } from "#core/ids";
 
-/** fleet-read: look at what is not public; fleet-write: invite, rotate, shut out, too. */
-export const operatorScopes = ["fleet-read", "fleet-write"] as const;
-export type OperatorScope = (typeof operatorScopes)[number];
+export type OperatorScope = Scope;
 
 export interface OperatorToken {
   readonly name: string;

@@ -3,24 +3,26 @@
  * anybody. Views and actions then only compare what they need with what the actor has.
  */
 import type { FastifyRequest } from "fastify";
-import { type Actor, anybody } from "#core/access/actor";
+import { type Actor, anybody, type Scope } from "#core/access/actor";
 import type { PageError } from "../web/error-page.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 
 /** A request's actor, with what its pages need. */
 export interface Visit extends PageViewer {
   readonly actor: Actor;
+  /** Of who has signed in. */
+  readonly sessionId?: number;
 }
 
 export interface Access {
   /** Never rejects for a bad cookie (that is anybody); a bad token is a refusal, since a program must be told. */
   identify(request: FastifyRequest): Promise<Visit | Refusal>;
   /** What is said to somebody who may not; pages of people who have not signed in lead to the sign-in. */
-  refusal(visit: Visit, request: FastifyRequest): Refusal;
+  refusal(visit: Visit, request: FastifyRequest, needs?: Scope | null): Refusal;
   /** True: this form comes from a page of ours that was shown in this session. */
   isOwnForm(request: FastifyRequest, formToken: string): boolean;
   /** Shown at the top of the next page of this session. */
-  say(request: FastifyRequest, words: string): void;
+  say(request: FastifyRequest, words: string): void | Promise<void>;
 }
 
 export interface Refusal extends PageError {
@@ -51,3 +53,16 @@ export const openAccess: Access = {
   isOwnForm: () => false,
   say: () => {},
 };
+
+/** For routes that are no views: the actor is checked, and who may not is told why, in place. */
+export async function refusalFor(
+  access: Access,
+  request: FastifyRequest,
+  needs: Scope,
+): Promise<Refusal | null> {
+  const visit = await access.identify(request);
+  if (isRefusal(visit)) return visit;
+  if (visit.actor.scopes.includes(needs)) return null;
+  const { goTo: _, ...refusal } = access.refusal(visit, request, needs);
+  return refusal;
+}

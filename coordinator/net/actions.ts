@@ -22,6 +22,7 @@ export const formTokenField = "form-token";
 export interface AskedAction<Body> {
   readonly body: Body;
   readonly actor: Actor;
+  readonly visit: Visit;
   readonly via: Extract<AuditVia, "page" | "api">;
   readonly remoteAddress: string;
   readonly now: Date;
@@ -62,9 +63,11 @@ export interface ActionFault {
 export interface Action<Schema extends z.ZodType> {
   /** Of the form. */
   readonly path: string;
-  readonly api: string;
+  /** Null: for people alone. */
+  readonly api: string | null;
   readonly section: SectionPath | null;
-  readonly needs: Scope;
+  /** Null: for everybody who has signed in. */
+  readonly needs: Scope | null;
   /** The parameter that names a crawler: with `partnersToo`, partners may do this with their own. */
   readonly crawlerIn?: string;
   readonly partnersToo?: boolean;
@@ -91,11 +94,13 @@ export class Actions {
   }
 
   add<Schema extends z.ZodType>(action: Action<Schema>): void {
-    this.#app.post(
-      action.api,
-      { config: { takes: "application/json" }, bodyLimit: maxActionBytes },
-      async (request, reply) => await this.#run(action, request, reply, "api"),
-    );
+    if (action.api !== null) {
+      this.#app.post(
+        action.api,
+        { config: { takes: "application/json" }, bodyLimit: maxActionBytes },
+        async (request, reply) => await this.#run(action, request, reply, "api"),
+      );
+    }
     this.#app.register(async (forms) => {
       forms.addContentTypeParser(formType, { parseAs: "string" }, (_request, body, done) => done(null, body));
       forms.post(
@@ -118,7 +123,7 @@ export class Actions {
     if (isRefusal(visit)) return sendRefusal(request, reply, visit, { version });
     const around = { version, viewer: visit, section: action.section };
     if (!mayDo(visit.actor, action.needs, ownCrawler(action, request))) {
-      return sendRefusal(request, reply, access.refusal(visit, request), around);
+      return sendRefusal(request, reply, access.refusal(visit, request, action.needs), around);
     }
     const values = via === "page" ? formValues(request) : {};
     if (via === "page" && !access.isOwnForm(request, values[formTokenField] ?? "")) {
@@ -133,6 +138,7 @@ export class Actions {
     const outcome = await action.act({
       body: body.data,
       actor: visit.actor,
+      visit,
       via,
       remoteAddress: request.ip,
       now,
@@ -142,10 +148,10 @@ export class Actions {
       const who = { actor: visit.actor.name, via, remoteAddress: request.ip };
       await audit.record({ ...outcome.change, ...who, at: now });
     }
-    return this.#answer(request, reply, { outcome, via, visit, section: action.section });
+    return await this.#answer(request, reply, { outcome, via, visit, section: action.section });
   }
 
-  #answer(
+  async #answer(
     request: FastifyRequest,
     reply: FastifyReply,
     done: {
@@ -154,7 +160,7 @@ export class Actions {
       readonly visit: Visit;
       readonly section: SectionPath | null;
     },
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
     const { outcome, via, visit, section } = done;
     const around = { version: this.#settings.version, viewer: visit, section };
     if (outcome.type === "fault") {
@@ -167,7 +173,7 @@ export class Actions {
       const page = { ...around, title: outcome.title, body: outcome.body(visit) };
       return sendPage(reply.code(outcome.status ?? 200), page);
     }
-    this.#settings.access.say(request, outcome.said);
+    await this.#settings.access.say(request, outcome.said);
     return reply.redirect(outcome.goTo, 303);
   }
 }

@@ -24,7 +24,6 @@ export interface ContactPorts {
   readonly optOuts: Pick<OptOutStore, "request">;
   readonly complaints: Pick<ComplaintStore, "add">;
   readonly fleet: FleetOutside;
-  readonly behindProxy: boolean;
 }
 
 /** As the draft names it, without a parameter: bytes, so that the server adds none. */
@@ -75,7 +74,7 @@ function addLists(app: FastifyInstance, { fleet }: ContactPorts, { now }: Contex
 }
 
 function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context): void {
-  const guard = new FormGuard({ behindProxy: ports.behindProxy, now: () => performance.now() });
+  const guard = new FormGuard(() => performance.now());
   const config = { takes: "application/x-www-form-urlencoded" } as const;
   forms.post(formPaths.optOut, { config, bodyLimit: maxFormBytes }, async (request, reply) => {
     const form = guard.read(request, { site: "Name the site." });

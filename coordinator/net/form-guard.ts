@@ -4,9 +4,9 @@
  */
 import type { FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
-import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { fieldLengths, trapField } from "../web/contact-forms.ts";
 import { originOf } from "./connection-limits.ts";
+import { isFromElsewhere, requesterOf } from "./requester.ts";
 
 /** Forms of one address (or IPv6 /64) in an hour. */
 export const formsPerHour = 10;
@@ -24,22 +24,20 @@ export interface ReadForm {
 }
 
 export class FormGuard {
-  readonly #behindProxy: boolean;
   readonly #now: () => number;
   readonly #sent = new LRUCache<string, { count: number; readonly sinceMs: number }>({
     max: rememberedAddresses,
   });
 
   /** `now` in ms, monotonic. */
-  constructor(settings: { readonly behindProxy: boolean; readonly now: () => number }) {
-    this.#behindProxy = settings.behindProxy;
-    this.#now = settings.now;
+  constructor(now: () => number) {
+    this.#now = now;
   }
 
   /** `required`: names of fields without which the form says nothing. */
   read(request: FastifyRequest, required: Readonly<Record<string, string>>): ReadForm {
     const values = valuesOf(typeof request.body === "string" ? request.body : "");
-    const requester = requesterOf(request, this.#behindProxy);
+    const requester = requesterOf(request);
     const fault = this.#faultOf(request, values, required, requester);
     return { values, fault, requester };
   }
@@ -86,20 +84,4 @@ function valuesOf(body: string): Record<string, string> {
   const values: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(body)) values[name] ??= value.replaceAll("\r\n", "\n");
   return values;
-}
-
-/** Browsers say from where a form was sent; programs need not, and have nobody's rights to abuse. */
-function isFromElsewhere({ headers }: FastifyRequest): boolean {
-  const site = headers["sec-fetch-site"];
-  if (site !== undefined && site !== "same-origin" && site !== "none") return true;
-  const { origin, host } = headers;
-  return origin !== undefined && origin !== "null" && URL.canParse(origin) && new URL(origin).host !== host;
-}
-
-/** Behind a proxy, the last address that was added, which is the one that the proxy saw. */
-function requesterOf(request: FastifyRequest, behindProxy: boolean): string | null {
-  const forwarded = [request.headers["x-forwarded-for"] ?? []].flat().join(",").split(",").at(-1)?.trim();
-  const text = behindProxy && forwarded ? forwarded : request.ip;
-  const address = parseAddress(text);
-  return address === null ? null : formatAddress(unmapAddress(address));
 }

@@ -15,7 +15,7 @@ import type { WhoReads } from "../flows/who-reads.ts";
 import type { Log } from "../log.ts";
 import type { ContactSettings } from "../web/contact-page.ts";
 import { overviewRegions } from "../web/overview-page.ts";
-import { type Access, openAccess } from "./access.ts";
+import { type Access, openAccess, refusalFor } from "./access.ts";
 import { Actions } from "./actions.ts";
 import { addApiRoutes } from "./api-routes.ts";
 import { addContactRoutes, type ContactPorts } from "./contact-routes.ts";
@@ -26,7 +26,7 @@ import type { Metrics } from "./metrics.ts";
 import { addOperatorApi, type OperatorApiPorts } from "./operator-api.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./release-files.ts";
-import { Views } from "./views.ts";
+import { sendRefusal, Views } from "./views.ts";
 
 /** Adds the routes of one part of the pages. */
 export type WebPart = (to: {
@@ -97,15 +97,17 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   addViews(views, { ...ports, overview });
   addApiRoutes(app, views);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions });
-  addEvents(app, ports, overview);
+  addEvents(app, { ...ports, access: shared.access }, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
   if (ports.operators) {
     addOperatorApi(app, { ...ports.operators, log: ports.log, version: settings.version });
   }
   addContactRoutes(app, ports.contact ?? null, ports);
-  addOperation(app, ports);
+  addOperation(app, { ...ports, access: shared.access });
   return app;
 }
+
+type GuardedPorts = WebPorts & { readonly access: Access };
 
 /** The overview with its rates, which are sampled from the start of the server to its end. */
 function addOverview(app: FastifyInstance, ports: WebPorts): () => Promise<Overview> {
@@ -126,14 +128,16 @@ function addOverview(app: FastifyInstance, ports: WebPorts): () => Promise<Overv
   };
 }
 
-function addEvents(app: FastifyInstance, ports: WebPorts, overview: () => Promise<Overview>): void {
+function addEvents(app: FastifyInstance, ports: GuardedPorts, overview: () => Promise<Overview>): void {
   const render = async () => {
     const regions = Object.entries(overviewRegions(await overview()));
     return Object.fromEntries(regions.map(([name, region]) => [name, region.markup]));
   };
   const events = new LiveEvents(render, (error) => ports.log.warn({ error }, "no live update could be made"));
   app.addHook("preClose", async () => events.close());
-  app.get("/events", { config: { boundedElsewhere: true } }, (request, reply) => {
+  app.get("/events", { config: { boundedElsewhere: true } }, async (request, reply) => {
+    const refusal = await refusalFor(ports.access, request, "read");
+    if (refusal) return sendRefusal(request, reply, refusal, ports.settings);
     if (events.full) return sendError(request, reply, tooManyListeners, ports.settings);
     reply.hijack();
     reply.raw.writeHead(200, {
@@ -153,7 +157,7 @@ const tooManyListeners = {
   words: "As many pages as can be kept live are live. This one stays as it is; reload it to see news.",
 };
 
-function addOperation(app: FastifyInstance, ports: WebPorts): void {
+function addOperation(app: FastifyInstance, ports: GuardedPorts): void {
   const { settings } = ports;
   app.get("/health", async () => ({ status: "ok", version: settings.version }));
   app.get("/ready", async (_request, reply) => {
@@ -165,7 +169,9 @@ function addOperation(app: FastifyInstance, ports: WebPorts): void {
       return reply.code(503).send({ ready: false, reason: "the database does not answer" });
     }
   });
-  app.get("/metrics", async (_request, reply) =>
-    reply.type(ports.metrics.registry.contentType).send(await ports.metrics.registry.metrics()),
-  );
+  app.get("/metrics", async (request, reply) => {
+    const refusal = await refusalFor(ports.access, request, "metrics-read");
+    if (refusal) return sendRefusal(request, reply, refusal, settings);
+    return reply.type(ports.metrics.registry.contentType).send(await ports.metrics.registry.metrics());
+  });
 }

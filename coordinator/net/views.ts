@@ -71,7 +71,10 @@ export class Views {
     if (isRefusal(visit)) return sendRefusal(request, reply, visit, { version });
     const crawler = route.crawlerIn === undefined ? null : paramOf(request, route.crawlerIn);
     if (!mayDo(visit.actor, route.needs, crawler === null ? null : { crawler, partnersToo: true })) {
-      return sendRefusal(request, reply, access.refusal(visit, request), { version, viewer: visit });
+      return sendRefusal(request, reply, access.refusal(visit, request, route.needs), {
+        version,
+        viewer: visit,
+      });
     }
     const shown = await route.view({
       request,

@@ -10,7 +10,7 @@ import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
-import { contactPorts, webServer } from "../support/web-server.ts";
+import { webServer, webSettings } from "../support/web-server.ts";
 
 let database: Database;
 let app: ReturnType<typeof webServer>;
@@ -129,7 +129,7 @@ describe("the form that takes a site out", () => {
 
   it("counts behind a proxy by the address that the proxy saw, whatever the sender writes before it", async () => {
     await app.close();
-    app = webServer(database, { contact: contactPorts(database, true) });
+    app = webServer(database, { settings: { ...webSettings, behindProxy: true } });
     await app.listen({ host: "127.0.0.1", port: 0 });
     base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
     const from = (address: string) =>

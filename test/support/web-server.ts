@@ -3,17 +3,23 @@ import type { FastifyInstance } from "fastify";
 import type { NameResolver } from "#coordinator/flows/ports";
 import type { LiveState } from "#coordinator/flows/show-overview";
 import { silentLog } from "#coordinator/log";
+import type { Access } from "#coordinator/net/access";
 import type { ContactPorts } from "#coordinator/net/contact-routes";
+import { randomSecrets } from "#coordinator/net/crawler-key";
 import { createWebServer, type WebPorts } from "#coordinator/net/http-server";
 import { createMetrics } from "#coordinator/net/metrics";
+import { createSessionAccess } from "#coordinator/net/session-access";
 import { operatorApiPorts } from "#coordinator/operator-api-ports";
+import { createAuditLog } from "#coordinator/postgres/audit-log";
 import { createComplaintStore } from "#coordinator/postgres/complaint-store";
 import { createFleetOutside } from "#coordinator/postgres/fleet-outside";
+import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
 import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
 import { createReleaseFileStore } from "#coordinator/postgres/release-file-store";
 import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
 import { createReleaseStore } from "#coordinator/postgres/release-store";
 import { createReports } from "#coordinator/postgres/reports/reports";
+import { createSessionStore } from "#coordinator/postgres/session-store";
 import type { Database } from "#db/connect";
 import { worldNow } from "./seed-world.ts";
 
@@ -35,13 +41,31 @@ export const tinyResolver: NameResolver = {
   },
 };
 
-export function contactPorts({ pool }: Database, behindProxy = false): ContactPorts {
+export function contactPorts({ pool }: Database): ContactPorts {
   return {
     optOuts: createOptOutStore(pool),
     complaints: createComplaintStore(pool),
     fleet: createFleetOutside(pool),
-    behindProxy,
   };
+}
+
+export const webSettings: WebPorts["settings"] = {
+  version: "0.1.0",
+  tls: null,
+  userAgent: "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)",
+  contact: "crawl@example.org",
+  politenessSeconds: 1,
+};
+
+/** Everybody may read, tokens are good for their scopes, and `signIn` (signed-in.ts) gives sessions. */
+export function testAccess({ pool }: Database, now: () => Date, anonymousMayRead = true): Access {
+  return createSessionAccess({
+    sessions: createSessionStore(pool),
+    tokens: createOperatorTokenStore(pool),
+    hash: randomSecrets.hash,
+    now,
+    anonymousMayRead,
+  });
 }
 
 export function webServer(database: Database, changed: Partial<WebPorts> = {}): FastifyInstance {
@@ -61,13 +85,9 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
       now: () => worldNow,
     },
     operators: operatorApiPorts(database.pool),
-    settings: {
-      version: "0.1.0",
-      tls: null,
-      userAgent: "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)",
-      contact: "crawl@example.org",
-      politenessSeconds: 1,
-    },
+    settings: webSettings,
+    access: testAccess(database, changed.now ?? (() => worldNow)),
+    audit: createAuditLog(database.pool),
     contact: contactPorts(database),
     ...changed,
   });

@@ -1,8 +1,9 @@
 /** `nearcrawl operator-token`: who may change the fleet over HTTP. */
 import { Command, Option } from "commander";
-import { type OperatorScope, type OperatorToken, operatorScopes } from "#coordinator/flows/operator-ports";
+import type { OperatorToken } from "#coordinator/flows/operator-ports";
 import { randomSecrets } from "#coordinator/net/crawler-key";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
+import { type Scope, scopes } from "#core/access/actor";
 import { migrate } from "#db/migrate";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
@@ -12,7 +13,7 @@ import { formatTable, printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
 
 interface CreateOptions extends DatabaseOptions {
-  readonly scope: readonly OperatorScope[];
+  readonly scope: readonly Scope[];
   readonly days: number;
 }
 
@@ -33,8 +34,8 @@ export function operatorTokenCommand(): Command {
       .description("make a token and print it this once")
       .addOption(
         new Option("--scope <scope...>", "what it is good for")
-          .choices(operatorScopes)
-          .default(operatorScopes),
+          .choices(scopes)
+          .default(["fleet-read", "fleet-write"]),
       )
       .option("--days <days>", "how long it is good", boundedNumber(0.01, 3650), usualDays)
       .action(async (name: string, options: CreateOptions) => await create(name, options)),

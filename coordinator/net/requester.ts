@@ -1,0 +1,27 @@
+/** From where a request comes: the address, the browser, and whether a page of ours has sent it. */
+import type { FastifyRequest } from "fastify";
+import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
+import type { Whence } from "../flows/access-ports.ts";
+
+/**
+ * Behind a proxy (the server's `trustProxy`), the last address of X-Forwarded-For, which is the one that the proxy
+ * saw. Null: a proxy that does not say.
+ */
+export function requesterOf(request: FastifyRequest): string | null {
+  if (request.ips?.length === 1) return null;
+  const address = parseAddress(request.ip);
+  return address === null ? null : formatAddress(unmapAddress(address));
+}
+
+export function whenceOf(request: FastifyRequest): Whence {
+  const { "user-agent": userAgent = "" } = request.headers;
+  return { remoteAddress: requesterOf(request), userAgent };
+}
+
+/** Browsers say from where a form was sent; programs need not, and have nobody's rights to abuse. */
+export function isFromElsewhere({ headers }: FastifyRequest): boolean {
+  const site = headers["sec-fetch-site"];
+  if (site !== undefined) return site !== "same-origin" && site !== "none";
+  const { origin, host } = headers;
+  return origin !== undefined && origin !== "null" && URL.canParse(origin) && new URL(origin).host !== host;
+}

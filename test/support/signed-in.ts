@@ -1,0 +1,55 @@
+/** Somebody who has signed in, for tests of pages that show forms: a session in the database, and its cookie. */
+import type { BrowserContextOptions } from "playwright-core";
+import { randomSecrets } from "#coordinator/net/crawler-key";
+import { formTokenOf } from "#coordinator/net/session-access";
+import { sessionCookieName } from "#coordinator/net/session-cookie";
+import { createSignInLinkStore } from "#coordinator/postgres/sign-in-link-store";
+import type { Role } from "#core/access/actor";
+import type { Database } from "#db/connect";
+import { worldNow } from "./seed-world.ts";
+
+export interface SignedIn {
+  /** For `inject` and `fetch`: the cookie, as a page of ours sends it. */
+  readonly headers: { readonly cookie: string; readonly "sec-fetch-site": "same-origin" };
+  /** The field form-token of every form of this session. */
+  readonly formToken: string;
+  /** For `browser.newContext({ storageState: … })` with the server's address. */
+  storageState(base: string): Exclude<BrowserContextOptions["storageState"], string | undefined>;
+}
+
+export interface SignInOptions {
+  readonly name?: string;
+  /** Of a partner. */
+  readonly crawlers?: readonly string[];
+  /** As the server's clock has it. */
+  readonly now?: Date;
+}
+
+const names = { operator: "anna", staff: "ben", partner: "chris" } as const;
+
+/** `const operator = await signIn(database, "operator"); app.inject({ url, headers: operator.headers })` */
+export async function signIn(database: Database, role: Role, options: SignInOptions = {}): Promise<SignedIn> {
+  const { name = names[role], crawlers = role === "partner" ? ["athens"] : [], now = worldNow } = options;
+  const links = createSignInLinkStore(database.pool);
+  const [link, session] = [randomSecrets.make(), randomSecrets.make("ncs_")];
+  const expiresAt = new Date(now.getTime() + 60_000);
+  const person = { name, role, crawlers };
+  await links.issue({ ...person, linkHash: link.hash, issuedBy: "a test", issuedAt: now, expiresAt });
+  const endsAt = new Date(now.getTime() + 86_400_000);
+  const whence = { remoteAddress: "127.0.0.1", userAgent: "a test" };
+  await links.redeem(link.hash, { ...whence, sessionHash: session.hash, endsAt }, now);
+  return signedInAs(session.secret);
+}
+
+function signedInAs(secret: string): SignedIn {
+  const name = sessionCookieName(false);
+  const cookie = { name, value: secret, path: "/", expires: -1, httpOnly: true, secure: false } as const;
+  return {
+    headers: { cookie: `${name}=${secret}`, "sec-fetch-site": "same-origin" },
+    formToken: formTokenOf(secret),
+    storageState: (base) => ({
+      cookies: [{ ...cookie, domain: new URL(base).hostname, sameSite: "Lax" }],
+      origins: [],
+    }),
+  };
+}
