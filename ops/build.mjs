@@ -1,11 +1,13 @@
 // Builds dist/: TypeScript to JavaScript, the one-file bundles of crawler and dock, and the files that are not code.
 // Runs in `prepare`, so that `npm install` leaves a working `nearcrawl`. Where the compiler is not
-// installed (a package installed for production), an existing dist/ is left as it is.
+// installed (a package installed for production), an existing dist/ is left as it is. It is built aside and put in
+// its place when all is done: what runs from dist/ goes on running. The folder's time is that of the build's start:
+// a source that is newer is not in it. With --unchecked nobody looks whether the types hold, which takes most of the time.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
@@ -27,21 +29,57 @@ if (compiler === null) {
   );
   process.exit(1);
 }
-rmSync(join(root, "dist"), { recursive: true, force: true });
-execFileSync(process.execPath, [compiler, "-p", join(root, "tsconfig.build.json")], {
-  stdio: "inherit",
-  cwd: root,
-});
-for (const folder of ["coordinator/web/assets", "coordinator/net/openapi"]) {
-  const source = join(root, folder);
-  if (existsSync(source)) cpSync(source, join(root, "dist", folder), { recursive: true });
+const startedAt = new Date();
+const dist = join(root, "dist");
+const unfinished = `${dist}.new-${process.pid}`;
+try {
+  await buildInto(unfinished);
+  utimesSync(unfinished, startedAt, startedAt);
+  replace(dist, unfinished);
+} finally {
+  removeUnused();
 }
-if (existsSync(join(root, "migrating-crawler/main.ts"))) {
+
+async function buildInto(folder) {
+  const options = ["-p", join(root, "tsconfig.build.json"), "--outDir", folder];
+  if (process.argv.includes("--unchecked")) options.push("--noCheck");
+  execFileSync(process.execPath, [compiler, ...options], { stdio: "inherit", cwd: root });
+  for (const path of ["coordinator/web/assets", "coordinator/net/openapi"]) {
+    const source = join(root, path);
+    if (existsSync(source)) cpSync(source, join(folder, path), { recursive: true });
+  }
   const { bundleCrawler, bundleDock } = await import("./bundle-crawler.mjs");
-  const { readStopWords } = await import(
-    new URL("../dist/migrating-crawler/extract/stop-words.js", import.meta.url)
-  );
+  const stopWordsFile = join(folder, "migrating-crawler/extract/stop-words.js");
+  const { readStopWords } = await import(pathToFileURL(stopWordsFile).href);
   const stopWords = readStopWords();
-  await bundleCrawler({ root, outfile: join(root, "dist/crawler-bundle.mjs"), stopWords });
-  await bundleDock({ root, outfile: join(root, "dist/nearcrawl-crawler.mjs"), stopWords });
+  await bundleCrawler({ root, outfile: join(folder, "crawler-bundle.mjs"), stopWords });
+  await bundleDock({ root, outfile: join(folder, "nearcrawl-crawler.mjs"), stopWords });
+}
+
+function replace(folder, newer) {
+  try {
+    renameSync(folder, `${folder}.old-${process.pid}`);
+  } catch {
+    // Not there, or in a layer of a container's image, where a folder cannot be renamed.
+    rmSync(folder, { recursive: true, force: true });
+  }
+  renameSync(newer, folder);
+}
+
+/** What is left of this build, and of builds that were killed. */
+function removeUnused() {
+  for (const name of readdirSync(root)) {
+    const pid = /^dist\.(?:new|old)-(\d+)$/.exec(name)?.[1];
+    if (pid === undefined || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
+    rmSync(join(root, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -23,6 +23,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { type Database, openDatabase } from "#db/connect";
 import { findPrograms } from "#db/embedded-binaries";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { builtDoors } from "../support/built-command.ts";
 
 const isRoot = process.getuid?.() === 0;
 const serverUid = 65534;
@@ -78,7 +79,8 @@ async function eventually<T>(ask: () => Promise<T>): Promise<T> {
 /** Another process that holds the database open, as another user when a uid is given. */
 async function holder(uid?: number): Promise<{ url?: string; error?: string; kill(): Promise<void> }> {
   const script = fileURLToPath(new URL("../support/database-holder.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--conditions=nearcrawl-source", "--import", "tsx", script, home], {
+  await builtDoors();
+  const child = spawn(process.execPath, ["--import", "tsx", script, home], {
     stdio: ["pipe", "pipe", "inherit"],
     ...(uid === undefined ? {} : { uid, gid: uid }),
   });

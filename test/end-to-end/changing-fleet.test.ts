@@ -6,7 +6,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { admitUrls } from "#coordinator/flows/admit-urls";
@@ -23,10 +23,10 @@ import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { applyImport } from "#rir-import/apply";
+import { builtProgram, nearcrawl } from "../support/built-command.ts";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 
-const projectRoot = resolve(import.meta.dirname, "../..");
 const world = generateWorld({ seed: 11, sites: 40, crawlers: 4 });
 const [killed, drained, late] = [1, 2, 3];
 const nameOf = (index: number) => world.crawlers[index]!.name;
@@ -97,15 +97,8 @@ async function startHere(index: number): Promise<void> {
 async function startApart(index: number): Promise<ChildProcess> {
   const file = join(folder, `${nameOf(index)}.json`);
   writeFileSync(file, JSON.stringify(await settingsOf(index)));
-  const node = ["--conditions=nearcrawl-source", "--import", "tsx", "migrating-crawler/main.ts", file];
-  return spawn(process.execPath, node, { cwd: projectRoot, stdio: "ignore" });
-}
-
-async function command(...args: readonly string[]): Promise<number | null> {
-  const node = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
-  const env = { ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema };
-  const running = spawn(process.execPath, node, { cwd: projectRoot, env, stdio: "ignore" });
-  return await new Promise((done) => running.once("exit", done));
+  const main = await builtProgram("migrating-crawler/main");
+  return spawn(process.execPath, [main, file], { stdio: "ignore" });
 }
 
 const one = async <Row>(text: string, values: unknown[] = []): Promise<Row> =>
@@ -143,7 +136,7 @@ describe("a fleet that changes under a crawl", { timeout: 90_000 }, () => {
 
     const atChange = await fetches();
     child.kill("SIGKILL");
-    expect(await command("fleet", "drain", nameOf(drained))).toBe(0);
+    expect((await nearcrawl(["fleet", "drain", nameOf(drained)], { database })).code).toBe(0);
     await startHere(late);
     const joining =
       "select count(*)::int as joining from crawler where name = $1 and joining_since is not null";

@@ -5,35 +5,29 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { type Database, openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { builtProgram, projectRoot } from "../support/built-command.ts";
 import { until } from "../support/until.ts";
 
-const projectRoot = resolve(import.meta.dirname, "../..");
 const home = mkdtempSync(join(tmpdir(), "nearcrawl-killed-"));
 const sites = 24;
 let running: ChildProcess | null = null;
 let database: Database;
 let output = "";
 
-/** The sources, by tsx: the tests need no build. */
-function startUp(): ChildProcess {
-  const entry = join(projectRoot, "ops/nearcrawl/main.ts");
-  const node = ["--conditions=nearcrawl-source", "--import", "tsx", entry];
+async function startUp(): Promise<ChildProcess> {
+  const main = await builtProgram("ops/nearcrawl/main");
   const args = ["up", "--sites", String(sites), "--crawlers", "3", "--pages-per-site", "4", "--seed", "5"];
   const { DATABASE_URL: _, ...env } = process.env;
-  const child = spawn(
-    process.execPath,
-    [...node, ...args, "--port", "0", "--exit", "--json", "--home", home],
-    {
-      cwd: projectRoot,
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
+  const child = spawn(process.execPath, [main, ...args, "--port", "0", "--exit", "--json", "--home", home], {
+    cwd: projectRoot,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   output = "";
   child.stdout.on("data", (text) => {
     output += text;
@@ -72,7 +66,7 @@ async function pagesReach(count: number): Promise<void> {
 }
 
 beforeAll(async () => {
-  startUp();
+  await startUp();
   database = await openDatabase({ databaseUrl: null, home, schema: "world" });
 });
 
@@ -104,7 +98,7 @@ describe.skipIf(process.platform !== "linux")(
       await ended;
       await until(() => pidsOf("settings/").length === 0, 30_000);
 
-      const code = await exitOf(startUp());
+      const code = await exitOf(await startUp());
 
       expect(code).toBe(0);
       const result = JSON.parse(output) as { finished: boolean; hostsFetched: number; hosts: number };

@@ -2,12 +2,11 @@
  * A crawler moves to another host of its partner: under load by the operator's command, and with everything killed
  * around the moment at which the coordinator decides. Exactly one host runs it in the end, and nothing is lost.
  */
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { arriveAll } from "../migrating-crawler/move/move-ground.ts";
+import { nearcrawl } from "../support/built-command.ts";
 import { until } from "../support/until.ts";
 import { readIdentity, readKept } from "./moved-folder.ts";
 import { floorMs, type MovingWorld, newMovingWorld } from "./moving-world.ts";
@@ -21,18 +20,8 @@ afterAll(async () => await world?.close(), 60_000);
 
 const soonMs = 20_000;
 
-async function fleetMove(
-  ...args: readonly string[]
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  const { url, schema } = world.database;
-  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts"];
-  const env = { ...process.env, DATABASE_URL: url, NEARCRAWL_SCHEMA: schema };
-  const run = promisify(execFile)(process.execPath, [...command, "fleet", "move", ...args], { env });
-  return await run.then(
-    (done) => ({ code: 0, ...done }),
-    (error: { code: number; stdout: string; stderr: string }) => error,
-  );
-}
+const fleetMove = (...args: readonly string[]) =>
+  nearcrawl(["fleet", "move", ...args], { database: world.database });
 
 const openPages = async (): Promise<number> =>
   (
@@ -54,7 +43,7 @@ it("a crawler moves under load: the same number, every page once, each host's pa
   await until(() => old.refusal() !== null, soonMs);
 
   expect(moved).toMatchObject({ code: 0 });
-  expect(moved.stdout).toContain("athens runs on the host of sparta, and sparta is no more");
+  expect(moved.out).toContain("athens runs on the host of sparta, and sparta is no more");
   expect(next.crawler.status()).toMatchObject({
     crawlerId: athens.crawlerId,
     name: "athens",

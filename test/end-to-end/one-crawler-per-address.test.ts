@@ -8,7 +8,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { silentLog } from "#coordinator/log";
@@ -20,6 +20,7 @@ import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { newWorld, scope, seeds, type World } from "../contract/world.ts";
+import { builtProgram } from "../support/built-command.ts";
 import { until } from "../support/until.ts";
 
 const generated = generateWorld({ seed: 11, sites: 40, crawlers: 3 });
@@ -69,13 +70,13 @@ it("an address is asked by one crawler at a time, at its pace, whatever becomes 
   });
   relay = await startRelay(Number(new URL(coordinator.webUrl).port));
 
-  const killed = startApart(east, 2);
+  const killed = await startApart(east, 2);
   await until(() => askedBy(2).length > 3, 20_000);
   crawlers.push(await startCrawler(crawlerConfig(settingsOf(south, 1, `http://127.0.0.1:${relay.port}`))));
   crawlers.push(await startCrawler(crawlerConfig(settingsOf(north, 0, coordinator.webUrl))));
   killed.kill("SIGKILL");
   await move(east, south);
-  startApart(east, 2);
+  await startApart(east, 2);
   await until(() => askedBy(0).length + askedBy(1).length > 3, 40_000);
   relay.cut();
   await move(south, north);
@@ -152,14 +153,11 @@ const settingsOf = ({ name, key }: Owner, index: number, webUrl: string) => ({
 });
 
 /** In a process of its own, so that it can be killed. */
-function startApart(owner: Owner, index: number): ChildProcess {
+async function startApart(owner: Owner, index: number): Promise<ChildProcess> {
   const file = join(folder, `${owner.name}.json`);
   writeFileSync(file, JSON.stringify(settingsOf(owner, index, coordinator.webUrl)));
-  const node = ["--conditions=nearcrawl-source", "--import", "tsx", "migrating-crawler/main.ts", file];
-  const child = spawn(process.execPath, node, {
-    cwd: resolve(import.meta.dirname, "../.."),
-    stdio: "ignore",
-  });
+  const main = await builtProgram("migrating-crawler/main");
+  const child = spawn(process.execPath, [main, file], { stdio: "ignore" });
   children.push(child);
   return child;
 }

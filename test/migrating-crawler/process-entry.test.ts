@@ -4,10 +4,14 @@ import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { keyOf, type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+import { builtProgram } from "../support/built-command.ts";
 
-const root = join(import.meta.dirname, "../..");
+let main: string;
+beforeAll(async () => {
+  main = await builtProgram("migrating-crawler/main");
+});
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -27,14 +31,7 @@ function run(settings: unknown, stdio: "ipc" | "ignore" = "ignore", log: "pipe" 
     file,
     typeof settings === "string" ? settings : JSON.stringify({ home: folder, ...(settings as object) }),
   );
-  const node = [
-    "--conditions=nearcrawl-source",
-    "--import",
-    "tsx",
-    join(root, "migrating-crawler/main.ts"),
-    file,
-  ];
-  const child = spawn(process.execPath, node, { cwd: root, stdio: ["ignore", log, log, stdio] });
+  const child = spawn(process.execPath, [main, file], { stdio: ["ignore", log, log, stdio] });
   let output = "";
   child.stdout?.on("data", (data) => (output += data));
   child.stderr?.on("data", (data) => (output += data));

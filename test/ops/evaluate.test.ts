@@ -1,5 +1,4 @@
 /** The evaluation on small worlds: every figure is made, as a person who runs the command gets it. */
-import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,25 +6,14 @@ import { fileURLToPath } from "node:url";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { figures } from "#ops/evaluate/all-figures";
+import { nearcrawl } from "../support/built-command.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const fixture = join(root, "test/fixtures/latency/three-places.json");
 const folder = mkdtempSync(join(tmpdir(), "nearcrawl-evaluation-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function evaluate(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const main = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", "evaluate"];
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [...main, ...args],
-      { cwd: root, maxBuffer: 1 << 26 },
-      (error, stdout, stderr) => {
-        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-      },
-    );
-  });
-}
+const evaluate = (...args: string[]) => nearcrawl(["evaluate", ...args]);
 
 describe("nearcrawl evaluate --quick", () => {
   let ended: Awaited<ReturnType<typeof evaluate>>;
@@ -36,9 +24,9 @@ describe("nearcrawl evaluate --quick", () => {
   }, 240_000);
 
   it("makes every figure, with its numbers for programs", () => {
-    expect(ended.stderr).not.toContain("Error");
+    expect(ended.err).not.toContain("Error");
     expect(ended.code).toBe(0);
-    expect(Object.keys(JSON.parse(ended.stdout))).toEqual(figures.map(({ name }) => name));
+    expect(Object.keys(JSON.parse(ended.out))).toEqual(figures.map(({ name }) => name));
   });
 
   it("writes a page with a section for each, and says when and where it was measured", () => {
@@ -58,7 +46,7 @@ describe("nearcrawl evaluate --quick", () => {
   });
 
   it("puts the paper's own numbers beside ours", () => {
-    const { thresholds, download } = JSON.parse(ended.stdout);
+    const { thresholds, download } = JSON.parse(ended.out);
 
     expect(page).toContain("90 %, 6.5");
     expect(page).toContain("75 %, 3 (last 50: 2.66)");
@@ -91,10 +79,10 @@ describe("nearcrawl evaluate", () => {
   it("refuses a figure that is none, with exit code 2, and writes nothing", async () => {
     const out = join(folder, "none");
 
-    const { code, stderr } = await evaluate("--only", "everything", "--out", out);
+    const { code, err } = await evaluate("--only", "everything", "--out", out);
 
     expect(code).toBe(2);
-    expect(stderr).toContain('"everything" is not a figure: download, thresholds');
+    expect(err).toContain('"everything" is not a figure: download, thresholds');
     expect(existsSync(out)).toBe(false);
   });
 });

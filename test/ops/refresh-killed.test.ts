@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { cachedSourceFiles } from "#rir-import/download/cached-source-files";
 import {
   published,
@@ -12,15 +12,19 @@ import {
   registryServer,
   statistics,
 } from "../rir-import/download/registry-server.ts";
+import { builtProgram } from "../support/built-command.ts";
 import { until } from "../support/until.ts";
 
-const main = join(import.meta.dirname, "../../ops/nearcrawl/main.ts");
 const old = statistics(4000);
 const newer = statistics(5000);
 
 let server: RegistryServer;
 let home: string;
+let main: string;
 let running: ChildProcess | null = null;
+beforeAll(async () => {
+  main = await builtProgram("ops/nearcrawl/main");
+});
 beforeEach(async () => {
   server = await registryServer();
   home = mkdtempSync(join(tmpdir(), "refresh-killed-"));
@@ -37,8 +41,9 @@ afterEach(async () => {
 const cache = (name: string) => join(home, "registry-cache", name);
 
 function startFetch(): ChildProcess {
-  const options = ["--conditions=nearcrawl-source", "--import", "tsx", main, "rir", "fetch", "--home", home];
-  running = spawn(process.execPath, options, { stdio: ["ignore", "pipe", "pipe"] });
+  running = spawn(process.execPath, [main, "rir", "fetch", "--home", home], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   return running;
 }
 

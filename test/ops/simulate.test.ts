@@ -1,36 +1,24 @@
 /** The command as a person runs it: a process, its output and its exit code. */
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { nearcrawl } from "../support/built-command.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const fixture = join(root, "test/fixtures/latency/three-places.json");
 const folder = mkdtempSync(join(tmpdir(), "nearcrawl-simulate-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function simulate(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const main = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts"];
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [...main, "simulate", "delegation", ...args],
-      { cwd: root },
-      (error, stdout, stderr) => {
-        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-      },
-    );
-  });
-}
+const simulate = (...args: string[]) => nearcrawl(["simulate", "delegation", ...args]);
 
 describe("nearcrawl simulate delegation", () => {
   it("prints exactly the stated figures with --json", async () => {
-    const { code, stdout } = await simulate("--fixture", fixture, "--policy", "exhaustive", "--json");
+    const { code, out } = await simulate("--fixture", fixture, "--policy", "exhaustive", "--json");
 
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toEqual({
+    expect(JSON.parse(out)).toEqual({
       policy: "exhaustive",
       crawlers: 3,
       targets: 6,
@@ -44,18 +32,18 @@ describe("nearcrawl simulate delegation", () => {
   });
 
   it("prints a table for people, with a row for each policy", async () => {
-    const { code, stdout } = await simulate("--fixture", fixture, "--policy", "random,ipmicra,nearest");
+    const { code, out } = await simulate("--fixture", fixture, "--policy", "random,ipmicra,nearest");
 
     expect(code).toBe(0);
-    expect(stdout).toContain("3 crawlers, 6 targets");
-    expect(stdout).toMatch(/random .*\nipmicra .*\nnearest /);
+    expect(out).toContain("3 crawlers, 6 targets");
+    expect(out).toMatch(/random .*\nipmicra .*\nnearest /);
   });
 
   it("runs over a generated world, several times, and gives mean and spread", async () => {
     const world = ["--world", "--crawlers", "4", "--sites", "60", "--seeds", "3"];
 
-    const { code, stdout } = await simulate(...world, "--policy", "nearest", "--json");
-    const report = JSON.parse(stdout);
+    const { code, out } = await simulate(...world, "--policy", "nearest", "--json");
+    const report = JSON.parse(out);
 
     expect(code).toBe(0);
     expect(report).toMatchObject({ policy: "nearest", crawlers: 4, targets: 60, seeds: 3 });
@@ -71,18 +59,18 @@ describe("nearcrawl simulate delegation", () => {
       simulate("--fixture", fixture, "--policy", "nearest", ...noise),
     ]);
 
-    expect(JSON.parse(json.stdout)).toMatchObject({
+    expect(JSON.parse(json.out)).toMatchObject({
       policy: "nearest",
       noise: { noiseMs: 20, spikeShare: 0.2, spikeMs: 50, lossShare: 0.1, tries: 1 },
       exhaustive: { optimalPct: expect.any(Number), within5msPct: expect.any(Number) },
     });
-    expect(table.stdout).toMatch(/nearest .*\nexhaustive /);
+    expect(table.out).toMatch(/nearest .*\nexhaustive /);
   });
 
   it("takes several fixtures and says which is which", async () => {
-    const { stdout } = await simulate("--fixture", fixture, fixture, "--policy", "random", "--json");
+    const { out } = await simulate("--fixture", fixture, fixture, "--policy", "random", "--json");
 
-    expect(JSON.parse(stdout).map((report: { instance: string }) => report.instance)).toEqual([
+    expect(JSON.parse(out).map((report: { instance: string }) => report.instance)).toEqual([
       fixture,
       fixture,
     ]);
@@ -93,7 +81,7 @@ describe("nearcrawl simulate delegation", () => {
     const both = await simulate("--world", "--fixture", fixture, "--policy", "nearest");
 
     expect([neither.code, both.code]).toEqual([2, 2]);
-    expect(neither.stderr).toContain("--fixture <file> or --world is needed");
+    expect(neither.err).toContain("--fixture <file> or --world is needed");
   });
 
   it("refuses a policy, a seed or a λ that is none, with exit code 2", async () => {
@@ -108,7 +96,7 @@ describe("nearcrawl simulate delegation", () => {
     const results = await Promise.all(wrong.map((args) => simulate("--fixture", fixture, ...args)));
 
     expect(results.map((result) => result.code)).toEqual([2, 2, 2, 2, 2]);
-    expect(results[0]?.stderr).toContain('"psychic" is not a policy');
+    expect(results[0]?.err).toContain('"psychic" is not a policy');
   });
 
   it("names file and field of a broken fixture in one line, with exit code 2", async () => {
@@ -118,17 +106,17 @@ describe("nearcrawl simulate delegation", () => {
       '{"crawlers":[{"path":["root","a"],"org":"","cc":""}],"crawlerRtt":[[0]],"targets":[]}',
     );
 
-    const { code, stderr } = await simulate("--fixture", broken, "--policy", "nearest");
+    const { code, err } = await simulate("--fixture", broken, "--policy", "nearest");
 
     expect(code).toBe(2);
-    expect(stderr).toMatch(/broken\.json: targets: .*found a list of 0/);
-    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(err).toMatch(/broken\.json: targets: .*found a list of 0/);
+    expect(err.trim().split("\n")).toHaveLength(1);
   });
 
   it("says that a file is not there", async () => {
-    const { code, stderr } = await simulate("--fixture", join(folder, "none.json"), "--policy", "nearest");
+    const { code, err } = await simulate("--fixture", join(folder, "none.json"), "--policy", "nearest");
 
     expect(code).toBe(2);
-    expect(stderr).toContain("none.json: cannot be read");
+    expect(err).toContain("none.json: cannot be read");
   });
 });

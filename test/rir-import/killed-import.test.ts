@@ -10,6 +10,7 @@ import type { Database } from "#db/connect";
 import { applyImport } from "#rir-import/apply";
 import { lookUp } from "#rir-import/lookup";
 import { registryStatus } from "#rir-import/status";
+import { builtDoors } from "../support/built-command.ts";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 import { delegate, delegationsInForce, treeInForce } from "./tree-in-force.ts";
@@ -74,8 +75,8 @@ it("while an import runs, status says so and another is refused", async () => {
 
 async function standingStill(file: string, phase: string, least: number): Promise<ChildProcess> {
   const script = join(import.meta.dirname, "stopping-import.ts");
-  const options = ["--conditions=nearcrawl-source", "--import", "tsx", script];
-  const words = [...options, database.url, database.schema, file, phase, String(least)];
+  await builtDoors();
+  const words = ["--import", "tsx", script, database.url, database.schema, file, phase, String(least)];
   const child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
   const [said] = (await Promise.race([once(child.stdout, "data"), once(child, "exit")])) as [unknown];
   expect(String(said)).toBe("stands still\n");

@@ -1,7 +1,6 @@
 /** `nearcrawl rir lookup` as a person and a program run it, straight from files. */
-import { spawn } from "node:child_process";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nearcrawl } from "../support/built-command.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
 let folder: SourceFolder;
@@ -37,36 +36,13 @@ netname: SIX
 source: RIPE
 `;
 
-const main = join(import.meta.dirname, "../../ops/nearcrawl/main.ts");
-
-interface Ran {
-  readonly exitCode: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-function rirLookUp(words: readonly string[], input = ""): Promise<Ran> {
-  const options = ["--conditions=nearcrawl-source", "--import", "tsx", main, "rir", "lookup", ...words];
-  const child = spawn(process.execPath, options);
-  const texts = { out: "", err: "" };
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    texts.out += text;
-  });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    texts.err += text;
-  });
-  child.stdin.on("error", () => {});
-  child.stdin.end(input);
-  return new Promise((resolve, reject) => {
-    child.on("error", reject).on("close", (exitCode) => resolve({ exitCode, ...texts }));
-  });
-}
+const rirLookUp = (words: readonly string[], input = "") => nearcrawl(["rir", "lookup", ...words], { input });
 
 describe("nearcrawl rir lookup --from", () => {
   it("shows the chain with holder, country and registry, and the range that crosses it", async () => {
-    const { exitCode, out } = await rirLookUp(["45.10.119.7", "--from", file]);
+    const { code, out } = await rirLookUp(["45.10.119.7", "--from", file]);
 
-    expect(exitCode).toBe(0);
+    expect(code).toBe(0);
     expect(out).toBe(`45.10.119.7 lies in
 range                          registry  country  name   holder
 ─────────────────────────────  ────────  ───────  ─────  ─────────────────────────────────
@@ -80,13 +56,13 @@ range           registry  country  name     holder
   });
 
   it("prints one JSON line for each address, and exits with 3 when one is not found", async () => {
-    const { exitCode, out } = await rirLookUp(["2a02:f00::1", "46.1.1.1", "--from", folder.path, "--json"]);
+    const { code, out } = await rirLookUp(["2a02:f00::1", "46.1.1.1", "--from", folder.path, "--json"]);
 
     const answers = out
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line));
-    expect(exitCode).toBe(3);
+    expect(code).toBe(3);
     expect(answers).toEqual([
       {
         asked: "2a02:f00::1",
@@ -110,7 +86,7 @@ range           registry  country  name     holder
   });
 
   it("answers standard input in JSON lines, and exits with 2 for the bad lines among them", async () => {
-    const { exitCode, out, err } = await rirLookUp(["-", "--from", file], "45.10.1.1\nfoo\n46.1.1.1\n");
+    const { code, out, err } = await rirLookUp(["-", "--from", file], "45.10.1.1\nfoo\n46.1.1.1\n");
 
     const lines = out
       .trimEnd()
@@ -122,7 +98,7 @@ range           registry  country  name     holder
       [3, 0],
     ]);
     expect(err).toContain('nearcrawl: line 2: "foo" is neither an address nor a range\n');
-    expect(exitCode).toBe(2);
+    expect(code).toBe(2);
   });
 
   it("exits with 2 before reading anything when an address is none, or - does not stand alone", async () => {
@@ -130,20 +106,20 @@ range           registry  country  name     holder
     const dashed = await rirLookUp(["45.10.1.0", "-", "45.10.1.9", "--from", "/nonexistent"]);
 
     expect(wrong).toMatchObject({
-      exitCode: 2,
+      code: 2,
       out: "",
       err: 'nearcrawl: "45.10.1" is neither an address nor a range\n',
     });
-    expect(dashed.exitCode).toBe(2);
+    expect(dashed.code).toBe(2);
     expect(dashed.err).toContain("write a range in quotes: 'a - b'");
   });
 
   it("exits with 2 for files without a subnet", async () => {
     const empty = folder.write("empty.txt", "mntner: EX-MNT\nsource: RIPE\n");
 
-    const { exitCode, err } = await rirLookUp(["45.10.1.1", "--from", empty]);
+    const { code, err } = await rirLookUp(["45.10.1.1", "--from", empty]);
 
-    expect(exitCode).toBe(2);
+    expect(code).toBe(2);
     expect(err).toContain(`${empty}: no subnets in these files`);
   });
 });

@@ -1,8 +1,7 @@
 /** `nearcrawl rir` as a person runs it: what it prints and how it exits. */
-import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/connect";
+import { nearcrawl } from "../support/built-command.ts";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
@@ -17,25 +16,8 @@ afterAll(async () => {
   await database.close();
 });
 
-const main = join(import.meta.dirname, "../../ops/nearcrawl/main.ts");
-
-interface Ran {
-  readonly exitCode: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-function nearcrawl(...words: readonly string[]): Promise<Ran> {
-  const options = ["--conditions=nearcrawl-source", "--import", "tsx", main, ...words];
-  return new Promise((resolve) => {
-    execFile(process.execPath, options, (error, out, err) => {
-      resolve({ exitCode: typeof error?.code === "number" ? error.code : 0, out, err });
-    });
-  });
-}
-
 const rir = (name: string, ...words: readonly string[]) =>
-  nearcrawl("rir", name, "--database-url", database.url, "--schema", database.schema, ...words);
+  nearcrawl(["rir", name, "--database-url", database.url, "--schema", database.schema, ...words]);
 
 const object = (range: string) =>
   `inetnum: ${range}\nnetname: EX\ncountry: NL\ndescr: Exemplary Networks\nsource: RIPE\n\n`;
@@ -44,9 +26,9 @@ describe("nearcrawl rir", () => {
   it("check reports per file, malformed records with file and line, and needs no database", async () => {
     const file = folder.write("mixed.db", `${object("45.10.0.0/16")}inetnum: 45.11.0.0/99\n`);
 
-    const { exitCode, out } = await nearcrawl("rir", "check", file);
+    const { code, out } = await nearcrawl(["rir", "check", file]);
 
-    expect(exitCode).toBe(0);
+    expect(code).toBe(0);
     expect(out).toContain(`${file}:7: the prefix length is not between 0 and 32: "45.11.0.0/99"`);
     expect(out).toContain("1 subnets (1 IPv4, 0 IPv6)");
   });
@@ -55,7 +37,7 @@ describe("nearcrawl rir", () => {
     const file = folder.write("a.db", object("45.10.0.0/16") + object("45.10.1.0/24"));
 
     expect(await rir("status")).toMatchObject({
-      exitCode: 3,
+      code: 3,
       out: "no import yet: nearcrawl rir apply SOURCE…\n",
     });
     expect((await rir("plan", file)).out).toContain("compared with an empty tree");
@@ -67,10 +49,10 @@ describe("nearcrawl rir", () => {
     });
     const found = await rir("lookup", "45.10.1.9");
     expect(found.out).toMatch(/45\.10\.0\.0\/16 .*\n {2}45\.10\.1\.0\/24 .*Exemplary Networks/);
-    expect((await rir("lookup", "46.1.1.1")).exitCode).toBe(3);
+    expect((await rir("lookup", "46.1.1.1")).code).toBe(3);
     expect((await rir("rollback")).out).toBe("generation 1 rolled back (2 added); the tree is empty now\n");
     expect(await rir("rollback")).toMatchObject({
-      exitCode: 2,
+      code: 2,
       err: "nearcrawl: there is no import to roll back\n",
     });
   });
@@ -78,9 +60,9 @@ describe("nearcrawl rir", () => {
   it("exits with 2 and one line for a source that is not what it claims to be", async () => {
     const file = folder.write("page.txt", "<html><title>Sorry</title></html>");
 
-    const { exitCode, out, err } = await nearcrawl("rir", "check", file);
+    const { code, out, err } = await nearcrawl(["rir", "check", file]);
 
-    expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
+    expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain(`nearcrawl: ${file}:1: a web page ("Sorry"), not a registry file\n`);
   });
 });

@@ -11,12 +11,12 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Lease } from "#protocol/lease";
 import { keyOf, type LoopbackGateway, startGateway } from "../../net/gateway-on-loopback.ts";
+import { builtProgram } from "../../support/built-command.ts";
 import { type CountingRelay, startCountingRelay } from "../support/counting-relay.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { makeCertificate, startHttp2Origin } from "../support/secure-origin.ts";
 import { sliceRunner } from "../support/slices.ts";
 
-const root = join(import.meta.dirname, "../../..");
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -85,12 +85,12 @@ describe("the day's bytes", () => {
     };
     writeFileSync(join(home, "settings.json"), JSON.stringify(settings));
     const carried = () => relay.carriedBytes() + link.carriedBytes();
-    const first = runCrawler(join(home, "settings.json"));
+    const first = await runCrawler(join(home, "settings.json"));
     await vi.waitFor(() => expect(carried()).toBeGreaterThan(0.4 * cap), wait);
 
     first.kill("SIGKILL");
     await once(first, "exit");
-    const second = runCrawler(join(home, "settings.json"));
+    const second = await runCrawler(join(home, "settings.json"));
     await vi.waitFor(() => expect(givenBack(world)).toContain("the day's 2.9 MiB are used up"), wait);
     second.kill("SIGTERM");
     await once(second, "exit");
@@ -167,9 +167,9 @@ const countedBy = (runner: ReturnType<typeof sliceRunner>) => {
 const givenBack = ({ seen }: LoopbackGateway) =>
   seen.messages.flatMap(({ message }) => (message.type === "crawler:lease-end" ? [message.reason] : []));
 
-function runCrawler(settings: string): ChildProcess {
-  const node = ["--conditions=nearcrawl-source", "--import", "tsx", join(root, "migrating-crawler/main.ts")];
-  const child = spawn(process.execPath, [...node, settings], { cwd: root, stdio: "ignore" });
+async function runCrawler(settings: string): Promise<ChildProcess> {
+  const main = await builtProgram("migrating-crawler/main");
+  const child = spawn(process.execPath, [main, settings], { stdio: "ignore" });
   cleanups.push(() => child.kill("SIGKILL"));
   return child;
 }

@@ -12,13 +12,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { openIdentity } from "#crawler/membership/identity";
 import { readMembership, writeMembership } from "#crawler/membership/membership";
 import type { PartnerSurroundings } from "#crawler/partner-commands";
 import { Spool } from "#crawler/spool/spool";
 import { pinOf } from "#protocol/certificate-pin";
+import { builtDoors, projectRoot } from "../../support/built-command.ts";
 import { until } from "../../support/until.ts";
 import { startConnectPasswordProxy, startSocksPasswordProxy } from "../support/password-proxies.ts";
 import { type PartnerConsole, partnerConsole } from "./partner-console.ts";
@@ -179,6 +180,7 @@ describe("a join that was cut short", () => {
   it("by a kill while it waits for its key goes on when it is run again", async () => {
     const world = await coordinator({ keyNeverFirst: true });
     const { home, run } = partner();
+    await builtDoors();
     const child = spawnJoin(world.invitation(), home);
     await until(() => world.hellos.length === 1, 20_000);
 
@@ -196,9 +198,8 @@ describe("a join that was cut short", () => {
       import { partnerSurroundings } from "#crawler/partner-surroundings";
       await runPartnerProgram(["join", ${JSON.stringify(token)}, "--home", ${JSON.stringify(home)}],
         partnerSurroundings({ env: {}, program: "test" }));`;
-    const args = ["--conditions=nearcrawl-source", "--import", "tsx", "--input-type=module", "-e", script];
-    const cwd = resolve(import.meta.dirname, "../../..");
-    const child = spawn(process.execPath, args, { cwd, stdio: "ignore" });
+    const args = ["--input-type=module", "-e", script];
+    const child = spawn(process.execPath, args, { cwd: projectRoot, stdio: "ignore" });
     cleanups.push(() => child.kill("SIGKILL"));
     return child;
   }

@@ -2,16 +2,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { leaveCoordinator } from "#crawler/membership/leave";
 import { readMembership } from "#crawler/membership/membership";
 import type { PartnerSurroundings } from "#crawler/partner-commands";
+import { builtProgram } from "../../support/built-command.ts";
 import { until } from "../../support/until.ts";
 import { type PartnerConsole, partnerConsole } from "./partner-console.ts";
 import { type SmallCoordinator, startSmallCoordinator } from "./small-coordinator.ts";
 
-const root = resolve(import.meta.dirname, "../../..");
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -32,12 +32,13 @@ async function joined(changes: Partial<PartnerSurroundings> = {}): Promise<Joine
 }
 
 /** The crawler as a process of its own, from nothing but its folder. */
-function runCrawler(home: string): { readonly child: ChildProcess; readonly ended: Promise<number | null> } {
+async function runCrawler(
+  home: string,
+): Promise<{ readonly child: ChildProcess; readonly ended: Promise<number | null> }> {
   const file = join(dirname(home), "start.json");
   writeFileSync(file, JSON.stringify({ home }));
-  const main = join(root, "migrating-crawler/main.ts");
-  const args = ["--conditions=nearcrawl-source", "--import", "tsx", main, file];
-  const child = spawn(process.execPath, args, { cwd: root, stdio: "ignore" });
+  const main = await builtProgram("migrating-crawler/main");
+  const child = spawn(process.execPath, [main, file], { stdio: "ignore" });
   cleanups.push(() => child.kill("SIGKILL"));
   return { child, ended: once(child, "exit").then(([code]) => code as number | null) };
 }
@@ -111,7 +112,7 @@ describe("uninstall", () => {
 
   it("lets a crawler that runs, from its folder alone, leave by itself, and waits for its end", async () => {
     const { world, home, run } = await joined();
-    const crawler = runCrawler(home);
+    const crawler = await runCrawler(home);
     await until(() => world.hellos.length === 2, 20_000);
     const [first, second] = world.hellos;
 

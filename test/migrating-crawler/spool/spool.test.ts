@@ -24,6 +24,7 @@ import { frame } from "#crawler/spool/segment";
 import { Spool, type SpooledResult } from "#crawler/spool/spool";
 import { unpackMessage } from "#protocol/packed/unpack-message";
 import type { FetchResult } from "#protocol/result";
+import { builtDoors } from "../../support/built-command.ts";
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -215,8 +216,9 @@ describe("a damaged file", () => {
 describe("kill -9 in the middle of writing", () => {
   it.each([1, 2, 3])("loses nothing that was reported as kept (round %i)", async () => {
     const home = freshHome();
+    await builtDoors();
     const child = fork(join(import.meta.dirname, "spool-writer.ts"), [home], {
-      execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"],
+      execArgv: ["--import", "tsx"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     const reported = await killAfter(child, 200);

@@ -1,11 +1,12 @@
 /** `nearcrawl … | head`, with a real pipe of a shell: whoever reads has gone before anything is written. */
 import { execFile } from "node:child_process";
 import { expect, it } from "vitest";
+import { builtProgram } from "../../support/built-command.ts";
 
 /** What the shell line says on standard error; `$nearcrawl` stands for the command. */
-function said(line: string): Promise<string> {
-  const nearcrawl = `${process.execPath} --conditions=nearcrawl-source --import tsx ops/nearcrawl/main.ts`;
-  return new Promise((resolve) => {
+async function said(line: string): Promise<string> {
+  const nearcrawl = `${process.execPath} ${await builtProgram("ops/nearcrawl/main")}`;
+  return await new Promise((resolve) => {
     execFile("sh", ["-c", line], { env: { ...process.env, nearcrawl } }, (_, __, stderr) => resolve(stderr));
   });
 }

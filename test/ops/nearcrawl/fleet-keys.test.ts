@@ -1,5 +1,4 @@
 /** Invitations, keys and tokens as operators handle them by command: own process, real database, exit codes. */
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { IssuedInvitation } from "#coordinator/flows/issue-invitation";
@@ -9,6 +8,7 @@ import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-s
 import { pinOf } from "#protocol/certificate-pin";
 import { parseInvitation } from "#protocol/invitation";
 import { newWorld, type World } from "../../contract/world.ts";
+import { nearcrawl as run } from "../../support/built-command.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -18,16 +18,7 @@ afterAll(async () => await world.close());
 
 const certificate = new URL("../../fixtures/tls/loopback.cert.pem", import.meta.url).pathname;
 
-async function nearcrawl(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
-  const { url, schema } = world.database;
-  const env = { ...process.env, DATABASE_URL: url, NEARCRAWL_SCHEMA: schema };
-  return await new Promise((resolve) => {
-    execFile(process.execPath, command, { env, timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: error ? Number(error.code) : 0, out, err });
-    });
-  });
-}
+const nearcrawl = (...args: readonly string[]) => run(args, { database: world.database });
 
 it("an invitation pins what it is told, is listed, and is withdrawn", { timeout: 120_000 }, async () => {
   const where = ["--url", "wss://search.example/crawler", "--pin", certificate];

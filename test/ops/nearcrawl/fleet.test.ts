@@ -1,9 +1,9 @@
 /** `nearcrawl fleet` as people run it: own process, real database, exit codes. */
-import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FleetEntry } from "#coordinator/postgres/fleet-list";
 import { arrivedResult, roundOf, secondsAfterNoon } from "../../contract/world.ts";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
+import { nearcrawl as run } from "../../support/built-command.ts";
 
 let world: FlowWorld;
 beforeAll(async () => {
@@ -12,22 +12,7 @@ beforeAll(async () => {
 beforeEach(async () => await world.reset());
 afterAll(async () => await world.close());
 
-interface Outcome {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function nearcrawl(...args: readonly string[]): Promise<Outcome> {
-  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
-  const { url, schema } = world.database;
-  const env = { ...process.env, DATABASE_URL: url, NEARCRAWL_SCHEMA: schema };
-  return await new Promise((resolve) => {
-    execFile(process.execPath, command, { env, timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: error ? Number(error.code) : 0, out, err });
-    });
-  });
-}
+const nearcrawl = (...args: readonly string[]) => run(args, { database: world.database });
 
 describe("nearcrawl fleet", { timeout: 120_000 }, () => {
   it("lists who is there and what each has", async () => {

@@ -1,10 +1,9 @@
 /** `nearcrawl fleet incidents` as people run it. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createIncidentStore } from "#coordinator/postgres/incident-store";
 import type { Database } from "#db/connect";
+import { nearcrawl } from "../../support/built-command.ts";
 import { testDatabase } from "../../support/database.ts";
 
 let database: Database;
@@ -14,10 +13,7 @@ beforeAll(async () => {
 afterAll(async () => await database.close());
 
 async function fleetIncidents(...args: readonly string[]): Promise<string> {
-  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts"];
-  const env = { ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema };
-  const run = promisify(execFile)(process.execPath, [...command, "fleet", "incidents", ...args], { env });
-  return (await run).stdout;
+  return (await nearcrawl(["fleet", "incidents", ...args], { database })).out;
 }
 
 it("shows incidents as a table that no words of a crawler can break, and those of one crawler as JSON", async () => {

@@ -1,10 +1,10 @@
 /** `nearcrawl fetch`, `robots` and `extract` as people run them: own process, a site on loopback, exit codes. */
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { html, type Origin, startOrigin } from "../../migrating-crawler/support/origin.ts";
+import { nearcrawl } from "../../support/built-command.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nearcrawl-page-commands-"));
 const prose =
@@ -28,22 +28,6 @@ afterAll(async () => {
   await site.close();
   rmSync(folder, { recursive: true, force: true });
 });
-
-interface Outcome {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function nearcrawl(args: readonly string[], input = ""): Promise<Outcome> {
-  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
-  return await new Promise((resolve) => {
-    const child = execFile(process.execPath, command, { timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: error ? Number(error.code) : 0, out, err });
-    });
-    child.stdin?.end(input);
-  });
-}
 
 const ours = ["--allow-range", "127.0.0.0/8"];
 
@@ -138,8 +122,8 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
   it("judges for other agents, and from standard input", async () => {
     const text = "User-agent: FooBot\nDisallow: /\n";
 
-    const foo = await nearcrawl(["robots", "-", "--agent", "FooBot", "--json"], text);
-    const other = await nearcrawl(["robots", "-", "--json"], text);
+    const foo = await nearcrawl(["robots", "-", "--agent", "FooBot", "--json"], { input: text });
+    const other = await nearcrawl(["robots", "-", "--json"], { input: text });
 
     expect(JSON.parse(foo.out)).toMatchObject({
       agent: "foobot",
@@ -186,7 +170,7 @@ describe("nearcrawl extract", { timeout: 120_000 }, () => {
   });
 
   it("reads standard input, and gives programs everything", async () => {
-    const { code, out } = await nearcrawl(["extract", "-", "--json"], page);
+    const { code, out } = await nearcrawl(["extract", "-", "--json"], { input: page });
 
     expect(code).toBe(0);
     expect(JSON.parse(out).page.lexemes).toContain("'harbour':");

@@ -1,16 +1,16 @@
 /** A supervised process that was asked to stop ends when its work does, without being killed. */
 import { fork } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
+import { builtDoors, projectRoot } from "../../support/built-command.ts";
 
-const projectRoot = resolve(import.meta.dirname, "../../..");
 // Inside the project, so that its doors open.
 const folder = mkdtempSync(join(projectRoot, "test/ops/nearcrawl/.waiting-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 it("exits by itself after a signal, though its channel to the supervisor stays open", async () => {
-  const script = join(folder, "waiting.mts");
+  const script = join(folder, "waiting.mjs");
   writeFileSync(
     script,
     `import { untilAskedToStop } from "#ops/nearcrawl/until-asked-to-stop";
@@ -21,10 +21,8 @@ process.send?.(await asked);
 clearInterval(work);
 `,
   );
-  const child = fork(script, [], {
-    cwd: projectRoot,
-    execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"],
-  });
+  await builtDoors();
+  const child = fork(script, [], { execArgv: [] });
   const said: unknown[] = [];
   const ended = new Promise<[number | null, string | null]>((done) =>
     child.once("exit", (code, signal) => done([code, signal])),
@@ -36,4 +34,4 @@ clearInterval(work);
 
   expect(await ended).toEqual([0, null]);
   expect(said).toEqual(["ready", "signal"]);
-}, 15_000);
+}, 60_000);

@@ -1,9 +1,8 @@
 /** The commands as people run them: own process, real database, exit codes. */
-
-import { execFile } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readOpenApi } from "#coordinator/net/openapi";
 import type { Database } from "#db/connect";
+import { nearcrawl as run } from "../../support/built-command.ts";
 import { testDatabase } from "../../support/database.ts";
 import { faultsOf, type JsonSchema } from "../../support/schema-check.ts";
 import { seedPage, seedWorld } from "../../support/seed-world.ts";
@@ -21,21 +20,8 @@ beforeAll(async () => {
 });
 afterAll(async () => await database?.close());
 
-interface Outcome {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-function nearcrawl(args: readonly string[], schema: string = database.schema): Promise<Outcome> {
-  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
-  const env = { ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: schema };
-  return new Promise((resolve) => {
-    execFile(process.execPath, command, { env, timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: error ? Number(error.code) : 0, out, err });
-    });
-  });
-}
+const nearcrawl = (args: readonly string[], schema = database.schema) =>
+  run(args, { database: { url: database.url, schema } });
 
 describe("nearcrawl who", () => {
   it("prints the verdict, the tree of subnets and the probes", async () => {

@@ -1,5 +1,4 @@
 /** `nearcrawl opt-outs` and `nearcrawl complaints`: own process, real database, exit codes; and what they say. */
-import { execFile } from "node:child_process";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Complaint } from "#coordinator/flows/complaint-ports";
@@ -11,6 +10,7 @@ import { complaintsCommand } from "#ops/nearcrawl/commands/complaints";
 import { optOutsCommand } from "#ops/nearcrawl/commands/opt-outs";
 import { complaintText } from "#ops/nearcrawl/complaints-text";
 import { optOutsText, optOutText } from "#ops/nearcrawl/opt-outs-text";
+import { nearcrawl as run } from "../../support/built-command.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
 
@@ -22,15 +22,7 @@ beforeAll(async () => {
 afterAll(async () => await database?.close());
 
 /** As its own process. */
-async function nearcrawl(...args: readonly string[]) {
-  const command = ["--conditions=nearcrawl-source", "--import", "tsx", "ops/nearcrawl/main.ts", ...args];
-  const env = { ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema };
-  return await new Promise<{ code: number; out: string; err: string }>((resolve) => {
-    execFile(process.execPath, command, { env, timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: error ? Number(error.code) : 0, out, err });
-    });
-  });
-}
+const nearcrawl = (...args: readonly string[]) => run(args, { database });
 
 /** In this process, which is quicker; what it printed. */
 async function said(command: Command, ...args: readonly string[]): Promise<string> {

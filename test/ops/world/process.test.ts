@@ -2,21 +2,24 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
+import { builtProgram } from "../../support/built-command.ts";
 
-const entry = fileURLToPath(new URL("../../../ops/world/process.ts", import.meta.url));
-const execArgv = ["--conditions=nearcrawl-source", "--import", "tsx"];
 const parameters = { seed: 3, sites: 20, crawlers: 2, fixture: null, noiseMs: 0 };
 const started: ChildProcess[] = [];
+
+let entry: string;
+beforeAll(async () => {
+  entry = await builtProgram("ops/world/process");
+});
 
 afterEach(() => {
   for (const child of started.splice(0)) child.kill("SIGKILL");
 });
 
 function start(args: string[]): ChildProcess {
-  const child = fork(entry, args, { execArgv, stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  const child = fork(entry, args, { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
   started.push(child);
   return child;
 }

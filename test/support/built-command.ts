@@ -1,0 +1,115 @@
+/**
+ * The programs as users have them: built, in dist/, where they start in a third of the time that the sources take.
+ * Tests that start one never meet an old build: the first of a run that asks builds dist/ where a source is newer.
+ */
+import { execFile } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { inject } from "vitest";
+import { until } from "./until.ts";
+
+export const projectRoot = resolve(import.meta.dirname, "../..");
+const sources = [
+  "coordinator",
+  "migrating-crawler",
+  "rir-import",
+  "db",
+  "ops",
+  "package.json",
+  "tsconfig.json",
+];
+/** With room for a busy machine; alone it takes three seconds. */
+const buildTimeoutMs = 50_000;
+
+export interface Outcome {
+  /** -1: ended by a signal. */
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface CommandCircumstances {
+  /** Given to the command by its environment. */
+  readonly database?: { readonly url: string; readonly schema: string };
+  /** Standard input. */
+  readonly input?: string;
+}
+
+/** Runs `nearcrawl` with these arguments to its end. */
+export async function nearcrawl(
+  args: readonly string[],
+  { database, input = "" }: CommandCircumstances = {},
+): Promise<Outcome> {
+  const main = await builtProgram("ops/nearcrawl/main");
+  const place = database ? { DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema } : {};
+  const options = { env: { ...process.env, ...place }, timeout: 60_000, maxBuffer: 1 << 26 };
+  return await new Promise((done) => {
+    const child = execFile(process.execPath, [main, ...args], options, (_, out, err) => {
+      done({ code: child.exitCode ?? -1, out, err });
+    });
+    child.stdin?.on("error", () => {}).end(input);
+  });
+}
+
+/** The built file of a program, such as "migrating-crawler/main". */
+export async function builtProgram(program: string): Promise<string> {
+  await builtDoors();
+  return join(projectRoot, "dist", `${program}.js`);
+}
+
+/**
+ * dist/ is there, and no older than the sources: the doors lead to it from then on, for every process that is started
+ * without the condition nearcrawl-source. Of all workers of a run one looks and builds, and the others wait for it.
+ */
+export async function builtDoors(): Promise<void> {
+  const record = join(inject("databaseHome"), "build");
+  const failure = join(record, "failure");
+  if (isFirst(record)) {
+    writeFileSync(`${failure}.new`, isBuilt() ? "" : await build());
+    renameSync(`${failure}.new`, failure);
+  }
+  await until(() => existsSync(failure), buildTimeoutMs);
+  const words = readFileSync(failure, "utf8");
+  if (words !== "") throw new Error(`dist/ cannot be built: ${words}`);
+}
+
+function isFirst(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The folder has the time at which its build began. */
+function isBuilt(): boolean {
+  const dist = join(projectRoot, "dist");
+  return (
+    existsSync(dist) && sources.every((path) => newestMs(join(projectRoot, path)) <= statSync(dist).mtimeMs)
+  );
+}
+
+/** Folders count, too: theirs is the time at which a file was last removed. */
+function newestMs(path: string): number {
+  const stats = statSync(path);
+  if (!stats.isDirectory()) return stats.mtimeMs;
+  return Math.max(stats.mtimeMs, ...readdirSync(path).map((name) => newestMs(join(path, name))));
+}
+
+/** "", or what is wrong. The types are looked at once, by `npm test`. */
+function build(): Promise<string> {
+  return new Promise((done) => {
+    execFile(process.execPath, [join(projectRoot, "ops/build.mjs"), "--unchecked"], (error, out, err) => {
+      done(error ? `${out}${err}` || error.message : "");
+    });
+  });
+}
