@@ -10,6 +10,7 @@ import { isBulkImport, restoreIndexes, setIndexesAside } from "./database/bulk-i
 import {
   beginGeneration,
   clearInterrupted,
+  currentGeneration,
   dropGeneration,
   insertSources,
   isMadeFrom,
@@ -20,6 +21,7 @@ import { inTransaction, withImportLock } from "./database/import-lock.ts";
 import type { TreeDifference } from "./database/tree-difference.ts";
 import { writeDifference } from "./database/write-difference.ts";
 import { changesNothing, compareState, type ImportPlan } from "./plan.ts";
+import { requirePlannedFiles, requirePlannedGeneration } from "./plan-fingerprint.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { RegistryState } from "./tree/registry-state.ts";
@@ -46,9 +48,14 @@ export interface ImportSeconds {
 
 export interface ApplyOptions {
   readonly onProgress?: OnProgress;
+  /** A plan's fingerprint: files or a generation that are no longer those of the plan stop the import. */
+  readonly planned?: string;
 }
 
-/** Throws SourceFileError (tree unchanged), or DatabaseError when another import is running. */
+/**
+ * Throws SourceFileError, or UsageError when it is not what was planned (tree unchanged), and DatabaseError when
+ * another import is running.
+ */
 export async function applyImport(
   database: Database,
   paths: readonly string[],
@@ -60,8 +67,11 @@ export async function applyImport(
     const lap = () => times.push(performance.now());
     const cleared = await clearInterrupted(client);
     await restoreIndexes(client);
+    const inForce = await currentGeneration(client);
+    if (options.planned) requirePlannedGeneration(options.planned, inForce);
     const { files, state } = await readState(paths, onProgress);
     requireSubnets(files, state);
+    if (options.planned) requirePlannedFiles(options.planned, inForce, files);
     lap();
     const { plan, difference } = await compareState({ client, files, state, onProgress });
     lap();
@@ -114,6 +124,7 @@ async function writeAll(work: GenerationWork, generation: number): Promise<void>
   });
   await putInForce(client, generation, {
     state: plan.state,
+    registries: plan.registries.flatMap(({ after }) => after ?? []),
     changes: plan.changes,
     holders: withoutSamples(plan.holders),
     delegations: withoutSamples(plan.delegations),

@@ -2,17 +2,21 @@
 import type { PoolClient } from "pg";
 import type { Database } from "#db/connect";
 import { readState, requireSubnets } from "./check.ts";
+import { breakDown, type ChangeBreakdown } from "./database/change-breakdown.ts";
 import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
 import { compareDelegations, type DelegationChanges } from "./database/delegation-changes.ts";
 import { type Difference, differencesOf, sampleDifferences } from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
 import { describeHolders, type HolderChanges } from "./database/holder-difference.ts";
 import { type ChangeCounts, compareTrees, type TreeDifference } from "./database/tree-difference.ts";
+import { fingerprintOf } from "./plan-fingerprint.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 
-export interface ImportPlan {
+export interface ImportPlan extends ChangeBreakdown {
+  /** Of the files' contents and the generation: `apply` with it does what is planned here, or nothing. */
+  readonly fingerprint: string;
   /** The generation in force that the files are compared with; null before the first import. */
   readonly generation: number | null;
   readonly files: readonly FileReport[];
@@ -35,6 +39,8 @@ export interface PlanOptions {
 }
 
 const defaultSamples = 20;
+/** Of each family. */
+const mostLargest = 20;
 
 /** Throws SourceFileError for a source that is not what it claims to be. */
 export async function planImport(
@@ -80,14 +86,17 @@ export async function compareState(work: {
   const holders = await readCurrentHolders(client, state.texts, (key) => state.holders.find(key));
   report("compare", 0, 1);
   const difference = compareTrees(state, tree, holders);
+  const generation = await currentGeneration(client);
   const plan = {
-    generation: await currentGeneration(client),
+    fingerprint: fingerprintOf(generation, files),
+    generation,
     files,
     state: state.summary,
     changes: difference.counts,
     samples: sampleDifferences(state, difference, limit),
     holders: describeHolders(difference, (text) => state.texts.textAt(text), limit),
     delegations: await compareDelegations(client, difference, limit),
+    ...breakDown(state, { tree, difference, limit: Math.min(limit, mostLargest) }),
   };
   report("compare", 1, 1);
   return { plan, difference };

@@ -20,10 +20,15 @@ export interface RolledBack {
 
 /**
  * Undoes that many imports, one unless told. Throws UsageError, and undoes nothing, when there are not so
- * many; DatabaseError when an import is running.
+ * many, or when the generation in force is not the one that is given; DatabaseError when an import is running.
  */
-export async function rollbackImport(database: Database, imports = 1): Promise<RolledBack> {
+export async function rollbackImport(
+  database: Database,
+  imports = 1,
+  expectedGeneration: number | null = null,
+): Promise<RolledBack> {
   return await withImportLock(database, async (client) => {
+    if (expectedGeneration !== null) requireInForce(expectedGeneration, await currentGeneration(client));
     await clearInterrupted(client);
     return await inTransaction(client, async () => {
       const rolledBack: number[] = [];
@@ -34,6 +39,12 @@ export async function rollbackImport(database: Database, imports = 1): Promise<R
       return { rolledBack, generation, undone };
     });
   });
+}
+
+function requireInForce(expected: number, generation: number | null): void {
+  if (generation === expected) return;
+  const now = generation === null ? "no generation is" : `generation ${generation} is`;
+  throw new UsageError(`generation ${expected} is not in force, ${now}: nothing is rolled back`);
 }
 
 async function undoNewest(

@@ -1,6 +1,7 @@
 /** What the tree in force was made from and how old that is, and the imports before it. */
 import type { Database } from "#db/connect";
 import { isImportRunning } from "./database/import-lock.ts";
+import type { RegistryCounts } from "./database/registry-counts.ts";
 
 export interface SourceStatus {
   readonly file: string;
@@ -11,6 +12,8 @@ export interface SourceStatus {
   readonly ageDays: number | null;
   readonly kept: number;
   readonly malformed: number;
+  /** Hex, of the file as it was imported. */
+  readonly sha256: string;
 }
 
 export interface GenerationStatus {
@@ -20,13 +23,16 @@ export interface GenerationStatus {
   readonly changes: Readonly<Record<string, number>>;
 }
 
-export interface RegistryStatus {
+/** What is known without counting rows. */
+export interface RegistryOverview {
   readonly generation: number | null;
   readonly appliedAt: string | null;
-  readonly ipv4Subnets: number;
-  readonly ipv6Subnets: number;
-  readonly holders: number;
-  readonly delegations: number;
+  /** As counted when the latest whole import up to the one in force was applied; null: it was by an older version. */
+  readonly counted: {
+    readonly generation: number;
+    readonly crossings: number;
+    readonly registries: readonly RegistryCounts[];
+  } | null;
   readonly sources: readonly SourceStatus[];
   /** Registries whose data are older than a quarter: time for the next import. */
   readonly outdated: readonly string[];
@@ -36,17 +42,30 @@ export interface RegistryStatus {
   readonly history: readonly GenerationStatus[];
 }
 
+export interface RegistryStatus extends RegistryOverview {
+  readonly ipv4Subnets: number;
+  readonly ipv6Subnets: number;
+  readonly holders: number;
+  readonly delegations: number;
+}
+
 const quarterDays = 92;
 const dayMs = 86_400_000;
+type DatabasePlace = Pick<Database, "pool" | "schema">;
 
 export async function registryStatus(database: Database, now: Date = new Date()): Promise<RegistryStatus> {
+  return { ...(await registryOverview(database, now)), ...(await readTotals(database)) };
+}
+
+/** Takes milliseconds, however large the tree is. */
+export async function registryOverview(database: DatabasePlace, now: Date): Promise<RegistryOverview> {
   const history = await readHistory(database);
   const current = history.find(({ state }) => state === "applied") ?? (await readCurrent(database));
   const sources = current ? await readSourceRows(database, current.generation, now) : [];
   return {
     generation: current?.generation ?? null,
     appliedAt: current?.appliedAt ?? null,
-    ...(await readTotals(database)),
+    counted: current ? await readCounted(database, current.generation) : null,
     sources,
     outdated: outdatedAmong(sources),
     unfinished: await readUnfinished(database),
@@ -88,7 +107,28 @@ interface GenerationRow {
   readonly counts: { readonly changes?: Readonly<Record<string, number>> };
 }
 
-async function readHistory(database: Database): Promise<readonly GenerationStatus[]> {
+/** A single subnet that was asked anew (`rir rdap --refresh`) makes a generation that counts nothing. */
+async function readCounted(
+  { pool }: DatabasePlace,
+  generation: number,
+): Promise<RegistryOverview["counted"]> {
+  const { rows } = await pool.query<{
+    readonly generation: number;
+    readonly registries: readonly RegistryCounts[];
+    readonly crossings: number | null;
+  }>(
+    `select generation, counts->'registries' as registries, (counts->'state'->>'crossings')::integer as crossings
+     from registry_generation
+     where state = 'applied' and generation <= $1 and counts ? 'state'
+     order by generation desc
+     limit 1`,
+    [generation],
+  );
+  const [row] = rows;
+  return row?.registries ? { ...row, crossings: row.crossings ?? 0 } : null;
+}
+
+async function readHistory(database: DatabasePlace): Promise<readonly GenerationStatus[]> {
   const { rows } = await database.pool.query<GenerationRow>(
     `select generation, state, applied_at, counts
      from registry_generation
@@ -100,7 +140,7 @@ async function readHistory(database: Database): Promise<readonly GenerationStatu
 }
 
 /** The generation in force when twenty newer ones were rolled back. */
-async function readCurrent(database: Database): Promise<GenerationStatus | null> {
+async function readCurrent(database: DatabasePlace): Promise<GenerationStatus | null> {
   const { rows } = await database.pool.query<GenerationRow>(
     `select generation, state, applied_at, counts
      from registry_generation
@@ -111,7 +151,7 @@ async function readCurrent(database: Database): Promise<GenerationStatus | null>
   return rows[0] ? toStatus(rows[0]) : null;
 }
 
-async function readUnfinished(database: Database): Promise<RegistryStatus["unfinished"]> {
+async function readUnfinished(database: DatabasePlace): Promise<RegistryStatus["unfinished"]> {
   const { rows } = await database.pool.query<{ created_at: Date }>(
     "select created_at from registry_generation where state = 'staged' order by generation desc limit 1",
   );
@@ -128,7 +168,7 @@ const toStatus = (row: GenerationRow): GenerationStatus => ({
 });
 
 async function readSourceRows(
-  database: Database,
+  database: DatabasePlace,
   generation: number,
   now: Date,
 ): Promise<readonly SourceStatus[]> {
@@ -137,9 +177,10 @@ async function readSourceRows(
     readonly format: string;
     readonly registry: string | null;
     readonly file_date: string | null;
+    readonly sha256: string;
     readonly counts: { readonly kept?: number; readonly malformed?: number };
   }>(
-    `select file, format, registry, file_date::text, counts
+    `select file, format, registry, file_date::text, sha256, counts
      from registry_source
      where generation = $1
      order by file`,
@@ -153,5 +194,6 @@ async function readSourceRows(
     ageDays: row.file_date ? Math.floor((now.getTime() - Date.parse(row.file_date)) / dayMs) : null,
     kept: row.counts.kept ?? 0,
     malformed: row.counts.malformed ?? 0,
+    sha256: row.sha256,
   }));
 }

@@ -36,9 +36,7 @@ export function* differencesOf(
   for (const family of [difference.ipv4, difference.ipv6]) {
     const words = new FamilyWords(state, difference, family);
     if (kind === "removed") {
-      for (const row of family.removed) {
-        yield { kind, range: textOf(family.current.columns, row), before: words.before(row), after: null };
-      }
+      for (const row of family.removed) yield words.removed(row);
       continue;
     }
     const wantedKind = changeKinds.indexOf(kind);
@@ -47,9 +45,7 @@ export function* differencesOf(
       place >= 0;
       place = family.kinds.indexOf(wantedKind, place + 1)
     ) {
-      const row = family.rows[place] as number;
-      const range = textOf(family.wanted.columns, place);
-      yield { kind, range, before: row < 0 ? null : words.before(row), after: words.after(place) };
+      yield words.wanted(place, family.rows[place] as number);
     }
   }
 }
@@ -70,7 +66,8 @@ export function sampleDifferences(
   };
 }
 
-class FamilyWords {
+/** The differences of one family in words, one at a time. */
+export class FamilyWords {
   readonly #state: RegistryState;
   readonly #difference: TreeDifference;
   readonly #family: FamilyDifference;
@@ -82,7 +79,20 @@ class FamilyWords {
     this.#family = family;
   }
 
-  before(row: number): SubnetWords {
+  /** A row of the tree in force that is not wanted. */
+  removed(row: number): Difference {
+    const range = textOf(this.#family.current.columns, row);
+    return { kind: "removed", range, before: this.#before(row), after: null };
+  }
+
+  /** A wanted subnet that is not unchanged, and its row in the tree in force (−1: none). */
+  wanted(place: number, row: number): Difference {
+    const kind = changeKinds[this.#family.kinds[place] as number] as Difference["kind"];
+    const range = textOf(this.#family.wanted.columns, place);
+    return { kind, range, before: row < 0 ? null : this.#before(row), after: this.#after(place) };
+  }
+
+  #before(row: number): SubnetWords {
     const { current } = this.#family;
     const { texts } = this.#state;
     const holder = current.holderIds[row] as number;
@@ -96,7 +106,7 @@ class FamilyWords {
     };
   }
 
-  after(place: number): SubnetWords {
+  #after(place: number): SubnetWords {
     const { wanted } = this.#family;
     const { texts, holders } = this.#state;
     const holder = wanted.holders[place] as number;

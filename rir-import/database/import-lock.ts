@@ -4,9 +4,10 @@
  */
 import type { PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
+import { isAdvisoryLockHeld, releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { Database } from "#db/connect";
 
-const lockKeys = "hashtext('nearcrawl rir-import'), hashtext($1)";
+const lockName = "nearcrawl rir-import";
 
 /** Runs with the lock held, on one connection; throws DatabaseError when another import holds it. */
 export async function withImportLock<T>(
@@ -16,12 +17,9 @@ export async function withImportLock<T>(
   const client = await database.pool.connect();
   let isReusable = false;
   try {
-    const answer = await client.query<{ locked: boolean }>(
-      `select pg_try_advisory_lock(${lockKeys}) as locked`,
-      [database.schema],
-    );
+    const isOurs = await tryAdvisoryLock(client, lockName, database.schema);
     isReusable = true;
-    if (!answer.rows[0]?.locked) {
+    if (!isOurs) {
       throw new DatabaseError(
         `another import or rollback is running on schema ${database.schema}; try again later`,
       );
@@ -43,8 +41,7 @@ async function holdingLock<T>(
   try {
     return await work(client);
   } finally {
-    // Where the connection is broken the lock is gone with it.
-    await client.query(`select pg_advisory_unlock(${lockKeys})`, [schema]).catch(() => {});
+    await releaseAdvisoryLock(client, lockName, schema);
   }
 }
 
@@ -56,18 +53,8 @@ async function answers(client: PoolClient): Promise<boolean> {
 }
 
 /** Whether an import or a rollback holds the lock. */
-export async function isImportRunning({ pool, schema }: Database): Promise<boolean> {
-  const { rows } = await pool.query<{ is_running: boolean }>(
-    `select exists (
-       select from pg_locks
-       where locktype = 'advisory' and granted and objsubid = 2
-         and database = (select oid from pg_database where datname = current_database())
-         and classid::bigint = hashtext('nearcrawl rir-import')::bigint & 4294967295
-         and objid::bigint = hashtext($1)::bigint & 4294967295
-     ) as is_running`,
-    [schema],
-  );
-  return rows[0]?.is_running ?? false;
+export async function isImportRunning({ pool, schema }: Pick<Database, "pool" | "schema">): Promise<boolean> {
+  return await isAdvisoryLockHeld(pool, lockName, schema);
 }
 
 /** Commits what `work` did, or nothing of it. */

@@ -1,29 +1,60 @@
 /** `nearcrawl rir apply`: makes the sources the tree in force. */
 import { Command } from "commander";
-import { applyImport } from "#rir-import/apply";
+import { UsageError } from "#core/errors";
+import { type AppliedImport, applyImport } from "#rir-import/apply";
+import { fingerprintForm } from "#rir-import/plan-fingerprint";
 import { printAnswer } from "../output.ts";
 import { onDatabase, withMigrated } from "./database-options.ts";
+import { recordRegistryChange } from "./job-asker.ts";
 import { appliedText } from "./plan-text.ts";
 import { type SourceOptions, sourcesOf, withSources } from "./source-arguments.ts";
 import { withProgress } from "./with-progress.ts";
+
+type Options = SourceOptions & { readonly planned?: string };
 
 const help = `
 Subnets that stay keep their id and delegation; \`rir rollback\` undoes it. Interrupted at any moment, the old
 tree serves on, and the next apply clears away what was left.
 
+With --planned, and the fingerprint that \`rir plan\` ends with, exactly that plan is applied: files that changed
+since, or another generation in force, stop the import with exit code 2, and nothing is changed.
+
 Examples:
   nearcrawl rir apply --cache
-  nearcrawl rir apply downloads/`;
+  nearcrawl rir apply downloads/
+  nearcrawl rir apply --cache --planned 12-9f86d081884c7d659a2feaa0c55ad015`;
 
 export function applyCommand(): Command {
   return onDatabase(withSources(new Command("apply")))
     .description("make the sources the tree in force, in one transaction; coordinators go on serving")
+    .option("--planned <fingerprint>", "apply this plan and nothing else")
     .addHelpText("after", help)
-    .action(async (named: string[], options: SourceOptions) => {
+    .action(async (named: string[], options: Options) => {
+      const { planned } = options;
+      if (planned !== undefined && !fingerprintForm.test(planned)) {
+        throw new UsageError(
+          `--planned ${planned.slice(0, 80)}: copy the fingerprint that rir plan ends with`,
+        );
+      }
       const sources = await sourcesOf(named, options);
       const applied = await withProgress((onProgress) =>
-        withMigrated(options, (database) => applyImport(database, sources, { onProgress })),
+        withMigrated(options, async (database) => {
+          const applied = await applyImport(database, sources, { onProgress, ...(planned && { planned }) });
+          if (applied.isNew) await recordRegistryChange(database.pool, changeOf(applied));
+          return applied;
+        }),
       );
       printAnswer(options, applied, appliedText(applied));
     });
+}
+
+function changeOf({ plan, generation }: AppliedImport) {
+  const { added, returned, removed, changed, moved } = plan.changes;
+  return {
+    action: "registry-applied",
+    target: `registry generation ${generation}`,
+    words: `an import was applied: ${added + returned} subnets added, ${removed} removed, ${changed} changed, ${moved} moved; generation ${generation} is in force`,
+    before: { generation: plan.generation },
+    after: { generation, files: plan.files.map(({ file }) => file) },
+  };
 }

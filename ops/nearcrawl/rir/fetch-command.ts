@@ -14,6 +14,7 @@ import {
   withCacheOptions,
 } from "./cache-options.ts";
 import { DownloadLine, fetchedText } from "./download-text.ts";
+import { endWithCoordinator, isJob, JobSteps } from "./job-steps.ts";
 
 type Options = CacheOptions & { readonly acceptSmaller?: boolean };
 
@@ -49,8 +50,8 @@ async function fetch(names: string[], options: Options): Promise<void> {
   }
   const cacheFolder = cacheFolderOf(options);
   const interrupted = untilInterrupted();
+  endWithCoordinator();
   const line = new ProgressLine();
-  const shown = new DownloadLine();
   try {
     const results = await fetchSources({
       settings,
@@ -61,7 +62,7 @@ async function fetch(names: string[], options: Options): Promise<void> {
       clock: systemClock,
       random: Math.random,
       signal: interrupted.signal,
-      onProgress: (progress: FetchProgress) => line.show(shown.text(progress, performance.now())),
+      onProgress: isJob() ? tellSteps() : showLine(line),
     });
     line.done();
     report(options, cacheFolder, results);
@@ -73,6 +74,23 @@ async function fetch(names: string[], options: Options): Promise<void> {
     line.done();
     interrupted.release();
   }
+}
+
+function showLine(line: ProgressLine): (progress: FetchProgress) => void {
+  const shown = new DownloadLine();
+  return (progress) => line.show(shown.text(progress, performance.now()));
+}
+
+function tellSteps(): (progress: FetchProgress) => void {
+  const shown = new DownloadLine();
+  const steps = new JobSteps();
+  return (progress) => {
+    const nowMs = performance.now();
+    const { source, state, note, sourcesDone, sourcesTotal } = progress;
+    const text = shown.text(progress, nowMs).slice(0, 400);
+    const done = state === "done" ? `${source}: ${note}`.slice(0, 400) : null;
+    steps.tell({ text, share: sourcesTotal > 0 ? sourcesDone / sourcesTotal : null, done }, nowMs);
+  };
 }
 
 function report(options: Options, cacheFolder: string, results: readonly FetchResult[]): void {

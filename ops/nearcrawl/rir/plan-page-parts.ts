@@ -2,23 +2,25 @@
 
 export const planPageStyle = `
 :root { color-scheme: light dark; --line: #8884; --faint: #8883; --number: tabular-nums; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem; max-width: 1300px; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1rem; margin: 0 0 .4rem; }
-.cards { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1rem 0; }
-.cards section { border: 1px solid var(--line); border-radius: 8px; padding: .7rem 1rem; }
-dl { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 0; }
-dt { opacity: .7; font-size: .85rem; } dd { margin: 0; font-size: 1.15rem; font-variant-numeric: var(--number); }
-details { margin: .4rem 0; } summary { cursor: pointer; }
-nav { display: flex; flex-wrap: wrap; gap: .4rem; margin: 1.2rem 0 .6rem; }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem; max-width: 1200px; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .6rem; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 165px), 1fr)); gap: .6rem; margin: 1rem 0; }
+.tile { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem; }
+.tile dd { margin: 0; } .figure { display: block; font-size: 1.4rem; font-weight: 600; font-variant-numeric: var(--number); }
+.small, dt { opacity: .75; font-size: .85rem; }
+.warning { border-left: 4px solid #c2410c; background: var(--faint); padding: .6rem 1rem; border-radius: 4px; }
+.scroll { overflow-x: auto; } .mono { font-family: ui-monospace, monospace; font-size: .9em; } .nowrap { white-space: nowrap; }
+details { margin: .6rem 0; } summary { cursor: pointer; }
+nav { display: flex; flex-wrap: wrap; gap: .4rem; margin: 0 0 .6rem; }
 button { font: inherit; padding: .3rem .8rem; border: 1px solid var(--line); border-radius: 6px; background: none; color: inherit; cursor: pointer; }
 button[aria-pressed=true] { background: var(--faint); font-weight: 600; } button:disabled { opacity: .4; cursor: default; }
 input { font: inherit; padding: .3rem .5rem; width: min(24rem, 100%); box-sizing: border-box; }
-table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 600; }
-th, td { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
-.number { text-align: right; font-variant-numeric: var(--number); }
-td:first-child { font-family: ui-monospace, monospace; font-size: .9em; }
+table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 400; } thead th { font-weight: 600; }
+th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; } td, .break { overflow-wrap: anywhere; }
+.number { text-align: right; font-variant-numeric: var(--number); white-space: nowrap; }
+#rows td:first-child { font-family: ui-monospace, monospace; font-size: .9em; }
 .was { opacity: .7; } .is { font-weight: 600; }
-@media (max-width: 600px) { thead { display: none; } td { display: block; border: 0; padding: 0; } tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--line); } td.number { text-align: left; } }
+@media (max-width: 600px) { #rows thead { display: none; } #rows td { display: block; border: 0; padding: 0; } #rows tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--line); } }
 `;
 
 /** Runs in the page; `totals` is a constant before it. */

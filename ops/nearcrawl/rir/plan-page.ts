@@ -7,8 +7,10 @@ import { createWriteStream } from "node:fs";
 import { rename } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { plainLinks, planReport, shrinkageWarning } from "#coordinator/web/plan-report";
 import type { Difference, SubnetWords } from "#rir-import/database/differences";
 import type { ImportPlan } from "#rir-import/plan";
+import { shrunkRegistries } from "#rir-import/shrinkage";
 import { planPageScript, planPageStyle } from "./plan-page-parts.ts";
 
 const mostRows = 50_000;
@@ -39,12 +41,14 @@ function* planPage(
 <style>${planPageStyle}</style>
 <h1>What the import would change</h1>
 <p>${count(plan.state.subnets)} subnets in the files, compared with ${against}. Nothing is changed yet.</p>
-${summary(plan)}
-${sources(plan)}
+${shrinkageWarning(shrunkRegistries(plan.registries))?.markup ?? ""}
+${planReport(plan, plainLinks).markup}
+<section><h2>Each difference</h2>
 <nav id="kinds" aria-label="kinds of change"></nav>
 <p><label>Show only what contains <input id="filter" type="search" placeholder="a range, holder, country or name"></label> <span id="shown" role="status"></span></p>
 <table id="rows"><thead></thead><tbody></tbody></table>
 <p><button id="earlier" type="button">Earlier</button> <button id="later" type="button">Later</button></p>
+</section>
 <noscript><p>The list of differences needs scripts.</p></noscript>
 `;
   yield '<script type="application/json" id="differences">{';
@@ -80,81 +84,4 @@ const jsonInPage = (value: unknown) =>
     (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
-function summary({ changes, holders, delegations, state }: ImportPlan): string {
-  const groups = [
-    ["subnets", { ...changes }],
-    [
-      "holders",
-      {
-        new: holders.added,
-        gone: holders.gone,
-        renamed: holders.renamed,
-        merged: holders.merged,
-        split: holders.split,
-      },
-    ],
-    [
-      "delegations",
-      {
-        kept: delegations.kept,
-        returned: delegations.returned,
-        inherited: delegations.inherited,
-        lost: delegations.lost,
-      },
-    ],
-    ["ranges that cross", { pairs: state.crossings }],
-  ] as const;
-  const cards = groups.map(
-    ([title, numbers]) =>
-      `<section><h2>${title}</h2><dl>${Object.entries(numbers)
-        .map(([name, value]) => `<div><dt>${name}</dt><dd>${count(value)}</dd></div>`)
-        .join("")}</dl></section>`,
-  );
-  return `<div class="cards">${cards.join("")}</div>${listsOf({ holders, delegations, state })}`;
-}
-
-/** The samples that have no row of their own in the list. */
-function listsOf({
-  holders,
-  delegations,
-  state,
-}: Pick<ImportPlan, "holders" | "delegations" | "state">): string {
-  const lists: readonly (readonly [string, readonly string[]])[] = [
-    [
-      "Delegations lost: probed anew with the next URL",
-      delegations.lostSamples.map(({ range, from }) => `${range}, now ${from}`),
-    ],
-    [
-      "Delegations inherited by the subnet above",
-      delegations.inheritedSamples.map(
-        ({ range, from, to, through }) => `${range}: ${from} → ${to}, through ${through}`,
-      ),
-    ],
-    ["Holders merged", holders.mergedSamples.map(({ from, to }) => `${from} → ${to.join(" + ")}`)],
-    ["Holders split", holders.splitSamples.map(({ from, to }) => `${from} → ${to.join(" + ")}`)],
-    [
-      "Ranges that cross, both kept",
-      state.crossingSamples.slice(0, 200).map(({ earlier, later }) => `${earlier} × ${later}`),
-    ],
-  ];
-  return lists
-    .filter(([, lines]) => lines.length > 0)
-    .map(
-      ([title, lines]) =>
-        `<details><summary>${title}</summary><ul>${lines.map((line) => `<li>${escaped(line)}</li>`).join("")}</ul></details>`,
-    )
-    .join("\n");
-}
-
-function sources({ files }: ImportPlan): string {
-  const rows = files.map(
-    (file) =>
-      `<tr><td>${escaped(file.file)}<td>${escaped(file.registry ?? "")}<td>${escaped(file.fileDate ?? "")}<td class="number">${count(file.kept)}<td class="number">${count(file.malformed)}`,
-  );
-  return `<details><summary>${files.length} files</summary><table><thead><tr><th>file<th>registry<th>date<th class="number">kept<th class="number">malformed<tbody>${rows.join("")}</table></details>`;
-}
-
 const count = (value: number) => value.toLocaleString("en");
-
-const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escaped = (text: string) => text.replace(/[&<>"]/g, (sign) => entities[sign] ?? sign);

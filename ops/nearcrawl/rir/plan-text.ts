@@ -2,6 +2,7 @@
 import type { AppliedImport } from "#rir-import/apply";
 import type { ImportPlan } from "#rir-import/plan";
 import type { RolledBack } from "#rir-import/rollback";
+import { shrunkRegistries } from "#rir-import/shrinkage";
 import type { RegistryStatus } from "#rir-import/status";
 import { type Column, formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
@@ -23,8 +24,21 @@ export function planText(plan: ImportPlan): string {
     samplesText(plan),
     holdersText(plan),
     delegationsText(plan),
+    shrinkageText(plan),
+    `apply exactly this with: nearcrawl rir apply … --planned ${plan.fingerprint}`,
   ];
   return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** Registries that would lose suspiciously much. */
+function shrinkageText({ registries }: ImportPlan): string {
+  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+  return shrunkRegistries(registries)
+    .map(
+      ({ registry, lostSubnetsShare, lostIpv4Share, lostIpv6Share }) =>
+        `WARNING: ${registry} would lose ${percent(lostSubnetsShare)} of its subnets, ${percent(lostIpv4Share)} of its IPv4 and ${percent(lostIpv6Share)} of its IPv6 addresses: is its file complete?`,
+    )
+    .join("\n");
 }
 
 export function appliedText(applied: AppliedImport): string {

@@ -9,15 +9,16 @@ const phases: Readonly<Record<ImportProgress["phase"], string>> = {
   write: "writing",
 };
 
-/** `elapsedSeconds` since the import began. */
+/** `elapsedSeconds` since the phase began. */
 export function progressText(progress: ImportProgress, elapsedSeconds: number): string {
   const { phase, done, total, file, records } = progress;
   const share = total > 0 ? Math.min(1, done / total) : 0;
   const parts = [total > 0 ? `${phases[phase]} ${Math.floor(share * 100)} %` : phases[phase]];
-  if (phase === "current" || phase === "write") parts.push(`${done.toLocaleString("en")} rows`);
-  else parts.push(`${records.toLocaleString("en")} records`);
-  if (phase === "read" && elapsedSeconds > 0.5) {
-    parts.push(`${Math.round(records / elapsedSeconds).toLocaleString("en")}/s`);
+  const countsRows = phase === "current" || phase === "write";
+  const number = countsRows ? done : records;
+  parts.push(`${number.toLocaleString("en")} ${countsRows ? "rows" : "records"}`);
+  if ((countsRows || phase === "read") && elapsedSeconds > 0.5) {
+    parts.push(`${Math.round(number / elapsedSeconds).toLocaleString("en")}/s`);
     if (share > 0.02) parts.push(`${secondsText((elapsedSeconds * (1 - share)) / share)} left`);
   } else {
     parts.push(secondsText(elapsedSeconds));

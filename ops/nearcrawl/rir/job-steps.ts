@@ -1,0 +1,43 @@
+/**
+ * A `nearcrawl rir` command that a coordinator started (registry/run-command) tells it how far it is, over the IPC
+ * channel, and ends when the coordinator does: a channel that closes is taken for a SIGTERM. Started by a person or a
+ * timer there is no channel, and nothing here does anything.
+ */
+import { z } from "zod";
+import type { JobStep } from "#coordinator/flows/registry-job-ports";
+
+/** What the coordinator takes. */
+export const jobStep = z.object({
+  text: z.string().max(2000),
+  share: z.number().min(0).max(1).nullable(),
+  done: z.string().max(2000).nullable(),
+}) satisfies z.ZodType<JobStep>;
+
+const stepMs = 200;
+
+export function isJob(): boolean {
+  return process.send !== undefined;
+}
+
+/** Call it before the work begins. */
+export function endWithCoordinator(): void {
+  if (!isJob()) return;
+  const end = () => process.kill(process.pid, "SIGTERM");
+  if (!process.connected) return void end();
+  process.once("disconnect", end);
+  // A listener on the channel would keep the process alive when its work is done.
+  process.channel?.unref();
+}
+
+/** Tells steps, at most a few a second; one with something to keep is always told. */
+export class JobSteps {
+  #toldMs = Number.NEGATIVE_INFINITY;
+
+  tell(step: JobStep, nowMs: number): void {
+    if (!process.connected) return;
+    if (step.done === null && nowMs - this.#toldMs < stepMs) return;
+    this.#toldMs = nowMs;
+    // Whoever does not listen any more closes the channel, too.
+    process.send?.(step, () => {});
+  }
+}
