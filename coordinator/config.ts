@@ -7,6 +7,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { type DeepReadonly, policySections } from "#core/policies/policy-schema";
+import { suspiciousShare } from "#rir-import/shrinkage";
 
 const seconds = (most: number) => z.number().positive().max(most);
 
@@ -28,6 +29,18 @@ const finer = z.strictObject({
 const accuracy = z.strictObject({
   /** 0: none. At 4, some 2,900 samples stand behind an estimate, which is then within 2 % (Wilson interval). */
   subnetsPerHour: z.number().min(0).max(60).default(4),
+});
+
+/** Importing the registries' data, as it is asked for on the pages. */
+const registry = z.strictObject({
+  /** A folder on this machine whose files, and those of the folders in it, may be imported; null: only what was fetched. */
+  filesFolder: z.string().min(1).max(4096).nullable().default(null),
+  /** Of memory for one job: 10 million objects took 1.9 GB (test/bench/results/rir-import.md). */
+  jobMegabytes: z.int().min(256).max(1_000_000).default(4096),
+  /** A first fetch of everything over a slow line takes hours. */
+  jobMinutes: z.int().min(1).max(10_080).default(720),
+  /** A plan in which a registry loses a larger share of its subnets or addresses has to be confirmed. */
+  shrinkageWarningShare: z.number().min(0).max(1).default(suspiciousShare),
 });
 
 const resolver = z
@@ -62,6 +75,7 @@ const configSchema = z.strictObject({
   accuracy: accuracy.prefault({}),
   trust: policySections.trust.prefault({}),
   recrawl: policySections.recrawl.prefault({}),
+  registry: registry.prefault({}),
   heartbeatSeconds: seconds(600).default(10),
   /** A crawler that is gone so long hands its subnets to the runners-up. */
   departureSeconds: seconds(86_400).default(120),

@@ -3,10 +3,9 @@
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
 import type { Server } from "node:http";
-import type { Database } from "#db/connect";
 import { postgresVersion } from "#db/postgres-version";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
-import type { CoordinatorConfig } from "./config.ts";
+import type { CoordinatorOptions } from "./coordinator-options.ts";
 import { seededRandom } from "./core/seeded-random.ts";
 import { Counters } from "./counters.ts";
 import { finerDuties, scheduleFinerDuties } from "./finer-duties.ts";
@@ -21,7 +20,6 @@ import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
 import { keyDuties } from "./key-duties.ts";
 import { following } from "./live-config.ts";
 import { liveState } from "./live-state.ts";
-import type { Log } from "./log.ts";
 import { moveDuties } from "./move-duties.ts";
 import { CrawlerGateway } from "./net/crawler-gateway.ts";
 import { randomSecrets } from "./net/crawler-key.ts";
@@ -48,18 +46,6 @@ import { trustDuties } from "./trusting.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
 import { gatewaySettings, queueSettings, recalibrationRule, watchRoom } from "./wiring-settings.ts";
 
-export interface CoordinatorOptions {
-  readonly config: CoordinatorConfig;
-  readonly database: Database;
-  readonly log: Log;
-  /** Of this software, shown on pages. */
-  readonly version: string;
-  /** Where the tree is kept between two starts; null: it is built from the database each time. */
-  readonly snapshotFolder?: string | null;
-  /** The clock; the system's when it is left out. */
-  readonly now?: () => Date;
-}
-
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */
   readonly webUrl: string;
@@ -77,6 +63,7 @@ export async function startCoordinator({
   log,
   version,
   snapshotFolder = null,
+  registryHost = null,
   now = () => new Date(),
 }: CoordinatorOptions): Promise<RunningCoordinator> {
   const { pool } = database;
@@ -230,7 +217,7 @@ export async function startCoordinator({
     await fleet.stop();
     throw error;
   });
-  const opened = openWebServer({ config, database, resolver, live, metrics, version, log });
+  const opened = openWebServer({ config, database, resolver, live, metrics, version, log, registryHost });
   const { web, url } = await opened.catch(async (error) => {
     // A start that fails leaves nothing behind; nothing else has been set going until here.
     await registry.stop();

@@ -11,6 +11,7 @@ import { migrate } from "#db/migrate";
 import { type ContextOptions, commandContext, withDatabase, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { printJson } from "../output.ts";
+import { registryHost } from "../registry/registry-host.ts";
 import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
@@ -73,6 +74,14 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       log,
       version: softwareVersion(),
       snapshotFolder: join(context.home, "snapshots"),
+      registryHost: registryHost({
+        own: { entry: process.argv[1] ?? "", execArgv: process.execArgv },
+        home: context.home,
+        schema: context.schema,
+        databaseUrl: database.url,
+        filesFolder: config.registry.filesFolder,
+        bounds: { minutes: config.registry.jobMinutes, megabytes: config.registry.jobMegabytes },
+      }),
     });
     writeCurrentRun(context.home, {
       schema: context.schema,

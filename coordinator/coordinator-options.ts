@@ -1,0 +1,19 @@
+/** What a coordinator is started with. */
+import type { Database } from "#db/connect";
+import type { CoordinatorConfig } from "./config.ts";
+import type { Log } from "./log.ts";
+import type { RegistryHost } from "./registry-host.ts";
+
+export interface CoordinatorOptions {
+  readonly config: CoordinatorConfig;
+  readonly database: Database;
+  readonly log: Log;
+  /** Of this software, shown on pages. */
+  readonly version: string;
+  /** Where the tree is kept between two starts; null: it is built from the database each time. */
+  readonly snapshotFolder?: string | null;
+  /** Runs the registry's jobs; left out: none can be started from the pages. */
+  readonly registryHost?: RegistryHost | null;
+  /** The clock; the system's when it is left out. */
+  readonly now?: () => Date;
+}

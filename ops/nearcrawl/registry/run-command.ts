@@ -1,0 +1,144 @@
+/**
+ * Runs one of our own commands beside the coordinator: niced, bounded in time, memory and output. It tells its
+ * progress over an IPC channel, by which it also notices when the coordinator is gone; its answer is the JSON that it
+ * prints, its complaint what it says on standard error.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { constants, setPriority } from "node:os";
+import type { CommandEnd, JobStep, RunningCommand } from "#coordinator/flows/registry-job-ports";
+import { jobStep } from "../rir/job-steps.ts";
+
+export interface CommandBounds {
+  readonly minutes: number;
+  /** Resident memory. Watched where /proc tells it; elsewhere only JavaScript's own heap is bounded. */
+  readonly megabytes: number;
+}
+
+export interface OwnCommand {
+  readonly entry: string;
+  readonly execArgv: readonly string[];
+  readonly args: readonly string[];
+  /** Beside the environment of this process. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly bounds: CommandBounds;
+}
+
+const watchMs = 1000;
+const stopGraceMs = 15_000;
+const mostAnswerBytes = 32_000_000;
+const mostComplaintCharacters = 4000;
+
+export function runCommand(command: OwnCommand, onStep: (step: JobStep) => void): RunningCommand {
+  const child = fork(command.entry, command.args, {
+    execArgv: [...ownArguments(command.execArgv), `--max-old-space-size=${command.bounds.megabytes}`],
+    env: { ...process.env, ...command.env },
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    // Ctrl-C at the coordinator's terminal is for the coordinator, which ends its jobs in order.
+    detached: true,
+  });
+  const running = new Running(child, command.bounds);
+  child.on("message", (message) => {
+    const step = jobStep.safeParse(message);
+    if (step.success) onStep(step.data);
+  });
+  return { ended: running.ended, stop: () => running.stop("") };
+}
+
+/** A debugger's port cannot be had twice. */
+function ownArguments(execArgv: readonly string[]): readonly string[] {
+  return execArgv.filter((argument) => !argument.startsWith("--inspect"));
+}
+
+class Running {
+  readonly ended: Promise<CommandEnd>;
+  readonly #child: ChildProcess;
+  readonly #bounds: CommandBounds;
+  readonly #startedMs = performance.now();
+  readonly #answer: Buffer[] = [];
+  #answerBytes = 0;
+  #complaint = "";
+  /** Why we ended it. */
+  #why = "";
+  #kill: NodeJS.Timeout | null = null;
+
+  constructor(child: ChildProcess, bounds: CommandBounds) {
+    this.#child = child;
+    this.#bounds = bounds;
+    child.stdout?.on("data", (piece: Buffer) => this.#takeAnswer(piece));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#complaint = (this.#complaint + text).slice(-mostComplaintCharacters);
+    });
+    lowerPriority(child);
+    const watch = setInterval(() => void this.#watch(), watchMs);
+    this.ended = new Promise<CommandEnd>((resolve) => {
+      // `close` comes when everything it printed has arrived, `error` alone when it never started.
+      child.once("error", (error) => resolve(this.#end(null, `it could not be started: ${error.message}`)));
+      child.once("close", (code) => resolve(this.#end(code, "")));
+    }).finally(() => {
+      clearInterval(watch);
+      if (this.#kill) clearTimeout(this.#kill);
+    });
+  }
+
+  stop(why: string): void {
+    if (this.#kill) return;
+    this.#why = why;
+    this.#child.kill("SIGTERM");
+    this.#kill = setTimeout(() => this.#child.kill("SIGKILL"), stopGraceMs);
+  }
+
+  #takeAnswer(piece: Buffer): void {
+    this.#answerBytes += piece.length;
+    if (this.#answerBytes <= mostAnswerBytes) this.#answer.push(piece);
+    else this.stop(`it printed more than ${mostAnswerBytes / 1e6} MB`);
+  }
+
+  async #watch(): Promise<void> {
+    const { minutes, megabytes } = this.#bounds;
+    if (performance.now() - this.#startedMs > minutes * 60_000) {
+      this.stop(`it took longer than ${minutes} minutes, its bound (registry.jobMinutes)`);
+    }
+    const used = await residentMegabytes(this.#child.pid);
+    if (used > megabytes) {
+      this.stop(`it took more than ${megabytes} MB of memory, its bound (registry.jobMegabytes)`);
+    }
+  }
+
+  #end(exitCode: number | null, fault: string): CommandEnd {
+    const words = this.#why || fault || withoutPrefix(this.#complaint) || signalWords(this.#child);
+    return { exitCode, words, result: parsed(Buffer.concat(this.#answer).toString("utf8")) };
+  }
+}
+
+function lowerPriority({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // It works at the usual priority then.
+  }
+}
+
+/** 0 where it is not known. */
+async function residentMegabytes(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
+}
+
+function withoutPrefix(complaint: string): string {
+  return complaint.trim().replace(/^nearcrawl: /gm, "");
+}
+
+function signalWords({ signalCode }: ChildProcess): string {
+  return signalCode === null ? "" : `it was ended by ${signalCode}`;
+}
+
+/** Null when it printed no JSON, or only a part. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
