@@ -245,6 +245,7 @@ function emptyAnswer(question: string, takenFor: TakenFor): Answer {
     addresses: [],
     addressesFrom: null,
     chain: [],
+    neighbours: null,
     effective: null,
     finer: null,
     parts: [],

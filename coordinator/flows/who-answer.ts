@@ -21,6 +21,8 @@ export interface WhoAnswer {
   readonly addressesFrom: "question" | "frontier" | "dns" | null;
   /** From the most specific subnet (which may be a unary one, skipped for its parent) to the top. */
   readonly chain: readonly ChainSubnet[];
+  /** Beside the most specific subnet, below the same one; null: there is none. */
+  readonly neighbours: Neighbours | null;
   readonly effective: EffectiveDelegation | null;
   /** What is in force for this host or address alone, in place of its subnet's delegation. */
   readonly finer: FinerReport | null;
@@ -143,6 +145,15 @@ export interface DelegationChange {
   readonly cause: ChangeCause;
   readonly roundId: number | null;
   readonly reason: string;
+}
+
+/** Subnets next to one, by address; the nearest first. */
+export interface Neighbours {
+  readonly before: readonly SubnetLine[];
+  readonly after: readonly SubnetLine[];
+  /** There are others beyond these. */
+  readonly moreBefore: boolean;
+  readonly moreAfter: boolean;
 }
 
 export interface SubnetLine {

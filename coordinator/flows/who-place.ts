@@ -9,6 +9,7 @@ import type {
   CrawlerReport,
   DelegationChange,
   EffectiveDelegation,
+  Neighbours,
   ProbeRound,
   RecordedRound,
 } from "./who-answer.ts";
@@ -16,11 +17,14 @@ import { effectiveFiner, type FinerReport, partAt } from "./who-finer.ts";
 import type { WhoPorts, WhoReads } from "./who-reads.ts";
 
 const historyShown = 30;
+/** On either side. */
+const neighboursShown = 2;
 
 export interface Place {
   readonly chain: readonly ChainSubnet[];
   /** The most specific subnet that is not a single address. */
   readonly leaf: ChainSubnet | null;
+  readonly neighbours: Neighbours | null;
   readonly effective: EffectiveDelegation | null;
   /** In force for what was asked alone. */
   readonly finer: FinerReport | null;
@@ -34,6 +38,7 @@ export interface Place {
 export const emptyPlace: Place = {
   chain: [],
   leaf: null,
+  neighbours: null,
   effective: null,
   finer: null,
   parts: [],
@@ -59,15 +64,17 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
   const parts = await reads.partsOf(leaf.subnetId);
   const finer = await finerOf(asked, parts, reads);
   const effective = finer ? effectiveFiner(finer, leaf) : effectiveOf(chain, leaf);
-  const [crawlers, round, history, waiting] = await Promise.all([
+  const [crawlers, round, history, waiting, neighbours] = await Promise.all([
     reads.allCrawlers(),
     effective?.roundId == null ? reads.latestRoundOf(leaf.subnetId) : reads.roundById(effective.roundId),
     reads.historyOf(effective?.subnetId ?? leaf.subnetId, historyShown),
     reads.waitingIn(leaf.subnetId),
+    reads.neighboursOf(leaf.subnetId, neighboursShown),
   ]);
   return {
     chain,
     leaf,
+    neighbours,
     effective,
     finer,
     parts,

@@ -9,6 +9,7 @@ import type {
   CrawlerReport,
   DelegationChange,
   NearMatch,
+  Neighbours,
   OrganisationReport,
   RecordedRound,
   SubnetList,
@@ -19,6 +20,8 @@ import type { SiteWishes } from "./who-wishes.ts";
 /** What the answer is read from; every method is bounded and takes untrusted text as parameters only. */
 export interface WhoReads {
   chainOf(first: string, last: string): Promise<ChainSubnet[]>;
+  /** At most `each` on either side. */
+  neighboursOf(subnetId: number, each: number): Promise<Neighbours | null>;
   subnetsInside(range: { first: string; last: string }, limit: number): Promise<SubnetList>;
   subnetsOfCrawler(crawlerId: number, limit: number): Promise<SubnetList>;
   organisationNamed(text: string, subnetLimit: number): Promise<OrganisationReport | null>;

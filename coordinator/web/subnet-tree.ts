@@ -1,5 +1,5 @@
 /** The chain of subnets as a tree, from the widest down to the one that was asked about. */
-import type { ChainSubnet, WhoAnswer } from "../flows/who-answer.ts";
+import type { ChainSubnet, SubnetLine, WhoAnswer } from "../flows/who-answer.ts";
 import { rttText } from "../flows/who-words.ts";
 import { askAbout, country, crawlerLink } from "./figures.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
@@ -27,7 +27,22 @@ function branch(chain: readonly ChainSubnet[], answer: WhoAnswer): Html {
   if (!subnet) return nothing;
   const effective = subnet.subnetId === answer.effective?.subnetId;
   const kind = effective ? "node node-effective" : subnet.unary ? "node node-unary" : "node";
-  return html`<ul class="tree"><li><div class="${kind}">${node(subnet)}</div>${branch(below, answer)}</li></ul>`;
+  const isLeaf = !subnet.unary && below.every(({ unary }) => unary);
+  const beside = isLeaf ? answer.neighbours : null;
+  return html`<ul class="tree">${beside?.moreBefore ? more("before") : nothing}${[...(beside?.before ?? [])].reverse().map(neighbour)}<li><div class="${kind}">${node(subnet)}</div>${branch(below, answer)}</li>${(beside?.after ?? []).map(neighbour)}${beside?.moreAfter ? more("after") : nothing}</ul>`;
+}
+
+/** A subnet beside the one that was asked about, in one line. */
+function neighbour(line: SubnetLine): Html {
+  const crawler =
+    line.crawler === null
+      ? html`<span class="small">nobody</span>`
+      : html`${crawlerLink(line.crawler)} <span class="small">${line.inherited ? "inherited" : rttText(line.rttMs)}</span>`;
+  return html`<li class="beside"><p>${askAbout(line.range)} <span class="netname">${line.name}</span> ${country(line.country)} <span class="arrow" aria-hidden="true">→</span> ${crawler}</p></li>`;
+}
+
+function more(side: "before" | "after"): Html {
+  return html`<li class="beside"><p class="small">more ${side} ${side === "before" ? "these" : "them"}</p></li>`;
 }
 
 function node(subnet: ChainSubnet): Html {

@@ -3,7 +3,7 @@
 import { delegationCauseWords, roundCauseWords } from "#coordinator/flows/delegation-causes";
 import type { FetchLine } from "#coordinator/flows/frontier-reports";
 import { howMany, instantWords } from "#coordinator/flows/spoken-time";
-import type { ChainSubnet, ProbeRound, SubnetList, WhoAnswer } from "#coordinator/flows/who-answer";
+import type { ProbeRound, SubnetLine, SubnetList, WhoAnswer } from "#coordinator/flows/who-answer";
 import { worthWords } from "#coordinator/flows/who-budget";
 import { hostFactsText } from "#coordinator/flows/who-politeness";
 import {
@@ -23,7 +23,7 @@ export function whoText(answer: WhoAnswer): string {
   return [
     headLines(answer),
     standingLines(answer),
-    chainLines(answer.chain),
+    chainLines(answer),
     finerLines(answer.parts),
     answer.round ? roundLines(answer.round) : [],
     historyLines(answer),
@@ -61,11 +61,16 @@ function standingLines(answer: WhoAnswer): string[] {
   return answer.standing.map((line) => printable(`${line.stops ? "✗" : "·"} ${line.words}`));
 }
 
-/** From the top down, each level indented under the one that holds it. */
-function chainLines(chain: readonly ChainSubnet[]): string[] {
+/** From the top down, each level indented under the one that holds it; the leaf between its neighbours. */
+function chainLines({ chain, neighbours }: WhoAnswer): string[] {
   const fromTop = [...chain].reverse();
-  return fromTop.map((subnet, depth) => {
-    const branch = depth === 0 ? "" : `${"   ".repeat(depth - 1)}└─ `;
+  const leafDepth = fromTop.findLastIndex(({ unary }) => !unary);
+  return fromTop.flatMap((subnet, depth) => {
+    const indent = depth === 0 ? "" : "   ".repeat(depth - 1);
+    const beside = depth === leafDepth ? neighbours : null;
+    const before = [...(beside?.before ?? [])].reverse().map((line) => neighbourLine(line, `${indent}├─ `));
+    const after = (beside?.after ?? []).map((line) => neighbourLine(line, `${indent}├─ `));
+    const branch = depth === 0 ? "" : `${indent}${after.length > 0 ? "├─ " : "└─ "}`;
     const facts = [
       subnet.name,
       subnet.holder?.name ?? "",
@@ -74,8 +79,18 @@ function chainLines(chain: readonly ChainSubnet[]): string[] {
       subnet.unary ? "one address, skipped" : "",
       subnet.delegation ? `→ ${subnet.delegation.crawler.name}, ${rttText(subnet.delegation.rttMs)}` : "",
     ];
-    return printable(`${branch}${subnet.range}  ${facts.filter((fact) => fact !== "").join(" · ")}`);
+    const own = printable(`${branch}${subnet.range}  ${facts.filter((fact) => fact !== "").join(" · ")}`);
+    return [
+      ...before,
+      own,
+      ...after.map((line, at) => (at === after.length - 1 ? line.replace("├", "└") : line)),
+    ];
   });
+}
+
+function neighbourLine(line: SubnetLine, branch: string): string {
+  const crawler = line.crawler === null ? "nobody" : `${line.crawler}${line.inherited ? ", inherited" : ""}`;
+  return printable(`${branch}${line.range}  ${line.name ? `${line.name} · ` : ""}→ ${crawler}`);
 }
 
 function roundLines(round: ProbeRound): string[] {

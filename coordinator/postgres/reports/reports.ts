@@ -9,6 +9,8 @@ import { hostReport, rejectionOf, urlReport, waitingIn } from "./frontier-report
 import { organisationNamed } from "./holder-report.ts";
 import { KeptAnswer } from "./kept-answer.ts";
 import { namesLike } from "./near-names.ts";
+import { createOperationReads } from "./operation-reports.ts";
+import { neighboursOf } from "./neighbour-report.ts";
 import { crawlTotals, recentDelegations } from "./overview-report.ts";
 import { findPages } from "./page-search.ts";
 import { historyOf, latestRoundOf, roundById } from "./round-report.ts";
@@ -28,6 +30,7 @@ export function createReports(pool: Pool, nowMs: () => number): Reports {
 function whoReads(pool: Pool): WhoReads {
   return {
     chainOf: (first, last) => chainOf(pool, first, last),
+    neighboursOf: (subnetId, each) => neighboursOf(pool, subnetId, each),
     subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
     subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),
     organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),
@@ -53,6 +56,7 @@ function overviewReads(pool: Pool, nowMs: () => number): OverviewReads & Pick<Re
   const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
   const none = { subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 };
   return {
+    ...createOperationReads(pool, nowMs),
     crawlTotals: () => totals.get(),
     async fleet() {
       const [crawlers, shareOf] = await Promise.all([allCrawlers(pool), shares.get()]);

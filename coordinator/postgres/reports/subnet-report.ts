@@ -181,6 +181,22 @@ export async function subnetsOfCrawler(pool: Pool, crawlerId: number, limit: num
   return listOf(rows, limit);
 }
 
+/** Of these subnets, in the order in which they are named. */
+export async function subnetLines(pool: Pool, subnetIds: readonly number[]): Promise<SubnetLine[]> {
+  if (subnetIds.length === 0) return [];
+  const { rows } = await pool.query<LineRow>(
+    `with chosen as (
+       select subnet_id, parent_id, first_address, last_address, name, country
+       from subnet
+       where subnet_id = any($1::int[])
+     )
+     ${lineSelect}`,
+    [subnetIds],
+  );
+  const lines = new Map(rows.map((row) => [row.subnet_id, subnetLine(row)]));
+  return subnetIds.flatMap((subnetId) => lines.get(subnetId) ?? []);
+}
+
 function listOf(rows: readonly LineRow[], limit: number): SubnetList {
   return { subnets: rows.slice(0, limit).map(subnetLine), more: rows.length > limit };
 }
