@@ -17,6 +17,9 @@ import { DelegationTable } from "./delegation-table.ts";
 import { PeerRtts } from "./peer-rtts.ts";
 import { RecentFleets } from "./recent-fleets.ts";
 
+/** Told of a subnet that was delegated anew; null: the tree, or all delegations, are others now. */
+export type StateWatcher = (changed: SubnetId | null) => void;
+
 export class CoordinatorState {
   #tree: SubnetTree = buildSubnetTree([]);
   #generation: number | null = null;
@@ -26,6 +29,7 @@ export class CoordinatorState {
   #crawlers: readonly CrawlerRecord[] = [];
   #crawlerById: ReadonlyMap<CrawlerId, CrawlerRecord> = new Map();
   readonly #fleets = new RecentFleets();
+  readonly #watchers = new Set<StateWatcher>();
   /** Round-trip times between crawlers. */
   readonly rtts = new PeerRtts();
 
@@ -46,6 +50,17 @@ export class CoordinatorState {
 
   get crawlers(): readonly CrawlerRecord[] {
     return this.#crawlers;
+  }
+
+  /** What all delegations stand in; another one after `setDelegations`. To be read only. */
+  get delegationTable(): Omit<DelegationTable, "set"> {
+    return this.#delegations;
+  }
+
+  /** Returns how to stop watching. */
+  watch(watcher: StateWatcher): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
   }
 
   get delegationCount(): number {
@@ -118,6 +133,11 @@ export class CoordinatorState {
     return this.#delegations.get(subnetId);
   }
 
+  /** One of `delegationCount`, counted from 0 in the order of `delegations`; null: there is none. */
+  delegationAt(index: number): Delegation | null {
+    return this.#delegations.at(index);
+  }
+
   /** Who crawls the subnet, without the record. */
   ownerOf(subnetId: SubnetId): CrawlerId | null {
     return this.#delegations.ownerOf(subnetId);
@@ -146,6 +166,7 @@ export class CoordinatorState {
     if (placement && before?.measured) this.#knowledge.forget(placement, before.crawlerId);
     this.#delegations.set(delegation);
     if (placement && delegation.measured) this.#knowledge.record(placement, delegation.crawlerId);
+    for (const watcher of this.#watchers) watcher(subnetId);
   }
 
   /** As the store moves it: the former crawler stays as runner-up, unless it has left. */
@@ -167,5 +188,6 @@ export class CoordinatorState {
       const placement = this.placementOf(subnetId);
       if (placement) this.#knowledge.record(placement, crawlerId);
     });
+    for (const watcher of this.#watchers) watcher(null);
   }
 }

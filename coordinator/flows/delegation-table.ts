@@ -49,6 +49,29 @@ export class DelegationTable {
     return row === noRow ? null : (this.#columns.crawlerIds[row] as CrawlerId);
   }
 
+  /** The delegation of the subnet that was the n-th to be delegated, counted from 0; null beyond the last. */
+  at(row: number): WholeDelegation | null {
+    return row >= 0 && row < this.#size ? this.#delegationAt(row) : null;
+  }
+
+  /** The subnet's row, which it keeps; −1 for none. What goes over millions reads rows, not records. */
+  rowOf(subnetId: SubnetId): number {
+    return this.#rowOf(subnetId);
+  }
+
+  subnetAt(row: number): SubnetId {
+    return this.#columns.subnetIds[row] as SubnetId;
+  }
+
+  crawlerAt(row: number): CrawlerId {
+    return this.#columns.crawlerIds[row] as CrawlerId;
+  }
+
+  /** NaN where it is not known. */
+  rttMsAt(row: number): number {
+    return this.#columns.rttsMs[row] as number;
+  }
+
   /** Takes the place of what was known of this subnet. */
   set(delegation: Delegation): void {
     const known = this.#rowOf(delegation.subnetId);

@@ -2,6 +2,8 @@
  * What can be looked at: each view is read once and shown as a page, as JSON (at the same address with
  * `Accept: application/json`, and under /api/), and as CSV where it is a table (`format=csv`).
  */
+
+import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/access/actor";
 import { type CsvTable, csvText } from "../web/csv.ts";
@@ -43,6 +45,22 @@ export interface ViewRoute {
   readonly view: View;
 }
 
+/** A picture, or what is too long for one answer: sent as it is. */
+export interface SentFile {
+  readonly type: string;
+  readonly body: Buffer | Readable;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface FileRoute {
+  readonly path: string;
+  readonly section: SectionPath | null;
+  readonly needs: Scope | null;
+  /** It takes its time, and bounds itself how many are sent at once. */
+  readonly boundedElsewhere?: boolean;
+  readonly file: (asked: AskedView) => Promise<SentFile | string | null>;
+}
+
 export interface ViewSettings {
   readonly access: Access;
   readonly version: string;
@@ -65,25 +83,58 @@ export class Views {
     this.#app.get(route.api, handler);
   }
 
+  /** At its one address, for those who may. */
+  addFile(route: FileRoute): void {
+    const config = route.boundedElsewhere === true ? { boundedElsewhere: true } : {};
+    this.#app.get(route.path, { config }, async (request, reply) => {
+      const { version } = this.#settings;
+      const visit = await this.#visitOf(route, request, reply);
+      if (visit === null) return reply;
+      const sent = await route.file(this.#asked(request, visit));
+      const around = { version, viewer: visit, section: route.section };
+      if (sent === null) return sendError(request, reply, notKnown, around);
+      if (typeof sent === "string") return sendError(request, reply, cannotBeAnswered(sent), around);
+      reply.header("cache-control", "no-store").headers(sent.headers ?? {});
+      return reply.type(sent.type).send(sent.body);
+    });
+  }
+
   async #answer(route: ViewRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { access, version, now } = this.#settings;
-    const visit = await access.identify(request);
-    if (isRefusal(visit)) return sendRefusal(request, reply, visit, { version });
-    const crawler = route.crawlerIn === undefined ? null : paramOf(request, route.crawlerIn);
-    if (!mayDo(visit.actor, route.needs, crawler === null ? null : { crawler, partnersToo: true })) {
-      return sendRefusal(request, reply, access.refusal(visit, request, route.needs), {
-        version,
-        viewer: visit,
-      });
-    }
-    const shown = await route.view({
+    const { version } = this.#settings;
+    const visit = await this.#visitOf(route, request, reply);
+    if (visit === null) return reply;
+    const shown = await route.view(this.#asked(request, visit));
+    return send(request, reply, { shown, route, visit, version });
+  }
+
+  #asked(request: FastifyRequest, visit: Visit): AskedView {
+    return {
       request,
       visit,
-      now: now(),
+      now: this.#settings.now(),
       param: (name) => paramOf(request, name),
       query: (name) => queryOf(request, name),
-    });
-    return send(request, reply, { shown, route, visit, version });
+    };
+  }
+
+  /** Null: refused, and said so. */
+  async #visitOf(
+    route: Pick<ViewRoute, "needs" | "crawlerIn">,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<Visit | null> {
+    const { access, version } = this.#settings;
+    const visit = await access.identify(request);
+    if (isRefusal(visit)) {
+      sendRefusal(request, reply, visit, { version });
+      return null;
+    }
+    const crawler = route.crawlerIn === undefined ? null : paramOf(request, route.crawlerIn);
+    if (mayDo(visit.actor, route.needs, crawler === null ? null : { crawler, partnersToo: true }))
+      return visit;
+    const refusal = access.refusal(visit, request, route.needs);
+    sendRefusal(request, reply, refusal, { version, viewer: visit });
+    return null;
   }
 }
 

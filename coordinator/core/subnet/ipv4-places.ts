@@ -80,7 +80,7 @@ function fillAnswers(places: Ipv4Places): void {
     const first = ((block << 16) | (from >>> 16)) ^ topBit;
     const before = (slots[slot + 1] as number) - 1;
     if (before >= (slots[slot] as number) && keys[before] !== first) return;
-    const place = before < 0 ? -1 : nearestReaching(places, before, first);
+    const place = before < 0 ? -1 : ipv4Reaching(places, before, first);
     const last = ((block << 16) | (to >>> 16)) ^ topBit;
     if (place < 0 || !endsBefore(places, place, last)) slots[slot] = answerSlot(place);
   });
@@ -129,7 +129,7 @@ function answersFor({ keys, links }: Ipv4Places, place: number, key: number): bo
 }
 
 function placeFrom(places: Ipv4Places, last: number, key: number): number {
-  return last < 0 ? slotAnswer(last) : nearestReaching(places, last, key);
+  return last < 0 ? slotAnswer(last) : ipv4Reaching(places, last, key);
 }
 
 /** A number of places that all start at the key or before are below, found in strides from `low` on. */
@@ -140,8 +140,8 @@ function countThrough(keys: Int32Array, low: number, key: number): number {
   return Math.min(count, low + step);
 }
 
-/** The nearest of the place, which is the last that starts at the key or before, and its parents that reaches the key; or −1. */
-function nearestReaching(places: Ipv4Places, last: number, key: number): number {
+/** The most specific place over the key, given the last that starts there or before: of it and its parents the nearest that reaches so far; or −1. */
+export function ipv4Reaching(places: Ipv4Places, last: number, key: number): number {
   const { links, lists, segments } = places;
   let place = last;
   let link = links[place] as number;
