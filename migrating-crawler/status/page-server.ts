@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { CrawlerLog } from "../log.ts";
 import { endServer, reply, replyReport, serverBounds } from "./control-server.ts";
-import { pagePolicy, statusPage } from "./status-page.ts";
+import { pagePaths, pagePolicy, refreshSeconds, statusPage } from "./status-page.ts";
 import type { StatusReport } from "./status-report.ts";
 
 export interface PageSettings {
@@ -69,9 +69,11 @@ export class PageServer {
       reply(response, 405, "this page is to look at: pause, resume and drain are commands");
     } else if (request.url === "/status.json") {
       replyReport(response, report());
-    } else if (request.url === "/") {
+    } else if (request.url === pagePaths.live || request.url === pagePaths.still) {
+      const isStill = request.url === pagePaths.still;
+      if (!isStill) response.setHeader("refresh", String(refreshSeconds));
       response.writeHead(200, { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" });
-      response.end(statusPage(report()));
+      response.end(statusPage(report(), isStill));
     } else reply(response, 404, "there is / and /status.json");
   }
 

@@ -5,12 +5,17 @@ export const pageStyle = `
 @media (prefers-color-scheme:dark){:root{--ground:#0f1514;--card:#171f1e;--ink:#e4ebe9;--soft:#94a5a2;--line:#27312f;
 --accent:#4cc4b8;--track:#27312f;--warm:#f0a94b;--warm-soft:#33260f;--good:#5fd08f;--bad:#ff8a80;--other:#5d726f}}
 *{box-sizing:border-box}
-body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI","Noto Sans",sans-serif;
+body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI","Noto Sans","Liberation Sans",sans-serif;
 font-variant-numeric:tabular-nums}
-main{max-width:1120px;margin:0 auto;padding:28px clamp(16px,4vw,32px) 48px}
-header{margin-bottom:20px}
-.brand{color:var(--soft);font-size:.875rem;margin:0 0 6px}
-h1{font-size:clamp(1.375rem,1.1rem + 1.2vw,1.75rem);line-height:1.25;letter-spacing:-.015em;font-weight:600;margin:0;
+.width{max-width:1200px;margin:0 auto;padding-inline:clamp(16px,4vw,32px)}
+main{padding-block:28px 48px}
+.top{background:var(--card);border-bottom:1px solid var(--line)}
+.brand{display:flex;gap:9px;align-items:center;margin-block:0;padding-block:12px;font-weight:650;font-size:1.0625rem;letter-spacing:-.01em}
+.brand span{font-weight:400;color:var(--soft);overflow-wrap:anywhere}
+.mark{width:24px;height:24px;flex:none}
+.mark path{fill:none;stroke:var(--accent);stroke-width:2.4;stroke-linecap:round}
+.mark circle{fill:var(--accent)}
+h1{font-size:clamp(1.375rem,1.1rem + 1.2vw,1.75rem);line-height:1.25;letter-spacing:-.015em;font-weight:600;margin:0 0 20px;
 text-wrap:balance;overflow-wrap:anywhere}
 .dot{display:inline-block;width:.6em;height:.6em;border-radius:50%;background:var(--other);margin-right:.4em}
 .crawling .dot{background:var(--good)}.paused .dot,.draining .dot,.waiting .dot{background:var(--warm)}

@@ -9,13 +9,16 @@ import { pageStyle } from "./page-style.ts";
 import type { StatusReport } from "./status-report.ts";
 import { blameWords, countWords } from "./status-text.ts";
 
-const refreshSeconds = 5;
+/** A page that looks again by itself; a reader may hold it still (WCAG 2.2, 2.2.1). */
+export const refreshSeconds = 5;
+export const pagePaths = { live: "/", still: "/?still" } as const;
 const mostErrors = 20;
 
 /** Nothing may be loaded, run, framed or sent but the style sheet in the page itself. */
 export const pagePolicy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-export function statusPage(report: StatusReport): string {
+/** `isStill`: the page stays as it is until it is loaded again. */
+export function statusPage(report: StatusReport, isStill = false): string {
   const { crawler, state, words, at } = report;
   const page = html`<!doctype html>
 <html lang="en">
@@ -24,16 +27,13 @@ export function statusPage(report: StatusReport): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<meta http-equiv="refresh" content="${refreshSeconds}">
 <title>${crawler.name ?? "crawler"} · Nearcrawl</title>
 <style>${styleOfPage}</style>
 </head>
 <body>
-<main class="${state}">
-<header>
-<p class="brand">Nearcrawl crawler ${crawler.name ?? ""}</p>
+<header class="top"><p class="width brand">${brandMark}Nearcrawl <span>crawler ${crawler.name ?? ""}</span></p></header>
+<main class="width ${state}">
 <h1><span class="dot"></span>${words}</h1>
-</header>
 ${held(report)}
 <div class="cards">
 ${limitCard(report)}
@@ -42,7 +42,7 @@ ${connectionCard(report)}
 ${versionCard(report)}
 ${errorCard(report)}
 </div>
-<footer>As of ${minuteOf(at)}; the page looks again every ${refreshSeconds} seconds. <a href="/status.json">The same as JSON</a>. It is served to this machine alone and changes nothing: pause, resume and drain are commands.</footer>
+<footer>As of ${minuteOf(at)}; ${lookingAgain(isStill)}. <a href="/status.json">The same as JSON</a>. It is served to this machine alone and changes nothing: pause, resume and drain are commands.</footer>
 </main>
 </body>
 </html>
@@ -50,7 +50,14 @@ ${errorCard(report)}
   return page.text;
 }
 
+function lookingAgain(isStill: boolean): Markup {
+  return isStill
+    ? html`the page stays as it is. <a href="${pagePaths.live}">Look again every ${refreshSeconds} seconds</a>`
+    : html`the page looks again every ${refreshSeconds} seconds. <a href="${pagePaths.still}">Hold it still</a>`;
+}
+
 const styleOfPage = new Markup(pageStyle);
+const brandMark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path d="M4 27a23 23 0 0 1 23-23M10 27a17 17 0 0 1 17-17M16 27a11 11 0 0 1 11-11"/><circle cx="25" cy="25" r="4"/></svg>`;
 
 function held({ holdingBack, notTold }: StatusReport): Markup | null {
   const all = [...holdingBack, ...notTold];

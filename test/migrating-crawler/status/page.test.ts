@@ -48,6 +48,16 @@ function ask(
 }
 
 describe("the local page", () => {
+  it("looks again by itself, and stays as it is for whoever wishes so", async () => {
+    const port = await servePage();
+
+    const [live, still] = [await ask(port, "/"), await ask(port, "/?still")];
+
+    expect([live.headers.refresh, still.headers.refresh]).toEqual(["5", undefined]);
+    expect(parse(live.text).querySelector('footer a[href="/?still"]')).not.toBeNull();
+    expect(parse(still.text).querySelector('footer a[href="/"]')).not.toBeNull();
+  });
+
   it("shows the state, each limit with a bar as long as its use, and the errors", async () => {
     const errors = { today: { target: 1, network: 0, crawler: 0, us: 0 }, latest: [failure] };
     const port = await servePage(sampleReport({ errors }));
