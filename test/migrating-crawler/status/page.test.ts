@@ -90,7 +90,10 @@ describe("the local page", () => {
     const page = parse(statusPage(report));
 
     expect(page.querySelectorAll("script, img, b, iframe, form, link, [onerror], [style]")).toEqual([]);
-    expect(page.querySelectorAll("a").map((link) => link.getAttribute("href"))).toEqual(["/status.json"]);
+    expect(page.querySelectorAll("a").map((link) => link.getAttribute("href"))).toEqual([
+      "/?still",
+      "/status.json",
+    ]);
     expect(page.querySelector(".held li")?.text).toBe(words);
   });
 
