@@ -50,6 +50,12 @@ const resolver = z
     error: ({ input }) => `"${input}" is not an address with an optional port, such as 192.0.2.1:53`,
   });
 
+/** The web pages; what changes something is for those who have signed in, wherever it listens. */
+const access = z.strictObject({
+  /** What people may who have not signed in; null: read where only this machine reaches the pages, else nothing. */
+  anonymous: z.enum(["read", "nothing"]).nullable().default(null),
+});
+
 const configSchema = z.strictObject({
   listen: listen.prefault({}),
   tls: tls.nullable().default(null),
@@ -61,6 +67,7 @@ const configSchema = z.strictObject({
     .max(300)
     .nullable()
     .default(null),
+  access: access.prefault({}),
   /** DNS servers as `address:port`; empty: the system's. */
   resolvers: z.array(resolver).max(8).default([]),
   /** Networks that may be crawled although they are special-purpose (a partner's own, tests). */
@@ -132,11 +139,14 @@ function exposureFaults(values: unknown): string[] {
   const { data } = exposureSchema.safeParse(values);
   if (!data) return [];
   const { host } = data.listen;
-  const onLoopback = host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
-  if (onLoopback || (data.tls ?? null) !== null || data.behindProxy === true) return [];
+  if (isLoopback(host) || (data.tls ?? null) !== null || data.behindProxy === true) return [];
   return [
     `listen.host: ${host} is reachable from outside, so tls must be set (or behindProxy, when something in front does TLS)`,
   ];
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
 function isResolver(text: string): boolean {

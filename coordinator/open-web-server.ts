@@ -6,6 +6,7 @@ import { ConfigError } from "#core/errors";
 import type { Database } from "#db/connect";
 import { createPool } from "#db/server-database";
 import { pinOf } from "#protocol/certificate-pin";
+import { accessOver, anonymousMayRead } from "./access-parts.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import type { NameResolver } from "./flows/ports.ts";
 import type { LiveState } from "./flows/show-overview.ts";
@@ -15,6 +16,7 @@ import { dockFile } from "./net/dock-file.ts";
 import { createWebServer } from "./net/http-server.ts";
 import type { Metrics } from "./net/metrics.ts";
 import { operatorApiPorts } from "./operator-api-ports.ts";
+import { createAuditLog } from "./postgres/audit-log.ts";
 import { createComplaintStore } from "./postgres/complaint-store.ts";
 import { stateCoordinatorPlace } from "./postgres/coordinator-place.ts";
 import { createFleetOutside } from "./postgres/fleet-outside.ts";
@@ -49,7 +51,10 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const tls = readTls(config);
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
   const pool = createPool(database.url, readingConnections, readingTimeoutMs);
+  const access = accessOver(pool, anonymousMayRead(config));
   const web = createWebServer({
+    access,
+    audit: createAuditLog(pool),
     reads: createReports(pool, () => performance.now()),
     resolver: options.resolver,
     scope: following(() => config.scope),
@@ -66,7 +71,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       complaints: createComplaintStore(pool),
       fleet: createFleetOutside(pool),
     },
-    parts: webParts({ ...options, pool }),
+    parts: webParts({ ...options, pool, access }),
     releaseFiles: {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),

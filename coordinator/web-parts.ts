@@ -1,13 +1,18 @@
 /** The parts of the pages beyond the first ones, each with the adapters that it works with. */
 import type { Pool } from "pg";
+import { accessParts } from "./access-parts.ts";
+import type { Access } from "./net/access.ts";
 import type { WebPart } from "./net/http-server.ts";
 import type { OpenWebOptions } from "./open-web-server.ts";
+import { policyPart } from "./policy-part.ts";
+import { registryPart } from "./registry-part.ts";
 
 export interface WebPartOptions extends OpenWebOptions {
   /** The pages' own connections: few and impatient. */
   readonly pool: Pool;
+  readonly access: Access;
 }
 
-export function webParts(_options: WebPartOptions): readonly WebPart[] {
-  return [];
+export function webParts(options: WebPartOptions): readonly WebPart[] {
+  return [policyPart(options), registryPart(options), ...accessParts(options.pool, options)];
 }

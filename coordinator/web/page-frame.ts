@@ -39,7 +39,20 @@ const sections = [
 
 export type SectionPath = (typeof sections)[number][0];
 
-const styleSheets = ["base", "frame", "controls", "figures", "answers", "search", "contact", "api"];
+const styleSheets = [
+  "base",
+  "frame",
+  "controls",
+  "figures",
+  "overview",
+  "answers",
+  "search",
+  "contact",
+  "api",
+  "access",
+  "registry",
+  "policies",
+];
 const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 
 export function pageFrame(frame: PageFrame): string {
@@ -59,7 +72,7 @@ ${styleSheets.map((name) => html`<link rel="stylesheet" href="/assets/${name}.cs
 <a class="skip" href="#content">Skip to the content</a>
 <header class="top">
 <div class="width">
-<a class="brand" href="/">${brandMark}<span>Nearcrawl</span></a>
+<a class="brand" href="${homeOf(viewer)}">${brandMark}<span>Nearcrawl</span></a>
 <nav class="sections" aria-label="Sections">${navigation(frame, viewer)}</nav>
 ${frame.viewer ? account(viewer) : nothing}
 </div>
@@ -81,9 +94,21 @@ ${frame.body}
 }
 
 function navigation(frame: PageFrame, { actor }: PageViewer): Html[] {
-  return sections
-    .filter(([, , scope]) => mayDo(actor, scope))
-    .map(([path, name]) => html`<a href="${path}"${current(path, frame)}>${name}</a>`);
+  const open = sections.filter(([, , scope]) => mayDo(actor, scope));
+  return [
+    ...ownCrawlers(actor).map((name) => html`<a href="/crawlers/${encodeURIComponent(name)}">${name}</a>`),
+    ...open.map(([path, name]) => html`<a href="${path}"${current(path, frame)}>${name}</a>`),
+  ];
+}
+
+/** What a partner has in place of the sections; the account lists all of them. */
+function ownCrawlers({ role, crawlers }: Actor): readonly string[] {
+  return role === "partner" ? crawlers.slice(0, 5) : [];
+}
+
+function homeOf({ actor }: PageViewer): string {
+  const [own] = ownCrawlers(actor);
+  return own === undefined ? "/" : `/crawlers/${encodeURIComponent(own)}`;
 }
 
 function current(path: string, frame: PageFrame): Html | null {

@@ -1,25 +1,22 @@
 /** The coordinator's web server over a seeded database, with a coordinator's memory made by hand. */
 import type { FastifyInstance } from "fastify";
+import { accessOver } from "#coordinator/access-parts";
 import type { NameResolver } from "#coordinator/flows/ports";
 import type { LiveState } from "#coordinator/flows/show-overview";
 import { silentLog } from "#coordinator/log";
 import type { Access } from "#coordinator/net/access";
 import type { ContactPorts } from "#coordinator/net/contact-routes";
-import { randomSecrets } from "#coordinator/net/crawler-key";
 import { createWebServer, type WebPorts } from "#coordinator/net/http-server";
 import { createMetrics } from "#coordinator/net/metrics";
-import { createSessionAccess } from "#coordinator/net/session-access";
 import { operatorApiPorts } from "#coordinator/operator-api-ports";
 import { createAuditLog } from "#coordinator/postgres/audit-log";
 import { createComplaintStore } from "#coordinator/postgres/complaint-store";
 import { createFleetOutside } from "#coordinator/postgres/fleet-outside";
-import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
 import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
 import { createReleaseFileStore } from "#coordinator/postgres/release-file-store";
 import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
 import { createReleaseStore } from "#coordinator/postgres/release-store";
 import { createReports } from "#coordinator/postgres/reports/reports";
-import { createSessionStore } from "#coordinator/postgres/session-store";
 import type { Database } from "#db/connect";
 import { worldNow } from "./seed-world.ts";
 
@@ -59,13 +56,7 @@ export const webSettings: WebPorts["settings"] = {
 
 /** Everybody may read, tokens are good for their scopes, and `signIn` (signed-in.ts) gives sessions. */
 export function testAccess({ pool }: Database, now: () => Date, anonymousMayRead = true): Access {
-  return createSessionAccess({
-    sessions: createSessionStore(pool),
-    tokens: createOperatorTokenStore(pool),
-    hash: randomSecrets.hash,
-    now,
-    anonymousMayRead,
-  });
+  return accessOver(pool, anonymousMayRead, now);
 }
 
 export function webServer(database: Database, changed: Partial<WebPorts> = {}): FastifyInstance {

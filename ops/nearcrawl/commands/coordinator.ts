@@ -3,13 +3,16 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { contactWarnings } from "#coordinator/contact-warnings";
+import { linkMinutes } from "#coordinator/flows/access-ports";
 import { createLog } from "#coordinator/log";
 import { startCoordinator } from "#coordinator/main";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { UsageError } from "#core/errors";
+import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { type ContextOptions, commandContext, withDatabase, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
+import { ownSignInLink } from "../issue-command-link.ts";
 import { printJson } from "../output.ts";
 import { registryHost } from "../registry/registry-host.ts";
 import { readSettings } from "../settings-file.ts";
@@ -90,10 +93,18 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       resolvers: config.resolvers,
     });
     process.stdout.write(`coordinator at ${coordinator.webUrl}, ${database.description}\n`);
+    if (context.databaseUrl === null && !process.send) await printSignInLink(database);
     process.send?.({ type: "listening", webUrl: coordinator.webUrl });
     await untilAskedToStop();
     await coordinator.stop();
   });
+}
+
+/** On the embedded database, whoever starts this is its operator. */
+async function printSignInLink({ pool }: Database): Promise<void> {
+  const { url } = await ownSignInLink(pool);
+  const words = `as operator, once, within ${linkMinutes.usual} minutes; another: nearcrawl sign-in`;
+  process.stdout.write(`sign in: ${url}\n  (${words})\n`);
 }
 
 function settingsOf(options: CoordinatorOptions): Record<string, unknown> {

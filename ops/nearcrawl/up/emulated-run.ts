@@ -13,6 +13,7 @@ import { writeRegistryFiles } from "#ops/world/registry-files";
 import { applyImport } from "#rir-import/apply";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
+import { ownSignInLink } from "../issue-command-link.ts";
 import { followRun, type RunOutcome } from "./follow-run.ts";
 import { comparePolicies, type PolicyRow } from "./policy-comparison.ts";
 import type { WorldParameters } from "./run-parameters.ts";
@@ -120,7 +121,8 @@ async function startSystem(
     schema,
   });
   const webUrl = String(coordinator.webUrl);
-  options.voice.webUrl(webUrl, run.database.description);
+  const { url: signInUrl } = await ownSignInLink(run.database.pool);
+  options.voice.webUrl(webUrl, run.database.description, signInUrl);
   writeCurrentRun(context.home, { schema, webUrl, pid: process.pid, resolvers });
   const crawlers = createCrawlerStore(run.database.pool);
   const pagesPerDay = Math.ceil((world.sites.length * parameters.pagesPerSite * 50) / world.crawlers.length);

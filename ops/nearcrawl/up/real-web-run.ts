@@ -14,6 +14,7 @@ import { UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
+import { ownSignInLink } from "../issue-command-link.ts";
 import { followRun, type RunOutcome } from "./follow-run.ts";
 import { openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
@@ -128,7 +129,8 @@ async function startProcesses(
     { home: context.home, databaseUrl: context.databaseUrl, schema },
   );
   const webUrl = String(coordinator.webUrl);
-  options.voice.webUrl(webUrl, database.description);
+  const { url: signInUrl } = await ownSignInLink(database.pool);
+  options.voice.webUrl(webUrl, database.description, signInUrl);
   writeCurrentRun(context.home, { schema, webUrl, pid: process.pid, resolvers: [] });
   const crawlers = createCrawlerStore(database.pool);
   for (let number = 1; number <= parameters.crawlers; number += 1) {

@@ -1,9 +1,10 @@
 /** What a run says while it goes on: to a person on a terminal, or in plain lines, or nothing with --json. */
+import { linkMinutes } from "#coordinator/flows/access-ports";
 import { ProgressLine } from "../output.ts";
 
 export interface RunVoice {
   /** The web page's address: said first. */
-  webUrl(url: string, database: string): void;
+  webUrl(url: string, database: string, signInUrl: string): void;
   note(words: string): void;
   progress(text: string): void;
   done(): void;
@@ -20,8 +21,10 @@ export function createRunVoice(options: { readonly json: boolean }): RunVoice {
     stream.write(`${words}\n`);
   };
   return {
-    webUrl(url, database) {
-      say(`web page: ${url}\ndatabase: ${database}`);
+    webUrl(url, database, signInUrl) {
+      say(
+        `web page: ${url}\nsign in:  ${signInUrl}\n          (as operator, once, within ${linkMinutes.usual} minutes; another: nearcrawl sign-in)\ndatabase: ${database}`,
+      );
       for (const words of held ?? []) say(words);
       held = null;
     },

@@ -1,0 +1,56 @@
+/** Access to the pages over one pool of connections: who asks, the pages of sign-in, and the audit log. */
+import type { Pool } from "pg";
+import { type CoordinatorConfig, isLoopback } from "./config.ts";
+import type { Access } from "./net/access.ts";
+import { accessRoutes } from "./net/access-routes.ts";
+import { accountRoutes } from "./net/account-routes.ts";
+import { auditRoutes } from "./net/audit-routes.ts";
+import { randomSecrets } from "./net/crawler-key.ts";
+import type { WebPart } from "./net/http-server.ts";
+import { createSessionAccess } from "./net/session-access.ts";
+import { signInRoutes } from "./net/sign-in-routes.ts";
+import { tokenRoutes } from "./net/token-routes.ts";
+import { createAuditLog } from "./postgres/audit-log.ts";
+import { readCoordinatorPlace } from "./postgres/coordinator-place.ts";
+import { createOperatorTokenStore } from "./postgres/operator-token-store.ts";
+import { createSessionStore } from "./postgres/session-store.ts";
+import { createSignInLinkStore } from "./postgres/sign-in-link-store.ts";
+
+/** Pages are for everybody where only this machine reaches them, and for who signs in elsewhere, unless it is set. */
+export function anonymousMayRead({ access, listen, behindProxy }: CoordinatorConfig): boolean {
+  if (access.anonymous !== null) return access.anonymous === "read";
+  return isLoopback(listen.host) && !behindProxy;
+}
+
+export function accessOver(pool: Pool, mayRead: boolean, now: () => Date = () => new Date()): Access {
+  return createSessionAccess({
+    sessions: createSessionStore(pool),
+    tokens: createOperatorTokenStore(pool),
+    hash: randomSecrets.hash,
+    now,
+    anonymousMayRead: mayRead,
+  });
+}
+
+export interface AccessPartOptions {
+  readonly access: Access;
+  readonly version: string;
+  readonly now?: () => Date;
+}
+
+export function accessParts(pool: Pool, options: AccessPartOptions): readonly WebPart[] {
+  const { now = () => new Date() } = options;
+  const sessions = createSessionStore(pool);
+  const links = createSignInLinkStore(pool);
+  const tokens = createOperatorTokenStore(pool);
+  const audit = createAuditLog(pool);
+  const secrets = randomSecrets;
+  const webUrl = async () => (await readCoordinatorPlace(pool))?.webUrl ?? "http://127.0.0.1:7411";
+  return [
+    signInRoutes({ links, sessions, audit, secrets, ...options, now }),
+    accountRoutes({ sessions }),
+    accessRoutes({ links, sessions, secrets, webUrl }),
+    tokenRoutes({ tokens, secrets }),
+    auditRoutes({ audit }),
+  ];
+}

@@ -1,0 +1,91 @@
+/** `nearcrawl audit`: every change of what the system does, by whom, and what was before. */
+import { Command } from "commander";
+import type { AuditEntry } from "#coordinator/flows/audit-ports";
+import { changedFields } from "#coordinator/flows/changed-fields";
+import { auditLimit, readAuditQuery } from "#coordinator/flows/read-audit-query";
+import { createAuditLog } from "#coordinator/postgres/audit-log";
+import { boundedInteger } from "../bounded-integer.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface AuditOptions extends DatabaseOptions {
+  readonly actor?: string;
+  readonly action?: string;
+  readonly target?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly before?: number;
+  readonly limit: number;
+}
+
+export function auditCommand(): Command {
+  return withDatabaseOptions(new Command("audit"))
+    .description("every change, by whom and through what, the latest first")
+    .option("--actor <name>", 'by whom: anna, "token ci", "root on db1", coordinator')
+    .option("--action <name>", "what, such as crawler-drained")
+    .option("--target <name>", "about what: a crawler, token, release …")
+    .option("--since <day>", "from this day on (UTC, 2026-03-01)")
+    .option("--until <day>", "through this day (UTC)")
+    .option(
+      "--before <number>",
+      "entries before the one of this number",
+      boundedInteger(1, Number.MAX_SAFE_INTEGER),
+    )
+    .option("--limit <n>", "how many", boundedInteger(1, auditLimit.most), auditLimit.usual)
+    .addHelpText(
+      "after",
+      "\nThe web page: /audit. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing was changed that fits.\n\nExamples:\n  nearcrawl audit\n  nearcrawl audit --target athens\n  nearcrawl audit --actor coordinator --since 2026-03-01 --json",
+    )
+    .action(async (options: AuditOptions) => await audit(options));
+}
+
+async function audit(options: AuditOptions): Promise<void> {
+  const { actor = "", action = "", target = "", since = "", until = "", before, limit } = options;
+  const asked = { actor, action, target, since, until, beforeId: String(before ?? ""), limit: String(limit) };
+  const query = readAuditQuery(asked);
+  const found = await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await createAuditLog(pool).list(query),
+  );
+  printAnswer(options, found, auditText(found));
+  if (found.entries.length === 0) process.exitCode = exitCodes.notFound;
+}
+
+export function auditText({
+  entries,
+  more,
+}: {
+  readonly entries: readonly AuditEntry[];
+  readonly more: boolean;
+}): string {
+  if (entries.length === 0) return "nothing was changed that fits";
+  const table = formatTable(
+    [
+      { title: "when (UTC)" },
+      { title: "by whom" },
+      { title: "through" },
+      { title: "what" },
+      { title: "about" },
+      { title: "in words" },
+    ],
+    entries.map((entry) => [
+      entry.at.toISOString().slice(0, 19).replace("T", " "),
+      printable(entry.actor, 40),
+      entry.via,
+      printable(entry.action, 40),
+      printable(entry.target ?? "all of it", 40),
+      printable(`${entry.words}${changesText(entry)}`, 300),
+    ]),
+  );
+  const last = entries.at(-1);
+  return more && last ? `${table}\nearlier ones: --before ${last.entryId}` : table;
+}
+
+function changesText({ before, after }: AuditEntry): string {
+  const fields = changedFields(before, after).filter((one) => one.before !== null && one.after !== null);
+  if (fields.length === 0) return "";
+  return ` (${fields.map((one) => `${one.field || "value"}: ${one.before} → ${one.after}`).join("; ")})`;
+}

@@ -1,0 +1,55 @@
+/** `nearcrawl sign-in`: a link that signs somebody in to the web pages, once. */
+import { Command, Option } from "commander";
+import { linkMinutes } from "#coordinator/flows/access-ports";
+import type { IssuedLink } from "#coordinator/flows/sign-in";
+import { type Role, roles } from "#core/access/actor";
+import { boundedNumber } from "../bounded-number.ts";
+import { commandContext } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { commandSignInLink, ownName } from "../issue-command-link.ts";
+import { printAnswer } from "../output.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface SignInOptions extends DatabaseOptions {
+  readonly role: Role;
+  readonly name?: string;
+  readonly crawler: readonly string[];
+  readonly minutes: number;
+}
+
+export function signInCommand(): Command {
+  return withDatabaseOptions(new Command("sign-in"))
+    .description("print a link that signs in to the web pages, once; there are no passwords")
+    .addOption(
+      new Option("--role <role>", "operator: changes everything; staff: looks; partner: its own crawlers")
+        .choices(roles)
+        .default("operator"),
+    )
+    .option("--name <name>", "whom it signs in, as the audit log will have it (default: your user name)")
+    .option("--crawler <name...>", "the crawlers of a partner", [])
+    .option(
+      "--minutes <n>",
+      "how long the unused link is good",
+      boundedNumber(linkMinutes.least, linkMinutes.most),
+      linkMinutes.usual,
+    )
+    .addHelpText(
+      "after",
+      "\nWho can reach the database can make any link. Links that are out, and who is signed in: the page /access.\nExit codes: 0 done, 1 failed, 2 wrong usage, or no coordinator has started on this database yet.\n\nExamples:\n  nearcrawl sign-in\n  nearcrawl sign-in --role staff --name anna --minutes 60\n  nearcrawl sign-in --role partner --name ben --crawler athens",
+    )
+    .action(async (options: SignInOptions) => await signIn(options));
+}
+
+async function signIn(options: SignInOptions): Promise<void> {
+  const { name = ownName(), role, crawler: crawlers, minutes } = options;
+  const link = await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await commandSignInLink(pool, { name, role, crawlers, minutes }),
+  );
+  printAnswer(options, link, linkText(link));
+}
+
+function linkText({ name, role, crawlers, url, expiresAt }: IssuedLink): string {
+  const of = crawlers.length > 0 ? ` of ${crawlers.join(", ")}` : "";
+  return `${url}\nsigns in ${name} as ${role}${of}, once, until ${expiresAt.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}

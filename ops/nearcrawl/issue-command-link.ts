@@ -1,0 +1,49 @@
+/** Sign-in links that commands make: for whoever types here, or whom they name. Written to the audit log. */
+import type { Pool } from "pg";
+import { linkMinutes, type Person } from "#coordinator/flows/access-ports";
+import { type IssuedLink, issueSignInLink, linkIssued } from "#coordinator/flows/sign-in";
+import { randomSecrets } from "#coordinator/net/crawler-key";
+import { readCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
+import { createSignInLinkStore } from "#coordinator/postgres/sign-in-link-store";
+import { UsageError } from "#core/errors";
+import { commandActor, recordCommand, systemUser } from "./audit-command-change.ts";
+
+/** Throws a UsageError where no coordinator has started yet, or a name or crawler is none. */
+export async function commandSignInLink(
+  pool: Pool,
+  asked: Person & { readonly minutes: number },
+): Promise<IssuedLink> {
+  const place = await readCoordinatorPlace(pool);
+  if (place === null) {
+    throw new UsageError(
+      "where the web pages are is not known, since no coordinator has started with this database: nearcrawl up, or nearcrawl coordinator",
+    );
+  }
+  await requireCrawlers(pool, asked.crawlers);
+  const ports = { links: createSignInLinkStore(pool), secrets: randomSecrets, webUrl: place.webUrl };
+  const link = await issueSignInLink({ ...asked, issuedBy: commandActor() }, ports, new Date());
+  await recordCommand(pool, linkIssued(link));
+  return link;
+}
+
+/** For whoever has started the coordinator: an operator, by the name of the system's user. */
+export async function ownSignInLink(pool: Pool): Promise<IssuedLink> {
+  const person = { name: ownName(), role: "operator", crawlers: [] } as const;
+  return await commandSignInLink(pool, { ...person, minutes: linkMinutes.usual });
+}
+
+/** The system user's, without what no name in the audit log has. */
+export function ownName(): string {
+  return systemUser().replace(/[^\p{L}\p{N}._@+-]/gu, "-");
+}
+
+async function requireCrawlers(pool: Pool, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return;
+  const { rows } = await pool.query<{ name: string }>(
+    "select name from unnest($1::text[]) as asked (name) where not exists (select from crawler c where c.name = asked.name)",
+    [names],
+  );
+  const [missing] = rows;
+  if (missing)
+    throw new UsageError(`there is no crawler "${missing.name.slice(0, 100)}": nearcrawl fleet list`);
+}
