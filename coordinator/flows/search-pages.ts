@@ -1,119 +1,112 @@
 /** Search over the index: what was typed becomes a bounded query, what was found an answer that can be shown. */
-import { hostHashOf } from "#core/frontier/url-key";
-import type { HostHash } from "#core/ids";
+import { noFacets, type RankedPage, type Ranking, rankPages } from "./rank-pages.ts";
+import { readSearch, type SearchOptions } from "./read-search.ts";
+import type { FoundPage, SearchAnswer, SearchQuery, SearchReads } from "./search-ports.ts";
+import { reasonsOf } from "./search-reasons.ts";
+import { snippetOf } from "./snippet.ts";
+import { suggestWords } from "./suggest-words.ts";
 
-export interface SearchReads {
-  find(query: SearchQuery): Promise<{
-    readonly pages: readonly FoundPage[];
-    readonly total: number;
-    readonly more: boolean;
-    readonly searchable: boolean;
-  }>;
-}
-
-export interface SearchOptions {
-  readonly limit?: number;
-  readonly offset?: number;
-  readonly language?: string;
-  readonly host?: string;
-}
-
-/** What the store is asked: cleaned, and every number within its bounds. */
-export interface SearchQuery {
-  readonly words: string;
-  readonly limit: number;
-  readonly offset: number;
-  /** ISO 639-1. */
-  readonly language: string | null;
-  readonly host: { readonly name: string; readonly hostHash: HostHash } | null;
-}
-
-export interface SnippetPart {
-  readonly text: string;
-  readonly matches: boolean;
-}
-
-export interface FoundPage {
-  readonly url: string;
-  readonly host: string;
-  readonly title: string;
-  readonly language: string | null;
-  readonly fetchedAt: string;
-  readonly crawler: string | null;
-  /** Words on the page. */
-  readonly words: number;
-  /** Other matching pages with nearly the same text, which are not shown. */
-  readonly alike: number;
-  readonly rank: number;
-  readonly snippet: readonly SnippetPart[];
-}
-
-export interface SearchAnswer {
-  readonly words: string;
-  readonly language: string | null;
-  readonly host: string | null;
-  readonly limit: number;
-  readonly offset: number;
-  /** How many match; `more` says that it is at least so many. */
-  readonly total: number;
-  readonly more: boolean;
-  readonly pages: readonly FoundPage[];
-  /** In plain words, when there is nothing to show for a reason other than that no page matches. */
-  readonly note: string | null;
-}
-
-/** Longer input is cut: nobody types it, and each word costs a look-up in the index. */
-export const maxSearchLength = 300;
-export const maxSearchWords = 24;
-export const maxSearchLimit = 100;
-/** Deeper pages of results are refused: ranking them costs more than anybody reads. */
-export const maxSearchOffset = 1000;
+/** With so many results nobody needs another idea of what was meant. */
+const plentyOfResults = 5;
 
 /** Pages that hold the words: "quoted phrases", `or` and `-not` as people type them in search engines. */
 export async function searchPages(
   reads: SearchReads,
   words: string,
-  options: SearchOptions = {},
+  options: SearchOptions,
+  now: Date,
 ): Promise<SearchAnswer> {
-  const query = readQuery(words, options);
-  const asked = {
+  const query = readSearch(words, options);
+  const nothing = {
     words: query.words,
-    language: query.language,
-    host: query.host?.name ?? null,
+    ...query.filters,
+    sort: query.sort,
     limit: query.limit,
     offset: query.offset,
+    total: 0,
+    more: false,
+    pages: [],
+    facets: noFacets,
+    didYouMean: null,
+    note: null,
   };
-  const nothing = { ...asked, total: 0, more: false, pages: [] };
-  if (!/[\p{L}\p{N}]/u.test(query.words))
+  if (!/[\p{L}\p{N}]/u.test(query.words)) {
     return { ...nothing, note: "Type one or more words to search for." };
-  const found = await reads.find(query);
-  if (!found.searchable)
+  }
+  const ranking = await keptRanking(reads, query, now);
+  if (!ranking.searchable) {
     return { ...nothing, note: "These words are too common, or only exclude: add one to look for." };
-  return { ...asked, total: found.total, more: found.more, pages: found.pages, note: null };
-}
-
-function readQuery(words: string, options: SearchOptions): SearchQuery {
-  const host = options.host?.trim().toLowerCase().replace(/\.$/, "").slice(0, 253) ?? "";
-  const language = options.language?.trim().toLowerCase() ?? "";
+  }
+  const { pages, gone } = await shownPages(reads, ranking, query, options.explain === true);
   return {
-    words: cleanWords(words),
-    limit: bounded(options.limit ?? 10, 1, maxSearchLimit),
-    offset: bounded(options.offset ?? 0, 0, maxSearchOffset),
-    language: /^[a-z]{2,3}$/.test(language) ? language : null,
-    host: host === "" ? null : { name: withoutControls(host), hostHash: hostHashOf(withoutControls(host)) },
+    ...nothing,
+    total: ranking.pages.length - gone,
+    more: ranking.more,
+    pages,
+    facets: ranking.facets,
+    didYouMean: await betterWords(reads, ranking, query, now),
+    note: ranking.cutShort ? cutShort : null,
   };
 }
 
-function cleanWords(words: string): string {
-  const text = withoutControls(words.slice(0, maxSearchLength)).trim();
-  return text.split(/\s+/).slice(0, maxSearchWords).join(" ");
+const cutShort =
+  "This took too long and was cut short: there may be better pages. Add a word, or take away a filter.";
+
+/** Pages of results come from one ranking. */
+async function keptRanking(reads: SearchReads, query: SearchQuery, now: Date): Promise<Ranking> {
+  const { words, filters, sort } = query;
+  return await reads.keep(JSON.stringify([words, filters, sort]), () => rankPages(reads, query, now));
 }
 
-/** Postgres takes no NUL in a text, and no other control character is a word. */
-function withoutControls(text: string): string {
-  return text.replace(/\p{Cc}/gu, " ");
+/** A page that has gone, or whose site opted out a moment ago, is neither shown nor counted. */
+async function shownPages(
+  reads: SearchReads,
+  ranking: Ranking,
+  { offset, limit }: SearchQuery,
+  explain: boolean,
+): Promise<{ pages: FoundPage[]; gone: number }> {
+  const ranked = ranking.pages.slice(offset, offset + limit);
+  const shown = await reads.shown(ranked.map(({ candidate }) => candidate));
+  const pages = ranked.flatMap((page, index) => {
+    const details = shown[index] ?? null;
+    return details === null ? [] : [foundPage(page, details, explain)];
+  });
+  return { pages, gone: ranked.length - pages.length };
 }
 
-function bounded(value: number, least: number, most: number): number {
-  return Number.isFinite(value) ? Math.min(most, Math.max(least, Math.trunc(value))) : least;
+function foundPage(
+  page: RankedPage,
+  { url, title, words, headline }: NonNullable<Awaited<ReturnType<SearchReads["shown"]>>[number]>,
+  explain: boolean,
+): FoundPage {
+  const { host, language, country, crawler, publishedAt, fetchedAt } = page.candidate;
+  return {
+    url,
+    host,
+    title,
+    language,
+    country,
+    publishedAt: publishedAt?.toISOString() ?? null,
+    fetchedAt: fetchedAt.toISOString(),
+    crawler,
+    words,
+    alike: page.alike,
+    rank: Math.round(10 * page.points) / 10,
+    snippet: snippetOf(headline),
+    reasons: explain ? reasonsOf(page) : null,
+  };
+}
+
+/** Other words are offered only when they bring more than these did. */
+async function betterWords(
+  reads: SearchReads,
+  ranking: Ranking,
+  query: SearchQuery,
+  now: Date,
+): Promise<string | null> {
+  if (ranking.more || ranking.cutShort || ranking.pages.length >= plentyOfResults) return null;
+  const words = await suggestWords(reads, query.words, query.filters.language);
+  if (words === null) return null;
+  const other = await keptRanking(reads, { ...query, words }, now);
+  return other.pages.length > ranking.pages.length ? words : null;
 }

@@ -3,7 +3,7 @@
  * words. Matches come marked by control characters that the text itself cannot hold, so that no markup is
  * made until a page is.
  */
-import type { SnippetPart } from "./search-pages.ts";
+import type { SnippetPart } from "./search-ports.ts";
 
 export const startMark = "\u0002";
 export const stopMark = "\u0003";

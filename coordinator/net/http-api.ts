@@ -2,17 +2,17 @@
 import { answerWho } from "../flows/answer-who.ts";
 import type { CrawlScope, NameResolver } from "../flows/ports.ts";
 import { maxQuestionLength } from "../flows/read-question.ts";
-import { maxSearchLength, type SearchAnswer, type SearchReads, searchPages } from "../flows/search-pages.ts";
+import type { SearchReads } from "../flows/search-ports.ts";
 import { type Overview, type OverviewReads, showCrawler } from "../flows/show-overview.ts";
 import type { WhoAnswer } from "../flows/who-answer.ts";
 import type { WhoReads } from "../flows/who-reads.ts";
 import { verdictOf } from "../flows/who-words.ts";
 import { crawlerBody } from "../web/crawler-page.ts";
 import { overviewBody } from "../web/overview-page.ts";
-import { searchBody } from "../web/search-page.ts";
 import { whoBody, whoStart } from "../web/who-page.ts";
 import { wantsJson } from "./http-guard.ts";
-import { type AskedView, numberIn, type Shown, type Views } from "./views.ts";
+import { addSearchViews } from "./search-routes.ts";
+import type { AskedView, Shown, Views } from "./views.ts";
 
 export interface ViewPorts {
   readonly reads: WhoReads & SearchReads & OverviewReads;
@@ -44,13 +44,7 @@ export function addViews(views: Views, ports: ViewPorts): void {
     needs: "read",
     view: async (asked) => await whoView(asked, ports),
   });
-  views.add({
-    path: "/search",
-    api: "/api/search",
-    section: "/search",
-    needs: "read",
-    view: async (asked) => await searchView(asked, ports),
-  });
+  addSearchViews(views, ports.reads);
 }
 
 async function overviewView(ports: ViewPorts): Promise<Shown> {
@@ -73,19 +67,4 @@ async function whoView({ request, query, now }: AskedView, ports: ViewPorts): Pr
   }
   const value: WhoAnswer = await answerWho(question, ports, now);
   return { status: value.found ? 200 : 404, value, title: verdictOf(value), body: () => whoBody(value) };
-}
-
-async function searchView({ request, query }: AskedView, ports: ViewPorts): Promise<Shown | string> {
-  const words = query("q");
-  if (words.length > maxSearchLength) return `The words are longer than ${maxSearchLength} characters.`;
-  if (words === "" && !wantsJson(request)) {
-    return { status: 200, value: null, title: "Search", body: () => searchBody(null) };
-  }
-  const value: SearchAnswer = await searchPages(ports.reads, words, {
-    limit: numberIn(query("limit"), 10),
-    offset: numberIn(query("offset"), 0),
-    language: query("language"),
-    host: query("host"),
-  });
-  return { status: 200, value, title: `${value.words} · Search`, body: () => searchBody(value) };
 }

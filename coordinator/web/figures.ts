@@ -64,6 +64,7 @@ export function country(code: string | null): Html | null {
 
 const countryNames = new Intl.DisplayNames("en", { type: "region" });
 
-function countryName(code: string): string {
-  return countryNames.of(code) ?? code;
+/** The code itself where it is none. */
+export function countryName(code: string): string {
+  return /^[A-Z]{2}$/.test(code) ? (countryNames.of(code) ?? code) : code;
 }

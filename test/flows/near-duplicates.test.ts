@@ -145,6 +145,8 @@ describe("search", () => {
     await searchPages(
       createReports(world.pool, () => performance.now()),
       words,
+      {},
+      new Date(),
     );
   const found = async (words: string) =>
     (await find(words)).pages.map(({ host, alike }) => [host.split(".")[0], alike]);

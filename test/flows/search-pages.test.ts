@@ -3,7 +3,7 @@ import { searchPages } from "#coordinator/flows/search-pages";
 import { createReports } from "#coordinator/postgres/reports/reports";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
-import { seedPage, seedWorld } from "../support/seed-world.ts";
+import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 
 let database: Database;
 beforeAll(async () => {
@@ -43,6 +43,7 @@ const search = (words: string, options: Parameters<typeof searchPages>[2] = {}) 
     createReports(database.pool, () => performance.now()),
     words,
     options,
+    worldNow,
   );
 const paths = (answer: { pages: readonly { url: string }[] }) =>
   answer.pages.map((page) => new URL(page.url).pathname);

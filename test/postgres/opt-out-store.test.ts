@@ -1,6 +1,7 @@
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { OptOutRequest } from "#coordinator/flows/opt-out-ports";
+import { searchPages } from "#coordinator/flows/search-pages";
 import { addHosts } from "#coordinator/postgres/frontier-admission";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { createOptOutMarks } from "#coordinator/postgres/opt-out-marks";
@@ -132,8 +133,7 @@ describe("an opt-out", () => {
 
   it("hides the site's pages in the search at once, and deletes them when it is confirmed", async () => {
     await seedPage(database.pool, { url: "https://www.example.org/", title: "Amber", text: "amber trade" });
-    const find = async () =>
-      (await stores.reports.find({ words: "amber", language: null, host: null, limit: 5, offset: 0 })).total;
+    const find = async () => (await searchPages(stores.reports, "amber", {}, worldNow)).total;
     const found = await find();
 
     const { optOutId } = await stores.optOuts.request(ask("www.example.org"), worldNow);

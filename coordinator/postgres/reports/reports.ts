@@ -1,8 +1,9 @@
 /** Every read of the pages, the API and `who` and `search`, over one pool. */
 import type { Pool } from "pg";
-import type { SearchReads } from "../../flows/search-pages.ts";
+import type { SearchReads } from "../../flows/search-ports.ts";
 import type { OverviewReads } from "../../flows/show-overview.ts";
 import type { WhoReads } from "../../flows/who-reads.ts";
+import { createSearchReads } from "../search/search-reads.ts";
 import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-report.ts";
 import { finerOfHost, partsOf } from "./finer-report.ts";
 import { hostReport, rejectionOf, urlReport, waitingIn } from "./frontier-report.ts";
@@ -12,7 +13,6 @@ import { namesLike } from "./near-names.ts";
 import { createOperationReads } from "./operation-reports.ts";
 import { neighboursOf } from "./neighbour-report.ts";
 import { crawlTotals, recentDelegations } from "./overview-report.ts";
-import { findPages } from "./page-search.ts";
 import { historyOf, latestRoundOf, roundById } from "./round-report.ts";
 import { chainOf, subnetsInside, subnetsOfCrawler } from "./subnet-report.ts";
 import { wishesOf } from "./wishes-report.ts";
@@ -24,7 +24,7 @@ export interface Reports extends WhoReads, OverviewReads, SearchReads {
 
 /** `nowMs` is a clock that never goes back, for how long costly answers are kept. */
 export function createReports(pool: Pool, nowMs: () => number): Reports {
-  return { ...whoReads(pool), ...overviewReads(pool, nowMs), find: (query) => findPages(pool, query) };
+  return { ...whoReads(pool), ...overviewReads(pool, nowMs), ...createSearchReads(pool, nowMs) };
 }
 
 function whoReads(pool: Pool): WhoReads {

@@ -73,7 +73,9 @@ describe("nearcrawl search", () => {
     const { code, out } = await nearcrawl(["search", "harbour"]);
 
     expect(code).toBe(0);
-    expect(out).toBe("1. Ferry ]0;x \n   https://www.example.org/f\n   The harbour.\n\n1 page\n");
+    expect(out).toBe(
+      "1. Ferry ]0;x \n   https://www.example.org/f\n   The harbour.\n   fetched 2026-03-01 by athens · en\n\n1 page\n",
+    );
   });
 
   it("ends with 3 when no page matches, and with 2 when an option is wrong", async () => {

@@ -1,0 +1,72 @@
+/**
+ * Where a page stands among those that match: points for what the page says, where it says it, and what others say
+ * of it. Every part is bounded, so that no single one (which somebody may have in hand) decides alone, and
+ * every part can be told in words.
+ *
+ * Text and head come from Postgres' cover density and frequency ranking (Clarke, Cormack and Tudhope 2000): each has a
+ * scale of its own, which is turned into a share of the part's points by `x / (x + half)`.
+ */
+
+export interface PageSignals {
+  /** ts_rank_cd of all the text, divided by the logarithm of its length; 0: not ranked. */
+  readonly textRank: number;
+  /** ts_rank of title, headings and address for any of the words: 0.61 when the title has all of them. */
+  readonly headRank: number;
+  /** Share of the words that stand in the page's address; 0 to 1. */
+  readonly addressShare: number;
+  /** Other hosts that link to the page. */
+  readonly linkingHosts: number;
+  /** Days since it was published, changed or (unknown) fetched. */
+  readonly ageDays: number;
+  /** Another page had nearly this text before. */
+  readonly isLaterCopy: boolean;
+}
+
+export const scoreParts = ["text", "head", "address", "links", "freshness", "copy"] as const;
+export type ScorePart = (typeof scoreParts)[number];
+
+/** Points of each part at most; a copy's are taken away. */
+export const mostPoints: Readonly<Record<ScorePart, number>> = {
+  text: 40,
+  head: 30,
+  address: 10,
+  links: 15,
+  freshness: 5,
+  copy: 10,
+};
+
+export type Score = Readonly<Record<ScorePart, number>>;
+
+/** The text rank that gets half of its points: a word of the page's heading and once or twice in its text. */
+const halfTextRank = 0.1;
+/** ts_rank of a title with all of the words. */
+export const fullHeadRank = 0.6079;
+/** From so many linking hosts a page has all points for links; the first ones count most. */
+export const fullLinkingHosts = 255;
+/** After so many days half of the points for freshness are left. */
+const halfLifeDays = 180;
+
+export function scoreOf(signals: PageSignals): Score {
+  const links =
+    Math.log2(1 + Math.min(fullLinkingHosts, signals.linkingHosts)) / Math.log2(1 + fullLinkingHosts);
+  return {
+    text: mostPoints.text * (signals.textRank / (signals.textRank + halfTextRank)),
+    head: mostPoints.head * Math.min(1, signals.headRank / fullHeadRank),
+    address: mostPoints.address * signals.addressShare,
+    links: mostPoints.links * links,
+    freshness: mostPoints.freshness * 0.5 ** (Math.max(0, signals.ageDays) / halfLifeDays),
+    copy: signals.isLaterCopy ? -mostPoints.copy : 0,
+  };
+}
+
+/** 0 to 100 in all but name: a copy that nothing speaks for has less than nothing. */
+export function totalOf(score: Score): number {
+  return scoreParts.reduce((sum, part) => sum + score[part], 0);
+}
+
+/** Share of the words that the address has as words of its own. */
+export function addressShare(url: string, words: readonly string[]): number {
+  if (words.length === 0) return 0;
+  const parts = new Set(url.toLowerCase().split(/[^\p{L}\p{N}]+/u));
+  return words.filter((word) => parts.has(word)).length / words.length;
+}

@@ -1,0 +1,86 @@
+/**
+ * Words that are one slip apart: a letter too many, too few, another, or two in each other's place. Found by what is
+ * left when letters are left out (Garbe 2012, symmetric delete): two such words share one of these forms, so the
+ * look-up is by equality and reads a handful of rows whatever the size of the dictionary.
+ */
+
+/** Shorter words are what they are: too many others are one slip away. */
+export const shortestCorrected = 4;
+/** Longer ones are no words that people write. */
+export const longestCorrected = 32;
+/** From this length two slips are looked for. */
+const twoSlipsFrom = 7;
+
+/** The word itself and all that is left of it without one letter. */
+export function deletesOf(word: string): string[] {
+  const letters = [...word];
+  return [...new Set([word, ...letters.map((_, at) => without(letters, at))])];
+}
+
+/** The forms under which a mistyped word is looked up; for long words also without two letters. */
+export function lookedUpForms(typed: string): string[] {
+  const once = deletesOf(typed);
+  if ([...typed].length < twoSlipsFrom) return once;
+  return [...new Set(once.flatMap(deletesOf))];
+}
+
+/** Slips that lead from one word to the other (optimal string alignment); more than `most` counts as `most + 1`. */
+export function slipsBetween(from: string, to: string, most = 2): number {
+  const [a, b] = [[...from], [...to]];
+  if (Math.abs(a.length - b.length) > most) return most + 1;
+  let [before, last] = [[] as number[], b.map((_, at) => at).concat(b.length)];
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const best = Math.min(row[j - 1]! + 1, last[j]! + 1, last[j - 1]! + same);
+      row.push(swapped ? Math.min(best, before[j - 2]! + 1) : best);
+    }
+    [before, last] = [last, row];
+  }
+  return Math.min(most + 1, last[b.length]!);
+}
+
+export interface KnownWord {
+  readonly word: string;
+  /** Pages that have it, of those that were looked at. */
+  readonly pages: number;
+}
+
+/** A correction must be so many times as frequent as what was typed. */
+const muchMoreFrequent = 8;
+/** Words of fewer pages are as likely slips themselves. */
+const fewestPages = 2;
+
+/** What was meant, in all likelihood; null: what was typed, or nothing that is known. */
+export function correctionOf(typed: string, candidates: readonly KnownWord[]): string | null {
+  const most = [...typed].length < twoSlipsFrom ? 1 : 2;
+  const own = candidates.find(({ word }) => word === typed)?.pages ?? 0;
+  const near = candidates
+    .map((candidate) => ({ ...candidate, slips: slipsBetween(typed, candidate.word, most) }))
+    .filter(
+      ({ slips, pages }) =>
+        slips >= 1 && slips <= most && pages >= fewestPages && pages >= own * muchMoreFrequent,
+    )
+    .sort(
+      (x, y) =>
+        x.slips - y.slips ||
+        firstSame(y.word) - firstSame(x.word) ||
+        y.pages - x.pages ||
+        (x.word < y.word ? -1 : 1),
+    );
+  return near[0]?.word ?? null;
+
+  /** The first letter is seldom mistyped. */
+  function firstSame(word: string): number {
+    return word[0] === typed[0] ? 1 : 0;
+  }
+}
+
+function without(letters: readonly string[], at: number): string {
+  return letters
+    .slice(0, at)
+    .concat(letters.slice(at + 1))
+    .join("");
+}

@@ -1,0 +1,173 @@
+/**
+ * Pages that match, without reading a text: they are looked for where the best ones are, and further only where
+ * that brings too few.
+ *
+ *   1. words in title, headings or address, of pages of the first tier
+ *   2. the same, of all pages
+ *   3. words anywhere, of pages of the first tier
+ *   4. words anywhere, of all pages; only when the others brought fewer than `enough`
+ *
+ * Each looks at so many matches at most, and keeps the best of them by what can be told from the row itself.
+ */
+import type { PoolClient } from "pg";
+import type { HostHash, UrlHash } from "#core/ids";
+import { fullHeadRank, fullLinkingHosts, mostPoints } from "#core/rank/page-score";
+import type { SearchQuery } from "../../flows/search-ports.ts";
+import { isOfSite } from "../opted-out-hosts.ts";
+import type { WordQuery } from "./search-queries.ts";
+
+/** Matches looked at in one step and one language's rules, and those kept of them. */
+const looked = 800;
+export const kept = 200;
+/** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
+const phrasesRead = 400;
+/** With so many candidates the whole index is not looked through. */
+export const enough = kept / 2;
+/** Hosts below a name that are searched at most. */
+const hostsBelow = 2000;
+
+export interface CandidateRow {
+  host_hash: HostHash;
+  url_hash: UrlHash;
+  host: string;
+  query: string;
+  head_rank: number;
+  popularity: number;
+  is_copy: boolean;
+  text_group: string | null;
+  language: string | null;
+  crawler_id: number;
+  published_at: Date | null;
+  fetched_at: Date;
+}
+
+export interface Step {
+  readonly rows: readonly CandidateRow[];
+}
+
+/** Steps 1 to 3. */
+export async function bestCandidates(client: PoolClient, search: CandidateSearch): Promise<Step> {
+  return await run(client, search, ["first-head", "head", "first-text"]);
+}
+
+/** Step 4. */
+export async function allCandidates(client: PoolClient, search: CandidateSearch): Promise<Step> {
+  return await run(client, search, ["text"]);
+}
+
+export interface CandidateSearch {
+  readonly query: SearchQuery;
+  readonly queries: readonly WordQuery[];
+  /** The hosts that the filter names; null: all. */
+  readonly hosts: readonly HostHash[] | null;
+}
+
+/** The host of the filter and those below it. */
+export async function hostsOfSite(client: PoolClient, site: string): Promise<HostHash[]> {
+  const { rows } = await client.query<{ host_hash: HostHash }>(
+    `select host_hash from frontier_host h where ${isOfSite("h.host", "$1")} limit ${hostsBelow}`,
+    [site],
+  );
+  return rows.map((row) => row.host_hash);
+}
+
+type Where = "first-head" | "head" | "first-text" | "text";
+
+/** The condition, whether it is over the whole text, and whether the first tier alone is looked at. */
+const steps: Readonly<Record<Where, { readonly inText: boolean; readonly firstTier: boolean }>> = {
+  "first-head": { inText: false, firstTier: true },
+  head: { inText: false, firstTier: false },
+  "first-text": { inText: true, firstTier: true },
+  text: { inText: true, firstTier: false },
+};
+
+async function run(client: PoolClient, search: CandidateSearch, where: readonly Where[]): Promise<Step> {
+  const { queries } = search;
+  const filters = filtersOf(search);
+  const hasPhrase = queries.some(({ looseQuery }) => looseQuery !== null);
+  const values = [
+    queries.map(({ configurations }) => configurations.join(",")),
+    queries.map(({ query }) => query),
+    queries.map(({ headQuery }) => headQuery),
+    queries.map(({ anyQuery }) => anyQuery),
+    queries.map(({ looseQuery, query }) => looseQuery ?? query),
+    ...filters.values,
+  ];
+  const text = where.map((one) => `(${stepSql(one, hasPhrase, filters.sql)})`).join("\nunion all\n");
+  const name = ["search", where.length, hasPhrase ? "phrase" : "words", ...filters.names].join("-");
+  const { rows } = await client.query<CandidateRow>({ name, text, values });
+  return { rows };
+}
+
+function stepSql(where: Where, hasPhrase: boolean, filters: string): string {
+  const { inText, firstTier } = steps[where];
+  const condition = `${inText ? "p.lexemes" : "p.head"} @@ ${inText ? "arm.query" : "arm.head_query"}::tsquery`;
+  const pages = inText && hasPhrase ? phrasePagesSql : pagesSql;
+  return `
+  select found.*
+  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+    as arm (configurations, query, head_query, any_query, loose_query)
+  cross join lateral (
+    select m.*
+    from (${pages(
+      condition,
+      `${firstTier ? "and p.tier = 0" : ""}
+        and p.text_search_config = any(string_to_array(arm.configurations, ','))
+        and not p.noindex${filters}`,
+    )}
+    ) m
+    order by ${mostPoints.head} * least(1, m.head_rank / ${fullHeadRank})
+        + ${mostPoints.links} * ln(1 + least(${fullLinkingHosts}, m.popularity)) / ln(1 + ${fullLinkingHosts}) desc,
+      m.host_hash, m.url_hash
+    limit ${kept}
+  ) found`;
+}
+
+const columns = `p.host_hash, p.url_hash, p.host, arm.query, ts_rank(p.head, arm.any_query::tsquery) as head_rank,
+        p.popularity, p.duplicate_url_hash is not null as is_copy, p.text_group, p.language, p.crawler_id,
+        p.published_at, p.fetched_at`;
+
+const pagesSql = (condition: string, others: string) => `
+      select ${columns}
+      from page p
+      where ${condition} ${others}
+      limit ${looked}`;
+
+/** The order of the words is looked at in so many texts and no more. */
+const phrasePagesSql = (condition: string, others: string) => `
+      select ${columns}
+      from (
+        select *
+        from page p
+        where p.lexemes @@ arm.loose_query::tsquery ${others}
+        limit ${phrasesRead}
+      ) p
+      where ${condition}`;
+
+/** Only what is asked for, so that the plan of each combination stays as simple as it can be. */
+function filtersOf({ query: { filters, sort }, hosts }: CandidateSearch) {
+  const date = "coalesce(p.published_at, p.fetched_at)";
+  const asked: readonly (readonly [string, unknown, (parameter: string) => string])[] = [
+    ["language", filters.language, (value) => `p.language = ${value}::text`],
+    [
+      "crawler",
+      filters.crawler,
+      (value) => `p.crawler_id = (select crawler_id from crawler where name = ${value}::text)`,
+    ],
+    ["from", filters.from, (value) => `${date} >= ${value}::timestamptz`],
+    ["to", filters.to, (value) => `${date} < ${value}::timestamptz + interval '1 day'`],
+    ["hosts", hosts, (value) => `p.host_hash = any(${value}::bigint[])`],
+    [
+      "country",
+      filters.country,
+      (value) =>
+        `exists (select from frontier_host h join subnet s using (subnet_id) where h.host_hash = p.host_hash and s.country = ${value}::text)`,
+    ],
+  ];
+  const used = asked.filter(([, value]) => value !== null);
+  return {
+    names: [sort, ...used.map(([name]) => name)],
+    values: used.map(([, value]) => value),
+    sql: used.map(([, , condition], index) => `\n        and ${condition(`$${index + 6}`)}`).join(""),
+  };
+}
