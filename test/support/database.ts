@@ -3,13 +3,14 @@
  * DATABASE_URL names. Closing drops it.
  */
 import { randomBytes } from "node:crypto";
+import { Client } from "pg";
 import { inject } from "vitest";
 import { type Database, openDatabase } from "#db/connect";
 import { startEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 
 export async function testDatabase(options: { maxConnections?: number } = {}): Promise<Database> {
-  const databaseUrl = process.env.DATABASE_URL ?? (await startEmbeddedPostgres(inject("databaseHome"))).url;
+  const databaseUrl = process.env.DATABASE_URL ?? (await runDatabaseUrl());
   const database = await openDatabase({
     databaseUrl,
     home: inject("databaseHome"),
@@ -18,6 +19,21 @@ export async function testDatabase(options: { maxConnections?: number } = {}): P
   });
   await migrate(database);
   return { ...database, close: async () => await dropAndClose(database) };
+}
+
+/**
+ * The run's server, which need not outlive a power cut: where many tests write, a commit that waits for the disk takes
+ * seconds, and so does everything that a crawler and its coordinator do after one another.
+ */
+async function runDatabaseUrl(): Promise<string> {
+  const { url, started } = await startEmbeddedPostgres(inject("databaseHome"));
+  if (!started) return url;
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query("alter system set fsync = off");
+  await client.query("select pg_reload_conf()");
+  await client.end();
+  return url;
 }
 
 async function dropAndClose(database: Database): Promise<void> {
