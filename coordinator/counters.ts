@@ -1,5 +1,6 @@
 /** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
 import type { FinishedRound } from "./flows/delegation-ports.ts";
+import { MinuteFigures } from "./flows/minute-figures.ts";
 import type { TakenResults } from "./flows/ports.ts";
 import type { LiveState, LiveTotals } from "./flows/show-overview.ts";
 import type { ResultBatch } from "./flows/take-results.ts";
@@ -7,6 +8,8 @@ import { createMetrics, type Metrics } from "./net/metrics.ts";
 
 export class Counters {
   readonly metrics: Metrics = createMetrics({ processMetrics: true });
+  /** The same, kept by the minute beyond this run. */
+  readonly figures = new MinuteFigures();
   readonly #refusals = new Map<string, number>();
   #totals: LiveTotals = { fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 };
 
@@ -27,8 +30,12 @@ export class Counters {
       fetchedBytes: before.fetchedBytes + fetchedBytes,
       shippedBytes: before.shippedBytes + shippedBytes,
     };
+    this.figures.results(batch, taken.stored);
     const { metrics } = this;
-    for (const { result } of batch.results) metrics.fetches.inc({ outcome: result.outcome.type });
+    for (const { result } of batch.results) {
+      metrics.fetches.inc({ outcome: result.outcome.type });
+      if (result.outcome.type === "failed") metrics.operation.failures.inc({ blame: result.outcome.blame });
+    }
     metrics.pages.inc(pages.length);
     metrics.fetchedBytes.inc(fetchedBytes);
     metrics.shippedBytes.inc(shippedBytes);
@@ -41,6 +48,7 @@ export class Counters {
   round(round: FinishedRound): void {
     const before = this.#totals;
     this.#totals = { ...before, rounds: before.rounds + 1, probes: before.probes + paid(round).length };
+    this.figures.round(paid(round).length);
     const decided = round.crawlerId === null ? "no" : "yes";
     this.metrics.rounds.inc({ policy: round.policy, cause: round.cause, decided });
     for (const { outcome } of paid(round)) {

@@ -26,6 +26,7 @@ import { randomSecrets } from "./net/crawler-key.ts";
 import { createNameResolver } from "./net/name-resolver.ts";
 import { openWebServer } from "./open-web-server.ts";
 import { optOutDuties } from "./opt-out-duties.ts";
+import { overviewDuties } from "./overview-duties.ts";
 import { duties, scheduleDuties } from "./periodic-duties.ts";
 import { policyDuties } from "./policy-duties.ts";
 import { forgetTurns } from "./postgres/address-turns.ts";
@@ -197,7 +198,16 @@ export async function startCoordinator({
     },
     config,
   );
-  const live = () => liveState({ startedAt, gateway, queue, counters, settling });
+  const live = () => liveState({ startedAt, gateway, queue, counters, settling, state });
+  const watching = overviewDuties(
+    {
+      ...{ ...stores, ...probing, pool, state, timekeeper, counters, withoutRoom, version, log, now },
+      random: Math.random,
+      isSettled: () => settling.settled,
+      request: (subnetIds, cause) => queue.request(subnetIds, cause),
+    },
+    config,
+  );
   const { metrics } = counters;
   const releases = releaseDuties({
     pool,
@@ -217,7 +227,9 @@ export async function startCoordinator({
     await fleet.stop();
     throw error;
   });
-  const opened = openWebServer({ config, database, resolver, live, metrics, version, log, registryHost });
+  const opened = openWebServer({
+    ...{ config, database, resolver, live, metrics, version, log, registryHost, state },
+  });
   const { web, url } = await opened.catch(async (error) => {
     // A start that fails leaves nothing behind; nothing else has been set going until here.
     await registry.stop();
@@ -257,6 +269,7 @@ export async function startCoordinator({
   );
   scheduleFinerDuties(timekeeper, finer, config);
   keys.start();
+  watching.start();
   trusting.start();
   timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
@@ -277,6 +290,7 @@ export async function startCoordinator({
       probing.close();
       await timekeeper.stop();
       await gateway.close();
+      await watching.stop();
       await Promise.all(followers.map((one) => one.stop()));
       await incidents.flush();
       await roundsGivenUp;

@@ -2,11 +2,11 @@
  * Brings the database's schema to the newest migration. The files db/migrations/NNNN-name.sql run in
  * order, each in one transaction, under an advisory lock: two processes that start at once take turns.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runner } from "node-pg-migrate";
-import type { PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
 import type { Database } from "./connect.ts";
 import { wordsOf } from "./server-database.ts";
@@ -37,6 +37,17 @@ export async function migrate(database: Database): Promise<{ applied: string[] }
     // Closed rather than reused: a failed migration leaves a transaction and a lock behind.
     client.release(true);
   }
+}
+
+/** Names of the migrations that this software has and the schema of this connection lacks, in order. */
+export async function pendingMigrations(pool: Pick<Pool, "query">): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>("select name from migration");
+  const ran = new Set(rows.map(({ name }) => name));
+  return readdirSync(migrationsFolder())
+    .filter((file) => file.endsWith(".sql"))
+    .map((file) => file.slice(0, -".sql".length))
+    .filter((name) => !ran.has(name))
+    .sort();
 }
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

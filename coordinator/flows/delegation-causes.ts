@@ -50,6 +50,7 @@ export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
   "measures-apart": "its addresses measure apart from the rest of their subnet",
   review: "it was to be seen whether it is still so",
   refresh: "the last decision was old",
+  sampled: "a sample found its crawler far from the nearest",
 };
 
 export const changeCauseWords: Readonly<Record<ChangeCause, string>> = {

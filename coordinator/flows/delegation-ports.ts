@@ -28,7 +28,9 @@ export type RoundCause =
   | "review"
   /** The partner of the crawler that had it does not allow it. */
   | "denied"
-  | "refresh";
+  | "refresh"
+  /** A sample of how near the delegations are found its crawler far off. */
+  | "sampled";
 
 export interface FinishedRound {
   readonly subnetId: SubnetId;

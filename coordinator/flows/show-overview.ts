@@ -1,5 +1,12 @@
-/** The state of the whole crawl as one JSON value: totals, rates, the fleet, the latest decisions. */
+/**
+ * The state of the whole crawl as one JSON value: alerts, rates with their history, what waits, what fails, how much
+ * is shipped, how near it is fetched, totals, the fleet, the latest decisions.
+ */
+import { type AccuracyEstimate, accuracyEstimate } from "#core/accuracy/accuracy-estimate";
+import type { Alert } from "#core/alerts/alert";
 import type { DelegationCause } from "./delegation-causes.ts";
+import type { History, HistoryRange, OperationReads, QueueAges, SpanFigures } from "./operation-reads.ts";
+import { showAlerts } from "./show-alerts.ts";
 import type { CrawlerReport, SubnetList } from "./who-answer.ts";
 
 /** What only the coordinator's memory knows; plain counts since its start. */
@@ -11,6 +18,8 @@ export interface LiveState {
   readonly roundsUnderWay: number;
   readonly probesUnderWay: number;
   readonly totals: LiveTotals;
+  /** Of the registry that the tree in memory was read from; null: it is empty; left out: there is no tree here. */
+  readonly treeGeneration?: number | null;
 }
 
 /** Since the coordinator's start, never decreasing. */
@@ -23,7 +32,7 @@ export interface LiveTotals {
   readonly probes: number;
 }
 
-export interface OverviewReads {
+export interface OverviewReads extends OperationReads {
   crawlTotals(): Promise<CrawlTotals>;
   fleet(): Promise<FleetLine[]>;
   recentDelegations(limit: number): Promise<RecentDelegation[]>;
@@ -31,6 +40,8 @@ export interface OverviewReads {
 }
 
 export interface CrawlTotals {
+  /** Counted over a part of tables that are large: about so many. */
+  readonly isEstimate: boolean;
   readonly hosts: number;
   readonly hostsResolved: number;
   readonly hostsUnresolved: number;
@@ -97,40 +108,76 @@ export interface Rates {
 
 export interface Overview {
   readonly at: string;
-  readonly startedAt: string;
+  /** Null: told from the database alone, without a coordinator's memory (nearcrawl overview). */
+  readonly startedAt: string | null;
   readonly phase: string;
   readonly sessions: number;
-  readonly roundsUnderWay: number;
-  readonly probesUnderWay: number;
+  readonly roundsUnderWay: number | null;
+  readonly probesUnderWay: number | null;
+  /** The worst first; empty: nothing needs attention. */
+  readonly alerts: readonly Alert[];
   readonly rates: Rates;
+  readonly history: History;
+  readonly queue: QueueAges;
+  readonly lastHour: SpanFigures;
+  readonly lastDay: SpanFigures;
+  readonly accuracy: AccuracyEstimate;
   readonly totals: CrawlTotals;
   readonly fleet: readonly FleetLine[];
   readonly recent: readonly RecentDelegation[];
 }
 
 const recentShown = 12;
+const dayMinutes = 24 * 60;
 
+/** `live` null: as the database tells it. */
 export async function showOverview(
   reads: OverviewReads,
-  live: LiveState,
-  at: { readonly rates: Rates; readonly now: Date },
+  live: LiveState | null,
+  at: { readonly rates: Rates | null; readonly range: HistoryRange; readonly now: Date },
 ): Promise<Overview> {
-  const [totals, fleet, recent] = await Promise.all([
+  const { now, range } = at;
+  const [totals, fleet, recent, history, queue, lastHour, lastDay, counts, { alerts }] = await Promise.all([
     reads.crawlTotals(),
     reads.fleet(),
     reads.recentDelegations(recentShown),
+    reads.history(range, now),
+    reads.queueAges(now),
+    reads.figures(60, now),
+    reads.figures(dayMinutes, now),
+    reads.accuracyCounts(now),
+    showAlerts(reads, now),
   ]);
+  const connected = fleet.filter(({ state }) => state !== "offline").length;
   return {
-    at: at.now.toISOString(),
-    startedAt: live.startedAt.toISOString(),
-    phase: live.phase,
-    sessions: live.sessions,
-    roundsUnderWay: live.roundsUnderWay,
-    probesUnderWay: live.probesUnderWay,
-    rates: at.rates,
+    at: now.toISOString(),
+    startedAt: live?.startedAt.toISOString() ?? null,
+    phase: live?.phase ?? (connected === 0 ? "waiting for crawlers" : "crawling"),
+    sessions: live?.sessions ?? connected,
+    roundsUnderWay: live?.roundsUnderWay ?? null,
+    probesUnderWay: live?.probesUnderWay ?? null,
+    alerts,
+    rates: at.rates ?? ratesOf(history),
+    history,
+    queue,
+    lastHour,
+    lastDay,
+    accuracy: accuracyEstimate(counts),
     totals,
     fleet,
     recent,
+  };
+}
+
+/** Of the last step that was written. */
+function ratesOf({ points, stepMinutes }: History): Rates {
+  const last = points.findLast((point) => point !== null);
+  return {
+    pagesPerMinute: last?.pagesPerMinute ?? 0,
+    fetchedBytesPerMinute: last?.fetchedBytesPerMinute ?? 0,
+    probesPerMinute: last?.probesPerMinute ?? 0,
+    pagesHistory: points.map((point) => point?.pagesPerMinute ?? 0),
+    stepSeconds: stepMinutes * 60,
   };
 }
 

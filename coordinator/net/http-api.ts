@@ -1,14 +1,13 @@
-/** The views that everybody starts with: the overview, one crawler, who crawls what, and search. */
+/** The views that everybody starts with: one crawler, who crawls what, and search. */
 import { answerWho } from "../flows/answer-who.ts";
 import type { CrawlScope, NameResolver } from "../flows/ports.ts";
 import { maxQuestionLength } from "../flows/read-question.ts";
 import type { SearchReads } from "../flows/search-ports.ts";
-import { type Overview, type OverviewReads, showCrawler } from "../flows/show-overview.ts";
+import { type OverviewReads, showCrawler } from "../flows/show-overview.ts";
 import type { WhoAnswer } from "../flows/who-answer.ts";
 import type { WhoReads } from "../flows/who-reads.ts";
 import { verdictOf } from "../flows/who-words.ts";
 import { crawlerBody } from "../web/crawler-page.ts";
-import { overviewBody } from "../web/overview-page.ts";
 import { whoBody, whoStart } from "../web/who-page.ts";
 import { wantsJson } from "./http-guard.ts";
 import { addSearchViews } from "./search-routes.ts";
@@ -18,17 +17,9 @@ export interface ViewPorts {
   readonly reads: WhoReads & SearchReads & OverviewReads;
   readonly resolver: NameResolver;
   readonly scope: CrawlScope;
-  readonly overview: () => Promise<Overview>;
 }
 
 export function addViews(views: Views, ports: ViewPorts): void {
-  views.add({
-    path: "/",
-    api: "/api/overview",
-    section: "/",
-    needs: "read",
-    view: async () => await overviewView(ports),
-  });
   views.add({
     path: "/crawlers/:name",
     api: "/api/crawlers/:name",
@@ -45,11 +36,6 @@ export function addViews(views: Views, ports: ViewPorts): void {
     view: async (asked) => await whoView(asked, ports),
   });
   addSearchViews(views, ports.reads);
-}
-
-async function overviewView(ports: ViewPorts): Promise<Shown> {
-  const value = await ports.overview();
-  return { status: 200, value, title: "Overview", body: () => overviewBody(value) };
 }
 
 async function crawlerView({ param }: AskedView, ports: ViewPorts): Promise<Shown | null> {

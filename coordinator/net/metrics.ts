@@ -3,6 +3,7 @@
  * feed them, so that flows stay free of them.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { createOperationMetrics, type OperationMetrics } from "./operation-metrics.ts";
 
 export interface Metrics {
   readonly registry: Registry;
@@ -29,6 +30,8 @@ export interface Metrics {
   /** Crawlers by release and what became of it there: `offered`, `running`, `returned` … */
   readonly releases: Gauge<"version" | "state">;
   readonly requestSeconds: Histogram<"route" | "status">;
+  /** What is, beside what happened. */
+  readonly operation: OperationMetrics;
 }
 
 /** `processMetrics` adds memory, event loop and garbage collection of this process. */
@@ -68,10 +71,11 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     }),
     requestSeconds: new Histogram({
       name: "nearcrawl_http_request_seconds",
-      help: "Pages and API answers, by route and status",
+      help: "Seconds that pages and API answers took, by route and status",
       labelNames: ["route", "status"],
       buckets: [0.005, 0.02, 0.05, 0.15, 0.5, 2, 10],
       registers,
     }),
+    operation: createOperationMetrics(registry),
   };
 }

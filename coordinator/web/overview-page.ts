@@ -1,10 +1,15 @@
 /**
- * The overview: figures, progress, the fleet on a map and in a table, the latest decisions. It comes in
- * regions; the live script replaces a region as a whole, so that page and update are one rendering.
+ * The overview that operators keep open: alerts, figures, history, what waits and what fails, the fleet on a map and
+ * in a table, the latest decisions. It comes in regions; the live script replaces a region as a whole, so that page
+ * and update are one rendering. Each figure leads to what is behind it.
  */
-import type { FleetLine, Overview, RecentDelegation } from "../flows/show-overview.ts";
+import { nearlyBestMs } from "#core/accuracy/accuracy-estimate";
+import type { History } from "../flows/operation-reads.ts";
+import { timesSmaller } from "../flows/operation-words.ts";
+import type { Overview, RecentDelegation } from "../flows/show-overview.ts";
 import { howMany } from "../flows/spoken-time.ts";
 import { bytesText } from "../flows/who-words.ts";
+import { alertSection } from "./alert-list.ts";
 import {
   ago,
   askAbout,
@@ -15,32 +20,45 @@ import {
   msOrDash,
   percentText,
   rateText,
-  shippedShare,
-  stateBadge,
 } from "./figures.ts";
 import { fleetMap } from "./fleet-map.ts";
+import { fleetTable } from "./fleet-table.ts";
 import { type Html, html, nothing } from "./html.ts";
-import { sparkline } from "./sparkline.ts";
-
-/** Crawlers listed in the table; the map shows all. */
-const fleetShown = 200;
+import { historyRegion, historySection } from "./overview-history.ts";
+import { errorSection, queueSection } from "./overview-waits.ts";
 
 export function overviewBody(overview: Overview): Html {
-  const regions = Object.entries(overviewRegions(overview));
+  const regions = overviewRegions(overview, [overview.history]);
+  const live = (name: string) => html`<section data-live="${name}">${regions[name]}</section>`;
   return html`<div class="title-row"><h1>The crawl</h1><p class="live" id="live" hidden>live</p></div>
+${live("alerts")}
 <form class="ask" action="/who" method="get" role="search">
 <label for="q">Who crawls it, and why?</label>
 <div class="field"><input id="q" name="q" type="search" maxlength="2048" placeholder="URL, host, IP, range, organisation or crawler" autocomplete="off" spellcheck="false"><button>Look up</button></div>
 </form>
-${regions.map(([name, region]) => html`<section data-live="${name}">${region}</section>`)}`;
+${live("figures")}
+${live(historyRegion(overview.history.range))}
+<div class="two-columns">${live("queue")}${live("errors")}</div>
+${live("map")}
+${live("fleet")}
+${live("recent")}`;
 }
 
-/** By name: what the live events carry. */
-export function overviewRegions(overview: Overview): Readonly<Record<string, Html>> {
+/** By name: what the live events carry, with the histories of every range that a page may show. */
+export function overviewRegions(
+  overview: Overview,
+  histories: readonly History[],
+): Readonly<Record<string, Html>> {
   return {
+    alerts: alertSection(overview.alerts),
     figures: figures(overview),
+    ...Object.fromEntries(
+      histories.map((history) => [historyRegion(history.range), historySection(history)]),
+    ),
+    queue: queueSection(overview.queue),
+    errors: errorSection(overview.lastHour, overview.lastDay),
     map: fleetMap(overview.fleet),
-    fleet: fleetTable(overview),
+    fleet: fleetTable(overview.fleet, overview.at),
     recent: recentTable(overview),
   };
 }
@@ -48,27 +66,64 @@ export function overviewRegions(overview: Overview): Readonly<Record<string, Htm
 function figures(overview: Overview): Html {
   const { totals, rates } = overview;
   const done = totals.urls - totals.urlsPending;
-  const perSubnet = totals.rounds > 0 ? totals.probes / totals.rounds : null;
-  const minutes = Math.max(1, Math.round((rates.pagesHistory.length * rates.stepSeconds) / 60));
-  return html`<p class="lead"><strong>${capitalised(overview.phase)}</strong> · ${howMany(overview.sessions, "crawler")} connected · ${howMany(overview.roundsUnderWay, "probe round")} and ${howMany(overview.probesUnderWay, "probe")} under way · coordinator up since ${instant(overview.startedAt)}</p>
+  const about = totals.isEstimate ? "about " : "";
+  return html`<p class="lead">${leadWords(overview)}</p>
 <dl class="tiles">
-${tile("Pages", countText(totals.pages), `${howMany(totals.hostsResolved, "host")}${totals.hostsUnresolved > 0 ? `, ${countText(totals.hostsUnresolved)} without an address yet` : ""}`)}
-${tile("Pages a minute", rateText(rates.pagesPerMinute), `${bytesText(Math.round(rates.fetchedBytesPerMinute))} a minute`, sparkline(rates.pagesHistory, `Pages a minute over the last ${minutes} minutes`))}
-${tile("Subnets delegated", countText(totals.subnetsDelegated), totals.subnetsWaiting > 0 ? `${countText(totals.subnetsWaiting)} wait for a probe round` : "none waits")}
-${tile("Mean RTT", msOrDash(totals.meanRttMs), "from the crawler to its subnets")}
-${tile("Probes a round", perSubnet === null ? "–" : perSubnet.toFixed(2), `${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${rateText(rates.probesPerMinute)} a minute`)}
-${tile("Shipped", shippedShare(totals), `${bytesText(totals.shippedBytes)} of ${bytesText(totals.bodyBytes)} fetched`)}
+${tile("Pages", about + countText(totals.pages), "/search", html`${howMany(totals.hostsResolved, "host")}${totals.hostsUnresolved > 0 ? `, ${countText(totals.hostsUnresolved)} without an address yet` : ""}`)}
+${tile("Pages a minute", rateText(rates.pagesPerMinute), "#history", html`${bytesText(Math.round(rates.fetchedBytesPerMinute))} a minute, ${rateText(rates.probesPerMinute)} probes`)}
+${tile("Subnets delegated", about + countText(totals.subnetsDelegated), "/explore?state=delegated", subnetsWaiting(totals.subnetsWaiting))}
+${tile("Mean RTT", msOrDash(totals.meanRttMs), "/explore?colour=rtt", html`from the crawler to its subnets`)}
+${probesTile(overview)}
+${shippedTile(overview)}
+${accuracyTile(overview)}
 </dl>
 ${progress(done, totals.urls)}
 ${urlStates(overview)}`;
 }
 
-function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+function leadWords(overview: Overview): Html {
+  const { phase, sessions, roundsUnderWay, probesUnderWay, startedAt } = overview;
+  const underWay =
+    roundsUnderWay === null || probesUnderWay === null
+      ? ""
+      : ` · ${howMany(roundsUnderWay, "probe round")} and ${howMany(probesUnderWay, "probe")} under way`;
+  return html`<strong>${phase.charAt(0).toUpperCase() + phase.slice(1)}</strong> · ${howMany(sessions, "crawler")} connected${underWay}${startedAt === null ? nothing : html` · coordinator up since ${instant(startedAt)}`}`;
 }
 
-function tile(name: string, figure: string, small: string, extra: Html = nothing): Html {
-  return html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${figure}</span>${extra}<span class="small">${small}</span></dd></div>`;
+function tile(name: string, figure: string, link: string, small: Html): Html {
+  return html`<div class="tile"><dt>${name}</dt><dd><a class="figure" href="${link}">${figure}</a><span class="small">${small}</span></dd></div>`;
+}
+
+function subnetsWaiting(waiting: number): Html {
+  if (waiting === 0) return html`none waits`;
+  return html`<a href="/explore?state=waiting">${countText(waiting)} wait</a> for a probe round`;
+}
+
+function probesTile({ totals, rates }: Overview): Html {
+  const figure = totals.rounds > 0 ? (totals.probes / totals.rounds).toFixed(2) : "–";
+  const small = html`${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${rateText(rates.probesPerMinute)} a minute`;
+  return tile("Probes a round", figure, "#recent", small);
+}
+
+/** Of the last day; before anything was fetched in it, of what is stored. */
+function shippedTile({ lastDay, totals }: Overview): Html {
+  const isOfDay = lastDay.fetchedBytes > 0;
+  const bytes = isOfDay ? lastDay : { fetchedBytes: totals.bodyBytes, shippedBytes: totals.shippedBytes };
+  const small = html`${bytesText(bytes.shippedBytes)} of ${bytesText(bytes.fetchedBytes)} fetched${isOfDay ? " in 24 hours" : ""}`;
+  return tile("Shipped", timesSmaller(bytes), "#fleet", small);
+}
+
+function accuracyTile({ accuracy: { samples, share, low, high } }: Overview): Html {
+  const small =
+    samples === 0
+      ? html`no subnet was sampled yet`
+      : html`${percentText(low)} to ${percentText(high)}, by ${howMany(samples, "sample")}`;
+  return tile(
+    `Within ${nearlyBestMs} ms of the nearest`,
+    share === null ? "–" : percentText(share),
+    "/accuracy",
+    small,
+  );
 }
 
 function progress(done: number, all: number): Html {
@@ -78,8 +133,7 @@ function progress(done: number, all: number): Html {
   return html`<div class="progress"><label for="progress">${countText(done)} of ${howMany(all, "known URL")} dealt with</label><span class="percent">${percentText(done / all)}</span><progress id="progress" max="${all}" value="${done}"></progress></div>`;
 }
 
-function urlStates(overview: Overview): Html {
-  const { totals } = overview;
+function urlStates({ totals }: Overview): Html {
   const parts = [
     [totals.urlsDue, "due or fetched, waiting for their time"],
     [totals.urlsLeased, "in a crawler's hands"],
@@ -91,43 +145,12 @@ function urlStates(overview: Overview): Html {
   return html`<p class="small">${shown.map(([count, words]) => `${countText(count)} ${words}`).join(" · ")}</p>`;
 }
 
-function fleetTable(overview: Overview): Html {
-  const { fleet } = overview;
-  if (fleet.length === 0) {
-    return html`<h2>Crawlers</h2><div class="empty"><p><strong>No crawler is registered yet.</strong> Issue a key with <code>nearcrawl coordinator add-crawler NAME</code>, then start <code>nearcrawl crawler</code> at the partner.</p></div>`;
-  }
-  const most = Math.max(1, ...fleet.map((crawler) => crawler.subnets));
-  return html`<h2>Crawlers</h2>
-<div class="scroll"><table class="fleet">
-<thead><tr><th scope="col">Crawler</th><th scope="col">State</th><th scope="col" class="number">Subnets</th><th scope="col" class="bar-column"><span class="hidden">Share</span></th><th scope="col" class="number">Mean RTT</th><th scope="col" class="number">Pages</th><th scope="col" class="number">Shipped</th><th scope="col" class="number">Leases</th><th scope="col">Place</th></tr></thead>
-<tbody>${fleet.slice(0, fleetShown).map((crawler) => fleetRow(crawler, most, overview.at))}</tbody>
-</table></div>${fleet.length > fleetShown ? html`<p class="small">and ${countText(fleet.length - fleetShown)} more</p>` : nothing}`;
-}
-
-function fleetRow(crawler: FleetLine, most: number, at: string): Html {
-  const why = whyNotAtWork(crawler, at);
-  return html`<tr><th scope="row">${crawlerLink(crawler.name)}</th><td class="wide">${stateBadge(crawler.state)}${why && html`<span class="small">${why}</span>`}</td><td class="number">${countText(crawler.subnets)}</td><td class="bar-column">${shareBar(crawler.subnets / most)}</td><td class="number">${msOrDash(crawler.meanRttMs)}</td><td class="number">${countText(crawler.pages)}</td><td class="number">${shippedShare(crawler)}</td><td class="number">${countText(crawler.openLeases)}</td><td class="wide">${crawler.place ?? "–"} ${country(crawler.country)}</td></tr>`;
-}
-
-function whyNotAtWork(crawler: FleetLine, at: string): Html | null {
-  if (crawler.state === "draining") return html`finishes what it has`;
-  if (crawler.state === "online") {
-    return crawler.holdingBack.length > 0 ? html`${crawler.holdingBack.join("; ")}` : null;
-  }
-  if (crawler.lastSeenAt === null) return html`has not connected yet`;
-  return html`${crawler.offlineReason ?? "no reason known"}, seen ${ago(crawler.lastSeenAt, at)}`;
-}
-
-function shareBar(share: number): Html {
-  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-ground" width="100" height="8" rx="2"/><rect class="bar-value" width="${Math.round(share * 1000) / 10}" height="8" rx="2"/></svg>`;
-}
-
 function recentTable(overview: Overview): Html {
   if (overview.recent.length === 0) {
-    return html`<h2>Latest delegations</h2><div class="empty"><p><strong>No subnet is delegated yet.</strong> The first probe round starts when a crawler is connected and a URL lies in a registered subnet.</p></div>`;
+    return html`<h2 id="recent">Latest delegations</h2><div class="empty"><p><strong>No subnet is delegated yet.</strong> The first probe round starts when a crawler is connected and a URL lies in a registered subnet.</p></div>`;
   }
-  return html`<h2>Latest delegations</h2>
-<div class="scroll"><table>
+  return html`<h2 id="recent">Latest delegations</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Latest delegations"><table>
 <thead><tr><th scope="col">Subnet</th><th scope="col">Name</th><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">When</th></tr></thead>
 <tbody>${overview.recent.map((line) => recentRow(line, overview.at))}</tbody>
 </table></div>`;

@@ -52,6 +52,7 @@ const styleSheets = [
   "access",
   "registry",
   "policies",
+  "explore",
 ];
 const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 

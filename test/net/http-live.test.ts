@@ -67,7 +67,18 @@ describe("live events", () => {
     stream.end();
 
     expect(stream.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
-    expect(Object.keys(first).sort()).toEqual(["figures", "fleet", "map", "recent"]);
+    expect(Object.keys(first).sort()).toEqual([
+      "alerts",
+      "errors",
+      "figures",
+      "fleet",
+      "history-1h",
+      "history-24h",
+      "history-7d",
+      "map",
+      "queue",
+      "recent",
+    ]);
     expect(later.fleet).toContain("moved &lt;away&gt;");
     expect(later.map).toBeUndefined();
   });

@@ -4,6 +4,7 @@ import type { CrawlerDetail, FleetLine } from "../../flows/show-overview.ts";
 import type { CrawlerReport } from "../../flows/who-answer.ts";
 import { isoOrNull, roundMs } from "./rows.ts";
 import { subnetsOfCrawler } from "./subnet-report.ts";
+import { defaultMostBytes, sampleTables } from "./table-sample.ts";
 
 const subnetsShown = 50;
 const fleetLimit = 1000;
@@ -59,8 +60,9 @@ export async function crawlerRtts(pool: Pool): Promise<{ from: number; to: numbe
 
 type Share = Pick<FleetLine, "subnets" | "pages" | "bodyBytes" | "shippedBytes" | "meanRttMs" | "openLeases">;
 
-/** What each crawler owns and has fetched; scans delegation and page, so callers keep the answer a while. */
-export async function fleetShares(pool: Pool): Promise<Map<number, Share>> {
+/** What each crawler owns and has fetched: told from a part of large tables (table-sample). Callers keep it a while. */
+export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Map<number, Share>> {
+  const { delegation, page } = await sampleTables(pool, ["delegation", "page"], mostBytes);
   const { rows } = await pool.query<{
     crawler_id: number;
     subnets: number;
@@ -75,11 +77,15 @@ export async function fleetShares(pool: Pool): Promise<Map<number, Share>> {
        coalesce(shipped_bytes, 0)::float8 as shipped_bytes, coalesce(open_leases, 0)::int as open_leases
      from crawler
      left join (
-       select crawler_id, count(*) as subnets, avg(rtt_ms) as mean_rtt_ms from delegation group by crawler_id
+       select crawler_id, round(count(*) * ${delegation.factor}) as subnets, avg(rtt_ms) as mean_rtt_ms
+       from delegation ${delegation.clause}
+       group by crawler_id
      ) owned using (crawler_id)
      left join (
-       select crawler_id, count(*) as pages, sum(body_bytes) as body_bytes, sum(shipped_bytes) as shipped_bytes
-       from page
+       select crawler_id, round(count(*) * ${page.factor}) as pages,
+         round(sum(body_bytes) * ${page.factor}) as body_bytes,
+         round(sum(shipped_bytes) * ${page.factor}) as shipped_bytes
+       from page ${page.clause}
        group by crawler_id
      ) fetched using (crawler_id)
      left join (

@@ -1,50 +1,76 @@
-/** Totals of the whole crawl for the overview. Their cost grows with the tables: see KeptAnswer. */
+/** Totals of the whole crawl for the overview: exact while tables are small, told from a part of those that are large. */
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import type { DelegationCause } from "../../flows/delegation-causes.ts";
 import type { CrawlTotals, RecentDelegation } from "../../flows/show-overview.ts";
 import { iso, isoOrNull, roundMs } from "./rows.ts";
+import { defaultMostBytes, sampleTables, type TableSample } from "./table-sample.ts";
 
-type TotalsRow = Omit<CrawlTotals, "generationAppliedAt"> & { readonly generationAppliedAt: Date | null };
+type TotalsRow = Omit<CrawlTotals, "generationAppliedAt" | "isEstimate"> & {
+  readonly generationAppliedAt: Date | null;
+};
 
-export async function crawlTotals(pool: Pool): Promise<CrawlTotals> {
-  const { rows } = await pool.query<TotalsRow>(totalsSql);
+/** Of tables of more than `mostBytes`, a part is counted: their figures are about right. */
+export async function crawlTotals(pool: Pool, mostBytes = defaultMostBytes): Promise<CrawlTotals> {
+  const samples = await sampleTables(pool, sampledTables, mostBytes);
+  const { rows } = await pool.query<TotalsRow>(totalsSql(samples));
   const row = rows[0]!;
   return {
     ...row,
+    isEstimate: sampledTables.some((name) => samples[name].factor !== 1),
     meanRttMs: roundMs(row.meanRttMs),
     generationAppliedAt: isoOrNull(row.generationAppliedAt),
   };
 }
 
-const totalsSql = `
+const sampledTables = [
+  "frontier_host",
+  "frontier_url",
+  "page",
+  "probe_round",
+  "probe",
+  "delegation",
+] as const;
+type Samples = Readonly<Record<(typeof sampledTables)[number], TableSample>>;
+
+function totalsSql(samples: Samples): string {
+  /** SQL: the table, as far as it is read. */
+  const part = (name: keyof Samples, alias = "") => `${name} ${alias} ${samples[name].clause}`;
+  const count = (name: keyof Samples, what = "") =>
+    `round(count(*) ${what} * ${samples[name].factor})::float8`;
+  const sum = (name: keyof Samples, column: string) =>
+    `round(coalesce(sum(${column}), 0) * ${samples[name].factor})::float8`;
+  const states = (name: keyof Samples, condition: string) => count(name, `filter (where ${condition})`);
+  return `
   select hosts.*, urls.*, pages.*, rounds.*, owned.*, registry.*, waiting.*
   from (
-    select count(*)::float8 as hosts,
-      count(*) filter (where state = 'resolved')::float8 as "hostsResolved",
-      count(*) filter (where state in ('unresolved', 'unresolvable'))::float8 as "hostsUnresolved",
-      count(*) filter (where state = 'refused')::float8 as "hostsRefused"
-    from frontier_host
+    select ${count("frontier_host")} as hosts,
+      ${states("frontier_host", "state = 'resolved'")} as "hostsResolved",
+      ${states("frontier_host", "state in ('unresolved', 'unresolvable')")} as "hostsUnresolved",
+      ${states("frontier_host", "state = 'refused'")} as "hostsRefused"
+    from ${part("frontier_host")}
   ) hosts,
   (
-    select count(*)::float8 as urls,
-      count(*) filter (where state = 'due')::float8 as "urlsDue",
-      count(*) filter (where state = 'leased')::float8 as "urlsLeased",
-      count(*) filter (where state = 'refused')::float8 as "urlsRefused",
-      count(*) filter (where state = 'gone')::float8 as "urlsGone",
-      count(*) filter (where state in ('due', 'leased') and last_fetched_at is null)::float8 as "urlsPending"
-    from frontier_url
+    select ${count("frontier_url")} as urls,
+      ${states("frontier_url", "state = 'due'")} as "urlsDue",
+      ${states("frontier_url", "state = 'leased'")} as "urlsLeased",
+      ${states("frontier_url", "state = 'refused'")} as "urlsRefused",
+      ${states("frontier_url", "state = 'gone'")} as "urlsGone",
+      ${states("frontier_url", "state in ('due', 'leased') and last_fetched_at is null")} as "urlsPending"
+    from ${part("frontier_url")}
   ) urls,
   (
-    select count(*)::float8 as pages, coalesce(sum(body_bytes), 0)::float8 as "bodyBytes",
-      coalesce(sum(shipped_bytes), 0)::float8 as "shippedBytes"
-    from page
+    select ${count("page")} as pages, ${sum("page", "body_bytes")} as "bodyBytes",
+      ${sum("page", "shipped_bytes")} as "shippedBytes"
+    from ${part("page")}
   ) pages,
   (
-    select (select count(*) from probe_round)::float8 as rounds, (select count(*) from probe where how = 'probe')::float8 as probes
+    select (select ${count("probe_round")} from ${part("probe_round")}) as rounds,
+      (select ${states("probe", "how = 'probe'")} from ${part("probe")}) as probes
   ) rounds,
   (
-    select count(*)::float8 as "subnetsDelegated", avg(rtt_ms)::float8 as "meanRttMs" from delegation
+    select ${count("delegation")} as "subnetsDelegated", avg(rtt_ms)::float8 as "meanRttMs"
+    from ${part("delegation")}
   ) owned,
   (
     select max(generation) as generation, max(applied_at) as "generationAppliedAt"
@@ -52,11 +78,13 @@ const totalsSql = `
     where state = 'applied'
   ) registry,
   (
-    select count(distinct subnet_id)::float8 as "subnetsWaiting"
-    from frontier_host h
+    -- Of many hosts a part is looked at; a subnet that waits has few, so that as many times more subnets wait.
+    select round(count(distinct subnet_id) * ${samples.frontier_host.factor})::float8 as "subnetsWaiting"
+    from ${part("frontier_host", "h")}
     where lease_id is null and state = 'resolved' and due_at is not null and subnet_id is not null
       and not exists (select 1 from delegation d where d.subnet_id = h.subnet_id)
   ) waiting`;
+}
 
 /** The latest decisions, newest first. */
 export async function recentDelegations(pool: Pool, limit: number): Promise<RecentDelegation[]> {

@@ -1,5 +1,6 @@
 /** Every read of the pages, the API and `who` and `search`, over one pool. */
 import type { Pool } from "pg";
+import type { ReadinessReads } from "../../flows/operation-reads.ts";
 import type { SearchReads } from "../../flows/search-ports.ts";
 import type { OverviewReads } from "../../flows/show-overview.ts";
 import type { WhoReads } from "../../flows/who-reads.ts";
@@ -10,21 +11,24 @@ import { hostReport, rejectionOf, urlReport, waitingIn } from "./frontier-report
 import { organisationNamed } from "./holder-report.ts";
 import { KeptAnswer } from "./kept-answer.ts";
 import { namesLike } from "./near-names.ts";
-import { createOperationReads } from "./operation-reports.ts";
 import { neighboursOf } from "./neighbour-report.ts";
+import { createOperationReads } from "./operation-reports.ts";
 import { crawlTotals, recentDelegations } from "./overview-report.ts";
+import { readinessReads } from "./readiness.ts";
 import { historyOf, latestRoundOf, roundById } from "./round-report.ts";
 import { chainOf, subnetsInside, subnetsOfCrawler } from "./subnet-report.ts";
 import { wishesOf } from "./wishes-report.ts";
 
-export interface Reports extends WhoReads, OverviewReads, SearchReads {
-  /** Resolves when the database answers, rejects with its error when not. */
-  ping(): Promise<void>;
-}
+export interface Reports extends WhoReads, OverviewReads, SearchReads, ReadinessReads {}
 
 /** `nowMs` is a clock that never goes back, for how long costly answers are kept. */
 export function createReports(pool: Pool, nowMs: () => number): Reports {
-  return { ...whoReads(pool), ...overviewReads(pool, nowMs), ...createSearchReads(pool, nowMs) };
+  return {
+    ...whoReads(pool),
+    ...overviewReads(pool, nowMs),
+    ...createSearchReads(pool, nowMs),
+    ...readinessReads(pool),
+  };
 }
 
 function whoReads(pool: Pool): WhoReads {
@@ -51,7 +55,7 @@ function whoReads(pool: Pool): WhoReads {
   };
 }
 
-function overviewReads(pool: Pool, nowMs: () => number): OverviewReads & Pick<Reports, "ping"> {
+function overviewReads(pool: Pool, nowMs: () => number): OverviewReads {
   const totals = new KeptAnswer(() => crawlTotals(pool), nowMs);
   const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
   const none = { subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 };
@@ -64,8 +68,5 @@ function overviewReads(pool: Pool, nowMs: () => number): OverviewReads & Pick<Re
     },
     recentDelegations: (limit) => recentDelegations(pool, limit),
     crawlerDetail: (crawlerId) => crawlerDetail(pool, crawlerId),
-    async ping() {
-      await pool.query("select 1");
-    },
   };
 }

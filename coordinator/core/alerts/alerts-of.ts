@@ -1,0 +1,15 @@
+/** All rules over the facts: what operators are told now, the critical first. The one list of page, command and metrics. */
+import type { Alert } from "./alert.ts";
+import type { AlertFacts } from "./alert-facts.ts";
+import { crawlAlerts } from "./crawl-alerts.ts";
+import { fleetAlerts } from "./fleet-alerts.ts";
+import { upkeepAlerts } from "./upkeep-alerts.ts";
+
+export function alertsOf(facts: AlertFacts): Alert[] {
+  const all = [...upkeepAlerts(facts), ...fleetAlerts(facts), ...crawlAlerts(facts)];
+  const found = all.filter((alert) => alert !== null);
+  return [
+    ...found.filter(({ severity }) => severity === "critical"),
+    ...found.filter(({ severity }) => severity === "warning"),
+  ];
+}

@@ -1,0 +1,63 @@
+/** For those who run the coordinator: whether it lives (/health), whether it can work (/ready), what it counts (/metrics). */
+import type { FastifyInstance } from "fastify";
+import type { ReadinessReads } from "../flows/operation-reads.ts";
+import type { Log } from "../log.ts";
+import { type Access, refusalFor } from "./access.ts";
+import type { Metrics } from "./metrics.ts";
+import { sendRefusal } from "./views.ts";
+
+export interface OperationPorts {
+  readonly reads: ReadinessReads;
+  /** `treeGeneration`: of the tree in memory; null: it is empty. Left out where there is no tree (tests of pages). */
+  readonly live: () => { readonly treeGeneration?: number | null };
+  readonly access: Access;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly settings: { readonly version: string };
+}
+
+/** What a coordinator cannot work without. */
+export interface MissingPart {
+  readonly name: "database" | "migrations" | "tree";
+  readonly words: string;
+}
+
+export function addOperation(app: FastifyInstance, ports: OperationPorts): void {
+  const { settings } = ports;
+  app.get("/health", async () => ({ status: "ok", version: settings.version }));
+  app.get("/ready", async (_request, reply) => {
+    const missing = await whatIsMissing(ports);
+    if (missing.length === 0) return { ready: true };
+    const reason = missing.map(({ words }) => words).join("; ");
+    return reply.code(503).send({ ready: false, reason, missing });
+  });
+  app.get("/metrics", async (request, reply) => {
+    const refusal = await refusalFor(ports.access, request, "metrics-read");
+    if (refusal) return sendRefusal(request, reply, refusal, settings);
+    return reply.type(ports.metrics.registry.contentType).send(await ports.metrics.registry.metrics());
+  });
+}
+
+/** Without the database nothing else can be told. A tree that is one import behind serves on, and counts as there. */
+async function whatIsMissing({ reads, live, log }: OperationPorts): Promise<MissingPart[]> {
+  try {
+    await reads.ping();
+    const [pending, generation] = await Promise.all([reads.pendingMigrations(), reads.currentGeneration()]);
+    const missing: MissingPart[] = [];
+    if (pending.length > 0) missing.push({ name: "migrations", words: migrationWords(pending) });
+    if (generation !== null && live().treeGeneration === null) missing.push(noTree);
+    return missing;
+  } catch (error) {
+    log.warn({ error }, "not ready: the database does not answer");
+    return [{ name: "database", words: "the database does not answer" }];
+  }
+}
+
+function migrationWords(pending: readonly string[]): string {
+  return `the database lacks ${pending.length === 1 ? "a migration" : `${pending.length} migrations`} (${pending.slice(0, 5).join(", ")}): start the coordinator of this version`;
+}
+
+const noTree: MissingPart = {
+  name: "tree",
+  words: "a registry is in force, and its tree is not in memory yet",
+};
