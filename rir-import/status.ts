@@ -38,6 +38,8 @@ export interface RegistryOverview {
   readonly outdated: readonly string[];
   /** An import that has begun and not ended: it runs, or it was interrupted. */
   readonly unfinished: { readonly begunAt: string; readonly isRunning: boolean } | null;
+  /** An import or a rollback is at work, whoever started it. */
+  readonly isImportRunning: boolean;
   /** The newest first, at most twenty. */
   readonly history: readonly GenerationStatus[];
 }
@@ -69,6 +71,7 @@ export async function registryOverview(database: DatabasePlace, now: Date): Prom
     sources,
     outdated: outdatedAmong(sources),
     unfinished: await readUnfinished(database),
+    isImportRunning: await isImportRunning(database),
     history,
   };
 }

@@ -47,6 +47,6 @@ function changeOf({ rolledBack, generation, undone }: RolledBack) {
     target: `registry generation ${rolledBack[0]}`,
     words: `rolled back ${rolledBack.map((one) => `generation ${one}`).join(", ")}; ${now}`,
     before: { generation: rolledBack[0] },
-    after: { generation, undone },
+    after: { generation, rolledBack, undone },
   };
 }

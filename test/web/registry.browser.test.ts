@@ -1,0 +1,165 @@
+/**
+ * A quarter's refresh as an operator clicks through it: plan, preview, apply, rollback. The jobs are real processes of
+ * the source command, over a real database, with generated registries.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { FastifyInstance } from "fastify";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { silentLog } from "#coordinator/log";
+import { registryPart } from "#coordinator/registry-part";
+import type { Database } from "#db/connect";
+import { registryHost } from "#ops/nearcrawl/registry/registry-host";
+import { generateRegistry } from "#rir-import/generate/generate-registry";
+import { browserPath, startBrowser } from "../support/browser.ts";
+import { testDatabase } from "../support/database.ts";
+import { signIn } from "../support/signed-in.ts";
+import { webServer } from "../support/web-server.ts";
+
+const executable = browserPath();
+const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const own = {
+  entry: resolve(import.meta.dirname, "../../ops/nearcrawl/main.ts"),
+  execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"],
+};
+
+describe.skipIf(executable === null)("the registry's pages in a browser", { timeout: 90_000 }, () => {
+  let database: Database;
+  let app: FastifyInstance;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let home: string;
+  const faults: string[] = [];
+
+  beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), "registry-pages-"));
+    const files = join(home, "files");
+    mkdirSync(files);
+    const generated = { objects: 600, changedShare: 0.05 };
+    await generateRegistry({ ...generated, faults: true, folder: join(files, "2026-q1") }, () => {});
+    await generateRegistry({ ...generated, generation: 1, folder: join(files, "2026-q2") }, () => {});
+    database = await testDatabase();
+    const now = new Date();
+    const host = registryHost({
+      ...{ own, home, schema: database.schema, databaseUrl: database.url, filesFolder: files },
+      bounds: { minutes: 2, megabytes: 1024 },
+    });
+    const part = registryPart({
+      ...{ database, pool: database.pool, log: silentLog, registryHost: host },
+      config: { registry: { shrinkageWarningShare: 0.1 } },
+    });
+    app = webServer(database, { now: () => now, parts: [part] });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const baseURL = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    browser = await startBrowser(executable!);
+    const session = await signIn(database, "operator", { now });
+    const storageState = session.storageState(baseURL);
+    context = await browser.newContext({
+      ...{ baseURL, storageState, bypassCSP: true },
+      viewport: { width: 1400, height: 900 },
+    });
+    page = await context.newPage();
+    page.on("pageerror", (error) => faults.push(error.message));
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.close();
+    await database?.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  const press = async (name: string) => await page.getByRole("button", { name }).click();
+
+  /** Neither too wide nor hard to use, in light and dark, on a desk and on a telephone. */
+  async function looksRight(name: string): Promise<void> {
+    await page.addScriptTag({ content: axe });
+    for (const width of [1400, 400]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        if (screenshots) {
+          await page.screenshot({
+            path: join(screenshots, `${name}-${width}-${colorScheme}.png`),
+            fullPage: true,
+          });
+        }
+        if (width === 400) continue;
+        expect(await serious()).toEqual([]);
+      }
+      const tooWide = await page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+      );
+      expect([name, width, tooWide]).toEqual([name, width, 0]);
+    }
+    await page.setViewportSize({ width: 1400, height: 900 });
+  }
+
+  async function serious(): Promise<readonly string[]> {
+    return await page.evaluate(
+      `axe.run().then(({ violations }) => violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 200)).join(" | ")))`,
+    );
+  }
+
+  it("before the first import it says what to do", async () => {
+    await page.goto("/registry");
+
+    expect(await page.locator(".empty").first().textContent()).toContain("No registry data yet");
+    await looksRight("registry-empty");
+  });
+
+  it("plans a folder that the settings allow, and shows what would change and what was refused", async () => {
+    await page.getByLabel("Files", { exact: true }).selectOption("folder:2026-q1");
+    await press("Plan");
+    await page.getByRole("link", { name: "Look at the plan" }).click({ timeout: 30_000 });
+
+    expect(await page.locator("h1").textContent()).toBe("Plan 1");
+    expect(await page.locator(".lead").textContent()).toContain("an empty tree");
+    const refused = page.locator("details.list", { hasText: "refused" }).locator(".mono");
+    expect(await refused.first().textContent()).toMatch(/:\d+$/);
+    await looksRight("registry-plan");
+  });
+
+  it("applies exactly that plan, and the next quarter's after it; a plan that was overtaken is refused", async () => {
+    await press("Apply this plan");
+    await page.getByText("Generation 1", { exact: true }).waitFor({ timeout: 30_000 });
+    await page.goto("/registry/plans/1");
+    expect(await page.getByRole("button", { name: "Apply this plan" }).count()).toBe(0);
+
+    await page.goto("/registry");
+    await page.getByLabel("Files", { exact: true }).selectOption("folder:2026-q2");
+    await press("Plan");
+    await page.getByRole("link", { name: "Look at the plan" }).click({ timeout: 30_000 });
+    await looksRight("registry-plan-second");
+    await page.getByRole("link", { name: /^changed/ }).click();
+    expect(await page.locator("#differences tbody tr").count()).toBeGreaterThan(0);
+    await press("Apply this plan");
+    await page.getByText("Generation 2", { exact: true }).waitFor({ timeout: 30_000 });
+    await looksRight("registry-applied");
+
+    expect(faults).toEqual([]);
+  });
+
+  it("says what a rollback would do, does it, and knows by whom everything was done", async () => {
+    await page.goto("/registry");
+    await looksRight("registry");
+    await press("Roll back generation 2");
+    await page.getByText("generation 1 is in force again").waitFor({ timeout: 30_000 });
+
+    await page.goto("/registry");
+    const history = await page.getByRole("region", { name: "Generations" }).locator("tbody tr").allInnerTexts();
+    expect(history[0]).toMatch(/2\s+rolled back by anna/);
+    expect(history[1]).toMatch(/1\s+applied\s.*anna/s);
+    await page.goto("/registry/jobs");
+    expect(await page.locator("tbody tr").count()).toBe(5);
+    await looksRight("registry-jobs");
+    expect(faults).toEqual([]);
+  });
+});
