@@ -1,0 +1,98 @@
+/** Another policy, λ or threshold: the latest rounds played again under the present and under the new value. */
+import { PeerRttTable } from "#core/delegation/fleet";
+import type { PolicyVariant } from "#core/delegation/simulation-run";
+import type { PolicySettings } from "#core/policies/policy-schema";
+import { differenceOf, replayRounds } from "#core/policies/replay-rounds";
+import type { PolicyEffect } from "./policy-preview-ports.ts";
+import type { PreviewPolicies } from "./preview-policies.ts";
+
+const mostRounds = 2000;
+/** Rounds times crawlers: a large fleet is played with fewer rounds, so that it takes no longer. */
+const mostPairs = 100_000;
+const mostWaiting = 100_000;
+
+export const previewDelegation: PreviewPolicies = async ({ before, after }, { samples, crawlers }) => {
+  const [sample, rtts] = [await samples.rounds(mostRounds), await crawlers.rtts()];
+  const title = "Delegation: the latest rounds played again";
+  if (sample.rounds.length === 0 || sample.crawlers.length === 0) return nothingYet(title);
+  const peers = new PeerRttTable(rtts);
+  const most = Math.max(1, Math.floor(mostPairs / sample.crawlers.length));
+  const rounds = sample.rounds.slice(-most);
+  const input = {
+    crawlers: sample.crawlers,
+    rounds,
+    crawlerRttMs: (a: Parameters<typeof peers.rttMs>[0], b: typeof a) => peers.rttMs(a, b),
+  };
+  const [old, changed] = replayRounds(input, [variantOf(before), variantOf(after)]);
+  const difference = differenceOf(old!, changed!);
+  const paid = rounds.reduce((sum, { paidProbes }) => sum + paidProbes, 0);
+  const agreeing = rounds.filter(({ crawlerId }, at) => old!.rounds[at]!.crawlerId === crawlerId).length;
+  const perRound = (probes: number) => probes / rounds.length;
+  return {
+    title,
+    figures: [
+      {
+        name: "probesPerRound",
+        words: "Probes a round",
+        unit: "probes",
+        before: perRound(difference.probesBefore),
+        after: perRound(difference.probesAfter),
+      },
+      {
+        name: "changedDelegations",
+        words: "Of these subnets, those that would go to another crawler",
+        unit: "subnets",
+        before: 0,
+        after: difference.changed,
+      },
+      {
+        name: "extraRttMs",
+        words: "Mean RTT to these subnets, against the present",
+        unit: "ms",
+        before: 0,
+        after: difference.extraRttMs,
+      },
+    ],
+    basis: `The latest ${rounds.length} decided rounds and ${sample.crawlers.length} crawlers, each round played under both values in the same order. ${percent(1 - difference.predictedShare)} of the probes got the answer that was measured then; ${percent(difference.predictedShare)} went to crawlers that were not asked then, and got what the crawlers' distances to each other predict.`,
+    limits: [
+      `Both begin with what the crawlers' own subnets teach, and learn from these rounds alone: as they were run, they took ${perRound(paid).toFixed(1)} probes each.`,
+      `Played under the present value, ${percent(agreeing / rounds.length)} of them end with the crawler that they ended with then.`,
+      "Subnets that are delegated stay where they are until they are probed again.",
+    ],
+  };
+};
+
+function variantOf({ delegation }: PolicySettings): PolicyVariant {
+  const { policy, lambdaMs, thresholdMs } = delegation;
+  return { policy, parameters: { lambdaMs, thresholdMs } };
+}
+
+export const previewFirstFetches: PreviewPolicies = async ({ before, after }, { samples }) => {
+  const of = async ({ delegation: { getFirstFromUrls } }: PolicySettings) =>
+    getFirstFromUrls === 0 ? 0 : await samples.waitingWithUrls(getFirstFromUrls, mostWaiting);
+  return {
+    title: "Subnets that are fetched first and probed meanwhile",
+    figures: [
+      {
+        name: "firstFetches",
+        words: "Of the subnets that wait now",
+        unit: "subnets",
+        before: await of(before),
+        after: await of(after),
+      },
+    ],
+    basis: `The subnets without a crawler that have URLs due, ${mostWaiting.toLocaleString("en-GB")} at most.`,
+    limits: [
+      "Only probes by connect can be held against a fetch: with another method none is fetched first.",
+    ],
+  };
+};
+
+export const nothingYet = (title: string): PolicyEffect => ({
+  title,
+  figures: [],
+  basis: "Not told: nothing has been stored yet that it could be computed from.",
+  limits: ["Look again when the crawl has run for a while."],
+});
+
+export const percent = (share: number) => `${Math.round(100 * share)} %`;

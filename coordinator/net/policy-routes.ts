@@ -1,0 +1,137 @@
+/** /policies and /api/policies: what holds, what a change would come to, and the change. */
+import { z } from "zod";
+import { isPolicyName, type PolicyValue } from "#core/policies/policy-catalogue";
+import { valueFromText } from "#core/policies/policy-values";
+import { type ChangeFault, changeWords, savePolicies, weighPolicies } from "../flows/change-policies.ts";
+import { auditedChange, policiesAnswer, previewAnswer } from "../flows/policy-answer.ts";
+import type { PolicyStore } from "../flows/policy-ports.ts";
+import { type PreviewPorts, previewPolicies } from "../flows/preview-policies.ts";
+import { policiesPage } from "../web/policies-page.ts";
+import { policyPreviewPage } from "../web/policy-preview-page.ts";
+import type { ActionFault, AskedAction } from "./actions.ts";
+import type { WebPart } from "./http-server.ts";
+
+export interface PolicyRoutePorts extends PreviewPorts {
+  readonly store: PolicyStore;
+}
+
+const mostVersion = 2 ** 31 - 1;
+const version = z.int().min(0).max(mostVersion);
+
+const asked = {
+  /** By name; null: back to the file's value. */
+  values: z
+    .record(z.string().max(60), z.union([z.number(), z.boolean(), z.string().max(60), z.null()]))
+    .default({}),
+  takeBack: version.nullable().default(null),
+};
+const previewBody = z.strictObject({ ...asked, basedOn: version.nullable().default(null) });
+const saveBody = z.strictObject({
+  ...asked,
+  /** Of GET /api/policies or of the preview: refused when somebody has changed something since. */
+  basedOn: version,
+  words: z.string().trim().max(300).default(""),
+});
+
+export function policyRoutes(ports: PolicyRoutePorts): WebPart {
+  const { store } = ports;
+  return ({ views, actions }) => {
+    views.add({
+      path: "/policies",
+      api: "/api/policies",
+      section: "/policies",
+      needs: "read",
+      view: async () => {
+        const answer = await policiesAnswer(store);
+        const body = (viewer: Parameters<typeof policiesPage>[0]["viewer"]) =>
+          policiesPage({ answer, viewer });
+        return { status: 200, value: answer, title: "Policies", body };
+      },
+    });
+    actions.add({
+      path: "/policies/preview",
+      api: "/api/policies/preview",
+      section: "/policies",
+      needs: "policy-write",
+      body: previewBody,
+      fromForm: formBody,
+      act: async ({ body }) => {
+        const weighed = await weighPolicies(body, store);
+        if (weighed.type === "fault") return await refused(weighed, body.values, store);
+        const preview = previewAnswer(weighed, await previewPolicies(weighed.step, ports));
+        return {
+          type: "shown",
+          value: preview,
+          title: "What would change",
+          body: (viewer) => policyPreviewPage(preview, viewer),
+          change: null,
+        };
+      },
+    });
+    actions.add({
+      path: "/policies",
+      api: "/api/policies",
+      section: "/policies",
+      needs: "policy-write",
+      body: saveBody,
+      fromForm: (values) => ({ ...formBody(values), words: values.words ?? "" }),
+      act: async (action) => await save(action, store),
+    });
+  };
+}
+
+async function save({ body, actor, now }: AskedAction<z.infer<typeof saveBody>>, store: PolicyStore) {
+  const weighed = await weighPolicies(body, store);
+  if (weighed.type === "fault") return await refused(weighed, body.values, store);
+  const saved = await savePolicies(weighed, { name: actor.name, words: body.words, now }, store);
+  if (typeof saved !== "number") return await refused(saved, body.values, store);
+  const { changes } = previewAnswer(weighed, []);
+  return {
+    type: "done",
+    value: { version: saved, changes },
+    goTo: "/policies",
+    said: `Saved as version ${saved}: ${changeWords(weighed).join("; ")}. Running coordinators follow at once.`,
+    change: auditedChange(weighed, body.words),
+  } as const;
+}
+
+/** The policies once more, as they are now, with what was typed. */
+async function refused(
+  fault: ChangeFault,
+  values: Readonly<Record<string, PolicyValue | null>>,
+  store: PolicyStore,
+): Promise<ActionFault> {
+  const answer = await policiesAnswer(store);
+  const typed = Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [[name, typedText(value)]])),
+  );
+  return {
+    type: "fault",
+    status: fault.status,
+    title: "That cannot be done",
+    words: fault.words,
+    again: (viewer, words) => policiesPage({ answer, viewer, refused: { words, typed } }),
+  };
+}
+
+const typedText = (value: PolicyValue) =>
+  typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
+
+/** Fields by the policies' names; `back` and `back:NAME`: to the file's value. */
+function formBody(fields: Readonly<Record<string, string>>) {
+  const values: Record<string, PolicyValue | null> = {};
+  const back = fields.back;
+  for (const [field, text] of Object.entries(fields)) {
+    if (back === undefined && isPolicyName(field)) values[field] = valueFromText(field, text);
+    if (field.startsWith("back:")) values[field.slice("back:".length)] = null;
+  }
+  if (back !== undefined) values[back] = null;
+  return {
+    values,
+    basedOn: wholeNumber(fields["based-on"]),
+    takeBack: fields["take-back"] === undefined ? null : wholeNumber(fields["take-back"]),
+  };
+}
+
+/** What is none is left to the body's schema to refuse. */
+const wholeNumber = (text: string | undefined) => (/^\d{1,10}$/.test(text ?? "") ? Number(text) : -1);

@@ -1,0 +1,181 @@
+/** `nearcrawl policy`: what decides how the fleet behaves: shown, previewed, changed and taken back while it runs. */
+import { Command } from "commander";
+import {
+  type AskedPolicies,
+  type ChangeFault,
+  changeWords,
+  savePolicies,
+  type WeighedChange,
+  weighPolicies,
+} from "#coordinator/flows/change-policies";
+import { auditedChange, policiesAnswer, previewAnswer } from "#coordinator/flows/policy-answer";
+import type { PolicyStore } from "#coordinator/flows/policy-ports";
+import { previewPolicies } from "#coordinator/flows/preview-policies";
+import { silentLog } from "#coordinator/log";
+import { previewPorts } from "#coordinator/policy-part";
+import { createPolicyStore } from "#coordinator/postgres/policy-store";
+import { UsageError } from "#core/errors";
+import { isPolicyName, type PolicyValue } from "#core/policies/policy-catalogue";
+import { valueFromText } from "#core/policies/policy-values";
+import type { Database } from "#db/connect";
+import { commandActor, recordCommand } from "../audit-command-change.ts";
+import { boundedInteger } from "../bounded-integer.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { printAnswer } from "../output.ts";
+import { historyText, policiesText, policyText, previewText } from "../policies-text.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface ChangeOptions extends DatabaseOptions {
+  readonly why?: string;
+  readonly basedOn?: number;
+}
+
+interface HistoryOptions extends DatabaseOptions {
+  readonly limit: number;
+  readonly takeBack?: number;
+  readonly why?: string;
+}
+
+const mostVersion = 2 ** 31 - 1;
+const mostWhy = 300;
+
+export function policyCommand(): Command {
+  const command = new Command("policy")
+    .description("what decides how the fleet behaves; a change holds at once in every running coordinator")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage or a value that cannot be, 3 there is no such policy or version.\n\nExamples:\n  nearcrawl policy show\n  nearcrawl policy show delegation.lambdaMs\n  nearcrawl policy preview delegation.lambdaMs=0.5\n  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'\n  nearcrawl policy reset delegation.lambdaMs\n  nearcrawl policy history --take-back 3",
+    );
+  command.addCommand(
+    withDatabaseOptions(new Command("show"))
+      .argument("[name]", "one policy, with its help")
+      .description("every policy: what is in force, the default, and who changed it")
+      .action(async (name: string | undefined, options: DatabaseOptions) => await show(name, options)),
+  );
+  command.addCommand(
+    withDatabaseOptions(new Command("preview"))
+      .argument("<name=value...>", "such as delegation.lambdaMs=0.5; name= alone: back to the file's value")
+      .description("what a change would come to, computed from what the crawl has done; nothing is saved")
+      .action(async (given: string[], options: DatabaseOptions) => await preview(given, options)),
+  );
+  command.addCommand(
+    withChangeOptions(new Command("set"))
+      .argument("<name=value...>", "such as delegation.lambdaMs=0.5 probe.tries=4")
+      .description("change policies; all of them or none")
+      .action(async (given: string[], options: ChangeOptions) => {
+        await change({ values: valuesIn(given), takeBack: null }, options);
+      }),
+  );
+  command.addCommand(
+    withChangeOptions(new Command("reset"))
+      .argument("<name...>", "such as delegation.lambdaMs")
+      .description("back to the value of the coordinator's file, or the default where it has none")
+      .action(async (names: string[], options: ChangeOptions) => {
+        const values = Object.fromEntries(names.map((name) => [name, null]));
+        await change({ values, takeBack: null }, options);
+      }),
+  );
+  command.addCommand(
+    withDatabaseOptions(new Command("history"))
+      .description("who changed what, when and why, the latest first; --take-back undoes one")
+      .option("--limit <versions>", "how many are shown", boundedInteger(1, 1000), 20)
+      .option("--take-back <version>", "what it changed goes back", boundedInteger(1, mostVersion))
+      .option("--why <words>", "with --take-back: for the history", whyOf)
+      .action(async (options: HistoryOptions) => await history(options)),
+  );
+  return command;
+}
+
+function withChangeOptions(command: Command): Command {
+  return withDatabaseOptions(command)
+    .option("--why <words>", "for the history", whyOf)
+    .option(
+      "--based-on <version>",
+      "refused when somebody has changed something since this version",
+      boundedInteger(0, mostVersion),
+    );
+}
+
+function whyOf(text: string): string {
+  if (text.length > mostWhy) throw new UsageError(`--why: ${mostWhy} characters at most`);
+  return text.trim();
+}
+
+async function withStore<T>(
+  options: DatabaseOptions,
+  work: (store: PolicyStore, database: Database) => Promise<T>,
+): Promise<T> {
+  return await readDatabase(
+    commandContext(options),
+    async (database) => await work(createPolicyStore(database.pool), database),
+  );
+}
+
+async function show(name: string | undefined, options: DatabaseOptions): Promise<void> {
+  const answer = await withStore(options, async (store) => await policiesAnswer(store));
+  if (name === undefined) return printAnswer(options, answer, policiesText(answer));
+  const policy = answer.groups.flatMap(({ policies }) => policies).find((one) => one.name === name);
+  if (policy !== undefined) return printAnswer(options, policy, policyText(policy));
+  process.stderr.write(`nearcrawl: there is no policy "${name.slice(0, 60)}": nearcrawl policy show\n`);
+  process.exitCode = exitCodes.notFound;
+}
+
+async function preview(given: readonly string[], options: DatabaseOptions): Promise<void> {
+  const asked = { values: valuesIn(given), takeBack: null, basedOn: null };
+  await withStore(options, async (store, { pool }) => {
+    const weighed = await weighPolicies(asked, store);
+    if (weighed.type === "fault") return refuse(weighed);
+    const effects = await previewPolicies(weighed.step, previewPorts(pool, silentLog));
+    const answer = previewAnswer(weighed, effects);
+    printAnswer(options, answer, previewText(answer));
+  });
+}
+
+async function change(asked: Omit<AskedPolicies, "basedOn">, options: ChangeOptions): Promise<void> {
+  await withStore(options, async (store, database) => {
+    const weighed = await weighPolicies({ ...asked, basedOn: options.basedOn ?? null }, store);
+    if (weighed.type === "fault") return refuse(weighed);
+    await save(weighed, options, { store, database });
+  });
+}
+
+async function save(
+  weighed: WeighedChange,
+  options: ChangeOptions,
+  { store, database }: { readonly store: PolicyStore; readonly database: Database },
+): Promise<void> {
+  const words = options.why ?? "";
+  const saved = await savePolicies(weighed, { name: commandActor(), words, now: new Date() }, store);
+  if (typeof saved !== "number") return refuse(saved);
+  await recordCommand(database.pool, auditedChange(weighed, words));
+  const { changes } = previewAnswer(weighed, []);
+  const text = `${changeWords(weighed).join("\n")}\nsaved as version ${saved}; running coordinators follow at once (nearcrawl policy history --take-back ${saved} undoes it)`;
+  printAnswer(options, { version: saved, changes }, text);
+}
+
+async function history(options: HistoryOptions): Promise<void> {
+  const { takeBack, limit } = options;
+  if (takeBack !== undefined) return await change({ values: {}, takeBack }, options);
+  const { history: versions } = await withStore(options, async (store) => await policiesAnswer(store, limit));
+  printAnswer(options, versions, historyText(versions));
+}
+
+function refuse({ status, words }: ChangeFault): void {
+  process.stderr.write(`nearcrawl: ${words}\n`);
+  process.exitCode = status === 404 ? exitCodes.notFound : exitCodes.usage;
+}
+
+/** `name=value`; without a value, back to the file's. */
+function valuesIn(given: readonly string[]): Record<string, PolicyValue | null> {
+  return Object.fromEntries(
+    given.map((one) => {
+      const at = one.indexOf("=");
+      if (at < 1) throw new UsageError(`${one}: write NAME=VALUE, such as delegation.lambdaMs=0.5`);
+      const [name, text] = [one.slice(0, at), one.slice(at + 1)];
+      if (!isPolicyName(name))
+        throw new UsageError(`${name}: there is no such policy: nearcrawl policy show`);
+      return [name, text === "" ? null : valueFromText(name, text)];
+    }),
+  );
+}
