@@ -1,0 +1,125 @@
+/** The explorer's page around its three views: where one is, which subnets are meant, what they are coloured by. */
+import { colourings } from "#core/explore/colour-scales";
+import { registries } from "#core/subnet/subnet";
+import type { ExploreQuestion, ExploreView } from "../flows/explore/explore-question.ts";
+import { exploreViews } from "../flows/explore/explore-question.ts";
+import type { ExploreAnswer } from "../flows/explore/show-explore.ts";
+import { filterQuery, isEmptyFilter, subnetStates } from "../flows/explore/subnet-filter.ts";
+import { listBody } from "./explore-list.ts";
+import { mapBody } from "./explore-map.ts";
+import { treeBody } from "./explore-tree.ts";
+import { type Html, html, nothing, pathWith } from "./html.ts";
+
+export interface ExploreContext {
+  readonly question: ExploreQuestion;
+  /** Names, in order. */
+  readonly crawlers: readonly string[];
+  readonly now: string;
+}
+
+/** Query of the same question with some things changed. */
+export type Asking = (changed: Readonly<Record<string, string | number | null>>) => string;
+
+export function exploreTitle({ at, view }: ExploreAnswer): string {
+  return `${placeName(at)} · Explore${view === "map" ? "" : ` as a ${view}`}`;
+}
+
+export function placeName(at: string): string {
+  if (at === "0.0.0.0/0") return "IPv4";
+  return at === "2000::/3" || at === "::/0" ? "IPv6" : at;
+}
+
+export function exploreBody(answer: ExploreAnswer, context: ExploreContext): Html {
+  const asking = askingFrom(answer, context.question);
+  return html`
+<h1>Explore ${placeName(answer.at)}</h1>
+<nav class="tabs" aria-label="Views">${exploreViews.map((view) => tab(view, answer.view, asking))}</nav>
+${questionForm(answer, context)}
+${viewBody(answer, context, asking)}
+<script src="/assets/explore.js" type="module"></script>`;
+}
+
+export function notReadyBody(progress: number): Html {
+  return html`
+<h1>Explore</h1>
+<div class="empty" role="status"><p>The explorer is reading the registry and the delegations into its map:
+${Math.round(100 * progress)} % done. Reload the page in a moment.</p></div>`;
+}
+
+function askingFrom(answer: ExploreAnswer, { filter, colouring }: ExploreQuestion): Asking {
+  const own = {
+    view: answer.view,
+    at: answer.at,
+    colour: colouring === "crawler" ? null : colouring,
+    ...filterQuery(filter),
+  };
+  return (changed) => pathWith("/explore", { ...own, ...changed });
+}
+
+const viewNames: Readonly<Record<ExploreView, string>> = { map: "Map", tree: "Tree", list: "List" };
+
+function tab(view: ExploreView, current: ExploreView, asking: Asking): Html {
+  return html`<a href="${asking({ view })}"${view === current ? html` aria-current="page"` : nothing}>${viewNames[view]}</a>`;
+}
+
+function viewBody(answer: ExploreAnswer, context: ExploreContext, asking: Asking): Html {
+  if (answer.view === "map") return mapBody(answer, asking, context.now);
+  if (answer.view === "tree") return treeBody(answer, asking, context.now);
+  return listBody(answer, asking, context.now);
+}
+
+function questionForm(answer: ExploreAnswer, { question, crawlers }: ExploreContext): Html {
+  const { filter } = question;
+  const filtered = !isEmptyFilter(filter);
+  return html`
+<form class="explore-form" action="/explore" method="get">
+<input type="hidden" name="view" value="${answer.view}">
+<div class="explore-row">
+<label>Block or address <input name="at" value="${answer.at}" maxlength="100" size="24" autocomplete="off" spellcheck="false"></label>
+<label>Colour by <select name="colour">${colourings.map((name) => option(name, colourNames[name], question.colouring))}</select></label>
+<button class="slim">Show</button>
+</div>
+<details class="filters"${filtered ? html` open` : nothing}>
+<summary>Only some subnets</summary>
+<div class="filter-row">
+<label>Crawler <select name="crawler">${option("", "any", filter.crawler ?? "")}${crawlers.map((name) => option(name, name, filter.crawler ?? ""))}</select></label>
+<label>State <select name="state">${option("", "any", filter.state ?? "")}${subnetStates.map((state) => option(state, stateWords[state], filter.state ?? ""))}</select></label>
+<label>Registry <select name="registry">${option("", "any", filter.registry ?? "")}${registries.map((name) => option(name, name, filter.registry ?? ""))}</select></label>
+<label>Country <input name="country" value="${filter.country ?? ""}" size="3" maxlength="2" placeholder="CY"></label>
+<label>Holder <input name="holder" value="${filter.holder ?? ""}" size="18" maxlength="200" placeholder="handle or full name"></label>
+<label>RTT from ${numberField("minRttMs", filter.minRttMs)} ms</label>
+<label>RTT to ${numberField("maxRttMs", filter.maxRttMs)} ms</label>
+<label>Load from ${numberField("minLoad", filter.minPagesPerDay)} pages a day</label>
+<label>Delegated for over ${numberField("olderThanDays", filter.olderThanDays)} days</label>
+<label>Size from / ${numberField("minPrefix", filter.minPrefix)}</label>
+<label>Size to / ${numberField("maxPrefix", filter.maxPrefix)}</label>
+<span class="actions"><button class="quiet slim">Filter</button>${filtered ? html`<a href="${pathWith("/explore", { view: answer.view, at: answer.at })}">All subnets</a>` : nothing}</span>
+</div>
+</details>
+</form>`;
+}
+
+function option(value: string, shown: string, chosen: string): Html {
+  return html`<option value="${value}"${value === chosen ? html` selected` : nothing}>${shown}</option>`;
+}
+
+function numberField(name: string, value: number | null): Html {
+  return html`<input name="${name}" value="${value ?? ""}" size="5" inputmode="decimal" maxlength="12">`;
+}
+
+const colourNames = {
+  crawler: "crawler",
+  rtt: "round-trip time",
+  load: "load",
+  age: "age of the decision",
+  registry: "registry",
+} as const;
+
+export const stateWords = {
+  delegated: "delegated itself",
+  inherited: "goes with a larger one",
+  waiting: "waits for a decision",
+  none: "nobody crawls it",
+  anycast: "answers from many places",
+  finer: "delegated in parts",
+} as const;
