@@ -42,6 +42,7 @@ import { createSubnetStore } from "./postgres/subnet-store.ts";
 import { startProbing } from "./probing.ts";
 import { releaseDuties } from "./release-duties.ts";
 import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
+import { scheduleSearchDuties } from "./search-duties.ts";
 import { Timekeeper } from "./timekeeper.ts";
 import { trustDuties } from "./trusting.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
@@ -271,6 +272,7 @@ export async function startCoordinator({
   keys.start();
   watching.start();
   trusting.start();
+  scheduleSearchDuties({ pool, timekeeper, now, nowMs: () => performance.now() });
   timekeeper.every("forget-what-is-old", forgetMs, async () => {
     await incidents.forgetOld(now());
     await forgetSeals(pool, now());

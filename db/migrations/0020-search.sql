@@ -40,24 +40,25 @@ create index link_to on link (to_host_hash, to_url_hash);
 create table search_word (
   word text collate "C" not null,
   language text not null default '',         -- of the pages; '': not known
-  pages real not null,                       -- that have it, each round of the upkeep counting half of the one before
+  -- Pages that had it in the upkeep's latest round, and half of what it was before: what is gone fades.
+  pages real not null,
+  round integer not null,
   -- The word with none and with one of its letters left out: words one slip apart share one of these.
   deletes text[] not null,
   primary key (word, language)
-);
+) with (fillfactor = 80);
 create index search_word_deletes on search_word using gin (deletes) with (fastupdate = off);
-create index search_word_pages on search_word (pages);
 
 -- How far the upkeep has come on its way through the pages, by key. One row.
 create table search_upkeep (
   only_row boolean primary key default true check (only_row),
   host_hash bigint,                          -- the last page looked at; null: a round begins
   url_hash bigint,
-  round_started_at timestamptz,
-  round_finished_at timestamptz,
-  rounds integer not null default 0,
+  round integer not null default 1,
+  round_finished_at timestamptz,             -- the one before
   standings jsonb not null default '{}',     -- of this round: standing → pages
-  least_standing smallint not null default 0 -- from which a page belongs to the first tier
+  least_standing smallint not null default 0, -- from which a page belongs to the first tier
+  words integer not null default 0
 );
 insert into search_upkeep default values;
 
