@@ -8,6 +8,7 @@ import { createPool } from "#db/server-database";
 import { pinOf } from "#protocol/certificate-pin";
 import { accessOver, anonymousMayRead } from "./access-parts.ts";
 import type { CoordinatorConfig } from "./config.ts";
+import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import type { NameResolver } from "./flows/ports.ts";
 import type { LiveState } from "./flows/show-overview.ts";
 import { following } from "./live-config.ts";
@@ -37,6 +38,7 @@ export interface OpenWebOptions {
   readonly version: string;
   readonly log: Log;
   readonly registryHost: RegistryHost | null;
+  readonly state: CoordinatorState;
 }
 
 /** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/config). */

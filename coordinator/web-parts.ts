@@ -1,6 +1,7 @@
 /** The parts of the pages beyond the first ones, each with the adapters that it works with. */
 import type { Pool } from "pg";
 import { accessParts } from "./access-parts.ts";
+import { explorePart } from "./explore-part.ts";
 import type { Access } from "./net/access.ts";
 import type { WebPart } from "./net/http-server.ts";
 import type { OpenWebOptions } from "./open-web-server.ts";
@@ -14,5 +15,10 @@ export interface WebPartOptions extends OpenWebOptions {
 }
 
 export function webParts(options: WebPartOptions): readonly WebPart[] {
-  return [policyPart(options), registryPart(options), ...accessParts(options.pool, options)];
+  return [
+    explorePart(options),
+    policyPart(options),
+    registryPart(options),
+    ...accessParts(options.pool, options),
+  ];
 }
