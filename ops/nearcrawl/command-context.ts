@@ -3,7 +3,8 @@
  * it prints. The environment is read here and nowhere else in the commands.
  *
  * Exit codes: 0 done; 1 failed (database, network, a bug); 2 wrong usage, settings or input;
- * 3 asked for something that is not there (`who` without an answer); 130 interrupted. Where nobody reads the
+ * 3 asked for something that is not there (`who` without an answer); 4 something needs attention (`alerts`);
+ * 130 interrupted. Where nobody reads the
  * output any more (`… | head`) they are the same (closed-output.ts).
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -12,7 +13,7 @@ import { join, resolve } from "node:path";
 import { z } from "zod";
 import { type Database, openDatabase } from "#db/connect";
 
-export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, interrupted: 130 } as const;
+export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
 
 /** What the latest `nearcrawl up` or `coordinator` said of itself; how the other commands find it. */
 export interface CurrentRun {

@@ -1,0 +1,77 @@
+/** `nearcrawl accuracy`: how near the delegations are, by samples that every crawler measured. */
+import { Command } from "commander";
+import type { AccuracySampleEntry } from "#coordinator/flows/accuracy-ports";
+import { howMany, whenWords } from "#coordinator/flows/spoken-time";
+import { rttText } from "#coordinator/flows/who-words";
+import { createReports } from "#coordinator/postgres/reports/reports";
+import { type AccuracyEstimate, accuracyEstimate } from "#core/accuracy/accuracy-estimate";
+import { boundedInteger } from "../bounded-integer.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface AccuracyOptions extends DatabaseOptions {
+  readonly far?: boolean;
+  readonly limit: number;
+}
+
+export function accuracyCommand(): Command {
+  return withDatabaseOptions(new Command("accuracy"))
+    .description("how near the delegations are: sampled subnets whose crawler is within 5 ms of the nearest")
+    .option("--far", "list only those that are farther off")
+    .option("--limit <n>", "samples at most, the latest first", boundedInteger(1, 1000), 20)
+    .addHelpText("after", "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing was sampled yet.")
+    .action(async (options: AccuracyOptions) => await accuracy(options));
+}
+
+async function accuracy(options: AccuracyOptions): Promise<void> {
+  const now = new Date();
+  const farOnly = options.far === true;
+  const { counts, samples } = await readDatabase(commandContext(options), async ({ pool }) => {
+    const reads = createReports(pool, () => performance.now());
+    const [told, list] = await Promise.all([
+      reads.accuracyCounts(now),
+      reads.accuracySamples({ most: options.limit, farOnly }, now),
+    ]);
+    return { counts: told, samples: list };
+  });
+  const estimate = accuracyEstimate(counts);
+  const answer = { at: now.toISOString(), estimate, farOnly, samples };
+  printAnswer(options, answer, accuracyText(estimate, samples, now));
+  if (estimate.samples === 0) process.exitCode = exitCodes.notFound;
+}
+
+export function accuracyText(
+  estimate: AccuracyEstimate,
+  samples: readonly AccuracySampleEntry[],
+  now: Date,
+): string {
+  const { share, low, high, withinMs, days } = estimate;
+  if (share === null) return `no subnet was sampled in the last ${days} days`;
+  const percent = (part: number) => `${(part * 100).toFixed(1)} %`;
+  const line = `${percent(share)} within ${withinMs} ms of the nearest crawler, between ${percent(low)} and ${percent(high)} (Wilson, 95 %), by ${howMany(estimate.samples, "sample")} in ${days} days`;
+  if (samples.length === 0) return line;
+  const table = formatTable(
+    [
+      ...[
+        { title: "subnet" },
+        { title: "host" },
+        { title: "crawler" },
+        { title: "RTT", align: "right" as const },
+      ],
+      ...[
+        { title: "nearest" },
+        { title: "RTT", align: "right" as const },
+        { title: "answers" },
+        { title: "when" },
+      ],
+    ],
+    samples.map((one) => [
+      ...[one.range, printable(one.targetHost, 60), one.owner, rttText(one.ownerRttMs), one.best ?? "nobody"],
+      ...[rttText(one.bestRttMs), `${one.answered} of ${one.asked}`, whenWords(one.sampledAt, now)],
+    ]),
+  );
+  return `${line}\n\n${table}`;
+}

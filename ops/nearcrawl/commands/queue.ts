@@ -1,0 +1,76 @@
+/** `nearcrawl queue`: what is due and not being fetched, and why. */
+import { Command, Option } from "commander";
+import {
+  type QueueAges,
+  type WaitingHost,
+  type WaitReason,
+  waitReasons,
+} from "#coordinator/flows/operation-reads";
+import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/flows/operation-words";
+import { whenWords } from "#coordinator/flows/spoken-time";
+import { createReports } from "#coordinator/postgres/reports/reports";
+import { boundedInteger } from "../bounded-integer.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface QueueOptions extends DatabaseOptions {
+  readonly reason?: WaitReason;
+  readonly limit: number;
+}
+
+export function queueCommand(): Command {
+  return withDatabaseOptions(new Command("queue"))
+    .description("hosts that are due and not being fetched: how long they have waited, and for what")
+    .addOption(new Option("--reason <reason>", "only those that wait for this").choices([...waitReasons]))
+    .option("--limit <n>", "hosts at most, the longest waiting first", boundedInteger(1, 1000), 20)
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing waits.\n\nExample:\n  nearcrawl queue --reason no-delegation",
+    )
+    .action(async (options: QueueOptions) => await queue(options));
+}
+
+async function queue(options: QueueOptions): Promise<void> {
+  const now = new Date();
+  const { reason = null, limit } = options;
+  const { ages, hosts } = await readDatabase(commandContext(options), async ({ pool }) => {
+    const reads = createReports(pool, () => performance.now());
+    const [told, waiting] = await Promise.all([
+      reads.queueAges(now),
+      reads.longestWaiting({ reason, most: limit }, now),
+    ]);
+    return { ages: told, hosts: waiting };
+  });
+  printAnswer(options, { at: now.toISOString(), reason, ages, hosts }, queueText({ ages, hosts, now }));
+  if (hosts.length === 0) process.exitCode = exitCodes.notFound;
+}
+
+export function queueText(answer: {
+  readonly ages: QueueAges;
+  readonly hosts: readonly WaitingHost[];
+  readonly now: Date;
+}): string {
+  const { ages, hosts, now } = answer;
+  if (hosts.length === 0) return ages.hosts === 0 ? "nothing that is due waits" : "no host waits for this";
+  const ageTable = formatTable(
+    [{ title: "hosts that wait for" }, ...["hosts", "median", "95 % <", "longest"].map(right)],
+    ages.reasons.map((age) => [
+      waitReasonWords[age.reason],
+      `${ages.isEstimate ? "~" : ""}${age.hosts.toLocaleString("en-GB")}`,
+      ...[spanOrDash(age.medianSeconds), spanOrDash(age.p95Seconds), spanOrDash(age.oldestSeconds)],
+    ]),
+  );
+  const hostTable = formatTable(
+    [{ title: "host" }, { title: "due" }, { title: "why it waits" }, { title: "subnet" }],
+    hosts.map((host) => [
+      ...[printable(host.host, 80), whenWords(host.dueAt, now), printable(waitWords(host, now), 120)],
+      host.range ?? "",
+    ]),
+  );
+  return `${ageTable}\n\n${hostTable}`;
+}
+
+const right = (title: string) => ({ title, align: "right" as const });
