@@ -45,7 +45,13 @@ ${answer.organisation ? organisationSection(answer.organisation) : nothing}
 ${answer.inside && answer.inside.subnets.length > 0 ? html`<section><h2>${answer.crawler ? "Its subnets, latest first" : "Registered subnets inside"}</h2>${subnetList(answer.inside)}</section>` : nothing}
 ${answer.waiting && answer.waiting.hosts > 0 ? waitingSection(answer.waiting) : nothing}
 ${answer.history.length > 0 ? historySection(answer.history) : nothing}
-${answer.found ? nearMatches(answer) : nothing}`;
+${answer.found ? nearMatches(answer) : nothing}
+<p class="small share"><a href="${pathWith("/who", { q: answer.question })}">Link to this answer</a>, as of ${instant(answer.at)}. For a terminal: <code>nearcrawl who ${shellWord(answer.question)}</code></p>`;
+}
+
+/** As a shell takes it for one word. */
+function shellWord(text: string): string {
+  return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function whoForm(question: string): Html {

@@ -53,6 +53,17 @@ describe("nearcrawl who", () => {
     expect(out).toContain("Did you mean\n  Example Networks (ORG-EX1-AP), organisation");
   });
 
+  it("knows how far operators let the crawl go", async () => {
+    await database.pool.query(
+      `insert into setting (name, value, changed_by) values ('scope.pagesPerHost', '1', 'anna')`,
+    );
+
+    const { out } = await nearcrawl(["who", "https://www.example.org/not-yet"]);
+
+    expect(out).toContain("the host has its full 1 page, the most that the settings allow per host");
+    await database.pool.query("delete from setting");
+  });
+
   it("lets no escape sequence of a registry through to the terminal", async () => {
     const { out } = await nearcrawl(["who", "5.6.7.8"]);
 
