@@ -85,7 +85,7 @@ function blockAddress(answer: MapAnswer, block: MapBlock, asking: Asking): strin
 
 function blockWords({ range, subnets, delegatedShare, crawler }: MapBlock): string {
   const by = crawler === null ? "" : `, mostly by ${crawler}`;
-  return `${range}: ${countText(subnets)} subnets, ${percentText(delegatedShare)} crawled${by}`;
+  return `${range}: ${countText(subnets)} subnets, ${shareText(delegatedShare)} crawled${by}`;
 }
 
 function totals({ totals: all, addressesPerCell, family }: MapAnswer): Html {
@@ -93,9 +93,9 @@ function totals({ totals: all, addressesPerCell, family }: MapAnswer): Html {
     family === 4 ? countText(Number(addressesPerCell)) : `2^${addressesPerCellBits(addressesPerCell)}`;
   return html`<dl class="facts">
 <div><dt>Subnets</dt><dd>${countText(all.subnets)}</dd></div>
-<div><dt>Addresses registered</dt><dd>${percentText(all.registeredShare)}</dd></div>
-${all.chosenShare === all.registeredShare ? nothing : html`<div><dt>Addresses that the filter leaves</dt><dd>${percentText(all.chosenShare)}</dd></div>`}
-<div><dt>Addresses crawled by somebody</dt><dd>${percentText(all.delegatedShare)}</dd></div>
+<div><dt>Addresses registered</dt><dd>${shareText(all.registeredShare)}</dd></div>
+${all.chosenShare === all.registeredShare ? nothing : html`<div><dt>Addresses that the filter leaves</dt><dd>${shareText(all.chosenShare)}</dd></div>`}
+<div><dt>Addresses crawled by somebody</dt><dd>${shareText(all.delegatedShare)}</dd></div>
 <div><dt>Load</dt><dd>${countText(all.pagesPerDay)} pages a day</dd></div>
 <div><dt>One cell of the map</dt><dd>${cell} ${addressesPerCell === "1" ? "address" : "addresses"}</dd></div>
 </dl>`;
@@ -106,7 +106,7 @@ const addressesPerCellBits = (count: string) => BigInt(count).toString(2).length
 function legend({ legend: entries, colour }: MapAnswer): Html {
   const shown = entries.filter(({ cells }) => cells > 0 || colour === "rtt");
   return html`<h3>${colour === "load" ? "Load of a cell" : `By ${colourWords[colour] ?? colour}`}</h3>
-<ul class="legend">${shown.map(legendLine)}
+<ul class="map-key">${shown.map(legendLine)}
 <li><svg viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" fill="#869694" opacity="0.28"/></svg> registered, ${colour === "load" ? "nothing to fetch" : "no value"}</li>
 <li><svg viewBox="0 0 16 16" aria-hidden="true"><rect class="clear" x="0.5" y="0.5" width="15" height="15"/></svg> not registered</li></ul>
 <p class="small">The fainter a cell, the less of it is meant.</p>`;
@@ -114,7 +114,7 @@ function legend({ legend: entries, colour }: MapAnswer): Html {
 
 function legendLine({ label, colour, patterned, share, cells }: LegendEntry): Html {
   const dark = patterned ? html`<path d="M0 0h8v8H0zM8 8h8v8H8z" fill="#000" opacity="0.45"/>` : nothing;
-  return html`<li><svg viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" fill="${colour}"/>${dark}</svg> <span>${label}</span> <span class="small number">${countText(cells)} ${cells === 1 ? "cell" : "cells"}, ${percentText(share)}</span></li>`;
+  return html`<li><svg viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" fill="${colour}"/>${dark}</svg> <span>${label}</span> <span class="small number">${countText(cells)} ${cells === 1 ? "cell" : "cells"}, ${shareText(share)}</span></li>`;
 }
 
 function blockTable(answer: MapAnswer, asking: Asking, now: string): Html {
@@ -133,8 +133,8 @@ function blockRow(
   return html`<tr>
 <th scope="row"><a class="mono" href="${blockAddress(answer, block, asking)}">${block.range}</a></th>
 <td class="number">${countText(block.subnets)}</td>
-<td class="number">${percentText(block.registeredShare)}</td>
-<td class="number">${percentText(block.delegatedShare)}</td>
+<td class="number">${shareText(block.registeredShare)}</td>
+<td class="number">${shareText(block.delegatedShare)}</td>
 <td>${block.crawler === null ? "–" : crawlerLink(block.crawler)}</td>
 <td class="number">${msOrDash(block.meanRttMs)}</td>
 <td>${block.meanDelegatedAt === null ? "–" : ago(block.meanDelegatedAt, now)}</td>
@@ -142,4 +142,9 @@ function blockRow(
 <td class="number">${block.pagesPerDay === 0 ? "–" : countText(block.pagesPerDay)}</td>
 <td>${block.subnets === 0 ? "–" : html`<a href="${asking({ at: block.range, view: "list" })}">list</a>`}</td>
 </tr>`;
+}
+
+/** A little is not nothing. */
+function shareText(share: number): string {
+  return share > 0 && share < 0.0005 ? "< 0.1 %" : percentText(share);
 }

@@ -76,7 +76,7 @@ function questionForm(answer: ExploreAnswer, { question, crawlers }: ExploreCont
 <input type="hidden" name="view" value="${answer.view}">
 <div class="explore-row">
 <label>Block or address <input name="at" value="${answer.at}" maxlength="100" size="24" autocomplete="off" spellcheck="false"></label>
-<label>Colour by <select name="colour">${colourings.map((name) => option(name, colourNames[name], question.colouring))}</select></label>
+${answer.view === "map" ? html`<label>Colour by <select name="colour">${colourings.map((name) => option(name, colourNames[name], question.colouring))}</select></label>` : nothing}
 <button class="slim">Show</button>
 </div>
 <details class="filters"${filtered ? html` open` : nothing}>

@@ -76,8 +76,8 @@ export function mapBlocks(world: ExploredWorld, { tile, cells, crawlerName }: Dr
       subnets:
         firstPlaceFrom(world.columns, tile.space, first + positions) -
         firstPlaceFrom(world.columns, tile.space, first),
-      registeredShare: share(merged.registered[block] as number),
-      delegatedShare: share(merged.delegated[block] as number),
+      registeredShare: share(cells.registered, block * cellsPerBlock, cellsPerBlock),
+      delegatedShare: share(cells.delegated, block * cellsPerBlock, cellsPerBlock),
       crawler: crawlerId === null ? null : crawlerName(crawlerId),
       registry: registries[(merged.registries[block] as number) - 1] ?? null,
       meanRttMs: rtt === noRtt ? null : rtt / 10,
@@ -87,20 +87,23 @@ export function mapBlocks(world: ExploredWorld, { tile, cells, crawlerName }: Dr
   });
 }
 
-const share = (packed: number) => Math.round((1000 * packed) / 255) / 1000;
+/** Of so many cells together; a cell that was rounded up counts as it was rounded. */
+function share(packed: Uint8Array, at: number, count: number): number {
+  let sum = 0;
+  for (let cell = at; cell < at + count; cell += 1) sum += packed[cell] as number;
+  return Math.round((1e6 * sum) / (255 * count)) / 1e6;
+}
 
 export function mapTotals(world: ExploredWorld, tile: Tile, cells: TileCells): MapTotals {
-  const merged = emptyCells(1);
-  mergeCells({ from: cells, at: 0, count: cellsPerTile }, merged, 0);
   const first = firstPositionOf(tile);
   const end = first + cellPositions(tile) * cellsPerTile;
   return {
     subnets:
       firstPlaceFrom(world.columns, tile.space, end) - firstPlaceFrom(world.columns, tile.space, first),
-    registeredShare: share(merged.registered[0] as number),
-    chosenShare: share(merged.chosen[0] as number),
-    delegatedShare: share(merged.delegated[0] as number),
-    pagesPerDay: Math.round(merged.loads[0] as number),
+    registeredShare: share(cells.registered, 0, cellsPerTile),
+    chosenShare: share(cells.chosen, 0, cellsPerTile),
+    delegatedShare: share(cells.delegated, 0, cellsPerTile),
+    pagesPerDay: Math.round(cells.loads.reduce((sum, load) => sum + load, 0)),
   };
 }
 

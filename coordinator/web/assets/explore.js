@@ -139,6 +139,45 @@ function startMap(element) {
     }
     to.stroke();
     to.globalAlpha = 1;
+    nameBlocks(to, count);
+  }
+
+  /** Each block by its address, in its corner. */
+  function nameBlocks(to, count) {
+    const order = Math.log2(count);
+    if (order > pointOrder) return;
+    const look = getComputedStyle(element);
+    const size = 11 * devicePixelRatio;
+    to.font = `${size}px ${look.getPropertyValue("--mono")}`;
+    to.textBaseline = "top";
+    const scale = canvas.width / width;
+    const room = scale / count;
+    for (let y = Math.floor(top * count); y / count < top + width; y += 1) {
+      for (let x = Math.floor(left * count); x / count < left + width; x += 1) {
+        const text = blockName(indexOfCell(x, y, order), order);
+        const wide = to.measureText(text).width;
+        if (wide + size > room) continue;
+        const [at, down] = [(x / count - left) * scale + 0.4 * size, (y / count - top) * scale + 0.4 * size];
+        to.fillStyle = look.backgroundColor;
+        to.globalAlpha = 0.85;
+        to.fillRect(at - 0.2 * size, down - 0.15 * size, wide + 0.4 * size, 1.3 * size);
+        to.globalAlpha = 1;
+        to.fillStyle = look.color;
+        to.fillText(text, at, down);
+      }
+    }
+  }
+
+  function blockName(index, order) {
+    const prefix = 2 * order + (family === "4" ? 0 : 3);
+    if (family === "4") {
+      const address = index * 2 ** (32 - 2 * order);
+      return `${[24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".")}/${prefix}`;
+    }
+    const bits = 2n ** 61n + (BigInt(index) << BigInt(61 - 2 * order));
+    const groups = [48n, 32n, 16n, 0n].map((shift) => ((bits >> shift) & 0xffffn).toString(16));
+    while (groups.at(-1) === "0") groups.pop();
+    return `${groups.join(":")}::/${prefix}`;
   }
 
   function moveTo(newLeft, newTop, newWidth) {
@@ -310,4 +349,17 @@ function startMap(element) {
     const point = await pointAt(0.5, 0.5);
     if (point?.subnet) location.href = `/explore?view=tree&at=${encodeURIComponent(point.subnet.range)}`;
   }
+}
+
+// The number of a cell along the Hilbert curve, as coordinator/core/explore/hilbert.ts has it.
+function indexOfCell(cellX, cellY, order) {
+  let [x, y, index] = [cellX, cellY, 0];
+  for (let side = 2 ** (order - 1); side >= 1; side /= 2) {
+    const right = x >= side ? 1 : 0;
+    const down = y >= side ? 1 : 0;
+    index += side * side * (3 * right + (right === 1 ? -down : down));
+    [x, y] = [x - side * right, y - side * down];
+    if (down === 0) [x, y] = right === 1 ? [side - 1 - y, side - 1 - x] : [y, x];
+  }
+  return index;
 }
