@@ -118,11 +118,12 @@ export function previewAnswer(weighed: WeighedChange, effects: readonly PolicyEf
 /** What the audit log is told of a change. */
 export function auditedChange(weighed: WeighedChange, words: string) {
   const [first, ...more] = weighed.changes;
+  const taken = weighed.takesBack === null ? "" : `takes back version ${weighed.takesBack}: `;
   const why = words === "" ? "" : `; ${words}`;
   return {
-    action: weighed.takesBack === null ? "policy-changed" : "policy-taken-back",
+    action: "policy-changed",
     target: more.length === 0 ? first!.name : null,
-    words: `${changeWords(weighed).join("; ")}${why}`,
+    words: `${taken}${changeWords(weighed).join("; ")}${why}`,
     before: valuesOf(weighed, "before"),
     after: valuesOf(weighed, "after"),
   };

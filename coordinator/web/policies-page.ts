@@ -50,7 +50,8 @@ ${rows}
 </form></section>`;
 }
 
-function policyRow(policy: ShownPolicy, { mayChange, refused }: Around): Html {
+function policyRow(policy: ShownPolicy, around: Around): Html {
+  const { mayChange, refused } = around;
   const typed = refused?.typed[policy.name];
   return html`<div class="policy${policy.changedBy === null ? "" : " policy-changed"}" id="${policy.name}">
 <div class="policy-words">
@@ -60,7 +61,7 @@ ${mayChange ? html`<label for="field-${policy.name}">${policy.title}</label>` : 
 </div>
 <div class="policy-value">
 ${mayChange ? policyField(policy, typed) : html`<p class="policy-now">${shown(policy, policy.value)}</p>`}
-${changeLine(policy, mayChange)}
+${changeLine(policy, around)}
 </div>
 </div>`;
 }
@@ -73,9 +74,13 @@ function originWords(policy: ShownPolicy): Html {
   return html`default ${shown(policy, policy.default)}${fromFile} (${policy.origin})`;
 }
 
-function changeLine(policy: ShownPolicy, mayChange: boolean): Html {
+function changeLine(policy: ShownPolicy, { mayChange, viewer }: Around): Html {
   if (policy.changedBy === null || policy.changedAt === null) return nothing;
-  return html`<p class="small">changed by <a href="${pathWith("/audit", { target: policy.name })}">${policy.changedBy}</a>, ${instant(policy.changedAt)}</p>
+  const mayAudit = mayDo(viewer.actor, "audit-read");
+  const who = mayAudit
+    ? html`<a href="${pathWith("/audit", { action: "policy-changed" })}">${policy.changedBy}</a>`
+    : policy.changedBy;
+  return html`<p class="small">changed by ${who}, ${instant(policy.changedAt)}</p>
 ${mayChange ? html`<button class="quiet slim" type="submit" name="back" value="${policy.name}" formnovalidate>Back to ${shown(policy, policy.fileValue)}</button>` : nothing}`;
 }
 
