@@ -3,7 +3,7 @@
 import type { FleetLine } from "../flows/show-overview.ts";
 import { howMany } from "../flows/spoken-time.ts";
 import { type Html, html, nothing } from "./html.ts";
-import { landDots, type MapPoint } from "./land-dots.ts";
+import { landStepDegrees, landStretches } from "./land-dots.ts";
 
 const northEdge = 84;
 const southEdge = -57;
@@ -13,7 +13,7 @@ const height = (northEdge - southEdge) * unitsPerDegree;
 /** More names than this would only cover each other. */
 const namedLimit = 40;
 
-type PlacedCrawler = FleetLine & MapPoint;
+type PlacedCrawler = FleetLine & { readonly latitude: number; readonly longitude: number };
 
 /** Empty when no crawler has stated a place. */
 export function fleetMap(fleet: readonly FleetLine[]): Html {
@@ -21,9 +21,9 @@ export function fleetMap(fleet: readonly FleetLine[]): Html {
   if (placed.length === 0) return nothing;
   const bySize = [...placed].sort((a, b) => b.subnets - a.subnets);
   const most = Math.max(1, bySize[0]?.subnets ?? 1);
-  return html`<svg class="map" viewBox="0 0 ${width} ${height}" role="img" aria-label="${mapLabel(placed)}">
+  return html`<svg class="map" viewBox="0 0 ${width} ${height}" role="group" aria-label="${mapLabel(placed)}">
 <path class="graticule" d="${graticule}"/>
-<path class="land" d="${land}"/>
+<path class="land" stroke-dasharray="0 ${landStepDegrees * unitsPerDegree}" d="${land}"/>
 ${bySize.map((crawler) => marker(crawler, most))}
 <g class="names" aria-hidden="true">${nameLabels(placed.slice(0, namedLimit))}</g>
 </svg>`;
@@ -35,7 +35,7 @@ function hasPlace(crawler: FleetLine): crawler is PlacedCrawler {
 
 function mapLabel(placed: readonly PlacedCrawler[]): string {
   const online = placed.filter((crawler) => crawler.state === "online").length;
-  return `World map with ${howMany(placed.length, "crawler")}, ${online} of them online; the table below lists them`;
+  return `World map with ${howMany(placed.length, "crawler")}, ${online} of them online`;
 }
 
 const x = (longitude: number) => round((longitude + 180) * unitsPerDegree);
@@ -44,9 +44,10 @@ const y = (latitude: number) =>
 const round = (value: number) => Math.round(value * 10) / 10;
 
 function marker(crawler: PlacedCrawler, most: number): Html {
-  const radius = round(3.5 + 7 * Math.sqrt(crawler.subnets / most));
+  // One circle, since a page has hundreds: its outline is the halo, the wider the more subnets the crawler has.
+  const halo = round(2 + 13 * Math.sqrt(crawler.subnets / most));
   const title = `${crawler.name}${crawler.place ? `, ${crawler.place}` : ""}: ${crawler.state}, ${howMany(crawler.subnets, "subnet")}`;
-  return html`<a href="/crawlers/${encodeURIComponent(crawler.name)}"><g class="crawler crawler-${crawler.state}"><title>${title}</title><circle class="halo" cx="${x(crawler.longitude)}" cy="${y(crawler.latitude)}" r="${radius}"/><circle class="spot" cx="${x(crawler.longitude)}" cy="${y(crawler.latitude)}" r="3"/></g></a>`;
+  return html`<a href="/crawlers/${encodeURIComponent(crawler.name)}"><title>${title}</title><circle class="at ${crawler.state}" cx="${x(crawler.longitude)}" cy="${y(crawler.latitude)}" r="3" stroke-width="${halo}"/></a>`;
 }
 
 interface Box {
@@ -103,9 +104,9 @@ function fits(box: Box, taken: readonly Box[]): boolean {
   );
 }
 
-/** One path of zero-length strokes; their round caps are the dots. */
-const land = landDots()
-  .map((dot) => `M${x(dot.longitude)} ${y(dot.latitude)}h0`)
+/** One path of dashes without length, whose round caps are the dots; the last one needs a hair of stroke behind it. */
+const land = landStretches()
+  .map(({ latitude, west, east }) => `M${x(west)} ${y(latitude)}H${x(east) + 0.1}`)
   .join("");
 
 const graticule = [

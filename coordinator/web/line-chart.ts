@@ -18,7 +18,7 @@ export interface LineChart {
 
 const width = 360;
 const height = 132;
-const plot = { left: 4, right: width - 4, top: 16, bottom: height - 20 };
+const plot = { left: 50, right: width - 4, top: 8, bottom: height - 20 };
 
 export function lineChart(chart: LineChart): Html {
   const known = chart.values.filter((value) => value !== null);
@@ -28,7 +28,7 @@ export function lineChart(chart: LineChart): Html {
 <svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${`${chart.title} over ${chart.span}: ${words}`}">
 <path class="chart-grid" d="M${plot.left} ${plot.top}H${plot.right}M${plot.left} ${middle}H${plot.right}M${plot.left} ${plot.bottom}H${plot.right}"/>
 ${known.length === 0 ? nothing : html`<path class="chart-area" d="${areaPath(chart.values, most)}"/><path class="chart-line" d="${linePath(chart.values, most)}"/>`}
-<g class="chart-text"><text x="${plot.left}" y="${plot.top - 4}">${chart.text(most)}</text><text x="${plot.left}" y="${middle - 3}">${chart.text(most / 2)}</text>
+<g class="chart-text">${axisText(plot.top, chart.text(most))}${axisText(middle, chart.text(most / 2))}${axisText(plot.bottom, "0")}
 ${timeTexts(chart.times)}</g></svg></figure>`;
 }
 
@@ -36,7 +36,11 @@ const middle = (plot.top + plot.bottom) / 2;
 
 function timeTexts([left, centre, right]: LineChart["times"]): Html {
   const y = height - 6;
-  return html`<text x="${plot.left}" y="${y}">${left}</text><text x="${width / 2}" y="${y}" text-anchor="middle">${centre}</text><text x="${plot.right}" y="${y}" text-anchor="end">${right}</text>`;
+  return html`<text x="${plot.left}" y="${y}">${left}</text><text x="${(plot.left + plot.right) / 2}" y="${y}" text-anchor="middle">${centre}</text><text x="${plot.right}" y="${y}" text-anchor="end">${right}</text>`;
+}
+
+function axisText(y: number, text: string): Html {
+  return html`<text x="${plot.left - 6}" y="${round(y + 3.5)}" text-anchor="end">${text}</text>`;
 }
 
 function wordsOf({ values, text }: LineChart, known: readonly number[]): string {

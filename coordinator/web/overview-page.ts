@@ -5,7 +5,7 @@
  */
 import { nearlyBestMs } from "#core/accuracy/accuracy-estimate";
 import type { History } from "../flows/operation-reads.ts";
-import { timesSmaller } from "../flows/operation-words.ts";
+import { spanOrDash, timesSmaller } from "../flows/operation-words.ts";
 import type { Overview, RecentDelegation } from "../flows/show-overview.ts";
 import { howMany } from "../flows/spoken-time.ts";
 import { bytesText } from "../flows/who-words.ts";
@@ -76,6 +76,7 @@ ${tile("Mean RTT", msOrDash(totals.meanRttMs), "/explore?colour=rtt", html`from 
 ${probesTile(overview)}
 ${shippedTile(overview)}
 ${accuracyTile(overview)}
+${waitingTile(overview)}
 </dl>
 ${progress(done, totals.urls)}
 ${urlStates(overview)}`;
@@ -124,6 +125,12 @@ function accuracyTile({ accuracy: { samples, share, low, high } }: Overview): Ht
     "/accuracy",
     small,
   );
+}
+
+function waitingTile({ queue }: Overview): Html {
+  const { hosts, p95Seconds, isEstimate } = queue;
+  const small = p95Seconds === null ? html`none is due` : html`95 % for less than ${spanOrDash(p95Seconds)}`;
+  return tile("Hosts that wait", `${isEstimate ? "about " : ""}${countText(hosts)}`, "/fleet/queue", small);
 }
 
 function progress(done: number, all: number): Html {
