@@ -9,6 +9,7 @@ import type { CrawlerStore } from "./flows/crawler-ports.ts";
 import { refreshCrawlers } from "./flows/crawler-presence.ts";
 import { Mover } from "./flows/move-crawlers.ts";
 import type { Log } from "./log.ts";
+import { notedMoves, noteOwnChanges } from "./own-changes.ts";
 import { createMoveStore } from "./postgres/move-store.ts";
 import type { Timekeeper } from "./timekeeper.ts";
 
@@ -35,7 +36,7 @@ const reviewMs = 2000;
 export function moveDuties(ports: MoveDutyPorts): MoveDuties {
   const { pool, gateway, timekeeper, log, now } = ports;
   const mover = new Mover({
-    moves: createMoveStore(pool),
+    moves: notedMoves(createMoveStore(pool), noteOwnChanges(ports)),
     send: (crawlerId, message) => gateway.send(crawlerId, message),
     refuse: (crawlerId, refusal) => gateway.refuse(crawlerId, refusal),
     onMoved: async () => {

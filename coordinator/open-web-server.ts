@@ -16,7 +16,7 @@ import type { Log } from "./log.ts";
 import { dockFile } from "./net/dock-file.ts";
 import { createWebServer } from "./net/http-server.ts";
 import type { Metrics } from "./net/metrics.ts";
-import { operatorApiPorts } from "./operator-api-ports.ts";
+import { notedOptOuts, noteOwnChanges } from "./own-changes.ts";
 import { createAuditLog } from "./postgres/audit-log.ts";
 import { createComplaintStore } from "./postgres/complaint-store.ts";
 import { stateCoordinatorPlace } from "./postgres/coordinator-place.ts";
@@ -64,12 +64,8 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     metrics: options.metrics,
     log,
     now: () => new Date(),
-    operators: {
-      ...operatorApiPorts(pool),
-      ...(config.behindProxy ? { failuresPerMinute: Number.POSITIVE_INFINITY } : {}),
-    },
     contact: {
-      optOuts: createOptOutStore(pool),
+      optOuts: notedOptOuts(createOptOutStore(pool), noteOwnChanges({ pool, log, now: () => new Date() })),
       complaints: createComplaintStore(pool),
       fleet: createFleetOutside(pool),
     },

@@ -6,6 +6,7 @@ import { OptOutHonours } from "./flows/honour-opt-outs.ts";
 import type { Log } from "./log.ts";
 import type { CrawlerGateway } from "./net/crawler-gateway.ts";
 import { createTextResolver } from "./net/text-resolver.ts";
+import { notedOptOuts, noteOwnChanges } from "./own-changes.ts";
 import { createOptOutMarks } from "./postgres/opt-out-marks.ts";
 import { createOptOutStore } from "./postgres/opt-out-store.ts";
 import type { Timekeeper } from "./timekeeper.ts";
@@ -31,7 +32,7 @@ export function optOutDuties(ports: {
   readonly now: () => Date;
 }): OptOutDuties {
   const { pool, gateway, timekeeper, config, log, now } = ports;
-  const optOuts = createOptOutStore(pool);
+  const optOuts = notedOptOuts(createOptOutStore(pool), noteOwnChanges(ports));
   const honours = new OptOutHonours({
     optOuts,
     marks: createOptOutMarks(pool),

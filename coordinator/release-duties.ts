@@ -6,6 +6,7 @@ import { type OfferPorts, ReleaseOffers, type ReleaseReport } from "./flows/offe
 import { advanceReleases } from "./flows/stage-releases.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./net/metrics.ts";
+import { noteOwnChanges, releaseMoved } from "./own-changes.ts";
 import { createReleaseFleetStore } from "./postgres/release-fleet-store.ts";
 import { createReleaseStore } from "./postgres/release-store.ts";
 import type { Timekeeper } from "./timekeeper.ts";
@@ -37,6 +38,7 @@ export function releaseDuties(ports: ReleaseDutyPorts): ReleaseDuties {
   const releases = createReleaseStore(ports.pool);
   const releaseFleet = createReleaseFleetStore(ports.pool);
   const offers = new ReleaseOffers({ ...ports, releases, releaseFleet });
+  const note = noteOwnChanges(ports);
   let notices: { stop(): Promise<void> } | null = null;
   let arrivals = Promise.resolve();
   return {
@@ -64,6 +66,7 @@ export function releaseDuties(ports: ReleaseDutyPorts): ReleaseDuties {
             move,
             "a release moved to its next stage, or was held",
           );
+          await note(releaseMoved(move));
         }
         await observe(ports.metrics, releaseFleet);
       });

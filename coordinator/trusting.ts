@@ -19,6 +19,7 @@ import type { TrustStore } from "./flows/trust-ports.ts";
 import { doubtImpossibleProbes } from "./flows/watch-probes.ts";
 import { following } from "./live-config.ts";
 import type { Log } from "./log.ts";
+import { notedTrust, noteOwnChanges } from "./own-changes.ts";
 import { createTrustStore } from "./postgres/trust-store.ts";
 import type { Timekeeper } from "./timekeeper.ts";
 
@@ -51,7 +52,7 @@ const probesMs = 60_000;
 const drawn = 2 ** 32;
 
 export function trustDuties(ports: TrustingPorts, config: Pick<CoordinatorConfig, "trust">): Trusting {
-  const trust = createTrustStore(ports.pool);
+  const trust = notedTrust(createTrustStore(ports.pool), ports.state, noteOwnChanges(ports));
   const versions = new Map<CrawlerId, string>();
   const settings = following(() => config.trust);
   const judging = () => ({

@@ -1,9 +1,10 @@
 /** /tokens: what programs may do over HTTP. For operators; a token's secret is shown once. */
 import { z } from "zod";
-import { type Scope, scopes } from "#core/access/actor";
+import { scopes } from "#core/access/actor";
 import type { Secrets } from "../flows/admit-crawler.ts";
 import { cannotGive } from "../flows/may-give.ts";
 import type { OperatorTokenStore } from "../flows/operator-ports.ts";
+import { tokenCreated, tokenRevoked } from "../flows/token-changes.ts";
 import { emptyTokenForm, madeTokenBody, type TokenForm, tokensBody } from "../web/tokens-page.ts";
 import type { Visit } from "./access.ts";
 import type { ActionFault, AskedAction, Outcome } from "./actions.ts";
@@ -85,20 +86,6 @@ async function create(asked: AskedAction<Record<string, unknown>>, ports: TokenR
     body: () => madeTokenBody({ name, scopes: given, expiresAt, token }),
     change: tokenCreated({ name, scopes: given, expiresAt }),
   };
-}
-
-/** As the audit log keeps it. */
-export function tokenCreated(token: {
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly expiresAt: Date;
-}) {
-  const words = `Token ${token.name}, for ${token.scopes.join(", ")}, good until ${token.expiresAt.toISOString()}.`;
-  return { action: "token-created", target: token.name, words, after: token };
-}
-
-export function tokenRevoked(name: string) {
-  return { action: "token-revoked", target: name, words: `Token ${name} opens nothing any more.` };
 }
 
 async function notMade(

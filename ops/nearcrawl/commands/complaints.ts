@@ -1,9 +1,10 @@
 /** `nearcrawl complaints`: who minded our requests, what we had done, and the answer that can be sent on. */
 import { Command } from "commander";
-import type { ComplaintStore } from "#coordinator/flows/complaint-ports";
+import type { Complaint, ComplaintStore } from "#coordinator/flows/complaint-ports";
 import { readTarget, targetText } from "#coordinator/flows/opt-out-target";
 import { createComplaintStore } from "#coordinator/postgres/complaint-store";
 import { UsageError } from "#core/errors";
+import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { complaintsText, complaintText } from "../complaints-text.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
@@ -33,7 +34,7 @@ export function complaintsCommand(): Command {
         const target = readTarget(options.target, "networks");
         if (typeof target === "string") throw new UsageError(`--target: ${target}`);
         const said = { target, targetText: targetText(target), reporter: options.from, words: options.text };
-        const added = await withStore(options, (store) =>
+        const added = await changed(options, "complaint-added", (store) =>
           store.add({ ...said, source: "operator", requester: null }, new Date()),
         );
         if (added !== null) printAnswer(options, added, complaintText(added));
@@ -66,7 +67,7 @@ export function complaintsCommand(): Command {
       .requiredOption("--words <text>", "how it ended, for the record")
       .description("it was answered")
       .action(async (number: string, options: ComplaintsOptions & { words: string }) => {
-        const closed = await withStore(options, (store) =>
+        const closed = await changed(options, "complaint-closed", (store) =>
           store.close(numberOf(number), options.words, new Date()),
         );
         if (closed === null) notThere(number);
@@ -84,6 +85,21 @@ async function withStore<T>(
     commandContext(options),
     async ({ pool }) => await work(createComplaintStore(pool)),
   );
+}
+
+async function changed(
+  options: ComplaintsOptions,
+  action: "complaint-added" | "complaint-closed",
+  work: (store: ComplaintStore) => Promise<Complaint | null>,
+): Promise<Complaint | null> {
+  return await readDatabase(commandContext(options), async ({ pool }) => {
+    const complaint = await work(createComplaintStore(pool));
+    if (complaint === null) return null;
+    const { complaintId, target, closingWords } = complaint;
+    const words = `Complaint ${complaintId} about ${target} ${action === "complaint-added" ? "is written down" : "is closed"}.`;
+    await recordCommand(pool, { action, target, words, after: { complaintId, closingWords } });
+    return complaint;
+  });
 }
 
 function numberOf(text: string): number {

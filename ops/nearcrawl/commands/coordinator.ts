@@ -10,6 +10,7 @@ import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
+import { recordCommand } from "../audit-command-change.ts";
 import { type ContextOptions, commandContext, withDatabase, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
@@ -43,6 +44,8 @@ export function coordinatorCommand(): Command {
       "after",
       "\nExamples:\n  nearcrawl coordinator\n  nearcrawl coordinator --config coordinator.json --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
     )
+    // add-crawler has options of the same names, and they are its own.
+    .enablePositionalOptions()
     .action((options: CoordinatorOptions) => runCoordinator(options));
   command.addCommand(
     withContextOptions(new Command("add-crawler"))
@@ -132,7 +135,17 @@ async function addCrawler(name: string, options: AddCrawlerOptions): Promise<voi
   const crawlerId = await withDatabase(commandContext(options), async (database) => {
     await migrate(database);
     const store = createCrawlerStore(database.pool);
-    return await store.register({ name, keyHash, ...(pagesPerDay === undefined ? {} : { pagesPerDay }) });
+    const budget = pagesPerDay === undefined ? {} : { pagesPerDay };
+    const number = await store.register({ name, keyHash, ...budget });
+    const words = `A key was issued for ${name} (crawler ${number}); one that it had before opens nothing any more.`;
+    const change = {
+      action: "crawler-key-issued",
+      target: name,
+      words,
+      after: { crawlerId: number, ...budget },
+    };
+    await recordCommand(database.pool, change);
+    return number;
   });
   if (options.json) printJson({ crawlerId, name, key });
   else process.stdout.write(`crawler ${name} (number ${crawlerId}); its key, shown this once:\n${key}\n`);

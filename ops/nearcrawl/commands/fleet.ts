@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { fleetList } from "#coordinator/postgres/fleet-list";
 import type { Database } from "#db/connect";
+import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { incidentsCommand } from "../fleet/incidents.ts";
@@ -60,6 +61,7 @@ export function fleetCommand(): Command {
 
 async function drain(name: string, options: DatabaseOptions): Promise<void> {
   await change(name, options, {
+    action: "crawler-drained",
     make: async ({ pool }) => await createCrawlerStore(pool).drain(name, new Date()),
     text: `${name} gets no more leases, and its subnets go to others (nearcrawl fleet list shows how far that is)`,
   });
@@ -67,6 +69,7 @@ async function drain(name: string, options: DatabaseOptions): Promise<void> {
 
 async function resume(name: string, options: DatabaseOptions): Promise<void> {
   await change(name, options, {
+    action: "crawler-resumed",
     make: async ({ pool }) => await createCrawlerStore(pool).resume(name, new Date()),
     text: `${name} is taken back and is given what is nearest to it`,
   });
@@ -76,10 +79,19 @@ async function resume(name: string, options: DatabaseOptions): Promise<void> {
 async function change(
   name: string,
   options: DatabaseOptions,
-  { make, text }: { readonly make: (database: Database) => Promise<boolean>; readonly text: string },
+  {
+    action,
+    make,
+    text,
+  }: {
+    readonly action: string;
+    readonly make: (database: Database) => Promise<boolean>;
+    readonly text: string;
+  },
 ): Promise<void> {
   const { isThere, entry } = await readDatabase(commandContext(options), async (database) => {
     const made = await make(database);
+    if (made) await recordCommand(database.pool, { action, target: name, words: text });
     const fleet = await fleetList(database.pool, new Date());
     return { isThere: made, entry: fleet.find((one) => one.name === name) };
   });

@@ -1,10 +1,12 @@
 /** `nearcrawl operator-token`: who may change the fleet over HTTP. */
 import { Command, Option } from "commander";
 import type { OperatorToken } from "#coordinator/flows/operator-ports";
+import { tokenCreated, tokenRevoked } from "#coordinator/flows/token-changes";
 import { randomSecrets } from "#coordinator/net/crawler-key";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
 import { type Scope, scopes } from "#core/access/actor";
 import { migrate } from "#db/migrate";
+import { recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
@@ -67,7 +69,10 @@ async function create(name: string, options: CreateOptions): Promise<void> {
   const made = await withDatabase(commandContext(options), async (database) => {
     await migrate(database);
     const tokens = createOperatorTokenStore(database.pool);
-    return await tokens.create({ name, tokenHash, scopes: options.scope, createdAt, expiresAt });
+    const { scope: scopes } = options;
+    const isNew = await tokens.create({ name, tokenHash, scopes, createdAt, expiresAt });
+    if (isNew) await recordCommand(database.pool, tokenCreated({ name, scopes, expiresAt }));
+    return isNew;
   });
   if (!made) {
     process.stderr.write(`nearcrawl: there is, or was, a token "${name}": take another name\n`);
@@ -79,10 +84,11 @@ async function create(name: string, options: CreateOptions): Promise<void> {
 }
 
 async function revoke(name: string, options: DatabaseOptions): Promise<void> {
-  const revoked = await readDatabase(
-    commandContext(options),
-    async ({ pool }) => await createOperatorTokenStore(pool).revoke(name, new Date()),
-  );
+  const revoked = await readDatabase(commandContext(options), async ({ pool }) => {
+    const isEnded = await createOperatorTokenStore(pool).revoke(name, new Date());
+    if (isEnded) await recordCommand(pool, tokenRevoked(name));
+    return isEnded;
+  });
   if (revoked) return printAnswer(options, { name, revoked }, `the token ${name} opens nothing any more`);
   process.stderr.write(
     `nearcrawl: there is no good token "${name.slice(0, 100)}": nearcrawl operator-token list\n`,

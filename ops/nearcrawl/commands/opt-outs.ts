@@ -1,9 +1,11 @@
 /** `nearcrawl opt-outs`: sites and networks that the fleet leaves alone, and who asked for it. */
 import { Command } from "commander";
+import type { Change } from "#coordinator/flows/audit-ports";
 import type { OptOut, OptOutStore, OptOutTarget } from "#coordinator/flows/opt-out-ports";
 import { readTarget } from "#coordinator/flows/opt-out-target";
 import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
 import { UsageError } from "#core/errors";
+import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { optOutsText, optOutText } from "../opt-outs-text.ts";
@@ -43,7 +45,7 @@ export function optOutsCommand(): Command {
       .option("--unconfirmed", "it lapses unless somebody confirms it")
       .description("leave a site or a network alone, for good; its pages are deleted from the index")
       .action(async (target: string, options: OptOutsOptions) => {
-        await answer(options, target, (store) =>
+        await answer(options, { named: target, action: "opted-out" }, (store) =>
           store.request(
             {
               target: targetOf(target),
@@ -63,7 +65,7 @@ export function optOutsCommand(): Command {
       .argument("<number-or-target>", "as listed")
       .description("it is genuine: it holds for good, and its pages are deleted from the index")
       .action(async (named: string, options: OptOutsOptions) => {
-        await answer(options, named, async (store) => {
+        await answer(options, { named, action: "opt-out-confirmed" }, async (store) => {
           const optOutId = await numberOf(named, store);
           return optOutId === null ? null : await store.confirm(optOutId, "operator", new Date());
         });
@@ -75,7 +77,7 @@ export function optOutsCommand(): Command {
       .option("--words <text>", "why, for the record", "")
       .description("it holds no longer; crawling begins again after a quarter of an hour")
       .action(async (named: string, options: OptOutsOptions) => {
-        await answer(options, named, async (store) => {
+        await answer(options, { named, action: "opt-out-lifted" }, async (store) => {
           const optOutId = await numberOf(named, store);
           return optOutId === null ? null : await store.lift(optOutId, options.words ?? "", new Date());
         });
@@ -90,16 +92,34 @@ async function withStore<T>(options: OptOutsOptions, work: (store: OptOutStore) 
 
 async function answer(
   options: OptOutsOptions,
-  named: string,
+  { named, action }: { readonly named: string; readonly action: keyof typeof changeWords },
   work: (store: OptOutStore) => Promise<OptOut | null>,
 ): Promise<void> {
-  const optOut = await withStore(options, work);
+  const optOut = await readDatabase(commandContext(options), async ({ pool }) => {
+    const changed = await work(createOptOutStore(pool));
+    if (changed !== null) await recordCommand(pool, changeOf(changed, action));
+    return changed;
+  });
   if (optOut !== null) {
     printAnswer(options, optOut, optOutText(optOut));
     return;
   }
   process.stderr.write(`nearcrawl: "${named.slice(0, 100)}" has no open opt-out: nearcrawl opt-outs list\n`);
   process.exitCode = exitCodes.notFound;
+}
+
+const changeWords = {
+  "opted-out": "is left alone",
+  "opt-out-confirmed": "is left alone for good, and its pages are deleted from the index",
+  "opt-out-lifted": "may be crawled again, after a quarter of an hour",
+} as const;
+
+function changeOf(
+  { optOutId, target, state, hosts, pages }: OptOut,
+  action: keyof typeof changeWords,
+): Change {
+  const words = `${target} ${changeWords[action]}.`;
+  return { action, target, words, after: { optOutId, state, hosts, pages } };
 }
 
 async function numberOf(named: string, store: OptOutStore): Promise<number | null> {

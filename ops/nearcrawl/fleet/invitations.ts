@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import type { InvitationRecord } from "#coordinator/flows/identity-ports";
 import { createInvitationStore } from "#coordinator/postgres/invitation-store";
+import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { formatTable, printAnswer } from "../output.ts";
@@ -30,10 +31,12 @@ export function revokeInvitationCommand(): Command {
 async function revokeInvitation(which: string, options: DatabaseOptions): Promise<void> {
   const revoked = await readDatabase(commandContext(options), async ({ pool }) => {
     const isNumber = /^\d{1,9}$/.test(which);
-    return await createInvitationStore(pool).revoke(
-      isNumber ? { invitationId: Number(which) } : { name: which },
-      new Date(),
-    );
+    const open = isNumber ? { invitationId: Number(which) } : { name: which };
+    const count = await createInvitationStore(pool).revoke(open, new Date());
+    const target = isNumber ? `invitation ${which}` : which;
+    const words = isNumber ? `Invitation ${which} was withdrawn.` : `${count} of ${which} were withdrawn.`;
+    if (count > 0) await recordCommand(pool, { action: "invitation-revoked", target, words });
+    return count;
   });
   if (revoked === 0) {
     process.stderr.write(

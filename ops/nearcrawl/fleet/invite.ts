@@ -1,9 +1,10 @@
 /** `nearcrawl fleet invite` and `reinvite`: the one command that a partner runs to join. */
 import { readFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import { Command, InvalidArgumentError } from "commander";
 import type { Pool } from "pg";
+import type { Change } from "#coordinator/flows/audit-ports";
 import {
+  type InvitationRequest,
   type InvitingCoordinator,
   type IssuedInvitation,
   invitationHours,
@@ -16,6 +17,7 @@ import { createInvitationStore } from "#coordinator/postgres/invitation-store";
 import { migrate } from "#db/migrate";
 import { pinOf } from "#protocol/certificate-pin";
 import { certificatePin } from "#protocol/invitation";
+import { recordCommand, systemUser } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-integer.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
@@ -90,15 +92,17 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
     pagesPerDay: capacity ?? null,
     bytesPerDay: bytesADay ?? null,
     expiresHours,
-    createdBy: userInfo().username,
+    createdBy: systemUser(),
   };
   const issued = await withDatabase(commandContext(options), async (database) => {
     await migrate(database);
     const stated = statedPlace(options);
     const coordinator = await invitingCoordinator(database.pool, stated);
     if (stated.pin === undefined) await warnOfProxy(database.pool, coordinator);
-    const invitations = createInvitationStore(database.pool);
-    return await issueInvitation(request, { invitations, coordinator, secrets: randomSecrets }, new Date());
+    const ports = { invitations: createInvitationStore(database.pool), coordinator, secrets: randomSecrets };
+    const made = await issueInvitation(request, ports, new Date());
+    if (typeof made !== "string") await recordCommand(database.pool, invitationMade(made, request));
+    return made;
   });
   if (issued === "no-such-crawler") return nobodyOfThatName(name);
   if (issued === "name-taken") {
@@ -109,6 +113,18 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
     return;
   }
   printAnswer(options, issued, invitationText(issued));
+}
+
+/** As the audit log keeps it: without the token. */
+function invitationMade(issued: IssuedInvitation, request: InvitationRequest): Change {
+  const { invitationId, name, expiresAt } = issued;
+  const { renews, scopes, pagesPerDay, bytesPerDay } = request;
+  return {
+    action: renews ? "crawler-reinvited" : "crawler-invited",
+    target: name,
+    words: `Invitation ${invitationId} for ${name}, good until ${expiresAt.toISOString()}.`,
+    after: { invitationId, name, renews, scopes, pagesPerDay, bytesPerDay, expiresAt },
+  };
 }
 
 /** The coordinator knows its own certificate, and not one of whatever stands before it. */

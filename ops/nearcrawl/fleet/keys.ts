@@ -6,6 +6,7 @@ import { createFleetKeys } from "#coordinator/postgres/fleet-keys";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { defaultGraceHours } from "#coordinator/postgres/identity-store";
 import { UsageError } from "#core/errors";
+import { recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
@@ -37,9 +38,19 @@ export function rotateCommand(): Command {
 async function rotate(name: string | undefined, options: RotateOptions): Promise<void> {
   if ((name === undefined) !== (options.all === true)) throw new UsageError("say one name, or --all");
   const { graceHours } = options;
-  const asked = await readDatabase(commandContext(options), async ({ pool }) =>
-    createFleetKeys(pool).askRotation(name ?? null, { graceHours, now: new Date() }),
-  );
+  const asked = await readDatabase(commandContext(options), async ({ pool }) => {
+    const rotations = await createFleetKeys(pool).askRotation(name ?? null, { graceHours, now: new Date() });
+    for (const { name: crawler } of rotations) {
+      const words = `${crawler} gets a new key; the one before stays good for ${graceHours} h after that.`;
+      await recordCommand(pool, {
+        action: "crawler-key-rotated",
+        target: crawler,
+        words,
+        after: { graceHours },
+      });
+    }
+    return rotations;
+  });
   if (asked.length === 0) {
     process.stderr.write(
       `nearcrawl: ${name === undefined ? "no crawler has" : `there is no crawler "${name.slice(0, 100)}" that has`} an identity of its own and may connect; nearcrawl fleet invite gives one (crawlers of coordinator add-crawler get new keys there)\n`,
@@ -61,10 +72,12 @@ export function revokeCommand(): Command {
       "shut a crawler out at once, whatever key it shows; its subnets go to others after the time of a departure. nearcrawl fleet reinvite takes it back",
     )
     .action(async (name: string, options: DatabaseOptions) => {
-      const crawlerId = await readDatabase(
-        commandContext(options),
-        async ({ pool }) => await createFleetKeys(pool).revoke(name, new Date()),
-      );
+      const crawlerId = await readDatabase(commandContext(options), async ({ pool }) => {
+        const revoked = await createFleetKeys(pool).revoke(name, new Date());
+        const words = `${name} is shut out, whatever key it shows.`;
+        if (revoked !== null) await recordCommand(pool, { action: "crawler-revoked", target: name, words });
+        return revoked;
+      });
       if (crawlerId === null) return nobodyOfThatName(name);
       printAnswer(options, { crawlerId, name }, `${name} is shut out, and its session ends if it has one`);
     });
@@ -80,7 +93,12 @@ export function killCommand(): Command {
       const returnedLeases = await readDatabase(commandContext(options), async ({ pool }) => {
         const frontier = createFrontierStore(pool);
         const ports = { keys: createFleetKeys(pool), crawlers: createCrawlerStore(pool), frontier };
-        return await killCrawler(name, ports, new Date());
+        const returned = await killCrawler(name, ports, new Date());
+        const words = `${name} is shut out, its leases came back, and its subnets go to others.`;
+        const after = { returnedLeases: returned };
+        if (returned !== null)
+          await recordCommand(pool, { action: "crawler-killed", target: name, words, after });
+        return returned;
       });
       if (returnedLeases === null) return nobodyOfThatName(name);
       const text = `${name} is shut out, ${returnedLeases} of its leases came back, and its subnets go to others (nearcrawl fleet list shows how far that is)`;

@@ -8,6 +8,7 @@ import type { CrawlerMoveRecord, MoveRefusal, MoveStore } from "#coordinator/flo
 import { createMoveStore } from "#coordinator/postgres/move-store";
 import { UsageError } from "#core/errors";
 import { type MoveStep, stepSeconds } from "#core/move/move-step";
+import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { ProgressLine, printJson } from "../output.ts";
@@ -50,6 +51,9 @@ async function move(name: string, options: MoveOptions): Promise<void> {
       refuse(asked, name, options.to);
       return;
     }
+    const words = `${name} is to go on on the host of ${options.to}, and take its place.`;
+    const after = { moveId: asked, to: options.to };
+    await recordCommand(pool, { action: "crawler-move-asked", target: name, words, after });
     const progress = new ProgressLine();
     const last = await followed(moves, asked, (record) => progress.show(progressText(record)));
     progress.done();

@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { standingWords, type TrustEvidence, type TrustReport } from "#coordinator/flows/trust-standing";
 import { restoreTrust } from "#coordinator/postgres/distrust-writes";
 import { trustReport } from "#coordinator/postgres/trust-report";
+import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
@@ -22,7 +23,10 @@ export function trustCommand(): Command {
     )
     .action(async (name: string, options: DatabaseOptions & { readonly restore?: boolean }) => {
       const report = await readDatabase(commandContext(options), async ({ pool }) => {
-        if (options.restore) await restoreTrust(pool, name, new Date());
+        if (options.restore && (await restoreTrust(pool, name, new Date()))) {
+          const words = `${name} is believed again, and what spoke against it counts no more.`;
+          await recordCommand(pool, { action: "crawler-trust-restored", target: name, words });
+        }
         return await trustReport(pool, name);
       });
       if (report === null) return nobodyOfThatName(name);

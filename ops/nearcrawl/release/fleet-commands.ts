@@ -1,5 +1,6 @@
 /** What is done at the coordinator's database: releases published, offered, held, looked at. */
 import { Command } from "commander";
+import { releaseLines } from "#coordinator/flows/release-lines";
 import { holdRelease, stageRelease } from "#coordinator/flows/stage-releases";
 import { UsageError } from "#core/errors";
 import { defaultSoakMinutes } from "#core/release/automatic-staging";
@@ -8,10 +9,10 @@ import { boundedInteger } from "../bounded-integer.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { publishRelease } from "./publish-release.ts";
+import { keyTrusted, releaseHeld, releasePublished, releaseStaged } from "./release-changes.ts";
 import { withReleases } from "./release-database.ts";
 import { readBundle, readSignedFile } from "./release-files.ts";
 import { readPublicKey } from "./release-key-file.ts";
-import { releaseLines } from "./release-lines.ts";
 import { releaseText } from "./release-text.ts";
 
 export function trustCommand(): Command {
@@ -26,7 +27,10 @@ export function trustCommand(): Command {
     )
     .action(async (key: string, options: DatabaseOptions) => {
       const publicKey = readPublicKey(key);
-      await withReleases(options, { setUp: true }, ({ keys }) => keys.trustFirst(publicKey, new Date()));
+      await withReleases(options, { setUp: true }, async ({ keys, record }) => {
+        await keys.trustFirst(publicKey, new Date());
+        await record(keyTrusted(publicKey));
+      });
       printAnswer(options, { publicKey }, `${publicKey} is a release key of this fleet`);
     });
 }
@@ -51,9 +55,11 @@ export function publishCommand(): Command {
     )
     .action(async (file: string, bundle: string, options: DatabaseOptions) => {
       const [signed, { bytes }] = [readSignedFile(file), readBundle(bundle)];
-      const manifest = await withReleases(options, { setUp: true }, (stores) =>
-        publishRelease({ signed, bundle: bytes }, stores, new Date()),
-      );
+      const manifest = await withReleases(options, { setUp: true }, async (stores) => {
+        const published = await publishRelease({ signed, bundle: bytes }, stores, new Date());
+        await stores.record(releasePublished(published));
+        return published;
+      });
       const { version } = manifest;
       printAnswer(
         options,
@@ -143,7 +149,10 @@ export function holdCommand(): Command {
     .option("--reason <words>", "for nearcrawl release list", "held by an operator")
     .description("take an offer back: who has the release keeps it, nobody else gets it")
     .action(async (version: string, options: DatabaseOptions & { reason: string }) => {
-      await withReleases(options, {}, (stores) => holdRelease(version, options.reason, stores, new Date()));
+      await withReleases(options, {}, async (stores) => {
+        await holdRelease(version, options.reason, stores, new Date());
+        await stores.record(releaseHeld(version, options.reason));
+      });
       printAnswer(options, { version, stage: "none" }, `${version} is offered to nobody any more`);
     });
 }
@@ -162,9 +171,11 @@ export function listCommand(): Command {
 
 async function stage(wished: Parameters<typeof stageRelease>[0], options: DatabaseOptions): Promise<void> {
   const { version } = wished;
-  const { entry, members } = await withReleases(options, {}, (stores) =>
-    stageRelease(wished, stores, new Date()),
-  );
+  const { entry, members } = await withReleases(options, {}, async (stores) => {
+    const staged = await stageRelease(wished, stores, new Date());
+    if (staged.entry.stage !== "none") await stores.record(releaseStaged(staged, wished));
+    return staged;
+  });
   if (entry.stage === "none")
     throw new UsageError(`${version} could not be staged: look again with nearcrawl release list`);
   const names = members.slice(0, 10).join(", ") + (members.length > 10 ? " …" : "");

@@ -11,6 +11,7 @@ import { printAnswer } from "../output.ts";
 import { softwareVersion } from "../software-version.ts";
 import { buildBundle, hasSources, notedCommit, projectFolder } from "./build-bundle.ts";
 import { publishRelease } from "./publish-release.ts";
+import { keyTrusted, releasePublished, releaseStaged } from "./release-changes.ts";
 import { type ReleaseStores, withReleases } from "./release-database.ts";
 import { readBundle } from "./release-files.ts";
 import { readSigningKey, writeNewKey } from "./release-key-file.ts";
@@ -82,8 +83,11 @@ async function init(home: string, options: InitOptions, stores: ReleaseStores): 
   const { manifest, signed } = signManifest(bytes, wishes, { keys: [key], now });
   const publicKey = rawPublicKey(key);
   await stores.keys.trustFirst(publicKey, now);
+  await stores.record(keyTrusted(publicKey));
   await publishRelease({ signed, bundle: bytes }, stores, now);
-  await stageRelease({ version: manifest.version, to: "all" }, stores, now);
+  await stores.record(releasePublished(manifest));
+  const wished = { version: manifest.version, to: "all" };
+  await stores.record(releaseStaged(await stageRelease(wished, stores, now), wished));
   const { version, builtFrom, expiresAt } = manifest;
   return { keyFile, publicKey, version, digest, bytes: bytes.length, builtFrom, expiresAt };
 }

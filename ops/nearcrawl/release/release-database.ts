@@ -1,10 +1,12 @@
 /** The stores of releases, for commands that work at the coordinator's database. */
+import type { Change } from "#coordinator/flows/audit-ports";
 import type { ReleaseFleetStore, ReleaseKeyStore, ReleaseStore } from "#coordinator/flows/release-ports";
 import { createReleaseFleetStore } from "#coordinator/postgres/release-fleet-store";
 import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
 import { createReleaseStore } from "#coordinator/postgres/release-store";
 import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
+import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, withDatabase } from "../command-context.ts";
 import type { DatabaseOptions } from "../database-options.ts";
 import { readDatabase } from "../read-database.ts";
@@ -13,6 +15,8 @@ export interface ReleaseStores {
   readonly releases: ReleaseStore;
   readonly releaseFleet: ReleaseFleetStore;
   readonly keys: ReleaseKeyStore;
+  /** Writes a change that was made to the audit log. */
+  record(change: Change): Promise<void>;
 }
 
 /** `setUp`: a database where nothing was set up yet is set up. */
@@ -27,6 +31,7 @@ export async function withReleases<Value>(
       releases: createReleaseStore(pool),
       releaseFleet: createReleaseFleetStore(pool),
       keys: createReleaseKeyStore(pool),
+      record: async (change) => await recordCommand(pool, change),
     });
   if (!setUp) return await readDatabase(context, run);
   return await withDatabase(context, async (database) => {

@@ -6,6 +6,7 @@ import { type Envelope, unverifiedBody } from "#protocol/release-envelope";
 import { keyRotation } from "#protocol/release-keys";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
+import { releaseRevoked, signedAccepted } from "./release-changes.ts";
 import { type ReleaseStores, withReleases } from "./release-database.ts";
 import { readSignedFile, writeEnvelope } from "./release-files.ts";
 import { readSigningKey } from "./release-key-file.ts";
@@ -44,6 +45,7 @@ export function revokeCommand(): Command {
         const entry = (await stores.releases.list()).find(({ version }) => version === release);
         const digest = entry?.digest ?? digestIn(release);
         await take(sign([...digestsOf(await stores.releases.revocations()), digest]), stores);
+        await stores.record(releaseRevoked(digest, options.reason));
         printAnswer(
           options,
           { digest, reason: options.reason },
@@ -60,7 +62,11 @@ export function acceptCommand(): Command {
     .addHelpText("after", "\nExample:\n  nearcrawl release accept key-rotation.json")
     .action(async (file: string, options: DatabaseOptions) => {
       const signed = readSignedFile(file);
-      const kind = await withReleases(options, {}, (stores) => take(signed, stores));
+      const kind = await withReleases(options, {}, async (stores) => {
+        const taken = await take(signed, stores);
+        await stores.record(signedAccepted(taken));
+        return taken;
+      });
       printAnswer(
         options,
         { accepted: kind },

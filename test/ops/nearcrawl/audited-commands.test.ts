@@ -1,0 +1,163 @@
+/** Every command that changes something says so in the audit log: real database, in this process. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
+import type { Database } from "#db/connect";
+import { commandActor } from "#ops/nearcrawl/audit-command-change";
+import { auditCommand } from "#ops/nearcrawl/commands/audit";
+import { complaintsCommand } from "#ops/nearcrawl/commands/complaints";
+import { coordinatorCommand } from "#ops/nearcrawl/commands/coordinator";
+import { fleetCommand } from "#ops/nearcrawl/commands/fleet";
+import { operatorTokenCommand } from "#ops/nearcrawl/commands/operator-token";
+import { optOutsCommand } from "#ops/nearcrawl/commands/opt-outs";
+import { releaseCommand } from "#ops/nearcrawl/commands/release";
+import { signInCommand } from "#ops/nearcrawl/commands/sign-in";
+import { testDatabase } from "../../support/database.ts";
+import { seedWorld } from "../../support/seed-world.ts";
+
+let database: Database;
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "nearcrawl-audit-"));
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await database.pool.query("update crawler set public_key = 'key of ' || name");
+  await stateCoordinatorPlace(
+    database.pool,
+    { webUrl: "http://127.0.0.1:7411", certificatePin: null },
+    new Date(),
+  );
+});
+afterEach(async () => {
+  process.exitCode = undefined;
+  await database.pool.query("truncate audit_entry");
+});
+afterAll(async () => {
+  await database?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** What a command printed, and what it left in the log, the oldest first. */
+async function run(command: Command, ...args: readonly string[]): Promise<string> {
+  const written: string[] = [];
+  const keep = (text: unknown) => written.push(String(text)) > 0;
+  const out = vi.spyOn(process.stdout, "write").mockImplementation(keep);
+  const err = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
+  const place = ["--database-url", database.url, "--schema", database.schema, "--home", folder];
+  try {
+    await command.parseAsync([...args, ...place], { from: "user" });
+  } finally {
+    out.mockRestore();
+    err.mockRestore();
+  }
+  return written.join("");
+}
+
+async function logged(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ actor: string; via: string; action: string; target: string }>(
+    "select actor, via, action, target from audit_entry order by entry_id",
+  );
+  expect(rows.map(({ actor, via }) => [actor, via])).toEqual(rows.map(() => [commandActor(), "command"]));
+  return rows.map(({ action, target }) => `${action} ${target}`);
+}
+
+it("of the fleet", async () => {
+  await run(fleetCommand(), "drain", "athens");
+  await run(fleetCommand(), "resume", "athens");
+  await run(fleetCommand(), "trust", "athens", "--restore");
+  await run(fleetCommand(), "invite", "--name", "cairo");
+  await run(fleetCommand(), "reinvite", "athens");
+  await run(fleetCommand(), "revoke-invitation", "cairo");
+  await run(fleetCommand(), "rotate", "athens");
+  await run(fleetCommand(), "revoke", "tokyo");
+  await run(fleetCommand(), "kill", "berlin");
+  await run(coordinatorCommand(), "add-crawler", "delhi", "--pages-per-day", "100");
+
+  expect(await logged()).toEqual([
+    "crawler-drained athens",
+    "crawler-resumed athens",
+    "crawler-trust-restored athens",
+    "crawler-invited cairo",
+    "crawler-reinvited athens",
+    "invitation-revoked cairo",
+    "crawler-key-rotated athens",
+    "crawler-revoked tokyo",
+    "crawler-killed berlin",
+    "crawler-key-issued delhi",
+  ]);
+});
+
+it("of access, opt-outs and complaints, without what opens anything", async () => {
+  const token = await run(operatorTokenCommand(), "create", "ci", "--scope", "read");
+  await run(operatorTokenCommand(), "revoke", "ci");
+  const link = await run(signInCommand(), "--role", "staff", "--name", "anna");
+  await run(optOutsCommand(), "add", "www.example.org", "--unconfirmed");
+  await run(optOutsCommand(), "confirm", "www.example.org");
+  await run(optOutsCommand(), "lift", "www.example.org");
+  const report = ["--target", "www.example.org", "--from", "abuse@isp.example", "--text", "too fast"];
+  await run(complaintsCommand(), "add", ...report);
+  await run(complaintsCommand(), "close", "1", "--words", "answered");
+
+  expect(await logged()).toEqual([
+    "token-created ci",
+    "token-revoked ci",
+    "sign-in-link-issued anna",
+    "opted-out www.example.org",
+    "opt-out-confirmed www.example.org",
+    "opt-out-lifted www.example.org",
+    "complaint-added www.example.org",
+    "complaint-closed www.example.org",
+  ]);
+  const { rows } = await database.pool.query("select json_agg(a)::text as everything from audit_entry a");
+  for (const secret of [/nco_[\w-]+/.exec(token)?.[0], /ncl_[\w-]+/.exec(link)?.[0]]) {
+    expect(secret).toMatch(/^nc[ol]_[\w-]{43}$/);
+    expect(rows[0].everything).not.toContain(secret);
+  }
+});
+
+it("of releases", async () => {
+  const bundle = join(folder, "bundle.mjs");
+  writeFileSync(bundle, "console.log('a crawler');\n");
+  const key = join(folder, "release-key.pem");
+  await run(releaseCommand(), "init", "--version", "1.0.0", "--bundle", bundle);
+  await run(releaseCommand(), "hold", "1.0.0", "--reason", "slow");
+  await run(releaseCommand(), "stage", "1.0.0", "--to", "all");
+  await run(releaseCommand(), "revoke", "1.0.0", "--key", key, "--reason", "it loses results");
+
+  expect((await logged()).map((line) => line.replace(/[\w-]{43,}/, "…"))).toEqual([
+    "release-key-trusted release keys",
+    "release-published release 1.0.0",
+    "release-staged release 1.0.0",
+    "release-held release 1.0.0",
+    "release-staged release 1.0.0",
+    "release-revoked bundle …",
+  ]);
+});
+
+it("and nothing where nothing was changed", async () => {
+  await run(fleetCommand(), "drain", "nobody");
+  await run(fleetCommand(), "trust", "athens");
+  await run(operatorTokenCommand(), "revoke", "nobody");
+  await run(optOutsCommand(), "lift", "nobody.example.org");
+
+  expect(await logged()).toEqual([]);
+});
+
+it("lists who changed what, what was before, and says when nothing fits", async () => {
+  await run(fleetCommand(), "drain", "athens");
+  await run(fleetCommand(), "resume", "athens");
+
+  const text = await run(auditCommand(), "--target", "athens", "--limit", "1");
+  const json = JSON.parse(await run(auditCommand(), "--action", "crawler-drained", "--json"));
+  expect(process.exitCode).toBeUndefined();
+  const none = await run(auditCommand(), "--actor", "nobody");
+
+  expect(text).toMatch(/crawler-resumed +athens/);
+  expect(text).toMatch(/earlier ones: --before \d+/);
+  expect(json).toMatchObject({ entries: [{ action: "crawler-drained", via: "command" }], more: false });
+  expect([none, process.exitCode]).toEqual(["nothing was changed that fits\n", 3]);
+  await expect(run(auditCommand(), "--since", "2026-13-01")).rejects.toThrow(/no day such as/);
+});
