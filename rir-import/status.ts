@@ -53,6 +53,8 @@ export interface RegistryStatus extends RegistryOverview {
 
 const quarterDays = 92;
 const dayMs = 86_400_000;
+/** One answer of a registry is not its data; IANA's files may be years old and still the newest. */
+const timeless = new Set(["rdap", "iana-xml"]);
 type DatabasePlace = Pick<Database, "pool" | "schema">;
 
 export async function registryStatus(database: Database, now: Date = new Date()): Promise<RegistryStatus> {
@@ -81,7 +83,7 @@ function outdatedAmong(sources: readonly SourceStatus[]): readonly string[] {
   const youngest = new Map<string, number>();
   for (const { registry, file, format, ageDays } of sources) {
     const name = registry ?? file;
-    if (ageDays !== null && format !== "rdap")
+    if (ageDays !== null && !timeless.has(format))
       youngest.set(name, Math.min(ageDays, youngest.get(name) ?? ageDays));
   }
   return [...youngest].filter(([, ageDays]) => ageDays > quarterDays).map(([name]) => name);

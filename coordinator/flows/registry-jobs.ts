@@ -95,7 +95,8 @@ class FollowedJob {
   }
 
   breakOff(why = "the coordinator was stopped"): void {
-    this.#brokenOff ??= why;
+    if (this.#brokenOff !== null) return;
+    this.#brokenOff = why;
     this.#command.stop();
   }
 

@@ -1,6 +1,7 @@
 /** What operators start and stop on the registry's pages and over the API: each is a job (flows/registry-jobs). */
 import { z } from "zod";
-import type { FilesPlace, RegistryOrder } from "../flows/registry-job-ports.ts";
+import type { RegistryOrder } from "../flows/registry-job-ports.ts";
+import { orderWords } from "../flows/registry-job-words.ts";
 import type { ActionFault, Actions, AskedAction, Outcome } from "./actions.ts";
 import { knownPlan } from "./registry-plans.ts";
 import type { RegistryPorts } from "./registry-value.ts";
@@ -90,22 +91,6 @@ async function start(
     },
   };
 }
-
-function orderWords(order: RegistryOrder): string {
-  switch (order.type) {
-    case "fetch":
-      return `fetch the registries' files${order.acceptSmaller ? ", much smaller ones too" : ""}`;
-    case "plan":
-      return `plan an import ${placeWords(order.files)}`;
-    case "apply":
-      return `apply plan ${order.planId}`;
-    case "rollback":
-      return `roll back generation ${order.generation}`;
-  }
-}
-
-const placeWords = (files: FilesPlace) =>
-  files.from === "cache" ? "of what was fetched" : `of the folder "${files.name}"`;
 
 async function plan(asked: AskedAction<z.infer<typeof planBody>>, ports: RegistryPorts): Promise<Outcome> {
   const { from, folder } = asked.body;

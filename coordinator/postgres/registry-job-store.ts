@@ -1,5 +1,7 @@
 /** Table registry_job, and the lock that lets one job run at a time and tells one that runs from one that broke off. */
+import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
+import { DatabaseError } from "#core/errors";
 import { isLockHeldSql, releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type {
   Asker,
@@ -62,20 +64,26 @@ interface NewJob {
 async function begin(place: RegistryJobPlace, job: NewJob) {
   const client = await place.lockPool.connect();
   try {
-    if (!(await tryAdvisoryLock(client, lockName, place.schema))) return await alreadyRunning(place, client);
-    return { held: heldJob(place, client, await insert(client, job)) };
+    if (await tryAdvisoryLock(client, lockName, place.schema)) {
+      return { held: heldJob(place, client, await insert(client, job)) };
+    }
+    client.release();
   } catch (error) {
     // Closed, so that the lock cannot stay with it.
     client.release(true);
     throw error;
   }
+  return { running: await whoRuns(place) };
 }
 
-async function alreadyRunning(place: RegistryJobPlace, client: PoolClient) {
-  const [running] = await read(place, { where: "state = 'running'", result: "null", limit: 1 });
-  if (running === undefined) throw new Error("a registry job is about to begin or to end; try again");
-  client.release();
-  return { running: withoutResult(running) };
+/** Who has the lock writes its row in a moment, or has just written its end. */
+async function whoRuns(place: RegistryJobPlace): Promise<RegistryJob> {
+  for (let tried = 0; tried < 20; tried += 1) {
+    const [running] = await read(place, { where: "state = 'running'", result: "null", limit: 1 });
+    if (running) return withoutResult(running);
+    await delay(50);
+  }
+  throw new DatabaseError("a registry job is about to begin or to end; try again");
 }
 
 async function insert(client: PoolClient, { order, asker, now }: NewJob): Promise<number> {

@@ -34,7 +34,7 @@ function remarks(file: FileReport): Html {
         html`<li><span class="mono">${name}:${line}</span> ${reason}${value === "" ? nothing : html`: <q>${value}</q>`}</li>`,
     );
   const more = file.malformed - refused.length;
-  return html`<details class="list"${file.malformed > 0 ? html` open` : nothing}><summary>${name}: ${summary(file)}</summary>
+  return html`<details class="listed"><summary>${name}: ${summary(file)}</summary>
 <ul class="break">${file.warnings.map((warning) => html`<li><strong>Warning:</strong> ${warning}</li>`)}${refused}${more > 0 ? html`<li>and ${countText(more)} more refused records</li>` : nothing}${reasons.map(([reason, count]) => html`<li>${countText(count)} ignored: ${reason}</li>`)}</ul></details>`;
 }
 

@@ -23,6 +23,7 @@ export const plainLinks: PlanLinks = {
 };
 
 const listed = 200;
+const countriesShown = 12;
 
 export function planReport(plan: ImportPlan, links: PlanLinks): Html {
   return html`${planTiles(plan)}
@@ -118,7 +119,7 @@ function delegationSection({ delegations }: ImportPlan, links: PlanLinks): Html 
 
 function countrySection({ countries }: ImportPlan, links: PlanLinks): Html {
   if (countries.length === 0) return nothing;
-  const rows = countries.map(
+  const rows = countries.slice(0, countriesShown).map(
     ({
       country,
       added,
@@ -127,8 +128,8 @@ function countrySection({ countries }: ImportPlan, links: PlanLinks): Html {
     }) => html`<tr><th scope="row">${country === null ? "none stated" : links.country(country)}</th>
 <td class="number">${countText(added)}</td><td class="number">${countText(removed)}</td><td class="number">${countText(changed)}</td></tr>`,
   );
-  return html`<section><h2>By country</h2>
-<div class="scroll half" tabindex="0" role="region" aria-label="Changes by country"><table><thead><tr><th scope="col">Country</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
+  return html`<section><h2>${countries.length > countriesShown ? `By country: the ${countriesShown} with the most changes` : "By country"}</h2>
+<div class="scroll by-country" tabindex="0" role="region" aria-label="Changes by country"><table><thead><tr><th scope="col">Country</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
 }
 
 function holderSection({ holders }: ImportPlan): Html {
@@ -147,5 +148,5 @@ function crossingSection({ state }: ImportPlan, links: PlanLinks): Html {
 function itemList(title: string, items: readonly Html[], total: number): Html {
   if (items.length === 0) return nothing;
   const more = total - items.length;
-  return html`<details class="list"><summary>${title}: ${countText(total)}</summary><ul class="break">${items}</ul>${more > 0 ? html`<p class="small">and ${countText(more)} more</p>` : nothing}</details>`;
+  return html`<details class="listed"><summary>${title}: ${countText(total)}</summary><ul class="break">${items}</ul>${more > 0 ? html`<p class="small">and ${countText(more)} more</p>` : nothing}</details>`;
 }

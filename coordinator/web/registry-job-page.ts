@@ -1,11 +1,12 @@
 /** /registry/jobs and /registry/jobs/:id: what was asked for, how far it is, how it ended and what came of it. */
 import type { FetchResult } from "#rir-import/download/fetch-sources";
+import { orderWords } from "../flows/registry-job-words.ts";
 import { bytesText } from "../flows/who-words.ts";
 import { countText, instant } from "./figures.ts";
 import { type Html, html, nothing } from "./html.ts";
 import type { PageViewer } from "./page-frame.ts";
 import type { SeenJob } from "./registry-facts.ts";
-import { jobPanel, jobState, jobTable, lines, orderWords, tookWords } from "./registry-job-parts.ts";
+import { jobPanel, jobState, jobTable, lines, tookWords } from "./registry-job-parts.ts";
 
 /** What a job's command printed, as far as the pages show it. */
 export type JobReport =
@@ -34,17 +35,17 @@ export interface JobPage {
 }
 
 export function jobsPage(jobs: readonly SeenJob[]): Html {
-  return html`<p class="crumb"><a href="/registry">Registry</a></p><h1>Jobs</h1>
+  return html`<p class="registry-path"><a href="/registry">Registry</a></p><h1>Jobs</h1>
 ${jobs.length === 0 ? html`<div class="empty"><p>No job was started yet. Operators start them on <a href="/registry">the registry’s page</a>; commands of <code>nearcrawl rir</code> are none.</p></div>` : jobTable(jobs)}
 <p class="small">The latest hundred are kept.</p>`;
 }
 
 export function jobPage({ job, report }: JobPage, viewer: PageViewer, mayAct: boolean): Html {
-  const head = html`<p class="crumb"><a href="/registry">Registry</a> · <a href="/registry/jobs">Jobs</a></p>`;
+  const head = html`<p class="registry-path"><a href="/registry">Registry</a> · <a href="/registry/jobs">Jobs</a></p>`;
   if (job.state === "running") {
     return html`${head}<h1>Job ${job.jobId}</h1>${jobPanel(job, viewer, mayAct)}<script src="/assets/registry.js" defer></script>`;
   }
-  return html`${head}<div class="title-row"><h1>Job ${job.jobId}: ${orderWords(job)}</h1>${jobState(job.state)}</div>
+  return html`${head}<div class="title-row"><h1>Job ${job.jobId}: ${orderWords(job.order)}</h1>${jobState(job.state)}</div>
 <p class="small">Started ${instant(job.startedAt)}${job.askedBy === null ? nothing : ` by ${job.askedBy}`}; took ${tookWords(job)}.</p>
 ${job.words === null ? nothing : html`<pre class="fault" role="alert">${job.words}</pre>`}
 ${report === null ? nothing : reportSection(report, job)}
@@ -70,7 +71,7 @@ function fetchReport(results: readonly FetchResult[]): Html {
       html`<tr><th scope="row">${one.source}</th><td>${one.type}</td><td class="number">${one.type === "failed" ? "–" : bytesText(one.bytes)}</td><td class="break">${one.type === "failed" ? one.reason : one.note}</td></tr>`,
   );
   return html`<section><h2>Sources</h2><div class="scroll" tabindex="0" role="region" aria-label="Sources fetched"><table><thead><tr><th scope="col">Source</th><th scope="col">Outcome</th><th scope="col" class="number">Size</th><th scope="col">Remark</th></tr></thead><tbody>${rows}</tbody></table></div>
-<p class="more">Next: <a href="/registry">plan the import</a>.</p></section>`;
+<p class="below">Next: <a href="/registry">plan the import</a>.</p></section>`;
 }
 
 function applyReport(report: Extract<JobReport, { type: "apply" }>): Html {

@@ -1,41 +1,17 @@
 /** A job as a panel that is alive while it runs (registry.js asks every two seconds), and jobs as a table. */
-import type { registryJobKinds } from "../flows/registry-job-ports.ts";
+import { orderWords } from "../flows/registry-job-words.ts";
 import { spanWords } from "../flows/spoken-time.ts";
 import { instant } from "./figures.ts";
 import { type Html, html, nothing } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
 import type { SeenJob } from "./registry-facts.ts";
 
-type Kind = (typeof registryJobKinds)[number];
-
-export const kindWords: Readonly<Record<Kind, string>> = {
-  fetch: "Fetch",
-  plan: "Plan",
-  apply: "Apply",
-  rollback: "Roll back",
-};
-
-export function orderWords({ order }: SeenJob): string {
-  switch (order.type) {
-    case "fetch":
-      return order.acceptSmaller ? "Fetch, much smaller files too" : "Fetch";
-    case "plan":
-      return order.files.from === "cache"
-        ? "Plan what was fetched"
-        : `Plan the folder ${order.files.name}`.trimEnd();
-    case "apply":
-      return `Apply plan ${order.planId}`;
-    case "rollback":
-      return `Roll back generation ${order.generation}`;
-  }
-}
-
 /** Where a job that runs is, with the button that ends it. */
 export function jobPanel(job: SeenJob, viewer: PageViewer, mayAct: boolean): Html {
   const { jobId, startedAt, askedBy, progress } = job;
   const cancel = html`<form method="post" action="/registry/cancel">${formToken(viewer)}<input type="hidden" name="jobId" value="${jobId}"><button class="quiet slim">Cancel</button></form>`;
   return html`<section class="job" data-job="${jobId}" aria-label="The job that runs">
-<h2><a href="/registry/jobs/${jobId}">Job ${jobId}: ${orderWords(job)}</a> ${jobState(job.state)}</h2>
+<h2><a href="/registry/jobs/${jobId}">Job ${jobId}: ${orderWords(job.order)}</a> ${jobState(job.state)}</h2>
 <p class="small">Started ${instant(startedAt)}${askedBy === null ? nothing : ` by ${askedBy}`}.${job.state === "running" ? html` <a href="">Reload</a> to see how far it is<span class="live-words" hidden>; it shows by itself</span>.` : nothing}</p>
 <p class="job-text" role="status">${progress.text}</p>
 ${bar(progress.share)}
@@ -67,7 +43,7 @@ export function jobState(state: SeenJob["state"]): Html {
 export function jobTable(jobs: readonly SeenJob[]): Html {
   const rows = jobs.map(
     (job) =>
-      html`<tr><th scope="row" class="number"><a href="/registry/jobs/${job.jobId}">${job.jobId}</a></th><td>${orderWords(job)}</td><td>${jobState(job.state)}</td><td>${instant(job.startedAt)}</td><td class="number">${tookWords(job)}</td><td>${job.askedBy ?? "–"}</td><td class="break">${job.words ?? nothing}</td></tr>`,
+      html`<tr><th scope="row" class="number"><a href="/registry/jobs/${job.jobId}">${job.jobId}</a></th><td>${orderWords(job.order)}</td><td>${jobState(job.state)}</td><td>${instant(job.startedAt)}</td><td class="number">${tookWords(job)}</td><td>${job.askedBy ?? "–"}</td><td class="break">${job.words ?? nothing}</td></tr>`,
   );
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Jobs"><table><thead><tr><th scope="col" class="number">Job</th><th scope="col">What</th><th scope="col">State</th><th scope="col">Started</th><th scope="col" class="number">Took</th><th scope="col">By</th><th scope="col">Words</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }

@@ -45,13 +45,13 @@ function tiles({ counted, generation, ageDays }: RegistryValue): Html {
   if (counted === null) {
     return html`<p class="small">The tree was imported by an older version, which counted nothing by registry; the next import counts.</p>`;
   }
-  const sum = (name: "subnets" | "ipv4Addresses" | "ipv6Slash48s" | "holders") =>
-    counted.registries.reduce((total, one) => total + one[name], 0);
+  const sum = (name: "subnets" | "ipv4Addresses" | "ipv6Slash48s") =>
+    counted.registries.reduce((total, one) => total + (one.registry === "iana" ? 0 : one[name]), 0);
   const tile = (name: string, figure: string, words: string) =>
     html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${figure}</span><span class="small">${words}</span></dd></div>`;
   return html`<dl class="tiles">
 ${tile("Age", `${ageDays ?? 0}`, ageDays === 1 ? "day" : "days; a quarter is 92")}
-${tile("Subnets", countText(sum("subnets")), "of all registries")}
+${tile("Subnets", countText(sum("subnets")), "of the five registries")}
 ${tile("IPv4 covered", shortCount(sum("ipv4Addresses")), "addresses lie in a subnet")}
 ${tile("IPv6 covered", shortCount(sum("ipv6Slash48s")), "blocks of a /48 lie in a subnet")}
 ${tile("Crossings", countText(counted.crossings), "pairs of ranges that overlap in part")}
@@ -66,7 +66,7 @@ function refreshSection(value: RegistryValue, viewer: PageViewer, mayAct: boolea
   const body = !value.canStartJobs
     ? html`<p class="empty">This coordinator was not told how to start jobs. On its machine: <code>nearcrawl rir fetch</code>, <code>plan</code>, <code>apply</code>, <code>rollback</code>.</p>`
     : mayAct
-      ? html`<ol class="steps">${fetchStep(value, viewer)}${planStep(value, viewer)}<li><h3>Look at the plan, and apply it</h3><p>Nothing changes before that. ${plan ? html`The latest: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>, of ${instant(plan.endedAt ?? plan.startedAt)}.` : "There is no plan yet."}</p></li></ol>`
+      ? html`<ol class="refresh-steps">${fetchStep(value, viewer)}${planStep(value, viewer)}<li><h3>Look at the plan, and apply it</h3><p>Nothing changes before that. ${plan ? html`The latest: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>, of ${instant(plan.endedAt ?? plan.startedAt)}.` : "There is no plan yet."}</p></li></ol>`
       : html`<p>Operators fetch, plan and apply here.${plan ? html` The latest plan: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>.` : nothing}</p>`;
   return html`<section><h2>Refresh, once a quarter</h2>${body}</section>`;
 }
@@ -132,5 +132,5 @@ function historyRow({
 
 function jobsSection({ jobs }: RegistryValue): Html {
   if (jobs.length === 0) return nothing;
-  return html`<section><h2>Latest jobs</h2>${jobTable(jobs)}<p class="more"><a href="/registry/jobs">All jobs</a></p></section>`;
+  return html`<section><h2>Latest jobs</h2>${jobTable(jobs)}<p class="below"><a href="/registry/jobs">All jobs</a></p></section>`;
 }

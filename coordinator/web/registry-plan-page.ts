@@ -27,7 +27,7 @@ export function planPage(
 ): Html {
   const { plan, madeAt, jobId } = known;
   const against = plan.generation === null ? "an empty tree" : `generation ${plan.generation}`;
-  return html`<p class="crumb"><a href="/registry">Registry</a> · <a href="/registry/jobs">Jobs</a></p><h1>Plan ${jobId}</h1>
+  return html`<p class="registry-path"><a href="/registry">Registry</a> · <a href="/registry/jobs">Jobs</a></p><h1>Plan ${jobId}</h1>
 <p class="lead">What an import of these files would change in ${against}. Made ${instant(madeAt)}; nothing is changed before it is applied.</p>
 ${shrinkageWarning(known.shrunk)}
 ${applySection(known, viewer, mayAct)}
@@ -83,5 +83,5 @@ function pager(
 ): Html {
   const link = (from: number, name: string) =>
     html`<a href="${pathWith(`/registry/plans/${at.jobId}`, { kind: at.kind, from })}#differences">${name}</a>`;
-  return html`<p class="small more">${words}</p><nav class="pager" aria-label="Pages of the list">${at.from > 0 ? link(Math.max(0, at.from - rowsShown), "Earlier") : nothing}${at.from + rowsShown < at.size ? link(at.from + rowsShown, "Later") : nothing}</nav>`;
+  return html`<p class="small below">${words}</p><nav class="pager" aria-label="Pages of the list">${at.from > 0 ? link(Math.max(0, at.from - rowsShown), "Earlier") : nothing}${at.from + rowsShown < at.size ? link(at.from + rowsShown, "Later") : nothing}</nav>`;
 }

@@ -33,7 +33,7 @@ export function sourcesSection({ sources }: RegistryValue): Html {
     ({ file, format, registry, fileDate, ageDays, kept, malformed }) =>
       html`<tr><th scope="row" title="${file}">${file.split("/").at(-1) ?? file}</th><td>${format}</td><td>${registry ?? "–"}</td><td class="nowrap">${fileDate ?? "–"}</td><td class="number">${ageDays === null ? "–" : countText(ageDays)}</td><td class="number">${countText(kept)}</td><td class="number">${countText(malformed)}</td></tr>`,
   );
-  return html`<details class="list"><summary>The ${sources.length === 1 ? "file" : `${sources.length} files`} that it was made from</summary>
+  return html`<details class="listed"><summary>The ${sources.length === 1 ? "file" : `${sources.length} files`} that it was made from</summary>
 <div class="scroll" tabindex="0" role="region" aria-label="Files in force"><table><thead><tr><th scope="col">File</th><th scope="col">Format</th><th scope="col">Registry</th><th scope="col">Data of</th><th scope="col" class="number">Days old</th><th scope="col" class="number">Records kept</th><th scope="col" class="number">Refused</th></tr></thead><tbody>${rows}</tbody></table></div></details>`;
 }
 
@@ -43,12 +43,14 @@ export function cacheSection({ cache }: RegistryValue): Html {
   const bytes = there.reduce((sum, source) => sum + (source.bytes ?? 0), 0);
   return html`<section><h2>Download cache</h2>
 <p class="small break">${completeWords(cache.sources)} ${there.length === 0 ? nothing : `${there.length} files, ${bytesText(bytes)}, `}in <span class="mono">${cache.folder}</span>. Told to the registries as our contact: ${cache.contact ?? "nobody"}.</p>
-<div class="scroll" tabindex="0" role="region" aria-label="Download cache"><table><thead><tr><th scope="col">Source</th><th scope="col">Registry</th><th scope="col">Our copy</th><th scope="col" class="number">Size</th><th scope="col">Data of</th><th scope="col" class="number">Days old</th><th scope="col" class="number">Asked, days ago</th></tr></thead><tbody>${cache.sources.map(sourceRow)}</tbody></table></div></section>`;
+<div class="scroll cache" tabindex="0" role="region" aria-label="Download cache"><table><thead><tr><th scope="col">Source</th><th scope="col">Registry</th><th scope="col">Our copy</th><th scope="col" class="number">Size</th><th scope="col">Data of</th><th scope="col" class="number">Days old</th><th scope="col" class="number">Asked, days ago</th></tr></thead><tbody>${cache.sources.map(sourceRow)}</tbody></table></div></section>`;
 }
 
 function completeWords(sources: readonly SourceRow[]): string {
   const missing = sources.filter(({ state }) => state === "missing" || state === "changed on disk");
   if (missing.length === 0) return "Complete:";
+  const wanted = sources.filter(({ state }) => state !== "off" && state !== "not set up");
+  if (missing.length === wanted.length) return "Nothing was fetched yet:";
   return `Not complete, ${missing.map(({ name }) => name).join(", ")} ${missing.length === 1 ? "is" : "are"} missing:`;
 }
 
@@ -68,7 +70,7 @@ function sourceRow(source: SourceRow): Html {
   const how =
     access.type === "on-request" && state === "not set up"
       ? html`<span class="small">on request: ${access.how}</span>`
-      : html`<span class="small break">${url ?? nothing}</span>`;
+      : html`<span class="small">${url ?? nothing}</span>`;
   return html`<tr><th scope="row">${name}${how}</th><td>${registry}</td><td><span class="state look-${stateLooks[state]} nowrap">${state}</span></td>
 <td class="number">${bytes === null ? "–" : bytesText(bytes)}</td><td class="nowrap">${dataDate === null ? "–" : instant(dataDate)}</td><td class="number">${dataAgeDays ?? "–"}</td><td class="number">${checkedDaysAgo ?? "–"}</td></tr>`;
 }

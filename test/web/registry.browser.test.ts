@@ -122,7 +122,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
 
     expect(await page.locator("h1").textContent()).toBe("Plan 1");
     expect(await page.locator(".lead").textContent()).toContain("an empty tree");
-    const refused = page.locator("details.list", { hasText: "refused" }).locator(".mono");
+    const refused = page.locator("details.listed", { hasText: "refused" }).locator(".mono");
     expect(await refused.first().textContent()).toMatch(/:\d+$/);
     await looksRight("registry-plan");
   });

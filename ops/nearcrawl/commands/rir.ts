@@ -5,6 +5,7 @@ import { checkCommand } from "../rir/check-command.ts";
 import { fetchCommand } from "../rir/fetch-command.ts";
 import { generateCommand } from "../rir/generate-command.ts";
 import { historyCommand } from "../rir/history-command.ts";
+import { jobsCommand } from "../rir/jobs-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
 import { planCommand } from "../rir/plan-command.ts";
 import { rdapCommand } from "../rir/rdap-command.ts";
@@ -37,6 +38,7 @@ export function rirCommand(): Command {
     rollbackCommand,
     statusCommand,
     historyCommand,
+    jobsCommand,
     lookUpCommand,
     rdapCommand,
     generateCommand,
