@@ -2,6 +2,7 @@
 import { answerWho } from "../flows/answer-who.ts";
 import type { CrawlScope, NameResolver } from "../flows/ports.ts";
 import { maxQuestionLength } from "../flows/read-question.ts";
+import type { PageReads } from "../flows/page-facts.ts";
 import type { SearchReads } from "../flows/search-ports.ts";
 import { type OverviewReads, showCrawler } from "../flows/show-overview.ts";
 import type { WhoAnswer } from "../flows/who-answer.ts";
@@ -14,7 +15,7 @@ import { addSearchViews } from "./search-routes.ts";
 import type { AskedView, Shown, Views } from "./views.ts";
 
 export interface ViewPorts {
-  readonly reads: WhoReads & SearchReads & OverviewReads;
+  readonly reads: WhoReads & SearchReads & PageReads & OverviewReads;
   readonly resolver: NameResolver;
   readonly scope: CrawlScope;
 }

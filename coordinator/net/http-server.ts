@@ -10,6 +10,7 @@ import { type FastifyInstance, fastify } from "fastify";
 import type { AuditLog } from "../flows/audit-ports.ts";
 import type { ReadinessReads } from "../flows/operation-reads.ts";
 import type { CrawlScope, NameResolver } from "../flows/ports.ts";
+import type { PageReads } from "../flows/page-facts.ts";
 import type { SearchReads } from "../flows/search-ports.ts";
 import type { LiveState, OverviewReads } from "../flows/show-overview.ts";
 import type { WhoReads } from "../flows/who-reads.ts";
@@ -46,7 +47,7 @@ export interface WebSettings extends ContactSettings {
 }
 
 export interface WebPorts {
-  readonly reads: WhoReads & SearchReads & OverviewReads & ReadinessReads;
+  readonly reads: WhoReads & SearchReads & PageReads & OverviewReads & ReadinessReads;
   readonly resolver: NameResolver;
   readonly scope: CrawlScope;
   /** What the coordinator's memory knows now. */

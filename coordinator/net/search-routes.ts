@@ -1,12 +1,14 @@
 /** The views of the index: search, and what is known of one page. */
+import { maxListOffset, type PageReads, pageFacts } from "../flows/page-facts.ts";
 import { filterFault, maxSearchLength, type SearchOptions } from "../flows/read-search.ts";
 import { searchPages } from "../flows/search-pages.ts";
 import { filterNames, type SearchReads } from "../flows/search-ports.ts";
+import { pageBody } from "../web/page-page.ts";
 import { searchBody } from "../web/search-page.ts";
 import { wantsJson } from "./http-guard.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "./views.ts";
 
-export function addSearchViews(views: Views, reads: SearchReads): void {
+export function addSearchViews(views: Views, reads: SearchReads & PageReads): void {
   views.add({
     path: "/search",
     api: "/api/search",
@@ -14,6 +16,26 @@ export function addSearchViews(views: Views, reads: SearchReads): void {
     needs: "read",
     view: async (asked) => await searchView(asked, reads),
   });
+  views.add({
+    path: "/pages",
+    api: "/api/pages",
+    section: "/search",
+    needs: "read",
+    view: async (asked) => await pageView(asked, reads),
+  });
+}
+
+async function pageView({ query, request }: AskedView, reads: PageReads): Promise<Shown | string> {
+  const question = { url: query("url"), hostHash: query("host_hash"), urlHash: query("url_hash") };
+  if (Object.values(question).every((part) => part === "") && !wantsJson(request)) {
+    return { status: 200, value: null, title: "A page of the index", body: () => pageBody(null) };
+  }
+  const offset = (name: string) => Math.min(maxListOffset, numberIn(query(name), 0));
+  const offsets = { fetches: offset("fetches"), inLinks: offset("in"), outLinks: offset("out") };
+  const value = await pageFacts(reads, question, offsets);
+  if (typeof value === "string") return value;
+  const title = value.page === null ? "No page to show" : value.page.title.trim() || value.page.url;
+  return { status: value.found ? 200 : 404, value, title, body: () => pageBody(value) };
 }
 
 async function searchView(asked: AskedView, reads: SearchReads): Promise<Shown | string> {

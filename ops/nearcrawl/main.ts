@@ -47,6 +47,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   complaints: async () => (await import("./commands/complaints.ts")).complaintsCommand(),
   who: async () => (await import("./commands/who.ts")).whoCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),
+  page: async () => (await import("./commands/page.ts")).pageCommand(),
   fetch: async () => (await import("./commands/fetch.ts")).fetchCommand(),
   robots: async () => (await import("./commands/robots.ts")).robotsCommand(),
   extract: async () => (await import("./commands/extract.ts")).extractCommand(),

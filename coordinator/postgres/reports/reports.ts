@@ -1,6 +1,7 @@
 /** Every read of the pages, the API and `who` and `search`, over one pool. */
 import type { Pool } from "pg";
 import type { ReadinessReads } from "../../flows/operation-reads.ts";
+import type { PageReads } from "../../flows/page-facts.ts";
 import type { SearchReads } from "../../flows/search-ports.ts";
 import type { OverviewReads } from "../../flows/show-overview.ts";
 import type { WhoReads } from "../../flows/who-reads.ts";
@@ -19,7 +20,7 @@ import { historyOf, latestRoundOf, roundById } from "./round-report.ts";
 import { chainOf, subnetsInside, subnetsOfCrawler } from "./subnet-report.ts";
 import { wishesOf } from "./wishes-report.ts";
 
-export interface Reports extends WhoReads, OverviewReads, SearchReads, ReadinessReads {}
+export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
 
 /** `nowMs` is a clock that never goes back, for how long costly answers are kept. */
 export function createReports(pool: Pool, nowMs: () => number): Reports {

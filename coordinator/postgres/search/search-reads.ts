@@ -1,6 +1,7 @@
 /** Everything that search reads of the index (flows/search-ports), over one pool, each statement bounded in time. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
+import type { PageReads } from "../../flows/page-facts.ts";
 import type { Candidate, Candidates, SearchQuery, SearchReads } from "../../flows/search-ports.ts";
 import { KeptAnswer } from "../reports/kept-answer.ts";
 import { boundedRead } from "./bounded-read.ts";
@@ -14,13 +15,14 @@ import {
 } from "./find-candidates.ts";
 import { type HostFacts, HostFactsCache } from "./host-facts.ts";
 import { KeptAnswers } from "./kept-answers.ts";
+import { pageOf } from "./page-facts.ts";
 import { pageTexts, shownPages } from "./read-pages.ts";
 import { configurationsSql, wordQueries } from "./search-queries.ts";
 
 /** One statement of a search at most. */
 const longestMs = 1500;
 
-export function createSearchReads(pool: Pool, nowMs: () => number): SearchReads {
+export function createSearchReads(pool: Pool, nowMs: () => number): SearchReads & PageReads {
   const answers = new KeptAnswers(nowMs);
   const known = {
     hosts: new HostFactsCache(pool, nowMs),
@@ -52,6 +54,7 @@ export function createSearchReads(pool: Pool, nowMs: () => number): SearchReads 
       return rows;
     },
     keep: (question, make) => answers.of(question, make),
+    page: (key, offsets) => pageOf(pool, key, offsets),
   };
 }
 
