@@ -37,6 +37,12 @@ export function instant(iso: string): Html {
   return html`<time datetime="${iso}">${instantWords(iso)}</time>`;
 }
 
+/** A sentence whose instants (as spoken-time writes them) are in the reader's zone, too. */
+export function sentence(words: string): Html {
+  const parts = words.split(/(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)/);
+  return html`${parts.map((part, at) => (at % 2 === 0 ? part : instant(part.replace(/^(\S+) (\S+) UTC$/, "$1T$2Z"))))}`;
+}
+
 /** "5 min ago", with the instant itself on hover. */
 export function ago(iso: string, now: string): Html {
   return html`<time class="ago" datetime="${iso}" title="${instantWords(iso)}">${whenWords(iso, new Date(now))}</time>`;

@@ -27,11 +27,11 @@ ${shown.map((one) => notAskedRow(one, scaleMs))}
 <p class="legend small">${legend.map(([key, words]) => html`<span><span class="key key-${key}"></span>${words}</span>`)}</p>`;
 }
 
-/** All that was measured fits; bounds beyond twice that end at the edge. */
+/** All that was measured fits; bounds beyond four times that end at the edge. */
 function scaleOf(round: ProbeRound): number {
   const measured = round.probes.flatMap((probe) => (probe.rttMs === null ? [] : [probe.rttMs]));
   const largest = Math.max(1, ...measured);
-  const bounds = round.notAsked.map((one) => one.lowerBoundMs ?? 0).filter((ms) => ms <= 2 * largest);
+  const bounds = round.notAsked.map((one) => one.lowerBoundMs ?? 0).filter((ms) => ms <= 4 * largest);
   return Math.max(largest, ...bounds) * 1.1;
 }
 

@@ -3,7 +3,7 @@
 import { delegationCauseWords, roundCauseWords } from "../flows/delegation-causes.ts";
 import type { EffectiveDelegation, Standing, WhoAnswer } from "../flows/who-answer.ts";
 import { crawlWords, rttText, takenForText, verdictOf, whence } from "../flows/who-words.ts";
-import { askAbout, crawlerLink, instant, stateBadge } from "./figures.ts";
+import { askAbout, crawlerLink, instant, sentence, stateBadge } from "./figures.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import { roundPicture } from "./round-picture.ts";
 import { subnetTree } from "./subnet-tree.ts";
@@ -84,7 +84,7 @@ function standing(lines: readonly Standing[]): Html {
   if (lines.length === 0) return nothing;
   return html`<ul class="standing">${lines.map(
     (line) =>
-      html`<li class="${line.stops ? "stops" : line.code === "ready" ? "ready" : "notes"}">${line.stops ? html`<span class="hidden">In the way: </span>` : nothing}${line.words}</li>`,
+      html`<li class="${line.stops ? "stops" : line.code === "ready" ? "ready" : "notes"}">${line.stops ? html`<span class="hidden">In the way: </span>` : nothing}${sentence(line.words)}</li>`,
   )}</ul>`;
 }
 
@@ -105,7 +105,7 @@ function roundSection(answer: WhoAnswer): Html {
   if (!round) return nothing;
   const decided = answer.effective?.roundId === round.roundId;
   return html`<section><h2>${decided ? "The round that decided" : "The latest probe round"}</h2>
-<p>${round.reasonWords}</p>
+<p>${sentence(round.reasonWords)}</p>
 ${round.probes.length > 0 ? roundPicture(round) : nothing}
 <p class="small">Round ${round.roundId}, policy ${round.policy}, ${instant(round.decidedAt)}, held because ${roundCauseWords[round.cause]}. Target: <span class="mono">${round.targetUrl}</span> at ${askAbout(round.targetAddress)}.</p></section>`;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { sentence } from "#coordinator/web/figures";
 import { html, pathWith, safeHref } from "#coordinator/web/html";
 
 describe("html", () => {
@@ -44,5 +45,15 @@ describe("links", () => {
   it("encode what they ask", () => {
     expect(pathWith("/who", { q: "a&b=c#d é" })).toBe("/who?q=a%26b%3Dc%23d+%C3%A9");
     expect(pathWith("/search", { q: "x", host: null, language: "" })).toBe("/search?q=x");
+  });
+});
+
+describe("a sentence", () => {
+  it("has its instants as times that a reader's zone can be put in, and stays text", () => {
+    const { markup } = sentence("Not due before 2026-11-29 15:42:08 UTC, <in 7 days>.");
+
+    expect(markup).toBe(
+      'Not due before <time datetime="2026-11-29T15:42:08Z">2026-11-29 15:42:08 UTC</time>, &lt;in 7 days&gt;.',
+    );
   });
 });
