@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { accessParts } from "./access-parts.ts";
 import { explorePart } from "./explore-part.ts";
+import { fleetPart } from "./fleet-part.ts";
 import type { Access } from "./net/access.ts";
 import type { WebPart } from "./net/http-server.ts";
 import type { OpenWebOptions } from "./open-web-server.ts";
@@ -16,6 +17,7 @@ export interface WebPartOptions extends OpenWebOptions {
 
 export function webParts(options: WebPartOptions): readonly WebPart[] {
   return [
+    fleetPart(options.pool),
     explorePart(options),
     policyPart(options),
     registryPart(options),

@@ -2,7 +2,7 @@
 import type { KeyScope } from "#protocol/identity";
 import type { blames } from "#protocol/result";
 import type { MoveStep } from "../core/move/move-step.ts";
-import type { TrustStanding } from "./trust-standing.ts";
+import type { TrustReport, TrustStanding } from "./trust-standing.ts";
 
 /** Whose fault it is that a fetch failed. */
 export type Blame = (typeof blames)[number];
@@ -92,6 +92,57 @@ export interface FleetIdentity {
   readonly lastEnd: { readonly at: Date; readonly reason: string } | null;
   /** When the folder of this identity was last seen twice, within the last week. */
   readonly copiedAt: Date | null;
+  /** Whom to reach at its partner, as the crawler says; null: not told. */
+  readonly contact: string | null;
+  /** False: its partner wants it in no list that others see. */
+  readonly isListed: boolean;
+}
+
+export interface FetchedOfLate {
+  readonly at: Date;
+  /** Null: the frontier knows it no more. */
+  readonly url: string | null;
+  readonly outcome: string;
+  readonly blame: Blame | null;
+  readonly status: number | null;
+  readonly totalMs: number;
+  readonly bodyBytes: number;
+  readonly shippedBytes: number;
+}
+
+export interface CrawlerActivity {
+  /** The latest first, of the latest 5,000 of the whole fleet. */
+  readonly fetches: readonly FetchedOfLate[];
+  /** In the latest 5,000 probe rounds of the whole fleet; `measured`: those that were answered. */
+  readonly probes: { readonly asked: number; readonly measured: number; readonly rounds: number };
+}
+
+/** What became of a release that a crawler was offered. */
+export interface OfferEntry {
+  readonly version: string;
+  readonly offeredAt: Date;
+  /** Null: nothing was heard yet. */
+  readonly state: string | null;
+  readonly reason: string;
+  readonly reportedAt: Date | null;
+}
+
+export interface FleetReads {
+  /** By name; figures may be some seconds old. */
+  fleet(now: Date): Promise<readonly FleetEntry[]>;
+  crawler(name: string, now: Date): Promise<FleetEntry | null>;
+  activityOf(crawlerId: number): Promise<CrawlerActivity>;
+  absencesOf(name: string): Promise<readonly Absence[]>;
+  keysOf(name: string): Promise<readonly IssuedKey[]>;
+  logOf(name: string, page: number): Promise<CrawlerLogPage>;
+  offersOf(crawlerId: number): Promise<readonly OfferEntry[]>;
+  heirsOf(name: string): Promise<readonly HeirLine[]>;
+  trustOf(name: string): Promise<TrustReport | null>;
+  trust(): Promise<readonly TrustLine[]>;
+  moves(name: string | null): Promise<readonly MoveLine[]>;
+  failures(query: FailureQuery): Promise<readonly FailureLine[]>;
+  /** Of the last hour, or of the last day; may be some seconds old. */
+  failureShares(hours: 1 | 24): Promise<FailureShares>;
 }
 
 export interface Absence {

@@ -1,14 +1,13 @@
-/** The views that everybody starts with: one crawler, who crawls what, and search. */
+/** The views that everybody starts with: who crawls what, and search. */
 import { answerWho } from "../flows/answer-who.ts";
 import type { CrawlScope, NameResolver } from "../flows/ports.ts";
 import { maxQuestionLength } from "../flows/read-question.ts";
 import type { PageReads } from "../flows/page-facts.ts";
 import type { SearchReads } from "../flows/search-ports.ts";
-import { type OverviewReads, showCrawler } from "../flows/show-overview.ts";
+import type { OverviewReads } from "../flows/show-overview.ts";
 import type { WhoAnswer } from "../flows/who-answer.ts";
 import type { WhoReads } from "../flows/who-reads.ts";
 import { verdictOf } from "../flows/who-words.ts";
-import { crawlerBody } from "../web/crawler-page.ts";
 import { whoBody, whoStart } from "../web/who-page.ts";
 import { wantsJson } from "./http-guard.ts";
 import { addSearchViews } from "./search-routes.ts";
@@ -22,14 +21,6 @@ export interface ViewPorts {
 
 export function addViews(views: Views, ports: ViewPorts): void {
   views.add({
-    path: "/crawlers/:name",
-    api: "/api/crawlers/:name",
-    section: "/fleet",
-    needs: "read",
-    crawlerIn: "name",
-    view: async (asked) => await crawlerView(asked, ports),
-  });
-  views.add({
     path: "/who",
     api: "/api/who",
     section: "/who",
@@ -37,11 +28,6 @@ export function addViews(views: Views, ports: ViewPorts): void {
     view: async (asked) => await whoView(asked, ports),
   });
   addSearchViews(views, ports.reads);
-}
-
-async function crawlerView({ param }: AskedView, ports: ViewPorts): Promise<Shown | null> {
-  const value = await showCrawler(ports.reads, param("name"));
-  return value && { status: 200, value, title: value.crawler.name, body: () => crawlerBody(value) };
 }
 
 async function whoView({ request, query, now }: AskedView, ports: ViewPorts): Promise<Shown | string> {

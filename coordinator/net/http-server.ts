@@ -25,7 +25,6 @@ import { guard } from "./http-guard.ts";
 import { addEvents, liveOverview } from "./live-overview.ts";
 import type { Metrics } from "./metrics.ts";
 import { addOperation } from "./operation-routes.ts";
-import { addOperatorApi, type OperatorApiPorts } from "./operator-api.ts";
 import { addOverviewViews } from "./overview-views.ts";
 import { addRateLimits } from "./rate-limits.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./release-files.ts";
@@ -56,8 +55,6 @@ export interface WebPorts {
   readonly log: Log;
   readonly settings: WebSettings;
   readonly now: () => Date;
-  /** Without them, nothing can be changed over HTTP. */
-  readonly operators?: Omit<OperatorApiPorts, "version" | "log">;
   /** Without them, the contact page takes no forms, and nothing lists the fleet's addresses and keys. */
   readonly contact?: ContactPorts;
   /** Left out: nobody can sign in, and the pages are for whoever reaches them. */
@@ -104,9 +101,6 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions });
   addEvents(app, { ...ports, access: shared.access }, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
-  if (ports.operators) {
-    addOperatorApi(app, { ...ports.operators, log: ports.log, version: settings.version });
-  }
   addContactRoutes(app, ports.contact ?? null, ports);
   addOperation(app, { ...ports, access: shared.access });
   return app;

@@ -1,6 +1,6 @@
 /** All that the coordinator has noted of one crawler, for operators: what it is, why it was away, what speaks against it. */
 import type { Pool } from "pg";
-import type { FleetEntry } from "../flows/fleet-ports.ts";
+import type { FleetEntry, OfferEntry } from "../flows/fleet-ports.ts";
 import type { IncidentEntry } from "../flows/incident-ports.ts";
 import { type FiguresNow, fleetEntry } from "./fleet-list.ts";
 import { createIncidentStore } from "./incident-store.ts";
@@ -20,15 +20,6 @@ export interface CrawlerRecord extends Omit<FleetEntry, "trust" | "incidents" | 
   readonly offers: readonly OfferEntry[];
   /** Of the last week, the latest first. */
   readonly incidents: readonly IncidentEntry[];
-}
-
-export interface OfferEntry {
-  readonly version: string;
-  readonly offeredAt: Date;
-  /** Null: nothing was heard yet. */
-  readonly state: string | null;
-  readonly reason: string;
-  readonly reportedAt: Date | null;
 }
 
 const mostListed = 10;
@@ -55,7 +46,7 @@ export async function crawlerRecord(
   };
 }
 
-async function offersOf(pool: Pool, crawlerId: number): Promise<OfferEntry[]> {
+export async function offersOf(pool: Pool, crawlerId: number): Promise<OfferEntry[]> {
   const { rows } = await pool.query<OfferEntry>(
     `select version, offered_at as "offeredAt", state, reason, reported_at as "reportedAt"
      from release_offer

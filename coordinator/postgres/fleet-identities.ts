@@ -14,6 +14,8 @@ export const noIdentity: FleetIdentity = {
   lastAway: null,
   lastEnd: null,
   copiedAt: null,
+  contact: null,
+  isListed: true,
 };
 
 /** By the crawler's number. */
@@ -25,7 +27,8 @@ export async function fleetIdentities(
   const { rows } = await pool.query<IdentityRow>(
     `select c.crawler_id, c.public_key, k.created_at as key_since, coalesce(k.scopes, '{}') as scopes,
        host(c.seen_address) as seen_address, host(c.expected_address) as address_before, c.address_changed_at,
-       c.was_offline_since, c.was_offline_reason, c.last_end_at, c.last_words, i.copied_at
+       c.was_offline_since, c.was_offline_reason, c.last_end_at, c.last_words, i.copied_at,
+       c.partner_contact, not c.unlisted as is_listed
      from crawler c
      left join lateral (
        select created_at, scopes
@@ -62,6 +65,8 @@ interface IdentityRow {
   last_end_at: Date | null;
   last_words: string | null;
   copied_at: Date | null;
+  partner_contact: string | null;
+  is_listed: boolean;
 }
 
 function identityOf(row: IdentityRow): FleetIdentity {
@@ -76,5 +81,7 @@ function identityOf(row: IdentityRow): FleetIdentity {
     lastAway: since === null || reason === null ? null : { since, reason },
     lastEnd: at === null || words === null ? null : { at, reason: words },
     copiedAt: row.copied_at,
+    contact: row.partner_contact,
+    isListed: row.is_listed,
   };
 }

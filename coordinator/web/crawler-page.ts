@@ -1,45 +1,134 @@
-/** One crawler: its state, what it owns, what it measured, how its fetches end. */
-import type { CrawlerDetail } from "../flows/show-overview.ts";
-import { msText } from "../flows/who-words.ts";
-import { countText, crawlerLink, msOrDash, shippedShare, stateBadge } from "./figures.ts";
-import { type Html, html, nothing } from "./html.ts";
+/** One crawler: how it stands and what to do, what it does against what it may, what it has, and its past. */
+import { mayDo } from "#core/access/actor";
+import type { CrawlerView, Operation } from "../flows/crawler-view.ts";
+import type { Blame, FetchedOfLate } from "../flows/fleet-ports.ts";
+import { howMany } from "../flows/spoken-time.ts";
+import { bytesText, msText } from "../flows/who-words.ts";
+import { crawlerDeeds } from "./crawler-deeds.ts";
+import { absenceSection, insideSections } from "./crawler-past.ts";
+import {
+  ago,
+  askAbout,
+  countText,
+  instant,
+  msOrDash,
+  percentText,
+  shippedShare,
+  stateBadge,
+} from "./figures.ts";
+import { crawlerOr, empty, tile } from "./fleet-parts.ts";
+import { type Html, html, nothing, pathWith } from "./html.ts";
+import type { PageViewer } from "./page-frame.ts";
 import { crawlerFacts, subnetList } from "./who-sections.ts";
 
-export function crawlerBody(detail: CrawlerDetail): Html {
-  const { crawler } = detail;
-  return html`<div class="title-row"><h1>${crawler.name}</h1>${stateBadge(crawler.state)}</div>
+export function crawlerBody(view: CrawlerView, at: string, viewer: PageViewer): Html {
+  const { crawler, operation, inside } = view;
+  return html`${header(view, at)}
+${crawlerDeeds(view, viewer)}
 <dl class="tiles">
-${tile("Subnets", countText(crawler.subnets))}
+${today("Pages today (UTC)", operation.pagesToday, operation.pagesPerDay, countText)}
+${today("Bytes today", operation.bytesToday, operation.bytesPerDay, bytesText)}
+${tile("Subnets", countText(crawler.subnets), subnetsLink(view, viewer))}
 ${tile("Mean RTT to them", msOrDash(crawler.meanRttMs))}
-${tile("Pages", countText(crawler.pages))}
-${tile("Shipped of what was fetched", shippedShare(crawler))}
+${tile("Pages in the index", countText(crawler.pages), `${shippedShare(crawler)} of their bytes were shipped`)}
 ${tile("Open leases", countText(crawler.openLeases))}
+${probeTile(operation)}
+${tile("Failed in 24 h", failedShare(operation), operation.failures === null ? "nothing was fetched" : `of ${howMany(operation.failures.fetches, "fetch").replace(/fetchs$/, "fetches")}`)}
 </dl>
 ${crawlerFacts(crawler)}
+${limitFacts(operation)}
+${failureSection(view)}
 <section><h2>Its subnets, latest first</h2>${
-    detail.subnets.subnets.length > 0
-      ? subnetList(detail.subnets)
-      : html`<div class="empty"><p><strong>None yet.</strong> It gets the subnets that it turns out to be nearest to.</p></div>`
+    view.subnets.subnets.length > 0
+      ? html`${subnetList(view.subnets)}`
+      : empty("None yet.", "It gets the subnets that it turns out to be nearest to.")
   }</section>
-${outcomes(detail)}
-${peers(detail)}`;
+${fetchSection(view)}
+${inside === null ? nothing : insideSections({ crawler, inside, at }, viewer)}
+${absenceSection(operation)}
+${peers(view)}`;
 }
 
-function tile(name: string, figure: string): Html {
-  return html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${figure}</span></dd></div>`;
+function header({ crawler, operation: { standing } }: CrawlerView, at: string): Html {
+  const { state, since, why, advice } = standing;
+  const badge = { revoked: "shut out", never: "never connected" }[state as "revoked" | "never"] ?? state;
+  return html`<div class="title-row"><h1>${crawler.name}</h1>${stateBadge(badge)}${since === null ? nothing : html`<span class="small">${state === "online" ? "connected" : "since"} ${ago(since, at)}</span>`}</div>
+${
+  why === null
+    ? nothing
+    : html`<div class="verdict ${state === "online" ? "" : "verdict-away"}"><p><strong>Why:</strong> ${why}.${since === null ? nothing : html` <span class="small">${instant(since)}</span>`}</p>${advice === null ? nothing : html`<p><strong>What to do:</strong> ${advice}</p>`}</div>`
+}`;
 }
 
-function outcomes(detail: CrawlerDetail): Html {
-  if (detail.outcomes.length === 0) return nothing;
-  return html`<section><h2>Latest fetches</h2><ul class="shares">${detail.outcomes.map(
-    (line) => html`<li>${line.outcome} <strong>${countText(line.fetches)}</strong></li>`,
-  )}</ul></section>`;
+function today(name: string, done: number, most: number, text: (value: number) => string): Html {
+  const share = most > 0 ? ` (${percentText(done / most)})` : "";
+  return tile(name, text(done), `of ${text(most)}${share}`);
 }
 
-function peers(detail: CrawlerDetail): Html {
-  if (detail.peers.length === 0) return nothing;
-  return html`<section><h2>How far the others are</h2><div class="scroll"><table><thead><tr><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">By</th></tr></thead><tbody>${detail.peers.map(
+function subnetsLink({ crawler }: CrawlerView, { actor }: PageViewer): Html {
+  if (crawler.subnets === 0 || !mayDo(actor, "read")) return nothing;
+  return html`<a href="${pathWith("/explore", { crawler: crawler.name })}">on the map of the IP space</a>`;
+}
+
+function probeTile({ activity: { probes } }: Operation): Html {
+  const of = `in the latest ${howMany(probes.rounds, "round")}${probes.asked > 0 ? `, ${percentText(probes.measured / probes.asked)} answered` : ""}`;
+  return tile("Probes of late", countText(probes.asked), of);
+}
+
+function failedShare({ failures }: Operation): string {
+  if (failures === null || failures.fetches === 0) return "–";
+  const failed = Object.values(failures.failures).reduce((sum, count) => sum + count, 0);
+  return percentText(failed / failures.fetches);
+}
+
+function limitFacts({ granted, partnerAllows, pagesPerDay, bytesPerDay }: Operation): Html {
+  const of = (pages: number | null, bytes: number | null, none: string) =>
+    pages === null && bytes === null
+      ? none
+      : `${pages === null ? "any number of pages" : howMany(pages, "page")}, ${bytes === null ? "any bytes" : bytesText(bytes)}`;
+  return html`<dl class="facts">
+<div><dt>Operators grant a day</dt><dd>${of(granted.pagesPerDay, granted.bytesPerDay, "as its partner allows")}</dd></div>
+<div><dt>Its partner allows a day</dt><dd>${of(partnerAllows.pagesPerDay, partnerAllows.bytesPerDay, "not told yet")}</dd></div>
+<div><dt>In force: the least of both</dt><dd>${howMany(pagesPerDay, "page")}, ${bytesText(bytesPerDay)}</dd></div>
+</dl>`;
+}
+
+export const blameNames: Readonly<Record<Blame, string>> = {
+  target: "the site",
+  network: "the network",
+  crawler: "the crawler",
+  us: "our software",
+};
+
+function failureSection({ crawler, operation: { failures } }: CrawlerView): Html {
+  if (failures === null) return nothing;
+  const lines = Object.entries(failures.failures).filter(([, count]) => count > 0);
+  return html`<section><h2>What failed in the last 24 hours, and whose fault it was</h2>${
+    lines.length === 0
+      ? empty("Nothing failed.", `All of ${countText(failures.fetches)} fetches were answered.`)
+      : html`<ul class="shares">${lines.map(
+          ([blame, count]) =>
+            html`<li><a href="${pathWith("/fleet/failures", { crawler: crawler.name, blame })}">${blameNames[blame as Blame]}</a> <strong>${countText(count)}</strong> ${percentText(count / failures.fetches)}</li>`,
+        )}</ul>`
+  }</section>`;
+}
+
+function fetchSection({ operation: { activity }, outcomes }: CrawlerView): Html {
+  if (activity.fetches.length === 0) return nothing;
+  return html`<section><h2>Latest fetches</h2>
+<ul class="shares">${outcomes.map((line) => html`<li>${line.outcome} <strong>${countText(line.fetches)}</strong></li>`)}</ul>
+<div class="scroll"><table><thead><tr><th scope="col">When</th><th scope="col">URL</th><th scope="col">Outcome</th><th scope="col" class="number">Time</th><th scope="col" class="number">Page</th><th scope="col" class="number">Shipped</th></tr></thead>
+<tbody>${activity.fetches.map(fetchRow)}</tbody></table></div></section>`;
+}
+
+function fetchRow(line: FetchedOfLate): Html {
+  return html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url === null ? "no longer known" : askAbout(line.url)}</td><td>${line.outcome} ${line.status}${line.blame === null ? nothing : html`<span class="small">the fault of ${blameNames[line.blame]}</span>`}</td><td class="number">${msText(line.totalMs)}</td><td class="number">${bytesText(line.bodyBytes)}</td><td class="number">${bytesText(line.shippedBytes)}</td></tr>`;
+}
+
+function peers({ peers: others }: CrawlerView): Html {
+  if (others.length === 0) return nothing;
+  return html`<section><h2>How far the others are</h2><div class="scroll"><table><thead><tr><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">By</th></tr></thead><tbody>${others.map(
     (peer) =>
-      html`<tr><th scope="row">${crawlerLink(peer.name)}</th><td class="number">${msText(peer.rttMs)}</td><td>${peer.method}</td></tr>`,
+      html`<tr><th scope="row">${peer.name.includes(" ") ? peer.name : crawlerOr(peer.name, "")}</th><td class="number">${msText(peer.rttMs)}</td><td>${peer.method}</td></tr>`,
   )}</tbody></table></div></section>`;
 }

@@ -46,6 +46,7 @@ const styleSheets = [
   "figures",
   "overview",
   "answers",
+  "fleet",
   "search",
   "contact",
   "api",

@@ -19,7 +19,7 @@ beforeAll(async () => {
   await stateCoordinatorPlace(database.pool, place, new Date());
 });
 beforeEach(() => {
-  app = webServer(database);
+  app = webServer(database, { now: () => new Date() });
 });
 afterEach(async () => {
   await app.close();
@@ -112,7 +112,7 @@ it("takes JSON alone, of bounded size, with nothing in it that is not known", as
     headers: { ...headers, "content-type": "text/plain" },
     payload: '{"name":"athens"}',
   });
-  const large = await post(url, secret, { name: "athens", more: "x".repeat(5000) });
+  const large = await post(url, secret, { name: "athens", more: "x".repeat(40_000) });
   const strange = await post(url, secret, { name: "athens", admin: true });
   const broken = await app.inject({
     method: "POST",

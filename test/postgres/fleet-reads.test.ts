@@ -95,7 +95,7 @@ describe("a budget", () => {
 
     const changed = await grantBudget(world.pool, "north", { pagesPerDay: 300 });
 
-    await until(() => told > 0);
+    await until(() => told > 0, 5000);
     await notices.stop();
     expect(changed).toEqual({
       before: { pagesPerDay: null, bytesPerDay: null },

@@ -1,6 +1,7 @@
 /** The coordinator's web server over a seeded database, with a coordinator's memory made by hand. */
 import type { FastifyInstance } from "fastify";
 import { accessOver } from "#coordinator/access-parts";
+import { fleetPart } from "#coordinator/fleet-part";
 import type { NameResolver } from "#coordinator/flows/ports";
 import type { LiveState } from "#coordinator/flows/show-overview";
 import { silentLog } from "#coordinator/log";
@@ -8,7 +9,6 @@ import type { Access } from "#coordinator/net/access";
 import type { ContactPorts } from "#coordinator/net/contact-routes";
 import { createWebServer, type WebPorts } from "#coordinator/net/http-server";
 import { createMetrics } from "#coordinator/net/metrics";
-import { operatorApiPorts } from "#coordinator/operator-api-ports";
 import { createAuditLog } from "#coordinator/postgres/audit-log";
 import { createComplaintStore } from "#coordinator/postgres/complaint-store";
 import { createFleetOutside } from "#coordinator/postgres/fleet-outside";
@@ -75,7 +75,7 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
       dock: async () => null,
       now: () => worldNow,
     },
-    operators: operatorApiPorts(database.pool),
+    parts: [fleetPart(database.pool, changed.now ?? (() => worldNow))],
     settings: webSettings,
     access: testAccess(database, changed.now ?? (() => worldNow)),
     audit: createAuditLog(database.pool),

@@ -10,7 +10,7 @@ import { readEnvelope } from "#protocol/release-envelope";
 import { trustedKeys } from "#protocol/release-keys";
 import { releaseCommand } from "../../../ops/nearcrawl/commands/release.ts";
 import { writeNewKey } from "../../../ops/nearcrawl/release/release-key-file.ts";
-import type { ReleaseLine } from "../../../ops/nearcrawl/release/release-text.ts";
+import type { ReleaseLine } from "#coordinator/flows/release-lines";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
 
 let world: FlowWorld;

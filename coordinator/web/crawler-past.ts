@@ -1,0 +1,126 @@
+/** A crawler's past, for operators and its partner: keys, releases, trust, incidents, moves, absences, and all by time. */
+import { mayDo } from "#core/access/actor";
+import type { CrawlerView, Inside, Operation } from "../flows/crawler-view.ts";
+import type { Absence, CrawlerLogPage } from "../flows/fleet-ports.ts";
+import { howMany, spanWords } from "../flows/spoken-time.ts";
+import { standingWords, type TrustEvidence, type TrustReport } from "../flows/trust-standing.ts";
+import { logTable } from "./crawler-log-page.ts";
+import { askAbout, countText, instant } from "./figures.ts";
+import { crawlerPath, dateOr, empty, fact } from "./fleet-parts.ts";
+import { type Html, html, nothing, pathWith } from "./html.ts";
+import { incidentTable } from "./incidents-page.ts";
+import { moveTable } from "./moves-page.ts";
+import type { PageViewer } from "./page-frame.ts";
+
+export interface CrawlerInside {
+  readonly crawler: CrawlerView["crawler"];
+  readonly inside: Inside;
+  readonly at: string;
+}
+
+export function insideSections(of: CrawlerInside, viewer: PageViewer): Html {
+  const { crawler, inside, at } = of;
+  return html`${identitySection(inside)}
+${keySection(inside)}
+${releaseSection(inside)}
+${trustSection(inside.trust)}
+<section id="incidents"><h2>Incidents of the last week</h2>${
+    inside.incidents.length === 0
+      ? empty("None.", "Nothing that it sent was refused.")
+      : html`${incidentTable(inside.incidents, { withCrawler: false })}${mayDo(viewer.actor, "fleet-read") ? html`<p class="small"><a href="${pathWith("/fleet/incidents", { crawler: crawler.name })}">All that are kept</a></p>` : nothing}`
+  }</section>
+${inside.moves.length === 0 ? nothing : html`<section><h2>Moves</h2>${moveTable(inside.moves)}</section>`}
+${logSection(inside.log, crawler.name, at)}
+${mayDo(viewer.actor, "audit-read") ? html`<p class="small"><a href="${pathWith("/audit", { target: crawler.name })}">Changes in full, with before and after</a></p>` : nothing}`;
+}
+
+function identitySection({ identity }: Inside): Html {
+  const { publicKey, seenAddress, addressBefore, addressChangedAt, copiedAt, lastEnd, contact, isListed } =
+    identity;
+  const moved =
+    addressBefore === null || addressChangedAt === null
+      ? nothing
+      : html` <span class="small">${addressBefore} until ${instant(addressChangedAt.toISOString())}</span>`;
+  return html`<section><h2>Identity</h2>
+${copiedAt === null ? nothing : html`<p class="fault" role="alert">Its folder was copied: two machines showed it, last at ${instant(copiedAt.toISOString())}. Have one of them stopped, or give it a new identity.</p>`}
+<dl class="facts">
+${fact("Public key (Ed25519)", publicKey === null ? "none: its key is all that it shows" : html`<code class="break">${publicKey}</code>`)}
+${fact("Connects from", seenAddress === null ? "never seen" : html`${seenAddress}${moved}`)}
+${fact("Its address is", isListed ? "in the public list of the fleet" : "in no public list, as its partner wishes")}
+${fact("Contact of its partner", contact ?? "not told")}
+${lastEnd === null ? nothing : fact("Last words of its process", html`${lastEnd.reason} <span class="small">${instant(lastEnd.at.toISOString())}</span>`)}
+</dl></section>`;
+}
+
+function keySection({ keys }: Inside): Html {
+  if (keys.length === 0) return nothing;
+  return html`<section><h2>Keys</h2><p class="small">Kept as hashes; each is replaced by itself after 90 days.</p><div class="scroll"><table>
+<thead><tr><th scope="col" class="number">Key</th><th scope="col">Issued</th><th scope="col">Arrived</th><th scope="col">Last used</th><th scope="col">Ends</th><th scope="col">For</th></tr></thead>
+<tbody>${keys.map(
+    (key) =>
+      html`<tr><td class="number">${key.keyId}</td><td>${instant(key.issuedAt.toISOString())}</td><td>${dateOr(key.keptAt, "not yet known")}</td><td>${dateOr(key.lastUsedAt, "never")}</td><td>${key.revokedAt === null ? dateOr(key.expiresAt, "when it is replaced") : html`revoked ${instant(key.revokedAt.toISOString())}`}</td><td>${key.scopes.includes("crawl") ? "crawling" : "measuring only"}</td></tr>`,
+  )}</tbody></table></div></section>`;
+}
+
+function releaseSection({ offers }: Inside): Html {
+  if (offers.length === 0) return nothing;
+  return html`<section><h2>Releases that it was offered</h2><div class="scroll"><table>
+<thead><tr><th scope="col">Release</th><th scope="col">Offered</th><th scope="col">What came of it</th></tr></thead>
+<tbody>${offers.map(
+    (offer) =>
+      html`<tr><th scope="row">${offer.version}</th><td>${instant(offer.offeredAt.toISOString())}</td><td>${offer.state ?? "nothing was heard yet"}${offer.reportedAt === null ? nothing : html` <span class="small">${instant(offer.reportedAt.toISOString())}</span>`}${offer.reason === "" ? nothing : html`<span class="small">${offer.reason}</span>`}</td></tr>`,
+  )}</tbody></table></div></section>`;
+}
+
+const evidenceShown = 20;
+
+function trustSection(trust: TrustReport | null): Html {
+  if (trust === null) return nothing;
+  const { agreed, alone, once } = trust.comparisons;
+  const doubts = [trust.distrusted, trust.probesDoubted].filter((one) => one !== null);
+  return html`<section id="trust"><h2>Trust: ${standingWords[trust.standing]}</h2>
+${doubts.map((one) => html`<p class="fault">Since ${instant(one.since.toISOString())}: ${one.words}.</p>`)}
+<p>Of ${howMany(trust.pages, "page")} ${howMany(agreed + alone + once, "comparison")} count: ${countText(agreed)} agree with another crawler's, ${countText(alone)} differ from everybody's each time, ${countText(once)} differed once.${trust.restoredAt === null ? nothing : html` An operator restored it ${instant(trust.restoredAt.toISOString())}.`}${trust.connected < 3 ? " Fewer than three crawlers are connected: nobody can say which of two is right." : nothing}</p>
+${
+  trust.evidence.length === 0
+    ? nothing
+    : html`<details><summary>${howMany(trust.evidence.length, "page")} of evidence, the latest first</summary><ol class="plain">${trust.evidence.slice(0, evidenceShown).map(evidence)}</ol></details>`
+}</section>`;
+}
+
+function evidence(one: TrustEvidence): Html {
+  return html`<li>${askAbout(one.url)} <span class="small">${instant(one.at.toISOString())}: ${one.verdict === "alone" ? "differs each time" : "differed once"}, ${one.words}; ${one.counts ? "counts" : "does not count"}: ${one.why}.</span><ul class="plain small">${one.opinions.map(
+    (opinion) => html`<li>${opinion.crawler} found ${opinion.said}, ${instant(opinion.at)}</li>`,
+  )}</ul></li>`;
+}
+
+const absencesShown = 10;
+
+/** Everybody sees when and why; last words come from the crawler, for operators and its partner alike. */
+export function absenceSection({ absences }: Operation): Html {
+  if (absences.length === 0) return nothing;
+  const [latest, older] = [absences.slice(0, absencesShown), absences.slice(absencesShown)];
+  return html`<section id="absences"><h2>When it was away</h2>${absenceTable(latest)}${
+    older.length === 0
+      ? nothing
+      : html`<details><summary>${howMany(older.length, "absence")} before that</summary>${absenceTable(older)}</details>`
+  }</section>`;
+}
+
+function absenceTable(absences: readonly Absence[]): Html {
+  return html`<div class="scroll"><table>
+<thead><tr><th scope="col">From</th><th scope="col">To</th><th scope="col" class="number">For</th><th scope="col">Why</th></tr></thead>
+<tbody>${absences.map(
+    ({ since, until, reason, lastWords }) =>
+      html`<tr><td>${instant(since.toISOString())}</td><td>${instant(until.toISOString())}</td><td class="number">${spanWords((until.getTime() - since.getTime()) / 1000)}</td><td>${reason}${lastWords === null ? nothing : html`<span class="small">last words: ${lastWords}</span>`}</td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+const logLinesShown = 15;
+
+function logSection({ lines, more }: CrawlerLogPage, name: string, at: string): Html {
+  if (lines.length === 0) return nothing;
+  const isMore = more || lines.length > logLinesShown;
+  return html`<section id="log"><h2>Log</h2>${logTable({ lines: lines.slice(0, logLinesShown) }, at)}
+${isMore ? html`<p class="small"><a href="${crawlerPath(name, "/log")}">The whole log</a></p>` : nothing}</section>`;
+}
