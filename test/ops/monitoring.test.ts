@@ -1,0 +1,116 @@
+/** What ops/monitoring and the runbook name is what the coordinator has, and the other way round. */
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { createMetrics } from "#coordinator/net/metrics";
+import { alertSeverities } from "#core/alerts/alert";
+
+const read = (path: string) => readFileSync(new URL(`../../ops/${path}`, import.meta.url), "utf8");
+
+const rules = read("monitoring/alert-rules.yml");
+const dashboard = JSON.parse(read("monitoring/grafana-dashboard.json")) as Dashboard;
+const runbook = read("runbook/monitoring.md");
+const { registry } = createMetrics({ processMetrics: true });
+
+interface Dashboard {
+  readonly uid: string;
+  readonly schemaVersion: number;
+  readonly templating: { readonly list: readonly { readonly name: string; readonly type: string }[] };
+  readonly panels: readonly Panel[];
+}
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly datasource?: { readonly type: string; readonly uid: string };
+  readonly targets?: readonly { readonly expr: string; readonly refId: string }[];
+}
+
+const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+
+/** A histogram is asked for by its parts. */
+function metricsIn(text: string): Set<string> {
+  const names = text.match(/\bnearcrawl_[a-z0-9_]+/g) ?? [];
+  return new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, "")));
+}
+
+function known(): Set<string> {
+  return new Set(registry.getMetricsAsArray().map(({ name }) => name));
+}
+
+it("every metric that rules, dashboard and runbook name exists", () => {
+  const named = metricsIn([rules, runbook, ...expressions].join("\n"));
+
+  expect(named.size).toBeGreaterThan(25);
+  expect([...named].filter((name) => !known().has(name))).toEqual([]);
+});
+
+it("the dashboard shows every metric but those of Node itself", () => {
+  const shown = metricsIn(expressions.join("\n"));
+  const ofNode = /^nearcrawl_(nodejs|process)_|^nearcrawl_build_info$/;
+
+  expect([...known()].filter((name) => !shown.has(name) && !ofNode.test(name))).toEqual([]);
+});
+
+it("names follow Prometheus' conventions: counters end in _total, times are seconds, and units are told", () => {
+  const metrics = registry.getMetricsAsArray().filter(({ name }) => !/nodejs|process/.test(name));
+  const faults = metrics.flatMap(({ name, help, type }) => {
+    const isCounter = String(type) === "counter";
+    return [
+      isCounter !== name.endsWith("_total") && `${name}: counters, and only they, end in _total`,
+      /_(ms|millis|minutes|kb|percent)(_|$)/.test(name) && `${name}: not a base unit`,
+      help.length < 10 && `${name}: no help`,
+    ].filter((fault) => fault !== false);
+  });
+
+  expect(faults).toEqual([]);
+});
+
+it("every rule leads to a section of the runbook, and every alert has one", () => {
+  const sections = new Set([...runbook.matchAll(/^#+ (.+)$/gm)].map(([, title]) => anchorOf(title ?? "")));
+  const links = [...rules.matchAll(/runbook: ops\/runbook\/monitoring\.md#(\S+)/g)].map(
+    ([, anchor]) => anchor,
+  );
+  const alerts = [...rules.matchAll(/- alert: /g)];
+
+  expect(links.length).toBe(alerts.length);
+  expect(links.filter((anchor) => !sections.has(anchor ?? ""))).toEqual([]);
+  expect(Object.keys(alertSeverities).filter((name) => !sections.has(name))).toEqual([]);
+});
+
+it("the dashboard can be imported: panels of their own id and place, over a data source that is chosen", () => {
+  const ids = dashboard.panels.map(({ id }) => id);
+  const [first] = dashboard.templating.list;
+  const panels = dashboard.panels.filter(({ type }) => type !== "row");
+
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(first).toMatchObject({ name: "datasource", type: "datasource" });
+  expect(
+    panels.filter(({ datasource }) => datasource?.uid !== "${" + "datasource}").map(({ title }) => title),
+  ).toEqual([]);
+  expect(panels.filter(({ targets = [] }) => targets.length === 0)).toEqual([]);
+  expect(panels.filter(({ description = "" }) => description === "")).toEqual([]);
+  expect(overlapping(dashboard.panels)).toEqual([]);
+});
+
+/** As GitHub makes them. */
+function anchorOf(title: string): string {
+  return title
+    .trim()
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, "")
+    .replaceAll(" ", "-");
+}
+
+function overlapping(panels: readonly Panel[]): string[] {
+  return panels.flatMap((a, index) =>
+    panels
+      .slice(index + 1)
+      .filter(({ gridPos: b }) => {
+        const { x, y, w, h } = a.gridPos;
+        return x < b.x + b.w && b.x < x + w && y < b.y + b.h && b.y < y + h;
+      })
+      .map((b) => `${a.title} and ${b.title}`),
+  );
+}
