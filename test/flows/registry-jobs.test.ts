@@ -1,11 +1,11 @@
 /** The registry's jobs over a real database: one at a time, followed to their end, whoever asked and whoever died. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { CommandEnd, JobStep, RegistryCommands } from "#coordinator/flows/registry-job-ports";
 import { RegistryJobs } from "#coordinator/flows/registry-jobs";
 import { silentLog } from "#coordinator/log";
 import { createRegistryJobStore } from "#coordinator/postgres/registry-job-store";
 import type { Database } from "#db/connect";
 import { createPool } from "#db/server-database";
+import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 
@@ -20,29 +20,10 @@ beforeAll(async () => {
 });
 afterAll(async () => await database.close());
 
-/** A process in the test's hands. It ends when it is told to, and when it is stopped. */
-class Command implements RegistryCommands {
-  stops = 0;
-  onStep: (step: JobStep) => void = () => {};
-  end: (end: Partial<CommandEnd>) => void = () => {};
-
-  start(_order: unknown, _asker: unknown, onStep: (step: JobStep) => void) {
-    this.onStep = onStep;
-    const ended = new Promise<CommandEnd>((resolve) => {
-      this.end = (end) => resolve({ exitCode: 0, words: "", result: null, ...end });
-    });
-    const stop = () => {
-      this.stops += 1;
-      this.end({ exitCode: null, words: "it was ended by SIGTERM" });
-    };
-    return { ended, stop };
-  }
-}
-
 function coordinator() {
   const lockPool = createPool(database.url, 2);
   const store = createRegistryJobStore({ pool: database.pool, schema: database.schema, lockPool });
-  const commands = new Command();
+  const commands = new CommandInHand();
   const jobs = new RegistryJobs({ store, commands, log: silentLog, now: () => at, noteMs: 10 });
   return { store, commands, jobs, lockPool };
 }
