@@ -10,7 +10,7 @@ import { PutOffMoves } from "./put-off-moves.ts";
 import { type ReliefInput, reliefInput } from "./relief-input.ts";
 
 /** More are not planned for a preview: it would take too long. */
-const mostSubnets = 20_000;
+const mostSubnets = 5000;
 const title = "Balance: the present loads planned anew";
 
 export const previewBalance: PreviewPolicies = async (step, ports) => {

@@ -1,29 +1,30 @@
 /** Another policy, λ or threshold: the latest rounds played again under the present and under the new value. */
 import { PeerRttTable } from "#core/delegation/fleet";
 import type { PolicyVariant } from "#core/delegation/simulation-run";
+import type { CrawlerId } from "#core/ids";
 import type { PolicySettings } from "#core/policies/policy-schema";
-import { differenceOf, replayRounds } from "#core/policies/replay-rounds";
+import { differenceOf, playRounds, type Replay } from "#core/policies/replay-rounds";
+import type { AlarmClock } from "./alarm-clock.ts";
 import type { PolicyEffect } from "./policy-preview-ports.ts";
 import type { PreviewPolicies } from "./preview-policies.ts";
+import { howMany } from "./spoken-time.ts";
 
 const mostRounds = 2000;
-/** Rounds times crawlers: a large fleet is played with fewer rounds, so that it takes no longer. */
-const mostPairs = 100_000;
+/** So long they are played, in turns with whatever else the coordinator has to do. */
+const playMs = 1000;
+const turnMs = 20;
 const mostWaiting = 100_000;
+const title = "Delegation: the latest rounds played again";
 
-export const previewDelegation: PreviewPolicies = async ({ before, after }, { samples, crawlers }) => {
+export const previewDelegation: PreviewPolicies = async ({ before, after }, ports) => {
+  const { samples, crawlers, clock } = ports;
   const [sample, rtts] = [await samples.rounds(mostRounds), await crawlers.rtts()];
-  const title = "Delegation: the latest rounds played again";
   if (sample.rounds.length === 0 || sample.crawlers.length === 0) return nothingYet(title);
   const peers = new PeerRttTable(rtts);
-  const most = Math.max(1, Math.floor(mostPairs / sample.crawlers.length));
-  const rounds = sample.rounds.slice(-most);
-  const input = {
-    crawlers: sample.crawlers,
-    rounds,
-    crawlerRttMs: (a: Parameters<typeof peers.rttMs>[0], b: typeof a) => peers.rttMs(a, b),
-  };
-  const [old, changed] = replayRounds(input, [variantOf(before), variantOf(after)]);
+  const crawlerRttMs = (a: CrawlerId, b: CrawlerId) => peers.rttMs(a, b);
+  const playing = playRounds({ ...sample, crawlerRttMs }, [variantOf(before), variantOf(after)]);
+  const [old, changed] = await played(playing, clock);
+  const rounds = sample.rounds.slice(0, old!.rounds.length);
   const difference = differenceOf(old!, changed!);
   const paid = rounds.reduce((sum, { paidProbes }) => sum + paidProbes, 0);
   const agreeing = rounds.filter(({ crawlerId }, at) => old!.rounds[at]!.crawlerId === crawlerId).length;
@@ -53,7 +54,7 @@ export const previewDelegation: PreviewPolicies = async ({ before, after }, { sa
         after: difference.extraRttMs,
       },
     ],
-    basis: `The latest ${rounds.length} decided rounds and ${sample.crawlers.length} crawlers, each round played under both values in the same order. ${percent(1 - difference.predictedShare)} of the probes got the answer that was measured then; ${percent(difference.predictedShare)} went to crawlers that were not asked then, and got what the crawlers' distances to each other predict.`,
+    basis: `${howMany(rounds.length, "decided round")} ${rounds.length < sample.rounds.length ? `of the latest ${sample.rounds.length.toLocaleString("en-GB")}, as many as could be played in ${playMs / 1000} s,` : "(the latest)"} and ${howMany(sample.crawlers.length, "crawler")}: each round played under both values in the same order. ${percent(1 - difference.predictedShare)} of the probes got the answer that was measured then; ${percent(difference.predictedShare)} went to crawlers that were not asked then, and got what the crawlers' distances to each other predict.`,
     limits: [
       `Both begin with what the crawlers' own subnets teach, and learn from these rounds alone: as they were run, they took ${perRound(paid).toFixed(1)} probes each.`,
       `Played under the present value, ${percent(agreeing / rounds.length)} of them end with the crawler that they ended with then.`,
@@ -61,6 +62,22 @@ export const previewDelegation: PreviewPolicies = async ({ before, after }, { sa
     ],
   };
 };
+
+/** As far as it comes within the time: one round at least. */
+async function played(playing: Generator<Replay[], void>, clock: AlarmClock): Promise<Replay[]> {
+  const startedMs = clock.nowMs();
+  let turnStartedMs = startedMs;
+  let replays: Replay[] = [];
+  for (const soFar of playing) {
+    replays = soFar;
+    const nowMs = clock.nowMs();
+    if (nowMs - startedMs > playMs) break;
+    if (nowMs - turnStartedMs < turnMs) continue;
+    await new Promise<void>((resolve) => clock.wake(0, resolve));
+    turnStartedMs = clock.nowMs();
+  }
+  return replays;
+}
 
 function variantOf({ delegation }: PolicySettings): PolicyVariant {
   const { policy, lambdaMs, thresholdMs } = delegation;

@@ -4,7 +4,7 @@ import type { PolicySettings } from "#core/policies/policy-schema";
 import { hostDays, roundsBy } from "#core/policies/replay-fetches";
 import type { PreviewPolicies, PreviewPorts } from "./preview-policies.ts";
 
-const mostHosts = 400;
+const mostHosts = 200;
 const fetchesPerHost = 50;
 const dayMs = 86_400_000;
 /** The coordinator probes so many old decisions again in a day at most (coordinator/periodic-duties.ts). */

@@ -1,7 +1,7 @@
 /** The policies: what holds now, what it does, who changed it, and a form for those who may change it. */
 import { mayDo } from "#core/access/actor";
 import type { PolicyValue } from "#core/policies/policy-catalogue";
-import { valueText } from "#core/policies/policy-values";
+import { shortRange, valueText } from "#core/policies/policy-values";
 import type { PolicyName } from "#core/policies/policy-words";
 import type { PoliciesAnswer, ShownPolicy, ShownVersion } from "../flows/policy-answer.ts";
 import { instant } from "./figures.ts";
@@ -55,23 +55,24 @@ function policyRow(policy: ShownPolicy, around: Around): Html {
   const typed = refused?.typed[policy.name];
   return html`<div class="policy${policy.changedBy === null ? "" : " policy-changed"}" id="${policy.name}">
 <div class="policy-words">
-${mayChange ? html`<label for="field-${policy.name}">${policy.title}</label>` : html`<h3>${policy.title}</h3>`}
-<p class="small" id="help-${policy.name}">${policy.help}</p>
-<p class="small policy-origin"><code>${policy.name}</code> · ${originWords(policy)}</p>
+<p class="policy-title">${mayChange ? html`<label for="field-${policy.name}">${policy.title}</label>` : html`<strong>${policy.title}</strong>`} <code>${policy.name}</code></p>
+<p class="small" id="help-${policy.name}">${policy.help} <span class="policy-origin">Default: ${policy.origin}.</span></p>
 </div>
 <div class="policy-value">
 ${mayChange ? policyField(policy, typed) : html`<p class="policy-now">${shown(policy, policy.value)}</p>`}
+<p class="small" id="range-${policy.name}">${rangeWords(policy)}</p>
 ${changeLine(policy, around)}
 </div>
 </div>`;
 }
 
-function originWords(policy: ShownPolicy): Html {
-  const fromFile =
-    policy.fileValue === policy.default
-      ? nothing
-      : html`; this coordinator’s file says ${shown(policy, policy.fileValue)}`;
-  return html`default ${shown(policy, policy.default)}${fromFile} (${policy.origin})`;
+/** `0 to 1,000, default 2 ms; the file says 5 ms`. */
+function rangeWords(policy: ShownPolicy): string {
+  const usual = `default ${shown(policy, policy.default)}`;
+  const range = policy.kind.type === "number" ? `${shortRange(policy.kind)}, ` : "";
+  const file =
+    policy.fileValue === policy.default ? "" : `; the file says ${shown(policy, policy.fileValue)}`;
+  return `${range}${usual}${file}`;
 }
 
 function changeLine(policy: ShownPolicy, { mayChange, viewer }: Around): Html {

@@ -1,8 +1,5 @@
 /** What a policy's value is typed into: by its kind, with its bounds and its help. */
 
-import { policyOf } from "#core/policies/policy-catalogue";
-import { rangeText } from "#core/policies/policy-values";
-import type { PolicyName } from "#core/policies/policy-words";
 import type { ShownPolicy } from "../flows/policy-answer.ts";
 import { type Html, html, nothing } from "./html.ts";
 
@@ -10,11 +7,9 @@ import { type Html, html, nothing } from "./html.ts";
 export function policyField(policy: ShownPolicy, typed?: string): Html {
   const { name, kind, unit } = policy;
   const value = typed ?? (typeof policy.value === "boolean" ? yesNo(policy.value) : String(policy.value));
-  const described = `help-${name}`;
+  const described = `help-${name} range-${name}`;
   if (kind.type === "number") {
-    const range = rangeText(policyOf(name as PolicyName));
-    return html`<p class="policy-input"><input class="number" id="field-${name}" name="${name}" value="${value}" inputmode="${kind.whole ? "numeric" : "decimal"}" autocomplete="off" maxlength="20" aria-describedby="${described} range-${name}">${unit === null ? nothing : html`<span>${unit}</span>`}</p>
-<p class="small" id="range-${name}">${range}</p>`;
+    return html`<p class="policy-input"><input class="number" id="field-${name}" name="${name}" value="${value}" inputmode="${kind.whole ? "numeric" : "decimal"}" autocomplete="off" maxlength="20" aria-describedby="${described}">${unit === null ? nothing : html`<span>${unit}</span>`}</p>`;
   }
   const options = kind.type === "choice" ? kind.options : ["yes", "no"];
   return html`<p class="policy-input"><select id="field-${name}" name="${name}" aria-describedby="${described}">${options.map((option) => html`<option value="${option}"${option === value ? html` selected` : nothing}>${option}</option>`)}</select></p>`;

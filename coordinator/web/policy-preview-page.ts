@@ -9,7 +9,7 @@ import { formToken, type PageViewer } from "./page-frame.ts";
 
 export function policyPreviewPage(preview: PreviewAnswer, viewer: PageViewer): Html {
   const { changes, effects, basedOn, takesBack } = preview;
-  return html`<h1>${takesBack === null ? "What would change" : `Take back version ${takesBack}`}</h1>
+  return html`<div class="preview"><h1>${takesBack === null ? "What would change" : `Take back version ${takesBack}`}</h1>
 <p class="lead">Nothing is saved yet.</p>
 <div class="scroll"><table>
 <caption class="hidden">The policies that change</caption>
@@ -24,7 +24,7 @@ ${takesBack === null ? nothing : html`<input type="hidden" name="take-back" valu
 ${changes.map(({ name, after, toFile }) => html`<input type="hidden" name="${toFile ? `back:${name}` : name}" value="${String(after)}">`)}
 <div><label for="words">Why (for the history, may be left out)</label><input id="words" name="words" maxlength="300" autocomplete="off"></div>
 <p class="actions"><button type="submit">Save</button><a class="button quiet" href="/policies">Leave it as it is</a></p>
-</form>`;
+</form></div>`;
 }
 
 function changeRow({ name, before, after, toFile }: PreviewAnswer["changes"][number]): Html {
@@ -44,7 +44,7 @@ ${limits.length === 0 ? nothing : html`<ul class="small limits">${limits.map((li
 function figureTable(title: string, figures: readonly PolicyFigure[]): Html {
   return html`<div class="scroll"><table>
 <caption class="hidden">${title}</caption>
-<thead><tr><th scope="col"></th><th scope="col" class="number">Now</th><th scope="col" class="number">Then</th><th scope="col" class="number">Difference</th></tr></thead>
+<thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col" class="number">Now</th><th scope="col" class="number">Then</th><th scope="col" class="number">Difference</th></tr></thead>
 <tbody>${figures.map(figureRow)}</tbody></table></div>`;
 }
 

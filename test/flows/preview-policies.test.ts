@@ -71,7 +71,7 @@ it("a policy: the stored round is played again, tokyo's answer is predicted, and
     ["changedDelegations", 0, 0],
     ["extraRttMs", 0, 0],
   ]);
-  expect(effect?.basis).toContain("The latest 1 decided rounds and 3 crawlers");
+  expect(effect?.basis).toContain("1 decided round (the latest) and 3 crawlers");
   expect(effect?.basis).toContain("25 % went to crawlers that were not asked then");
   expect(effect?.limits[0]).toContain("as they were run, they took 2.0 probes each");
 });

@@ -91,7 +91,7 @@ it("refuses who has not seen the latest change, and names who made it", async ()
 });
 
 it("refuses what cannot be, all of it, and says why", async () => {
-  const asked = [
+  const asked: readonly object[] = [
     { "lease.seconds": 10, "probe.tries": 3 },
     { "delegation.lambdaMs": "many" },
     { "delegation.moon": 1, constructor: 1 },

@@ -72,7 +72,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
 
   async function serious(): Promise<readonly string[]> {
     return await page.evaluate(
-      `axe.run().then(({ violations }) => violations
+      `axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations
         .filter(({ impact }) => impact === "serious" || impact === "critical")
         .map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 200)).join(" | ")))`,
     );
@@ -89,7 +89,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
 
     expect(await text("h1")).toBe("What would change");
     expect(await text("main table tbody tr")).toMatch(/2 ms\s*0\.5 ms/);
-    expect(await text(".effect")).toContain("The latest 1 decided rounds and 3 crawlers");
+    expect(await text(".effect")).toContain("1 decided round (the latest) and 3 crawlers");
     await looksRight("policies-preview");
     await page.getByLabel(/^Why/).fill("news sites");
     await page.getByRole("button", { name: "Save" }).click();
@@ -113,7 +113,6 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
 
     expect(await text('[role="alert"]')).toContain("take longer than a lease of 10 s");
     expect(await page.getByLabel("Length of a lease").inputValue()).toBe("10");
-    await looksRight("policies-refused");
   });
 
   it("goes back to the file's value by one button, and is told that somebody else was faster", async () => {

@@ -1,5 +1,11 @@
 /** Policies as values: read from settings, put over them, checked by the one schema, and spoken. */
-import { type PolicyDefinition, type PolicyValue, policyOf, schemaOf } from "./policy-catalogue.ts";
+import {
+  type PolicyDefinition,
+  type PolicyKind,
+  type PolicyValue,
+  policyOf,
+  schemaOf,
+} from "./policy-catalogue.ts";
 import type { PolicySettings } from "./policy-schema.ts";
 import type { PolicyName } from "./policy-words.ts";
 
@@ -52,7 +58,13 @@ export function rangeText({ kind }: PolicyDefinition): string {
   return `${what} from ${numberText(kind.least)} to ${numberText(kind.most)}`;
 }
 
-/** `2 ms`, `1 %`, `yes`. */
+/** `0 to 1,000`, `above 0, to 86,400`. */
+export function shortRange({ above, least, most }: Extract<PolicyKind, { type: "number" }>): string {
+  const from = above ? `above ${numberText(least)},` : numberText(least);
+  return `${from} to ${numberText(most)}`;
+}
+
+/** `2 ms`, `0.01 of its pages`, `yes`. */
 export function valueText(name: PolicyName, value: PolicyValue): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return value;

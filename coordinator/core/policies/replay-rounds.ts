@@ -8,7 +8,7 @@
  * than the same rounds took in a coordinator that had learned before; what two replays differ by is what counts.
  */
 import { boundsFor, type Measurements, middleOf } from "../balance/predict-rtt.ts";
-import { candidateFleet, PeerRttTable } from "../delegation/fleet.ts";
+import { type CandidateFleet, candidateFleet, PeerRttTable } from "../delegation/fleet.ts";
 import type { Placement } from "../delegation/placement.ts";
 import { idOf, type PolicyVariant, SimulationRun } from "../delegation/simulation-run.ts";
 import type { CrawlerId } from "../ids.ts";
@@ -45,34 +45,64 @@ export interface Replay {
 
 /** One replay for each variant, in their order. */
 export function replayRounds(input: ReplayInput, variants: readonly PolicyVariant[]): Replay[] {
+  const playing = playRounds(input, variants);
+  let replays: Replay[] = variants.map(() => ({ rounds: [], predictedProbes: 0 }));
+  for (const played of playing) replays = played;
+  return replays;
+}
+
+/**
+ * The same round by round: after each, what has been played so far, by all variants. A round takes a millisecond or
+ * more in a large fleet, so whoever has other things to do can stop in between, or for good.
+ */
+export function* playRounds(
+  input: ReplayInput,
+  variants: readonly PolicyVariant[],
+): Generator<Replay[], void> {
   const places = new Map(input.crawlers.map(({ crawlerId }, index) => [crawlerId, index]));
   const apartMs = distances(input);
-  const rows = input.rounds.map((round) => answersOf(round, places, apartMs));
   const fleet = fleetOf(apartMs);
-  return variants.map((variant) => {
-    let predictedProbes = 0;
-    const run = new SimulationRun({
+  const players = variants.map((variant) => new Player(variant, input, fleet));
+  for (const [target, round] of input.rounds.entries()) {
+    const answers = answersOf(round, places, apartMs);
+    for (const player of players) player.play(target, round.placement, answers);
+    yield players;
+  }
+}
+
+/** One variant, as far as it has been played. */
+class Player implements Replay {
+  readonly rounds: ReplayedRound[] = [];
+  predictedProbes = 0;
+  readonly #input: ReplayInput;
+  readonly #run: SimulationRun;
+  #answers: Answers | null = null;
+
+  constructor(variant: PolicyVariant, input: ReplayInput, fleet: CandidateFleet) {
+    this.#input = input;
+    this.#run = new SimulationRun({
       variant,
       fleet,
       crawlerPlacements: input.crawlers.map(({ placement }) => placement),
       draw: () => 0,
-      observe: ({ target, crawler, rttMs }) => {
-        if (!rows[target]!.measured.has(crawler)) predictedProbes += 1;
+      observe: ({ crawler, rttMs }) => {
+        if (!this.#answers?.measured.has(crawler)) this.predictedProbes += 1;
         return Number.isFinite(rttMs) ? { rttMs } : { failed: "it had no answer then" };
       },
     });
-    const rounds = input.rounds.map(({ placement }, target): ReplayedRound => {
-      const { rttsMs, measured } = rows[target]!;
-      const { chosen, probes, rttMs } = run.delegate({ target, placement, rttsMs, bestRttMs: 0 });
-      return {
-        crawlerId: input.crawlers[chosen]!.crawlerId,
-        probes,
-        rttMs: Number.isFinite(rttMs) ? rttMs : null,
-        isMeasured: measured.has(chosen),
-      };
+  }
+
+  play(target: number, placement: Placement, answers: Answers): void {
+    this.#answers = answers;
+    const { rttsMs, measured } = answers;
+    const { chosen, probes, rttMs } = this.#run.delegate({ target, placement, rttsMs, bestRttMs: 0 });
+    this.rounds.push({
+      crawlerId: this.#input.crawlers[chosen]!.crawlerId,
+      probes,
+      rttMs: Number.isFinite(rttMs) ? rttMs : null,
+      isMeasured: measured.has(chosen),
     });
-    return { rounds, predictedProbes };
-  });
+  }
 }
 
 /** What a change from one replay to the other comes to. */
