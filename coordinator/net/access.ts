@@ -54,6 +54,16 @@ export const openAccess: Access = {
   say: () => {},
 };
 
+/** For pages that are no views, and shown to everybody. Where nobody can be looked up, nobody is known. */
+export async function viewerOf(access: Access, request: FastifyRequest): Promise<Visit | undefined> {
+  try {
+    const visit = await access.identify(request);
+    return isRefusal(visit) ? undefined : visit;
+  } catch {
+    return undefined;
+  }
+}
+
 /** For routes that are no views: the actor is checked, and who may not is told why, in place. */
 export async function refusalFor(
   access: Access,

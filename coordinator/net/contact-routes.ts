@@ -16,7 +16,7 @@ import type { Log } from "../log.ts";
 import { type ContactForms, emptyForms, formPaths, optOutTaken, reportTaken } from "../web/contact-forms.ts";
 import { type ContactSettings, contactBody } from "../web/contact-page.ts";
 import type { Html } from "../web/html.ts";
-import { pageFrame } from "../web/page-frame.ts";
+import { type PageViewer, pageFrame } from "../web/page-frame.ts";
 import { FormGuard, maxFormBytes, type ReadForm } from "./form-guard.ts";
 import { wantsJson } from "./http-guard.ts";
 
@@ -33,13 +33,16 @@ interface Context {
   readonly settings: ContactSettings & { readonly version: string };
   readonly now: () => Date;
   readonly log: Log;
+  /** Left out: nobody is known. */
+  readonly viewerOf?: (request: FastifyRequest) => Promise<PageViewer | undefined>;
 }
 
 /** `ports` null: the page alone, without forms and lists. */
 export function addContactRoutes(app: FastifyInstance, ports: ContactPorts | null, context: Context): void {
-  app.get("/about-crawler", async (_request, reply) =>
-    sendPage(reply, contactBody(context.settings, ports && emptyForms), context),
-  );
+  app.get("/about-crawler", async (request, reply) => {
+    const viewer = await context.viewerOf?.(request);
+    return sendPage(reply, contactBody(context.settings, ports && emptyForms), { ...context, viewer });
+  });
   if (ports === null) return;
   addLists(app, ports, context);
   app.register(async (forms) => {
@@ -149,8 +152,14 @@ function optOutAnswer({ target, state, token, createdAt, lapsesAt }: OptOut): ob
   };
 }
 
-function sendPage(reply: FastifyReply, body: Html, { settings }: Context): FastifyReply {
+function sendPage(
+  reply: FastifyReply,
+  body: Html,
+  { settings, viewer }: Context & { readonly viewer?: PageViewer | undefined },
+): FastifyReply {
   const { version } = settings;
-  const page = pageFrame({ title: "About this crawler", section: "/about-crawler", body, version });
+  const about = { title: "About this crawler", section: "/about-crawler" } as const;
+  const page = pageFrame({ ...about, body, version, ...(viewer && { viewer }) });
+  if (viewer) reply.header("cache-control", "no-store").header("vary", "cookie");
   return reply.type("text/html; charset=utf-8").send(page);
 }

@@ -1,8 +1,7 @@
 /**
  * What holds for every request, whichever page: only GET and HEAD save where a route says that it takes a POST
  * and of which content type, a bound on how many are answered at once, security headers, and errors in plain
- * words as a page or as JSON. The pages only read and have no sign-in; what changes something asks for a token
- * of its own (operator-api), or is for everybody.
+ * words as a page or as JSON. Who may see and change what is decided by views and actions (access.ts).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "../log.ts";
@@ -29,7 +28,13 @@ export interface GuardSettings {
 
 export function guard(
   app: FastifyInstance,
-  ports: { log: Log; metrics: Metrics; settings: GuardSettings },
+  ports: {
+    readonly log: Log;
+    readonly metrics: Metrics;
+    readonly settings: GuardSettings;
+    /** Who looks at a page that is not there; left out: nobody is known. */
+    readonly viewerOf?: (request: FastifyRequest) => Promise<PageViewer | undefined>;
+  },
 ): void {
   const open = new WeakSet<FastifyRequest>();
   let openRequests = 0;
@@ -54,11 +59,14 @@ export function guard(
     const route = request.routeOptions.url ?? "none";
     ports.metrics.requestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
   });
-  app.setNotFoundHandler((request, reply) => sendError(request, reply, notFound, ports.settings));
+  app.setNotFoundHandler(async (request, reply) => {
+    const viewer = wantsJson(request) ? undefined : await ports.viewerOf?.(request);
+    return sendError(request, reply, notFound, { ...ports.settings, ...(viewer && { viewer }) });
+  });
   app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500;
     if (status < 500) return sendError(request, reply, badRequest(status, error.message), ports.settings);
-    ports.log.error({ error, url: request.url }, "a page could not be shown");
+    ports.log.error({ error, url: withoutLink(request.url) }, "a page could not be shown");
     return sendError(request, reply, ourFault, ports.settings);
   });
 }
@@ -82,6 +90,11 @@ function methodFault(request: FastifyRequest): PageError | null {
   if (takes === undefined) return methodNotAllowed;
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
   return type === takes ? null : wrongType(takes);
+}
+
+/** A sign-in link in a log would be one that whoever reads the log can use. */
+function withoutLink(url: string): string {
+  return url.replace(/^\/sign-in\/[^?]*/, "/sign-in/…");
 }
 
 /** By path (/api/…), or by the Accept header at the page's own address. */

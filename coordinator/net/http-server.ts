@@ -6,17 +6,17 @@ import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
-import { type FastifyInstance, fastify } from "fastify";
+import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 import type { AuditLog } from "../flows/audit-ports.ts";
 import type { ReadinessReads } from "../flows/operation-reads.ts";
-import type { CrawlScope, NameResolver } from "../flows/ports.ts";
 import type { PageReads } from "../flows/page-facts.ts";
+import type { CrawlScope, NameResolver } from "../flows/ports.ts";
 import type { SearchReads } from "../flows/search-ports.ts";
 import type { LiveState, OverviewReads } from "../flows/show-overview.ts";
 import type { WhoReads } from "../flows/who-reads.ts";
 import type { Log } from "../log.ts";
 import type { ContactSettings } from "../web/contact-page.ts";
-import { type Access, openAccess } from "./access.ts";
+import { type Access, openAccess, viewerOf } from "./access.ts";
 import { Actions } from "./actions.ts";
 import { addApiRoutes } from "./api-routes.ts";
 import { addContactRoutes, type ContactPorts } from "./contact-routes.ts";
@@ -88,11 +88,13 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
     // The one in front, and no other address that X-Forwarded-For may name.
     trustProxy: settings.behindProxy === true ? (_address, hop) => hop < 1 : false,
   });
-  guard(app, { ...ports, settings: { version: settings.version, secure: settings.tls !== null } });
+  const access = ports.access ?? openAccess;
+  const knowing = { ...ports, access, viewerOf: (request: FastifyRequest) => viewerOf(access, request) };
+  guard(app, { ...knowing, settings: { version: settings.version, secure: settings.tls !== null } });
   addRateLimits(app, settings);
   app.register(fastifyStatic, { root: assetsFolder, prefix: "/assets/", maxAge: "1h", index: false });
   const overview = liveOverview(app, ports);
-  const shared = { access: ports.access ?? openAccess, version: settings.version, now: ports.now };
+  const shared = { access, version: settings.version, now: ports.now };
   const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   addOverviewViews(views, { ...ports, overview });
@@ -101,7 +103,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions });
   addEvents(app, { ...ports, access: shared.access }, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
-  addContactRoutes(app, ports.contact ?? null, ports);
+  addContactRoutes(app, ports.contact ?? null, knowing);
   addOperation(app, { ...ports, access: shared.access });
   return app;
 }

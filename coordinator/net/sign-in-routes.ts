@@ -65,7 +65,7 @@ async function showLink(request: FastifyRequest, reply: FastifyReply, ports: Sig
   const link = await ports.links.find(ports.secrets.hash(secret), ports.now());
   const visit = await visitOf(request, ports);
   if (link?.state !== "open") return sendLinkOver(reply, { state: link?.state ?? null, visit, ports });
-  const body = confirmBody(link, secret);
+  const body = confirmBody(link, secret, visit.signedInAs);
   return sendPage(reply, { title: `Sign in as ${link.name}`, body, visit, version: ports.version });
 }
 

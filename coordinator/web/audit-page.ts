@@ -2,7 +2,8 @@
 import type { AuditEntry } from "../flows/audit-ports.ts";
 import { changedFields } from "../flows/changed-fields.ts";
 import type { AuditAsked } from "../flows/read-audit-query.ts";
-import { instant } from "./figures.ts";
+import { instantWords } from "../flows/spoken-time.ts";
+import { instant, sentence } from "./figures.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 
 export interface AuditPage {
@@ -53,7 +54,7 @@ function row(entry: AuditEntry): Html {
 <td><a href="${pathWith("/audit", { actor })}">${actor}</a><br><span class="small">${viaWords[via]}${remoteAddress === null ? nothing : html`, <span class="mono">${remoteAddress}</span>`}</span></td>
 <td class="nowrap"><a href="${pathWith("/audit", { action })}">${action}</a></td>
 <td class="break">${target === null ? html`<span class="small">all of it</span>` : html`<a href="${pathWith("/audit", { target })}">${target}</a>`}</td>
-<td class="audit-words">${words}${changes(entry)}</td></tr>`;
+<td class="audit-words">${withInstants(words)}${changes(entry)}</td></tr>`;
 }
 
 const viaWords = { page: "page", api: "API", command: "command", coordinator: "by itself" } as const;
@@ -67,8 +68,13 @@ function changes({ before, after }: AuditEntry): Html {
   )}</dl></details>`;
 }
 
+/** Whoever made the change wrote instants as ISO 8601. */
+function withInstants(words: string): Html {
+  return sentence(words.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (iso) => instantWords(iso)));
+}
+
 function changeText(before: string | null, after: string | null): Html {
-  if (before === null) return html`<ins>${after}</ins>`;
+  if (before === null) return html`<ins>${withInstants(after ?? "")}</ins>`;
   if (after === null) return html`<del><span class="hidden">was </span>${before}</del>`;
   return html`<del><span class="hidden">from </span>${before}</del> <span aria-hidden="true">→</span> <ins><span class="hidden">to </span>${after}</ins>`;
 }
