@@ -88,8 +88,9 @@ export class HandOvers {
     this.#told.set(crawlerId, orphans.length);
     if (isOld) return;
     const counts = { crawlerId, moved: moved.length, orphans: orphans.length, returnedLeases };
-    const what = this.#isDraining(crawlerId) ? "a crawler hands over" : "a crawler is gone";
-    this.#ports.log.warn(counts, `${what}, its subnets go to others`);
+    const { log } = this.#ports;
+    if (this.#isDraining(crawlerId)) log.warn(counts, "a crawler hands over, its subnets go to others");
+    else log.warn(counts, "a crawler is gone, its subnets go to others");
   }
 
   #isDraining(crawlerId: CrawlerId): boolean {

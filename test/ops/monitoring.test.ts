@@ -1,5 +1,5 @@
 /** What ops/monitoring and the runbook name is what the coordinator has, and the other way round. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { createMetrics } from "#coordinator/net/metrics";
 import { alertSeverities } from "#core/alerts/alert";
@@ -93,6 +93,23 @@ it("the dashboard can be imported: panels of their own id and place, over a data
   expect(panels.filter(({ description = "" }) => description === "")).toEqual([]);
   expect(overlapping(dashboard.panels)).toEqual([]);
 });
+
+it("log lines have fixed messages: what differs from one to the next is in the fields", () => {
+  const faults = sourcesBelow("coordinator").flatMap(({ file, text }) =>
+    [...text.matchAll(/\blog(?:\.\w+|\[[^\]]+\])\((?:[^;]|\n)*?;/g)]
+      .filter(([call]) => call.includes("`"))
+      .map(([call]) => `${file}: ${call.slice(0, 80)}`),
+  );
+
+  expect(faults).toEqual([]);
+});
+
+function sourcesBelow(folder: string): { file: string; text: string }[] {
+  const root = new URL(`../../${folder}/`, import.meta.url);
+  return readdirSync(root, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => ({ file, text: readFileSync(new URL(file, root), "utf8") }));
+}
 
 /** As GitHub makes them. */
 function anchorOf(title: string): string {

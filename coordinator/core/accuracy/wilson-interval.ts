@@ -18,5 +18,6 @@ export function wilsonInterval(hits: number, samples: number): ShareInterval {
   const weight = z ** 2 / samples;
   const centre = (share + weight / 2) / (1 + weight);
   const reach = (z / (1 + weight)) * Math.sqrt((share * (1 - share)) / samples + weight / (4 * samples));
-  return { low: Math.max(0, centre - reach), high: Math.min(1, centre + reach) };
+  // At the ends the two are equal but for rounding.
+  return { low: hits === 0 ? 0 : centre - reach, high: hits === samples ? 1 : centre + reach };
 }

@@ -89,7 +89,7 @@ function distrusted({ crawlers }: AlertFacts): Alert | null {
     words: "What these crawlers report is not believed",
     advice:
       "Read the evidence: nearcrawl fleet trust NAME. Shut it out, or restore it if a proxy or a site was to blame.",
-    link: "/fleet",
+    link: "/fleet/trust",
   });
 }
 

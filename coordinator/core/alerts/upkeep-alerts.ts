@@ -58,7 +58,7 @@ function heldRelease({ releases }: AlertFacts): Alert | null {
     name: "release-held",
     words: `The newest release is offered to nobody (${newest.words || "it was held"})`,
     advice: "Sign a better one, or offer it again: nearcrawl release stage VERSION --to one.",
-    link: "/fleet/releases",
+    link: "/fleet/versions",
   });
 }
 
@@ -71,7 +71,7 @@ function failingRelease({ releases }: AlertFacts): Alert | null {
       words: "Crawlers refused a release or went back to the one before",
       advice:
         "nearcrawl release list says how many, nearcrawl fleet show NAME why; hold it unless it is a single odd machine.",
-      link: "/fleet/releases",
+      link: "/fleet/versions",
     },
   );
 }
