@@ -38,12 +38,12 @@ export function createPolicySamples(pool: Pool, now: () => Date): PolicySamples 
     links: async (most) => {
       const { table } = await sampled(pool, "link", most);
       const { rows } = await pool.query<{ links: number; nofollow: number; hosts: number; unknown: number }>(
-        `with some as (select to_host_hash, nofollow from ${table} limit $1)
-         select (select count(*)::int from some) as links,
-           (select count(*)::int from some where nofollow) as nofollow,
+        `with named as (select to_host_hash, nofollow from ${table} limit $1)
+         select (select count(*)::int from named) as links,
+           (select count(*)::int from named where nofollow) as nofollow,
            count(*)::int as hosts,
-           count(*) filter (where not exists (select from frontier_host h where h.host_hash = named.host_hash))::int as unknown
-         from (select distinct to_host_hash as host_hash from some) named`,
+           count(*) filter (where not exists (select from frontier_host h where h.host_hash = target.host_hash))::int as unknown
+         from (select distinct to_host_hash as host_hash from named) target`,
         [most],
       );
       const { links, nofollow, hosts, unknown } = rows[0]!;

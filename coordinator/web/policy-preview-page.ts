@@ -58,7 +58,7 @@ export function figureText(value: number | null, unit: string): string {
   if (value === null) return "–";
   const digits = Number.isInteger(value) || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   const number = new Intl.NumberFormat("en-GB", { maximumFractionDigits: digits }).format(value);
-  return unit === "" ? number : `${number} ${unit}`;
+  return `${number.replace("-", "−")} ${value === 1 ? unit.replace(/^([A-Za-z]{3,})s$/, "$1") : unit}`.trimEnd();
 }
 
 export function differenceText(difference: number | null, unit: string): string {

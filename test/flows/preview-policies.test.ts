@@ -37,6 +37,9 @@ const whatHappened = `
   insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, total_ms, first_byte_ms, wire_bytes, body_bytes, shipped_bytes)
     select host_hash, at, 1, '2026-03-01T11:59:00Z'::timestamptz - at * interval '1 minute', 'fetched', 40, 40, 1, 1, 1
     from frontier_host, generate_series(0, 47) as at where host = 'www.example.org';
+  insert into link (host_hash, url_hash, to_host_hash, to_url_hash, anchor, nofollow)
+    select host_hash, 1, to_host, 1, '', to_host = 2
+    from frontier_host, unnest(array[host_hash, 1, 2, 3]) as to_host where host = 'www.example.org';
   insert into lease (crawler_id, host_hash, host, granted_at, expires_at, closed_at, url_count, open_urls, ending)
     select 1, 1, 'www.example.org', '2026-03-01T11:00:00Z', '2026-03-01T11:05:00Z',
       '2026-03-01T11:00:00Z'::timestamptz + seconds * interval '1 second', urls, 0, ending
@@ -132,6 +135,24 @@ it("pace: the one subnet that waits takes two probes, and the two crawlers that 
 it("leases: of those that were done one took longer than a minute", async () => {
   expect(await figures({ "lease.seconds": 60 })).toMatchObject({ late: [0, 1] });
   expect(await figures({ "lease.urlsPerHost": 5 })).toMatchObject({ full: [2, 3] });
+});
+
+it("scope: of four links one is nofollow, and three of the hosts that they lead to are not crawled", async () => {
+  const scope = {
+    "scope.followNofollow": true,
+    "scope.admitNewHosts": true,
+    "scope.maxDepth": 0,
+  } as const;
+
+  expect(await figures(scope)).toEqual({ followed: [75, 100], newHosts: [0, 3], atDepth: [0, 100] });
+});
+
+it("get-first: the one subnet that waits has no URL due for a first fetch, and 5 when its host has", async () => {
+  await database.pool.query("update frontier_host set url_count = 5 where host = 'empty.example.net'");
+
+  const found = await figures({ "delegation.getFirstFromUrls": 3 });
+
+  expect(found).toEqual({ firstFetches: [0, 1] });
 });
 
 it("recalibration: steady fetches lead to no round, and a decision of nine days is old at a week", async () => {
