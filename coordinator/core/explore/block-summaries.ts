@@ -13,6 +13,7 @@ export interface BlockEntry {
   readonly since: number;
   readonly isDelegated: boolean;
   readonly isOwn: boolean;
+  readonly sizeBits: number;
 }
 
 const [delegatedBit, ownBit, openBit] = [1, 2, 4];
@@ -26,6 +27,7 @@ export class BlockSummaries {
   readonly #highestRttMs: Float32Array;
   readonly #lowestRttMs: Float32Array;
   readonly #oldest: Uint32Array;
+  readonly #largestBits: Float32Array;
 
   constructor(places: number) {
     const blocks = Math.ceil(places / placesPerBlock);
@@ -35,15 +37,17 @@ export class BlockSummaries {
     this.#highestRttMs = new Float32Array(blocks).fill(-1);
     this.#lowestRttMs = new Float32Array(blocks).fill(Number.POSITIVE_INFINITY);
     this.#oldest = new Uint32Array(blocks).fill(0xffffffff);
+    this.#largestBits = new Float32Array(blocks);
   }
 
   get bytes(): number {
-    return 21 * this.#crawlers.length;
+    return 25 * this.#crawlers.length;
   }
 
   note(place: number, entry: BlockEntry): void {
     const block = blockOf(place);
     this.#labels[block] = (this.#labels[block] as number) | bitOf(entry.label);
+    if (entry.sizeBits > (this.#largestBits[block] as number)) this.#largestBits[block] = entry.sizeBits;
     if (!entry.isDelegated) {
       this.#states[block] = (this.#states[block] as number) | openBit;
       return;
@@ -87,6 +91,20 @@ export class BlockSummaries {
       (this.#highestRttMs[block] as number) >= lowestMs - 0.01 &&
       (this.#lowestRttMs[block] as number) <= highestMs + 0.01
     );
+  }
+
+  /** The highest RTT among them; below 0 where none was measured. */
+  highestRttMs(block: number): number {
+    return this.#highestRttMs[block] as number;
+  }
+
+  /** When the oldest delegation among them was made, in seconds since 1970. */
+  oldest(block: number): number {
+    return this.#oldest[block] as number;
+  }
+
+  largestBits(block: number): number {
+    return this.#largestBits[block] as number;
   }
 
   mayBeOlderThan(block: number, since: number): boolean {

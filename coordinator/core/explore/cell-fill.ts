@@ -7,7 +7,7 @@ import { registries } from "../subnet/subnet.ts";
 import type { TreeColumns } from "../subnet/tree-columns.ts";
 import type { MapSpace } from "./map-space.ts";
 import { PlaceSweep } from "./place-sweep.ts";
-import { noRtt, packRtt, packShare, type TileCells } from "./tile-cells.ts";
+import { noRtt, packRtt, packShare, repeatCell, type TileCells } from "./tile-cells.ts";
 
 /** What is known of each place of the tree. */
 export interface PlaceFacts {
@@ -40,7 +40,9 @@ export class CellFill {
   readonly #matches: ((place: number) => boolean) | null;
   #cell = 0;
   /** Weights within the cell that is being filled, in positions. */
-  readonly #byCrawler = new Map<number, number>();
+  readonly #byCrawler: number[] = [];
+  /** Numbers of the crawlers that have any. */
+  readonly #crawlers: number[] = [];
   readonly #byRegistry = new Float64Array(registries.length);
   #registered = 0;
   #chosen = 0;
@@ -77,21 +79,31 @@ export class CellFill {
     return false;
   }
 
+  /** The rest of the cell that is being filled, then whole cells, which are all alike, then the start of one more. */
   #spread(place: number, first: number, last: number): void {
     const { from, cellPositions } = this.#span;
-    for (let position = first; position <= last; ) {
-      const cell = Math.floor((position - from) / cellPositions);
-      if (cell !== this.#cell) {
-        this.#flush();
-        this.#cell = cell;
-      }
-      const end = Math.min(last, from + (cell + 1) * cellPositions - 1);
-      if (place >= 0) this.#weigh(place, end - position + 1);
-      position = end + 1;
+    const cellEnd = from + (this.#cell + 1) * cellPositions;
+    if (last < cellEnd) {
+      this.#weigh(place, last - first + 1);
+      return;
     }
+    if (first < cellEnd) this.#weigh(place, cellEnd - first);
+    this.#flush();
+    this.#cell += 1;
+    let position = Math.max(first, cellEnd);
+    const whole = Math.floor((last + 1 - position) / cellPositions);
+    if (whole > 0) {
+      this.#weigh(place, cellPositions);
+      this.#flush();
+      repeatCell(this.#into, this.#span.target + this.#cell, whole);
+      this.#cell += whole;
+      position += whole * cellPositions;
+    }
+    if (position <= last) this.#weigh(place, last - position + 1);
   }
 
   #weigh(place: number, weight: number): void {
+    if (place < 0) return;
     this.#registered += weight;
     if (this.#matches !== null && !this.#matches(place)) return;
     const { columns, rows } = this.#facts;
@@ -105,8 +117,7 @@ export class CellFill {
   #weighDelegation(row: number, weight: number): void {
     const facts = this.#facts;
     this.#delegated += weight;
-    const crawler = facts.crawlerAt(row);
-    this.#byCrawler.set(crawler, (this.#byCrawler.get(crawler) ?? 0) + weight);
+    this.#weighCrawler(facts.crawlerAt(row), weight);
     const rttMs = facts.rttMsAt(row);
     if (!Number.isNaN(rttMs)) {
       this.#rttSum += weight * rttMs;
@@ -119,6 +130,24 @@ export class CellFill {
     }
   }
 
+  #weighCrawler(number: number, weight: number): void {
+    const weights = this.#byCrawler;
+    while (weights.length <= number) weights.push(0);
+    const before = weights[number] as number;
+    if (before === 0) this.#crawlers.push(number);
+    weights[number] = before + weight;
+  }
+
+  #crawlerWithMost(): number {
+    const weights = this.#byCrawler;
+    let [best, bestWeight] = [0, 0];
+    for (const number of this.#crawlers) {
+      const weight = weights[number] as number;
+      if (weight > bestWeight) [best, bestWeight] = [number, weight];
+    }
+    return best;
+  }
+
   #flush(): void {
     const { cellPositions, target } = this.#span;
     const into = this.#into;
@@ -127,7 +156,7 @@ export class CellFill {
     into.chosen[at] = packShare(this.#chosen / cellPositions);
     into.delegated[at] = packShare(this.#delegated / cellPositions);
     into.registries[at] = this.#chosen === 0 ? 0 : 1 + indexOfMost(this.#byRegistry);
-    into.crawlers[at] = keyOfMost(this.#byCrawler);
+    into.crawlers[at] = this.#crawlerWithMost();
     into.rtts[at] = this.#rttWeight === 0 ? noRtt : packRtt(this.#rttSum / this.#rttWeight);
     into.since[at] = this.#sinceWeight === 0 ? 0 : Math.round(this.#sinceSum / this.#sinceWeight);
     if (this.#registered > 0) this.#reset();
@@ -142,7 +171,8 @@ export class CellFill {
     this.#sinceSum = 0;
     this.#sinceWeight = 0;
     this.#byRegistry.fill(0);
-    this.#byCrawler.clear();
+    for (const number of this.#crawlers) this.#byCrawler[number] = 0;
+    this.#crawlers.length = 0;
   }
 }
 
@@ -150,15 +180,6 @@ function indexOfMost(weights: Float64Array): number {
   let best = 0;
   for (let index = 1; index < weights.length; index += 1) {
     if ((weights[index] as number) > (weights[best] as number)) best = index;
-  }
-  return best;
-}
-
-/** 0 when there is none. */
-function keyOfMost(weights: ReadonlyMap<number, number>): number {
-  let [best, bestWeight] = [0, 0];
-  for (const [key, weight] of weights) {
-    if (weight > bestWeight) [best, bestWeight] = [key, weight];
   }
   return best;
 }

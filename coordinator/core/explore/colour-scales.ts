@@ -90,35 +90,41 @@ export interface CellPaint {
 }
 
 /** Which of the palette's colours a cell has; `odd`: it is one of the dark squares of a chequered pattern. */
-export function paintCell(
-  cells: TileCells,
-  cell: number,
-  { colouring, nowSeconds, odd }: CellPaint & { readonly odd: boolean },
-): number {
-  if (cells.registered[cell] === 0) return 0;
-  if (cells.chosen[cell] === 0) return 2;
-  if (colouring === "registry")
-    return categoryPaint(cells.registries[cell] as number, cells.chosen[cell] as number, odd);
-  if (colouring === "load") return loadPaint(cells.loads[cell] as number);
-  const share = cells.delegated[cell] as number;
-  if (share === 0) return 1;
-  if (colouring === "crawler") return categoryPaint(cells.crawlers[cell] as number, share, odd);
-  if (colouring === "rtt") return rttPaint(cells.rtts[cell] as number, share);
-  return agePaint(cells.since[cell] as number, { share, nowSeconds });
+export type CellPainter = (cell: number, odd: boolean) => number;
+
+export function cellPainter(cells: TileCells, paint: CellPaint): CellPainter {
+  const value = valuePainter(cells, paint);
+  const { registered, chosen } = cells;
+  return (cell, odd) => {
+    if (registered[cell] === 0) return 0;
+    return chosen[cell] === 0 ? 2 : value(cell, odd);
+  };
+}
+
+function valuePainter(cells: TileCells, { colouring, nowSeconds }: CellPaint): CellPainter {
+  const { chosen, delegated, registries: registered, crawlers, rtts, since, loads } = cells;
+  const painters: Record<Colouring, CellPainter> = {
+    registry: (cell, odd) => categoryPaint(registered[cell] as number, chosen[cell] as number, odd),
+    crawler: (cell, odd) => categoryPaint(crawlers[cell] as number, delegated[cell] as number, odd),
+    rtt: (cell) => rttPaint(rtts[cell] as number, delegated[cell] as number),
+    age: (cell) => agePaint(since[cell] as number, delegated[cell] as number, nowSeconds),
+    load: (cell) => loadPaint(loads[cell] as number),
+  };
+  return painters[colouring];
 }
 
 function categoryPaint(number: number, share: number, odd: boolean): number {
   if (number === 0) return 1;
-  const { patterned } = categoryLook(number);
-  const dark = patterned && odd ? categoryColours.length : 0;
-  return paint(((number - 1) % categoryColours.length) + dark, share);
+  const index = number - 1;
+  const dark = odd && index >= categoryColours.length ? categoryColours.length : 0;
+  return paint((index % categoryColours.length) + dark, share);
 }
 
 function rttPaint(rtt: number, share: number): number {
   return rtt === noRtt ? 1 : paint(stepOf(rtt / 10, rttStepsMs), share);
 }
 
-function agePaint(since: number, { share, nowSeconds }: { share: number; nowSeconds: number }): number {
+function agePaint(since: number, share: number, nowSeconds: number): number {
   if (since === 0) return 1;
   return paint(stepOf(Math.max(0, nowSeconds - since) / 3600, ageStepsHours), share);
 }

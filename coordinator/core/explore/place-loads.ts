@@ -63,9 +63,9 @@ export class PlaceLoads {
     return low;
   }
 
-  /** The place of the list's entry, in the order of the tree. */
-  placeAt(index: number): number {
-    return this.#places[index] as number;
+  /** In the order of the tree. */
+  get places(): Int32Array {
+    return this.#places;
   }
 }
 

@@ -39,6 +39,13 @@ export function emptyCells(count: number = cellsPerTile): TileCells {
   };
 }
 
+/** So many cells from this one on become like it; but for loads, which are added apart. */
+export function repeatCell(cells: TileCells, at: number, count: number): void {
+  const { registered, chosen, delegated, registries, crawlers, rtts, since } = cells;
+  for (const values of [registered, chosen, delegated, registries, crawlers, rtts, since])
+    values.fill(values[at] as number, at, at + count);
+}
+
 /** A share of 1 as 255, and any above 0 as 1 at least. */
 export const packShare = (share: number): number =>
   share <= 0 ? 0 : Math.min(255, Math.max(1, Math.round(255 * share)));
@@ -82,21 +89,21 @@ export function mergeCells({ from, at, count }: Merged, into: TileCells, target:
   into.loads[target] = load;
 }
 
-/** The value with the most weight; the first of those that are alike. */
+/** The value with the most weight; the first of those that are alike. Values are small numbers, 0 for none. */
 function heaviest(
   values: Uint8Array | Uint16Array,
   weights: Uint8Array,
   { at, count }: { readonly at: number; readonly count: number },
 ): number {
-  let [best, bestWeight] = [0, 0];
-  for (let one = at; one < at + count; one += 1) {
-    const value = values[one] as number;
-    if (value === 0 || value === best) continue;
-    let weight = 0;
-    for (let cell = one; cell < at + count; cell += 1) {
-      if (values[cell] === value) weight += weights[cell] as number;
-    }
-    if (weight > bestWeight) [best, bestWeight] = [value, weight];
+  const first = values[at] as number;
+  if (count === 4 && first === values[at + 1] && first === values[at + 2] && first === values[at + 3])
+    return first;
+  const sums = new Map<number, number>();
+  for (let cell = at; cell < at + count; cell += 1) {
+    const value = values[cell] as number;
+    if (value !== 0) sums.set(value, (sums.get(value) ?? 0) + (weights[cell] as number));
   }
+  let [best, bestWeight] = [0, 0];
+  for (const [value, weight] of sums) if (weight > bestWeight) [best, bestWeight] = [value, weight];
   return best;
 }

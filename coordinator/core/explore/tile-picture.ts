@@ -1,5 +1,5 @@
 /** A tile as a picture: its cells where the curve puts them, 256 by 256. */
-import { type CellPaint, paintCell } from "./colour-scales.ts";
+import { type CellPaint, cellPainter } from "./colour-scales.ts";
 import { cellOfIndex } from "./hilbert.ts";
 import { cellsPerTile, type Tile, tileOrder } from "./map-space.ts";
 import type { TileCells } from "./tile-cells.ts";
@@ -10,10 +10,11 @@ export const tileSide = 2 ** tileOrder;
 export function tilePicture(tile: Tile, cells: TileCells, paint: CellPaint): Uint8Array {
   const pixels = new Uint8Array(cellsPerTile);
   const pixelOf = pixelsOfCells(tile);
+  const colourOf = cellPainter(cells, paint);
   for (let cell = 0; cell < cellsPerTile; cell += 1) {
     const pixel = pixelOf[cell] as number;
     const odd = (((pixel >> tileOrder) ^ pixel) & 1) === 1;
-    pixels[pixel] = paintCell(cells, cell, { ...paint, odd });
+    pixels[pixel] = colourOf(cell, odd);
   }
   return pixels;
 }

@@ -4,6 +4,7 @@ import { topBit } from "../subnet/first-index.ts";
 import {
   ipv4EndOf,
   ipv4Key,
+  ipv4LastAt,
   ipv4ParentOf,
   ipv4RangeAt,
   ipv4Reaching,
@@ -35,10 +36,11 @@ export function rangeAtPlace({ ipv4, ipv6, ipv6Base }: TreeColumns, place: numbe
 
 /** Log2 of how many addresses the place's range has; what sizes are compared and shown by. */
 export function sizeBits(columns: TreeColumns, place: number): number {
+  const { ipv4, ipv6Base } = columns;
+  if (place < ipv6Base)
+    return Math.log2(ipv4LastAt(ipv4, place) - (((ipv4.keys[place] as number) ^ topBit) >>> 0) + 1);
   const range = rangeAtPlace(columns, place);
-  return range.family === 4
-    ? Math.log2(range.last - range.first + 1)
-    : Math.log2(Number(range.last - range.first + 1n));
+  return Math.log2(Number(BigInt(range.last) - BigInt(range.first) + 1n));
 }
 
 /** The first and the last place of a family, the last excluded. */
@@ -69,7 +71,7 @@ export function startPosition({ ipv4, ipv6, ipv6Base }: TreeColumns, space: MapS
 
 export function lastPosition(columns: TreeColumns, space: MapSpace, place: number): number {
   const { ipv4, ipv6, ipv6Base } = columns;
-  if (space.family === 4) return ipv4RangeAt(ipv4, place).last;
+  if (space.family === 4) return ipv4LastAt(ipv4, place);
   const at = place - ipv6Base;
   const extent = extentIn(ipv6.links[at] as number);
   if (extent >= oddExtent) {

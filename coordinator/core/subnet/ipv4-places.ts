@@ -172,6 +172,10 @@ export function ipv4RangeAt(places: Ipv4Places, place: number): Ipv4Range {
   return { family: 4, first, last: (lastKey(places, place) ^ topBit) >>> 0 };
 }
 
+export function ipv4LastAt(places: Ipv4Places, place: number): number {
+  return (lastKey(places, place) ^ topBit) >>> 0;
+}
+
 export function ipv4ParentOf({ links, lists }: Ipv4Places, place: number): number {
   return parentAt(lists, place, links[place] as number);
 }

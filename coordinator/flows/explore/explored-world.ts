@@ -5,7 +5,7 @@
 import { BlockSummaries } from "#core/explore/block-summaries";
 import type { PlaceFacts } from "#core/explore/cell-fill";
 import { PlaceLoads } from "#core/explore/place-loads";
-import { endPlace, parentPlace } from "#core/explore/tree-places";
+import { endPlace, parentPlace, sizeBits } from "#core/explore/tree-places";
 import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { SubnetTree } from "#core/subnet/subnet-tree";
 import type { TreeColumns } from "#core/subnet/tree-columns";
@@ -21,6 +21,8 @@ export class ExploredWorld implements PlaceFacts {
   readonly rows: Int32Array;
   readonly #table: CoordinatorState["delegationTable"];
   readonly #crawlerNumbers = new Map<CrawlerId, number>();
+  /** The same for small ids, which nearly all are. */
+  readonly #smallNumbers = new Uint16Array(4096);
   readonly #crawlerIds: CrawlerId[] = [];
   #since = new Uint32Array(64);
   #anycast: ReadonlySet<SubnetId> = new Set();
@@ -106,6 +108,7 @@ export class ExploredWorld implements PlaceFacts {
       since: isDelegated ? this.sinceAt(row) : 0,
       isDelegated,
       isOwn: isDelegated && this.isOwn(place),
+      sizeBits: sizeBits(this.columns, place),
     });
   }
 
@@ -136,11 +139,13 @@ export class ExploredWorld implements PlaceFacts {
   }
 
   numberOf(crawlerId: CrawlerId): number {
-    const known = this.#crawlerNumbers.get(crawlerId);
+    const known = this.#smallNumbers[crawlerId] || this.#crawlerNumbers.get(crawlerId);
     if (known !== undefined) return known;
     this.#crawlerIds.push(crawlerId);
-    this.#crawlerNumbers.set(crawlerId, this.#crawlerIds.length);
-    return this.#crawlerIds.length;
+    const number = this.#crawlerIds.length;
+    this.#crawlerNumbers.set(crawlerId, number);
+    if (crawlerId < this.#smallNumbers.length) this.#smallNumbers[crawlerId] = number;
+    return number;
   }
 
   /** Null for 0. */

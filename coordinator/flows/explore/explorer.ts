@@ -11,6 +11,7 @@ import type { CoordinatorState } from "../coordinator-state.ts";
 import type { ExploreClock, ExploredLoad, ExploreReads } from "./explore-ports.ts";
 import { ExploredWorld } from "./explored-world.ts";
 import type { PlaceFilter } from "./filter-places.ts";
+import { Freshness } from "./freshness.ts";
 import { KeptTiles, makeTile, type TileSettings } from "./kept-tiles.ts";
 import { RecentEntries } from "./recent-entries.ts";
 import { WorkTurns } from "./work-turns.ts";
@@ -30,7 +31,7 @@ export interface ExplorerSettings extends TileSettings {
 }
 
 export const defaultExplorerSettings: Omit<ExplorerSettings, "recrawlDays"> = {
-  subnetsPerTile: 100_000,
+  subnetsPerTile: 50_000,
   mostTiles: 256,
   readLoadsEveryMs: 60_000,
 };
@@ -40,6 +41,10 @@ const mostRecentTiles = 24;
 /** Maps with a filter, each with its own kept tiles. */
 const mostFilteredMaps = 2;
 const filteredTiles: TileSettings = { subnetsPerTile: 400_000, mostTiles: 24 };
+
+/** So long what was made for somebody may be shown again after a change: a filtered map goes over all subnets. */
+const tilesGoodMs = 10_000;
+const filtersGoodMs = 60_000;
 
 /** A world with the tiles that are kept of it. */
 export interface ExploredMap {
@@ -59,13 +64,19 @@ export class Explorer {
   #stopped = false;
   #working: Promise<void> | null = null;
   #stopWatching: () => void = () => {};
+  #filtering: Promise<void> = Promise.resolve();
   #loadsDueMs = 0;
-  #version = 0;
+  /** Raised with the map itself. */
+  #mapVersion = 0;
+  readonly #tilesFresh: Freshness;
+  readonly #filtersFresh: Freshness;
   #progress = 0;
 
   constructor(ports: ExplorerPorts, settings: ExplorerSettings) {
     this.#ports = ports;
     this.#settings = settings;
+    this.#tilesFresh = new Freshness(tilesGoodMs, ports.clock.steadyMs);
+    this.#filtersFresh = new Freshness(filtersGoodMs, ports.clock.steadyMs);
   }
 
   /** Null until everything was read once. */
@@ -126,7 +137,7 @@ export class Explorer {
     const kept = filter === null ? tiles : await this.#filteredTiles(world, filter);
     const cells = kept[tile.space.family].get(tile);
     if (cells !== null) return cells;
-    const key = `${this.#version} ${tile.space.family}/${tile.zoom}/${tile.index} ${filter?.key ?? ""}`;
+    const key = `${this.#mapVersion}.${this.#tilesFresh.version} ${tile.space.family}/${tile.zoom}/${tile.index} ${filter?.key ?? ""}`;
     const turns = new WorkTurns(this.#ports.clock);
     const matches = filter === null ? null : filter.places.matches;
     return await this.#recent.get(key, async () => await makeTile(world, tile, { matches, turns }));
@@ -136,9 +147,18 @@ export class Explorer {
     world: ExploredWorld,
     { key, places }: { readonly key: string; readonly places: PlaceFilter },
   ): Promise<ExploredMap["tiles"]> {
-    return await this.#filtered.get(`${this.#version} ${key}`, async () => {
+    return await this.#filtered.get(`${this.#mapVersion}.${this.#filtersFresh.version} ${key}`, async () => {
+      // One after the other: each goes over all subnets.
+      const before = this.#filtering;
+      let done = () => {};
+      this.#filtering = new Promise((resolve) => {
+        done = resolve;
+      });
+      await before;
       const turns = new WorkTurns(this.#ports.clock);
-      return await buildTiles(world, { matches: places.matches, settings: filteredTiles, turns });
+      return await buildTiles(world, { matches: places.matches, settings: filteredTiles, turns }).finally(
+        done,
+      );
     });
   }
 
@@ -181,7 +201,7 @@ export class Explorer {
     if (this.#isReplaced || this.#stopped) return;
     for (const subnetId of before) this.#changed.delete(subnetId);
     this.#map = { world, tiles };
-    this.#version += 1;
+    this.#mapVersion += 1;
   }
 
   async #readMarks(world: ExploredWorld): Promise<void> {
@@ -205,7 +225,12 @@ export class Explorer {
       if (place >= 0) await refreshPlace(world, tiles, { place, turns });
       await turns.breathe();
     }
-    this.#version += 1;
+    this.#touch();
+  }
+
+  #touch(): void {
+    this.#tilesFresh.touch();
+    this.#filtersFresh.touch();
   }
 
   async #loads(): Promise<ExploredLoad[]> {
@@ -226,7 +251,7 @@ export class Explorer {
     world.setMarks({ anycast: world.anycast, finer: new Set(await this.#ports.reads.finerSubnets()) });
     await tiles[4].refreshLoads(turns);
     await tiles[6].refreshLoads(turns);
-    this.#version += 1;
+    this.#touch();
   }
 }
 

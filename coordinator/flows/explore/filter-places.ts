@@ -16,6 +16,8 @@ export interface PlaceFilter {
   mayHold(block: number): boolean;
   /** In the order of the tree; all that match are among them. Null: they may be anywhere. */
   readonly candidates: Int32Array | null;
+  /** Nothing is asked: every place matches. */
+  readonly isEmpty: boolean;
 }
 
 /** What of the filter was looked up: names are not in memory. */
@@ -42,6 +44,7 @@ export function filterPlaces(world: ExploredWorld, filter: SubnetFilter, names: 
     matches: all(tests),
     mayHold: all(blocks),
     candidates: candidatesFor(world, filter, names),
+    isEmpty: tests.length === 0,
   };
 }
 
@@ -151,8 +154,7 @@ function candidatesFor(world: ExploredWorld, filter: SubnetFilter, names: KnownN
     Int32Array.from([...subnetIds].map((id) => byId.firstRow(id)).filter((place) => place >= 0)).sort();
   if (filter.state === "anycast") return placesOf(world.anycast);
   if (filter.state === "finer") return placesOf(world.finer);
-  if (filter.state === "waiting" || (filter.minPagesPerDay ?? 0) > 0)
-    return Int32Array.from({ length: world.loads.count }, (_, index) => world.loads.placeAt(index));
+  if (filter.state === "waiting" || (filter.minPagesPerDay ?? 0) > 0) return world.loads.places;
   if (filter.holder !== null) return placesOfHolders(world, names.holderIds);
   if (filter.crawler !== null && filter.state === "delegated" && names.crawlerId !== null) {
     const subnets = names.subnetsOfCrawler(names.crawlerId);

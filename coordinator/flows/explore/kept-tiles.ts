@@ -242,7 +242,7 @@ function* loadsOver(
   }
   const end = loads.indexFrom(endPlace);
   for (let index = loads.indexFrom(firstPlace); index < end; index += 1) {
-    const place = loads.placeAt(index);
+    const place = loads.places[index] as number;
     if (matches === null || matches(place)) yield [place, loads.pagesPerDayAt(place)];
   }
 }

@@ -77,10 +77,20 @@ async function byValue(
   asked: ListAsked & { readonly order: Exclude<ListOrder, "address"> },
   turns: WorkTurns,
 ): Promise<ListedPlaces> {
-  const weightOf = valueIn(world, asked.order);
+  const weightOf = weightIn(world, asked.order);
+  const mostIn = mostOfBlock(world, asked.order);
   const best = new Best(asked.limit);
-  let count = 0;
-  for (const place of eachMatch(asked.filter, { ...spanOf(world, asked), looked: () => {} })) {
+  const span = spanOf(world, asked);
+  let [count, isWholeCount] = [0, true];
+  // Where the best are found already, thousands that hold nothing better are passed over.
+  const mayHold = (block: number) => {
+    if (!asked.filter.mayHold(block)) return false;
+    if (mostIn(block) > best.least) return true;
+    isWholeCount = false;
+    return false;
+  };
+  const filter = { ...asked.filter, mayHold };
+  for (const place of eachMatch(filter, { ...span, looked: () => {} })) {
     if (place === null) {
       await turns.breathe();
       continue;
@@ -88,11 +98,22 @@ async function byValue(
     count += 1;
     best.offer(place, weightOf(place));
   }
-  return { places: best.places(), count, isWholeCount: true, next: null };
+  if (asked.filter.isEmpty)
+    return { places: best.places(), count: span.to - span.from, isWholeCount: true, next: null };
+  return { places: best.places(), count, isWholeCount, next: null };
+}
+
+/** No place of the block has more; with a little room for how numbers are rounded. */
+function mostOfBlock(world: ExploredWorld, order: Exclude<ListOrder, "address">): (block: number) => number {
+  const { summaries } = world;
+  if (order === "size") return (block) => summaries.largestBits(block) + 0.001;
+  if (order === "rtt") return (block) => summaries.highestRttMs(block) + 0.01;
+  if (order === "age") return (block) => 1 - summaries.oldest(block);
+  return () => Number.POSITIVE_INFINITY;
 }
 
 /** Largest first. */
-function valueIn(world: ExploredWorld, order: Exclude<ListOrder, "address">): (place: number) => number {
+function weightIn(world: ExploredWorld, order: Exclude<ListOrder, "address">): (place: number) => number {
   if (order === "size") return (place) => sizeBits(world.columns, place);
   if (order === "load") return (place) => world.loads.pagesPerDayAt(place);
   return (place) => {
@@ -193,9 +214,16 @@ export class Best {
     this.#room = room;
   }
 
+  /** What is not above it does not come in any more. */
+  get least(): number {
+    return this.#entries.length < this.#room
+      ? Number.NEGATIVE_INFINITY
+      : (this.#entries.at(-1)?.value ?? Number.POSITIVE_INFINITY);
+  }
+
   offer(place: number, value: number): void {
     const entries = this.#entries;
-    if (entries.length === this.#room && value <= (entries.at(-1)?.value ?? Number.POSITIVE_INFINITY)) return;
+    if (value <= this.least && entries.length === this.#room) return;
     let at = entries.length;
     while (at > 0 && (entries[at - 1] as { value: number }).value < value) at -= 1;
     entries.splice(at, 0, { place, value });
