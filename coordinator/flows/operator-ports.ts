@@ -2,11 +2,9 @@
 import type { Scope } from "#core/access/actor";
 import type { CrawlerId } from "#core/ids";
 
-export type OperatorScope = Scope;
-
 export interface OperatorToken {
   readonly name: string;
-  readonly scopes: readonly OperatorScope[];
+  readonly scopes: readonly Scope[];
   readonly createdAt: Date;
   /** Null: when it is revoked. */
   readonly expiresAt: Date | null;

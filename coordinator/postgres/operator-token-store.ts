@@ -1,7 +1,8 @@
 /** Table operator_token: who may change the fleet over HTTP. Tokens are kept as their SHA-256. */
 import { timingSafeEqual } from "node:crypto";
 import type { Pool } from "pg";
-import type { OperatorScope, OperatorToken, OperatorTokenStore } from "../flows/operator-ports.ts";
+import type { Scope } from "#core/access/actor";
+import type { OperatorToken, OperatorTokenStore } from "../flows/operator-ports.ts";
 
 export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
   return {
@@ -49,7 +50,7 @@ const columns = "name, scopes, created_at, expires_at, last_used_at, revoked_at"
 
 interface TokenRow {
   name: string;
-  scopes: OperatorScope[];
+  scopes: Scope[];
   created_at: Date;
   expires_at: Date | null;
   last_used_at: Date | null;

@@ -1,11 +1,11 @@
 /** What operators change over HTTP: real server, real database. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import type { OperatorScope } from "#coordinator/flows/operator-ports";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/net/crawler-key";
 import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
+import type { Scope } from "#core/access/actor";
 import type { Database } from "#db/connect";
 import { parseInvitation } from "#protocol/invitation";
 import { testDatabase } from "../support/database.ts";
@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 afterAll(async () => await database?.close());
 
-async function token(scopes: readonly OperatorScope[], expiresAt: Date | null = null): Promise<string> {
+async function token(scopes: readonly Scope[], expiresAt: Date | null = null): Promise<string> {
   const { secret, hash: tokenHash } = randomSecrets.make();
   const given = { name: `t${tokenHash.slice(0, 8)}`, scopes, createdAt: new Date(), expiresAt };
   await createOperatorTokenStore(database.pool).create({ ...given, tokenHash });

@@ -4,11 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { accessParts } from "#coordinator/access-parts";
 import { issueSignInLink, type LinkRequest } from "#coordinator/flows/sign-in";
 import { randomSecrets } from "#coordinator/net/crawler-key";
+import { readOpenApi } from "#coordinator/net/openapi";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
 import { createSignInLinkStore } from "#coordinator/postgres/sign-in-link-store";
 import type { Scope } from "#core/access/actor";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { type SignedIn, signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
@@ -295,4 +297,43 @@ it("lets a program give others no more than it may itself", async () => {
   expect([staff.statusCode, staff.json().url]).toEqual([201, expect.stringContaining("/sign-in/ncl_")]);
   expect([operator.statusCode, wide.statusCode]).toEqual([403, 403]);
   expect(wide.json().error.message).toContain("fleet-write");
+});
+
+it("answers as the API's description says", async () => {
+  const operator = await signIn(database, "operator");
+  await linkFor({ name: "ben", role: "staff" });
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  const expiresAt = new Date(at.getTime() + 60_000);
+  const token = {
+    name: "ci",
+    scopes: ["access-write", "read"] as Scope[],
+    tokenHash,
+    createdAt: at,
+    expiresAt,
+  };
+  await createOperatorTokenStore(database.pool).create(token);
+  const post = async (url: string, payload: object) =>
+    (
+      await app.inject({ method: "POST", url, headers: { authorization: `Bearer ${secret}` }, payload })
+    ).json();
+
+  const answers = {
+    IssuedSignInLink: await post("/api/access/links", { name: "carl", role: "staff" }),
+    RevokedSignInLink: await post("/api/access/links/2/revoke", {}),
+    CreatedToken: await post("/api/tokens", { name: "reader", scopes: ["read"] }),
+    RevokedToken: await post("/api/tokens/reader/revoke", {}),
+    WhoHasAccess: (await look("/api/access", operator.headers)).json(),
+    Account: (await look("/api/account", operator.headers)).json(),
+    Tokens: (await look("/api/tokens", operator.headers)).json(),
+    AuditLog: (await look("/api/audit", operator.headers)).json(),
+    EndedSession: await post("/api/access/sessions/1/end", {}),
+  };
+
+  const { schemas } = (readOpenApi() as unknown as { components: { schemas: Record<string, JsonSchema> } })
+    .components;
+  const faults = Object.entries(answers).flatMap(([name, answer]) =>
+    faultsOf(answer, { $ref: `#/components/schemas/${name}` }, schemas, name),
+  );
+  expect(faults).toEqual([]);
+  expect(answers.AuditLog.entries).toHaveLength(4);
 });
