@@ -5,10 +5,14 @@ import { Counters } from "#coordinator/counters";
 import type { RoundCause } from "#coordinator/flows/delegation-ports";
 import { FleetSettling } from "#coordinator/flows/fleet-settling";
 import { RecalibrationQueue } from "#coordinator/flows/recalibrate-delegations";
+import { liveConfig, policiesOf } from "#coordinator/live-config";
 import { silentLog } from "#coordinator/log";
 import { scheduleDuties } from "#coordinator/periodic-duties";
 import { recalibrationRule } from "#coordinator/wiring-settings";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import type { PolicyValue } from "#core/policies/policy-catalogue";
+import { withChanges } from "#core/policies/policy-values";
+import type { PolicyName } from "#core/policies/policy-words";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { noon, roundOf, scope, seeds } from "../contract/world.ts";
 import { type FlowWorld, newFlowWorld, TableFleet } from "../flows/flow-world.ts";
@@ -21,11 +25,14 @@ beforeEach(async () => await world.reset());
 afterAll(async () => await world.close());
 
 async function scheduled(fleet: TableFleet, settings: object = {}) {
-  const config = readCoordinatorConfig(settings);
+  const file = readCoordinatorConfig(settings);
+  const policies = { settings: policiesOf(file) };
+  const config = liveConfig(file, policies);
   const state = await world.state();
   const clock = { ms: noon.getTime() };
   const now = () => new Date(clock.ms);
   const duties = new Map<string, () => Promise<unknown>>();
+  const intervals = new Map<string, number | (() => number)>();
   const hurried: string[] = [];
   const warned: object[] = [];
   const sent: [CrawlerId, CoordinatorMessage][] = [];
@@ -38,7 +45,10 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
       state,
       now,
       timekeeper: {
-        every: (name, _, work) => duties.set(name, work),
+        every: (name, interval, work) => {
+          duties.set(name, work);
+          intervals.set(name, interval);
+        },
         hurry: (name) => hurried.push(name),
       },
       gateway: {
@@ -62,8 +72,17 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
     config,
   );
   const run = async (name: string) => await duties.get(name)!();
+  const everyMs = (name: string) => {
+    const interval = intervals.get(name)!;
+    return typeof interval === "number" ? interval : interval();
+  };
   return {
     run,
+    everyMs,
+    /** An operator changes this, as every running coordinator hears of it. */
+    change: (name: PolicyName, value: PolicyValue) => {
+      policies.settings = withChanges(policies.settings, new Map([[name, value]]));
+    },
     state,
     clock,
     hurried,
@@ -205,6 +224,24 @@ it("probes decisions again that are a month old", async () => {
   await duties.run("refresh-delegations");
 
   expect(duties.requested).toEqual([[[old], "refresh"]]);
+});
+
+it("keeps to the policies in force at each turn: when it runs, and what counts as old", async () => {
+  const north = await world.arrived("north");
+  const old = await world.site(1);
+  await world.delegations.saveRound(roundOf(old, [[north, 5]]));
+  const duties = await scheduled(new TableFleet([north]));
+  duties.clock.ms += 8 * 86_400_000;
+
+  await duties.run("refresh-delegations");
+  expect(duties.requested).toEqual([]);
+  duties.change("recalibration.refreshDays", 7);
+  duties.change("balance.everySeconds", 5);
+  duties.change("recalibration.everySeconds", 2);
+  await duties.run("refresh-delegations");
+
+  expect(duties.requested).toEqual([[[old], "refresh"]]);
+  expect(["rebalance-load", "recalibrate"].map(duties.everyMs)).toEqual([5000, 2000]);
 });
 
 it("returns leases that ran out", async () => {
