@@ -98,7 +98,7 @@ export function differenceTable(differences: readonly Difference[], links: PlanL
     ({ kind, range, before, after }) => html`<tr><th scope="row">${links.range(range)}</th><td>${kind}</td>
 <td class="break">${kind === "moved" ? under(before) : words(before)}</td><td class="break">${kind === "moved" ? under(after) : words(after)}</td></tr>`,
   );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table><thead><tr><th scope="col">Range</th><th scope="col">Change</th><th scope="col">Was</th><th scope="col">Is then</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<div class="scroll differences" tabindex="0" role="region" aria-label="${label}"><table><thead><tr><th scope="col">Range</th><th scope="col">Change</th><th scope="col">Was</th><th scope="col">Is then</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 
 const words = (subnet: SubnetWords | null) =>

@@ -43,7 +43,7 @@ ${jobs.length === 0 ? html`<div class="empty"><p>No job was started yet. Operato
 export function jobPage({ job, report }: JobPage, viewer: PageViewer, mayAct: boolean): Html {
   const head = html`<p class="registry-path"><a href="/registry">Registry</a> · <a href="/registry/jobs">Jobs</a></p>`;
   if (job.state === "running") {
-    return html`${head}<h1>Job ${job.jobId}</h1>${jobPanel(job, viewer, mayAct)}<script src="/assets/registry.js" defer></script>`;
+    return html`${head}<h1>A job at work</h1>${jobPanel(job, viewer, mayAct)}<script src="/assets/registry.js" defer></script>`;
   }
   return html`${head}<div class="title-row"><h1>Job ${job.jobId}: ${orderWords(job.order)}</h1>${jobState(job.state)}</div>
 <p class="small">Started ${instant(job.startedAt)}${job.askedBy === null ? nothing : ` by ${job.askedBy}`}; took ${tookWords(job)}.</p>

@@ -8,11 +8,11 @@ import type { SeenJob } from "./registry-facts.ts";
 
 /** Where a job that runs is, with the button that ends it. */
 export function jobPanel(job: SeenJob, viewer: PageViewer, mayAct: boolean): Html {
-  const { jobId, startedAt, askedBy, progress } = job;
+  const { jobId, startedAt, askedBy, cancelAskedBy, progress } = job;
   const cancel = html`<form method="post" action="/registry/cancel">${formToken(viewer)}<input type="hidden" name="jobId" value="${jobId}"><button class="quiet slim">Cancel</button></form>`;
   return html`<section class="job" data-job="${jobId}" aria-label="The job that runs">
 <h2><a href="/registry/jobs/${jobId}">Job ${jobId}: ${orderWords(job.order)}</a> ${jobState(job.state)}</h2>
-<p class="small">Started ${instant(startedAt)}${askedBy === null ? nothing : ` by ${askedBy}`}.${job.state === "running" ? html` <a href="">Reload</a> to see how far it is<span class="live-words" hidden>; it shows by itself</span>.` : nothing}</p>
+<p class="small">Started ${instant(startedAt)}${askedBy === null ? nothing : ` by ${askedBy}`}.${cancelAskedBy === null ? nothing : ` Asked to end by ${cancelAskedBy}.`} <span class="without-script"><a href="">Reload</a> to see how far it is.</span></p>
 <p class="job-text" role="status">${progress.text}</p>
 ${bar(progress.share)}
 ${lines(progress.lines)}

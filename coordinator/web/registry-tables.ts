@@ -42,16 +42,16 @@ export function cacheSection({ cache }: RegistryValue): Html {
   const there = cache.sources.filter(({ bytes }) => bytes !== null);
   const bytes = there.reduce((sum, source) => sum + (source.bytes ?? 0), 0);
   return html`<section><h2>Download cache</h2>
-<p class="small break">${completeWords(cache.sources)} ${there.length === 0 ? nothing : `${there.length} files, ${bytesText(bytes)}, `}in <span class="mono">${cache.folder}</span>. Told to the registries as our contact: ${cache.contact ?? "nobody"}.</p>
+<p class="small break">${completeWords(cache.sources)} ${there.length === 0 ? nothing : `${there.length} files, ${bytesText(bytes)}. `}Kept in <span class="mono">${cache.folder}</span>. Told to the registries as our contact: ${cache.contact ?? "nobody"}.</p>
 <div class="scroll cache" tabindex="0" role="region" aria-label="Download cache"><table><thead><tr><th scope="col">Source</th><th scope="col">Registry</th><th scope="col">Our copy</th><th scope="col" class="number">Size</th><th scope="col">Data of</th><th scope="col" class="number">Days old</th><th scope="col" class="number">Asked, days ago</th></tr></thead><tbody>${cache.sources.map(sourceRow)}</tbody></table></div></section>`;
 }
 
 function completeWords(sources: readonly SourceRow[]): string {
   const missing = sources.filter(({ state }) => state === "missing" || state === "changed on disk");
-  if (missing.length === 0) return "Complete:";
+  if (missing.length === 0) return "Complete.";
   const wanted = sources.filter(({ state }) => state !== "off" && state !== "not set up");
-  if (missing.length === wanted.length) return "Nothing was fetched yet:";
-  return `Not complete, ${missing.map(({ name }) => name).join(", ")} ${missing.length === 1 ? "is" : "are"} missing:`;
+  if (missing.length === wanted.length) return "Nothing was fetched yet.";
+  return `Not complete, ${missing.map(({ name }) => name).join(", ")} ${missing.length === 1 ? "is" : "are"} missing.`;
 }
 
 const stateLooks: Readonly<Record<CopyState, string>> = {
@@ -70,7 +70,7 @@ function sourceRow(source: SourceRow): Html {
   const how =
     access.type === "on-request" && state === "not set up"
       ? html`<span class="small">on request: ${access.how}</span>`
-      : html`<span class="small">${url ?? nothing}</span>`;
+      : html`<span class="small published-at">${url ?? nothing}</span>`;
   return html`<tr><th scope="row">${name}${how}</th><td>${registry}</td><td><span class="state look-${stateLooks[state]} nowrap">${state}</span></td>
 <td class="number">${bytes === null ? "–" : bytesText(bytes)}</td><td class="nowrap">${dataDate === null ? "–" : instant(dataDate)}</td><td class="number">${dataAgeDays ?? "–"}</td><td class="number">${checkedDaysAgo ?? "–"}</td></tr>`;
 }

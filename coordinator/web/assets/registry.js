@@ -30,6 +30,6 @@ async function follow() {
 }
 
 if (panel) {
-  panel.querySelector(".live-words")?.removeAttribute("hidden");
+  panel.querySelector(".without-script")?.remove();
   setTimeout(follow, everyMs);
 }
