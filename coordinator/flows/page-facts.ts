@@ -105,7 +105,9 @@ export interface PageFacts {
 
 /** Why there is nothing to show. */
 export type NoPage =
-  | { readonly type: "noindex" | "opted-out" | "unknown" }
+  | { readonly type: "noindex" }
+  | { readonly type: "opted-out" }
+  | { readonly type: "unknown" }
   | { readonly type: "no-page"; readonly outcome: string | null; readonly at: string | null };
 
 export interface PageOffsets {
@@ -171,11 +173,13 @@ function isHash(text: string): boolean {
 }
 
 function wordsOf(none: NoPage): string {
-  if (none.type === "noindex")
-    return "This page asks not to be indexed (noindex), so nothing of it is shown.";
-  if (none.type === "opted-out") return "Its site has opted out, so nothing of it is shown.";
-  if (none.type === "unknown")
-    return "The index has no page at this address, and the crawl does not know it.";
+  if (none.type !== "no-page") return noPageWords[none.type];
   if (none.outcome === null) return "This address is known and was not fetched yet.";
   return `The index has no page at this address: its last fetch (${none.at ?? "at an unknown time"}) ended with ${none.outcome}.`;
 }
+
+const noPageWords = {
+  noindex: "This page asks not to be indexed (noindex), so nothing of it is shown.",
+  "opted-out": "Its site has opted out, so nothing of it is shown.",
+  unknown: "The index has no page at this address, and the crawl does not know it.",
+} as const;

@@ -14,7 +14,7 @@ import {
 } from "./search-ports.ts";
 
 /** Reading a text costs as much as looking up a hundred pages. */
-const textsRead = 60;
+const textsRead = 40;
 const facetValues = 6;
 const dayMs = 86_400_000;
 

@@ -104,7 +104,7 @@ async function betterWords(
   query: SearchQuery,
   now: Date,
 ): Promise<string | null> {
-  if (ranking.more || ranking.cutShort || ranking.pages.length >= plentyOfResults) return null;
+  if (ranking.cutShort || ranking.pages.length >= plentyOfResults) return null;
   const words = await suggestWords(reads, query.words, query.filters.language);
   if (words === null) return null;
   const other = await keptRanking(reads, { ...query, words }, now);

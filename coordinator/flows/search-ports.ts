@@ -53,7 +53,7 @@ export interface Candidate {
 
 export interface Candidates {
   readonly pages: readonly Candidate[];
-  /** There are more than were looked at. */
+  /** There may be more than were looked at. */
   readonly more: boolean;
   /** False: nothing but words too common to be indexed, or only excluded ones. */
   readonly searchable: boolean;
@@ -138,7 +138,7 @@ export interface SearchAnswer extends SearchFilters {
   readonly sort: SearchSort;
   readonly limit: number;
   readonly offset: number;
-  /** How many match; `more` says that it is at least so many. */
+  /** How many match; `more`: at least so many, since it was not looked further. */
   readonly total: number;
   readonly more: boolean;
   readonly pages: readonly FoundPage[];

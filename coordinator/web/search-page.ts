@@ -44,7 +44,7 @@ function results(answer: SearchAnswer): Html {
   }
   const from = answer.offset + 1;
   const to = answer.offset + answer.pages.length;
-  return html`<div class="result-head"><p class="small">${countText(from)} to ${countText(to)} of ${answer.more ? "more than " : ""}${countText(answer.total)}</p>${orderTabs(answer)}</div>
+  return html`<div class="result-head"><p class="small">${countText(from)} to ${countText(to)} of ${answer.more ? "at least " : ""}${countText(answer.total)}</p>${orderTabs(answer)}</div>
 ${answer.note === null ? nothing : html`<p class="small" role="status">${answer.note}</p>`}
 <ol class="results" start="${from}">${answer.pages.map(resultItem)}</ol>
 ${pager(answer)}`;

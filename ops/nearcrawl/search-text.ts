@@ -11,7 +11,7 @@ export function searchText(answer: SearchAnswer): string {
 }
 
 function countText({ more, total }: SearchAnswer): string {
-  return `${more ? "more than " : ""}${total} ${total === 1 ? "page" : "pages"}`;
+  return `${more ? "at least " : ""}${total} ${total === 1 ? "page" : "pages"}`;
 }
 
 function resultText(page: FoundPage, number: number): string {

@@ -2,10 +2,9 @@
  * Pages that match, without reading a text: they are looked for where the best ones are, and further only where
  * that brings too few.
  *
- *   1. words in title, headings or address, of pages of the first tier
- *   2. the same, of all pages
- *   3. words anywhere, of pages of the first tier
- *   4. words anywhere, of all pages; only when the others brought fewer than `enough`
+ *   1. words in title, headings or address: pages of the first tier, then the others
+ *   2. words anywhere, of pages of the first tier
+ *   3. words anywhere, of the others
  *
  * Each looks at so many matches at most, and keeps the best of them by what can be told from the row itself.
  */
@@ -17,12 +16,12 @@ import { isOfSite } from "../opted-out-hosts.ts";
 import type { WordQuery } from "./search-queries.ts";
 
 /** Matches looked at in one step and one language's rules, and those kept of them. */
-const looked = 800;
-export const kept = 200;
+const looked = 500;
+export const kept = 150;
 /** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
-const phrasesRead = 400;
-/** With so many candidates the whole index is not looked through. */
-export const enough = kept / 2;
+const phrasesRead = 1500;
+/** With so many candidates it is not looked further. */
+export const enough = 100;
 /** Hosts below a name that are searched at most. */
 const hostsBelow = 2000;
 
@@ -30,30 +29,25 @@ export interface CandidateRow {
   host_hash: HostHash;
   url_hash: UrlHash;
   host: string;
-  query: string;
+  /** Which of the queries it matches, from 1. */
+  arm: number;
   head_rank: number;
   popularity: number;
   is_copy: boolean;
   text_group: string | null;
   language: string | null;
   crawler_id: number;
-  published_at: Date | null;
-  fetched_at: Date;
+  /** Seconds since 1970. */
+  published_s: number | null;
+  fetched_s: number;
 }
 
-export interface Step {
-  readonly rows: readonly CandidateRow[];
-}
-
-/** Steps 1 to 3. */
-export async function bestCandidates(client: PoolClient, search: CandidateSearch): Promise<Step> {
-  return await run(client, search, ["first-head", "head", "first-text"]);
-}
-
-/** Step 4. */
-export async function allCandidates(client: PoolClient, search: CandidateSearch): Promise<Step> {
-  return await run(client, search, ["text"]);
-}
+/** The steps in their order; each is taken when those before brought fewer than `enough`. */
+export const steps: readonly (readonly Where[])[] = [
+  ["first-head", "other-head"],
+  ["first-text"],
+  ["other-text"],
+];
 
 export interface CandidateSearch {
   readonly query: SearchQuery;
@@ -71,17 +65,13 @@ export async function hostsOfSite(client: PoolClient, site: string): Promise<Hos
   return rows.map((row) => row.host_hash);
 }
 
-type Where = "first-head" | "head" | "first-text" | "text";
+type Where = "first-head" | "other-head" | "first-text" | "other-text";
 
-/** The condition, whether it is over the whole text, and whether the first tier alone is looked at. */
-const steps: Readonly<Record<Where, { readonly inText: boolean; readonly firstTier: boolean }>> = {
-  "first-head": { inText: false, firstTier: true },
-  head: { inText: false, firstTier: false },
-  "first-text": { inText: true, firstTier: true },
-  text: { inText: true, firstTier: false },
-};
-
-async function run(client: PoolClient, search: CandidateSearch, where: readonly Where[]): Promise<Step> {
+export async function takeStep(
+  client: PoolClient,
+  search: CandidateSearch,
+  where: readonly Where[],
+): Promise<CandidateRow[]> {
   const { queries } = search;
   const filters = filtersOf(search);
   const hasPhrase = queries.some(({ looseQuery }) => looseQuery !== null);
@@ -94,24 +84,25 @@ async function run(client: PoolClient, search: CandidateSearch, where: readonly 
     ...filters.values,
   ];
   const text = where.map((one) => `(${stepSql(one, hasPhrase, filters.sql)})`).join("\nunion all\n");
-  const name = ["search", where.length, hasPhrase ? "phrase" : "words", ...filters.names].join("-");
+  const name = ["search", ...where, hasPhrase ? "phrase" : "words", ...filters.names].join("-");
   const { rows } = await client.query<CandidateRow>({ name, text, values });
-  return { rows };
+  return rows;
 }
 
 function stepSql(where: Where, hasPhrase: boolean, filters: string): string {
-  const { inText, firstTier } = steps[where];
-  const condition = `${inText ? "p.lexemes" : "p.head"} @@ ${inText ? "arm.query" : "arm.head_query"}::tsquery`;
+  const inText = where === "first-text" || where === "other-text";
+  const tier = where === "first-head" || where === "first-text" ? 0 : 1;
+  const condition = inText ? "p.lexemes @@ arm.query::tsquery" : "p.head @@ arm.head_query::tsquery";
   const pages = inText && hasPhrase ? phrasePagesSql : pagesSql;
   return `
   select found.*
   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-    as arm (configurations, query, head_query, any_query, loose_query)
+    with ordinality as arm (configurations, query, head_query, any_query, loose_query, at)
   cross join lateral (
     select m.*
     from (${pages(
       condition,
-      `${firstTier ? "and p.tier = 0" : ""}
+      `and p.tier = ${tier}
         and p.text_search_config = any(string_to_array(arm.configurations, ','))
         and not p.noindex${filters}`,
     )}
@@ -123,9 +114,10 @@ function stepSql(where: Where, hasPhrase: boolean, filters: string): string {
   ) found`;
 }
 
-const columns = `p.host_hash, p.url_hash, p.host, arm.query, ts_rank(p.head, arm.any_query::tsquery) as head_rank,
+const columns = `p.host_hash, p.url_hash, p.host, arm.at::int as arm, ts_rank(p.head, arm.any_query::tsquery) as head_rank,
         p.popularity, p.duplicate_url_hash is not null as is_copy, p.text_group, p.language, p.crawler_id,
-        p.published_at, p.fetched_at`;
+        extract(epoch from p.published_at)::float8 as published_s,
+        extract(epoch from p.fetched_at)::float8 as fetched_s`;
 
 const pagesSql = (condition: string, others: string) => `
       select ${columns}

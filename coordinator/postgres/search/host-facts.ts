@@ -1,4 +1,4 @@
-/** Where hosts lie and whether they have opted out, kept for seconds: the same hosts come up in many searches. */
+/** Where hosts lie and whether they have opted out, kept for a minute: the same hosts come up in many searches. */
 import { LRUCache } from "lru-cache";
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
@@ -10,7 +10,7 @@ export interface HostFacts {
 }
 
 /** What is shown is looked at once more (read-pages.ts); this only decides what is counted. */
-const keptMs = 5000;
+const keptMs = 60_000;
 const keptHosts = 50_000;
 
 export class HostFactsCache {

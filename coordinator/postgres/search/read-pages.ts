@@ -1,13 +1,11 @@
 /** What is read of the best candidates: how their texts rank, and what is shown of them. */
-import type { PoolClient } from "pg";
+import type { Pool } from "pg";
 import type { Candidate, PageText, ShownPage } from "../../flows/search-ports.ts";
 import { startMark, stopMark } from "../../flows/snippet.ts";
 
-export async function pageTexts(
-  client: PoolClient,
-  candidates: readonly Candidate[],
-): Promise<(PageText | null)[]> {
-  const { rows } = await client.query<{ at: number; url: string; rank: number }>({
+export async function pageTexts(pool: Pool, candidates: readonly Candidate[]): Promise<(PageText | null)[]> {
+  if (candidates.length === 0) return [];
+  const { rows } = await pool.query<{ at: number; url: string; rank: number }>({
     name: "search-texts",
     text: `select k.at::int, p.url, ts_rank_cd(p.lexemes, k.query::tsquery, 1) as rank
       from unnest($1::bigint[], $2::bigint[], $3::text[]) with ordinality as k (host_hash, url_hash, query, at)
@@ -20,10 +18,11 @@ export async function pageTexts(
 
 /** What has opted out, asks not to be shown or has gone since is left out. */
 export async function shownPages(
-  client: PoolClient,
+  pool: Pool,
   candidates: readonly Candidate[],
 ): Promise<(ShownPage | null)[]> {
-  const { rows } = await client.query<{ at: number } & ShownPage>({
+  if (candidates.length === 0) return [];
+  const { rows } = await pool.query<{ at: number } & ShownPage>({
     name: "search-shown",
     text: `select k.at::int, p.url, p.title, p.words,
         ts_headline(c.oid::regconfig,

@@ -1,17 +1,18 @@
 /** Everything that search reads of the index (flows/search-ports), over one pool, each statement bounded in time. */
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { PageReads } from "../../flows/page-facts.ts";
 import type { Candidate, Candidates, SearchQuery, SearchReads } from "../../flows/search-ports.ts";
 import { KeptAnswer } from "../reports/kept-answer.ts";
 import { boundedRead } from "./bounded-read.ts";
 import {
-  allCandidates,
-  bestCandidates,
   type CandidateRow,
+  type CandidateSearch,
   enough,
   hostsOfSite,
   kept,
+  steps,
+  takeStep,
 } from "./find-candidates.ts";
 import { type HostFacts, HostFactsCache } from "./host-facts.ts";
 import { KeptAnswers } from "./kept-answers.ts";
@@ -31,16 +32,8 @@ export function createSearchReads(pool: Pool, nowMs: () => number): SearchReads 
   };
   return {
     candidates: (query) => candidatesOf(pool, known, query),
-    async texts(candidates) {
-      if (candidates.length === 0) return [];
-      const texts = await boundedRead(pool, longestMs, (client) => pageTexts(client, candidates));
-      return texts ?? candidates.map(() => null);
-    },
-    async shown(candidates) {
-      if (candidates.length === 0) return [];
-      const shown = await boundedRead(pool, longestMs, (client) => shownPages(client, candidates));
-      return shown ?? candidates.map(() => null);
-    },
+    texts: (candidates) => pageTexts(pool, candidates),
+    shown: (candidates) => shownPages(pool, candidates),
     async wordsLike(forms, language) {
       const { rows } = await pool.query<{ word: string; pages: number }>(
         `select word, sum(pages)::float8 as pages
@@ -67,51 +60,73 @@ interface Known {
   readonly crawlers: KeptAnswer<ReadonlyMap<number, string>>;
 }
 
+const none: Candidates = { pages: [], more: false, searchable: true, cutShort: false };
+
 async function candidatesOf(pool: Pool, known: Known, query: SearchQuery): Promise<Candidates> {
   const configurations = await known.configurations.get();
-  const none = { pages: [], more: false, searchable: true, cutShort: false };
-  const prepared = await boundedRead(pool, longestMs, async (client) => {
-    const queries = await wordQueries(
-      client,
-      query.words,
-      configurations.length > 0 ? configurations : ["simple"],
-    );
-    const { host } = query.filters;
-    const hosts = host === null ? null : await hostsOfSite(client, host);
-    const search = { query, queries, hosts };
-    if (queries.length === 0 || hosts?.length === 0) return { search, best: null };
-    return { search, best: await bestCandidates(client, search) };
+  const found: CandidateRow[] = [];
+  const search = await boundedRead(pool, longestMs, async (client) => {
+    const started = await startSearch(client, query, configurations);
+    if (started.queries.length > 0) found.push(...(await takeStep(client, started, steps[0]!)));
+    return started;
   });
-  if (prepared === null) return { ...none, cutShort: true };
-  const { search, best } = prepared;
+  if (search === null) return { ...none, cutShort: true };
   if (search.queries.length === 0) return { ...none, searchable: false };
-  if (best === null) return none;
-  const further =
-    best.rows.length >= enough
-      ? { rows: [] }
-      : await boundedRead(pool, longestMs, (client) => allCandidates(client, search));
-  const rows = withoutRepeats([...best.rows, ...(further?.rows ?? [])]);
+  const wasEnough = await lookFurther(pool, search, found);
+  const rows = withoutRepeats(found);
   const [hosts, crawlers] = await Promise.all([
     known.hosts.of([...new Set(rows.map((row) => row.host_hash))]),
     known.crawlers.get(),
   ]);
   return {
-    pages: rows.flatMap((row) => candidateOf(row, hosts, crawlers)),
-    more: best.rows.length >= enough || further === null || further.rows.length >= kept,
-    searchable: true,
-    cutShort: further === null,
+    ...none,
+    pages: rows.flatMap((row) => candidateOf(row, { search, hosts, crawlers })),
+    more: wasEnough !== false,
+    cutShort: wasEnough === null,
   };
+}
+
+/** True: there may be more; false: all there is was found; null: a step took too long. */
+async function lookFurther(
+  pool: Pool,
+  search: CandidateSearch,
+  found: CandidateRow[],
+): Promise<boolean | null> {
+  for (const step of steps.slice(1)) {
+    if (found.length >= enough) return true;
+    const rows = await boundedRead(pool, longestMs, (client) => takeStep(client, search, step));
+    if (rows === null) return null;
+    found.push(...rows);
+  }
+  // Of a phrase's words so many texts were read and no more.
+  return found.length >= kept || search.queries.some(({ looseQuery }) => looseQuery !== null);
+}
+
+async function startSearch(
+  client: PoolClient,
+  query: SearchQuery,
+  configurations: readonly string[],
+): Promise<CandidateSearch> {
+  const queries = await wordQueries(
+    client,
+    query.words,
+    configurations.length > 0 ? configurations : ["simple"],
+  );
+  const { host } = query.filters;
+  return { query, queries, hosts: host === null ? null : await hostsOfSite(client, host) };
 }
 
 function withoutRepeats(rows: readonly CandidateRow[]): CandidateRow[] {
   return [...new Map(rows.map((row) => [`${row.host_hash}/${row.url_hash}`, row])).values()];
 }
 
-function candidateOf(
-  row: CandidateRow,
-  hosts: ReadonlyMap<HostHash, HostFacts>,
-  crawlers: ReadonlyMap<number, string>,
-): Candidate[] {
+interface Around {
+  readonly search: CandidateSearch;
+  readonly hosts: ReadonlyMap<HostHash, HostFacts>;
+  readonly crawlers: ReadonlyMap<number, string>;
+}
+
+function candidateOf(row: CandidateRow, { search, hosts, crawlers }: Around): Candidate[] {
   const facts = hosts.get(row.host_hash);
   if (facts?.hasOptedOut) return [];
   return [
@@ -119,7 +134,7 @@ function candidateOf(
       hostHash: row.host_hash,
       urlHash: row.url_hash,
       host: row.host,
-      query: row.query,
+      query: search.queries[row.arm - 1]!.query,
       headRank: row.head_rank,
       linkingHosts: row.popularity,
       isLaterCopy: row.is_copy,
@@ -127,8 +142,8 @@ function candidateOf(
       language: row.language,
       country: facts?.country ?? null,
       crawler: crawlers.get(row.crawler_id) ?? null,
-      publishedAt: row.published_at,
-      fetchedAt: row.fetched_at,
+      publishedAt: row.published_s === null ? null : new Date(1000 * row.published_s),
+      fetchedAt: new Date(1000 * row.fetched_s),
     },
   ];
 }
