@@ -10,6 +10,7 @@ import { readOpenApi } from "#coordinator/net/openapi";
 import { createReports } from "#coordinator/postgres/reports/reports";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
+import { everyPart } from "../support/every-part.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedHost, seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
@@ -26,7 +27,7 @@ beforeAll(async () => {
     title: "<b>Ferries</b> & 'boats'",
     text: "The ferry leaves the <i>harbour</i> at seven.",
   });
-  app = webServer(database);
+  app = webServer(database, { parts: everyPart(database) });
 });
 afterAll(async () => {
   await app?.close();

@@ -1,0 +1,26 @@
+/** Every part of the pages over a test's database, as a coordinator has them; its memory is empty. */
+import { readCoordinatorConfig } from "#coordinator/config";
+import { CoordinatorState } from "#coordinator/flows/coordinator-state";
+import { silentLog } from "#coordinator/log";
+import type { WebPart } from "#coordinator/net/http-server";
+import { createMetrics } from "#coordinator/net/metrics";
+import { webParts } from "#coordinator/web-parts";
+import type { Database } from "#db/connect";
+import { worldNow } from "./seed-world.ts";
+import { liveState, testAccess, tinyResolver } from "./web-server.ts";
+
+export function everyPart(database: Database): readonly WebPart[] {
+  return webParts({
+    config: readCoordinatorConfig({}),
+    database,
+    pool: database.pool,
+    access: testAccess(database, () => worldNow),
+    resolver: tinyResolver,
+    live: () => liveState,
+    metrics: createMetrics(),
+    version: "0.1.0",
+    log: silentLog,
+    registryHost: null,
+    state: new CoordinatorState(),
+  });
+}
