@@ -2,6 +2,7 @@
 import type { KeyScope } from "#protocol/identity";
 import { formatInvitation } from "#protocol/invitation";
 import { invitationPrefix, type Secrets } from "./admit-crawler.ts";
+import type { Change } from "./audit-ports.ts";
 import type { InvitationStore } from "./identity-ports.ts";
 
 export interface InvitationRequest {
@@ -76,6 +77,18 @@ export async function issueInvitation(
   const { name, renews } = invited;
   const commands = joinCommands(ports.coordinator);
   return { invitationId: made, name, renews, ...ports.coordinator, expiresAt, token, commands };
+}
+
+/** As the audit log keeps it: without the token. */
+export function invitationMade(issued: IssuedInvitation, request: InvitationRequest): Change {
+  const { invitationId, name, expiresAt } = issued;
+  const { renews, scopes, pagesPerDay, bytesPerDay } = request;
+  return {
+    action: renews ? "crawler-reinvited" : "crawler-invited",
+    target: name,
+    words: `Invitation ${invitationId} for ${name}, good until ${expiresAt.toISOString()}.`,
+    after: { invitationId, name, renews, scopes, pagesPerDay, bytesPerDay, expiresAt },
+  };
 }
 
 /** The file comes from the coordinator that is pinned: curl, too, takes it from nobody else. */

@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { keyScopes } from "#protocol/identity";
 import { crawlerName } from "#protocol/invitation";
-import type { IssuedInvitation } from "../flows/issue-invitation.ts";
-import { invitationHours, issueInvitation } from "../flows/issue-invitation.ts";
+import { invitationHours, invitationMade, issueInvitation } from "../flows/issue-invitation.ts";
 import { howMany } from "../flows/spoken-time.ts";
 import {
   freshInvite,
@@ -109,18 +108,7 @@ async function invite(asked: AskedAction<InvitationBody>, ports: FleetPorts): Pr
     value: issued,
     title: body.renews ? "A new identity" : "Invited",
     body: () => invitedBody(issued),
-    change: invitationMade(issued, body),
-  };
-}
-
-function invitationMade(issued: IssuedInvitation, body: InvitationBody) {
-  const { invitationId, name, expiresAt } = issued;
-  const { renews, scopes, pagesPerDay: pages, bytesPerDay: bytes } = body;
-  return {
-    action: renews ? "crawler-reinvited" : "crawler-invited",
-    target: name,
-    words: `Invitation ${invitationId} for ${name}, good until ${expiresAt.toISOString()}.`,
-    after: { invitationId, name, renews, scopes, pagesPerDay: pages, bytesPerDay: bytes, expiresAt },
+    change: invitationMade(issued, request),
   };
 }
 

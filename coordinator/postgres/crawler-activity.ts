@@ -4,7 +4,7 @@ import type { CrawlerActivity, FetchedOfLate } from "../flows/fleet-ports.ts";
 
 /** Latest fetches, and latest probe rounds, that are looked through. */
 const window = 5000;
-const fetchesShown = 20;
+const fetchesShown = 10;
 
 export async function crawlerActivity(pool: Pool, crawlerId: number): Promise<CrawlerActivity> {
   const [fetches, probes] = await Promise.all([fetchesOf(pool, crawlerId), probesOf(pool, crawlerId)]);

@@ -25,19 +25,20 @@ export function crawlerBody(view: CrawlerView, at: string, viewer: PageViewer): 
   const { crawler, operation, inside } = view;
   return html`${header(view, at)}
 ${crawlerDeeds(view, viewer)}
-<dl class="tiles">
+<dl class="tiles by-four">
 ${today("Pages today (UTC)", operation.pagesToday, operation.pagesPerDay, countText)}
 ${today("Bytes today", operation.bytesToday, operation.bytesPerDay, bytesText)}
 ${tile("Subnets", countText(crawler.subnets), subnetsLink(view, viewer))}
 ${tile("Mean RTT to them", msOrDash(crawler.meanRttMs))}
-${tile("Pages in the index", countText(crawler.pages), `${shippedShare(crawler)} of their bytes were shipped`)}
+${tile("Pages in the index", countText(crawler.pages), crawler.bodyBytes > 0 ? `${shippedShare(crawler)} of their bytes were shipped` : "none yet")}
 ${tile("Open leases", countText(crawler.openLeases))}
 ${probeTile(operation)}
-${tile("Failed in 24 h", failedShare(operation), operation.failures === null ? "nothing was fetched" : `of ${howMany(operation.failures.fetches, "fetch").replace(/fetchs$/, "fetches")}`)}
+${tile("Failed in 24 h", failedShare(operation), operation.failures === null ? "nothing was fetched" : `of ${countText(operation.failures.fetches)} ${operation.failures.fetches === 1 ? "fetch" : "fetches"}`)}
 </dl>
 ${crawlerFacts(crawler)}
 ${limitFacts(operation)}
 ${failureSection(view)}
+${absenceSection(operation)}
 <section><h2>Its subnets, latest first</h2>${
     view.subnets.subnets.length > 0
       ? html`${subnetList(view.subnets)}`
@@ -45,7 +46,6 @@ ${failureSection(view)}
   }</section>
 ${fetchSection(view)}
 ${inside === null ? nothing : insideSections({ crawler, inside, at }, viewer)}
-${absenceSection(operation)}
 ${peers(view)}`;
 }
 

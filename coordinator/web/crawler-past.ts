@@ -76,16 +76,24 @@ const evidenceShown = 20;
 
 function trustSection(trust: TrustReport | null): Html {
   if (trust === null) return nothing;
-  const { agreed, alone, once } = trust.comparisons;
   const doubts = [trust.distrusted, trust.probesDoubted].filter((one) => one !== null);
   return html`<section id="trust"><h2>Trust: ${standingWords[trust.standing]}</h2>
 ${doubts.map((one) => html`<p class="fault">Since ${instant(one.since.toISOString())}: ${one.words}.</p>`)}
-<p>Of ${howMany(trust.pages, "page")} ${howMany(agreed + alone + once, "comparison")} count: ${countText(agreed)} agree with another crawler's, ${countText(alone)} differ from everybody's each time, ${countText(once)} differed once.${trust.restoredAt === null ? nothing : html` An operator restored it ${instant(trust.restoredAt.toISOString())}.`}${trust.connected < 3 ? " Fewer than three crawlers are connected: nobody can say which of two is right." : nothing}</p>
+<p>${comparisonWords(trust)}</p>
 ${
   trust.evidence.length === 0
     ? nothing
     : html`<details><summary>${howMany(trust.evidence.length, "page")} of evidence, the latest first</summary><ol class="plain">${trust.evidence.slice(0, evidenceShown).map(evidence)}</ol></details>`
 }</section>`;
+}
+
+function comparisonWords({ pages, comparisons, restoredAt, connected }: TrustReport): Html {
+  const { agreed, alone, once } = comparisons;
+  const counted =
+    agreed + alone + once === 0
+      ? "No page of it was compared with another crawler's yet."
+      : `Of ${howMany(pages, "page")} ${howMany(agreed + alone + once, "comparison")} count: ${countText(agreed)} agree with another crawler's, ${countText(alone)} differ from everybody's each time, ${countText(once)} differed once.`;
+  return html`${counted}${restoredAt === null ? nothing : html` An operator restored it ${instant(restoredAt.toISOString())}.`}${connected < 3 ? " Fewer than three crawlers are connected: nobody can say which of two is right." : nothing}`;
 }
 
 function evidence(one: TrustEvidence): Html {

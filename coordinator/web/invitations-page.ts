@@ -129,8 +129,8 @@ export function invitedBody(issued: IssuedInvitation): Html {
 function letter({ name, token, commands, expiresAt }: IssuedInvitation): string {
   return `Hello,
 
-here is the invitation for the crawler "${name}". On its machine, as an ordinary
-user with Node.js 20.19 or newer, in an empty folder, run:
+here is the invitation for the crawler "${name}". On its machine, as an
+ordinary user with Node.js 20.19 or newer, in an empty folder, run:
 
 ${commands.download}
 
@@ -138,10 +138,10 @@ It waits for this token: paste it, press Enter, then Ctrl-D.
 
 ${token}
 
-The token works once and until ${expiresAt.toISOString().slice(0, 16).replace("T", " ")} UTC; please
-keep it to yourself. The crawler connects outwards only, takes no orders beyond
-measuring and fetching public web pages, and keeps to the limits that you set
-in its settings.toml. Its own page, on your machine alone, shows what it does.
+The token works once, until ${expiresAt.toISOString().slice(0, 16).replace("T", " ")} UTC; please keep it to
+yourself. The crawler connects outwards only, does nothing but measure and
+fetch public web pages, and keeps to the limits that you set in its
+settings.toml. Its own page, on your machine alone, shows what it does.
 `;
 }
 

@@ -36,14 +36,14 @@ function waitingRemark(optOuts: readonly OptOut[]): Html {
 
 function table(optOuts: readonly OptOut[], viewer: PageViewer, mayChange: boolean): Html {
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">State</th><th scope="col">Since</th><th scope="col">Until</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Pages</th><th scope="col">From</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
+<thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">State</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Pages</th><th scope="col">From</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
 <tbody>${optOuts.map((one) => row(one, viewer, mayChange))}</tbody></table></div>`;
 }
 
 function row(one: OptOut, viewer: PageViewer, mayChange: boolean): Html {
   const said = [one.replyTo, one.words, one.endingWords].filter((text) => text !== null && text !== "");
-  return html`<tr><td class="number">${one.optOutId}</td><th scope="row">${askAbout(one.target)}${howToConfirm(one)}</th><td>${one.state}</td>
-<td>${instant(one.createdAt.toISOString())}</td><td>${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt.toISOString())}</td>
+  return html`<tr><td class="number">${one.optOutId}</td><th scope="row">${askAbout(one.target)}${howToConfirm(one)}</th>
+<td>${one.state}<span class="small">since ${instant(one.createdAt.toISOString())}<br>until ${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt.toISOString())}</span></td>
 <td class="number">${countText(one.hosts)}</td><td class="number">${countText(one.pages)}</td><td class="break">${one.requester ?? one.source}${said.length === 0 ? nothing : html`<span class="small">${said.join(" · ")}</span>`}</td>${mayChange ? html`<td>${buttons(one, viewer)}</td>` : nothing}</tr>`;
 }
 

@@ -25,8 +25,8 @@ export function shutOutBody(preview: ShutOutPreview, viewer: PageViewer): Html {
 <div class="choice-card"><h2>Kill: everything at once</h2>
 <p>For a machine that is lost, or that nobody answers for.</p>
 <ul class="plain"><li>${session}</li>
-<li>${openLeases === 0 ? "It holds no leases." : html`Its <strong>${howMany(openLeases, "lease")}</strong> return now, and their pages are handed out again.`}</li>
-<li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> go to others now, without waiting for it:`}${heirList(preview)}</li></ul>
+<li>${openLeases === 0 ? "It holds no leases." : html`Its <strong>${howMany(openLeases, "lease")}</strong> ${openLeases === 1 ? "returns" : "return"} now, and the pages are handed out again.`}</li>
+<li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others now, without waiting for it:`}${heirList(preview)}</li></ul>
 ${buttonForm(viewer, { path: crawlerPath(name, "/kill"), label: `Kill ${name}`, kind: "danger" })}</div>
 <div class="choice-card"><h2>Revoke: the key alone</h2>
 <p>For a key that leaked, or a partner that takes a break.</p>

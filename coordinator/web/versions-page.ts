@@ -28,11 +28,18 @@ ${docksSection(page)}`;
 }
 
 function releaseSection(release: ReleaseLine, now: Date, viewer: PageViewer): Html {
-  const remark = releaseRemark(release, now);
   return html`<section class="release"><h2>${release.version} <span class="small">published ${instant(release.publishedAt.toISOString())}, signed until ${instant(release.expiresAt.toISOString())}</span></h2>
-<p>Offered to <strong>${stageText(release)}</strong>${remark === "" ? "." : html`. <span class="small">${remark}</span>`}</p>
+<p>Offered to <strong>${stageText(release)}</strong>. <span class="small">${remarkOn(release, now)}</span></p>
 <ul class="shares">${states.map((state) => html`<li>${state} <strong>${countText(release.crawlers[state])}</strong></li>`)}</ul>
 ${mayDo(viewer.actor, "fleet-write") && !release.revoked ? stageForms(release, viewer) : nothing}</section>`;
+}
+
+/** The reader's zone where the script runs; other words are those of the command. */
+function remarkOn(release: ReleaseLine, now: Date): Html {
+  const { revoked, trusted, expiresAt, standing, stageSince, stageWords } = release;
+  const isPlain = !revoked && trusted && expiresAt > now && standing === null;
+  if (!isPlain || stageSince === null) return html`${releaseRemark(release, now)}`;
+  return html`Since ${instant(stageSince.toISOString())}${stageWords === "" ? "." : `: ${stageWords}.`}`;
 }
 
 function stageForms({ version, stage }: ReleaseLine, viewer: PageViewer): Html {

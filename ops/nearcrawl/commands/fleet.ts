@@ -6,13 +6,17 @@ import type { Database } from "#db/connect";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { budgetCommand } from "../fleet/budget.ts";
+import { failuresCommand } from "../fleet/failures.ts";
 import { incidentsCommand } from "../fleet/incidents.ts";
 import { invitationsCommand, revokeInvitationCommand } from "../fleet/invitations.ts";
 import { inviteCommand, reinviteCommand } from "../fleet/invite.ts";
 import { killCommand, revokeCommand, rotateCommand } from "../fleet/keys.ts";
+import { absencesCommand, logCommand, movesCommand } from "../fleet/log.ts";
 import { moveCommand } from "../fleet/move.ts";
 import { showCommand } from "../fleet/show.ts";
 import { trustCommand } from "../fleet/trust.ts";
+import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { fleetText } from "../fleet-text.ts";
 import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
@@ -24,17 +28,13 @@ export function fleetCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet log athens\n  nearcrawl fleet failures --blame crawler",
     );
   command.addCommand(
-    withDatabaseOptions(new Command("list"))
+    withWatch(withDatabaseOptions(new Command("list")))
       .description("every crawler with its state, subnets, open leases, and what it has fetched today")
-      .action(async (options: DatabaseOptions) => {
-        const fleet = await readDatabase(
-          commandContext(options),
-          async ({ pool }) => await fleetList(pool, new Date()),
-        );
-        printAnswer(options, fleet, fleetText(fleet));
+      .action(async (options: WatchedOptions) => {
+        await printWatched(options, async (pool) => await fleetList(pool, new Date()), fleetText);
       }),
   );
   command.addCommand(incidentsCommand());
@@ -44,6 +44,9 @@ export function fleetCommand(): Command {
     command.addCommand(more());
   }
   for (const more of [rotateCommand, revokeCommand, killCommand, showCommand]) command.addCommand(more());
+  for (const more of [budgetCommand, logCommand, absencesCommand, failuresCommand, movesCommand]) {
+    command.addCommand(more());
+  }
   command.addCommand(
     withDatabaseOptions(new Command("drain"))
       .argument("<name>", "the crawler's name")

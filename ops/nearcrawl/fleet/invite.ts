@@ -2,12 +2,11 @@
 import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError } from "commander";
 import type { Pool } from "pg";
-import type { Change } from "#coordinator/flows/audit-ports";
 import {
-  type InvitationRequest,
   type InvitingCoordinator,
   type IssuedInvitation,
   invitationHours,
+  invitationMade,
   issueInvitation,
 } from "#coordinator/flows/issue-invitation";
 import { invitingCoordinator, type StatedPlace } from "#coordinator/inviting-coordinator";
@@ -113,18 +112,6 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
     return;
   }
   printAnswer(options, issued, invitationText(issued));
-}
-
-/** As the audit log keeps it: without the token. */
-function invitationMade(issued: IssuedInvitation, request: InvitationRequest): Change {
-  const { invitationId, name, expiresAt } = issued;
-  const { renews, scopes, pagesPerDay, bytesPerDay } = request;
-  return {
-    action: renews ? "crawler-reinvited" : "crawler-invited",
-    target: name,
-    words: `Invitation ${invitationId} for ${name}, good until ${expiresAt.toISOString()}.`,
-    after: { invitationId, name, renews, scopes, pagesPerDay, bytesPerDay, expiresAt },
-  };
 }
 
 /** The coordinator knows its own certificate, and not one of whatever stands before it. */

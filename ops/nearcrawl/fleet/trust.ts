@@ -1,19 +1,22 @@
 /** `nearcrawl fleet trust`: whether a crawler is believed, the evidence page by page, and the way back. */
 import { Command } from "commander";
+import type { TrustLine } from "#coordinator/flows/fleet-ports";
 import { standingWords, type TrustEvidence, type TrustReport } from "#coordinator/flows/trust-standing";
 import { restoreTrust } from "#coordinator/postgres/distrust-writes";
+import { trustList } from "#coordinator/postgres/trust-list";
 import { trustReport } from "#coordinator/postgres/trust-report";
+import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { printAnswer } from "../output.ts";
+import { formatTable, printAnswer } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 
 export function trustCommand(): Command {
   return withDatabaseOptions(new Command("trust"))
-    .argument("<name>", "the crawler's name", checkedName)
+    .argument("[name]", "the crawler's name; left out: all of them in lines", checkedName)
     .description(
       "whether a crawler's pages and probe reports are believed, with every page that speaks against it",
     )
@@ -21,7 +24,8 @@ export function trustCommand(): Command {
       "--restore",
       "believe it again: what spoke against it counts no more, and it starts as a newcomer",
     )
-    .action(async (name: string, options: DatabaseOptions & { readonly restore?: boolean }) => {
+    .action(async (name: string | undefined, options: DatabaseOptions & { readonly restore?: boolean }) => {
+      if (name === undefined) return await listTrust(options);
       const report = await readDatabase(commandContext(options), async ({ pool }) => {
         if (options.restore && (await restoreTrust(pool, name, new Date()))) {
           const words = `${name} is believed again, and what spoke against it counts no more.`;
@@ -32,6 +36,32 @@ export function trustCommand(): Command {
       if (report === null) return nobodyOfThatName(name);
       printAnswer(options, report, trustText(report));
     });
+}
+
+async function listTrust(options: DatabaseOptions & { readonly restore?: boolean }): Promise<void> {
+  if (options.restore)
+    throw new UsageError("say whom to believe again: nearcrawl fleet trust NAME --restore");
+  const crawlers = await readDatabase(commandContext(options), async ({ pool }) => await trustList(pool));
+  printAnswer(options, { crawlers }, trustListText(crawlers));
+}
+
+export function trustListText(crawlers: readonly TrustLine[]): string {
+  if (crawlers.length === 0) return "there is no crawler yet: nearcrawl fleet invite --name NAME";
+  return formatTable(
+    [
+      { title: "crawler" },
+      { title: "standing" },
+      ...["agree", "differ", "once", "score", "pages"].map((title) => ({ title, align: "right" as const })),
+      { title: "" },
+    ],
+    crawlers.map(
+      ({ crawler, standing, comparisons: { agreed, alone, once }, score, pages, since, words }) => [
+        ...[crawler, standingWords[standing], String(agreed), String(alone), String(once)],
+        ...[score.toFixed(1), String(pages)],
+        since === null ? "" : printable(`since ${minute(since)}: ${words}`, 160),
+      ],
+    ),
+  );
 }
 
 export function trustText(report: TrustReport): string {

@@ -1,0 +1,102 @@
+/** `nearcrawl fleet failures`: fetches that failed, whose fault it was, and the latest with words. */
+import { Command, Option } from "commander";
+import type { Blame, FailureLine, FailureShares } from "#coordinator/flows/fleet-ports";
+import { failureShares, latestFailures } from "#coordinator/postgres/fetch-failures";
+import { blames } from "#protocol/result";
+import { boundedInteger } from "../bounded-integer.ts";
+import { withDatabaseOptions } from "../database-options.ts";
+import { formatTable } from "../output.ts";
+import { printable } from "../printable.ts";
+import { checkedName } from "./fleet-options.ts";
+import { printWatched, type WatchedOptions, withWatch } from "./watched.ts";
+
+interface FailuresOptions extends WatchedOptions {
+  readonly blame?: Blame;
+  readonly crawler?: string;
+  readonly host?: string;
+  readonly hours: string;
+  readonly most: number;
+}
+
+export interface Failures {
+  readonly shares: FailureShares;
+  readonly latest: readonly FailureLine[];
+}
+
+const hourMs = 3_600_000;
+
+export function failuresCommand(): Command {
+  return withWatch(withDatabaseOptions(new Command("failures")))
+    .description("fetches that failed: shares by blame and crawler, and the latest of them with words")
+    .addOption(new Option("--blame <side>", "the fault of this side only").choices([...blames]))
+    .option("--crawler <name>", "of this crawler only (the latest)", checkedName)
+    .option("--host <host>", "of this host only (the latest)")
+    .addOption(new Option("--hours <n>", "so far back").choices(["1", "24"]).default("24"))
+    .option("--most <n>", "so many of the latest", boundedInteger(1, 1000), 30)
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n\nExamples:\n  nearcrawl fleet failures --blame network\n  nearcrawl fleet failures --crawler athens --hours 1 --watch",
+    )
+    .action(async (options: FailuresOptions) => {
+      const { blame, crawler, host, hours, most } = options;
+      const query = {
+        ...(blame === undefined ? {} : { blame }),
+        ...(crawler === undefined ? {} : { crawler }),
+        ...(host === undefined ? {} : { host }),
+      };
+      await printWatched(
+        options,
+        async (pool): Promise<Failures> => {
+          const since = new Date(Date.now() - Number(hours) * hourMs);
+          const [shares, latest] = await Promise.all([
+            failureShares(pool, since),
+            latestFailures(pool, { ...query, since, most }),
+          ]);
+          return { shares, latest };
+        },
+        failuresText,
+      );
+    });
+}
+
+export function failuresText({ shares, latest }: Failures): string {
+  if (shares.fetches === 0) return "nothing was fetched in this time";
+  const table = formatTable(
+    [
+      { title: "crawler" },
+      { title: "fetches", align: "right" },
+      ...blames.map((blame) => ({ title: blame, align: "right" as const })),
+    ],
+    [{ crawler: "all", fetches: shares.fetches, failures: shares.failures }, ...shares.byCrawler].map(
+      (line) => [
+        line.crawler,
+        String(line.fetches),
+        ...blames.map((blame) => shareText(line.failures[blame], line.fetches)),
+      ],
+    ),
+  );
+  return `${table}\n\n${latestText(latest)}`;
+}
+
+function latestText(latest: readonly FailureLine[]): string {
+  if (latest.length === 0) return "nothing failed";
+  return formatTable(
+    [
+      { title: "at (UTC)" },
+      { title: "crawler" },
+      { title: "fault of" },
+      { title: "url" },
+      { title: "in words" },
+    ],
+    latest.map(({ at, crawler, blame, url, host, words }) => [
+      ...[at.toISOString().slice(0, 19).replace("T", " "), crawler ?? "(removed)", blame],
+      ...[
+        printable(url ?? host ?? "no longer known", 120),
+        printable(words ?? "it was fetched again since", 160),
+      ],
+    ]),
+  );
+}
+
+const shareText = (count: number, of: number) =>
+  count === 0 ? "0" : `${count} = ${((100 * count) / of).toFixed(1)} %`;

@@ -1,0 +1,113 @@
+/** `nearcrawl fleet budget`, `log`, `absences`, `failures`, `moves` and `trust` as people run them, in one process. */
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { failuresText } from "#ops/nearcrawl/fleet/failures";
+import { absencesText, logText, movesText } from "#ops/nearcrawl/fleet/log";
+import { trustListText } from "#ops/nearcrawl/fleet/trust";
+import { fleetCommand } from "../../../ops/nearcrawl/commands/fleet.ts";
+import { newWorld, noon, type World } from "../../contract/world.ts";
+
+let world: World;
+let printed: string;
+beforeAll(async () => {
+  world = await newWorld();
+  await world.crawler("north");
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    printed += text;
+    return true;
+  });
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    printed += text;
+    return true;
+  });
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  process.exitCode = 0;
+  await world.close();
+});
+
+async function fleet(...args: readonly string[]): Promise<string> {
+  printed = "";
+  process.exitCode = 0;
+  const { url, schema } = world.database;
+  const place = ["--database-url", url, "--schema", schema];
+  await fleetCommand()
+    .exitOverride()
+    .parseAsync(["node", "fleet", ...args, ...place]);
+  return printed;
+}
+
+it("grants a budget that holds at once, and writes down by whom", async () => {
+  const granted = await fleet("budget", "north", "--pages-per-day", "700", "--json");
+  const shown = await fleet("budget", "north");
+  await fleet("budget", "north", "--pages-per-day", "own");
+  const free = await fleet("budget", "north");
+
+  expect(JSON.parse(granted)).toMatchObject({ name: "north", inForce: { pagesPerDay: 700 } });
+  expect(shown).toMatch(
+    /north may fetch 700 pages .*\n +granted +700 pages, any bytes\n +its partner +has not said/,
+  );
+  expect(free).toMatch(/granted +as its partner allows/);
+  const [entry] = await world.rows<{ action: string; via: string; target: string; after: unknown }>(
+    "select action, via, target, after from audit_entry order by entry_id limit 1",
+  );
+  expect(entry).toEqual({
+    ...{ action: "crawler-budget-granted", via: "command", target: "north" },
+    after: { pagesPerDay: 700, bytesPerDay: null },
+  });
+});
+
+it("says of a crawler that nobody knows that it is not there, with exit code 3", async () => {
+  for (const args of [["budget", "--pages-per-day", "1"], ["log"], ["absences"]]) {
+    expect(await fleet(args[0]!, "nobody", ...args.slice(1))).toContain('there is no crawler "nobody"');
+    expect(process.exitCode).toBe(3);
+  }
+});
+
+it("shows the log, absences, moves, failures and trust from the database", async () => {
+  const [log, absences, moves, failures, trust] = [
+    await fleet("log", "north"),
+    await fleet("absences", "north"),
+    await fleet("moves"),
+    await fleet("failures", "--hours", "1"),
+    await fleet("trust"),
+  ];
+
+  expect(log).toMatch(/change +north is granted/);
+  expect(absences).toContain("it was never away");
+  expect(moves).toContain("no crawler was moved");
+  expect(failures).toContain("nothing was fetched in this time");
+  expect(trust).toMatch(/north +not compared yet +0 +0 +0 +0\.0 +0/);
+});
+
+it("words of a crawler cannot steer the terminal", () => {
+  const hostile = "gone\u001b[2J\nroot:";
+  const none = { target: 0, network: 1, crawler: 0, us: 0 };
+  const failure = { at: noon, crawler: "north", blame: "network", status: null, host: "a.example" } as const;
+  const doubt = { since: noon, words: hostile, restoredAt: null, score: 9, pages: 1 };
+
+  const texts = [
+    logText({ lines: [{ at: noon, kind: "away", words: hostile, by: null }], page: 1, more: true }),
+    absencesText([{ since: noon, until: noon, reason: hostile, lastWords: hostile }]),
+    movesText([
+      {
+        ...{ moveId: 1, name: "north", otherName: "south", step: "failed", words: hostile },
+        ...{ askedAt: noon, changedAt: noon, bytes: 0, sentBytes: 0 },
+      },
+    ]),
+    failuresText({
+      shares: { since: noon, fetches: 2, failures: none, byCrawler: [] },
+      latest: [{ ...failure, url: null, words: hostile }],
+    }),
+    trustListText([
+      { crawler: "north", standing: "distrusted", comparisons: { agreed: 0, alone: 3, once: 0 }, ...doubt },
+    ]),
+  ];
+
+  for (const text of texts) {
+    expect(text).not.toContain("\u001b[2J");
+    expect(text).not.toContain("\nroot:");
+  }
+  expect(texts[0]).toContain("There is more: --page 2");
+  expect(texts[3]).toContain("1 = 50.0 %");
+});
