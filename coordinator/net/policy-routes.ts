@@ -33,8 +33,18 @@ const saveBody = z.strictObject({
   words: z.string().trim().max(300).default(""),
 });
 
+/** Previews at once: each takes up to a second of the processor's time. */
+const mostPreviews = 2;
+const busy: ActionFault = {
+  type: "fault",
+  status: 429,
+  title: "Others are looking",
+  words: `${mostPreviews} previews are being computed already. Try again in a few seconds.`,
+};
+
 export function policyRoutes(ports: PolicyRoutePorts): WebPart {
   const { store } = ports;
+  let underWay = 0;
   return ({ views, actions }) => {
     views.add({
       path: "/policies",
@@ -58,7 +68,12 @@ export function policyRoutes(ports: PolicyRoutePorts): WebPart {
       act: async ({ body }) => {
         const weighed = await weighPolicies(body, store);
         if (weighed.type === "fault") return await refused(weighed, body.values, store);
-        const preview = previewAnswer(weighed, await previewPolicies(weighed.step, ports));
+        if (underWay >= mostPreviews) return busy;
+        underWay += 1;
+        const effects = await previewPolicies(weighed.step, ports).finally(() => {
+          underWay -= 1;
+        });
+        const preview = previewAnswer(weighed, effects);
         return {
           type: "shown",
           value: preview,

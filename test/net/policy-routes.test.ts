@@ -114,6 +114,16 @@ it("refuses what cannot be, all of it, and says why", async () => {
   expect(await read()).toMatchObject({ version: 0, history: [] });
 });
 
+it("computes two previews at once and no more", async () => {
+  const asked = Array.from({ length: 5 }, async () => await post("/api/policies/preview", change));
+
+  const statuses = (await Promise.all(asked)).map(({ statusCode }) => statusCode);
+
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(2);
+  expect(statuses).toContain(429);
+  expect((await post("/api/policies/preview", change)).statusCode).toBe(200);
+});
+
 it("takes a version back, and back again; a value that the file has anyway is the file's", async () => {
   await post("/api/policies", change);
   await post("/api/policies", { takeBack: 1, basedOn: 1 });
