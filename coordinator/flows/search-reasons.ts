@@ -33,7 +33,7 @@ const wordsOf: Readonly<Record<Reason["part"], (page: RankedPage) => string>> = 
     const days = Math.max(0, Math.floor(signals.ageDays));
     const how = candidate.publishedAt === null ? "fetched" : "published";
     const day = dateOf(candidate).toISOString().slice(0, 10);
-    return `${how} ${day}, ${days === 1 ? "1 day" : `${days} days`} ago`;
+    return `${how} ${day}, ${days === 0 ? "today" : days === 1 ? "1 day ago" : `${days} days ago`}`;
   },
   copy: () => "another page had nearly this text before",
 };

@@ -6,7 +6,7 @@ import { type Html, html, nothing } from "./html.ts";
 import { pageLink } from "./search-links.ts";
 
 export function fetchTable(fetches: readonly PageFetch[]): Html {
-  return html`<div class="scroll"><table><thead><tr><th scope="col">When</th><th scope="col">By</th><th scope="col">Outcome</th><th scope="col" class="number">DNS</th><th scope="col" class="number">Connect</th><th scope="col" class="number">TLS</th><th scope="col" class="number">First byte</th><th scope="col" class="number">All</th><th scope="col" class="number">Body</th><th scope="col" class="number">Shipped</th></tr></thead>
+  return html`<div class="scroll" role="region" aria-label="Fetches" tabindex="0"><table><thead><tr><th scope="col">When</th><th scope="col">By</th><th scope="col">Outcome</th><th scope="col" class="number">DNS</th><th scope="col" class="number">Connect</th><th scope="col" class="number">TLS</th><th scope="col" class="number">First byte</th><th scope="col" class="number">All</th><th scope="col" class="number">Body</th><th scope="col" class="number">Shipped</th></tr></thead>
 <tbody>${fetches.map(fetchRow)}</tbody></table></div>`;
 }
 
@@ -17,7 +17,7 @@ function fetchRow(fetch: PageFetch): Html {
 }
 
 export function inLinkTable(links: readonly InLink[]): Html {
-  return html`<div class="scroll"><table><thead><tr><th scope="col">From</th><th scope="col">Words of the link</th><th scope="col">Follows</th></tr></thead>
+  return html`<div class="scroll" role="region" aria-label="Links to this page" tabindex="0"><table><thead><tr><th scope="col">From</th><th scope="col">Words of the link</th><th scope="col">Follows</th></tr></thead>
 <tbody>${links.map((link) => html`<tr><td class="break"><a href="${pageLink(link.url)}">${link.title.trim() || link.url}</a><span class="small">${link.url}</span></td><td class="break">${anchor(link)}</td><td>${follows(link)}</td></tr>`)}</tbody></table></div>`;
 }
 
@@ -29,7 +29,7 @@ const stateWords: Readonly<Record<OutLink["state"], string>> = {
 };
 
 export function outLinkTable(links: readonly OutLink[]): Html {
-  return html`<div class="scroll"><table><thead><tr><th scope="col">To</th><th scope="col">Words of the link</th><th scope="col">Follows</th><th scope="col">State</th></tr></thead>
+  return html`<div class="scroll" role="region" aria-label="Links on this page" tabindex="0"><table><thead><tr><th scope="col">To</th><th scope="col">Words of the link</th><th scope="col">Follows</th><th scope="col">State</th></tr></thead>
 <tbody>${links.map((link) => html`<tr><td class="break">${target(link)}</td><td class="break">${anchor(link)}</td><td>${follows(link)}</td><td>${stateWords[link.state]}</td></tr>`)}</tbody></table></div>`;
 }
 

@@ -1,6 +1,7 @@
 /** One page of the index: its facts, its text's beginning, who fetched it, links, pages like it. */
 
 import type { Listed, PageAnswer, PageFacts } from "../flows/page-facts.ts";
+import { howMany } from "../flows/spoken-time.ts";
 import { bytesText } from "../flows/who-words.ts";
 import { askAbout, country, countText, crawlerLink, instant } from "./figures.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "./html.ts";
@@ -29,8 +30,8 @@ function factsOf(page: PageFacts): Html {
 <dl class="tiles">
 ${tile("Fetched", instant(page.fetchedAt), html`by ${page.crawler === null ? "a crawler that is gone" : crawlerLink(page.crawler)}`)}
 ${tile("Size", html`${bytesText(page.bodyBytes)}`, html`${bytesText(page.wireBytes)} over the wire, ${bytesText(page.shippedBytes)} shipped`)}
-${tile("Text", html`${countText(page.words)} words`, html`${countText(page.lexemes)} different ones in the index`)}
-${tile("Links to it", html`${countText(page.linkingHosts)} hosts`, html`${page.inLinks.more ? "more than " : ""}${countText(page.inLinks.total)} links${page.firstTier ? "; searched first" : ""}`)}
+${tile("Text", html`${howMany(page.words, "word")}`, html`${countText(page.lexemes)} different ones in the index`)}
+${tile("Links to it", html`${howMany(page.linkingHosts, "other host")}`, html`${page.inLinks.more ? "more than " : ""}${howMany(page.inLinks.total, "link")}${page.firstTier ? "; searched first" : ""}`)}
 </dl>
 <section aria-labelledby="says"><h2 id="says">What it says</h2>
 <dl class="facts">${pageSays(page)}</dl>
@@ -92,7 +93,7 @@ function crawlKnows(page: PageFacts): Html[] {
     fact("Host", html`${askAbout(page.host)} ${country(page.country)}`),
     fact("Who crawls it", askAbout(page.url, "the answer")),
     fact("Found", page.discoveredAt && instant(page.discoveredAt)),
-    fact("Links deep", page.depth),
+    fact("Links from a start", page.depth),
     fact("Visits", countText(page.visits)),
     fact("Next fetch", page.nextFetchAt && instant(page.nextFetchAt)),
     fact("robots.txt", page.robots && html`${page.robots.state}, ${instant(page.robots.at)}`),

@@ -5,6 +5,7 @@ const timeFormat = new Intl.DateTimeFormat(undefined, {
   dateStyle: "medium",
   timeStyle: "medium",
 });
+const dayFormat = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 function showLocalTimes(within) {
   for (const element of within.querySelectorAll("time[datetime]")) {
@@ -13,6 +14,9 @@ function showLocalTimes(within) {
     const text = timeFormat.format(instant);
     if (element.classList.contains("ago")) {
       element.title = text;
+    } else if ("day" in element.dataset) {
+      element.title = text;
+      element.textContent = dayFormat.format(instant);
     } else {
       element.title = element.textContent;
       element.textContent = text;
