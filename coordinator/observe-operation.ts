@@ -68,7 +68,8 @@ function observeQueue({ queueHosts, queueAgeSeconds }: OperationMetrics, queue: 
 function observeAccuracy(metrics: OperationMetrics, estimate: ReturnType<typeof accuracyEstimate>): void {
   const { samples, share, low, high } = estimate;
   metrics.accuracySamples.set(samples);
-  metrics.accuracyShare.set(share ?? Number.NaN);
+  if (share === null) metrics.accuracyShare.remove();
+  else metrics.accuracyShare.set(share);
   metrics.accuracyInterval.set({ end: "low" }, low);
   metrics.accuracyInterval.set({ end: "high" }, high);
 }

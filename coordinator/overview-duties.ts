@@ -4,7 +4,7 @@ import { accuracyDays } from "#core/accuracy/accuracy-estimate";
 import type { CoordinatorConfig } from "./config.ts";
 import type { Counters } from "./counters.ts";
 import { forgetFigures } from "./flows/minute-figures.ts";
-import { type SamplingPorts, sampleAccuracy } from "./flows/sample-accuracy.ts";
+import { isSampleDue, type SamplingPorts, sampleAccuracy } from "./flows/sample-accuracy.ts";
 import type { Log } from "./log.ts";
 import { observeOperation } from "./observe-operation.ts";
 import { createAccuracyStore } from "./postgres/accuracy-store.ts";
@@ -33,7 +33,8 @@ const figuresMs = 5000;
 /** As often as Prometheus usually asks. */
 const observeMs = 30_000;
 const forgetMs = 3_600_000;
-const hourMs = 3_600_000;
+/** How often it is looked whether a sample is due. */
+const sampleMs = 30_000;
 /** Samples are kept so much longer than they count, for whoever wonders how it was before. */
 const keptDays = 3 * accuracyDays;
 
@@ -57,10 +58,10 @@ export function overviewDuties(
         await forgetFigures(figures, now());
         await accuracy.forget(new Date(now().getTime() - keptDays * 86_400_000));
       });
-      const { subnetsPerHour } = config.accuracy;
-      if (subnetsPerHour === 0) return;
-      timekeeper.every("sample-accuracy", hourMs / subnetsPerHour, async () => {
-        if (!ports.isSettled()) return;
+      timekeeper.every("sample-accuracy", sampleMs, async () => {
+        const isDue =
+          ports.isSettled() && (await isSampleDue({ accuracy, now }, config.accuracy.subnetsPerHour));
+        if (!isDue) return;
         const sample = await sampleAccuracy({ ...ports, accuracy }, config);
         if (sample === null) return;
         const { subnetId, ownerId, ownerRttMs, bestId, bestRttMs } = sample;

@@ -35,6 +35,8 @@ export interface AccuracyStore {
   add(sample: AccuracySample): Promise<void>;
   /** Whether this address was part of a sample after then. */
   wasSampled(address: string, after: Date): Promise<boolean>;
+  /** Null: there is no sample. */
+  lastSampledAt(): Promise<Date | null>;
   counts(after: Date): Promise<AccuracyCounts>;
   /** The latest first; `farOnly`: those whose owner was not nearly the best. */
   list(query: {

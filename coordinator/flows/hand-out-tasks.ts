@@ -16,6 +16,8 @@ export interface HandOutSettings {
 
 type Tasks = Extract<CoordinatorMessage, { type: "coordinator:tasks" }>;
 
+/** What a crawler without work is told, and says of itself from then on: it holds nothing back. */
+export const nothingDueReason = "no URL of its subnets is due";
 const askAgainSoonMs = 500;
 const askAgainWhenIdleMs = 2000;
 
@@ -46,7 +48,7 @@ export async function handOutTasks(
     ...(settings.addressRestSeconds === undefined ? {} : { addressRestSeconds: settings.addressRestSeconds }),
     now,
   });
-  if (leases.length === 0) return nothing("no URL of its subnets is due", askAgainWhenIdleMs);
+  if (leases.length === 0) return nothing(nothingDueReason, askAgainWhenIdleMs);
   return { type: "coordinator:tasks", leases, askAgainMs: askAgainSoonMs, reason: "" };
 }
 

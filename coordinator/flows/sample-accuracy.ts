@@ -41,12 +41,23 @@ export interface SamplingSettings {
   readonly allowSpecialPurpose: boolean;
 }
 
+const hourMs = 3_600_000;
 /** An address is left alone by samples for so long. */
 const restDays = 30;
 /** Subnets that are looked at until one can be sampled: one may have no host to probe, or was sampled lately. */
 const tries = 5;
 /** So far off the best, a new round is worth its probes: four times what counts as nearly the best. */
 const farOffMs = 4 * nearlyBestMs;
+
+/** Whether it is time for a sample: one pace for all coordinators, and for one that was started anew. */
+export async function isSampleDue(
+  { accuracy, now }: { readonly accuracy: Pick<AccuracyStore, "lastSampledAt">; readonly now: () => Date },
+  subnetsPerHour: number,
+): Promise<boolean> {
+  if (subnetsPerHour === 0) return false;
+  const lastAt = await accuracy.lastSampledAt();
+  return lastAt === null || now().getTime() - lastAt.getTime() >= hourMs / subnetsPerHour;
+}
 
 /** Takes one sample; null: there was nothing to compare or nothing to measure. */
 export async function sampleAccuracy(

@@ -16,6 +16,12 @@ export function createAccuracyStore(pool: Pool): AccuracyStore {
       );
       return rowCount !== 0;
     },
+    lastSampledAt: async () => {
+      const { rows } = await pool.query<{ at: Date | null }>(
+        "select max(sampled_at) as at from accuracy_sample",
+      );
+      return rows[0]?.at ?? null;
+    },
     counts: async (after) => await counts(pool, after),
     list: async (query) => await list(pool, query),
     forget: async (before) => {

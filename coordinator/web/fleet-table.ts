@@ -1,4 +1,5 @@
 /** Crawlers in a table, on the overview: those that need a look first, then those with the most subnets. */
+import { nothingDueReason } from "../flows/hand-out-tasks.ts";
 import type { FleetLine } from "../flows/show-overview.ts";
 import { ago, country, countText, crawlerLink, msOrDash, shippedShare, stateBadge } from "./figures.ts";
 import { type Html, html, nothing } from "./html.ts";
@@ -30,7 +31,7 @@ function stateCounts(fleet: readonly FleetLine[]): string {
 function byNeedOfALook(a: FleetLine, b: FleetLine): number {
   const need = ({ state, revoked, holdingBack }: FleetLine) => {
     if (revoked) return 3;
-    return state !== "online" ? 0 : holdingBack.length > 0 ? 1 : 2;
+    return state !== "online" ? 0 : holdingBack.some((words) => words !== nothingDueReason) ? 1 : 2;
   };
   return need(a) - need(b) || b.subnets - a.subnets || (a.name < b.name ? -1 : 1);
 }

@@ -27,7 +27,7 @@ export function lineChart(chart: LineChart): Html {
   return html`<figure class="chart"><figcaption><strong>${chart.title}</strong> <span class="small">${words}</span></figcaption>
 <svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${`${chart.title} over ${chart.span}: ${words}`}">
 <path class="chart-grid" d="M${plot.left} ${plot.top}H${plot.right}M${plot.left} ${middle}H${plot.right}M${plot.left} ${plot.bottom}H${plot.right}"/>
-${known.length === 0 ? nothing : html`<path class="chart-area" d="${areaPath(chart.values, most)}"/><path class="chart-line" d="${linePath(chart.values, most)}"/>`}
+${known.length === 0 ? nothing : html`<path class="chart-area" d="${areaPath(chart.values, most)}"/><path class="chart-line" d="${linePath(chart.values, most)}"/><path class="chart-alone" d="${alonePath(chart.values, most)}"/>`}
 <g class="chart-text">${axisText(plot.top, chart.text(most))}${axisText(middle, chart.text(most / 2))}${axisText(plot.bottom, "0")}
 ${timeTexts(chart.times)}</g></svg></figure>`;
 }
@@ -77,10 +77,18 @@ function runsOf(values: readonly (number | null)[], most: number): Point[][] {
   return runs.filter((run) => run.length > 0);
 }
 
-/** A value alone between gaps is a dot (its round cap). */
 function linePath(values: readonly (number | null)[], most: number): string {
   return runsOf(values, most)
-    .map((run) => `M${run.map(({ x, y }) => `${x} ${y}`).join("L")}${run.length === 1 ? "h0" : ""}`)
+    .filter((run) => run.length > 1)
+    .map((run) => `M${run.map(({ x, y }) => `${x} ${y}`).join("L")}`)
+    .join("");
+}
+
+/** Values alone between gaps are dots (the round caps of strokes without length). */
+function alonePath(values: readonly (number | null)[], most: number): string {
+  return runsOf(values, most)
+    .filter((run) => run.length === 1)
+    .map(([point]) => `M${point!.x} ${point!.y}h0`)
     .join("");
 }
 

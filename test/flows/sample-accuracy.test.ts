@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { AnycastRanges } from "#coordinator/flows/anycast-ranges";
 import type { RoundCause } from "#coordinator/flows/delegation-ports";
 import { DeniedTargets } from "#coordinator/flows/denied-targets";
-import { sampleAccuracy } from "#coordinator/flows/sample-accuracy";
+import { isSampleDue, sampleAccuracy } from "#coordinator/flows/sample-accuracy";
 import { createAccuracyStore } from "#coordinator/postgres/accuracy-store";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { noon, roundOf } from "../contract/world.ts";
@@ -118,6 +118,18 @@ it("an address is left alone for a month, whatever came of it", async () => {
   expect(fleet.asked).toHaveLength(3);
   clock.ms += 2 * 86_400_000;
   expect(await take()).not.toBeNull();
+});
+
+it("the pace is one for all coordinators, and outlives them", async () => {
+  const { take, ports, clock } = await sampling([[athens, 12]]);
+  const isDue = async (subnetsPerHour: number) => await isSampleDue(ports, subnetsPerHour);
+
+  expect([await isDue(4), await isDue(0)]).toEqual([true, false]);
+  await take();
+  clock.ms += 15 * 60_000 - 1;
+  expect(await isDue(4)).toBe(false);
+  clock.ms += 1;
+  expect(await isDue(4)).toBe(true);
 });
 
 it("who denies the target, is full or not believed is not asked", async () => {

@@ -143,5 +143,5 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
     ],
     why: "the threshold was tuned together with them (test/bench/results/trust.md)",
   },
-  { names: ["finer.everySeconds", "logLevel"], why: "nothing about them hurries" },
+  { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "nothing about them hurries" },
 ];

@@ -4,6 +4,7 @@
  */
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
+import { nothingDueReason } from "../../flows/hand-out-tasks.ts";
 import {
   type QueueAge,
   type QueueAges,
@@ -30,11 +31,12 @@ const standingCrawlers = `
       when coalesce(today.fetches, 0) >= c.pages_per_day or coalesce(today.bytes, 0) >= c.bytes_per_day
         then 'budget'
     end as standing,
-    coalesce(leased.leases, 0) >= c.concurrent_hosts or jsonb_array_length(said.holding_back) > 0 as is_full
+    coalesce(leased.leases, 0) >= c.concurrent_hosts or said.holding_back <> '[]' as is_full
   from crawler c
   cross join lateral (
+    -- What it says when it has nothing to do is no reason to keep a host waiting.
     select case jsonb_typeof(c.heartbeat -> 'holdingBack')
-      when 'array' then c.heartbeat -> 'holdingBack' else '[]' end as holding_back
+      when 'array' then c.heartbeat -> 'holdingBack' else '[]' end - '${nothingDueReason}' as holding_back
   ) said
   left join (
     select crawler_id, sum(fetches) as fetches, sum(wire_bytes) as bytes

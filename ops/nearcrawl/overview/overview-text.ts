@@ -1,5 +1,6 @@
 /** The overview as a page of a terminal: what needs attention first, then figures, what waits, what fails, the fleet. */
 
+import { nothingDueReason } from "#coordinator/flows/hand-out-tasks";
 import type { SpanFigures } from "#coordinator/flows/operation-reads";
 import {
   blames,
@@ -146,7 +147,7 @@ function noteOf(crawler: FleetLine, at: string): string {
 
 function byNeedOfALook(a: FleetLine, b: FleetLine): number {
   const need = ({ state, holdingBack }: FleetLine) =>
-    state !== "online" ? 0 : holdingBack.length > 0 ? 1 : 2;
+    state !== "online" ? 0 : holdingBack.some((words) => words !== nothingDueReason) ? 1 : 2;
   return need(a) - need(b) || b.subnets - a.subnets || (a.name < b.name ? -1 : 1);
 }
 

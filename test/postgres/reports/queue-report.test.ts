@@ -35,6 +35,7 @@ async function inTheWay(): Promise<void> {
     `update crawler set state = 'offline' where name = 'crawler-offline';
      update crawler set draining_since = '2030-01-01T11:00:00Z' where name = 'crawler-draining';
      update crawler set heartbeat = '{"holdingBack": ["its disk is full"]}' where name = 'crawler-full';
+     update crawler set heartbeat = '{"holdingBack": ["no URL of its subnets is due"]}' where name = 'in-line';
      update frontier_host set not_before = '2030-01-01T12:00:20Z' where host = 's4.example';
      insert into crawler_figures (quarter, crawler_id, fetches)
      select '2030-01-01T08:00:00Z', crawler_id, 1000 from crawler where name = 'budget';
