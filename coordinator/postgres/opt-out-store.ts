@@ -96,7 +96,7 @@ interface WeighedRequest extends OptOutRequest {
  * whatever was added before is seen by the marking.
  */
 async function record(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
-  await client.query("select pg_advisory_xact_lock($1)", [optOutLock]);
+  await client.query(`select pg_advisory_xact_lock(${optOutLock})`);
   const { rows: open } = await client.query<{ opt_out_id: number }>(
     `select opt_out_id from opt_out o where ended_at is null and ${isTarget}`,
     targetValues(request.target),

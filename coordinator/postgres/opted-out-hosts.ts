@@ -8,8 +8,11 @@ import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash } from "#core/ids";
 import { domainsAbove } from "../flows/opt-out-target.ts";
 
-/** Advisory lock: whoever adds hosts shares it, whoever records an opt-out has it alone. */
-export const optOutLock = 7_411_013;
+/**
+ * SQL: the key of an advisory lock, which whoever adds hosts shares, and whoever records an opt-out has alone. Of each
+ * schema its own: worlds beside each other on one server don't wait for one another.
+ */
+export const optOutLock = "hashtextextended('nearcrawl opt-outs ' || current_schema(), 0)";
 
 /**
  * SQL: the host's name is the site, or lies below it. Read backwards, such names are a range of index
@@ -31,7 +34,7 @@ export const optOutOfHost = `(select o.opt_out_id from opt_out o
 /** Keys whose hosts have not opted out. Call before hosts are added; the answer holds until the transaction ends. */
 export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
   if (keys.length === 0) return [];
-  await client.query("select pg_advisory_xact_lock_shared($1)", [optOutLock]);
+  await client.query(`select pg_advisory_xact_lock_shared(${optOutLock})`);
   const domainsOf = new Map(keys.map(({ host }) => [host, domainsAbove(host)]));
   const { rows } = await client.query<{ site: string }>(
     "select site from opt_out where ended_at is null and in_force_at is not null and site = any($1::text[])",

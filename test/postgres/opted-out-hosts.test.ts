@@ -5,7 +5,10 @@ import type { OptOutRequest } from "#coordinator/flows/opt-out-ports";
 import { deedsOf } from "#coordinator/postgres/complaint-deeds";
 import { createOptOutMarks } from "#coordinator/postgres/opt-out-marks";
 import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
-import type { Database } from "#db/connect";
+import { withoutOptedOut } from "#coordinator/postgres/opted-out-hosts";
+import { urlKeyOf } from "#core/frontier/url-key";
+import { type Database, openDatabase } from "#db/connect";
+import { migrate } from "#db/migrate";
 import { testDatabase } from "../support/database.ts";
 
 const noon = new Date("2026-03-01T12:00:00Z");
@@ -63,4 +66,27 @@ it("finds a site's hosts by an index, and others' only where their names end in 
   expect(marked.rows.map(({ host }) => host)).toEqual(["a_b.example.info", "x.a_b.example.info"]);
   expect(counted).toBeGreaterThanOrEqual(0);
   expect(counted).toBeLessThan(locked);
+});
+
+it("a world whose hosts are being added keeps no opt-out of another world waiting", async () => {
+  const schema = `${database.schema}_b`;
+  const place = { databaseUrl: database.url, home: "/nonexistent", schema };
+  const other = await openDatabase({ ...place, maxConnections: 1 });
+  await migrate(other);
+  const adding = await database.pool.connect();
+  const key = urlKeyOf("http://site.example/");
+  if (typeof key === "string") throw new Error(key);
+  await adding.query("begin");
+  await withoutOptedOut(adding, [key]);
+  await other.pool.query("set lock_timeout = 2000");
+
+  const recorded = await createOptOutStore(other.pool)
+    .request(request, noon)
+    .catch((error: Error) => error.message);
+  await adding.query("rollback");
+  adding.release();
+  await other.pool.query(`drop schema ${schema} cascade`);
+  await other.close();
+
+  expect(recorded).toMatchObject({ target: "a_b.example.info" });
 });
