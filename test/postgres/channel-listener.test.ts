@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ChannelListener } from "#coordinator/postgres/channel-listener";
-import type { Database } from "#db/connect";
+import { type Database, openDatabase } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 
 let database: Database;
 let narrow: Database;
 beforeAll(async () => {
-  [database, narrow] = [await testDatabase(), await testDatabase({ maxConnections: 1 })];
+  narrow = await testDatabase({ maxConnections: 1 });
+  database = await openDatabase({ databaseUrl: narrow.url, home: "/nonexistent", schema: narrow.schema });
 });
 afterAll(async () => {
-  await narrow?.close();
   await database?.close();
+  await narrow?.close();
 });
 
 it("a listener whose first attempt fails holds no connection, and can listen later", {
