@@ -3,32 +3,53 @@ import { defineConfig } from "vitest/config";
 /** The doors of package.json lead to the source, for the tests and for the global set-up alike. */
 // Not "import": it would reach Node, whose require() would then load the wrong half of a package.
 const conditions = ["nearcrawl-source", "node"];
-/** Tests whose subject is time on the wire: beside others they would measure how busy the machine is. */
-const alone = ["test/end-to-end/{live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts"];
-const globalSetup = ["test/support/global-setup.ts"];
-
-export default defineConfig({
+const doors = {
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   environments: { __vitest__: { resolve: { conditions } } },
+};
+const bounds = { testTimeout: 120_000, hookTimeout: 60_000, maxWorkers: 3 };
+
+const all = ["test/**/*.test.ts"];
+/** Tests of functions without state: their files share a process and its modules, loaded once and not a hundred times. */
+const computing = [
+  "test/{core,protocol}/**/*.test.ts",
+  "test/migrating-crawler/{extract,traps,fetch,net,probe,check,warc}/*.test.ts",
+  "test/ops/world/*.test.ts",
+  "test/rir-import/{formats,read,rdap,tree}/*.test.ts",
+];
+/** Tests whose subject is time on the wire: beside others they would measure how busy the machine is. */
+const alone = ["test/end-to-end/{live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts"];
+
+export default defineConfig({
+  ...doors,
   test: {
-    testTimeout: 120_000,
-    hookTimeout: 60_000,
-    maxWorkers: 3,
+    // Once for all of them: projects that are stated in full inherit no set-up of their own.
+    globalSetup: ["test/support/global-setup.ts"],
     projects: [
       {
-        extends: true,
+        ...doors,
         test: {
+          ...bounds,
           name: "all",
-          globalSetup,
-          include: ["test/**/*.test.ts"],
-          exclude: alone,
+          include: all,
+          exclude: [...computing, ...alone],
           sequence: { groupOrder: 0 },
         },
       },
       {
-        extends: true,
-        test: { name: "alone", globalSetup, include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
+        ...doors,
+        test: {
+          ...bounds,
+          name: "computing",
+          include: computing,
+          isolate: false,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        ...doors,
+        test: { ...bounds, name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
       },
     ],
   },
