@@ -9,6 +9,8 @@ export const maxListeners = 100;
 const tickMs = 2000;
 /** Bytes that may wait for a slow listener. */
 const maxBehindBytes = 1_000_000;
+/** Then the browser comes back, and is asked again who it is: who was signed out hears no more. */
+const mostStreamMs = 300_000;
 
 export class LiveEvents {
   readonly #render: () => Promise<Readonly<Record<string, string>>>;
@@ -31,7 +33,11 @@ export class LiveEvents {
   /** Takes over a response whose head is written; the first event holds every region. */
   listen(response: ServerResponse): void {
     this.#listeners.add(response);
-    response.on("close", () => this.#forget(response));
+    const end = setTimeout(() => response.end(), mostStreamMs).unref();
+    response.on("close", () => {
+      clearTimeout(end);
+      this.#forget(response);
+    });
     response.write("retry: 3000\n\n");
     this.#timer ??= setInterval(() => void this.tick(), tickMs).unref();
     this.#sent = {};
