@@ -44,13 +44,13 @@ ${limits.length === 0 ? nothing : html`<ul class="small limits">${limits.map((li
 function figureTable(title: string, figures: readonly PolicyFigure[]): Html {
   return html`<div class="scroll"><table>
 <caption class="hidden">${title}</caption>
-<thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col" class="number">Now</th><th scope="col" class="number">Then</th><th scope="col" class="number">Difference</th></tr></thead>
+<thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col" class="number">Now</th><th scope="col" class="number">Then</th><th scope="col" class="number difference">Difference</th></tr></thead>
 <tbody>${figures.map(figureRow)}</tbody></table></div>`;
 }
 
 function figureRow({ words, unit, before, after }: PolicyFigure): Html {
   const difference = before === null || after === null ? null : after - before;
-  return html`<tr><th scope="row">${words}</th><td class="number">${figureText(before, unit)}</td><td class="number">${figureText(after, unit)}</td><td class="number">${differenceText(difference, unit)}</td></tr>`;
+  return html`<tr><th scope="row">${words}</th><td class="number">${figureText(before, unit)}</td><td class="number">${figureText(after, unit)}</td><td class="number difference">${differenceText(difference, unit)}</td></tr>`;
 }
 
 /** Three digits at least below a hundred, none too many above: `3.17 probes`, `12,400 pages/day`, `–`. */

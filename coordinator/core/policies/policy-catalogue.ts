@@ -110,10 +110,13 @@ export const policyGroups: readonly PolicyGroup[] = Object.entries(groupTitles).
   policies: [...definitions.values()].filter(({ group }) => group === name),
 }));
 
-/** What is read once, at the start; each is set in the coordinator's file (`nearcrawl coordinator --config FILE`). */
+/**
+ * What is read once, at the start; each is set in the coordinator's file (`nearcrawl coordinator --config FILE`). A
+ * section's name stands for all of it.
+ */
 export const setAtStart: readonly { readonly names: readonly string[]; readonly why: string }[] = [
   {
-    names: ["listen.host", "listen.port", "tls", "behindProxy", "publicUrl"],
+    names: ["listen", "tls", "behindProxy", "publicUrl"],
     why: "where the coordinator listens is opened once",
   },
   {
@@ -143,5 +146,7 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
     ],
     why: "the threshold was tuned together with them (test/bench/results/trust.md)",
   },
+  { names: ["access.anonymous"], why: "who may read without signing in is no matter of a moment" },
+  { names: ["registry"], why: "it is about what this machine may read and run" },
   { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "nothing about them hurries" },
 ];

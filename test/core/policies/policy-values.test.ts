@@ -2,7 +2,13 @@
 import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { policiesOf } from "#coordinator/live-config";
-import { isPolicyName, policyGroups, policyNamesInOrder, policyOf } from "#core/policies/policy-catalogue";
+import {
+  isPolicyName,
+  policyGroups,
+  policyNamesInOrder,
+  policyOf,
+  setAtStart,
+} from "#core/policies/policy-catalogue";
 import { contradictionsIn } from "#core/policies/policy-contradictions";
 import { valueFault, valueFromText, valueIn, valueText, withChanges } from "#core/policies/policy-values";
 
@@ -15,6 +21,20 @@ it("knows the default of each policy as the file has it, and takes it", () => {
   }
   expect(policyGroups.flatMap(({ policies }) => policies)).toHaveLength(policyNamesInOrder.length);
   expect(isPolicyName("toString")).toBe(false);
+});
+
+it("tells of every setting of the file whether it can be changed while running, or why it cannot", () => {
+  const leaves = (value: unknown, path: string): string[] =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.entries(value).flatMap(([key, part]) => leaves(part, path === "" ? key : `${path}.${key}`))
+      : [path];
+  const atStart = setAtStart.flatMap(({ names }) => names);
+
+  const untold = leaves(readCoordinatorConfig({}), "").filter(
+    (path) => !isPolicyName(path) && !atStart.some((name) => path === name || path.startsWith(`${name}.`)),
+  );
+
+  expect(untold).toEqual([]);
 });
 
 it("refuses what the file would refuse, with the value and what it may be", () => {
