@@ -22,7 +22,7 @@ async function withSteps<T>(work: (onProgress: OnProgress) => Promise<T>): Promi
   return await work((progress) => {
     const nowMs = performance.now();
     const { text, ended } = phases.text(progress, nowMs);
-    const share = progress.total > 0 ? Math.min(1, progress.done / progress.total) : null;
+    const share = progress.total > 1 ? Math.min(1, progress.done / progress.total) : null;
     steps.tell({ text, share, done: ended }, nowMs);
   });
 }
