@@ -46,6 +46,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   "opt-outs": async () => (await import("./commands/opt-outs.ts")).optOutsCommand(),
   complaints: async () => (await import("./commands/complaints.ts")).complaintsCommand(),
   who: async () => (await import("./commands/who.ts")).whoCommand(),
+  explore: async () => (await import("./commands/explore.ts")).exploreCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),
   page: async () => (await import("./commands/page.ts")).pageCommand(),
   fetch: async () => (await import("./commands/fetch.ts")).fetchCommand(),

@@ -137,8 +137,7 @@ async function measureTiles(of: ExploredMap): Promise<void> {
   say("| zoom | block | tiles made | kept | cells, PNG: CPU ms at the median | 95th percentile | most |");
   say("|---|---|---|---|---|---|---|");
   // The first ones make the pixels' tables and warm the code up.
-  for (let warm = 0; warm < 8; warm += 1)
-    await explorer.cells(of, { space: ipv4Space, zoom: 5, index: warm }, null);
+  for (let warm = 0; warm < 8; warm += 1) await draw(of, { space: ipv4Space, zoom: 5, index: warm });
   for (let zoom = 0; zoom <= ipv4Space.deepestZoom; zoom += 1) {
     const times: number[] = [];
     let kept = 0;
@@ -148,9 +147,7 @@ async function measureTiles(of: ExploredMap): Promise<void> {
       const tile: Tile = { space: ipv4Space, zoom, index };
       if (of.tiles[4].get(tile) !== null) kept += 1;
       const start = cpuMs();
-      const cells = await explorer.cells(of, tile, null);
-      const pixels = tilePicture(tile, cells, { colouring: "crawler", nowSeconds: since + 900_000 });
-      indexedPng({ width: 256, height: 256, pixels, palette: paletteOf("crawler") });
+      await draw(of, tile);
       times.push(cpuMs() - start);
     }
     say(
@@ -158,6 +155,12 @@ async function measureTiles(of: ExploredMap): Promise<void> {
     );
   }
   say(`\nA cell of the first tile is ${cellPositions(rootTile(ipv4Space))} addresses.\n`);
+}
+
+async function draw(of: ExploredMap, tile: Tile): Promise<void> {
+  const cells = await explorer.cells(of, tile, null);
+  const pixels = tilePicture(tile, cells, { colouring: "crawler", nowSeconds: since + 900_000 });
+  indexedPng({ width: 256, height: 256, pixels, palette: paletteOf("crawler") });
 }
 
 function at(times: readonly number[], share: number): string {

@@ -27,7 +27,7 @@ export class ExploredWorld implements PlaceFacts {
   #since = new Uint32Array(64);
   #anycast: ReadonlySet<SubnetId> = new Set();
   #finer: ReadonlySet<SubnetId> = new Set();
-  #loads = new PlaceLoads([]);
+  #loads = noLoads;
   readonly summaries: BlockSummaries;
 
   constructor(state: Pick<CoordinatorState, "tree" | "delegationTable">) {
@@ -181,12 +181,32 @@ export class ExploredWorld implements PlaceFacts {
     this.#finer = marks.finer;
   }
 
-  setLoads(loads: readonly ExploredLoad[]): void {
-    const placed = loads.map(({ subnetId, pagesPerDay, dueHosts }) => ({
-      place: this.columns.byId.firstRow(subnetId),
-      pagesPerDay,
-      dueHosts,
-    }));
-    this.#loads = new PlaceLoads(placed.filter(({ place }) => place >= 0));
+  async setLoads(loads: readonly ExploredLoad[], turns: WorkTurns): Promise<void> {
+    const columns = {
+      places: new Int32Array(loads.length),
+      pagesPerDay: new Float64Array(loads.length),
+      dueHosts: new Int32Array(loads.length),
+    };
+    let count = 0;
+    for (const [index, { subnetId, pagesPerDay, dueHosts }] of loads.entries()) {
+      if (index % 1024 === 0) await turns.breathe();
+      const place = this.columns.byId.firstRow(subnetId);
+      if (place < 0) continue;
+      columns.places[count] = place;
+      columns.pagesPerDay[count] = pagesPerDay;
+      columns.dueHosts[count] = dueHosts;
+      count += 1;
+    }
+    this.#loads = new PlaceLoads({
+      places: columns.places.subarray(0, count),
+      pagesPerDay: columns.pagesPerDay.subarray(0, count),
+      dueHosts: columns.dueHosts.subarray(0, count),
+    });
   }
 }
+
+const noLoads = new PlaceLoads({
+  places: new Int32Array(0),
+  pagesPerDay: new Float64Array(0),
+  dueHosts: new Int32Array(0),
+});

@@ -193,7 +193,7 @@ export class Explorer {
     this.#progress = 0.2;
     await world.readRows(turns);
     this.#progress = 0.5;
-    world.setLoads(await this.#loads());
+    await world.setLoads(await this.#loads(), turns);
     const onTile = (done: number, of: number) => {
       this.#progress = 0.5 + (0.5 * done) / of;
     };
@@ -247,7 +247,7 @@ export class Explorer {
     const { world, tiles } = this.#map as ExploredMap;
     // Also where the reading fails: it is not tried again at once.
     this.#loadsDueMs = this.#ports.clock.steadyMs() + this.#settings.readLoadsEveryMs;
-    world.setLoads(await this.#loads());
+    await world.setLoads(await this.#loads(), turns);
     world.setMarks({ anycast: world.anycast, finer: new Set(await this.#ports.reads.finerSubnets()) });
     await tiles[4].refreshLoads(turns);
     await tiles[6].refreshLoads(turns);

@@ -149,15 +149,15 @@ export function mapLegend(
   );
 }
 
-const rttLabels = ["under 10 ms", "10 to 30 ms", "30 to 80 ms", "80 to 150 ms", "150 ms or more"];
-const ageLabels = [
+export const rttLabels = ["under 10 ms", "10 to 30 ms", "30 to 80 ms", "80 to 150 ms", "150 ms or more"];
+export const ageLabels = [
   "under an hour",
   "an hour to a day",
   "a day to a week",
   "a week to 30 days",
   "30 days or more",
 ];
-const loadLabels = [
+export const loadLabels = [
   "under 1 page a day",
   "1 to 10 pages a day",
   "10 to 100 pages a day",

@@ -1,0 +1,179 @@
+/** `nearcrawl explore`: who crawls what in the whole address space, as a tree, a list or a small map. */
+import { join } from "node:path";
+import { Command, Option } from "commander";
+import { systemClock } from "#coordinator/explore-part";
+import { coarseMap } from "#coordinator/flows/explore/coarse-map";
+import {
+  defaultLimit,
+  type ExploreQuestion,
+  mostLimit,
+  readQuestion,
+} from "#coordinator/flows/explore/explore-question";
+import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/flows/explore/explorer";
+import {
+  askedCells,
+  type ExplorePorts,
+  everySubnet,
+  showExplore,
+} from "#coordinator/flows/explore/show-explore";
+import { subnetStates } from "#coordinator/flows/explore/subnet-filter";
+import { silentLog } from "#coordinator/log";
+import { createExploreReads } from "#coordinator/postgres/explore-reads";
+import { readState } from "#coordinator/read-state";
+import { createTreeSnapshots } from "#coordinator/snapshot/tree-snapshots";
+import { subnetsAsCsv } from "#coordinator/web/subnet-files";
+import { UsageError } from "#core/errors";
+import { colourings } from "#core/explore/colour-scales";
+import { registries } from "#core/subnet/subnet";
+import type { Database } from "#db/connect";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { listText, mapText, treeText } from "../explore/explore-text.ts";
+import { printAnswer } from "../output.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface ExploreOptions extends DatabaseOptions {
+  readonly tree?: boolean;
+  readonly list?: boolean;
+  readonly map?: boolean;
+  readonly csv?: boolean;
+  /** The filters and the rest, by the names that the page's address has. */
+  readonly [name: string]: unknown;
+}
+
+const mostInFile = 1_000_000;
+/** The coordinator's default; loads are a guide here. */
+const recrawlDays = 1;
+/** A map of 32 by 32 cells. */
+const mapOrder = 5;
+
+export function exploreCommand(): Command {
+  const command = new Command("explore")
+    .description("who crawls what: the address space as a tree, a list or a small map")
+    .argument("[place]", "an address, a block, a range, ipv4 or ipv6", "ipv4")
+    .option("--tree", "a subnet, what holds it and what is directly within it (the default without a filter)")
+    .option("--list", "the subnets within (the default with a filter)")
+    .option("--map", "the place along a Hilbert curve")
+    .addOption(new Option("--colour <value>", "what --map shows").choices([...colourings]).default("crawler"))
+    .option("--crawler <name>", "only what this crawler has")
+    .addOption(new Option("--state <state>", "only subnets like this").choices([...subnetStates]))
+    .addOption(new Option("--registry <name>", "only of this registry").choices([...registries]))
+    .option("--country <code>", "only of this country, such as CY")
+    .option("--holder <name>", "only of this holder: its handle or its name in full")
+    .option("--min-rtt-ms <ms>", "only with at least this round-trip time")
+    .option("--max-rtt-ms <ms>", "only with at most this round-trip time")
+    .option("--min-load <pages>", "only with at least so many pages a day")
+    .option("--older-than-days <days>", "only what was decided longer ago")
+    .option("--min-prefix <length>", "only blocks of this prefix length or longer")
+    .option("--max-prefix <length>", "only blocks of this prefix length or shorter")
+    .option("--sort <order>", "address, size, load; a list also rtt, age", "address")
+    .option("--limit <n>", `subnets at most, up to ${mostLimit}`, String(defaultLimit))
+    .option("--after <range>", "go on behind this one")
+    .option("--csv", `the whole list as CSV, up to ${mostInFile} subnets`);
+  return withDatabaseOptions(command)
+    .addHelpText(
+      "after",
+      "\nRead from the database: of ten million subnets that takes half a minute, and a few seconds where a coordinator keeps its tree in the same --home.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no subnet is like that.\n\nExamples:\n  nearcrawl explore 192.0.2.0/24\n  nearcrawl explore --state waiting\n  nearcrawl explore ipv6 --crawler athens --csv > athens.csv\n  nearcrawl explore 80.0.0.0/4 --map --colour rtt",
+    )
+    .action(async (place: string, options: ExploreOptions) => await explore(place, options));
+}
+
+async function explore(place: string, options: ExploreOptions): Promise<void> {
+  const question = readQuestion((name) => givenIn(place, options, name));
+  if (typeof question === "string") throw new UsageError(question);
+  const context = commandContext(options);
+  const found = await readDatabase(context, async (database) => {
+    const folder = join(context.home, "snapshots");
+    const { ports, map } = await readMap(database, folder);
+    return options.csv
+      ? await printCsv(ports, map, question)
+      : await print(ports, map, { question, options });
+  });
+  if (!found) process.exitCode = exitCodes.notFound;
+}
+
+/** What the page's address would say. */
+function givenIn(place: string, options: ExploreOptions, name: string): string {
+  if (name === "at") return place;
+  if (name === "view") return chosenView(options);
+  const value = options[name];
+  return typeof value === "string" ? value : "";
+}
+
+const narrowing = [
+  "crawler",
+  "state",
+  "registry",
+  "country",
+  "holder",
+  "minRttMs",
+  "maxRttMs",
+  "minLoad",
+  "olderThanDays",
+  "minPrefix",
+  "maxPrefix",
+];
+
+function chosenView(options: ExploreOptions): string {
+  const chosen = (["tree", "list", "map"] as const).filter((view) => options[view] === true);
+  if (chosen.length > 1) throw new UsageError(`--${chosen.join(" and --")} exclude each other`);
+  return (
+    chosen[0] ?? (options.csv || narrowing.some((name) => options[name] !== undefined) ? "list" : "tree")
+  );
+}
+
+/** Reads everything; rejects with what the explorer met. */
+async function readMap(
+  database: Database,
+  folder: string,
+): Promise<{ readonly ports: ExplorePorts; readonly map: ExploredMap }> {
+  const { pool, schema } = database;
+  const snapshots = createTreeSnapshots({ folder, schema, log: silentLog });
+  // A coordinator's snapshot is read, and none is written beside it.
+  const state = await readState(database, { read: snapshots.read, keep: () => {} });
+  const reads = createExploreReads(pool);
+  const settings = { ...defaultExplorerSettings, mostTiles: 0, recrawlDays };
+  let fault: unknown = new Error("the explorer has read nothing");
+  const onFault = (error: unknown) => {
+    fault = error;
+  };
+  const explorer = new Explorer({ state, reads, clock: systemClock, onFault }, settings);
+  await explorer.settled();
+  if (explorer.map === null) throw fault;
+  await explorer.stop();
+  return { ports: { explorer, state, reads, clock: systemClock }, map: explorer.map };
+}
+
+async function printCsv(ports: ExplorePorts, map: ExploredMap, question: ExploreQuestion): Promise<boolean> {
+  const subnets = everySubnet(ports, map, { ...question, most: mostInFile + 1 });
+  let pieces = 0;
+  for await (const text of subnetsAsCsv(subnets, mostInFile)) {
+    pieces += 1;
+    if (!process.stdout.write(text)) await new Promise((resolve) => process.stdout.once("drain", resolve));
+  }
+  return pieces > 1;
+}
+
+/** False: nothing was found. */
+async function print(
+  ports: ExplorePorts,
+  map: ExploredMap,
+  { question, options }: { readonly question: ExploreQuestion; readonly options: ExploreOptions },
+): Promise<boolean> {
+  const answer = await showExplore(ports, map, question);
+  if (answer.view === "map") {
+    const cells = await askedCells(ports, map, question);
+    const names = new Map(ports.state.crawlers.map(({ crawlerId, name }) => [crawlerId, name]));
+    const rows = coarseMap(map.world, {
+      ...{ tile: question.tile, cells, order: mapOrder },
+      paint: { colouring: question.colouring, nowSeconds: Date.now() / 1000 },
+      crawlerName: (crawlerId) => names.get(crawlerId) ?? null,
+    });
+    printAnswer(options, answer, mapText(answer, rows));
+    return answer.totals.subnets > 0;
+  }
+  printAnswer(options, answer, answer.view === "tree" ? treeText(answer) : listText(answer));
+  return answer.view === "tree"
+    ? answer.subnet !== null || answer.children.length > 0
+    : answer.subnets.length > 0;
+}
