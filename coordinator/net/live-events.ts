@@ -33,7 +33,7 @@ export class LiveEvents {
   /** Takes over a response whose head is written; the first event holds every region. */
   listen(response: ServerResponse): void {
     this.#listeners.add(response);
-    const end = setTimeout(() => response.end(), mostStreamMs).unref();
+    const end = setTimeout(() => this.#letGo(response), mostStreamMs).unref();
     response.on("close", () => {
       clearTimeout(end);
       this.#forget(response);
@@ -72,6 +72,11 @@ export class LiveEvents {
       if (response.writableLength > maxBehindBytes) response.destroy();
       else response.write(event);
     }
+  }
+
+  #letGo(response: ServerResponse): void {
+    this.#forget(response);
+    response.end();
   }
 
   #forget(response: ServerResponse): void {
