@@ -1,5 +1,6 @@
 /** Every alert there is now, and which rules are looked at: a page for whoever was sent there by a message. */
 import { type AlertName, alertSeverities } from "#core/alerts/alert";
+import { ruleWords } from "#core/alerts/rule-words";
 import { type AlertList, alertCountWords } from "../flows/show-alerts.ts";
 import { alertList } from "./alert-list.ts";
 import { instant } from "./figures.ts";
@@ -13,12 +14,12 @@ export function alertsBody({ at, alerts }: AlertList): Html {
 <section><h2>What is looked at</h2>
 <p class="small">Each rule is also the metric <code>nearcrawl_alerts{name="…"}</code>, and <code>nearcrawl alerts</code> ends with exit code 4 while one finds something.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Rules"><table>
-<thead><tr><th scope="col">Rule</th><th scope="col">Severity</th><th scope="col" class="number">Now</th></tr></thead>
+<thead><tr><th scope="col">Rule</th><th scope="col">Finds that</th><th scope="col">Severity</th><th scope="col" class="number">Now</th></tr></thead>
 <tbody>${(Object.keys(alertSeverities) as AlertName[]).map((name) => ruleRow(name, alerts))}</tbody>
 </table></div></section>`;
 }
 
 function ruleRow(name: AlertName, alerts: AlertList["alerts"]): Html {
   const count = alerts.find((alert) => alert.name === name)?.count ?? 0;
-  return html`<tr><th scope="row" class="mono">${name}</th><td>${alertSeverities[name]}</td><td class="number">${count === 0 ? "–" : count}</td></tr>`;
+  return html`<tr><th scope="row" class="mono">${name}</th><td class="wide">${ruleWords[name]}</td><td>${alertSeverities[name]}</td><td class="number">${count === 0 ? "–" : count}</td></tr>`;
 }
