@@ -49,7 +49,7 @@ function filterForm(answer: SearchAnswer): Html {
 ${field("host", html`maxlength="253" placeholder="example.org" autocomplete="off"`)}
 <div class="pair">${field("language", html`maxlength="3" placeholder="en" autocomplete="off"`)}${field("country", html`maxlength="2" placeholder="DE" autocomplete="off"`)}</div>
 ${field("crawler", html`maxlength="100" autocomplete="off"`)}
-<div class="pair">${field("from", html`type="date"`)}${field("to", html`type="date"`)}</div>
+${field("from", html`type="date"`)}${field("to", html`type="date"`)}
 <p class="small">A host is taken with all below it. Days are those of publication, or of the fetch where a page does not say (UTC).</p>
 <button class="quiet slim">Apply</button></form>`;
 }

@@ -18,7 +18,7 @@ import { type HostFacts, HostFactsCache } from "./host-facts.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { pageOf } from "./page-facts.ts";
 import { pageTexts, shownPages } from "./read-pages.ts";
-import { configurationsSql, wordQueries } from "./search-queries.ts";
+import { configurationsSql, partsSql, wordQueries } from "./search-queries.ts";
 
 /** One statement of a search at most. */
 const longestMs = 1500;
@@ -29,6 +29,7 @@ export function createSearchReads(pool: Pool, nowMs: () => number): SearchReads 
     hosts: new HostFactsCache(pool, nowMs),
     configurations: new KeptAnswer(() => configurationsOf(pool), nowMs),
     crawlers: new KeptAnswer(() => crawlerNames(pool), nowMs),
+    parts: new KeptAnswer(() => partsOf(pool), nowMs),
   };
   return {
     candidates: (query) => candidatesOf(pool, known, query),
@@ -57,16 +58,17 @@ const wordsRead = 200;
 interface Known {
   readonly hosts: HostFactsCache;
   readonly configurations: KeptAnswer<readonly string[]>;
+  readonly parts: KeptAnswer<readonly string[]>;
   readonly crawlers: KeptAnswer<ReadonlyMap<number, string>>;
 }
 
 const none: Candidates = { pages: [], more: false, searchable: true, cutShort: false };
 
 async function candidatesOf(pool: Pool, known: Known, query: SearchQuery): Promise<Candidates> {
-  const configurations = await known.configurations.get();
+  const [configurations, parts] = await Promise.all([known.configurations.get(), known.parts.get()]);
   const found: CandidateRow[] = [];
   const search = await boundedRead(pool, longestMs, async (client) => {
-    const started = await startSearch(client, query, configurations);
+    const started = await startSearch(client, query, { configurations, parts });
     if (started.queries.length > 0) found.push(...(await takeStep(client, started, steps[0]!)));
     return started;
   });
@@ -105,7 +107,10 @@ async function lookFurther(
 async function startSearch(
   client: PoolClient,
   query: SearchQuery,
-  configurations: readonly string[],
+  {
+    configurations,
+    parts,
+  }: { readonly configurations: readonly string[]; readonly parts: readonly string[] },
 ): Promise<CandidateSearch> {
   const queries = await wordQueries(
     client,
@@ -113,7 +118,7 @@ async function startSearch(
     configurations.length > 0 ? configurations : ["simple"],
   );
   const { host } = query.filters;
-  return { query, queries, hosts: host === null ? null : await hostsOfSite(client, host) };
+  return { query, queries, parts, hosts: host === null ? null : await hostsOfSite(client, host) };
 }
 
 function withoutRepeats(rows: readonly CandidateRow[]): CandidateRow[] {
@@ -151,6 +156,11 @@ function candidateOf(row: CandidateRow, { search, hosts, crawlers }: Around): Ca
 async function configurationsOf(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ text_search_config: string }>(configurationsSql);
   return rows.map((row) => row.text_search_config);
+}
+
+async function partsOf(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ part: string }>(partsSql);
+  return rows.map((row) => row.part);
 }
 
 async function crawlerNames(pool: Pool): Promise<Map<number, string>> {
