@@ -6,17 +6,8 @@ import { howMany } from "../flows/spoken-time.ts";
 import { bytesText, msText } from "../flows/who-words.ts";
 import { crawlerDeeds } from "./crawler-deeds.ts";
 import { absenceSection, insideSections } from "./crawler-past.ts";
-import {
-  ago,
-  askAbout,
-  countText,
-  instant,
-  msOrDash,
-  percentText,
-  shippedShare,
-  stateBadge,
-} from "./figures.ts";
-import { crawlerOr, empty, tile } from "./fleet-parts.ts";
+import { ago, countText, instant, msOrDash, percentText, shippedShare, stateBadge } from "./figures.ts";
+import { askFor, crawlerFor, empty, tile } from "./fleet-parts.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import type { PageViewer } from "./page-frame.ts";
 import { crawlerFacts, subnetList } from "./who-sections.ts";
@@ -37,16 +28,16 @@ ${tile("Failed in 24 h", failedShare(operation), operation.failures === null ? "
 </dl>
 ${crawlerFacts(crawler)}
 ${limitFacts(operation)}
-${failureSection(view)}
+${failureSection(view, viewer)}
 ${absenceSection(operation)}
 <section><h2>Its subnets, latest first</h2>${
     view.subnets.subnets.length > 0
-      ? html`${subnetList(view.subnets)}`
+      ? subnets(view, viewer)
       : empty("None yet.", "It gets the subnets that it turns out to be nearest to.")
   }</section>
-${fetchSection(view)}
+${fetchSection(view, viewer)}
 ${inside === null ? nothing : insideSections({ crawler, inside, at }, viewer)}
-${peers(view)}`;
+${peers(view, viewer)}`;
 }
 
 function header({ crawler, operation: { standing } }: CrawlerView, at: string): Html {
@@ -93,6 +84,12 @@ function limitFacts({ granted, partnerAllows, pagesPerDay, bytesPerDay }: Operat
 </dl>`;
 }
 
+/** Those who may ask about any subnet get the list that asks. */
+function subnets({ subnets: list }: CrawlerView, { actor }: PageViewer): Html {
+  if (mayDo(actor, "read")) return subnetList(list);
+  return html`<ul class="shares">${list.subnets.map((line) => html`<li><span class="mono">${line.range}</span> ${msOrDash(line.rttMs)}</li>`)}</ul>`;
+}
+
 export const blameNames: Readonly<Record<Blame, string>> = {
   target: "the site",
   network: "the network",
@@ -100,7 +97,7 @@ export const blameNames: Readonly<Record<Blame, string>> = {
   us: "our software",
 };
 
-function failureSection({ crawler, operation: { failures } }: CrawlerView): Html {
+function failureSection({ crawler, operation: { failures } }: CrawlerView, { actor }: PageViewer): Html {
   if (failures === null) return nothing;
   const lines = Object.entries(failures.failures).filter(([, count]) => count > 0);
   return html`<section><h2>What failed in the last 24 hours, and whose fault it was</h2>${
@@ -108,27 +105,27 @@ function failureSection({ crawler, operation: { failures } }: CrawlerView): Html
       ? empty("Nothing failed.", `All of ${countText(failures.fetches)} fetches were answered.`)
       : html`<ul class="shares">${lines.map(
           ([blame, count]) =>
-            html`<li><a href="${pathWith("/fleet/failures", { crawler: crawler.name, blame })}">${blameNames[blame as Blame]}</a> <strong>${countText(count)}</strong> ${percentText(count / failures.fetches)}</li>`,
+            html`<li>${mayDo(actor, "read") ? html`<a href="${pathWith("/fleet/failures", { crawler: crawler.name, blame })}">${blameNames[blame as Blame]}</a>` : blameNames[blame as Blame]} <strong>${countText(count)}</strong> ${percentText(count / failures.fetches)}</li>`,
         )}</ul>`
   }</section>`;
 }
 
-function fetchSection({ operation: { activity }, outcomes }: CrawlerView): Html {
+function fetchSection({ operation: { activity }, outcomes }: CrawlerView, viewer: PageViewer): Html {
   if (activity.fetches.length === 0) return nothing;
   return html`<section><h2>Latest fetches</h2>
 <ul class="shares">${outcomes.map((line) => html`<li>${line.outcome} <strong>${countText(line.fetches)}</strong></li>`)}</ul>
 <div class="scroll"><table><thead><tr><th scope="col">When</th><th scope="col">URL</th><th scope="col">Outcome</th><th scope="col" class="number">Time</th><th scope="col" class="number">Page</th><th scope="col" class="number">Shipped</th></tr></thead>
-<tbody>${activity.fetches.map(fetchRow)}</tbody></table></div></section>`;
+<tbody>${activity.fetches.map((line) => fetchRow(line, viewer))}</tbody></table></div></section>`;
 }
 
-function fetchRow(line: FetchedOfLate): Html {
-  return html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url === null ? "no longer known" : askAbout(line.url)}</td><td>${line.outcome} ${line.status}${line.blame === null ? nothing : html`<span class="small">the fault of ${blameNames[line.blame]}</span>`}</td><td class="number">${msText(line.totalMs)}</td><td class="number">${bytesText(line.bodyBytes)}</td><td class="number">${bytesText(line.shippedBytes)}</td></tr>`;
+function fetchRow(line: FetchedOfLate, viewer: PageViewer): Html {
+  return html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url === null ? "no longer known" : askFor(viewer, line.url)}</td><td>${line.outcome} ${line.status}${line.blame === null ? nothing : html`<span class="small">the fault of ${blameNames[line.blame]}</span>`}</td><td class="number">${msText(line.totalMs)}</td><td class="number">${bytesText(line.bodyBytes)}</td><td class="number">${bytesText(line.shippedBytes)}</td></tr>`;
 }
 
-function peers({ peers: others }: CrawlerView): Html {
+function peers({ peers: others }: CrawlerView, viewer: PageViewer): Html {
   if (others.length === 0) return nothing;
   return html`<section><h2>How far the others are</h2><div class="scroll"><table><thead><tr><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">By</th></tr></thead><tbody>${others.map(
     (peer) =>
-      html`<tr><th scope="row">${peer.name.includes(" ") ? peer.name : crawlerOr(peer.name, "")}</th><td class="number">${msText(peer.rttMs)}</td><td>${peer.method}</td></tr>`,
+      html`<tr><th scope="row">${crawlerFor(viewer, peer.name)}</th><td class="number">${msText(peer.rttMs)}</td><td>${peer.method}</td></tr>`,
   )}</tbody></table></div></section>`;
 }

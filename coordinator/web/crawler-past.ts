@@ -5,8 +5,8 @@ import type { Absence, CrawlerLogPage } from "../flows/fleet-ports.ts";
 import { howMany, spanWords } from "../flows/spoken-time.ts";
 import { standingWords, type TrustEvidence, type TrustReport } from "../flows/trust-standing.ts";
 import { logTable } from "./crawler-log-page.ts";
-import { askAbout, countText, instant } from "./figures.ts";
-import { crawlerPath, dateOr, empty, fact } from "./fleet-parts.ts";
+import { countText, instant } from "./figures.ts";
+import { askFor, crawlerPath, dateOr, empty, fact } from "./fleet-parts.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import { incidentTable } from "./incidents-page.ts";
 import { moveTable } from "./moves-page.ts";
@@ -23,13 +23,13 @@ export function insideSections(of: CrawlerInside, viewer: PageViewer): Html {
   return html`${identitySection(inside)}
 ${keySection(inside)}
 ${releaseSection(inside)}
-${trustSection(inside.trust)}
+${trustSection(inside.trust, viewer)}
 <section id="incidents"><h2>Incidents of the last week</h2>${
     inside.incidents.length === 0
       ? empty("None.", "Nothing that it sent was refused.")
       : html`${incidentTable(inside.incidents, { withCrawler: false })}${mayDo(viewer.actor, "fleet-read") ? html`<p class="small"><a href="${pathWith("/fleet/incidents", { crawler: crawler.name })}">All that are kept</a></p>` : nothing}`
   }</section>
-${inside.moves.length === 0 ? nothing : html`<section><h2>Moves</h2>${moveTable(inside.moves)}</section>`}
+${inside.moves.length === 0 ? nothing : html`<section><h2>Moves</h2>${moveTable(inside.moves, viewer)}</section>`}
 ${logSection(inside.log, crawler.name, at)}
 ${mayDo(viewer.actor, "audit-read") ? html`<p class="small"><a href="${pathWith("/audit", { target: crawler.name })}">Changes in full, with before and after</a></p>` : nothing}`;
 }
@@ -74,7 +74,7 @@ function releaseSection({ offers }: Inside): Html {
 
 const evidenceShown = 20;
 
-function trustSection(trust: TrustReport | null): Html {
+function trustSection(trust: TrustReport | null, viewer: PageViewer): Html {
   if (trust === null) return nothing;
   const doubts = [trust.distrusted, trust.probesDoubted].filter((one) => one !== null);
   return html`<section id="trust"><h2>Trust: ${standingWords[trust.standing]}</h2>
@@ -83,7 +83,7 @@ ${doubts.map((one) => html`<p class="fault">Since ${instant(one.since.toISOStrin
 ${
   trust.evidence.length === 0
     ? nothing
-    : html`<details><summary>${howMany(trust.evidence.length, "page")} of evidence, the latest first</summary><ol class="plain">${trust.evidence.slice(0, evidenceShown).map(evidence)}</ol></details>`
+    : html`<details><summary>${howMany(trust.evidence.length, "page")} of evidence, the latest first</summary><ol class="plain">${trust.evidence.slice(0, evidenceShown).map((one) => evidence(one, viewer))}</ol></details>`
 }</section>`;
 }
 
@@ -96,8 +96,8 @@ function comparisonWords({ pages, comparisons, restoredAt, connected }: TrustRep
   return html`${counted}${restoredAt === null ? nothing : html` An operator restored it ${instant(restoredAt.toISOString())}.`}${connected < 3 ? " Fewer than three crawlers are connected: nobody can say which of two is right." : nothing}`;
 }
 
-function evidence(one: TrustEvidence): Html {
-  return html`<li>${askAbout(one.url)} <span class="small">${instant(one.at.toISOString())}: ${one.verdict === "alone" ? "differs each time" : "differed once"}, ${one.words}; ${one.counts ? "counts" : "does not count"}: ${one.why}.</span><ul class="plain small">${one.opinions.map(
+function evidence(one: TrustEvidence, viewer: PageViewer): Html {
+  return html`<li>${askFor(viewer, one.url)} <span class="small">${instant(one.at.toISOString())}: ${one.verdict === "alone" ? "differs each time" : "differed once"}, ${one.words}; ${one.counts ? "counts" : "does not count"}: ${one.why}.</span><ul class="plain small">${one.opinions.map(
     (opinion) => html`<li>${opinion.crawler} found ${opinion.said}, ${instant(opinion.at)}</li>`,
   )}</ul></li>`;
 }
@@ -120,7 +120,7 @@ function absenceTable(absences: readonly Absence[]): Html {
 <thead><tr><th scope="col">From</th><th scope="col">To</th><th scope="col" class="number">For</th><th scope="col">Why</th></tr></thead>
 <tbody>${absences.map(
     ({ since, until, reason, lastWords }) =>
-      html`<tr><td>${instant(since.toISOString())}</td><td>${instant(until.toISOString())}</td><td class="number">${spanWords((until.getTime() - since.getTime()) / 1000)}</td><td>${reason}${lastWords === null ? nothing : html`<span class="small">last words: ${lastWords}</span>`}</td></tr>`,
+      html`<tr><td>${instant(since.toISOString())}</td><td>${instant(until.toISOString())}</td><td class="number">${spanWords((until.getTime() - since.getTime()) / 1000)}</td><td class="why">${reason}${lastWords === null ? nothing : html`<span class="small">last words: ${lastWords}</span>`}</td></tr>`,
   )}</tbody></table></div>`;
 }
 

@@ -89,6 +89,6 @@ function latestTable(latest: readonly FailureLine[]): Html {
 <thead><tr><th scope="col">When</th><th scope="col">URL</th><th scope="col">By</th><th scope="col">The fault of</th><th scope="col">In words</th></tr></thead>
 <tbody>${latest.map(
     (line) =>
-      html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url !== null ? askAbout(line.url) : (line.host ?? "no longer known")}</td><td>${crawlerOr(line.crawler, "(removed)")}</td><td>${blameNames[line.blame]}</td><td class="break">${line.words ?? html`<span class="small">It was fetched again since.</span>`}</td></tr>`,
+      html`<tr><td>${instant(line.at.toISOString())}</td><td class="break">${line.url !== null ? askAbout(line.url) : (line.host ?? "no longer known")}</td><td>${crawlerOr(line.crawler, "(removed)")}</td><td>${blameNames[line.blame]}</td><td class="why">${line.words ?? html`<span class="small">It was fetched again since.</span>`}</td></tr>`,
   )}</tbody></table></div>`;
 }

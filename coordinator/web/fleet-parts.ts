@@ -1,6 +1,6 @@
 /** What the fleet's pages share: tabs, figures, forms of one button, lists in pages. */
 import { type Actor, mayDo, type Scope } from "#core/access/actor";
-import { countText, instant } from "./figures.ts";
+import { askAbout, countText, instant } from "./figures.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
 
@@ -81,6 +81,17 @@ export function crawlerPath(name: string, deed = ""): string {
 /** To the page of a crawler, where there is one. */
 export function crawlerOr(name: string | null, otherwise: string): Html {
   return name === null ? html`${otherwise}` : html`<a href="${crawlerPath(name)}">${name}</a>`;
+}
+
+/** A crawler's name, with a link for whoever may open its page. */
+export function crawlerFor({ actor }: PageViewer, name: string): Html {
+  const isOpen = !name.includes(" ") && mayDo(actor, "read", { crawler: name, partnersToo: true });
+  return isOpen ? crawlerOr(name, "") : html`${name}`;
+}
+
+/** A subnet or URL, with a link to who crawls it for whoever may ask. */
+export function askFor({ actor }: PageViewer, text: string): Html {
+  return mayDo(actor, "read") ? askAbout(text) : html`<span class="mono break">${text}</span>`;
 }
 
 export function empty(what: string, then: Html | string): Html {

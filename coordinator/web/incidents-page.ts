@@ -52,6 +52,6 @@ export function incidentTable(
 <thead><tr><th scope="col">Last</th>${withCrawler ? html`<th scope="col">Crawler</th>` : nothing}<th scope="col">Kind</th><th scope="col" class="number">Times</th><th scope="col">From</th><th scope="col">What happened</th></tr></thead>
 <tbody>${incidents.map(
     (one) =>
-      html`<tr><td>${instant(one.lastAt.toISOString())}</td>${withCrawler ? html`<td>${crawlerOr(one.crawler, "a stranger")}</td>` : nothing}<td>${one.kind}</td><td class="number">${countText(one.count)}</td><td>${one.remoteAddress ?? "–"}</td><td class="break">${one.words}</td></tr>`,
+      html`<tr><td>${instant(one.lastAt.toISOString())}</td>${withCrawler ? html`<td>${crawlerOr(one.crawler, "a stranger")}</td>` : nothing}<td>${one.kind}</td><td class="number">${countText(one.count)}</td><td>${one.remoteAddress ?? "–"}</td><td class="why">${one.words}</td></tr>`,
   )}</tbody></table></div>`;
 }

@@ -3,7 +3,7 @@ import type { MoveStep } from "../core/move/move-step.ts";
 import type { MoveLine } from "../flows/fleet-ports.ts";
 import { bytesText } from "../flows/who-words.ts";
 import { instant } from "./figures.ts";
-import { crawlerOr, empty, fleetHead } from "./fleet-parts.ts";
+import { crawlerFor, empty, fleetHead } from "./fleet-parts.ts";
 import { type Html, html, nothing } from "./html.ts";
 import type { PageViewer } from "./page-frame.ts";
 
@@ -20,17 +20,14 @@ const stepWords: Readonly<Record<MoveStep, string>> = {
 export function movesBody(moves: readonly MoveLine[], viewer: PageViewer): Html {
   return html`${fleetHead("/fleet/moves", viewer, "Moves")}
 <p class="lead">A crawler goes on on another host of its partner, with its name, subnets and waiting results. A move is asked for on the crawler's page, or with <code>nearcrawl fleet move NAME --to OTHER</code>.</p>
-${moves.length === 0 ? empty("No crawler was moved yet.", "") : moveTable(moves)}`;
+${moves.length === 0 ? empty("No crawler was moved yet.", "") : moveTable(moves, viewer)}`;
 }
 
-export function moveTable(moves: readonly MoveLine[]): Html {
+export function moveTable(moves: readonly MoveLine[], viewer: PageViewer): Html {
   return html`<div class="scroll"><table>
 <thead><tr><th scope="col">Asked for</th><th scope="col">Crawler</th><th scope="col">To the host of</th><th scope="col">State</th><th scope="col">Since</th></tr></thead>
 <tbody>${moves.map(
     (move) =>
-      html`<tr><td>${instant(move.askedAt.toISOString())}</td><td>${named(move.name)}</td><td>${named(move.otherName)}</td><td>${stepWords[move.step]}${move.step === "sending" ? html`<span class="small">${bytesText(move.sentBytes)} of ${bytesText(move.bytes)}</span>` : nothing}${move.words === "" ? nothing : html`<span class="small">${move.words}</span>`}</td><td>${instant(move.changedAt.toISOString())}</td></tr>`,
+      html`<tr><td>${instant(move.askedAt.toISOString())}</td><td>${crawlerFor(viewer, move.name)}</td><td>${crawlerFor(viewer, move.otherName)}</td><td class="why">${stepWords[move.step]}${move.step === "sending" ? html`<span class="small">${bytesText(move.sentBytes)} of ${bytesText(move.bytes)}</span>` : nothing}${move.words === "" ? nothing : html`<span class="small">${move.words}</span>`}</td><td>${instant(move.changedAt.toISOString())}</td></tr>`,
   )}</tbody></table></div>`;
 }
-
-/** A name that is hidden from a partner has spaces. */
-const named = (name: string): Html => (name.includes(" ") ? html`${name}` : crawlerOr(name, ""));

@@ -43,7 +43,7 @@ function table(optOuts: readonly OptOut[], viewer: PageViewer, mayChange: boolea
 function row(one: OptOut, viewer: PageViewer, mayChange: boolean): Html {
   const said = [one.replyTo, one.words, one.endingWords].filter((text) => text !== null && text !== "");
   return html`<tr><td class="number">${one.optOutId}</td><th scope="row">${askAbout(one.target)}${howToConfirm(one)}</th>
-<td>${one.state}<span class="small">since ${instant(one.createdAt.toISOString())}<br>until ${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt.toISOString())}</span></td>
+<td class="why">${one.state}<span class="small">since ${instant(one.createdAt.toISOString())}<br>until ${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt.toISOString())}</span></td>
 <td class="number">${countText(one.hosts)}</td><td class="number">${countText(one.pages)}</td><td class="break">${one.requester ?? one.source}${said.length === 0 ? nothing : html`<span class="small">${said.join(" · ")}</span>`}</td>${mayChange ? html`<td>${buttons(one, viewer)}</td>` : nothing}</tr>`;
 }
 

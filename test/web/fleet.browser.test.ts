@@ -151,6 +151,10 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     await own.getByRole("button", { name: "Drain" }).click();
 
     expect(buttons).toEqual(["Drain"]);
+    const links = await own.locator("main a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
+    expect(
+      links.filter((href) => !/^(mailto:|\/crawlers\/athens|\/who\?q=1\.2\.200\.1)/.test(href ?? "")),
+    ).toEqual([]);
     expect(await own.locator(".verdict").textContent()).toContain("as its partner asked");
     await own.getByRole("button", { name: "Resume" }).click();
     expect((await own.goto("/crawlers/berlin"))?.status()).toBe(403);
