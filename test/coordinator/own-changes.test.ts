@@ -27,7 +27,7 @@ afterAll(async () => await database?.close());
 
 async function noted(): Promise<string[]> {
   const { entries } = await createAuditLog(database.pool).list({ limit: 50 });
-  return entries
+  return [...entries]
     .reverse()
     .map(({ actor, via, action, target, words }) => `${actor} (${via}) ${action} ${target}: ${words}`);
 }
