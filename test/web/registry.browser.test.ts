@@ -26,6 +26,8 @@ import { webServer } from "../support/web-server.ts";
 const executable = browserPath();
 const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** Rows past the third are like the first three, and cost seconds. */
+const axeContext = { exclude: [["tbody tr:nth-child(n+4)"], ["details li:nth-child(n+4)"]] };
 const fetching = new CommandInHand();
 
 describe.skipIf(executable === null)("the registry's pages in a browser", { timeout: 90_000 }, () => {
@@ -41,7 +43,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     home = mkdtempSync(join(tmpdir(), "registry-pages-"));
     const files = join(home, "files");
     mkdirSync(files);
-    const generated = { objects: 600, changedShare: 0.05 };
+    const generated = { objects: 150, changedShare: 0.2 };
     await generateRegistry({ ...generated, faults: true, folder: join(files, "2026-q1") }, () => {});
     await generateRegistry({ ...generated, generation: 1, folder: join(files, "2026-q2") }, () => {});
     database = await testDatabase();
@@ -105,7 +107,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
 
   async function serious(): Promise<readonly string[]> {
     return await page.evaluate(
-      `axe.run().then(({ violations }) => violations
+      `axe.run(${JSON.stringify(axeContext)}, { resultTypes: ["violations"] }).then(({ violations }) => violations
         .filter(({ impact }) => impact === "serious" || impact === "critical")
         .map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 200)).join(" | ")))`,
     );
