@@ -158,7 +158,7 @@ export async function pageFacts(
 function keyOf({ url, hostHash, urlHash }: PageQuestion): PageKey | UrlKey | string {
   if (url.trim() !== "") {
     const text = url.trim();
-    const key = urlKeyOf(/^https?:\/\//i.test(text) ? text : `https://${text}`);
+    const key = urlKeyOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`);
     return typeof key === "string" ? `${url.slice(0, 100)} is no address of a page (${key}).` : key;
   }
   if (isHash(hostHash) && isHash(urlHash)) {

@@ -165,6 +165,7 @@ describe("the facts of a page", () => {
 
     expect(answer.json().asked).toBe(harbour);
     expect((await get("/api/pages?host_hash=99999999999999999999&url_hash=1")).statusCode).toBe(400);
+    expect((await get("/api/pages?url=ftp://www.example.org/")).json().error.message).toContain("not-http");
   });
 
   it("are a page on which markup stays text", async () => {

@@ -17,7 +17,7 @@ import { isOfSite } from "../opted-out-hosts.ts";
 import type { WordQuery } from "./search-queries.ts";
 
 /** Matches looked at in one step and one language's rules, and those kept of them. */
-const looked = 800;
+const looked = 480;
 export const kept = 150;
 /** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
 const phrasesRead = 1600;

@@ -19,7 +19,7 @@ export class HostFactsCache {
 
   constructor(pool: Pool, nowMs: () => number) {
     this.#pool = pool;
-    this.#facts = new LRUCache({ max: keptHosts, ttl: keptMs, perf: { now: nowMs } });
+    this.#facts = new LRUCache({ max: keptHosts, ttl: keptMs, ttlResolution: 0, perf: { now: nowMs } });
   }
 
   async of(hosts: readonly HostHash[]): Promise<Map<HostHash, HostFacts>> {

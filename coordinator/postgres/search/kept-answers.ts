@@ -11,7 +11,7 @@ export class KeptAnswers {
 
   /** `nowMs` is a clock that never goes back. */
   constructor(nowMs: () => number) {
-    this.#answers = new LRUCache({ max: keptAnswers, ttl: keptMs, perf: { now: nowMs } });
+    this.#answers = new LRUCache({ max: keptAnswers, ttl: keptMs, ttlResolution: 0, perf: { now: nowMs } });
   }
 
   /** A question asked by several at once is answered once. `make` decides the type: a question names one. */
