@@ -4,7 +4,12 @@ import { registries } from "#core/subnet/subnet";
 import type { ExploreQuestion, ExploreView } from "../flows/explore/explore-question.ts";
 import { exploreViews } from "../flows/explore/explore-question.ts";
 import type { ExploreAnswer } from "../flows/explore/show-explore.ts";
-import { filterQuery, isEmptyFilter, subnetStates } from "../flows/explore/subnet-filter.ts";
+import {
+  filterQuery,
+  isEmptyFilter,
+  type SubnetFilter,
+  subnetStates,
+} from "../flows/explore/subnet-filter.ts";
 import { listBody } from "./explore-list.ts";
 import { mapBody } from "./explore-map.ts";
 import { treeBody } from "./explore-tree.ts";
@@ -70,7 +75,6 @@ function viewBody(answer: ExploreAnswer, context: ExploreContext, asking: Asking
 
 function questionForm(answer: ExploreAnswer, { question, crawlers }: ExploreContext): Html {
   const { filter } = question;
-  const filtered = !isEmptyFilter(filter);
   return html`
 <form class="explore-form" action="/explore" method="get">
 <input type="hidden" name="view" value="${answer.view}">
@@ -79,7 +83,14 @@ function questionForm(answer: ExploreAnswer, { question, crawlers }: ExploreCont
 ${answer.view === "map" ? html`<label>Colour by <select name="colour">${colourings.map((name) => option(name, colourNames[name], question.colouring))}</select></label>` : nothing}
 <button class="slim">Show</button>
 </div>
-<details class="filters"${filtered ? html` open` : nothing}>
+${answer.view === "tree" ? nothing : filterFields(answer, filter, crawlers)}
+</form>`;
+}
+
+/** A tree has all its branches: filters are for maps and lists. */
+function filterFields(answer: ExploreAnswer, filter: SubnetFilter, crawlers: readonly string[]): Html {
+  const filtered = !isEmptyFilter(filter);
+  return html`<details class="filters"${filtered ? html` open` : nothing}>
 <summary>Only some subnets</summary>
 <div class="filter-row">
 <label>Crawler <select name="crawler">${option("", "any", filter.crawler ?? "")}${crawlers.map((name) => option(name, name, filter.crawler ?? ""))}</select></label>
@@ -95,8 +106,7 @@ ${answer.view === "map" ? html`<label>Colour by <select name="colour">${colourin
 <label>Size to / ${numberField("maxPrefix", filter.maxPrefix)}</label>
 <span class="actions"><button class="quiet slim">Filter</button>${filtered ? html`<a href="${pathWith("/explore", { view: answer.view, at: answer.at })}">All subnets</a>` : nothing}</span>
 </div>
-</details>
-</form>`;
+</details>`;
 }
 
 function option(value: string, shown: string, chosen: string): Html {

@@ -197,6 +197,7 @@ export class ExploredWorld implements PlaceFacts {
       columns.dueHosts[count] = dueHosts;
       count += 1;
     }
+    await turns.breathe();
     this.#loads = new PlaceLoads({
       places: columns.places.subarray(0, count),
       pagesPerDay: columns.pagesPerDay.subarray(0, count),

@@ -68,7 +68,10 @@ export class KeptTiles {
 
   async build(turns: WorkTurns, onTile: (done: number, of: number) => void = () => {}): Promise<void> {
     const tiles = this.#tilesToKeep();
-    for (const tile of tiles) this.#kept.set(keyOf(tile), emptyCells());
+    for (const tile of tiles) {
+      this.#kept.set(keyOf(tile), emptyCells());
+      await turns.breathe();
+    }
     let done = 0;
     for (const tile of tiles.reverse()) {
       for (let quarter = 0; quarter < 4; quarter += 1) {

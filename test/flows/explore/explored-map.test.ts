@@ -255,11 +255,20 @@ it("follows a delegation, with all that goes with it, in every tile that is kept
   );
 });
 
-it("draws a new registry generation in place of the old one", async () => {
-  const subnet = { parentId: null, holderId: null, country: null, registry: "arin" as const, name: "" };
-  state.setTree(buildSubnetTree([{ id: asSubnetId(1), range: parseRange("30.0.0.0/8")!, ...subnet }]), 2);
+it("draws a new registry generation in place of the old one, and what goes with a new decision in it", async () => {
+  const facts = { parentId: null, holderId: null, country: null, registry: "arin" as const, name: "" };
+  const subnets = ["30.0.0.0/8", "30.1.0.0/16"].map((range, index) => ({
+    ...{ id: asSubnetId(11 + index), range: parseRange(range)!, ...facts },
+  }));
+  state.setTree(buildSubnetTree(subnets), 2);
   await explorer.settled();
-
-  expect(await cellAt(rootTile(ipv4Space), "30.0.0.0")).toMatchObject({ crawler: berlin });
+  expect(await cellAt(rootTile(ipv4Space), "30.1.0.0")).toMatchObject({ registered: 255, delegated: 0 });
   expect(await cellAt(rootTile(ipv4Space), "10.0.0.0")).toMatchObject({ registered: 0 });
+
+  delegate(asSubnetId(11), athens, 9);
+  await explorer.settled();
+  expect(await cellAt(rootTile(ipv4Space), "30.1.0.0")).toMatchObject({ crawler: athens, delegated: 255 });
+  expect((await ask("list", { state: "inherited" })).subnets.map(({ range }) => range)).toEqual([
+    "30.1.0.0/16",
+  ]);
 });
