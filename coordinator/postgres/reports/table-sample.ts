@@ -14,8 +14,8 @@ export interface TableSample {
 
 export const wholeTable: TableSample = { clause: "", factor: 1 };
 
-/** Half a second of reading from memory, a few from a disk. */
-export const defaultMostBytes = 64 * 2 ** 20;
+/** A fraction of a second of counting from memory, a second from a disk. */
+export const defaultMostBytes = 32 * 2 ** 20;
 /** Less would be too coarse to count anything. */
 const leastPercent = 0.01;
 
