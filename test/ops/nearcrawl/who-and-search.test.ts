@@ -85,7 +85,7 @@ describe("nearcrawl search", () => {
 
     expect(code).toBe(0);
     expect(out).toBe(
-      "1. Ferry ]0;x \n   https://www.example.org/f\n   The harbour.\n   fetched 2026-03-01 by athens · en\n\n1 page\n",
+      "1. Ferry ]0;x \n   https://www.example.org/f\n   The harbour.\n   fetched 2026-03-01 by athens · en · GR\n\n1 page\n",
     );
   });
 
@@ -97,6 +97,34 @@ describe("nearcrawl search", () => {
     expect([wrong.code, wrong.err]).toEqual([
       2,
       "nearcrawl: --limit many: must be a whole number up to 100\n",
+    ]);
+  });
+});
+
+describe("nearcrawl page", () => {
+  it("prints facts and fetches, and with --json what the API answers", async () => {
+    const [text, json] = await Promise.all([
+      nearcrawl(["page", "www.example.org/f"]),
+      nearcrawl(["page", "https://www.example.org/f", "--json"]),
+    ]);
+    const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+
+    expect([text.code, json.code]).toEqual([0, 0]);
+    expect(text.out).toContain("size          40.0 kB, 10.0 kB over the wire, 1.50 kB shipped");
+    expect(text.out).toMatch(/2026-03-01T12:00:00.000Z +athens +fetched 200 +– +40\.0 ms +40\.0 kB/);
+    expect(faultsOf(JSON.parse(json.out), { $ref: "#/components/schemas/PageAnswer" }, schemas)).toEqual([]);
+  });
+
+  it("ends with 3 when there is no such page, and with 2 when that is no address", async () => {
+    const [none, wrong] = await Promise.all([
+      nearcrawl(["page", "https://www.example.org/none"]),
+      nearcrawl(["page", "ftp://www.example.org/"]),
+    ]);
+
+    expect([none.code, none.out.includes("no page at this address")]).toEqual([3, true]);
+    expect([wrong.code, wrong.err]).toEqual([
+      2,
+      "nearcrawl: ftp://www.example.org/ is no address of a page (not-http).\n",
     ]);
   });
 });
