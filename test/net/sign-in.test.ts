@@ -13,7 +13,7 @@ import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { type SignedIn, signIn } from "../support/signed-in.ts";
-import { testAccess, webServer } from "../support/web-server.ts";
+import { testAccess, webServer, webSettings } from "../support/web-server.ts";
 
 let database: Database;
 let app: FastifyInstance;
@@ -97,7 +97,26 @@ it("signs in with the button of a link's page, however often the page was looked
   expect(await actions()).toEqual(["anna signed-in anna"]);
 });
 
-it("gives a cookie that no script reads and no other site's form carries, under a fixed name over TLS", async () => {
+it("over TLS the cookie has a name that no other host can set, and one of another name opens nothing", async () => {
+  await app.close();
+  const access = testAccess(database, now);
+  const settings = { ...webSettings, behindProxy: true };
+  const parts = accessParts(database.pool, { access, version: "0.1.0", now });
+  app = webServer(database, { access, now, settings, parts });
+  const overTls = { "x-forwarded-proto": "https", "x-forwarded-for": "192.0.2.7" };
+
+  const done = await open(await linkFor(), overTls);
+  const cookie = done.cookies.find(({ name }) => name.includes("nearcrawl") && !name.includes("wanted"));
+  const own = await look("/api/access", { ...overTls, cookie: `__Host-nearcrawl=${cookie?.value}` });
+  const slipped = await look("/api/access", { ...overTls, cookie: `nearcrawl-session=${cookie?.value}` });
+
+  expect(cookie).toMatchObject({ name: "__Host-nearcrawl", secure: true, httpOnly: true, path: "/" });
+  expect(cookie).not.toHaveProperty("domain");
+  expect([own.statusCode, slipped.statusCode]).toEqual([200, 401]);
+  expect(own.json().sessions[0].remoteAddress).toBe("192.0.2.7");
+});
+
+it("gives a cookie that no script reads and no other site's form carries, and keeps only its hash", async () => {
   const done = await open(await linkFor());
 
   expect(done.cookies.find(({ name }) => name === "nearcrawl-session")).toMatchObject({
