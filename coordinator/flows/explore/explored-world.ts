@@ -34,7 +34,8 @@ export class ExploredWorld implements PlaceFacts {
     this.tree = state.tree;
     this.columns = state.tree.columns;
     this.#table = state.delegationTable;
-    this.rows = new Int32Array(state.tree.size).fill(-1);
+    // Of no meaning until `readRows`: to fill so many numbers at once would take its time.
+    this.rows = new Int32Array(state.tree.size);
     this.summaries = new BlockSummaries(state.tree.size);
   }
 
