@@ -38,14 +38,17 @@ export async function fleetIdentities(
        order by key_id desc
        limit 1
      ) k on true
-     left join lateral (
-       select max(last_at) as copied_at
-       from incident
-       where crawler_id = c.crawler_id and kind = 'copied-folder' and hour > $1::timestamptz - interval '7 days'
+     left join (
+       select i.crawler_id, max(i.last_at) as copied_at
+       from incident i
+       left join (
+         select crawler_id, max(redeemed_at) as renewed_at from invitation group by crawler_id
+       ) r using (crawler_id)
+       where i.kind = 'copied-folder' and i.hour > $1::timestamptz - interval '7 days'
          -- A new identity has put an end to it.
-         and last_at > coalesce(
-           (select max(redeemed_at) from invitation where crawler_id = c.crawler_id), '-infinity')
-     ) i on true
+         and i.last_at > coalesce(r.renewed_at, '-infinity')
+       group by i.crawler_id
+     ) i on i.crawler_id = c.crawler_id
      where c.crawler_id = any($2)`,
     [now, crawlerIds],
   );
