@@ -115,10 +115,7 @@ async function tileFile({ query, now }: AskedView, ports: ExploreRoutePorts): Pr
 }
 
 /** What is at a cell of the whole map, drawn so many bits deep: `order` bits of x and of y. */
-async function pointFile(
-  { query, now: _now }: AskedView,
-  ports: ExploreRoutePorts,
-): Promise<SentFile | string> {
+async function pointFile({ query }: AskedView, ports: ExploreRoutePorts): Promise<SentFile | string> {
   const space = spaceOf(query("family") === "6" ? 6 : 4);
   const [order, x, y] = ["order", "x", "y"].map((name) => wholeNumber(query(name)));
   const isThere = order !== undefined && order >= 1 && order <= space.positionBits / 2;

@@ -7,7 +7,6 @@
  *   0  nothing registered, clear    1  registered, and nobody's    2  registered, left out by the filter
  *   3 + 3·step + opacity            the value's step, in three opacities
  */
-import { registries } from "../subnet/subnet.ts";
 import { noRtt, type TileCells } from "./tile-cells.ts";
 
 export const colourings = ["crawler", "rtt", "load", "age", "registry"] as const;
@@ -144,7 +143,3 @@ export function stepOf(value: number, bounds: readonly number[]): number {
   while (step < bounds.length && value >= (bounds[step] as number)) step += 1;
   return step;
 }
-
-export const registryNumbers: ReadonlyMap<string, number> = new Map(
-  registries.map((registry, index) => [registry, index + 1]),
-);

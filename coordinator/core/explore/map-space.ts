@@ -10,7 +10,7 @@
  *   IPv6   zoom 0: 2000::/3, cells of /19      zoom 8: a /19, cells of /35     zoom 18: a /39, cells of /55
  */
 import { formatAddress, type IpAddress } from "../ip/address.ts";
-import { firstAddress, type IpRange, parseRange, prefixLengthOf, rangeOfPrefix } from "../ip/range.ts";
+import { firstAddress, type IpRange } from "../ip/range.ts";
 
 export interface MapSpace {
   readonly family: 4 | 6;
@@ -90,24 +90,4 @@ export function tileHolding(range: IpRange): Tile | null {
     tile = { space, zoom, index };
   }
   return tile;
-}
-
-/** What people give as a place to look at: a block, an address (its /16 or /39), nothing (all of IPv4), `ipv6`. */
-export function tileAsked(text: string): Tile | null {
-  const asked = text.trim().toLowerCase();
-  if (asked === "" || asked === "ipv4") return rootTile(ipv4Space);
-  if (asked === "ipv6" || asked === "::/0") return rootTile(ipv6Space);
-  const range = asked.length <= 100 ? parseRange(asked) : null;
-  return range && tileHolding(range);
-}
-
-/** The aligned block that holds the range: what a tree or a list is asked within. */
-export function enclosingBlock(range: IpRange): string {
-  const own = prefixLengthOf(range);
-  const bits = range.family === 4 ? 32 : 128;
-  for (let length = own ?? bits; length > 0; length -= 1) {
-    const block = rangeOfPrefix(firstAddress(range), length);
-    if (block && block.last >= range.last) return `${formatAddress(firstAddress(block))}/${length}`;
-  }
-  return range.family === 4 ? "0.0.0.0/0" : "::/0";
 }

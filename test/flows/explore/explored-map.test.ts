@@ -16,7 +16,7 @@ import type { ExploreReads } from "#coordinator/flows/explore/explore-ports";
 import { readQuestion } from "#coordinator/flows/explore/explore-question";
 import { type ExploredMap, Explorer } from "#coordinator/flows/explore/explorer";
 import { type ExploreAnswer, showExplore } from "#coordinator/flows/explore/show-explore";
-import { childTile, ipv4Space, rootTile, type Tile, tileAsked } from "#core/explore/map-space";
+import { childTile, ipv4Space, rootTile, type Tile, tileHolding } from "#core/explore/map-space";
 import { asCrawlerId, asHolderId, asSubnetId, type SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 import { buildSubnetTree } from "#core/subnet/subnet-tree";
@@ -138,7 +138,7 @@ it("gives a cell to whoever crawls most of it, with means over its addresses", a
 });
 
 it("makes a deeper tile from its subnets as it puts the same together from below", async () => {
-  const four = tileAsked("10.0.0.0/8") as Tile;
+  const four = tileHolding(parseRange("10.0.0.0/8")!) as Tile;
 
   // A cell is a /24; a load is spread over all addresses of its own subnet.
   expect(await cellAt(four, "10.0.1.0")).toMatchObject({ crawler: berlin });
@@ -247,7 +247,7 @@ it("follows a delegation, with all that goes with it, in every tile that is kept
   await explorer.settled();
 
   const upper = childTile(rootTile(ipv4Space), 0);
-  for (const tile of [rootTile(ipv4Space), upper, tileAsked("10.0.0.0/8") as Tile])
+  for (const tile of [rootTile(ipv4Space), upper, tileHolding(parseRange("10.0.0.0/8")!) as Tile])
     expect(await cellAt(tile, "10.2.0.0")).toMatchObject({ crawler: berlin, rttMs: 5, since: 100_000 });
   expect(await cellAt(rootTile(ipv4Space), "20.7.0.0")).toMatchObject({ crawler: athens, delegated: 255 });
   expect((await ask("list", { crawler: "berlin" })).subnets.map(({ range }) => range)).toEqual(
