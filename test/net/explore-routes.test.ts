@@ -70,7 +70,7 @@ it("sends a whole list as CSV, in which nothing is run by a spreadsheet", async 
 });
 
 it.each([
-  "/explore?at=" + "1".repeat(300),
+  `/explore?at=${"1".repeat(300)}`,
   "/explore?view=globe",
   "/explore?limit=1e9",
   "/explore?minRttMs=NaN",
