@@ -227,9 +227,8 @@ describe("what is changed", () => {
     const empty = await post("/api/fleet/crawlers/tokyo/budget", {});
     const words = await form("/crawlers/tokyo/budget", { pagesPerDay: "many" });
 
-    expect([byForm.statusCode, byApi.statusCode, empty.statusCode, words.statusCode]).toEqual([
-      303, 200, 400, 400,
-    ]);
+    const statuses = [byForm, byApi, empty, words].map(({ statusCode }) => statusCode);
+    expect(statuses).toEqual([303, 200, 400, 400]);
     expect(byApi.json()).toMatchObject({
       granted: { pagesPerDay: 700, bytesPerDay: 5_000_000 },
       inForce: { pagesPerDay: 700, bytesPerDay: 5_000_000 },
@@ -271,9 +270,8 @@ describe("what is changed", () => {
     const closed = await form(`/fleet/complaints/${complaint.complaintId}/close`, { words: "answered" });
     const wrong = await post("/api/fleet/opt-outs", { target: "no such/thing" });
 
-    expect([optOut.state, lifted.statusCode, closed.statusCode, wrong.statusCode]).toEqual([
-      ...["confirmed", 303, 303, 400],
-    ]);
+    const statuses = [lifted, closed, wrong].map(({ statusCode }) => statusCode);
+    expect([optOut.state, ...statuses]).toEqual(["confirmed", 303, 303, 400]);
     expect(page).toContain("too &lt;b&gt;fast&lt;/b&gt;");
     const done = (await changes()).slice(0, 4).map(({ action }) => action);
     expect(done).toEqual(["complaint-closed", "complaint-added", "opt-out-lifted", "opted-out"]);
@@ -285,9 +283,8 @@ describe("what is changed", () => {
     const held = await post("/api/fleet/versions/1.4.0/hold", { reason: "too slow" });
 
     expect([nobody.statusCode, all.statusCode, held.statusCode]).toEqual([409, 303, 200]);
-    expect((await api("/api/fleet/versions")).json().releases[0]).toMatchObject({
-      ...{ version: "1.4.0", stage: "none", stageWords: "too slow" },
-    });
+    const [release] = (await api("/api/fleet/versions")).json().releases;
+    expect(release).toMatchObject({ version: "1.4.0", stage: "none", stageWords: "too slow" });
   });
 
   it("who is not there cannot be changed, and a crawler moves only where both can take part", async () => {
