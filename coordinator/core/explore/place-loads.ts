@@ -15,6 +15,9 @@ export interface LoadColumns {
   readonly dueHosts: Int32Array;
 }
 
+/** A place and where it stood in one number, which the engine sorts fastest: 2^26 loads of 2^27 places are exact. */
+const mostLoads = 2 ** 26;
+
 export class PlaceLoads {
   readonly #places: Int32Array;
   /** One more than places: the sum of those before. */
@@ -22,13 +25,19 @@ export class PlaceLoads {
   readonly #dueHosts: Int32Array;
 
   constructor({ places, pagesPerDay, dueHosts }: LoadColumns) {
-    const order = orderOf(places);
-    this.#places = order.map((at) => places[at] as number);
-    this.#dueHosts = order.map((at) => dueHosts[at] as number);
-    this.#sums = new Float64Array(places.length + 1);
-    order.forEach((at, index) => {
+    const count = places.length;
+    const keys = new Float64Array(count);
+    for (let at = 0; at < count; at += 1) keys[at] = (places[at] as number) * mostLoads + at;
+    keys.sort();
+    this.#places = new Int32Array(count);
+    this.#dueHosts = new Int32Array(count);
+    this.#sums = new Float64Array(count + 1);
+    for (let index = 0; index < count; index += 1) {
+      const at = (keys[index] as number) % mostLoads;
+      this.#places[index] = places[at] as number;
+      this.#dueHosts[index] = dueHosts[at] as number;
       this.#sums[index + 1] = (this.#sums[index] as number) + (pagesPerDay[at] as number);
-    });
+    }
   }
 
   get count(): number {
@@ -70,27 +79,6 @@ export class PlaceLoads {
   get places(): Int32Array {
     return this.#places;
   }
-}
-
-/** Indexes by place: two counting passes of 16 bits (Knuth, volume 3, section 5.2.5), 20 ms for a million. */
-function orderOf(places: Int32Array): Int32Array {
-  let order = new Int32Array(places.length);
-  for (let at = 0; at < order.length; at += 1) order[at] = at;
-  for (const shift of [0, 16]) {
-    const starts = new Int32Array(0x10001);
-    const digit = (at: number) => ((places[at] as number) >>> shift) & 0xffff;
-    for (const at of order) starts[digit(at) + 1] = (starts[digit(at) + 1] as number) + 1;
-    for (let one = 1; one < starts.length; one += 1)
-      starts[one] = (starts[one] as number) + (starts[one - 1] as number);
-    const sorted = new Int32Array(order.length);
-    for (const at of order) {
-      const to = starts[digit(at)] as number;
-      starts[digit(at)] = to + 1;
-      sorted[to] = at;
-    }
-    order = sorted;
-  }
-  return order;
 }
 
 export interface LoadedCells {
