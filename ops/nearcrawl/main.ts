@@ -21,7 +21,7 @@ function programWith(subCommands: readonly Command[]): Command {
     .showHelpAfterError("(nearcrawl --help lists the commands)")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted.\nA closed pipe (… | head) changes none of them.\n",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted; alerts: 4 something needs attention.\nA closed pipe (… | head) changes none of them.\n",
     )
     .exitOverride();
   for (const command of subCommands) program.addCommand(command);
@@ -65,6 +65,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 async function commandsFor(name: string | undefined): Promise<Command[]> {
   const load = name === undefined ? undefined : commands[name];
   if (load) return [await load()];
+  if (name === "--version" || name === "-V") return [];
   return await allCommands();
 }
 
