@@ -1,7 +1,7 @@
 -- What operators and partners see of the fleet: past absences, what each partner allows beside what it was granted,
 -- who drained a crawler, and fetches that failed.
 -- Old coordinators: run on. They keep no history of absences, and a budget that is raised counts from the crawler's
--- next arrival. The index takes some seconds for ten million fetches; results wait meanwhile.
+-- next arrival. Results wait while the index of page_fetch is made.
 -- Up Migration
 
 -- Written when a crawler comes back; the latest hundred of each.
