@@ -74,6 +74,8 @@ export interface Action<Schema extends z.ZodType> {
   readonly body: Schema;
   /** What the form's fields (all texts; the first of a name) mean as a body; left out: they are the body. */
   fromForm?(values: Readonly<Record<string, string>>): unknown;
+  /** The form once more, with what was typed and what is wrong with it; left out: a page that says so alone. */
+  refill?(values: Readonly<Record<string, string>>, visit: Visit, words: string): Html;
   act(asked: AskedAction<z.infer<Schema>>): Promise<Outcome>;
 }
 
@@ -133,7 +135,12 @@ export class Actions {
     if (via === "api" && visit.actor.role !== "program") return sendError(request, reply, needsToken, around);
     const asked = via === "page" ? (action.fromForm?.(values) ?? withoutToken(values)) : (request.body ?? {});
     const body = action.body.safeParse(asked);
-    if (!body.success) return sendError(request, reply, badBody(body.error), around);
+    if (!body.success) {
+      const fault = badBody(body.error);
+      if (via === "api" || !action.refill) return sendError(request, reply, fault, around);
+      const again = action.refill(values, visit, fault.words);
+      return sendPage(reply.code(fault.status), { ...around, title: fault.title, body: again });
+    }
     const now = this.#settings.now();
     const outcome = await action.act({
       body: body.data,

@@ -81,6 +81,7 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
       bytesPerDay: bytesOrNull(values.gigabytesPerDay),
       expiresHours: numberOrNull(values.expiresHours) ?? invitationHours.usual,
     }),
+    refill: (values, visit, words) => inviteBody(asTyped(values), visit, words),
     act: async (asked) => await invite(asked, ports),
   });
   actions.add({
@@ -109,6 +110,19 @@ async function invite(asked: AskedAction<InvitationBody>, ports: FleetPorts): Pr
     title: body.renews ? "A new identity" : "Invited",
     body: () => invitedBody(issued),
     change: invitationMade(issued, request),
+  };
+}
+
+/** What stood in the fields, whatever it was. */
+function asTyped(values: Readonly<Record<string, string>>): InviteValues {
+  const { name = "", pagesPerDay: pages = "", gigabytesPerDay = "", expiresHours = "" } = values;
+  return {
+    name,
+    renews: values.renews === "yes",
+    pagesPerDay: pages,
+    gigabytesPerDay,
+    expiresHours,
+    probeOnly: values.scopes === "probe",
   };
 }
 

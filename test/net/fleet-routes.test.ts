@@ -203,6 +203,7 @@ describe("what is changed", () => {
     const fields = { name: "oslo", pagesPerDay: "5000", gigabytesPerDay: "2.5", expiresHours: "24" };
     const made = await form("/fleet/invite", { ...fields, scopes: "crawl" });
     const again = await form("/fleet/invite", { ...fields, name: "athens" });
+    const wrong = await form("/fleet/invite", { ...fields, name: "No Name" });
     const listed = (await api("/api/fleet/invitations")).json().invitations[0];
     const withdrawn = await form(`/fleet/invitations/${listed.invitationId}/revoke`);
     const twice = await post(`/api/fleet/invitations/${listed.invitationId}/revoke`);
@@ -211,6 +212,7 @@ describe("what is changed", () => {
     expect(made.body).toContain("shown this once");
     expect(made.body).toContain("node nearcrawl-crawler.mjs join -");
     expect([again.statusCode, again.body.includes('value="5000"')]).toEqual([409, true]);
+    expect([wrong.statusCode, wrong.body.includes('value="No Name"')]).toEqual([400, true]);
     expect(listed).toMatchObject({
       name: "oslo",
       pagesPerDay: 5000,

@@ -7,7 +7,11 @@ import { subnetsOfCrawler } from "./subnet-report.ts";
 import { defaultMostBytes, sampleTables } from "./table-sample.ts";
 
 const subnetsShown = 50;
-const fleetLimit = 1000;
+const fleetLimit = 10_000;
+/** RTTs between crawlers, read at once. */
+const rttLimit = 1_000_000;
+/** Of one crawler to others, the nearest. */
+const peersShown = 1000;
 /** Latest fetches that the outcomes of one crawler are counted over. */
 const outcomeWindow = 5000;
 
@@ -53,7 +57,7 @@ export async function crawlerRtts(pool: Pool): Promise<{ from: number; to: numbe
   const { rows } = await pool.query<{ from: number; to: number; rttMs: number }>(
     `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms as "rttMs"
      from crawler_rtt
-     limit ${fleetLimit * fleetLimit}`,
+     limit ${rttLimit}`,
   );
   return rows;
 }
@@ -117,7 +121,7 @@ export async function crawlerDetail(pool: Pool, crawlerId: number): Promise<Omit
        join crawler c on c.crawler_id = r.to_crawler_id
        where r.from_crawler_id = $1
        order by r.rtt_ms
-       limit ${fleetLimit}`,
+       limit ${peersShown}`,
       [crawlerId],
     ),
     pool.query<{ outcome: string; fetches: number }>(
