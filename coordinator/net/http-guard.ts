@@ -8,6 +8,7 @@ import type { Log } from "../log.ts";
 import { errorBody, type PageError } from "../web/error-page.ts";
 import { type PageViewer, pageFrame, type SectionPath } from "../web/page-frame.ts";
 import type { Metrics } from "./metrics.ts";
+import { OpenRequests } from "./open-requests.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -17,9 +18,6 @@ declare module "fastify" {
     readonly boundedElsewhere?: boolean;
   }
 }
-
-/** Requests answered at once; each takes a few database connections for milliseconds. */
-export const maxOpenRequests = 32;
 
 export interface GuardSettings {
   readonly version: string;
@@ -36,8 +34,7 @@ export function guard(
     readonly viewerOf?: (request: FastifyRequest) => Promise<PageViewer | undefined>;
   },
 ): void {
-  const open = new WeakSet<FastifyRequest>();
-  let openRequests = 0;
+  const open = new OpenRequests();
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(securityHeaders(ports.settings.secure));
     const fault = methodFault(request);
@@ -46,16 +43,15 @@ export function guard(
       return sendError(request, reply, fault, ports.settings);
     }
     if (isBoundedElsewhere(request)) return;
-    if (openRequests >= maxOpenRequests) {
-      reply.header("retry-after", "2");
-      return sendError(request, reply, tooBusy, ports.settings);
-    }
-    open.add(request);
-    openRequests += 1;
+    if (open.take(request, reply)) return;
+    reply.header("retry-after", "2");
+    return sendError(request, reply, tooBusy, ports.settings);
   });
+  app.addHook("preHandler", async (request) => open.begin(request));
+  app.addHook("onSend", async (request, reply) => open.answer(request, reply));
   app.addHook("onResponse", async (request, reply) => {
+    open.leave(request);
     if (isBoundedElsewhere(request)) return;
-    if (open.has(request)) openRequests -= 1;
     const route = request.routeOptions.url ?? "none";
     ports.metrics.requestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
   });

@@ -7,7 +7,7 @@ import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { originOf } from "./connection-limits.ts";
 import { sendError } from "./http-guard.ts";
-import { requesterOf } from "./requester.ts";
+import { isThisMachine, requesterOf } from "./requester.ts";
 
 /** A page and its live parts ask some ten times; an explorer that is panned, some tens of times a second for a while. */
 export const readsPerMinute = 1800;
@@ -54,11 +54,6 @@ function kindOf(request: FastifyRequest): Kind | null {
   const isFree =
     url.startsWith("/assets/") || url === "/health" || url === "/ready" || config?.boundedElsewhere;
   return isFree || isThisMachine(address) ? null : "reading";
-}
-
-/** Whoever is on this machine can do worse than read too much. */
-function isThisMachine(address: string): boolean {
-  return address.startsWith("127.") || address === "::1";
 }
 
 function refuse(

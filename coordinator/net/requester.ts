@@ -13,6 +13,11 @@ export function requesterOf(request: FastifyRequest): string | null {
   return address === null ? null : formatAddress(unmapAddress(address));
 }
 
+/** Whoever is on this machine can do worse than read too much. */
+export function isThisMachine(address: string): boolean {
+  return address.startsWith("127.") || address === "::1";
+}
+
 export function whenceOf(request: FastifyRequest): Whence {
   const { "user-agent": userAgent = "" } = request.headers;
   return { remoteAddress: requesterOf(request), userAgent };

@@ -1,12 +1,16 @@
 /** Live events over real sockets: fastify's inject cannot hold a stream open. */
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, connect } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { request } from "undici";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { maxListeners } from "#coordinator/net/live-events";
+import { maxOpenRequests } from "#coordinator/net/open-requests";
+import { createReports } from "#coordinator/postgres/reports/reports";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
+import { until } from "../support/until.ts";
 import { webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -112,5 +116,55 @@ describe("a page over a real socket", () => {
 
     expect(page.statusCode).toBe(200);
     expect(metrics).toContain('nearcrawl_http_request_seconds_count{route="/who",status="200"} 1');
+  });
+});
+
+describe("whoever hangs up", () => {
+  const form = "content-type: application/x-www-form-urlencoded\r\ncontent-length: 100\r\n\r\nsite=";
+  const hangUps = async (text: string) => {
+    const { port } = app.server.address() as AddressInfo;
+    const sockets = Array.from({ length: maxOpenRequests }, () => connect(port, "127.0.0.1"));
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+    for (const socket of sockets) socket.write(text);
+    return () => {
+      for (const socket of sockets) socket.destroy();
+    };
+  };
+  const statusNow = async () => {
+    const { statusCode, body } = await request(`${base}/api/who?q=1.2.3.4`);
+    await body.dump();
+    return statusCode;
+  };
+
+  it("before a form has arrived takes no place from others", async () => {
+    const hangUp = await hangUps(`POST /about-crawler/report HTTP/1.1\r\nhost: here\r\n${form}`);
+    await until(async () => (await statusNow()) === 503, 5000);
+
+    hangUp();
+
+    await until(async () => (await statusNow()) === 200, 5000);
+  });
+
+  it("before the answer is there keeps its place until nothing works on it any more", async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const reads = createReports(database.pool, () => performance.now());
+    await app.close();
+    app = webServer(database, {
+      reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
+    });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const hangUp = await hangUps("GET /api/overview HTTP/1.1\r\nhost: here\r\n\r\n");
+    await until(async () => (await statusNow()) === 503, 5000);
+
+    hangUp();
+    const meanwhile = await statusNow();
+    release();
+
+    expect(meanwhile).toBe(503);
+    await until(async () => (await statusNow()) === 200, 5000);
   });
 });

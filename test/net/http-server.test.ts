@@ -5,7 +5,7 @@ import {
   delegationCauseWords,
   roundCauseWords,
 } from "#coordinator/flows/delegation-causes";
-import { maxOpenRequests } from "#coordinator/net/http-guard";
+import { maxOpenRequests } from "#coordinator/net/open-requests";
 import { readOpenApi } from "#coordinator/net/openapi";
 import { createReports } from "#coordinator/postgres/reports/reports";
 import type { Database } from "#db/connect";
