@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { paletteOf } from "#core/explore/colour-scales";
 import { deepestOrder, indexOfCell } from "#core/explore/hilbert";
 import { addressAt, spaceOf, type Tile, tileAt, tileOrder, tileText } from "#core/explore/map-space";
+import { spreadMarks } from "#core/explore/spread-marks";
 import { tilePicture, tileSide } from "#core/explore/tile-picture";
 import { formatAddress } from "#core/ip/address";
 import type { ExploreQuestion } from "../flows/explore/explore-question.ts";
@@ -106,6 +107,7 @@ async function tileFile({ query, now }: AskedView, ports: ExploreRoutePorts): Pr
   const cells = await askedCells(ports, map, { tile, filter: question.filter });
   const paint = { colouring: question.colouring, nowSeconds: now.getTime() / 1000 };
   const pixels = tilePicture(tile, cells, paint);
+  spreadMarks(pixels);
   const palette = paletteOf(question.colouring);
   return {
     type: "image/png",

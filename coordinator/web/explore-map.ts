@@ -109,7 +109,7 @@ function legend({ legend: entries, colour }: MapAnswer): Html {
 <ul class="map-key">${shown.map(legendLine)}
 <li><svg viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" fill="#869694" opacity="0.28"/></svg> registered, ${colour === "load" ? "nothing to fetch" : "no value"}</li>
 <li><svg viewBox="0 0 16 16" aria-hidden="true"><rect class="clear" x="0.5" y="0.5" width="15" height="15"/></svg> not registered</li></ul>
-<p class="small">The fainter a cell, the less of it is meant.</p>`;
+<p class="small">The fainter a cell, the less of it is meant; where few have a value, each is drawn larger.</p>`;
 }
 
 function legendLine({ label, colour, patterned, share, cells }: LegendEntry): Html {
