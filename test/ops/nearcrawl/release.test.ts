@@ -4,13 +4,13 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import type { ReleaseLine } from "#coordinator/flows/release-lines";
 import { createReleaseFleetStore } from "#coordinator/postgres/release-fleet-store";
 import type { ReleaseManifest } from "#protocol/release";
 import { readEnvelope } from "#protocol/release-envelope";
 import { trustedKeys } from "#protocol/release-keys";
 import { releaseCommand } from "../../../ops/nearcrawl/commands/release.ts";
 import { writeNewKey } from "../../../ops/nearcrawl/release/release-key-file.ts";
-import type { ReleaseLine } from "#coordinator/flows/release-lines";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
 
 let world: FlowWorld;
