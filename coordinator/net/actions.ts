@@ -11,6 +11,7 @@ import type { Html } from "../web/html.ts";
 import { pageFrame, type SectionPath } from "../web/page-frame.ts";
 import { type Access, isRefusal, type Visit } from "./access.ts";
 import { sendError } from "./http-guard.ts";
+import { isUnstorable, sentText } from "./sent-text.ts";
 import { paramOf, sendRefusal } from "./views.ts";
 
 /** All fields together, encoded. */
@@ -134,6 +135,7 @@ export class Actions {
     // A cookie goes along with whatever page sends a request; JSON is for those who show a token.
     if (via === "api" && visit.actor.role !== "program") return sendError(request, reply, needsToken, around);
     const asked = via === "page" ? (action.fromForm?.(values) ?? withoutToken(values)) : (request.body ?? {});
+    if (isUnstorable(asked)) return sendError(request, reply, noText, around);
     const body = action.body.safeParse(asked);
     if (!body.success) {
       const fault = badBody(body.error);
@@ -198,7 +200,8 @@ function ownCrawler(action: Action<z.ZodType>, request: FastifyRequest) {
 export function formValues(request: FastifyRequest): Record<string, string> {
   const values: Record<string, string> = {};
   const body = typeof request.body === "string" ? request.body : "";
-  for (const [name, value] of new URLSearchParams(body)) values[name] ??= value.replaceAll("\r\n", "\n");
+  for (const [name, value] of new URLSearchParams(body))
+    values[name] ??= sentText(value.replaceAll("\r\n", "\n"));
   return values;
 }
 
@@ -218,6 +221,11 @@ const notOwnForm = {
   status: 403,
   title: "Send it once more",
   words: "This form did not come from a page of this session. Go back, reload the page, and send it again.",
+};
+const noText = {
+  status: 400,
+  title: "That cannot be done",
+  words: "A text holds U+0000 or half of a surrogate pair, which no text does.",
 };
 const needsToken = {
   status: 401,

@@ -133,12 +133,17 @@ function csvOf(fleet: readonly FleetEntry[]) {
   return { columns: fleetColumns, rows };
 }
 
-const spanDays: Readonly<Record<string, number>> = { "24h": 1, "7d": 7, "30d": 30, "90d": 90 };
+const spanDays: ReadonlyMap<string, number> = new Map([
+  ["24h", 1],
+  ["7d", 7],
+  ["30d", 30],
+  ["90d", 90],
+]);
 
 async function incidentsShown({ query, now }: AskedView, ports: FleetPorts): Promise<Shown | string> {
   const [crawler, kind] = [query("crawler").slice(0, 63), query("kind").slice(0, 60)];
   const since = query("since") === "" ? "7d" : query("since");
-  const days = spanDays[since];
+  const days = spanDays.get(since);
   if (days === undefined) return `since: one of ${incidentSpans.join(", ")}.`;
   const listed = await ports.incidents.list({
     since: new Date(now.getTime() - days * dayMs),

@@ -7,6 +7,7 @@ import { LRUCache } from "lru-cache";
 import { fieldLengths, trapField } from "../web/contact-forms.ts";
 import { originOf } from "./connection-limits.ts";
 import { isFromElsewhere, requesterOf } from "./requester.ts";
+import { sentText } from "./sent-text.ts";
 
 /** Forms of one address (or IPv6 /64) in an hour. */
 export const formsPerHour = 10;
@@ -82,6 +83,7 @@ export class FormGuard {
 /** The first of each name; line ends as typed on any system become one. */
 function valuesOf(body: string): Record<string, string> {
   const values: Record<string, string> = {};
-  for (const [name, value] of new URLSearchParams(body)) values[name] ??= value.replaceAll("\r\n", "\n");
+  for (const [name, value] of new URLSearchParams(body))
+    values[name] ??= sentText(value.replaceAll("\r\n", "\n"));
   return values;
 }

@@ -67,6 +67,22 @@ export function guard(
   });
 }
 
+/** What the server refuses before it has a route, such as an address that cannot be decoded. */
+export function refuseUnrouted(
+  error: { readonly statusCode?: number },
+  { request, reply, settings }: Unrouted,
+): FastifyReply {
+  reply.headers(securityHeaders(settings.secure));
+  const words = "This address cannot be read: it is not percent-encoded UTF-8, or a part of it is too long.";
+  return sendError(request, reply, badRequest(error.statusCode ?? 400, words), settings);
+}
+
+interface Unrouted {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly settings: GuardSettings;
+}
+
 export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,

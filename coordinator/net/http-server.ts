@@ -21,7 +21,7 @@ import { Actions } from "./actions.ts";
 import { addApiRoutes } from "./api-routes.ts";
 import { addContactRoutes, type ContactPorts } from "./contact-routes.ts";
 import { addViews } from "./http-api.ts";
-import { guard } from "./http-guard.ts";
+import { guard, refuseUnrouted } from "./http-guard.ts";
 import { addEvents, liveOverview } from "./live-overview.ts";
 import type { Metrics } from "./metrics.ts";
 import { addOperation } from "./operation-routes.ts";
@@ -77,6 +77,7 @@ const assetsFolder = fileURLToPath(new URL("../web/assets/", import.meta.url));
 
 export function createWebServer(ports: WebPorts): FastifyInstance {
   const { settings } = ports;
+  const guarded = { version: settings.version, secure: settings.tls !== null };
   const app = fastify({
     serverFactory: (handler) =>
       settings.tls
@@ -85,12 +86,15 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
     bodyLimit: 1024,
     routerOptions: { maxParamLength: 200 },
     forceCloseConnections: true,
+    frameworkErrors: (error, request, reply) => {
+      refuseUnrouted(error, { request, reply, settings: guarded });
+    },
     // The one in front, and no other address that X-Forwarded-For may name.
     trustProxy: settings.behindProxy === true ? (_address, hop) => hop < 1 : false,
   });
   const access = ports.access ?? openAccess;
   const knowing = { ...ports, access, viewerOf: (request: FastifyRequest) => viewerOf(access, request) };
-  guard(app, { ...knowing, settings: { version: settings.version, secure: settings.tls !== null } });
+  guard(app, { ...knowing, settings: guarded });
   addRateLimits(app, settings);
   app.register(fastifyStatic, { root: assetsFolder, prefix: "/assets/", maxAge: "1h", index: false });
   const overview = liveOverview(app, ports);

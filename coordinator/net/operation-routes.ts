@@ -34,6 +34,7 @@ export function addOperation(app: FastifyInstance, ports: OperationPorts): void 
   app.get("/metrics", async (request, reply) => {
     const refusal = await refusalFor(ports.access, request, "metrics-read");
     if (refusal) return sendRefusal(request, reply, refusal, settings);
+    reply.header("cache-control", "no-store");
     return reply.type(ports.metrics.registry.contentType).send(await ports.metrics.registry.metrics());
   });
 }

@@ -28,5 +28,7 @@ export function isFromElsewhere({ headers }: FastifyRequest): boolean {
   const site = headers["sec-fetch-site"];
   if (site !== undefined) return site !== "same-origin" && site !== "none";
   const { origin, host } = headers;
-  return origin !== undefined && origin !== "null" && URL.canParse(origin) && new URL(origin).host !== host;
+  if (origin === undefined) return false;
+  // Our pages send their forms with their origin; `null` is a sandboxed frame's, or a file's.
+  return !URL.canParse(origin) || new URL(origin).host !== host;
 }

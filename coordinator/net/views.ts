@@ -11,6 +11,7 @@ import type { Html } from "../web/html.ts";
 import { pageFrame, type SectionPath } from "../web/page-frame.ts";
 import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
 import { sendError, wantsJson } from "./http-guard.ts";
+import { sentText } from "./sent-text.ts";
 
 export interface Shown {
   readonly status: number;
@@ -197,13 +198,13 @@ export function sendRefusal(
 }
 
 export function paramOf(request: FastifyRequest, name: string): string {
-  return (request.params as Record<string, string | undefined>)[name] ?? "";
+  return sentText((request.params as Record<string, string | undefined>)[name] ?? "");
 }
 
 /** A name given twice is a list in the query. */
 export function queryOf(request: FastifyRequest, name: string): string {
   const value = (request.query as Record<string, string | string[] | undefined>)[name];
-  return (Array.isArray(value) ? value[0] : value) ?? "";
+  return sentText((Array.isArray(value) ? value[0] : value) ?? "");
 }
 
 /** A whole number of at most six digits. */
