@@ -29,7 +29,6 @@ import { optOutDuties } from "./opt-out-duties.ts";
 import { overviewDuties } from "./overview-duties.ts";
 import { duties, scheduleDuties } from "./periodic-duties.ts";
 import { policyDuties } from "./policy-duties.ts";
-import { forgetTurns } from "./postgres/address-turns.ts";
 import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
 import { createFinerDelegationStore } from "./postgres/finer-delegation-store.ts";
@@ -37,7 +36,6 @@ import { createFrontierStore } from "./postgres/frontier-store.ts";
 import { createIdentityStore } from "./postgres/identity-store.ts";
 import { createIncidentStore } from "./postgres/incident-store.ts";
 import { createResultStore } from "./postgres/result-store.ts";
-import { forgetSeals } from "./postgres/seal-rows.ts";
 import { createSubnetStore } from "./postgres/subnet-store.ts";
 import { startProbing } from "./probing.ts";
 import { releaseDuties } from "./release-duties.ts";
@@ -45,6 +43,7 @@ import { scheduleSearchDuties } from "./search-duties.ts";
 import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
 import { Timekeeper } from "./timekeeper.ts";
 import { trustDuties } from "./trusting.ts";
+import { scheduleUpkeep } from "./upkeep-duties.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
 import { gatewaySettings, queueSettings, recalibrationRule, watchRoom } from "./wiring-settings.ts";
 
@@ -56,7 +55,6 @@ export interface RunningCoordinator {
 
 /** How often the metrics' gauges are set. */
 const observeMs = 2000;
-const forgetMs = 3_600_000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator({
@@ -273,11 +271,7 @@ export async function startCoordinator({
   watching.start();
   trusting.start();
   scheduleSearchDuties({ pool, timekeeper, now, nowMs: () => performance.now() });
-  timekeeper.every("forget-what-is-old", forgetMs, async () => {
-    await incidents.forgetOld(now());
-    await forgetSeals(pool, now());
-    await forgetTurns(pool, now());
-  });
+  scheduleUpkeep({ pool, incidents, timekeeper, now });
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   gateway.attach(web.server as Server);
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");
