@@ -2,48 +2,30 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Redemption, RedemptionFault } from "#coordinator/flows/identity-ports";
-import { hashCrawlerKey, randomSecrets } from "#coordinator/net/crawler-key";
+import { hashCrawlerKey } from "#coordinator/net/crawler-key";
 import { distrustCrawler } from "#coordinator/postgres/distrust-writes";
 import { fleetIdentities } from "#coordinator/postgres/fleet-identities";
 import { createFleetKeys } from "#coordinator/postgres/fleet-keys";
-import { createIdentityStore } from "#coordinator/postgres/identity-store";
 import { createIncidentStore } from "#coordinator/postgres/incident-store";
-import { createInvitationStore } from "#coordinator/postgres/invitation-store";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import { newWorld, noon, secondsAfterNoon, type World } from "./world.ts";
+import { type IdentityWorld, newIdentityWorld } from "./identity-world.ts";
+import { noon, secondsAfterNoon } from "./world.ts";
 
-let world: World;
-let identities: ReturnType<typeof createIdentityStore>;
-let invitations: ReturnType<typeof createInvitationStore>;
+let world: IdentityWorld;
+let identities: IdentityWorld["identities"];
+let invitations: IdentityWorld["invitations"];
 beforeAll(async () => {
-  world = await newWorld();
-  identities = createIdentityStore(world.pool);
-  invitations = createInvitationStore(world.pool);
+  world = await newIdentityWorld();
+  ({ identities, invitations } = world);
 });
-afterEach(async () => {
-  await world.pool.query("delete from invitation; delete from operator_token; delete from crawler");
-});
+afterEach(async () => await world.forget());
 afterAll(async () => await world.close());
 
 const hour = 3600;
 
-async function invited(name: string, changes: { renews?: boolean; pagesPerDay?: number } = {}) {
-  const { renews = false, pagesPerDay = null } = changes;
-  const { secret, hash: secretHash } = randomSecrets.make("inv_");
-  const made = await invitations.create({
-    name,
-    renews,
-    scopes: ["probe", "crawl"],
-    pagesPerDay,
-    bytesPerDay: null,
-    createdBy: "test",
-    createdAt: noon,
-    expiresAt: secondsAfterNoon(hour),
-    secretHash,
-  });
-  return { secret, secretHash, made };
-}
+const invited = async (name: string, changes: { renews?: boolean; pagesPerDay?: number } = {}) =>
+  await world.invite({ name, createdAt: noon, expiresAt: secondsAfterNoon(hour), ...changes });
 
 const redemption = (secretHash: string, name: string, publicKey: string, now: Date = noon): Redemption => ({
   secretHash,

@@ -1,27 +1,19 @@
 /** Keys that were sent and never said to have arrived: no crash on the way locks a crawler out, none stays for ever. */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { randomSecrets } from "#coordinator/net/crawler-key";
-import { createIdentityStore } from "#coordinator/postgres/identity-store";
-import { createInvitationStore } from "#coordinator/postgres/invitation-store";
 import type { CrawlerId } from "#core/ids";
-import type { KeyScope } from "#protocol/identity";
-import { newWorld, type World } from "./world.ts";
+import { type IdentityWorld, invitedScopes, newIdentityWorld } from "./identity-world.ts";
 
-let world: World;
-let identities: ReturnType<typeof createIdentityStore>;
-let invitations: ReturnType<typeof createInvitationStore>;
+let world: IdentityWorld;
+let identities: IdentityWorld["identities"];
+let invitations: IdentityWorld["invitations"];
 beforeAll(async () => {
-  world = await newWorld();
-  identities = createIdentityStore(world.pool);
-  invitations = createInvitationStore(world.pool);
+  world = await newIdentityWorld();
+  ({ identities, invitations } = world);
 });
-afterEach(async () => {
-  await world.pool.query("delete from invitation; delete from crawler");
-});
+afterEach(async () => await world.forget());
 afterAll(async () => await world.close());
 
-const scopes: readonly KeyScope[] = ["probe", "crawl"];
 /** Keys end by the database's clock, so these tests begin now. */
 const start = new Date();
 const hours = (count: number) => new Date(start.getTime() + count * 3_600_000);
@@ -29,10 +21,7 @@ const days = (count: number) => hours(24 * count);
 
 /** A crawler that has redeemed its invitation, and was sent the key `first`. */
 async function joining() {
-  const { hash: secretHash } = randomSecrets.make("inv_");
-  const limits = { pagesPerDay: null, bytesPerDay: null };
-  const made = { name: "athens", renews: false, scopes, ...limits, createdBy: "test", secretHash };
-  await invitations.create({ ...made, createdAt: start, expiresAt: days(30) });
+  const { secretHash } = await world.invite({ name: "athens", createdAt: start, expiresAt: days(30) });
   const shown = { secretHash, name: "athens", publicKey: "an identity" };
   const redeem = async (now: Date, keyHash: string = randomUUID()) =>
     await identities.redeem({ ...shown, keyHash, now });
@@ -42,7 +31,7 @@ async function joining() {
 }
 
 const issue = async (crawlerId: CrawlerId, keyHash: string, now: Date) =>
-  await identities.issueKey({ crawlerId, keyHash, scopes }, now);
+  await identities.issueKey({ crawlerId, keyHash, scopes: invitedScopes }, now);
 const opens = async (keyHash: string) => (await world.crawlers.authenticate("athens", keyHash)) !== null;
 const show = async (keyHash: string, now: Date) => {
   const holder = await world.crawlers.authenticate("athens", keyHash);
@@ -64,7 +53,7 @@ test("an invitation that was redeemed and whose key was never kept opens nothing
   const inTime = await redeem(hours(71));
   const late = await redeem(days(3));
 
-  expect(inTime).toMatchObject({ scopes });
+  expect(inTime).toMatchObject({ scopes: invitedScopes });
   expect(late).toEqual({ refused: { type: "expired", at: days(3) } });
   expect([await stateAt(hours(71)), await stateAt(days(3))]).toEqual(["joining", "expired"]);
 });
