@@ -10,6 +10,7 @@ import {
 import { showAlerts } from "../flows/show-alerts.ts";
 import type { Overview } from "../flows/show-overview.ts";
 import { accuracyBody, accuracyCsv } from "../web/accuracy-page.ts";
+import { alertReader } from "../web/alert-list.ts";
 import { alertsBody } from "../web/alerts-page.ts";
 import { overviewBody } from "../web/overview-page.ts";
 import { queueBody, queueCsv } from "../web/queue-page.ts";
@@ -59,7 +60,12 @@ async function overviewView({ query }: AskedView, { overview }: OverviewViewPort
   const range = query("range") || "1h";
   if (!isRange(range)) return `range: must be one of ${Object.keys(historyRanges).join(", ")}`;
   const value = await overview(range);
-  return { status: 200, value, title: titleOf(value), body: () => overviewBody(value) };
+  return {
+    status: 200,
+    value,
+    title: titleOf(value),
+    body: ({ actor }) => overviewBody(value, alertReader(actor)),
+  };
 }
 
 /** A tab that is not looked at tells by its title that something is the matter. */
@@ -69,7 +75,7 @@ function titleOf({ alerts }: Overview): string {
 
 async function alertsView({ now }: AskedView, { reads }: OverviewViewPorts): Promise<Shown> {
   const value = await showAlerts(reads, now);
-  return { status: 200, value, title: "Alerts", body: () => alertsBody(value) };
+  return { status: 200, value, title: "Alerts", body: ({ actor }) => alertsBody(value, alertReader(actor)) };
 }
 
 async function queueView(asked: AskedView, { reads }: OverviewViewPorts): Promise<Shown | string> {

@@ -2,15 +2,15 @@
 import { type AlertName, alertSeverities } from "#core/alerts/alert";
 import { ruleWords } from "#core/alerts/rule-words";
 import { type AlertList, alertCountWords } from "../flows/show-alerts.ts";
-import { alertList } from "./alert-list.ts";
+import { type AlertReader, alertList } from "./alert-list.ts";
 import { instant } from "./figures.ts";
 import { type Html, html } from "./html.ts";
 
-export function alertsBody({ at, alerts }: AlertList): Html {
+export function alertsBody({ at, alerts }: AlertList, reader: AlertReader): Html {
   const counts = alerts.length === 0 ? "none" : alertCountWords(alerts);
   return html`<h1>Alerts</h1>
 <p class="lead"><strong>${counts}</strong> as of ${instant(at)}</p>
-<section>${alertList(alerts)}</section>
+<section>${alertList(alerts, reader)}</section>
 <section><h2>What is looked at</h2>
 <p class="small">Each rule is also the metric <code>nearcrawl_alerts{name="…"}</code>, and <code>nearcrawl alerts</code> ends with exit code 4 while one finds something.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Rules"><table>

@@ -26,7 +26,7 @@ ${tile("Open leases", countText(crawler.openLeases))}
 ${probeTile(operation)}
 ${tile("Failed in 24 h", failedShare(operation), operation.failures === null ? "nothing was fetched" : `of ${countText(operation.failures.fetches)} ${operation.failures.fetches === 1 ? "fetch" : "fetches"}`)}
 </dl>
-${crawlerFacts(crawler)}
+${crawlerFacts(crawler, (address) => askFor(viewer, address))}
 ${limitFacts(operation)}
 ${failureSection(view, viewer)}
 ${absenceSection(operation)}

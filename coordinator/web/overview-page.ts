@@ -9,7 +9,7 @@ import { spanOrDash, timesSmaller } from "../flows/operation-words.ts";
 import type { Overview, RecentDelegation } from "../flows/show-overview.ts";
 import { howMany } from "../flows/spoken-time.ts";
 import { bytesText } from "../flows/who-words.ts";
-import { alertSection } from "./alert-list.ts";
+import { type AlertReader, alertSection } from "./alert-list.ts";
 import {
   ago,
   askAbout,
@@ -27,11 +27,11 @@ import { type Html, html, nothing } from "./html.ts";
 import { historyRegion, historySection } from "./overview-history.ts";
 import { errorSection, queueSection } from "./overview-waits.ts";
 
-export function overviewBody(overview: Overview): Html {
+export function overviewBody(overview: Overview, reader: AlertReader): Html {
   const regions = overviewRegions(overview, [overview.history]);
   const live = (name: string) => html`<section data-live="${name}">${regions[name]}</section>`;
   return html`<div class="title-row"><h1>The crawl</h1><p class="live" id="live" hidden>live</p></div>
-${live("alerts")}
+${live(alertRegion(reader))}
 <form class="ask" action="/who" method="get" role="search">
 <label for="q">Who crawls it, and why?</label>
 <div class="field"><input id="q" name="q" type="search" maxlength="2048" placeholder="URL, host, IP, range, organisation or crawler" autocomplete="off" spellcheck="false"><button>Look up</button></div>
@@ -44,13 +44,16 @@ ${live("fleet")}
 ${live("recent")}`;
 }
 
-/** By name: what the live events carry, with the histories of every range that a page may show. */
+const alertRegion = (reader: AlertReader) => `alerts-${reader}`;
+
+/** By name: what the live events carry, with the histories of every range, and the alerts of every reader, that a page may show. */
 export function overviewRegions(
   overview: Overview,
   histories: readonly History[],
 ): Readonly<Record<string, Html>> {
   return {
-    alerts: alertSection(overview.alerts),
+    [alertRegion("operator")]: alertSection(overview.alerts, "operator"),
+    [alertRegion("reader")]: alertSection(overview.alerts, "reader"),
     figures: figures(overview),
     ...Object.fromEntries(
       histories.map((history) => [historyRegion(history.range), historySection(history)]),

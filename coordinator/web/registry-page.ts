@@ -1,5 +1,6 @@
 /** /registry: the generation in force and how old it is, the three steps of a refresh, and what a rollback would do. */
 
+import { howMany } from "../flows/spoken-time.ts";
 import { ago, countText, instant } from "./figures.ts";
 import { type Html, html, nothing } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
@@ -50,7 +51,7 @@ function tiles({ counted, generation, ageDays }: RegistryValue): Html {
   const tile = (name: string, figure: string, words: string) =>
     html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${figure}</span><span class="small">${words}</span></dd></div>`;
   return html`<dl class="tiles">
-${tile("Age", `${ageDays ?? 0}`, ageDays === 1 ? "day" : "days; a quarter is 92")}
+${tile("Age", howMany(ageDays ?? 0, "day"), "a quarter has 92")}
 ${tile("Subnets", countText(sum("subnets")), "of the five registries")}
 ${tile("IPv4 covered", shortCount(sum("ipv4Addresses")), "addresses lie in a subnet")}
 ${tile("IPv6 covered", shortCount(sum("ipv6Slash48s")), "blocks of a /48 lie in a subnet")}
@@ -58,7 +59,11 @@ ${tile("Crossings", countText(counted.crossings), "pairs of ranges that overlap 
 </dl>${counted.generation === generation ? nothing : html`<p class="small">Counted with generation ${counted.generation}; single subnets were asked anew since.</p>`}`;
 }
 
-const short = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 2 });
+const short = new Intl.NumberFormat("en-GB", {
+  notation: "compact",
+  compactDisplay: "long",
+  maximumFractionDigits: 1,
+});
 const shortCount = (count: number) => (count < 100_000 ? countText(count) : short.format(count));
 
 function refreshSection(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {

@@ -132,13 +132,14 @@ function subnetRow(line: SubnetLine): Html {
 }
 
 export function crawlerSection(crawler: CrawlerReport): Html {
-  return html`<section><h2>${crawlerLink(crawler.name)} ${stateBadge(crawler.state)}</h2>${crawlerFacts(crawler)}</section>`;
+  return html`<section><h2>${crawlerLink(crawler.name)} ${stateBadge(crawler.state)}</h2>${crawlerFacts(crawler, askAbout)}</section>`;
 }
 
-export function crawlerFacts(crawler: CrawlerReport): Html {
+/** `ask`: how an address is shown, for whoever may ask about it and for others. */
+export function crawlerFacts(crawler: CrawlerReport, ask: (address: string) => Html): Html {
   return html`<dl class="facts">
 ${fact("Place", html`${crawler.place ?? "not stated"} ${country(crawler.country)}`)}
-${crawler.address ? fact("Address", askAbout(crawler.address)) : nothing}
+${crawler.address ? fact("Address", ask(crawler.address)) : nothing}
 ${crawler.lastSeenAt ? fact("Last seen", instant(crawler.lastSeenAt)) : fact("Last seen", "never")}
 ${crawler.connectedAt && crawler.state !== "offline" ? fact("Connected", instant(crawler.connectedAt)) : nothing}
 ${crawler.state === "offline" && crawler.offlineReason ? fact("Offline because", crawler.offlineReason) : nothing}

@@ -5,13 +5,14 @@ import type { FastifyInstance } from "fastify";
 import { request } from "undici";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { maxListeners } from "#coordinator/net/live-events";
+import { maxListenersOfAddress } from "#coordinator/net/live-overview";
 import { maxOpenRequests } from "#coordinator/net/open-requests";
 import { createReports } from "#coordinator/postgres/reports/reports";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
-import { webServer } from "../support/web-server.ts";
+import { webServer, webSettings } from "../support/web-server.ts";
 
 let database: Database;
 let app: FastifyInstance;
@@ -72,7 +73,8 @@ describe("live events", () => {
 
     expect(stream.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
     expect(Object.keys(first).sort()).toEqual([
-      "alerts",
+      "alerts-operator",
+      "alerts-reader",
       "errors",
       "figures",
       "fleet",
@@ -96,6 +98,31 @@ describe("live events", () => {
 
     expect(refused.statusCode).toBe(503);
     expect(words).toContain("Too many listeners");
+  });
+
+  it("leave room when one address takes many, which is told by the proxy", async () => {
+    await app.close();
+    app = webServer(database, { settings: { ...webSettings, behindProxy: true } });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const events = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/events`;
+    const listenFrom = async (address: string) => {
+      const { statusCode, body } = await request(events, { headers: { "x-forwarded-for": address } });
+      body.on("error", () => {});
+      return { statusCode, end: () => body.destroy() };
+    };
+    const streams = await Promise.all(
+      Array.from({ length: maxListenersOfAddress }, () => listenFrom("192.0.2.1")),
+    );
+
+    const [same, other] = [await listenFrom("192.0.2.1"), await listenFrom("192.0.2.2")];
+    for (const stream of [...streams, same, other]) stream.end();
+
+    expect([same.statusCode, other.statusCode]).toEqual([503, 200]);
+    await until(async () => {
+      const again = await listenFrom("192.0.2.1");
+      again.end();
+      return again.statusCode === 200;
+    }, 5000);
   });
 
   it("end when the server closes, and keep it from nothing", async () => {

@@ -1,0 +1,97 @@
+/** Every link of every page leads somewhere, for each role: pages are followed from the first one, each path once. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Role } from "#core/access/actor";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { everyPart } from "../support/every-part.ts";
+import { seedOperation } from "../support/seed-operation.ts";
+import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
+import { signIn } from "../support/signed-in.ts";
+import { testAccess, webServer } from "../support/web-server.ts";
+import { seedFleet } from "./seed-fleet.ts";
+
+/** More pages than the tiny world has; what a page repeats with other filters counts once. */
+const mostPages = 400;
+
+let database: Database;
+let app: FastifyInstance;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await seedFleet(database.pool);
+  await seedOperation(database.pool);
+  await seedUrl(database.pool, { url: "https://www.example.org/ferry" });
+  const ferry = {
+    url: "https://www.example.org/ferry",
+    title: "The ferry",
+    text: "The ferry leaves at ten.",
+  };
+  await seedPage(database.pool, ferry);
+  app = webServer(database, {
+    parts: everyPart(database),
+    access: testAccess(database, () => worldNow, false),
+  });
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+const starts: Readonly<Record<Role, readonly string[]>> = {
+  operator: ["/", "/who?q=www.example.org", "/search?q=ferry", "/api"],
+  staff: ["/", "/who?q=www.example.org", "/search?q=ferry"],
+  partner: ["/account", "/crawlers/athens"],
+};
+
+describe("no link is dead", () => {
+  it.each(["operator", "staff", "partner"] as const)("for %s", async (role) => {
+    const { headers } = await signIn(database, role);
+
+    const { dead, seen } = await follow(starts[role], headers);
+
+    expect(dead).toEqual([]);
+    expect(seen).toBeGreaterThan(role === "partner" ? 5 : 25);
+    expect(seen).toBeLessThan(mostPages);
+  });
+});
+
+interface Found {
+  readonly path: string;
+  readonly on: string;
+}
+
+/** Follows what pages link to; of addresses that differ only in what is asked, `mostAsked` of each path. */
+async function follow(from: readonly string[], headers: { readonly cookie: string }) {
+  const known = new Set(from);
+  const asked = new Map<string, number>();
+  const waiting: Found[] = from.map((path) => ({ path, on: "the start" }));
+  const dead: string[] = [];
+  for (const { path, on } of waiting) {
+    const answer = await app.inject({ url: path, headers });
+    if (answer.statusCode >= 400) dead.push(`${answer.statusCode} ${path} on ${on}`);
+    if (known.size >= mostPages || !String(answer.headers["content-type"]).startsWith("text/html")) continue;
+    for (const link of linksOf(answer.body, path)) {
+      const name = new URL(link, base).pathname;
+      const times = asked.get(name) ?? 0;
+      if (known.has(link) || times >= mostAsked) continue;
+      asked.set(name, times + 1);
+      known.add(link);
+      waiting.push({ path: link, on: path });
+    }
+  }
+  return { dead, seen: known.size };
+}
+
+const base = "http://crawl.example.org";
+const mostAsked = 3;
+
+/** What a page links to on this site, without its fragments; styles, scripts and forms' addresses too. */
+function linksOf(markup: string, path: string): string[] {
+  const links = [...markup.matchAll(/\s(?:href|src)="([^"]*)"/g)].map(([, link]) =>
+    (link as string).replaceAll("&amp;", "&").replaceAll("&#39;", "'").replaceAll("&quot;", '"'),
+  );
+  const here = links.map((link) => new URL(link, base + path)).filter(({ origin }) => origin === base);
+  return [...new Set(here.map(({ pathname, search }) => pathname + search))];
+}
