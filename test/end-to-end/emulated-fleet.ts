@@ -1,0 +1,149 @@
+/**
+ * The emulated Internet, a database, coordinators and crawlers in one process, over real sockets and a real Postgres:
+ * what most end-to-end tests begin with. A test adds only the settings that it is about.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { admitUrls } from "#coordinator/flows/admit-urls";
+import type { CrawlScope } from "#coordinator/flows/ports";
+import type { RunningCoordinator } from "#coordinator/main";
+import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
+import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
+import { type CrawlerSettings, crawlerConfig } from "#crawler/config";
+import { type RunningCrawler, startCrawler } from "#crawler/main";
+import type { Database } from "#db/connect";
+import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
+import { type StartOptions, startWorld } from "#ops/world/main";
+import type { World } from "#ops/world/model";
+import { writeRegistryFiles } from "#ops/world/registry-files";
+import { applyImport } from "#rir-import/apply";
+import { builtProgram } from "../support/built-command.ts";
+import { testDatabase } from "../support/database.ts";
+import { crawlerUrl, startQuietCoordinator } from "./quiet-coordinator.ts";
+
+export interface FleetOptions {
+  readonly world: World;
+  readonly network?: StartOptions;
+  readonly maxConnections?: number;
+  /** Of every coordinator, besides where it listens and whom it asks for names. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** The coordinators' clock. */
+  readonly now?: () => Date;
+  /** Of every crawler, besides where it connects and how it reaches the world. */
+  readonly crawlerSettings: Partial<CrawlerSettings>;
+}
+
+export type EmulatedFleet = Awaited<ReturnType<typeof emulatedFleet>>;
+
+/**
+ * With the world's registries imported and nobody started yet. Crawlers are named by their place in the world, and all
+ * connect to the coordinator that was started last.
+ */
+export async function emulatedFleet(options: FleetOptions) {
+  const { world } = options;
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-fleet-")));
+  const database = await testDatabase({ maxConnections: options.maxConnections ?? 14 });
+  await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
+  const internet = await startWorld(world, options.network);
+  const coordinators: RunningCoordinator[] = [];
+  const crawlers = new Map<number, RunningCrawler>();
+  const children: ChildProcess[] = [];
+  const rows = rowsOf(database);
+
+  async function addCoordinator(): Promise<RunningCoordinator> {
+    const { settings, now } = options;
+    const coordinator = await startQuietCoordinator({ database, internet, settings, ...(now && { now }) });
+    coordinators.push(coordinator);
+    return coordinator;
+  }
+
+  /** Registers the crawler. */
+  async function settingsOf(index: number, own: Partial<CrawlerSettings>): Promise<CrawlerSettings> {
+    const { name, address } = world.crawlers[index]!;
+    const { key, keyHash } = newCrawlerKey();
+    await createCrawlerStore(database.pool).register({ name, keyHash });
+    return {
+      coordinatorUrl: crawlerUrl(coordinators.at(-1)!.webUrl),
+      key,
+      name,
+      home: join(folder, name),
+      publicAddress: address,
+      proxy: internet.proxyUrlOf(index),
+      resolvers: [internet.dnsAddress],
+      responseTimeFactor: 0,
+      probeMethods: ["head", "connect"],
+      ...options.crawlerSettings,
+      ...own,
+    };
+  }
+
+  async function startOne(index: number, own: Partial<CrawlerSettings> = {}): Promise<void> {
+    crawlers.set(index, await startCrawler(crawlerConfig(await settingsOf(index, own))));
+  }
+
+  return {
+    world,
+    database,
+    internet,
+    rows,
+    frontier: createFrontierStore(database.pool),
+    addCoordinator,
+    startOne,
+    /** One after the other; `own`: what one of them has for itself. */
+    startAll: async (own: (index: number) => Partial<CrawlerSettings> = () => ({})) => {
+      for (const index of world.crawlers.keys()) await startOne(index, own(index));
+    },
+    /** In a process of its own, so that it can be killed. */
+    startApart: async (index: number): Promise<ChildProcess> => {
+      const child = await startProcess(folder, await settingsOf(index, {}));
+      children.push(child);
+      return child;
+    },
+    stopOne: async (index: number) => {
+      await crawlers.get(index)!.stop();
+      crawlers.delete(index);
+    },
+    admit: async (urls: readonly string[], scope: CrawlScope) => await admitTo(database, urls, scope),
+    one: async <Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row> =>
+      (await rows<Row>(text, values))[0]!,
+    close: async () => {
+      for (const child of children) child.kill("SIGKILL");
+      await Promise.all([...crawlers.values()].map((crawler) => crawler.stop()));
+      await Promise.all(coordinators.map((coordinator) => coordinator.stop()));
+      await internet.close();
+      await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The front page of each of the sites. */
+export const frontPages = (sites: readonly { readonly host: string }[]): string[] =>
+  sites.map(({ host }) => `http://${host}/`);
+
+/** How much farther than the nearest a crawler is from what it sees at `addressOf`, ms. */
+export function excessMs(world: World, name: string, addressOf: (crawlerIndex: number) => string): number {
+  const rtts = world.crawlers.map((_, index) => world.rttMs(index, addressOf(index)) ?? Number.NaN);
+  return rtts[world.crawlers.findIndex((crawler) => crawler.name === name)]! - Math.min(...rtts);
+}
+
+/** A crawler in a process of its own; its settings are kept in the folder. */
+export async function startProcess(folder: string, settings: CrawlerSettings): Promise<ChildProcess> {
+  const file = join(folder, `${settings.name}.json`);
+  writeFileSync(file, JSON.stringify(settings));
+  const main = await builtProgram("migrating-crawler/main");
+  return spawn(process.execPath, [main, file], { stdio: "ignore" });
+}
+
+const rowsOf =
+  ({ pool }: Database) =>
+  async <Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+    (await pool.query<Row>(text, [...values])).rows;
+
+async function admitTo({ pool }: Database, urls: readonly string[], scope: CrawlScope) {
+  const ports = { frontier: createFrontierStore(pool), rejected: createRejectedUrlStore(pool) };
+  return await admitUrls(urls, ports, { scope, now: new Date() });
+}
