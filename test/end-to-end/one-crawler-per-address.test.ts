@@ -4,32 +4,30 @@
  * crawlers at a time, nor by one faster than its pace. Real crawlers, a real coordinator and database, the emulated
  * Internet.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readCoordinatorConfig } from "#coordinator/config";
-import { silentLog } from "#coordinator/log";
-import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import type { RunningCoordinator } from "#coordinator/main";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { crawlerConfig } from "#crawler/config";
 import { type RunningCrawler, startCrawler } from "#crawler/main";
 import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
-import { newWorld, scope, seeds, type World } from "../contract/world.ts";
-import { builtProgram } from "../support/built-command.ts";
+import { newWorld, type World } from "../contract/world.ts";
 import { until } from "../support/until.ts";
+import { startProcess } from "./emulated-fleet.ts";
+import { giveSubnet, ownedScope, plainSites } from "./owned-hosts.ts";
+import { crawlerUrl, startQuietCoordinator } from "./quiet-coordinator.ts";
 
 const generated = generateWorld({ seed: 11, sites: 40, crawlers: 3 });
-const plainSites = generated.sites.filter(
-  ({ addresses, address }) => addresses.length === 1 && address.includes("."),
-);
-const addresses = plainSites.slice(0, 3).map(({ address }) => address);
+const plain = plainSites(generated);
+const addresses = plain.slice(0, 3).map(({ address }) => address);
 /** Three hosts at each address, one of each crawler. */
-const sites = plainSites.slice(0, 9).map((site, at) => {
+const sites = plain.slice(0, 9).map((site, at) => {
   const address = addresses[Math.floor(at / 3)]!;
   return { ...site, address, addresses: [address] };
 });
@@ -62,12 +60,7 @@ afterAll(async () => {
 
 it("an address is asked by one crawler at a time, at its pace, whatever becomes of the crawlers", async () => {
   const [north, south, east] = (await frontierOfThree()) as [Owner, Owner, Owner];
-  coordinator = await startCoordinator({
-    database: world.database,
-    log: silentLog,
-    version: "test",
-    config: config(),
-  });
+  coordinator = await startQuietCoordinator({ database: world.database, internet, settings });
   relay = await startRelay(Number(new URL(coordinator.webUrl).port));
 
   const killed = await startApart(east, 2);
@@ -103,42 +96,28 @@ interface Owner {
 
 /** Each crawler has a subnet, and one host at each of the addresses. */
 async function frontierOfThree(): Promise<Owner[]> {
-  const now = new Date();
   const owners: Owner[] = [];
   for (const [index, { name }] of generated.crawlers.entries()) {
     const { key, keyHash } = newCrawlerKey();
     const crawlerId = await world.crawlers.register({ name, keyHash });
-    const subnetId = await world.subnet(`198.51.${index}.0`, `198.51.${index}.255`);
-    await world.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
+    const own = sites.filter((_, at) => at % 3 === index);
+    const subnetId = await giveSubnet(world.pool, { crawlerId, index }, { sites: own, pages });
     owners.push({ crawlerId, subnetId, name, key });
-  }
-  for (const [at, { host, addresses: own }] of sites.entries()) {
-    const urls = Array.from({ length: pages }, (_, page) => `http://${host}/${page === 0 ? "" : page}`);
-    await world.frontier.admit(seeds(...urls), scope, now);
-    const { subnetId } = owners[at % 3]!;
-    await world.frontier.saveResolutions(
-      [{ type: "resolved", host, addresses: own, subnetId, ttlSeconds: 86_400 }],
-      now,
-    );
   }
   return owners;
 }
 
-const config = () =>
-  readCoordinatorConfig({
-    listen: { host: "127.0.0.1", port: 0 },
-    resolvers: [internet.dnsAddress],
-    delegation: { settleSeconds: 0 },
-    scope: { ...scope, maxDepth: 0, admitNewHosts: false },
-    lease: { seconds: 3, urlsPerHost: 2, addressRestSeconds: restMs / 1000 },
-    heartbeatSeconds: 1,
-    departureSeconds: 3,
-    balance: { policy: "none" },
-    logLevel: "silent",
-  });
+const settings = {
+  delegation: { settleSeconds: 0 },
+  scope: ownedScope,
+  lease: { seconds: 3, urlsPerHost: 2, addressRestSeconds: restMs / 1000 },
+  heartbeatSeconds: 1,
+  departureSeconds: 3,
+  balance: { policy: "none" },
+};
 
 const settingsOf = ({ name, key }: Owner, index: number, webUrl: string) => ({
-  coordinatorUrl: `${webUrl.replace("http", "ws")}/crawler`,
+  coordinatorUrl: crawlerUrl(webUrl),
   key,
   name,
   home: join(folder, name),
@@ -148,16 +127,13 @@ const settingsOf = ({ name, key }: Owner, index: number, webUrl: string) => ({
   resolvers: [internet.dnsAddress],
   politenessFloorMs: floorMs,
   responseTimeFactor: 0,
-  probeMethods: ["connect"],
+  probeMethods: ["connect" as const],
   limits: { priority: 0 },
 });
 
 /** In a process of its own, so that it can be killed. */
 async function startApart(owner: Owner, index: number): Promise<ChildProcess> {
-  const file = join(folder, `${owner.name}.json`);
-  writeFileSync(file, JSON.stringify(settingsOf(owner, index, coordinator.webUrl)));
-  const main = await builtProgram("migrating-crawler/main");
-  const child = spawn(process.execPath, [main, file], { stdio: "ignore" });
+  const child = await startProcess(folder, settingsOf(owner, index, coordinator.webUrl));
   children.push(child);
   return child;
 }

@@ -1,0 +1,60 @@
+/**
+ * Crawlers that have a subnet, and hosts with pages in it, from the beginning: for tests whose subject comes after the
+ * delegation.
+ */
+import type { Pool } from "pg";
+import { createDelegationStore } from "#coordinator/postgres/delegation-store";
+import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { urlKeyOf } from "#core/frontier/url-key";
+import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
+import type { World, WorldSite } from "#ops/world/model";
+
+export interface OwnedHosts {
+  readonly sites: readonly Pick<WorldSite, "host" | "addresses">[];
+  /** Of each site. */
+  readonly pages: number;
+}
+
+/** Links are not followed, so that it stays at these pages; what an operator adds is another matter. */
+export const ownedScope = { pagesPerHost: 100, maxDepth: 0, admitNewHosts: false } as const;
+
+/** Sites with one IPv4 address that everybody sees. */
+export const plainSites = ({ sites }: World): WorldSite[] =>
+  sites.filter(({ addresses, address }) => addresses.length === 1 && address.includes("."));
+
+/** 198.51.INDEX.0/24 becomes the crawler's, and the sites are in it, whatever their addresses. */
+export async function giveSubnet(
+  pool: Pool,
+  { crawlerId, index }: { readonly crawlerId: CrawlerId; readonly index: number },
+  { sites, pages }: OwnedHosts,
+): Promise<SubnetId> {
+  const now = new Date();
+  const frontier = createFrontierStore(pool);
+  const subnetId = await newSubnet(pool, index);
+  await createDelegationStore(pool).delegateOwnSubnet(subnetId, crawlerId, now);
+  for (const { host, addresses } of sites) {
+    const urls = Array.from({ length: pages }, (_, page) => `http://${host}/${page === 0 ? "" : page}`);
+    await frontier.admit(urls.map(seedOf), { ...ownedScope, admitNewHosts: true }, now);
+    await frontier.saveResolutions(
+      [{ type: "resolved", host, addresses, subnetId, ttlSeconds: 86_400 }],
+      now,
+    );
+  }
+  return subnetId;
+}
+
+async function newSubnet(pool: Pool, index: number): Promise<SubnetId> {
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `insert into subnet (first_address, last_address, registry, name, added_in)
+     values ($1::inet, $2::inet, 'ripencc', '', 1)
+     returning subnet_id`,
+    [`198.51.${index}.0`, `198.51.${index}.255`],
+  );
+  return asSubnetId(rows[0]!.subnet_id);
+}
+
+function seedOf(url: string) {
+  const key = urlKeyOf(url);
+  if (typeof key === "string") throw new Error(`${url}: ${key}`);
+  return { key, depth: 0 };
+}
