@@ -48,10 +48,16 @@ export function filterFault(options: SearchOptions): string | null {
   for (const [name, { shape, words }] of Object.entries(shapes)) {
     const value = clean(String(options[name as keyof SearchOptions] ?? ""));
     if (value === "") continue;
-    const isDay = name !== "from" && name !== "to" ? true : !Number.isNaN(Date.parse(value));
-    if (!shape.test(value) || !isDay) return `${name} ${value.slice(0, 60)}: ${words}`;
+    if (!shape.test(value) || ((name === "from" || name === "to") && !isDay(value)))
+      return `${name} ${value.slice(0, 60)}: ${words}`;
   }
   return null;
+}
+
+/** One that the calendar has, as Postgres counts years: JavaScript takes 31 February for 3 March, and has a year 0. */
+function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text) && !text.startsWith("0000");
 }
 
 function readFilters(options: SearchOptions): SearchFilters {

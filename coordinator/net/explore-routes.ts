@@ -24,6 +24,8 @@ export interface ExploreRoutePorts extends ExplorePorts {
 /** Subnets in one file. */
 export const mostInFile = 1_000_000;
 const mostFilesAtOnce = 2;
+/** A million subnets are 100 MB; who reads more slowly than 170 KB/s keeps others waiting. */
+const mostFileMs = 600_000;
 /** A browser may show a tile again for so long. */
 const tileSeconds = 20;
 const notReady = "The explorer is still reading what is known. Try again in a moment.";
@@ -155,7 +157,9 @@ class FileTurns {
 
   /** Gives the turn back when the stream has ended, however. */
   until(stream: Readable): Readable {
+    const cut = setTimeout(() => stream.destroy(new Error("it was read too slowly")), mostFileMs).unref();
     return stream.once("close", () => {
+      clearTimeout(cut);
       this.#sending -= 1;
     });
   }

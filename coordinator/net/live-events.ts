@@ -30,7 +30,10 @@ export class LiveEvents {
     return this.#listeners.size >= maxListeners;
   }
 
-  /** Takes over a response whose head is written; the first event holds every region. */
+  /**
+   * Takes over a response whose head is written; the first event holds every region, as the last tick made them:
+   * whoever comes and goes a hundred times makes nobody work.
+   */
   listen(response: ServerResponse): void {
     this.#listeners.add(response);
     const end = setTimeout(() => this.#letGo(response), mostStreamMs).unref();
@@ -40,8 +43,8 @@ export class LiveEvents {
     });
     response.write("retry: 3000\n\n");
     this.#timer ??= setInterval(() => void this.tick(), tickMs).unref();
-    this.#sent = {};
-    void this.tick();
+    if (Object.keys(this.#sent).length === 0) void this.tick();
+    else response.write(eventOf(this.#sent));
   }
 
   /** Sends what has changed since the last tick. */
@@ -51,8 +54,8 @@ export class LiveEvents {
     try {
       const regions = await this.#render();
       const changed = Object.entries(regions).filter(([name, markup]) => this.#sent[name] !== markup);
-      this.#sent = regions;
-      this.#send(`event: overview\ndata: ${JSON.stringify({ regions: Object.fromEntries(changed) })}\n\n`);
+      this.#sent = this.#listeners.size === 0 ? {} : regions;
+      this.#send(eventOf(Object.fromEntries(changed)));
     } catch (error) {
       this.#onError(error);
     } finally {
@@ -87,5 +90,11 @@ export class LiveEvents {
   #stop(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
+    // Made when nobody listened, it would be old.
+    this.#sent = {};
   }
+}
+
+function eventOf(regions: Readonly<Record<string, string>>): string {
+  return `event: overview\ndata: ${JSON.stringify({ regions })}\n\n`;
 }

@@ -1,6 +1,6 @@
 /**
  * How much one address (or IPv6 /64) may ask in a minute: plenty for reading, little for what changes something, less
- * for signing in. Static files, health and what bounds itself (downloads, live events) are not counted, nor is the
+ * for signing in. Static files, health and what docks download (which bounds itself) are not counted, nor is the
  * crawlers' socket, which never comes here.
  */
 import rateLimit from "@fastify/rate-limit";
@@ -51,8 +51,8 @@ function kindOf(request: FastifyRequest): Kind | null {
   if (address === null) return null;
   const { url = "", config } = request.routeOptions;
   if (request.method === "POST") return url === "/sign-in" ? "signing-in" : "changing";
-  const isFree =
-    url.startsWith("/assets/") || url === "/health" || url === "/ready" || config?.boundedElsewhere;
+  const isDownload = url.startsWith("/releases/") && config?.boundedElsewhere === true;
+  const isFree = url.startsWith("/assets/") || url === "/health" || url === "/ready" || isDownload;
   return isFree || isThisMachine(address) ? null : "reading";
 }
 

@@ -46,7 +46,7 @@ ${revoked ? nothing : html`<a class="button danger slim" href="${crawlerPath(nam
 function askPartner({ inside, crawler }: CrawlerView): Html {
   const contact = inside?.identity.contact ?? null;
   if (contact === null) return nothing;
-  if (/^[^\s@<>"]+@[^\s@<>"]+$/.test(contact)) {
+  if (/^[^\s@<>"?&%]+@[^\s@<>"?&%]+$/.test(contact)) {
     return html`<a class="button quiet slim" href="mailto:${contact}?subject=${encodeURIComponent(`Your crawler ${crawler.name}`)}">Ask its partner</a>`;
   }
   return html`<span class="small">Its partner: ${contact}</span>`;

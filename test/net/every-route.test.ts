@@ -258,6 +258,7 @@ it("whatever a reader asks, the fault is not ours", async () => {
     }
   }
   for (const since of ["__proto__", "constructor"]) await ask(`/api/fleet/incidents?since=${since}`);
+  for (const day of ["2026-02-31", "0000-01-01"]) await ask(`/api/search?q=ferry&from=${day}&to=${day}`);
   for (const name of ["actor", "action", "target"]) await ask(`/audit?${name}=%00`);
 
   expect(faults).toEqual([]);
