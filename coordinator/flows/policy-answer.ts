@@ -88,6 +88,17 @@ export async function policiesAnswer(
   };
 }
 
+/** For whoever may not read the audit log: what was changed, and not the names of the people who did. */
+export function withoutNames(answer: PoliciesAnswer): PoliciesAnswer {
+  const unnamed = <Changed extends { readonly changedBy: string | null }>(one: Changed): Changed =>
+    one.changedBy === null ? one : { ...one, changedBy: "an operator" };
+  return {
+    ...answer,
+    groups: answer.groups.map((group) => ({ ...group, policies: group.policies.map(unnamed) })),
+    history: answer.history.map(unnamed),
+  };
+}
+
 function shownPolicy(policy: PolicyDefinition, { settings, file, changed }: KnownPolicies): ShownPolicy {
   const { group: _group, ...shown } = policy;
   const change = changed.get(policy.name);

@@ -1,9 +1,10 @@
 /** /policies and /api/policies: what holds, what a change would come to, and the change. */
 import { z } from "zod";
+import { mayDo } from "#core/access/actor";
 import { isPolicyName, type PolicyValue } from "#core/policies/policy-catalogue";
 import { valueFromText } from "#core/policies/policy-values";
 import { type ChangeFault, changeWords, savePolicies, weighPolicies } from "../flows/change-policies.ts";
-import { auditedChange, policiesAnswer, previewAnswer } from "../flows/policy-answer.ts";
+import { auditedChange, policiesAnswer, previewAnswer, withoutNames } from "../flows/policy-answer.ts";
 import type { PolicyStore } from "../flows/policy-ports.ts";
 import { type PreviewPorts, previewPolicies } from "../flows/preview-policies.ts";
 import { policiesPage } from "../web/policies-page.ts";
@@ -51,8 +52,9 @@ export function policyRoutes(ports: PolicyRoutePorts): WebPart {
       api: "/api/policies",
       section: "/policies",
       needs: "read",
-      view: async () => {
-        const answer = await policiesAnswer(store);
+      view: async ({ visit }) => {
+        const full = await policiesAnswer(store);
+        const answer = mayDo(visit.actor, "audit-read") ? full : withoutNames(full);
         const body = (viewer: Parameters<typeof policiesPage>[0]["viewer"]) =>
           policiesPage({ answer, viewer });
         return { status: 200, value: answer, title: "Policies", body };

@@ -29,7 +29,7 @@ beforeAll(async () => {
   await createOperatorTokenStore(database.pool).create({
     name: "ci",
     tokenHash,
-    scopes: ["policy-write"],
+    scopes: ["read", "policy-write", "audit-read"],
     createdAt: worldNow,
     expiresAt: new Date(worldNow.getTime() + 86_400_000),
   });
@@ -44,7 +44,8 @@ afterAll(async () => {
 
 const post = async (url: string, payload: object) =>
   await app.inject({ method: "POST", url, headers: { authorization: `Bearer ${token}` }, payload });
-const read = async () => (await app.inject("/api/policies")).json();
+const read = async (headers: Record<string, string> = { authorization: `Bearer ${token}` }) =>
+  (await app.inject({ url: "/api/policies", headers })).json();
 const policyNamed = async (name: string) =>
   (await read()).groups
     .flatMap(({ policies }: { policies: { name: string }[] }) => policies)
@@ -165,4 +166,9 @@ it("shows staff the policies without forms and says why; nobody else's form chan
   expect(full.body.length).toBeLessThan(60_000);
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([403, 403, 303]);
   expect((await read()).history).toMatchObject([{ changedBy: "anna" }]);
+  // Who it was is in the audit log, for those who may read that.
+  const seen = await app.inject({ url: "/policies", headers: staff.headers });
+  expect(JSON.stringify(await read({}))).not.toContain("anna");
+  expect((await read({})).history).toMatchObject([{ changedBy: "an operator" }]);
+  expect(seen.body).not.toContain("anna");
 });
