@@ -3,31 +3,14 @@
  * the leaf is split and the hosts are delegated one by one, each to the crawler that is nearest to what it
  * sees; `who` tells why; and when a crawler is gone, what it had in this way goes to another.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readCoordinatorConfig } from "#coordinator/config";
-import { admitUrls } from "#coordinator/flows/admit-urls";
 import type { WhoAnswer } from "#coordinator/flows/who-answer";
-import { silentLog } from "#coordinator/log";
-import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
-import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
 import { parseAddress } from "#core/ip/address";
 import { parseRange, rangeHolds } from "#core/ip/range";
-import { crawlerConfig } from "#crawler/config";
-import { type RunningCrawler, startCrawler } from "#crawler/main";
-import type { Database } from "#db/connect";
-import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
-import { type RunningWorld, startWorld } from "#ops/world/main";
 import { addressSeenBy, type WorldSite } from "#ops/world/model";
-import { writeRegistryFiles } from "#ops/world/registry-files";
-import { applyImport } from "#rir-import/apply";
-import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
+import { type EmulatedFleet, emulatedFleet, excessMs, frontPages } from "./emulated-fleet.ts";
 
 const world = generateWorld({
   seed: 4,
@@ -38,29 +21,21 @@ const world = generateWorld({
 const split = world.splitLeaves[0]!;
 const inSplitLeaf = world.sites.filter(({ subnet }) => subnet === split.subnet);
 const byPlace = world.sites.filter(({ addresses }) => addresses.length > 1);
+const scope = { pagesPerHost: 3, maxDepth: 3, admitNewHosts: true };
 
-let database: Database;
-let internet: RunningWorld;
-let coordinator: RunningCoordinator;
-const crawlers: RunningCrawler[] = [];
-const folder = mkdtempSync(join(tmpdir(), "nearcrawl-hosts-and-parts-"));
+let fleet: EmulatedFleet;
+let webUrl: string;
 /** The coordinator's clock runs ahead by so much: names are asked about again when their TTL is over. */
 let aheadMs = 0;
 
 beforeAll(async () => {
-  database = await testDatabase({ maxConnections: 12 });
-  await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
-  internet = await startWorld(world, { noiseMs: 1 });
-  coordinator = await startCoordinator({
-    database,
-    log: silentLog,
-    version: "test",
+  fleet = await emulatedFleet({
+    world,
+    network: { noiseMs: 1 },
     now: () => new Date(Date.now() + aheadMs),
-    config: readCoordinatorConfig({
-      listen: { host: "127.0.0.1", port: 0 },
-      resolvers: [internet.dnsAddress],
+    settings: {
       delegation: { expectedCrawlers: 5, settleSeconds: 20 },
-      scope: { pagesPerHost: 3, maxDepth: 3, admitNewHosts: false },
+      scope: { ...scope, admitNewHosts: false },
       // Every page is due again at once, and each slice opens a connection of its own.
       recrawl: { intervalHours: 0.0002 },
       lease: { urlsPerHost: 1, addressRestSeconds: 0 },
@@ -69,71 +44,31 @@ beforeAll(async () => {
       recalibration: { everySeconds: 3600 },
       departureSeconds: 600,
       heartbeatSeconds: 2,
-      logLevel: "silent",
-    }),
+    },
+    crawlerSettings: { politenessFloorMs: 200 },
   });
-  for (const [index, crawler] of world.crawlers.entries()) crawlers.push(await startOne(index, crawler));
-  const ports = {
-    frontier: createFrontierStore(database.pool),
-    rejected: createRejectedUrlStore(database.pool),
-  };
-  const urls = [...inSplitLeaf, ...byPlace].map((site) => `http://${site.host}/`);
-  const scope = { pagesPerHost: 3, maxDepth: 3, admitNewHosts: true };
-  await admitUrls(urls, ports, { scope, now: new Date() });
+  ({ webUrl } = await fleet.addCoordinator());
+  await fleet.startAll((index) => ({ resolvers: [fleet.internet.dnsAddressOf(index)] }));
+  await fleet.admit(frontPages([...inSplitLeaf, ...byPlace]), scope);
 }, 60_000);
 
-afterAll(async () => {
-  await Promise.all(crawlers.map((crawler) => crawler.stop()));
-  await coordinator?.stop();
-  await internet?.close();
-  await database?.close();
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
-
-async function startOne(index: number, crawler: (typeof world.crawlers)[number]): Promise<RunningCrawler> {
-  const { key, keyHash } = newCrawlerKey();
-  await createCrawlerStore(database.pool).register({ name: crawler.name, keyHash });
-  return await startCrawler(
-    crawlerConfig({
-      coordinatorUrl: `${coordinator.webUrl.replace("http", "ws")}/crawler`,
-      key,
-      name: crawler.name,
-      home: join(folder, crawler.name),
-      publicAddress: crawler.address,
-      proxy: internet.proxyUrlOf(index),
-      resolvers: [internet.dnsAddressOf(index)],
-      politenessFloorMs: 200,
-      responseTimeFactor: 0,
-      probeMethods: ["head", "connect"],
-    }),
-  );
-}
-
-const rows = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> =>
-  (await database.pool.query<Row>(text, values)).rows;
+afterAll(async () => await fleet?.close(), 60_000);
 
 const who = async (question: string): Promise<WhoAnswer> =>
-  (await (
-    await fetch(`${coordinator.webUrl}/api/who?q=${encodeURIComponent(question)}`)
-  ).json()) as WhoAnswer;
+  (await (await fetch(`${webUrl}/api/who?q=${encodeURIComponent(question)}`)).json()) as WhoAnswer;
 
-/** How much farther than the nearest that crawler is from what it sees of the site, in ms. */
-function excessMs(site: WorldSite, crawlerName: string): number {
-  const rtts = world.crawlers.map(
-    (_, index) => world.rttMs(index, addressSeenBy(world, site, index)) ?? Number.NaN,
-  );
-  return rtts[world.crawlers.findIndex(({ name }) => name === crawlerName)]! - Math.min(...rtts);
-}
+const excessOf = (site: WorldSite, crawler: string): number =>
+  excessMs(world, crawler, (index) => addressSeenBy(world, site, index));
 
 describe("hosts and parts", { timeout: 90_000 }, () => {
   it("splits a leaf whose halves are far apart, each half to the crawler that is nearest to it", async () => {
     await until(
-      async () => (await rows("select from finer_delegation where host_hash is null")).length > 0,
+      async () => (await fleet.rows("select from finer_delegation where host_hash is null")).length > 0,
       60_000,
     );
     const crawlerOf = async (site: WorldSite) => (await who(site.host)).effective?.crawler.name ?? "";
     const excess = async () =>
-      Promise.all(inSplitLeaf.map(async (site) => excessMs(site, await crawlerOf(site))));
+      Promise.all(inSplitLeaf.map(async (site) => excessOf(site, await crawlerOf(site))));
     await until(async () => (await excess()).every((ms) => ms <= 5), 60_000);
 
     const { parts, chain } = await who(inSplitLeaf[0]!.host);
@@ -161,7 +96,7 @@ describe("hosts and parts", { timeout: 90_000 }, () => {
   it("fetches a part's pages from the part's crawler", async () => {
     const since = new Date();
     const fetched = async () =>
-      await rows<{ crawler: string; wanted: string }>(
+      await fleet.rows<{ crawler: string; wanted: string }>(
         `select distinct c.name as crawler, w.name as wanted
          from page_fetch f
          join frontier_host h using (host_hash)
@@ -177,9 +112,10 @@ describe("hosts and parts", { timeout: 90_000 }, () => {
   });
 
   it("delegates hosts that resolve by place one by one, near to what their crawler sees", async () => {
-    const suspects = async () => await rows("select from probe_round where cause = 'differs-by-place'");
+    const suspects = async () => await fleet.rows("select from probe_round where cause = 'differs-by-place'");
     await until(async () => (await suspects()).length > 0, 60_000);
-    const hosts = async () => (await rows("select from finer_delegation where host_hash is not null")).length;
+    const hosts = async () =>
+      (await fleet.rows("select from finer_delegation where host_hash is not null")).length;
     // Each name is asked about several times, and rounds of other names come in between.
     for (let asking = 0; asking < 12 && (await hosts()) === 0; asking++) {
       const before = (await suspects()).length;
@@ -188,7 +124,7 @@ describe("hosts and parts", { timeout: 90_000 }, () => {
     }
     await until(async () => (await hosts()) > 0, 60_000);
 
-    const delegated = await rows<{ host: string; crawler: string; seen: unknown[] }>(
+    const delegated = await fleet.rows<{ host: string; crawler: string; seen: unknown[] }>(
       `select h.host, c.name as crawler, f.seen
        from finer_delegation f
        join frontier_host h on h.host_hash = f.host_hash
@@ -197,7 +133,7 @@ describe("hosts and parts", { timeout: 90_000 }, () => {
     for (const { host, crawler, seen } of delegated) {
       const site = byPlace.find((one) => one.host === host);
       expect(site, host).toBeDefined();
-      expect(excessMs(site!, crawler)).toBeLessThanOrEqual(5);
+      expect(excessOf(site!, crawler)).toBeLessThanOrEqual(5);
       expect(seen.length).toBe(world.crawlers.length + 1);
     }
     const { standing } = await who(delegated[0]!.host);
@@ -207,17 +143,17 @@ describe("hosts and parts", { timeout: 90_000 }, () => {
   });
 
   it("gives what a crawler had in this way to another when it is gone", async () => {
-    const [before] = await rows<{ name: string; finer_id: number }>(
+    const [before] = await fleet.rows<{ name: string; finer_id: number }>(
       `select c.name, f.finer_id from finer_delegation f join crawler c using (crawler_id)
        where f.host_hash is null limit 1`,
     );
     const index = world.crawlers.findIndex(({ name }) => name === before!.name);
 
-    await crawlers.splice(index, 1)[0]!.stop();
+    await fleet.stopOne(index);
     aheadMs += 700_000;
     const now = async () =>
       (
-        await rows<{ name: string }>(
+        await fleet.rows<{ name: string }>(
           "select c.name from finer_delegation f join crawler c using (crawler_id) where f.finer_id = $1",
           [before!.finer_id],
         )
