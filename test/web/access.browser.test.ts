@@ -1,8 +1,5 @@
 /** Signing in, accounts, tokens and the audit log in a real browser, over real sockets and a real database. */
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accessParts } from "#coordinator/access-parts";
 import { fleetPart } from "#coordinator/fleet-part";
@@ -13,43 +10,37 @@ import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
 import { createSignInLinkStore } from "#coordinator/postgres/sign-in-link-store";
 import type { Database } from "#db/connect";
-import { browserPath, startBrowser } from "../support/browser.ts";
+import { browserPath } from "../support/browser.ts";
+import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
-const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
-const axe = join(import.meta.dirname, "../../node_modules/axe-core/axe.min.js");
 const now = () => worldNow;
 
 describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }, () => {
   let database: Database;
-  let app: FastifyInstance;
-  let browser: Browser;
-  let base: string;
+  let site: BrowserSite;
 
   beforeAll(async () => {
     database = await testDatabase();
     await seedWorld(database.pool);
     await seedAudit();
     const access = testAccess(database, now, false);
-    app = webServer(database, {
+    const app = webServer(database, {
       access,
       parts: [
         fleetPart(database.pool, now),
         ...accessParts(database.pool, { access, version: "0.1.0", now }),
       ],
     });
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    await stateCoordinatorPlace(database.pool, { webUrl: base, certificatePin: null }, worldNow);
-    browser = await startBrowser(executable!);
+    site = await browserSite(app, executable!);
+    await stateCoordinatorPlace(database.pool, { webUrl: site.base, certificatePin: null }, worldNow);
   });
   afterAll(async () => {
-    await browser?.close();
-    await app?.close();
+    await site?.close();
     await database?.close();
   });
 
@@ -83,7 +74,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
   }
 
   async function linkFor(asked: Partial<LinkRequest> = {}): Promise<string> {
-    const ports = { links: createSignInLinkStore(database.pool), secrets: randomSecrets, webUrl: base };
+    const ports = { links: createSignInLinkStore(database.pool), secrets: randomSecrets, webUrl: site.base };
     const anna = {
       name: "anna",
       role: "operator",
@@ -94,24 +85,11 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     return (await issueSignInLink({ ...anna, ...asked }, ports, worldNow)).url;
   }
 
-  async function withPage(
-    look: (page: Page, context: BrowserContext) => Promise<void>,
-    options: Parameters<Browser["newContext"]>[0] = {},
-  ): Promise<void> {
-    const context = await browser.newContext({ baseURL: base, ...options });
-    const page = await context.newPage();
-    try {
-      await look(page, context);
-    } finally {
-      await context.close();
-    }
-  }
-
   const headings = async (page: Page) => (await page.locator("h1").textContent())?.trim();
 
   it("a link signs in once, leads to the page that was wanted, and signing out ends it", async () => {
     const link = await linkFor();
-    await withPage(async (page) => {
+    await site.withPage({}, async (page) => {
       await page.goto("/audit?actor=coordinator");
       expect(page.url()).toContain("/sign-in?to=");
       await page.goto(link);
@@ -132,7 +110,8 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
 
   it("an operator makes a token and a link, and the next page says what was done", async () => {
     const operator = await signIn(database, "operator");
-    await withPage(
+    await site.withPage(
+      { storageState: operator.storageState(site.base), javaScriptEnabled: false },
       async (page) => {
         await page.goto("/tokens");
         await page.getByLabel("Name").fill("Not A Name");
@@ -152,32 +131,28 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
         await page.getByLabel(/^Partner/).check();
         await page.getByLabel("Crawlers of a partner").fill("athens");
         await page.getByRole("button", { name: "Make the link" }).click();
-        expect(await page.locator("pre").textContent()).toContain(`${base}/sign-in/ncl_`);
+        expect(await page.locator("pre").textContent()).toContain(`${site.base}/sign-in/ncl_`);
       },
-      { storageState: operator.storageState(base), javaScriptEnabled: false },
     );
   });
 
   it("a form whose token was taken out is refused, and nothing is changed", async () => {
     const operator = await signIn(database, "operator");
-    await withPage(
-      async (page) => {
-        await page.goto("/tokens");
-        await page.evaluate(
-          "document.querySelectorAll('[name=form-token]').forEach((field) => field.remove())",
-        );
-        await page.getByRole("button", { name: "Revoke prometheus" }).click();
-        expect(await headings(page)).toBe("Send it once more");
-        await page.goto("/tokens");
-        expect(await page.getByRole("button", { name: "Revoke prometheus" }).count()).toBe(1);
-      },
-      { storageState: operator.storageState(base) },
-    );
+    await site.withPage({ storageState: operator.storageState(site.base) }, async (page) => {
+      await page.goto("/tokens");
+      await page.evaluate(
+        "document.querySelectorAll('[name=form-token]').forEach((field) => field.remove())",
+      );
+      await page.getByRole("button", { name: "Revoke prometheus" }).click();
+      expect(await headings(page)).toBe("Send it once more");
+      await page.goto("/tokens");
+      expect(await page.getByRole("button", { name: "Revoke prometheus" }).count()).toBe(1);
+    });
   });
 
   it("a partner lands on its own crawler, and sees nothing else", async () => {
     const link = await linkFor({ name: "chris", role: "partner", crawlers: ["athens"] });
-    await withPage(async (page) => {
+    await site.withPage({}, async (page) => {
       await page.goto(link);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.waitForURL("**/crawlers/athens");
@@ -188,7 +163,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
         expect([path, status === 403 || status === 404]).toEqual([path, true]);
       }
       await page.goto("/");
-      expect(page.url()).toBe(`${base}/crawlers/athens`);
+      expect(page.url()).toBe(`${site.base}/crawlers/athens`);
     });
   });
 
@@ -201,45 +176,15 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     "audit-none": "/audit?actor=nobody",
     over: "/sign-in/over",
   } as const;
-  /** One load of a page is looked at in both. */
-  const views = [
-    { width: 1400, colorScheme: "light", rules: "undefined" },
-    {
-      width: 400,
-      colorScheme: "dark",
-      rules: "['color-contrast', 'scrollable-region-focusable', 'target-size']",
-    },
-  ] as const;
-
-  it("every page fits 1400 and 400 pixels, and axe finds nothing, in light and dark", async () => {
+  it("every page fits a desk and a telephone, and axe finds nothing, in light and dark", async () => {
     const { storageState } = await signIn(database, "operator");
     const link = new URL(await linkFor({ minutes: 60 })).pathname;
-    await withPage(
-      async (page) => {
-        for (const [name, path] of Object.entries({ ...pages, link })) {
-          await page.goto(path);
-          if (name === "audit") await page.locator("summary").first().click();
-          await page.addScriptTag({ path: axe });
-          for (const { width, colorScheme, rules } of views) {
-            await page.setViewportSize({ width, height: 900 });
-            await page.emulateMedia({ colorScheme });
-            const found = await page.evaluate(
-              `axe.run({ runOnly: ${rules} }).then(({ violations }) => violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => id + ': ' + nodes[0].html))`,
-            );
-            const tooWide = await page.evaluate(
-              "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-            );
-            if (screenshots)
-              await page.screenshot({
-                path: join(screenshots, `${name}-${width}-${colorScheme}.png`),
-                fullPage: true,
-              });
-
-            expect([name, width, found, tooWide]).toEqual([name, width, [], 0]);
-          }
-        }
-      },
-      { storageState: storageState(base), bypassCSP: true },
-    );
+    await site.withPage({ storageState: storageState(site.base), bypassCSP: true }, async (page) => {
+      for (const [name, path] of Object.entries({ ...pages, link })) {
+        await page.goto(path);
+        if (name === "audit") await page.locator("summary").first().click();
+        await looksRight(page, name);
+      }
+    });
   });
 });

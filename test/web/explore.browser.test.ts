@@ -1,23 +1,18 @@
 /**
- * The explorer in a real browser: with scripts and without, by keyboard, and for people who see little. Pictures of
- * it go to the folder that NEARCRAWL_SCREENSHOTS names.
+ * The explorer in a real browser: with scripts and without, by keyboard, and for people who see little.
  */
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { explorePart } from "#coordinator/explore-part";
 import { silentLog } from "#coordinator/log";
 import { readState } from "#coordinator/read-state";
 import type { Database } from "#db/connect";
-import { browserPath, startBrowser } from "../support/browser.ts";
+import { browserPath } from "../support/browser.ts";
+import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
-const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
 
 const pages = {
   "explore-map": "/explore",
@@ -30,9 +25,7 @@ const pages = {
 
 describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_000 }, () => {
   let database: Database;
-  let app: FastifyInstance;
-  let browser: Browser;
-  let base: string;
+  let site: BrowserSite;
 
   beforeAll(async () => {
     database = await testDatabase();
@@ -45,54 +38,26 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
       config: { recrawl: { intervalHours: 24 } as never },
       log: silentLog,
     });
-    app = webServer(database, { parts: [part] });
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    browser = await startBrowser(executable!);
+    site = await browserSite(webServer(database, { parts: [part] }), executable!);
   });
+  afterEach(() => expect(site.takeFaults()).toEqual([]));
   afterAll(async () => {
-    await browser?.close();
-    await app?.close();
+    await site?.close();
     await database?.close();
   });
 
-  async function withPage(options: BrowserContextOptions, look: (page: Page) => Promise<void>) {
-    const context = await browser.newContext({ baseURL: base, bypassCSP: true, ...options });
-    const page = await context.newPage();
-    const faults: string[] = [];
-    page.on("pageerror", (error) => faults.push(error.message));
-    page.on("console", (message) => {
-      if (message.type() === "error") faults.push(message.text());
+  it("every view fits a desk and a telephone, and axe finds nothing serious, in light and dark", async () => {
+    await site.withPage({ bypassCSP: true }, async (page) => {
+      for (const [name, path] of Object.entries(pages)) {
+        await page.goto(path, { waitUntil: "networkidle" });
+
+        await looksRight(page, name);
+      }
     });
-    await look(page);
-    await context.close();
-    expect(faults).toEqual([]);
-  }
-
-  it.each([
-    { width: 1400, colorScheme: "light" },
-    { width: 400, colorScheme: "dark" },
-  ] as const)(
-    "every view fits $width pixels, and axe finds nothing serious in $colorScheme",
-    async (look) => {
-      const viewport = { width: look.width, height: 900 };
-      await withPage({ viewport, colorScheme: look.colorScheme }, async (page) => {
-        for (const [name, path] of Object.entries(pages)) {
-          await page.goto(path, { waitUntil: "networkidle" });
-          if (screenshots)
-            await page.screenshot({
-              path: join(screenshots, `${name}-${look.width}-${look.colorScheme}.png`),
-              fullPage: true,
-            });
-
-          expect([name, await tooWide(page), await seriousFaults(page)]).toEqual([name, 0, []]);
-        }
-      });
-    },
-  );
+  });
 
   it("without scripts the map is a picture whose blocks are links, down to a subnet in the tree", async () => {
-    await withPage({ javaScriptEnabled: false }, async (page) => {
+    await site.withPage({ javaScriptEnabled: false }, async (page) => {
       await page.goto("/explore");
       await page.locator(".map-links a", { hasText: "0.0.0.0/4" }).first().click();
       await page.locator(".map-links a[href*='1.0.0.0']").first().click();
@@ -109,7 +74,7 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
   });
 
   it("with scripts the map is zoomed by keyboard, and the figures and the address follow", async () => {
-    await withPage({}, async (page) => {
+    await site.withPage({}, async (page) => {
       await page.goto("/explore", { waitUntil: "networkidle" });
       await page.locator("#explore-map canvas").focus();
       await page.keyboard.press("+");
@@ -122,7 +87,7 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
   });
 
   it("a waiting subnet is found by the link that others point here with", async () => {
-    await withPage({}, async (page) => {
+    await site.withPage({}, async (page) => {
       await page.goto("/explore?state=waiting");
 
       expect(await page.locator("tbody th").allTextContents()).toEqual([
@@ -132,14 +97,3 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
     });
   });
 });
-
-async function tooWide(page: Page): Promise<unknown> {
-  return await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-}
-
-async function seriousFaults(page: Page): Promise<unknown> {
-  await page.addScriptTag({ path: "node_modules/axe-core/axe.min.js" });
-  return await page.evaluate(`axe.run().then(({ violations }) => violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).slice(0, 3).join(" ")))`);
-}

@@ -1,82 +1,36 @@
 /** Policies as an operator changes them: previewed, saved, refused, taken back; in a real browser over a real database. */
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { silentLog } from "#coordinator/log";
 import { policyPart } from "#coordinator/policy-part";
 import type { Database } from "#db/connect";
-import { browserPath, startBrowser } from "../support/browser.ts";
+import { browserPath } from "../support/browser.ts";
+import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
-const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 }, () => {
   let database: Database;
-  let app: FastifyInstance;
-  let browser: Browser;
-  let context: BrowserContext;
+  let site: BrowserSite;
   let page: Page;
-  const faults: string[] = [];
 
   beforeAll(async () => {
     database = await testDatabase();
     await seedWorld(database.pool);
     await database.pool.query("update probe_round set method = 'head' where round_id = 1");
-    app = webServer(database, { parts: [policyPart({ pool: database.pool, log: silentLog })] });
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    const baseURL = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    browser = await startBrowser(executable!);
+    const app = webServer(database, { parts: [policyPart({ pool: database.pool, log: silentLog })] });
+    site = await browserSite(app, executable!);
     const session = await signIn(database, "operator");
-    const storageState = session.storageState(baseURL);
-    context = await browser.newContext({
-      ...{ baseURL, storageState, bypassCSP: true },
-      viewport: { width: 1400, height: 900 },
-    });
-    page = await context.newPage();
-    page.on("pageerror", (error) => faults.push(error.message));
+    page = await site.open({ storageState: session.storageState(site.base), bypassCSP: true });
   });
   afterAll(async () => {
-    await browser?.close();
-    await app?.close();
+    await site?.close();
     await database?.close();
   });
-
-  /** Neither too wide nor hard to use, in light and dark, on a desk and on a telephone. */
-  async function looksRight(name: string): Promise<void> {
-    await page.addScriptTag({ content: axe });
-    for (const width of [1400, 400]) {
-      await page.setViewportSize({ width, height: 900 });
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        const path = screenshots && join(screenshots, `${name}-${width}-${colorScheme}.png`);
-        if (path) await page.screenshot({ path, fullPage: true });
-        if (width === 1400) expect(await serious()).toEqual([]);
-      }
-      const tooWide = await page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-      );
-      expect([name, width, tooWide]).toEqual([name, width, 0]);
-    }
-    await page.setViewportSize({ width: 1400, height: 900 });
-    await page.emulateMedia({ colorScheme: "light" });
-  }
-
-  async function serious(): Promise<readonly string[]> {
-    return await page.evaluate(
-      `axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations
-        .filter(({ impact }) => impact === "serious" || impact === "critical")
-        .map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 200)).join(" | ")))`,
-    );
-  }
 
   const group = (name: string) => page.locator("section.policies", { has: page.locator(`#${name}`) });
   const lambda = () => page.getByLabel("λ, what a probe must save");
@@ -90,20 +44,20 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     expect(await text("h1")).toBe("What would change");
     expect(await text("main table tbody tr")).toMatch(/2 ms\s*0\.5 ms/);
     expect(await text(".effect")).toContain("1 decided round (the latest) and 3 crawlers");
-    await looksRight("policies-preview");
+    await looksRight(page, "policies-preview");
     await page.getByLabel(/^Why/).fill("news sites");
     await page.getByRole("button", { name: "Save" }).click();
     expect(await text(".said")).toContain("Saved as version 1: delegation.lambdaMs: 2 ms → 0.5 ms");
     expect(await lambda().inputValue()).toBe("0.5");
     expect(await text("table tbody tr")).toContain("news sites");
-    await looksRight("policies-changed");
+    await looksRight(page, "policies-changed");
 
     await page.getByRole("button", { name: "Take back version 1" }).click();
     expect(await text("h1")).toBe("Take back version 1");
     await page.getByRole("button", { name: "Save" }).click();
     expect(await lambda().inputValue()).toBe("2");
     expect(await page.locator("table tbody tr").count()).toBe(2);
-    expect(faults).toEqual([]);
+    expect(site.takeFaults()).toEqual([]);
   });
 
   it("refuses what cannot be, beside the form with what was typed", async () => {

@@ -1,20 +1,15 @@
 /** Search and the page of a page in a real browser: by keyboard, narrow and wide, light and dark, and without a barrier. */
-import { readFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { searchTurn } from "#coordinator/search-duties";
 import { urlKeyOf } from "#core/frontier/url-key";
 import type { Database } from "#db/connect";
-import { browserPath, startBrowser } from "../support/browser.ts";
+import { browserPath } from "../support/browser.ts";
+import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
-const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
 const harbour = "https://www.example.org/islands/harbour/timetable";
 const views = {
   start: "/search",
@@ -27,60 +22,31 @@ const views = {
 
 describe.skipIf(executable === null)("search in a browser", { timeout: 90_000 }, () => {
   let database: Database;
-  let app: FastifyInstance;
-  let browser: Browser;
-  let base: string;
+  let site: BrowserSite;
 
   beforeAll(async () => {
     database = await testDatabase();
     await seedWorld(database.pool);
     await seedHarbour(database);
-    app = webServer(database);
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    browser = await startBrowser(executable!);
+    site = await browserSite(webServer(database), executable!);
   });
   afterAll(async () => {
-    await browser?.close();
-    await app?.close();
+    await site?.close();
     await database?.close();
   });
 
-  async function withPage(options: BrowserContextOptions, look: (page: Page) => Promise<void>) {
-    const context = await browser.newContext({ baseURL: base, bypassCSP: true, ...options });
-    await look(await context.newPage());
-    await context.close();
-  }
+  it("every view fits a desk and a telephone, and axe finds nothing serious, in light and dark", async () => {
+    await site.withPage({ bypassCSP: true }, async (page) => {
+      for (const [name, path] of Object.entries(views)) {
+        await page.goto(path);
 
-  it.each([
-    { width: 1400, colorScheme: "light" },
-    { width: 400, colorScheme: "dark" },
-  ] as const)(
-    "every view fits $width pixels in $colorScheme, and axe finds nothing serious",
-    async (view) => {
-      await withPage(
-        { viewport: { width: view.width, height: 900 }, colorScheme: view.colorScheme },
-        async (page) => {
-          for (const [name, path] of Object.entries(views)) {
-            await page.goto(path);
-            const tooWide = await page.evaluate(
-              "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-            );
-            if (screenshots) {
-              const file = `search-${name}-${view.width}-${view.colorScheme}.png`;
-              await page.screenshot({ path: join(screenshots, file), fullPage: true });
-            }
-
-            expect([name, tooWide]).toEqual([name, 0]);
-            expect([name, await seriousFaults(page)]).toEqual([name, []]);
-          }
-        },
-      );
-    },
-  );
+        await looksRight(page, `search-${name}`);
+      }
+    });
+  });
 
   it("is searched, narrowed and widened again by keyboard, without a script", async () => {
-    await withPage({ javaScriptEnabled: false }, async (page) => {
+    await site.withPage({ javaScriptEnabled: false }, async (page) => {
       await page.goto("/search");
       await page.locator("#q").focus();
       await page.keyboard.type("harbour");
@@ -99,7 +65,7 @@ describe.skipIf(executable === null)("search in a browser", { timeout: 90_000 },
   });
 
   it("leads from a slip to what was meant, and from a result to its page and its links", async () => {
-    await withPage({}, async (page) => {
+    await site.withPage({}, async (page) => {
       await page.goto("/search?q=hrabour");
       await page.locator(".did-you-mean a").click();
       await page.waitForURL("**/search?q=harbour");
@@ -115,22 +81,6 @@ describe.skipIf(executable === null)("search in a browser", { timeout: 90_000 },
     });
   });
 });
-
-async function seriousFaults(page: Page): Promise<string[]> {
-  await page.addScriptTag({ content: axe });
-  const found = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as {
-    readonly violations: readonly {
-      readonly id: string;
-      readonly impact: string;
-      readonly nodes: readonly { readonly html: string }[];
-    }[];
-  };
-  return found.violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
-}
-
-const axe = readFileSync(join(import.meta.dirname, "../../node_modules/axe-core/axe.min.js"), "utf8");
 
 /** A page with everything, five others that match, and links between them. */
 async function seedHarbour({ pool }: Database): Promise<void> {

@@ -1,0 +1,133 @@
+/**
+ * A web server's pages in headless Chromium: one browser for a test file, a context for whoever looks, and what every
+ * page is held to. NEARCRAWL_SCREENSHOTS names a folder for pictures of what was looked at.
+ */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { FastifyInstance } from "fastify";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { expect } from "vitest";
+import { startBrowser } from "./browser.ts";
+
+const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export interface BrowserSite {
+  /** `http://127.0.0.1:PORT` */
+  readonly base: string;
+  /** A page in a context of its own, which ends with the page's `close` or with the site's. */
+  open(options?: BrowserContextOptions): Promise<Page>;
+  /** The same for one look; the context is closed after it. */
+  withPage(
+    options: BrowserContextOptions,
+    look: (page: Page, context: BrowserContext) => Promise<void>,
+  ): Promise<void>;
+  /** What scripts threw and what the console was told of errors so far, on all pages; forgets them. */
+  takeFaults(): string[];
+  /** The browser and the server. */
+  close(): Promise<void>;
+}
+
+/** Listens on a free port of loopback; `executable` is of `browserPath` (browser.ts). */
+export async function browserSite(app: FastifyInstance, executable: string): Promise<BrowserSite> {
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const browser = await startBrowser(executable);
+  const faults: string[] = [];
+  const open = async (options: BrowserContextOptions = {}): Promise<Page> => {
+    const page = await newPage(browser, { baseURL: base, ...options });
+    page.on("pageerror", (error) => faults.push(error.message));
+    page.on("console", (message) => {
+      if (message.type() === "error" && !isAnswer.test(message.text())) faults.push(message.text());
+    });
+    return page;
+  };
+  return {
+    base,
+    open,
+    withPage: async (options, look) => {
+      const page = await open(options);
+      try {
+        await look(page, page.context());
+      } finally {
+        await page.context().close();
+      }
+    },
+    takeFaults: () => faults.splice(0),
+    close: async () => {
+      await browser.close();
+      await app.close();
+    },
+  };
+}
+
+/** The console tells of every page that was not found or refused, as tests want it to be. */
+const isAnswer = /the server responded with a status of 4\d\d/;
+
+async function newPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
+  const viewport = { width: 1400, height: 900 };
+  return await (await browser.newContext({ viewport, ...options })).newPage();
+}
+
+/** Of one load of a page: dark is a second set of colours, and a telephone has less room; the rest is the same. */
+const looks = [
+  { width: 1400, colorScheme: "light", rules: null },
+  {
+    width: 400,
+    colorScheme: "dark",
+    rules: ["color-contrast", "scrollable-region-focusable", "target-size"],
+  },
+] as const;
+
+/**
+ * The page fits a desk and a telephone, and axe finds nothing serious on it, in light and dark. Its context has to have
+ * `bypassCSP`. `except`: selectors of what axe need not look at, such as rows that are like those before them.
+ */
+export async function looksRight(page: Page, name: string, except: readonly string[] = []): Promise<void> {
+  await page.addScriptTag({ content: axe });
+  await inEveryLook(page, name, async ({ rules }) => await seriousFaults(page, rules, except));
+}
+
+/** The page fits a desk and a telephone, in light and dark. */
+export async function fits(page: Page, name: string): Promise<void> {
+  await inEveryLook(page, name, async () => []);
+}
+
+async function inEveryLook(
+  page: Page,
+  name: string,
+  faultsIn: (look: (typeof looks)[number]) => Promise<readonly string[]>,
+): Promise<void> {
+  for (const look of looks) {
+    const { width, colorScheme } = look;
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    await picture(page, `${name}-${width}-${colorScheme}`);
+    const tooWide = await page.evaluate(
+      "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+    );
+    expect([name, width, tooWide, await faultsIn(look)]).toEqual([name, width, 0, []]);
+  }
+  await page.setViewportSize({ width: 1400, height: 900 });
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+export async function picture(page: Page, name: string): Promise<void> {
+  if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
+}
+
+/** Serious and critical ones, each with the first elements that have it; `rules`: null for all. */
+async function seriousFaults(
+  page: Page,
+  rules: readonly string[] | null,
+  except: readonly string[],
+): Promise<readonly string[]> {
+  const context = JSON.stringify({ exclude: except.map((selector) => [selector]) });
+  const options = JSON.stringify({ resultTypes: ["violations"], ...(rules && { runOnly: rules }) });
+  return await page.evaluate(`axe.run(${except.length > 0 ? context : "document"}, ${options})
+    .then(({ violations }) => violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, nodes }) => id + ": " + nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)).join(" | ")))`);
+}
