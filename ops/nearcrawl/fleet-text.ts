@@ -1,4 +1,4 @@
-/** The fleet as a table for people, with a line for whoever leaves, joins or is away. */
+/** The fleet as tables that fit 80 columns each: today's work, what came of it, who they are. */
 import type { FleetEntry } from "#coordinator/flows/fleet-ports";
 import { standingWords } from "#coordinator/flows/trust-standing";
 import { stateStyle } from "./colour.ts";
@@ -18,9 +18,6 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
       { title: "of", align: "right" },
       { title: "bytes today", align: "right" },
       { title: "of", align: "right" },
-      { title: "shipped", align: "right" },
-      { title: "release" },
-      { title: "trust" },
       { title: "" },
     ],
     fleet.map((entry) => [
@@ -32,14 +29,25 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
       String(entry.pagesPerDay),
       bytesText(entry.bytesToday),
       bytesText(entry.bytesPerDay),
-      shippedText(entry),
-      printable(entry.release?.version ?? ""),
-      standingWords[entry.trust],
       remarkOn(entry),
     ]),
   );
+  const standing = formatTable(
+    [
+      { title: "crawler" },
+      { title: "shipped today", align: "right" },
+      { title: "release" },
+      { title: "trust" },
+    ],
+    fleet.map((entry) => [
+      entry.name,
+      shippedText(entry),
+      printable(entry.release?.version ?? ""),
+      standingWords[entry.trust],
+    ]),
+  );
   const identities = identitiesText(fleet);
-  return `${table}\n${identities === "" ? "" : `\n${identities}\n\n`}${fleet.length} crawlers, ${fleet.filter(({ state }) => state !== "offline").length} connected`;
+  return `${table}\n\n${standing}\n${identities === "" ? "" : `\n${identities}\n\n`}${fleet.length} crawlers, ${fleet.filter(({ state }) => state !== "offline").length} connected`;
 }
 
 function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineReason }: FleetEntry): string {
@@ -60,7 +68,7 @@ function shippedText({ shippedBytesToday, bodyBytesToday }: FleetEntry): string 
   return times < 1 ? bytesText(shippedBytesToday) : `${bytesText(shippedBytesToday)} = 1/${times.toFixed(1)}`;
 }
 
-const units = ["B", "KB", "MB", "GB", "TB", "PB"] as const;
+const units = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
 
 /** Three figures: 999 B, 1.23 MB, 45.6 GB. */
 function bytesText(bytes: number): string {

@@ -40,6 +40,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   release: async () => (await import("./commands/release.ts")).releaseCommand(),
   "operator-token": async () => (await import("./commands/operator-token.ts")).operatorTokenCommand(),
   "sign-in": async () => (await import("./commands/sign-in.ts")).signInCommand(),
+  access: async () => (await import("./commands/access.ts")).accessCommand(),
   audit: async () => (await import("./commands/audit.ts")).auditCommand(),
   rir: async () => (await import("./commands/rir.ts")).rirCommand(),
   policy: async () => (await import("./commands/policy.ts")).policyCommand(),
@@ -74,7 +75,8 @@ async function allCommands(): Promise<Command[]> {
 }
 
 function overrideExit(command: Command): void {
-  command.exitOverride();
+  // Descriptions wrap within 80 columns however long the sub-commands' names are.
+  command.exitOverride().configureHelp({ minWidthToWrap: 20 });
   command.commands.forEach(overrideExit);
 }
 

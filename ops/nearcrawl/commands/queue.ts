@@ -1,5 +1,6 @@
 /** `nearcrawl queue`: what is due and not being fetched, and why. */
 import { Command, Option } from "commander";
+import type { Pool } from "pg";
 import {
   type QueueAges,
   type WaitingHost,
@@ -10,19 +11,19 @@ import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/flows/opera
 import { whenWords } from "#coordinator/flows/spoken-time";
 import { createReports } from "#coordinator/postgres/reports/reports";
 import { boundedInteger } from "../bounded-integer.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
+import { exitCodes } from "../command-context.ts";
+import { withDatabaseOptions } from "../database-options.ts";
+import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
+import { formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
 
-interface QueueOptions extends DatabaseOptions {
+interface QueueOptions extends WatchedOptions {
   readonly reason?: WaitReason;
   readonly limit: number;
 }
 
 export function queueCommand(): Command {
-  return withDatabaseOptions(new Command("queue"))
+  return withWatch(withDatabaseOptions(new Command("queue")))
     .description("hosts that are due and not being fetched: how long they have waited, and for what")
     .addOption(new Option("--reason <reason>", "only those that wait for this").choices([...waitReasons]))
     .option("--limit <n>", "hosts at most, the longest waiting first", boundedInteger(1, 1000), 20)
@@ -34,18 +35,18 @@ export function queueCommand(): Command {
 }
 
 async function queue(options: QueueOptions): Promise<void> {
-  const now = new Date();
   const { reason = null, limit } = options;
-  const { ages, hosts } = await readDatabase(commandContext(options), async ({ pool }) => {
+  const read = async (pool: Pool) => {
+    const now = new Date();
     const reads = createReports(pool, () => performance.now());
-    const [told, waiting] = await Promise.all([
+    const [ages, hosts] = await Promise.all([
       reads.queueAges(now),
       reads.longestWaiting({ reason, most: limit }, now),
     ]);
-    return { ages: told, hosts: waiting };
-  });
-  printAnswer(options, { at: now.toISOString(), reason, ages, hosts }, queueText({ ages, hosts, now }));
-  if (hosts.length === 0) process.exitCode = exitCodes.notFound;
+    if (!options.watch && hosts.length === 0) process.exitCode = exitCodes.notFound;
+    return { at: now.toISOString(), reason, ages, hosts };
+  };
+  await printWatched(options, read, ({ at, ages, hosts }) => queueText({ ages, hosts, now: new Date(at) }));
 }
 
 export function queueText(answer: {

@@ -3,19 +3,21 @@ import { Command } from "commander";
 import { standingWords } from "#coordinator/flows/trust-standing";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/postgres/crawler-record";
 import { commandContext } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
+import { printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 
 export function showCommand(): Command {
-  return withDatabaseOptions(new Command("show"))
+  return withWatch(withDatabaseOptions(new Command("show")))
     .argument("<name>", "the crawler's name", checkedName)
     .description(
       "one crawler: since when it is there or away and why, its last words, limits, releases, incidents, trust",
     )
-    .action(async (name: string, options: DatabaseOptions) => {
+    .action(async (name: string, options: WatchedOptions) => {
+      if (options.watch) return await watchOne(name, options);
       const record = await readDatabase(
         commandContext(options),
         async ({ pool }) => await crawlerRecord(pool, name, new Date()),
@@ -23,6 +25,14 @@ export function showCommand(): Command {
       if (record === null) return nobodyOfThatName(name);
       printAnswer(options, record, recordText(record));
     });
+}
+
+async function watchOne(name: string, options: WatchedOptions): Promise<void> {
+  await printWatched(
+    options,
+    async (pool) => await crawlerRecord(pool, name, new Date()),
+    (record) => (record === null ? `there is no crawler ${name}: nearcrawl fleet list` : recordText(record)),
+  );
 }
 
 /** Words of a crawler cannot steer the terminal. */

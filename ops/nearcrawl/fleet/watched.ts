@@ -1,6 +1,7 @@
 /** Lists of the fleet that can be looked at again and again. */
 import type { Command } from "commander";
 import type { Pool } from "pg";
+import type { Database } from "#db/connect";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext } from "../command-context.ts";
 import type { DatabaseOptions } from "../database-options.ts";
@@ -22,15 +23,16 @@ export function withWatch(command: Command): Command {
 /** Over one connection, however often it is asked. */
 export async function printWatched<Answer>(
   options: WatchedOptions,
-  read: (pool: Pool) => Promise<Answer>,
+  read: (pool: Pool, database: Database) => Promise<Answer>,
   textOf: (answer: Answer) => string,
 ): Promise<void> {
-  await readDatabase(commandContext(options), async ({ pool }) => {
+  await readDatabase(commandContext(options), async (database) => {
+    const ask = async () => await read(database.pool, database);
     if (!options.watch) {
-      const answer = await read(pool);
+      const answer = await ask();
       return printAnswer(options, answer, textOf(answer));
     }
-    const text = async () => (options.json ? JSON.stringify(await read(pool)) : textOf(await read(pool)));
+    const text = async () => (options.json ? JSON.stringify(await ask()) : textOf(await ask()));
     await watchAnswer(text, { everySeconds: options.every });
   });
 }

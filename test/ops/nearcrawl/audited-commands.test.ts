@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import type { Database } from "#db/connect";
 import { commandActor } from "#ops/nearcrawl/audit-command-change";
+import { accessCommand, type WhoHasAccess } from "#ops/nearcrawl/commands/access";
 import { auditCommand } from "#ops/nearcrawl/commands/audit";
 import { complaintsCommand } from "#ops/nearcrawl/commands/complaints";
 import { coordinatorCommand } from "#ops/nearcrawl/commands/coordinator";
@@ -17,6 +18,7 @@ import { releaseCommand } from "#ops/nearcrawl/commands/release";
 import { signInCommand } from "#ops/nearcrawl/commands/sign-in";
 import { testDatabase } from "../../support/database.ts";
 import { seedWorld } from "../../support/seed-world.ts";
+import { signIn } from "../../support/signed-in.ts";
 
 let database: Database;
 let folder: string;
@@ -160,4 +162,32 @@ it("lists who changed what, what was before, and says when nothing fits", async 
   expect(json).toMatchObject({ entries: [{ action: "crawler-drained", via: "command" }], more: false });
   expect([none, process.exitCode]).toEqual(["nothing was changed that fits\n", 3]);
   await expect(run(auditCommand(), "--since", "2026-13-01")).rejects.toThrow(/no day such as/);
+});
+
+it("of who has access, as the page lists them", async () => {
+  await signIn(database, "staff", { name: "ben", now: new Date() });
+  await run(signInCommand(), "--name", "dora", "--role", "partner", "--crawler", "athens");
+
+  const access: WhoHasAccess = JSON.parse(await run(accessCommand(), "list", "--json"));
+  const session = access.sessions.find(({ name }) => name === "ben")?.sessionId;
+  const link = access.links.find(({ name }) => name === "dora")?.linkId;
+  const text = await run(accessCommand(), "list");
+  const [ended, withdrawn] = [
+    await run(accessCommand(), "end", String(session)),
+    await run(accessCommand(), "withdraw", String(link)),
+  ];
+  await run(accessCommand(), "end", String(session));
+
+  expect(text).toMatch(/ben +staff/);
+  expect(text).toMatch(/dora +partner of athens/);
+  expect([ended, withdrawn]).toEqual([
+    "A session of ben is ended.\n",
+    "The link for dora opens nothing any more.\n",
+  ]);
+  expect(process.exitCode).toBe(3);
+  expect(await logged()).toEqual([
+    "sign-in-link-issued dora",
+    "session-ended ben",
+    "sign-in-link-revoked dora",
+  ]);
 });

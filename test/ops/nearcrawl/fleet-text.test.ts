@@ -37,7 +37,9 @@ const north: FleetEntry = {
 it("tells what was shipped, and which part of the pages' bytes that is", () => {
   const text = fleetText([north]);
 
-  expect(text).toMatch(/north +online +3 +1 +500 +1000 +9 MB +1 TB +1\.25 MB = 1\/32\.0/);
+  expect(text).toMatch(/north +online +3 +1 +500 +1000 +9 MB +1 TB\n/);
+  expect(text).toMatch(/north +1\.25 MB = 1\/32\.0/);
+  for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
 });
 
 it("tells which release a crawler's dock runs", () => {
@@ -53,7 +55,7 @@ it("tells no part where nothing, or more than was fetched, was shipped", () => {
   const text = fleetText([idle, unchanged]);
 
   expect(text).toMatch(/idle .* 0 B +trusted\n/);
-  expect(text).toMatch(/still .* 9 KB +trusted\n/);
+  expect(text).toMatch(/still .* 9 kB +trusted\n/);
 });
 
 it("tells in words whether a crawler is believed", () => {
@@ -88,5 +90,5 @@ it("tells who a crawler is, where it was seen, why it was away, and what it said
   expect(text).toMatch(
     /north +11qYAYKxCrfV +2030-01-01 +192\.0\.2\.7 \(198\.51\.100\.7 until 2030-01-02\) +2030-01-02 03:04 vanished +2030-01-02 03:03 killed \[31m: out of memory +ITS FOLDER WAS COPIED: nearcrawl fleet incidents --name north; measures only\n/,
   );
-  expect(text.match(/south/g)).toHaveLength(1);
+  expect(text.match(/south/g)).toHaveLength(2);
 });
