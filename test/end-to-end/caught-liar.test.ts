@@ -4,33 +4,17 @@
  * compared here, and two hosts are enough, so that it takes seconds; test/bench/trust.bench.ts has the figures of every
  * day.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readCoordinatorConfig } from "#coordinator/config";
-import { admitUrls } from "#coordinator/flows/admit-urls";
-import { silentLog } from "#coordinator/log";
-import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { restoreTrust } from "#coordinator/postgres/distrust-writes";
 import { fleetList } from "#coordinator/postgres/fleet-list";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { createIncidentStore } from "#coordinator/postgres/incident-store";
-import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
 import { trustReport } from "#coordinator/postgres/trust-report";
-import { crawlerConfig } from "#crawler/config";
-import { type RunningCrawler, startCrawler } from "#crawler/main";
-import type { Database } from "#db/connect";
-import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { trustText } from "#ops/nearcrawl/fleet/trust";
 import { generateWorld } from "#ops/world/generate-world";
-import { type RunningWorld, startWorld } from "#ops/world/main";
-import { writeRegistryFiles } from "#ops/world/registry-files";
 import { hashText } from "#ops/world/seeded-random";
-import { applyImport } from "#rir-import/apply";
-import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
+import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.ts";
 import { type LyingProxy, startLyingProxy } from "./lying-proxy.ts";
 
 const world = generateWorld({ seed: 11, sites: 8, crawlers: 4 });
@@ -38,13 +22,10 @@ const world = generateWorld({ seed: 11, sites: 8, crawlers: 4 });
 const liar = mostWanted();
 const liarName = world.crawlers[liar]!.name;
 const scope = { pagesPerHost: 5, maxDepth: 10, admitNewHosts: true };
-const folder = mkdtempSync(join(tmpdir(), "nearcrawl-liar-"));
 
-let database: Database;
-let internet: RunningWorld;
-let coordinator: RunningCoordinator;
+let fleet: EmulatedFleet;
+let pool: Pool;
 let proxy: LyingProxy;
-const crawlers: RunningCrawler[] = [];
 
 function mostWanted(): number {
   const nearest = world.sites.map(({ addresses: [address] }) => {
@@ -63,79 +44,37 @@ function lie(host: string, path: string): string | null {
 }
 
 beforeAll(async () => {
-  database = await testDatabase({ maxConnections: 14 });
-  await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
-  internet = await startWorld(world);
-  proxy = await startLyingProxy(internet.proxyUrlOf(liar), lie);
-  coordinator = await startCoordinator({
-    database,
-    log: silentLog,
-    version: "test",
-    config: readCoordinatorConfig({
-      listen: { host: "127.0.0.1", port: 0 },
-      resolvers: [internet.dnsAddress],
+  fleet = await emulatedFleet({
+    world,
+    settings: {
       delegation: { expectedCrawlers: 4, settleSeconds: 20 },
       lease: { urlsPerHost: 5, addressRestSeconds: 0 },
       scope: { ...scope, admitNewHosts: false },
       trust: { share: 1, newcomerShare: 1, alteredShare: 0.3, threshold: 6 },
       heartbeatSeconds: 2,
-      logLevel: "silent",
-    }),
+    },
+    crawlerSettings: { politenessFloorMs: 20 },
   });
-  for (const index of world.crawlers.keys()) crawlers.push(await startOne(index));
+  ({ pool } = fleet.database);
+  proxy = await startLyingProxy(fleet.internet.proxyUrlOf(liar), lie);
+  await fleet.addCoordinator();
+  await fleet.startAll((index) => (index === liar ? { proxy: proxy.url } : {}));
 }, 60_000);
 
 afterAll(async () => {
-  await Promise.all(crawlers.map((crawler) => crawler.stop()));
-  await coordinator?.stop();
+  await fleet?.close();
   await proxy?.close();
-  await internet?.close();
-  await database?.close();
-  rmSync(folder, { recursive: true, force: true });
 }, 60_000);
-
-async function startOne(index: number): Promise<RunningCrawler> {
-  const crawler = world.crawlers[index]!;
-  const { key, keyHash } = newCrawlerKey();
-  await createCrawlerStore(database.pool).register({ name: crawler.name, keyHash });
-  return await startCrawler(
-    crawlerConfig({
-      coordinatorUrl: `${coordinator.webUrl.replace("http", "ws")}/crawler`,
-      key,
-      name: crawler.name,
-      home: join(folder, crawler.name),
-      publicAddress: crawler.address,
-      proxy: index === liar ? proxy.url : internet.proxyUrlOf(index),
-      resolvers: [internet.dnsAddress],
-      politenessFloorMs: 20,
-      responseTimeFactor: 0,
-      probeMethods: ["head", "connect"],
-    }),
-  );
-}
-
-const one = async <Row>(text: string, values: unknown[] = []): Promise<Row> =>
-  (await database.pool.query(text, values)).rows[0] as Row;
 
 describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
   it("is not trusted any more", async () => {
-    const ports = {
-      frontier: createFrontierStore(database.pool),
-      rejected: createRejectedUrlStore(database.pool),
-    };
-    await admitUrls(
-      world.sites.map((site) => `http://${site.host}/`),
-      ports,
-      { scope, now: new Date() },
-    );
+    await fleet.admit(frontPages(world.sites), scope);
 
-    await until(async () => {
-      const { rows } = await database.pool.query("select from crawler_trust where distrusted_at is not null");
-      return rows.length > 0;
-    }, 60_000);
+    const distrust = "select from crawler_trust where distrusted_at is not null";
+    await until(async () => (await fleet.rows(distrust)).length > 0, 60_000);
 
-    const fleet = await fleetList(database.pool, new Date());
-    const distrusted = fleet.filter(({ trust }) => trust === "distrusted").map(({ name }) => name);
+    const crawlers = await fleetList(pool, new Date());
+    const distrusted = crawlers.filter(({ trust }) => trust === "distrusted").map(({ name }) => name);
     expect(distrusted).toEqual([liarName]);
     expect(proxy.lies.length).toBeGreaterThan(3);
   });
@@ -150,21 +89,20 @@ describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
       "select count(*)::int as count from delegation join crawler using (crawler_id) where name = $1";
 
     await until(async () => {
-      const [pages, subnets] = [left, owned].map((sql) => one<{ count: number }>(sql, [liarName]));
+      const [pages, subnets] = [left, owned].map((sql) => fleet.one<{ count: number }>(sql, [liarName]));
       return (await pages!).count === 0 && (await subnets!).count === 0;
     }, 60_000);
 
-    const wrong = await one<{ pages: number }>(
+    const wrong = await fleet.one<{ pages: number }>(
       "select count(*)::int as pages from page where title = 'Not found' or title = ''",
     );
     expect(wrong.pages).toBe(0);
   });
 
   it("is shown to the operator with the pages that speak against it, and is one incident", async () => {
-    const report = await trustReport(database.pool, liarName);
+    const report = await trustReport(pool, liarName);
     const since = new Date(Date.now() - 3_600_000);
-    const incidents = async () =>
-      await createIncidentStore(database.pool).list({ since, kind: "wrong-result" });
+    const incidents = async () => await createIncidentStore(pool).list({ since, kind: "wrong-result" });
 
     await until(async () => (await incidents()).length > 0, 20_000);
 
@@ -180,14 +118,14 @@ describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
   });
 
   it("accuses nobody else, and stores no page of a comparison", async () => {
-    const accused = await one<{ others: number }>(
+    const accused = await fleet.one<{ others: number }>(
       `select count(*)::int as others
        from check_outcome o
        join crawler c using (crawler_id)
        where o.outcome <> 'agree' and c.name <> $1`,
       [liarName],
     );
-    const twice = await one<{ twice: number }>(
+    const twice = await fleet.one<{ twice: number }>(
       `select count(*)::int as twice
        from page_fetch f
        join lease l on l.crawler_id = f.crawler_id and l.host_hash = f.host_hash and l.is_check
@@ -198,11 +136,11 @@ describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
   });
 
   it("is taken back by the operator as a newcomer", async () => {
-    const isThere = await restoreTrust(database.pool, liarName, new Date());
+    const isThere = await restoreTrust(pool, liarName, new Date());
 
-    const fleet = await fleetList(database.pool, new Date());
-    const restored = fleet.find(({ name }) => name === liarName)!;
+    const crawlers = await fleetList(pool, new Date());
+    const restored = crawlers.find(({ name }) => name === liarName)!;
     expect([isThere, restored.draining, restored.state]).toEqual([true, null, "online"]);
-    expect((await trustReport(database.pool, liarName))?.evidence).toEqual([]);
+    expect((await trustReport(pool, liarName))?.evidence).toEqual([]);
   });
 });
