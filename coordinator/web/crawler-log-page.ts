@@ -11,7 +11,7 @@ ${pager({ path: crawlerPath(name, "/log"), query: {}, page: log.page, more: log.
 }
 
 export function logTable({ lines }: Pick<CrawlerLogPage, "lines">, at: string): Html {
-  return html`<div class="scroll"><table class="log">
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Log"><table class="log">
 <thead><tr><th scope="col">When</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">By, or from</th></tr></thead>
 <tbody>${lines.map(
     (line) =>

@@ -114,7 +114,7 @@ function fetchSection({ operation: { activity }, outcomes }: CrawlerView, viewer
   if (activity.fetches.length === 0) return nothing;
   return html`<section><h2>Latest fetches</h2>
 <ul class="shares">${outcomes.map((line) => html`<li>${line.outcome} <strong>${countText(line.fetches)}</strong></li>`)}</ul>
-<div class="scroll"><table><thead><tr><th scope="col">When</th><th scope="col">URL</th><th scope="col">Outcome</th><th scope="col" class="number">Time</th><th scope="col" class="number">Page</th><th scope="col" class="number">Shipped</th></tr></thead>
+<div class="scroll" tabindex="0" role="region" aria-label="Latest fetches"><table><thead><tr><th scope="col">When</th><th scope="col">URL</th><th scope="col">Outcome</th><th scope="col" class="number">Time</th><th scope="col" class="number">Page</th><th scope="col" class="number">Shipped</th></tr></thead>
 <tbody>${activity.fetches.map((line) => fetchRow(line, viewer))}</tbody></table></div></section>`;
 }
 
@@ -124,7 +124,7 @@ function fetchRow(line: FetchedOfLate, viewer: PageViewer): Html {
 
 function peers({ peers: others }: CrawlerView, viewer: PageViewer): Html {
   if (others.length === 0) return nothing;
-  return html`<section><h2>How far the others are</h2><div class="scroll"><table><thead><tr><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">By</th></tr></thead><tbody>${others.map(
+  return html`<section><h2>How far the others are</h2><div class="scroll" tabindex="0" role="region" aria-label="Distances"><table><thead><tr><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">By</th></tr></thead><tbody>${others.map(
     (peer) =>
       html`<tr><th scope="row">${crawlerFor(viewer, peer.name)}</th><td class="number">${msText(peer.rttMs)}</td><td>${peer.method}</td></tr>`,
   )}</tbody></table></div></section>`;

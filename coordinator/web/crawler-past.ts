@@ -54,7 +54,7 @@ ${lastEnd === null ? nothing : fact("Last words of its process", html`${lastEnd.
 
 function keySection({ keys }: Inside): Html {
   if (keys.length === 0) return nothing;
-  return html`<section><h2>Keys</h2><p class="small">Kept as hashes; each is replaced by itself after 90 days.</p><div class="scroll"><table>
+  return html`<section><h2>Keys</h2><p class="small">Kept as hashes; each is replaced by itself after 90 days.</p><div class="scroll" tabindex="0" role="region" aria-label="Keys"><table>
 <thead><tr><th scope="col" class="number">Key</th><th scope="col">Issued</th><th scope="col">Arrived</th><th scope="col">Last used</th><th scope="col">Ends</th><th scope="col">For</th></tr></thead>
 <tbody>${keys.map(
     (key) =>
@@ -64,7 +64,7 @@ function keySection({ keys }: Inside): Html {
 
 function releaseSection({ offers }: Inside): Html {
   if (offers.length === 0) return nothing;
-  return html`<section><h2>Releases that it was offered</h2><div class="scroll"><table>
+  return html`<section><h2>Releases that it was offered</h2><div class="scroll" tabindex="0" role="region" aria-label="Releases"><table>
 <thead><tr><th scope="col">Release</th><th scope="col">Offered</th><th scope="col">What came of it</th></tr></thead>
 <tbody>${offers.map(
     (offer) =>
@@ -108,15 +108,15 @@ const absencesShown = 10;
 export function absenceSection({ absences }: Operation): Html {
   if (absences.length === 0) return nothing;
   const [latest, older] = [absences.slice(0, absencesShown), absences.slice(absencesShown)];
-  return html`<section id="absences"><h2>When it was away</h2>${absenceTable(latest)}${
+  return html`<section id="absences"><h2>When it was away</h2>${absenceTable(latest, "Absences")}${
     older.length === 0
       ? nothing
-      : html`<details><summary>${howMany(older.length, "absence")} before that</summary>${absenceTable(older)}</details>`
+      : html`<details><summary>${howMany(older.length, "absence")} before that</summary>${absenceTable(older, "Absences before that")}</details>`
   }</section>`;
 }
 
-function absenceTable(absences: readonly Absence[]): Html {
-  return html`<div class="scroll"><table>
+function absenceTable(absences: readonly Absence[], label: string): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
 <thead><tr><th scope="col">From</th><th scope="col">To</th><th scope="col" class="number">For</th><th scope="col">Why</th></tr></thead>
 <tbody>${absences.map(
     ({ since, until, reason, lastWords }) =>

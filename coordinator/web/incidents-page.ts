@@ -48,7 +48,7 @@ export function incidentTable(
   incidents: readonly IncidentEntry[],
   { withCrawler }: { readonly withCrawler: boolean },
 ): Html {
-  return html`<div class="scroll"><table>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Incidents"><table>
 <thead><tr><th scope="col">Last</th>${withCrawler ? html`<th scope="col">Crawler</th>` : nothing}<th scope="col">Kind</th><th scope="col" class="number">Times</th><th scope="col">From</th><th scope="col">What happened</th></tr></thead>
 <tbody>${incidents.map(
     (one) =>

@@ -24,7 +24,7 @@ ${moves.length === 0 ? empty("No crawler was moved yet.", "") : moveTable(moves,
 }
 
 export function moveTable(moves: readonly MoveLine[], viewer: PageViewer): Html {
-  return html`<div class="scroll"><table>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Moves"><table>
 <thead><tr><th scope="col">Asked for</th><th scope="col">Crawler</th><th scope="col">To the host of</th><th scope="col">State</th><th scope="col">Since</th></tr></thead>
 <tbody>${moves.map(
     (move) =>

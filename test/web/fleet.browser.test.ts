@@ -1,15 +1,11 @@
 /** The fleet as operators and partners steer it, in a real browser over a real database. */
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import type { Role } from "#core/access/actor";
 import type { Database } from "#db/connect";
-import { browserPath, startBrowser } from "../support/browser.ts";
+import { browserPath } from "../support/browser.ts";
+import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
@@ -18,8 +14,6 @@ import { webServer } from "../support/web-server.ts";
 import { seedFleet } from "./seed-fleet.ts";
 
 const executable = browserPath();
-const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const pages = {
   fleet: "/fleet",
@@ -39,11 +33,8 @@ const pages = {
 
 describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000 }, () => {
   let database: Database;
-  let app: FastifyInstance;
-  let browser: Browser;
-  let baseURL: string;
+  let site: BrowserSite;
   let page: Page;
-  const faults: string[] = [];
 
   beforeAll(async () => {
     database = await testDatabase();
@@ -52,54 +43,17 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     await publishedRelease(database.pool, { version: "1.4.0", stage: "percent" });
     const place = { webUrl: "https://search.example", certificatePin: "A".repeat(43) };
     await stateCoordinatorPlace(database.pool, place, worldNow);
-    app = webServer(database);
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    baseURL = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    browser = await startBrowser(executable!);
-    page = await (await contextOf("operator")).newPage();
-    page.on("pageerror", (error) => faults.push(error.message));
+    site = await browserSite(webServer(database), executable!);
+    page = await pageOf("operator");
   });
   afterAll(async () => {
-    await browser?.close();
-    await app?.close();
+    await site?.close();
     await database?.close();
   });
 
-  async function contextOf(role: Role): Promise<BrowserContext> {
-    const storageState = (await signIn(database, role)).storageState(baseURL);
-    const viewport = { width: 1400, height: 900 };
-    return await browser.newContext({ baseURL, storageState, bypassCSP: true, viewport });
-  }
-
-  /** Light in full; dark is a second set of colours, so its contrast is what can differ. */
-  async function looksRight(name: string): Promise<void> {
-    await page.addScriptTag({ content: axe });
-    for (const [width, colorScheme] of [
-      [1400, "light"],
-      [1400, "dark"],
-      [400, "dark"],
-      [400, "light"],
-    ] as const) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.emulateMedia({ colorScheme });
-      const path = screenshots && join(screenshots, `fleet-${name}-${width}-${colorScheme}.png`);
-      if (path) await page.screenshot({ path, fullPage: true });
-      if (width === 1400) expect([name, await serious(colorScheme === "dark")]).toEqual([name, []]);
-      const tooWide = await page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-      );
-      expect([name, width, tooWide]).toEqual([name, width, 0]);
-    }
-    await page.setViewportSize({ width: 1400, height: 900 });
-  }
-
-  async function serious(coloursOnly: boolean): Promise<readonly string[]> {
-    const options = coloursOnly ? `{ runOnly: ["color-contrast"] }` : `{ resultTypes: ["violations"] }`;
-    return await page.evaluate(
-      `axe.run(${options}).then(({ violations }) => violations
-        .filter(({ impact }) => impact === "serious" || impact === "critical")
-        .map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 200)).join(" | ")))`,
-    );
+  async function pageOf(role: Role): Promise<Page> {
+    const storageState = (await signIn(database, role)).storageState(site.base);
+    return await site.open({ storageState, bypassCSP: true });
   }
 
   it("every page fits a desk and a telephone, and axe finds nothing serious, in light and dark", async () => {
@@ -107,9 +61,9 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
       await page.goto(path);
 
       expect([name, await page.locator("h1").count()]).toEqual([name, 1]);
-      await looksRight(name);
+      await looksRight(page, `fleet-${name}`);
     }
-    expect(faults).toEqual([]);
+    expect(site.takeFaults()).toEqual([]);
   });
 
   it("an operator adds a partner, sees the line this once, and finds the invitation in the fleet", async () => {
@@ -123,7 +77,7 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     const letter = await page.getByLabel("The letter with the line").inputValue();
     expect(letter).toContain("node nearcrawl-crawler.mjs join -");
     expect(letter).toContain(await page.locator("#token").textContent());
-    await looksRight("invited");
+    await looksRight(page, "fleet-invited");
     await page.goto("/fleet");
     await page
       .getByRole("button", { name: /^Withdraw/ })
@@ -144,8 +98,7 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
   });
 
   it("a partner sees and steers its own crawler, and is led nowhere else", async () => {
-    const context = await contextOf("partner");
-    const own = await context.newPage();
+    const own = await pageOf("partner");
     await own.goto("/crawlers/athens");
     const buttons = await own.getByRole("button").allTextContents();
     await own.getByRole("button", { name: "Drain" }).click();
@@ -159,6 +112,6 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     await own.getByRole("button", { name: "Resume" }).click();
     expect((await own.goto("/crawlers/berlin"))?.status()).toBe(403);
     expect((await own.goto("/fleet"))?.status()).toBe(403);
-    await context.close();
+    await own.context().close();
   });
 });
