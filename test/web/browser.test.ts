@@ -1,20 +1,15 @@
 /**
- * The pages in a real browser, over real sockets and a real database. NEARCRAWL_SCREENSHOTS names a folder
- * for pictures of every page; look at them after a change of the looks.
+ * The pages in a real browser, over real sockets and a real database.
  */
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/connect";
-import { browserPath, startBrowser } from "../support/browser.ts";
+import { browserPath } from "../support/browser.ts";
+import { type BrowserSite, browserSite, fits } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
-const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
 
 const pages = {
   overview: "/",
@@ -31,9 +26,7 @@ const pages = {
 
 describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => {
   let database: Database;
-  let app: FastifyInstance;
-  let browser: Browser;
-  let base: string;
+  let site: BrowserSite;
 
   beforeAll(async () => {
     database = await testDatabase();
@@ -45,64 +38,27 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
       title: "<script>document.title = 'taken over'</script>",
       text: "The ferry <b>leaves</b>.",
     });
-    app = webServer(database);
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    browser = await startBrowser(executable!);
+    site = await browserSite(webServer(database), executable!);
   });
   afterAll(async () => {
-    await browser?.close();
-    await app?.close();
+    await site?.close();
     await database?.close();
   });
 
-  async function withPage(
-    options: BrowserContextOptions,
-    look: (page: Page, faults: string[]) => Promise<void>,
-  ) {
-    const context = await browser.newContext({ baseURL: base, ...options });
-    const page = await context.newPage();
-    const faults: string[] = [];
-    page.on("pageerror", (error) => faults.push(error.message));
-    page.on("console", (message) => {
-      if (message.type() === "error" && !message.text().includes("404")) faults.push(message.text());
+  it("every page fits a desk and a telephone, in light and dark, without a fault", async () => {
+    await site.withPage({}, async (page) => {
+      for (const [name, path] of Object.entries(pages)) {
+        await page.goto(path);
+
+        await fits(page, name);
+        expect(await page.locator("h1").count()).toBe(1);
+      }
+      expect(site.takeFaults()).toEqual([]);
     });
-    await look(page, faults);
-    await context.close();
-  }
-
-  const views = [
-    { width: 1400, colorScheme: "light" },
-    { width: 1400, colorScheme: "dark" },
-    { width: 400, colorScheme: "light" },
-    { width: 400, colorScheme: "dark" },
-  ] as const;
-
-  it.each(views)(
-    "every page fits $width pixels in $colorScheme, without a fault",
-    async ({ width, colorScheme }) => {
-      await withPage({ viewport: { width, height: 900 }, colorScheme }, async (page, faults) => {
-        for (const [name, path] of Object.entries(pages)) {
-          await page.goto(path);
-          const tooWide = await page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-          );
-          if (screenshots)
-            await page.screenshot({
-              path: join(screenshots, `${name}-${width}-${colorScheme}.png`),
-              fullPage: true,
-            });
-
-          expect([name, tooWide]).toEqual([name, 0]);
-          expect(await page.locator("h1").count()).toBe(1);
-        }
-        expect(faults).toEqual([]);
-      });
-    },
-  );
+  });
 
   it("a question typed on the overview is answered, by keyboard alone", async () => {
-    await withPage({}, async (page) => {
+    await site.withPage({}, async (page) => {
       await page.goto("/");
       await page.getByLabel("Who crawls it, and why?").focus();
       await page.keyboard.type("1.2.4.4");
@@ -115,28 +71,28 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
   });
 
   it("hostile titles stay text and run nothing", async () => {
-    await withPage({}, async (page, faults) => {
+    await site.withPage({}, async (page) => {
       await page.goto("/search?q=ferry");
 
       expect(await page.title()).toBe("ferry · Search · Nearcrawl");
       expect(await page.locator(".results h2").first().textContent()).toContain("<script>");
-      expect(faults).toEqual([]);
+      expect(site.takeFaults()).toEqual([]);
     });
   });
 
   it("the overview is live: what changes in the database appears without a reload", async () => {
-    await withPage({}, async (page, faults) => {
+    await site.withPage({}, async (page) => {
       await page.goto("/");
       await page.locator("#live[data-state=on]").waitFor();
       await database.pool.query("update crawler set state = 'draining' where name = 'tokyo'");
 
       await page.locator(".state-draining").waitFor();
-      expect(faults).toEqual([]);
+      expect(site.takeFaults()).toEqual([]);
     });
   });
 
   it("times are shown in the reader's zone", async () => {
-    await withPage({ timezoneId: "Asia/Tokyo", locale: "en-GB" }, async (page) => {
+    await site.withPage({ timezoneId: "Asia/Tokyo", locale: "en-GB" }, async (page) => {
       await page.goto("/who?q=1.2.4.4");
 
       const since = page.locator("time[datetime='2026-03-01T11:10:01.000Z']").first();
@@ -146,7 +102,7 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
   });
 
   it("without JavaScript everything is there", async () => {
-    await withPage({ javaScriptEnabled: false }, async (page) => {
+    await site.withPage({ javaScriptEnabled: false }, async (page) => {
       await page.goto("/");
       expect(await page.locator("tbody tr").count()).toBeGreaterThanOrEqual(3);
       expect(await page.locator("#live").isVisible()).toBe(false);
