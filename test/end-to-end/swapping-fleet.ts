@@ -5,14 +5,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { readCoordinatorConfig } from "#coordinator/config";
-import { silentLog } from "#coordinator/log";
-import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import type { RunningCoordinator } from "#coordinator/main";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createDelegationStore } from "#coordinator/postgres/delegation-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
-import { urlKeyOf } from "#core/frontier/url-key";
-import { asSubnetId, type SubnetId } from "#core/ids";
 import { readStopWords } from "#crawler/extract/stop-words";
 import { type Membership, writeMembership } from "#crawler/membership/membership";
 import type { Database } from "#db/connect";
@@ -23,6 +17,8 @@ import { bundleCrawler } from "../../ops/bundle-crawler.mjs";
 import { type RunningDock, startDock } from "../migrating-crawler/dock/release-world.ts";
 import { publishedRelease, testReleaseKey } from "../support/releases.ts";
 import { until } from "../support/until.ts";
+import { giveSubnet, ownedScope, plainSites } from "./owned-hosts.ts";
+import { crawlerUrl, startQuietCoordinator } from "./quiet-coordinator.ts";
 import { hostsOver, shortestPause } from "./request-figures.ts";
 import { spooledResults } from "./spooled-results.ts";
 
@@ -58,7 +54,6 @@ export interface SwapOutcome {
   readonly hostsOverSwap: number;
 }
 
-const scope = { pagesPerHost: 100, maxDepth: 0, admitNewHosts: false };
 const [first, second] = ["1.0.0", "1.1.0"] as const;
 const signedFor = {
   createdAt: new Date().toISOString(),
@@ -80,7 +75,7 @@ export async function swapUnderLoad(size: FleetSize, database: Database): Promis
     cleanups.push(() => internet.close());
     await publishedRelease(database.pool, { version: first, stage: "all", bundle, manifest: signedFor });
     const homes = await fillFrontier({ database, internet, folder, generated, size });
-    const coordinator = await startCoordinator(coordinatorOf(database, internet));
+    const coordinator = await startQuietCoordinator({ database, internet, settings });
     cleanups.push(() => coordinator.stop());
     const docks = await Promise.all(homes.map((home) => startAt(home, coordinator)));
     cleanups.push(() => Promise.all(docks.map(({ dock }) => dock.stop())));
@@ -169,25 +164,15 @@ async function bundleText(folder: string): Promise<string> {
   return readFileSync(outfile, "utf8");
 }
 
-function coordinatorOf(database: Database, internet: RunningWorld) {
-  return {
-    database,
-    log: silentLog,
-    version: "test",
-    config: readCoordinatorConfig({
-      listen: { host: "127.0.0.1", port: 0 },
-      resolvers: [internet.dnsAddress],
-      delegation: { settleSeconds: 0 },
-      scope,
-      lease: { urlsPerHost: 20, addressRestSeconds: 0 },
-      heartbeatSeconds: 1,
-      balance: { policy: "none" },
-      // Pages that a second crawler fetches on purpose would count as fetched twice.
-      trust: { share: 0, newcomerShare: 0 },
-      logLevel: "silent",
-    }),
-  };
-}
+const settings = {
+  delegation: { settleSeconds: 0 },
+  scope: ownedScope,
+  lease: { urlsPerHost: 20, addressRestSeconds: 0 },
+  heartbeatSeconds: 1,
+  balance: { policy: "none" },
+  // Pages that a second crawler fetches on purpose would count as fetched twice.
+  trust: { share: 0, newcomerShare: 0 },
+};
 
 interface DockedHome {
   readonly path: string;
@@ -205,33 +190,14 @@ async function fillFrontier(given: {
 }): Promise<DockedHome[]> {
   const { database, internet, folder, generated, size } = given;
   const { pool } = database;
-  const stores = {
-    crawlers: createCrawlerStore(pool),
-    delegations: createDelegationStore(pool),
-    frontier: createFrontierStore(pool),
-  };
   await pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
-  const now = new Date();
-  const plain = generated.sites.filter(
-    ({ addresses, address }) => addresses.length === 1 && address.includes("."),
-  );
+  const plain = plainSites(generated);
   const homes: DockedHome[] = [];
   for (const [index, { name, address }] of generated.crawlers.entries()) {
     const { key, keyHash } = newCrawlerKey();
-    const crawlerId = await stores.crawlers.register({ name, keyHash });
-    const subnetId = await newSubnet(database, index);
-    await stores.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
-    for (const { host, addresses } of plain.splice(0, size.hostsPerCrawler)) {
-      const pages = Array.from(
-        { length: size.pagesPerHost },
-        (_, page) => `http://${host}/${page === 0 ? "" : page}`,
-      );
-      await stores.frontier.admit(pages.map(seedOf), { ...scope, admitNewHosts: true }, now);
-      await stores.frontier.saveResolutions(
-        [{ type: "resolved", host, addresses, subnetId, ttlSeconds: 86_400 }],
-        now,
-      );
-    }
+    const crawlerId = await createCrawlerStore(pool).register({ name, keyHash });
+    const sites = plain.splice(0, size.hostsPerCrawler);
+    await giveSubnet(pool, { crawlerId, index }, { sites, pages: size.pagesPerHost });
     const path = join(folder, name);
     mkdirSync(path);
     writeFileSync(
@@ -257,7 +223,7 @@ async function startAt(
   { webUrl }: RunningCoordinator,
 ): Promise<RunningDock> {
   const membership: Membership = {
-    coordinatorUrl: `${webUrl.replace("http", "ws")}/crawler`,
+    coordinatorUrl: crawlerUrl(webUrl),
     name,
     certificatePin: null,
     releaseKeys: [testReleaseKey.publicKey],
@@ -269,23 +235,6 @@ async function startAt(
     { path, membership, notes: () => [] },
     { watchMs: 300, stopMs: 30_000, backOff: { firstMs: 1000, mostMs: 5000 } },
   );
-}
-
-/** 198.51.INDEX.0/24 */
-async function newSubnet({ pool }: Database, index: number): Promise<SubnetId> {
-  const { rows } = await pool.query<{ subnet_id: number }>(
-    `insert into subnet (first_address, last_address, registry, name, added_in)
-     values ($1::inet, $2::inet, 'ripencc', '', 1)
-     returning subnet_id`,
-    [`198.51.${index}.0`, `198.51.${index}.255`],
-  );
-  return asSubnetId(rows[0]!.subnet_id);
-}
-
-function seedOf(url: string) {
-  const key = urlKeyOf(url);
-  if (typeof key === "string") throw new Error(`${url}: ${key}`);
-  return { key, depth: 0 };
 }
 
 async function rowsOf<Row extends object>({ pool }: Database, text: string): Promise<Row[]> {
