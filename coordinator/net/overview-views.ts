@@ -91,7 +91,7 @@ async function queueView(asked: AskedView, { reads }: OverviewViewPorts): Promis
     status: 200,
     value,
     title: "What waits",
-    body: () => queueBody(value),
+    body: (visit) => queueBody(value, visit),
     csv: () => queueCsv(value),
   };
 }

@@ -10,6 +10,7 @@ const tabs = [
   ["/fleet/incidents", "Incidents", "fleet-read"],
   ["/fleet/trust", "Trust", "fleet-read"],
   ["/fleet/versions", "Versions", "fleet-read"],
+  ["/fleet/queue", "Queue", "read"],
   ["/fleet/failures", "Failures", "read"],
   ["/fleet/moves", "Moves", "fleet-read"],
   ["/fleet/opt-outs", "Opt-outs", "fleet-read"],

@@ -3,8 +3,10 @@ import { type QueueAges, queueFront, type WaitingHost, type WaitReason } from ".
 import { waitReasonWords, waitWords } from "../flows/operation-words.ts";
 import type { CsvTable } from "./csv.ts";
 import { ago, askAbout, countText, crawlerLink } from "./figures.ts";
+import { fleetHead } from "./fleet-parts.ts";
 import { type Html, html, nothing } from "./html.ts";
 import { queueTable } from "./overview-waits.ts";
+import type { PageViewer } from "./page-frame.ts";
 
 export interface QueueView {
   readonly at: string;
@@ -15,9 +17,9 @@ export interface QueueView {
   readonly hosts: readonly WaitingHost[];
 }
 
-export function queueBody(view: QueueView): Html {
+export function queueBody(view: QueueView, viewer: PageViewer): Html {
   const { ages, reason } = view;
-  return html`<h1>What waits</h1>
+  return html`${fleetHead("/fleet/queue", viewer, "What waits")}
 <p class="lead">${leadWords(ages)}</p>
 <p class="small">A host waits from the moment when its longest due URL could have been fetched until a crawler has it. It is counted under the first thing in its way.</p>
 ${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}

@@ -57,6 +57,17 @@ describe("no link is dead", () => {
   });
 });
 
+it("what waits is among the fleet's tabs, and has them", async () => {
+  const { headers } = await signIn(database, "staff", { name: "eva" });
+
+  const [fleet, queue] = await Promise.all(
+    ["/fleet", "/fleet/queue"].map(async (url) => (await app.inject({ url, headers })).body),
+  );
+
+  expect(fleet).toContain('<a href="/fleet/queue">Queue</a>');
+  expect(queue).toContain('<a href="/fleet/queue" aria-current="page">Queue</a>');
+});
+
 interface Found {
   readonly path: string;
   readonly on: string;
