@@ -1,6 +1,7 @@
 /** A link by which a crawler's partner signs in: shown this once to the operator who makes it. */
 import { z } from "zod";
 import { linkMinutes } from "../flows/access-ports.ts";
+import { cannotGive, scopesOfPerson } from "../flows/may-give.ts";
 import { issueSignInLink, linkIssued } from "../flows/sign-in.ts";
 import { partnerLinkBody } from "../web/partner-link-page.ts";
 import type { Actions, Outcome } from "./actions.ts";
@@ -20,8 +21,11 @@ export function addPartnerSignIn(actions: Actions, ports: FleetPorts): void {
       person: person.trim(),
       minutes: numberOrNull(minutes) ?? linkMinutes.most,
     }),
-    act: async ({ body, actor, param, now }) =>
-      await makeLink({ ...body, name: param("name"), issuedBy: actor.name }, ports, now),
+    act: async ({ body, actor, param, now }) => {
+      const words = cannotGive(actor, scopesOfPerson({ role: "partner" }));
+      if (words !== null) return { type: "fault", status: 403, title: "Not yours to give", words };
+      return await makeLink({ ...body, name: param("name"), issuedBy: actor.name }, ports, now);
+    },
   });
 }
 

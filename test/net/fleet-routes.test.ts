@@ -255,9 +255,15 @@ describe("what is changed", () => {
   it("a partner's link signs in to its crawler alone", async () => {
     const made = await form("/crawlers/athens/sign-in-link", { person: "dora", minutes: "60" });
     const bad = await form("/crawlers/athens/sign-in-link", { person: "no body", minutes: "60" });
+    const lesser = await app.inject({
+      method: "POST",
+      url: "/api/fleet/crawlers/athens/sign-in-link",
+      headers: { authorization: `Bearer ${await tokenOf(["access-write"])}` },
+      payload: { person: "eve" },
+    });
     const { rows } = await database.pool.query("select role, crawlers from sign_in_link where name = 'dora'");
 
-    expect([made.statusCode, bad.statusCode]).toEqual([201, 400]);
+    expect([made.statusCode, bad.statusCode, lesser.statusCode]).toEqual([201, 400, 403]);
     expect(made.body).toMatch(/https:\/\/search\.example\/sign-in\/ncl_/);
     expect(rows).toEqual([{ role: "partner", crawlers: ["athens"] }]);
     expect(JSON.stringify(await changes())).not.toContain("ncl_");
