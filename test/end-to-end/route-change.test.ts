@@ -3,102 +3,50 @@
  * has a site takes three times as long to it from one moment on. Its fetches show it, the subnet is probed
  * again and goes to another crawler, and the answer to "who" says why.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readCoordinatorConfig } from "#coordinator/config";
-import { admitUrls } from "#coordinator/flows/admit-urls";
 import type { WhoAnswer } from "#coordinator/flows/who-answer";
-import { silentLog } from "#coordinator/log";
-import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
-import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
 import { slowFetchesIn } from "#core/delegation/slow-fetches";
-import { crawlerConfig } from "#crawler/config";
-import { type RunningCrawler, startCrawler } from "#crawler/main";
-import type { Database } from "#db/connect";
-import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
-import { type RunningWorld, startWorld } from "#ops/world/main";
-import { writeRegistryFiles } from "#ops/world/registry-files";
-import { applyImport } from "#rir-import/apply";
-import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
+import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.ts";
 
-const world = generateWorld({ seed: 5, sites: 14, crawlers: 4 });
+const world = generateWorld({ seed: 5, sites: 10, crawlers: 4 });
 /** Between two pages of a host: some three fetches a second. */
 const politenessFloorMs = 300;
 /** Every page is due again at once; the frontier never runs dry. */
 const recrawlHours = 0.0002;
 const factor = 3;
+const scope = { pagesPerHost: 3, maxDepth: 3, admitNewHosts: true };
 
-let database: Database;
-let internet: RunningWorld;
-let coordinator: RunningCoordinator;
-const crawlers: RunningCrawler[] = [];
-const folder = mkdtempSync(join(tmpdir(), "nearcrawl-route-change-"));
+let fleet: EmulatedFleet;
+let webUrl: string;
 
 beforeAll(async () => {
-  database = await testDatabase({ maxConnections: 12 });
-  await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
-  internet = await startWorld(world, { noiseMs: 4 });
-  coordinator = await startCoordinator({
-    database,
-    log: silentLog,
-    version: "test",
-    config: readCoordinatorConfig({
-      listen: { host: "127.0.0.1", port: 0 },
-      resolvers: [internet.dnsAddress],
+  fleet = await emulatedFleet({
+    world,
+    network: { noiseMs: 4 },
+    settings: {
       delegation: { expectedCrawlers: 4, settleSeconds: 20 },
-      scope: { pagesPerHost: 3, maxDepth: 3, admitNewHosts: false },
+      scope: { ...scope, admitNewHosts: false },
       recrawl: { intervalHours: recrawlHours },
       recalibration: { everySeconds: 0.2 },
       balance: { policy: "none" },
       heartbeatSeconds: 2,
-      logLevel: "silent",
-    }),
+    },
+    crawlerSettings: { politenessFloorMs },
   });
-  for (const [index, crawler] of world.crawlers.entries()) crawlers.push(await startOne(index, crawler));
+  ({ webUrl } = await fleet.addCoordinator());
+  await fleet.startAll();
 }, 60_000);
 
-afterAll(async () => {
-  await Promise.all(crawlers.map((crawler) => crawler.stop()));
-  await coordinator?.stop();
-  await internet?.close();
-  await database?.close();
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
-
-async function startOne(index: number, crawler: (typeof world.crawlers)[number]): Promise<RunningCrawler> {
-  const { key, keyHash } = newCrawlerKey();
-  await createCrawlerStore(database.pool).register({ name: crawler.name, keyHash });
-  return await startCrawler(
-    crawlerConfig({
-      coordinatorUrl: `${coordinator.webUrl.replace("http", "ws")}/crawler`,
-      key,
-      name: crawler.name,
-      home: join(folder, crawler.name),
-      publicAddress: crawler.address,
-      proxy: internet.proxyUrlOf(index),
-      resolvers: [internet.dnsAddress],
-      politenessFloorMs,
-      responseTimeFactor: 0,
-      probeMethods: ["head", "connect"],
-    }),
-  );
-}
-
-const rows = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> =>
-  (await database.pool.query<Row>(text, values)).rows;
+afterAll(async () => await fleet?.close(), 60_000);
 
 /**
  * Sites with a past of so many fetches by the crawler that has their subnet, and no alarm so far. Each is alone in
  * its subnet: of several, one that has become far is given away by itself (a part of the subnet), not with the rest.
  */
 async function watchedSites(fetches: number): Promise<{ host: string; address: string; crawler: string }[]> {
-  return await rows(
+  return await fleet.rows(
     `select h.host, host(h.addresses[1]) as address, c.name as crawler
      from frontier_host h
      join delegation d on d.subnet_id = h.subnet_id
@@ -123,21 +71,15 @@ async function siteToChange(): Promise<{ host: string; address: string; crawlerI
 }
 
 it("finds a changed route within ten fetches, gives the site to a nearer crawler, and says why", async () => {
-  const ports = {
-    frontier: createFrontierStore(database.pool),
-    rejected: createRejectedUrlStore(database.pool),
-  };
-  const urls = world.sites.map((site) => `http://${site.host}/`);
-  const scope = { pagesPerHost: 3, maxDepth: 3, admitNewHosts: false };
-  await admitUrls(urls, ports, { scope: { ...scope, admitNewHosts: true }, now: new Date() });
+  await fleet.admit(frontPages(world.sites), scope);
   await until(async () => (await watchedSites(12)).length >= 3, 50_000);
 
   const { host, address, crawlerIndex } = await siteToChange();
   const changedAt = new Date();
-  internet.changeRoute({ crawlerIndex, to: { host }, factor });
+  fleet.internet.changeRoute({ crawlerIndex, to: { host }, factor });
   const ownerNow = async () =>
     (
-      await rows<{ crawler: string; started_at: Date; parameters: Record<string, unknown> }>(
+      await fleet.rows<{ crawler: string; started_at: Date; parameters: Record<string, unknown> }>(
         `select c.name as crawler, r.started_at, r.parameters
          from frontier_host h
          join delegation d on d.subnet_id = h.subnet_id
@@ -152,7 +94,7 @@ it("finds a changed route within ten fetches, gives the site to a nearer crawler
 
   const { crawler, started_at, parameters } = await ownerNow();
   const evidence = slowFetchesIn(parameters)!;
-  const [fetched] = await rows<{ fetches: number }>(
+  const [fetched] = await fleet.rows<{ fetches: number }>(
     `select count(*)::int as fetches from page_fetch f join frontier_host h using (host_hash)
      where h.host = $1 and f.fetched_at > $2 and f.fetched_at < $3`,
     [host, changedAt, started_at],
@@ -164,7 +106,7 @@ it("finds a changed route within ten fetches, gives the site to a nearer crawler
   expect(evidence.nowMs).toBeGreaterThan(1.5 * evidence.usualMs);
   const index = world.crawlers.findIndex(({ name }) => name === crawler);
   expect(world.rttMs(index, address)).toBeLessThan(factor * world.rttMs(crawlerIndex, address)!);
-  const answer = await fetch(`${coordinator.webUrl}/api/who?q=${host}`);
+  const answer = await fetch(`${webUrl}/api/who?q=${host}`);
   const who = (await answer.json()) as WhoAnswer;
   expect(who.round?.cause).toBe("slow-fetches");
   expect(who.round?.reasonWords).toMatch(
