@@ -2,13 +2,10 @@
  * A quarter's refresh as an operator clicks through it: plan, preview, apply, rollback. These jobs are real processes
  * of the command, over a real database, with generated registries; the fetch alone is in the test's hands.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RegistryCommands } from "#coordinator/flows/registry-job-ports";
 import { silentLog } from "#coordinator/log";
@@ -16,7 +13,8 @@ import { registryPart } from "#coordinator/registry-part";
 import type { Database } from "#db/connect";
 import { registryHost } from "#ops/nearcrawl/registry/registry-host";
 import { generateRegistry } from "#rir-import/generate/generate-registry";
-import { browserPath, startBrowser } from "../support/browser.ts";
+import { browserPath } from "../support/browser.ts";
+import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { builtProgram } from "../support/built-command.ts";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
@@ -24,20 +22,15 @@ import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
-const screenshots = process.env.NEARCRAWL_SCREENSHOTS ?? null;
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** Rows past the third are like the first three, and cost seconds. */
-const axeContext = { exclude: [["tbody tr:nth-child(n+4)"], ["details li:nth-child(n+4)"]] };
+const alike = ["tbody tr:nth-child(n+4)", "details li:nth-child(n+4)"];
 const fetching = new CommandInHand();
 
 describe.skipIf(executable === null)("the registry's pages in a browser", { timeout: 90_000 }, () => {
   let database: Database;
-  let app: FastifyInstance;
-  let browser: Browser;
-  let context: BrowserContext;
+  let site: BrowserSite;
   let page: Page;
   let home: string;
-  const faults: string[] = [];
 
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), "registry-pages-"));
@@ -62,56 +55,17 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
       ...{ database, pool: database.pool, log: silentLog, registryHost: host },
       config: { registry: { shrinkageWarningShare: 0.1 } },
     });
-    app = webServer(database, { now: () => now, parts: [part] });
-    await app.listen({ host: "127.0.0.1", port: 0 });
-    const baseURL = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    browser = await startBrowser(executable!);
+    site = await browserSite(webServer(database, { now: () => now, parts: [part] }), executable!);
     const session = await signIn(database, "operator", { now });
-    const storageState = session.storageState(baseURL);
-    context = await browser.newContext({
-      ...{ baseURL, storageState, bypassCSP: true },
-      viewport: { width: 1400, height: 900 },
-    });
-    page = await context.newPage();
-    page.on("pageerror", (error) => faults.push(error.message));
+    page = await site.open({ storageState: session.storageState(site.base), bypassCSP: true });
   });
   afterAll(async () => {
-    await browser?.close();
-    await app?.close();
+    await site?.close();
     await database?.close();
     rmSync(home, { recursive: true, force: true });
   });
 
   const press = async (name: string) => await page.getByRole("button", { name }).click();
-
-  /** Neither too wide nor hard to use, in light and dark, on a desk and on a telephone. */
-  async function looksRight(name: string): Promise<void> {
-    await page.addScriptTag({ content: axe });
-    for (const width of [1400, 400]) {
-      await page.setViewportSize({ width, height: 900 });
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        if (screenshots) {
-          const path = join(screenshots, `${name}-${width}-${colorScheme}.png`);
-          await page.screenshot({ path, fullPage: true });
-        }
-        if (width === 1400) expect(await serious()).toEqual([]);
-      }
-      const tooWide = await page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-      );
-      expect([name, width, tooWide]).toEqual([name, width, 0]);
-    }
-    await page.setViewportSize({ width: 1400, height: 900 });
-  }
-
-  async function serious(): Promise<readonly string[]> {
-    return await page.evaluate(
-      `axe.run(${JSON.stringify(axeContext)}, { resultTypes: ["violations"] }).then(({ violations }) => violations
-        .filter(({ impact }) => impact === "serious" || impact === "critical")
-        .map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 200)).join(" | ")))`,
-    );
-  }
 
   it("before the first import it says what to do", async () => {
     await page.goto("/registry");
@@ -128,20 +82,17 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
       done: "arin-statistics: fetched",
     });
     await page.getByText("9 of 19").waitFor({ timeout: 30_000 });
-    await looksRight("registry-job-running");
-    const plain = await browser.newContext({
-      javaScriptEnabled: false,
-      storageState: await context.storageState(),
-    });
-    const still = await plain.newPage();
-    await still.goto(new URL("/registry", page.url()).href);
+    await looksRight(page, "registry-job-running", alike);
+    const storageState = await page.context().storageState();
+    const still = await site.open({ javaScriptEnabled: false, storageState });
+    await still.goto("/registry");
 
     expect(await page.locator(".job-lines li").allInnerTexts()).toEqual(["arin-statistics: fetched"]);
     expect(await still.getByRole("link", { name: "Reload" }).count()).toBe(1);
     await still.getByRole("button", { name: "Cancel" }).click();
     expect(await still.getByRole("status").first().textContent()).toBe("Job 1 is asked to end.");
     await page.getByText("cancelled by anna").waitFor({ timeout: 30_000 });
-    await plain.close();
+    await still.context().close();
     await page.goto("/registry");
   });
 
@@ -154,7 +105,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     expect(await page.locator(".lead").textContent()).toContain("an empty tree");
     const refused = page.locator("details.listed", { hasText: "refused" }).locator(".mono");
     expect(await refused.first().textContent()).toMatch(/:\d+$/);
-    await looksRight("registry-plan");
+    await looksRight(page, "registry-plan", alike);
   });
 
   it("applies exactly that plan, and the next quarter's after it; a plan that was overtaken is refused", async () => {
@@ -171,14 +122,14 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     expect(await page.locator("#differences tbody tr").count()).toBeGreaterThan(0);
     await press("Apply this plan");
     await page.getByText("Generation 2", { exact: true }).waitFor({ timeout: 30_000 });
-    await looksRight("registry-applied");
+    await looksRight(page, "registry-applied", alike);
 
-    expect(faults).toEqual([]);
+    expect(site.takeFaults()).toEqual([]);
   });
 
   it("says what a rollback would do, does it, and knows by whom everything was done", async () => {
     await page.goto("/registry");
-    await looksRight("registry");
+    await looksRight(page, "registry", alike);
     await press("Roll back generation 2");
     await page.getByText("generation 1 is in force again").waitFor({ timeout: 30_000 });
 
@@ -191,7 +142,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     expect(history[1]).toMatch(/1\s+applied\s.*anna/s);
     await page.goto("/registry/jobs");
     expect(await page.locator("tbody tr").count()).toBe(6);
-    await looksRight("registry-jobs");
-    expect(faults).toEqual([]);
+    await looksRight(page, "registry-jobs", alike);
+    expect(site.takeFaults()).toEqual([]);
   });
 });
