@@ -1,8 +1,8 @@
 /** The views that everybody starts with: who crawls what, and search. */
 import { answerWho } from "../flows/answer-who.ts";
+import type { PageReads } from "../flows/page-facts.ts";
 import type { CrawlScope, NameResolver } from "../flows/ports.ts";
 import { maxQuestionLength } from "../flows/read-question.ts";
-import type { PageReads } from "../flows/page-facts.ts";
 import type { SearchReads } from "../flows/search-ports.ts";
 import type { OverviewReads } from "../flows/show-overview.ts";
 import type { WhoAnswer } from "../flows/who-answer.ts";
