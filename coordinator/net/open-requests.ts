@@ -51,9 +51,10 @@ export class OpenRequests {
 
   /** Its answer is there, and goes out. */
   answer(request: FastifyRequest, reply: FastifyReply): void {
-    reply.raw.setTimeout(silenceMs, () => reply.raw.destroy());
     const one = this.#open.get(request);
+    // What is bounded elsewhere has a patience of its own.
     if (!one) return;
+    reply.raw.setTimeout(silenceMs, () => reply.raw.destroy());
     one.isWorkedOn = false;
     if (one.isGone) this.leave(request);
   }
