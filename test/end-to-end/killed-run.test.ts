@@ -18,6 +18,7 @@ const sites = 24;
 let running: ChildProcess | null = null;
 let database: Database;
 let output = "";
+let complaints = "";
 
 async function startUp(): Promise<ChildProcess> {
   const main = await builtProgram("ops/nearcrawl/main");
@@ -28,11 +29,13 @@ async function startUp(): Promise<ChildProcess> {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  output = "";
+  [output, complaints] = ["", ""];
   child.stdout.on("data", (text) => {
     output += text;
   });
-  child.stderr.resume();
+  child.stderr.on("data", (text) => {
+    complaints += text;
+  });
   running = child;
   return child;
 }
@@ -57,7 +60,7 @@ const exitOf = (child: ChildProcess): Promise<number | null> =>
 
 async function pagesReach(count: number): Promise<void> {
   await until(async () => {
-    if (running?.exitCode !== null) throw new Error(`up ended early: ${output}`);
+    if (running?.exitCode !== null) throw new Error(`up ended early: ${output}${complaints}`);
     const progress = await createFrontierStore(database.pool)
       .progress(new Date())
       .catch(() => null);

@@ -26,7 +26,8 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     const { code, out } = await nearcrawl("fleet", "list");
 
     expect(code).toBe(0);
-    expect(out).toMatch(/north +online +1 +1 +0 +500 +0 B +1 TB +0 B/);
+    expect(out).toMatch(/north +online +1 +1 +0 +500 +0 B +1 TB\n/);
+    expect(out).toMatch(/north +0 B +not compared yet/);
     expect(out).toMatch(/south +offline +0 +0 .* its power failed/);
     expect(out).not.toContain("\u001b[31m");
     expect(out).toContain("2 crawlers, 1 connected");
