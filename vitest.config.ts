@@ -19,7 +19,9 @@ const computing = [
   "test/rir-import/{formats,read,rdap,tree}/*.test.ts",
 ];
 /** Tests whose subject is time on the wire: beside others they would measure how busy the machine is. */
-const alone = ["test/end-to-end/{live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts"];
+const alone = [
+  "test/end-to-end/{hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
+];
 
 export default defineConfig({
   ...doors,
