@@ -126,7 +126,8 @@ async function takeAll(link: URL): Promise<void> {
 async function take(context: BrowserContext, picture: Picture, crawled: CrawledPage): Promise<void> {
   const page = await context.newPage();
   await page.goto(picture.path(crawled));
-  await page.waitForLoadState("load");
+  // The live overview never falls silent; a map is drawn when its tiles have come.
+  await page.waitForLoadState(picture.path(crawled) === "/" ? "load" : "networkidle");
   const file = join(pictures, `${picture.name}.png`);
   await page.screenshot({ path: file });
   process.stdout.write(`${file}\n`);
