@@ -9,6 +9,9 @@ import { UsageError } from "#core/errors";
 import { type Database, type OpenDatabaseOptions, openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 
+/** The SQLSTATE of a lock that was not given within `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = "55P03";
+
 export interface OpenedRun {
   readonly database: Database;
   readonly runId: number;
@@ -50,30 +53,42 @@ export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
         await database.pool.query(text, [runId, JSON.stringify(summary)]);
       },
       close: async () => {
-        lock?.release(true);
+        await unlock(lock);
         await database.close();
       },
     };
   } catch (error) {
-    lock?.release(true);
+    await unlock(lock);
     await database.close();
     throw error;
   }
 }
 
+/** Gives the lock back before the connection ends: who comes next need not wait until the server notices that. */
+async function unlock(lock: PoolClient | null): Promise<void> {
+  await lock?.query("select pg_advisory_unlock_all()").catch(() => undefined);
+  lock?.release(true);
+}
+
+/** How long a run that has just ended may still hold its lock: the server notices a closed connection a little later. */
+const LOCK_WAIT_MS = 1000;
+
 /** One run a schema: an advisory lock, held by a connection that ends with this process, however it ends. */
 async function lockSchema(database: Database): Promise<PoolClient> {
   const client = await database.pool.connect();
   const key = `nearcrawl up ${database.schema}`;
-  const { rows } = await client.query<{ free: boolean }>(
-    "select pg_try_advisory_lock(hashtextextended($1, 0)) as free",
-    [key],
-  );
-  if (rows[0]?.free) return client;
-  client.release();
-  throw new UsageError(
-    `a run is under way in this database already (schema ${database.schema}): stop it first, or give this one a --home of its own`,
-  );
+  try {
+    await client.query(`set lock_timeout = ${LOCK_WAIT_MS}`);
+    await client.query("select pg_advisory_lock(hashtextextended($1, 0))", [key]);
+    await client.query("reset lock_timeout");
+    return client;
+  } catch (error) {
+    client.release(true);
+    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
+    throw new UsageError(
+      `a run is under way in this database already (schema ${database.schema}): stop it first, or give this one a --home of its own`,
+    );
+  }
 }
 
 async function unfinishedRun(database: Database, options: OpenRunOptions): Promise<number | null> {
