@@ -21,12 +21,3 @@ alter table frontier_url
 alter table page_fetch add column changed boolean;
 
 -- Down Migration
-alter table page_fetch drop column changed;
-alter table frontier_url
-  drop column change_ratio,
-  drop column out_links,
-  drop column changes_per_day,
-  drop column unchanged_seconds,
-  drop column changed_seconds,
-  drop column content_changes,
-  drop column compared_visits;
