@@ -54,6 +54,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   robots: async () => (await import("./commands/robots.ts")).robotsCommand(),
   extract: async () => (await import("./commands/extract.ts")).extractCommand(),
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand(),
+  estimate: async () => (await import("./commands/estimate.ts")).estimateCommand(),
   evaluate: async () => (await import("./commands/evaluate.ts")).evaluateCommand(),
   database: async () => (await import("./commands/database.ts")).databaseCommand(),
   completion: async () =>

@@ -1,0 +1,134 @@
+/**
+ * What it takes to crawl the whole web in some months: Anansi's feasibility study (sections 5.2 and 5.3), with every
+ * assumption open to change. The thesis' own figures come out with its own assumptions (test/bench/results/anansi.md).
+ */
+import { type PendingPeak, pendingPeak } from "./pending-list.ts";
+
+export interface CrawlAssumptions {
+  /** N, pages of the web. Section 5.3.1: 200 million hosts by 200 links a page, by 10 links to each. */
+  readonly pages: number;
+  /** S, links on a page; table 5.1 has 205.322 of 420,989 pages. */
+  readonly outDegree: number;
+  /** Of 30 days, as the thesis has them: six are 15,552,000 s. */
+  readonly months: number;
+  /** α, the share of fetches that is for new pages (equation 5.1). */
+  readonly newShare: number;
+  /** A URL in the store and on the wire. */
+  readonly urlBytes: number;
+  /** Copies of what is stored (HDFS). */
+  readonly replication: number;
+  /** One link's HEAD request; a page takes as many as it has links. */
+  readonly headSeconds: number;
+  /** A work unit's two templates, down with every page. */
+  readonly templateBytes: number;
+  /** TCP/IP headers of a transfer. */
+  readonly headerBytes: number;
+  /** Original size over compressed size. */
+  readonly compression: number;
+  /** URLs ranked a second, by three data nodes at a compression rate of 1 (section 5.3.3). */
+  readonly rankedPerSecond: number;
+}
+
+export const thesisAssumptions: CrawlAssumptions = {
+  pages: 4e9,
+  outDegree: 200,
+  months: 6,
+  newShare: 0.9,
+  urlBytes: 100,
+  replication: 3,
+  headSeconds: 0.1,
+  templateBytes: 600,
+  headerBytes: 30,
+  compression: 10,
+  rankedPerSecond: 10_000,
+};
+
+/** What a running crawl tells in place of an assumption. */
+export interface MeasuredInputs {
+  /** Of one crawler while it works. */
+  readonly pagesPerSecondPerCrawler?: number;
+  /** Up per page as it is on the wire, compressed. */
+  readonly bytesUpPerPage?: number;
+}
+
+export interface CrawlEstimate {
+  readonly seconds: number;
+  /** F without revisits, and with the share of new pages. */
+  readonly pagesPerSecond: number;
+  readonly pagesPerSecondWithRevisits: number;
+  readonly pagesPerSecondPerCrawler: number;
+  /** The thesis counts from whole pages a second: 257 and not 257.2. */
+  readonly crawlers: number;
+  readonly crawlersWithRevisits: number;
+  readonly storageBytes: number;
+  /** Of the coordinator: down to crawlers and up from them, as it is and compressed. */
+  readonly downBytesPerSecond: number;
+  readonly upBytesPerSecond: number;
+  readonly downCompressedBytesPerSecond: number;
+  readonly upCompressedBytesPerSecond: number;
+  readonly rankSeconds: number;
+  /** Of the whole crawl's time. */
+  readonly rankShare: number;
+  readonly peak: PendingPeak;
+}
+
+const secondsPerMonth = 30 * 86_400;
+
+/** The thesis' "Megabytes/s": 0.183 comes out of equation 5.6 with this many bytes, and with no other usual one. */
+export const thesisMegabyte = 1_024_000;
+
+export function estimateCrawl(given: CrawlAssumptions, measured: MeasuredInputs = {}): CrawlEstimate {
+  const seconds = given.months * secondsPerMonth;
+  const pagesPerSecond = given.pages / seconds;
+  const withRevisits = pagesPerSecond / given.newShare;
+  const perCrawler = measured.pagesPerSecondPerCrawler ?? 1 / (given.outDegree * given.headSeconds);
+  const down = pagesPerSecond * (given.templateBytes + given.urlBytes + given.headerBytes);
+  const up = pagesPerSecond * upBytesOf(given, measured);
+  const rankSeconds = given.pages / given.rankedPerSecond;
+  return {
+    seconds,
+    pagesPerSecond,
+    pagesPerSecondWithRevisits: withRevisits,
+    pagesPerSecondPerCrawler: perCrawler,
+    crawlers: crawlersFor(pagesPerSecond, perCrawler),
+    crawlersWithRevisits: crawlersFor(withRevisits, perCrawler),
+    storageBytes: given.pages * given.urlBytes * given.replication,
+    downBytesPerSecond: down,
+    upBytesPerSecond: up,
+    downCompressedBytesPerSecond: down / given.compression,
+    upCompressedBytesPerSecond: measured.bytesUpPerPage === undefined ? up / given.compression : up,
+    rankSeconds,
+    rankShare: rankSeconds / seconds,
+    peak: pendingPeak(given),
+  };
+}
+
+/** What was measured is on the wire already, headers and compression included. */
+function upBytesOf(given: CrawlAssumptions, { bytesUpPerPage }: MeasuredInputs): number {
+  return bytesUpPerPage ?? given.outDegree * given.urlBytes + given.headerBytes;
+}
+
+/** By whole pages a second where there are any (5.3.2), and whole crawlers: half a one crawls nothing. */
+function crawlersFor(pagesPerSecond: number, perCrawler: number): number {
+  const rate = pagesPerSecond >= 1 ? Math.floor(pagesPerSecond) : pagesPerSecond;
+  return Math.ceil(Number((rate / perCrawler).toPrecision(12)));
+}
+
+/** What is wrong with assumptions, with the values; empty: nothing. */
+export function assumptionFaults(given: CrawlAssumptions): string[] {
+  const unusable = Object.entries(given)
+    .filter(([, value]) => !(Number.isFinite(value) && value > 0))
+    .map(([name, value]) => `${name}: ${value} is not a number above 0`);
+  if (unusable.length > 0) return unusable;
+  const { pages, outDegree, newShare, compression } = given;
+  return [
+    ...(outDegree >= pages - 3
+      ? [`outDegree: a page with ${outDegree} links would link to all of the web, which has ${pages} pages`]
+      : []),
+    ...(outDegree < 1
+      ? [`outDegree: with ${outDegree} links a page no crawl goes on by itself; at least 1`]
+      : []),
+    ...(newShare > 1 ? [`newShare: ${newShare} is more than all fetches; at most 1`] : []),
+    ...(compression < 1 ? [`compression: ${compression} would make transfers longer; at least 1`] : []),
+  ];
+}
