@@ -1,0 +1,146 @@
+/**
+ * How often to fetch each page so that the sum of importance times freshness is greatest, when all fetches together
+ * are given, and so is the most for each page and each host: water-filling (Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres,
+ * D. Shahaf, "Tractable near-optimal policies for crawling", PNAS 115(32), 2018; with importance and hosts' politeness
+ * as A. Kolobov, Y. Peres, C. Lu, E. Horvitz, "Staying up to date with online content changes using reinforcement
+ * learning for scheduling", NeurIPS 2019). Unlike theirs, fetches of a page are at even distances (freshness.ts).
+ *
+ * At the optimum one more fetch adds the same everywhere (the multiplier), except on pages at a bound. The sum of all
+ * rates falls with the multiplier, which is found by Newton's steps kept within a bracket (multiplier.ts): first for a
+ * sample of the pages, then in a few passes over all, O(n) each. Hosts are nested: one over its bound gets a larger
+ * multiplier of its own.
+ */
+import { changesPerFetchAt, rateAtMultiplier } from "./freshness.ts";
+import { type Multiplier, type RateSum, solveMultiplier } from "./multiplier.ts";
+import { refuseImpossible } from "./refuse-impossible.ts";
+
+export interface PagesToRefresh {
+  /** Estimated; 0: never changes, so that fetching it again adds nothing. One entry a page, in all arrays. */
+  readonly changesPerDay: Float64Array;
+  /** Any unit; 0: does not matter. */
+  readonly importance: Float64Array;
+  /** Infinity: no bound. */
+  readonly mostPerDay: Float64Array;
+  /** Fetched so often in any case, to notice that a page changes after all; absent: 0. */
+  readonly leastPerDay?: Float64Array;
+  readonly hosts?: HostBounds;
+}
+
+export interface HostBounds {
+  /** Of each page, an index into `mostPerDay`. */
+  readonly hostOf: Uint32Array;
+  readonly mostPerDay: Float64Array;
+}
+
+export interface RefreshPlan {
+  readonly ratesPerDay: Float64Array;
+  /** What one more fetch a day adds to the sum of importance times freshness; 0: every page is at its most. */
+  readonly multiplier: number;
+  /** Of each host that is given: larger than `multiplier` where the host is at its bound. */
+  readonly hostMultipliers: Float64Array;
+}
+
+export function optimalRates(pages: PagesToRefresh, totalPerDay: number): Float64Array {
+  return optimalPlan(pages, totalPerDay).ratesPerDay;
+}
+
+/** The rates sum to `totalPerDay`, or to less where every page or host is at its most. RangeError: what cannot be. */
+export function optimalPlan(pages: PagesToRefresh, totalPerDay: number): RefreshPlan {
+  refuseImpossible(pages, totalPerDay);
+  const groups = groupsOf(pages);
+  const start = sampled(pages, totalPerDay);
+  const all = solveMultiplier((at) => total(pages, groups, at), totalPerDay, start);
+  const multipliers = groups.map((group) => groupMultiplier(pages, group, all));
+  const ratesPerDay = new Float64Array(pages.changesPerDay.length);
+  groups.forEach((group, index) => {
+    for (const page of group.pages) ratesPerDay[page] = mixedRate(pages, page, multipliers[index]!);
+  });
+  const hostMultipliers = Float64Array.from(pages.hosts ? multipliers : [], ({ high }) => high);
+  return { ratesPerDay, multiplier: all.high, hostMultipliers };
+}
+
+interface Group {
+  readonly pages: Uint32Array;
+  readonly most: number;
+}
+
+/** Without hosts, one group of all pages. */
+function groupsOf({ changesPerDay, hosts }: PagesToRefresh): Group[] {
+  if (!hosts) return [{ pages: Uint32Array.from(changesPerDay.keys()), most: Infinity }];
+  const starts = new Uint32Array(hosts.mostPerDay.length + 1);
+  for (const host of hosts.hostOf) starts[host + 1]!++;
+  for (let host = 1; host < starts.length; host++) starts[host]! += starts[host - 1]!;
+  const next = starts.slice();
+  const sorted = new Uint32Array(hosts.hostOf.length);
+  hosts.hostOf.forEach((host, page) => {
+    sorted[next[host]!++] = page;
+  });
+  return Array.from(hosts.mostPerDay, (most, host) => ({
+    pages: sorted.subarray(starts[host]!, starts[host + 1]!),
+    most,
+  }));
+}
+
+function total(pages: PagesToRefresh, groups: readonly Group[], multiplier: number): RateSum {
+  const all = { rate: 0, slope: 0 };
+  for (const group of groups) {
+    const { rate, slope } = groupSum(pages, group, multiplier);
+    all.rate += Math.min(rate, group.most);
+    if (rate < group.most) all.slope += slope;
+  }
+  return all;
+}
+
+function groupSum(pages: PagesToRefresh, group: Group, multiplier: number): RateSum {
+  const sum = { rate: 0, slope: 0 };
+  for (const page of group.pages) addPage(pages, page, multiplier, sum);
+  return sum;
+}
+
+function addPage(pages: PagesToRefresh, page: number, multiplier: number, sum: RateSum): void {
+  const changes = pages.changesPerDay[page]!;
+  const least = pages.leastPerDay?.[page] ?? 0;
+  const share = (multiplier * changes) / pages.importance[page]!;
+  if (!(changes > 0) || !(share < 1)) {
+    sum.rate += least;
+    return;
+  }
+  const x = changesPerFetchAt(share);
+  const rate = changes / x;
+  const most = pages.mostPerDay[page]!;
+  if (rate >= most) sum.rate += most;
+  else if (rate <= least) sum.rate += least;
+  else {
+    sum.rate += rate;
+    // d rate / d ln(multiplier) = −λ/x² · share/(x e^(−x))
+    sum.slope -= ((changes / (x * x)) * share) / (x * Math.exp(-x));
+  }
+}
+
+function rateOf(pages: PagesToRefresh, page: number, multiplier: number): number {
+  const rate = rateAtMultiplier(pages.changesPerDay[page]!, pages.importance[page]!, multiplier);
+  return Math.min(pages.mostPerDay[page]!, Math.max(pages.leastPerDay?.[page] ?? 0, rate));
+}
+
+/** Between two neighbouring multipliers, where a page that is just worth a fetch jumps: the total is met even so. */
+function mixedRate(pages: PagesToRefresh, page: number, { low, high, shareOfLow }: Multiplier): number {
+  const rate = rateOf(pages, page, high);
+  return low === high ? rate : rate + shareOfLow * (rateOf(pages, page, low) - rate);
+}
+
+function groupMultiplier(pages: PagesToRefresh, group: Group, all: Multiplier): Multiplier {
+  if (group.most === Infinity || groupSum(pages, group, all.low).rate <= group.most) return all;
+  return solveMultiplier((at) => groupSum(pages, group, at), group.most, all.high);
+}
+
+const sampleSize = 4096;
+
+/** Where to start: the multiplier of every so many-th page, for its part of the fetches. */
+function sampled(pages: PagesToRefresh, totalPerDay: number): number {
+  const count = pages.changesPerDay.length;
+  const stride = Math.max(1, Math.floor(count / sampleSize));
+  if (stride === 1) return 1;
+  const size = Math.ceil(count / stride);
+  const group = { pages: Uint32Array.from({ length: size }, (_, index) => index * stride), most: Infinity };
+  return solveMultiplier((at) => groupSum(pages, group, at), totalPerDay / stride, 1).high;
+}
