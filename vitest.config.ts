@@ -11,13 +11,6 @@ const doors = {
 const bounds = { testTimeout: 120_000, hookTimeout: 60_000, maxWorkers: 3 };
 
 const all = ["test/**/*.test.ts"];
-/** Tests of functions without state: their files share a process and its modules, loaded once and not a hundred times. */
-const computing = [
-  "test/{core,protocol}/**/*.test.ts",
-  "test/migrating-crawler/{extract,traps,fetch,net,probe,check,warc}/*.test.ts",
-  "test/ops/world/*.test.ts",
-  "test/rir-import/{formats,read,rdap,tree}/*.test.ts",
-];
 /** Tests whose subject is time on the wire: beside others they would measure how busy the machine is. */
 const alone = [
   "test/end-to-end/{hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
@@ -29,22 +22,14 @@ export default defineConfig({
     // Once for all of them: projects that are stated in full inherit no set-up of their own.
     globalSetup: ["test/support/global-setup.ts"],
     projects: [
+      // Files share a process and its modules, loaded once and not hundreds of times: each closes what it opens.
       {
         ...doors,
         test: {
           ...bounds,
           name: "all",
           include: all,
-          exclude: [...computing, ...alone],
-          sequence: { groupOrder: 0 },
-        },
-      },
-      {
-        ...doors,
-        test: {
-          ...bounds,
-          name: "computing",
-          include: computing,
+          exclude: alone,
           isolate: false,
           sequence: { groupOrder: 0 },
         },

@@ -103,7 +103,7 @@ describe.skipIf(process.platform !== "linux")(
 
       const code = await exitOf(await startUp());
 
-      expect(code).toBe(0);
+      expect(code, complaints).toBe(0);
       const result = JSON.parse(output) as { finished: boolean; hostsFetched: number; hosts: number };
       expect(result).toMatchObject({ finished: true, hosts: sites, hostsFetched: sites });
       const { rows } = await database.pool.query(
