@@ -21,6 +21,7 @@ import {
   lockHosts,
 } from "./frontier-admission.ts";
 import { settleHosts } from "./frontier-leases.ts";
+import { notePageLinks } from "./graph/page-links.ts";
 import { releaseHeld } from "./held-urls.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { siftResults } from "./lease-rules.ts";
@@ -86,6 +87,7 @@ async function store(
   const urls = distinctUrls(results.flatMap(admittedBy), scope.maxDepth);
   const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];
 
+  const linkFacts = await notePageLinks(client, results, now);
   const links = await replaceLinks(client, results);
   const newHosts = scope.admitNewHosts ? await addHosts(client, keysOf(urls), now, mostNewHosts) : 0;
   await lockHosts(client, [
@@ -97,7 +99,7 @@ async function store(
   const worths = results.map((counted) => {
     return pageWorth(counted.result, nearDuplicates.has(nameOf(counted.key)), counted.before.worth);
   });
-  await write.updateUrls(client, batch, worths);
+  await write.updateUrls(client, { ...batch, linkFacts }, worths);
   await write.countLeasesDown(client, batch);
   await updateHosts(client, batch, worths);
   await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));

@@ -1,8 +1,10 @@
 /** The statements that a batch of results becomes. All run inside the transaction of result-store.ts. */
 import type { PoolClient } from "pg";
 import type { PageWorth } from "#core/frontier/page-worth";
+import { nameOf } from "#core/graph/adjacency";
 import type { CrawlerId, LeaseId } from "#core/ids";
 import type { CountedResult } from "./counted-result.ts";
+import type { LinkFacts } from "./graph/page-links.ts";
 import { fetchRow, urlRow } from "./result-rows.ts";
 import { columnsOf } from "./transaction.ts";
 
@@ -10,6 +12,8 @@ export interface Batch {
   readonly crawlerId: CrawlerId;
   readonly results: readonly CountedResult[];
   readonly now: Date;
+  /** Of pages, by their names (core/graph/adjacency). */
+  readonly linkFacts?: ReadonlyMap<string, LinkFacts>;
 }
 
 export async function insertFetches(client: PoolClient, { crawlerId, results, now }: Batch): Promise<void> {
@@ -47,10 +51,13 @@ export async function insertFetches(client: PoolClient, { crawlerId, results, no
 /** The URLs leave their lease with what the results say of them; `worths` beside the results. */
 export async function updateUrls(
   client: PoolClient,
-  { results, now }: Batch,
+  { results, now, linkFacts }: Batch,
   worths: readonly (PageWorth | null)[],
 ): Promise<void> {
-  const rows = results.map((counted, index) => urlRow(counted, worths[index] ?? null, now));
+  const rows = results.map((counted, index) => ({
+    ...urlRow(counted, worths[index] ?? null, now),
+    ...(linkFacts?.get(nameOf(counted.key)) ?? noLinkFacts),
+  }));
   await client.query(
     `update frontier_url u
      set state = given.state,
@@ -65,11 +72,14 @@ export async function updateUrls(
          etag = coalesce(given.etag, case when given.keeps_validators then u.etag end),
          last_modified = coalesce(given.last_modified, case when given.keeps_validators then u.last_modified end),
          digest = coalesce(decode(given.digest, 'hex'), case when given.keeps_validators then u.digest end),
-         worth = given.worth
+         worth = given.worth,
+         out_links = coalesce(given.out_links, u.out_links),
+         change_ratio = coalesce(given.change_ratio, u.change_ratio)
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::boolean[],
-       $7::text[], $8::smallint[], $9::text[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[])
+       $7::text[], $8::smallint[], $9::text[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[],
+       $15::int[], $16::real[])
        as given (host_hash, url_hash, state, next_fetch_at, fetched_at, failed, outcome, status, reason,
-         keeps_validators, etag, last_modified, digest, worth)
+         keeps_validators, etag, last_modified, digest, worth, out_links, change_ratio)
      where u.host_hash = given.host_hash and u.url_hash = given.url_hash`,
     columnsOf(rows, [
       "hostHash",
@@ -86,9 +96,13 @@ export async function updateUrls(
       "lastModified",
       "digest",
       "worth",
+      "outLinks",
+      "changeRatio",
     ]),
   );
 }
+
+const noLinkFacts: LinkFacts = { outLinks: null, changeRatio: null };
 
 /** Counts the leases down; the last URL closes its lease. */
 export async function countLeasesDown(client: PoolClient, { crawlerId, results, now }: Batch): Promise<void> {

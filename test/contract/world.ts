@@ -108,6 +108,8 @@ async function delegationsIn(store: DelegationStore): Promise<Delegation[]> {
 /** Rows are deleted, in the order of the references: truncating some fifty partitions takes ten times as long. */
 const emptied = [
   "link",
+  "page_links",
+  "page_change_inbox",
   "page_fetch",
   "page",
   "text_band",
