@@ -1,15 +1,16 @@
 /** Table link: what pages link to, which is the web graph. */
 import type { PoolClient } from "pg";
-import type { HostHash } from "#core/ids";
+import type { HostHash, UrlHash } from "#core/ids";
 import type { CountedResult } from "./counted-result.ts";
 import { clean } from "./database-text.ts";
 import type { UrlAddress } from "./frontier-admission.ts";
 import { replacesPage } from "./result-rows.ts";
 import { columnsOf } from "./transaction.ts";
 
-/** Where the link leads, and the host of the page that has, or had, it. */
+/** Where the link leads, and the page that has, or had, it. */
 export interface ChangedLink extends UrlAddress {
   readonly from: HostHash;
+  readonly fromUrl: UrlHash;
 }
 
 /**
@@ -32,7 +33,7 @@ export async function replaceLinks(
      select *
      from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::boolean[])
      on conflict (host_hash, url_hash, to_host_hash, to_url_hash) do nothing
-     returning host_hash as "from", to_host_hash as "hostHash", to_url_hash as "urlHash"`,
+     returning host_hash as "from", url_hash as "fromUrl", to_host_hash as "hostHash", to_url_hash as "urlHash"`,
     columnsOf(rows, ["hostHash", "urlHash", "toHostHash", "toUrlHash", "anchor", "nofollow"]),
   );
   return { added: added.rows, removed };
@@ -48,7 +49,7 @@ async function removeOthers(client: PoolClient, known: readonly CountedResult[])
        and (l.host_hash, l.url_hash, l.to_host_hash, l.to_url_hash) not in (
          select * from unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
        )
-     returning l.host_hash as "from", l.to_host_hash as "hostHash", l.to_url_hash as "urlHash"`,
+     returning l.host_hash as "from", l.url_hash as "fromUrl", l.to_host_hash as "hostHash", l.to_url_hash as "urlHash"`,
     [
       known.map(({ key }) => key.hostHash),
       known.map(({ key }) => key.urlHash),

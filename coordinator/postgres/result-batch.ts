@@ -11,6 +11,7 @@ import { specialPurposeOf } from "#core/ip/special-purpose";
 import { maxRedirects } from "#protocol/result";
 import type { AdmittedUrl, ResultStore, TakenResults } from "../flows/ports.ts";
 import { noteSeenAddresses } from "./address-turns.ts";
+import { watchChanges } from "./changes/change-writes.ts";
 import { type CountedResult, mostListsInARow } from "./counted-result.ts";
 import {
   addHosts,
@@ -94,6 +95,7 @@ async function store(
     ...pageHosts,
     ...[...keysOf(urls), ...links.added, ...links.removed].map((one) => one.hostHash),
   ]);
+  const noteChanges = await watchChanges(client, batch);
   await write.insertFetches(client, batch);
   const nearDuplicates = await writePages(client, batch);
   const worths = results.map((counted) => {
@@ -109,6 +111,7 @@ async function store(
   await countBackLinks(client, links.added, 1);
   await countBackLinks(client, links.removed, -1);
   await countOutsideLinks(client, links);
+  await noteChanges(links);
   await settleHosts(client, pageHosts);
   return { newUrls, newHosts };
 }

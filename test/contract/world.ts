@@ -110,6 +110,7 @@ const emptied = [
   "link",
   "page_links",
   "page_change_inbox",
+  "page_change_inbox",
   "page_fetch",
   "page",
   "text_band",
