@@ -1,0 +1,167 @@
+/**
+ * Domain sets (DSets, WEB-SAILOR section 3.1): which hosts are somebody's, by name and by language. One set is terms
+ * with spaces or commas between them:
+ *   `.gr` a top-level domain, `example.org` a domain and everything below it, `lang:el` a language (ISO 639),
+ *   each with `not` before it for all but that.
+ * A host is in the set when its name and its language both are. Of several names that fit, the longest decides:
+ * `.com not blog.com my.blog.com`. Goes beyond the paper, whose sets are top-level domains alone.
+ */
+import { parseNameTerm } from "./name-term.ts";
+
+/** True: held; false: excepted. A dimension without terms holds everything. */
+export interface DomainSet {
+  /** By name in ASCII and lower case without a leading dot: `gr`, `xn--qxam`, `example.org`. */
+  readonly names: ReadonlyMap<string, boolean>;
+  /** By ISO 639 code: `el`. */
+  readonly languages: ReadonlyMap<string, boolean>;
+}
+
+export interface HostToHold {
+  /** As `urlHost` names it: lower case, ASCII. Hosts whose name is an address are in no domain. */
+  readonly host: string;
+  /** ISO 639 code of most of its pages; null: not known yet. */
+  readonly language: string | null;
+}
+
+/** Bounds on what is read, in characters and in terms. */
+export const mostSetCharacters = 4096;
+export const mostSetTerms = 64;
+
+/** The set, or what is wrong with the text, in words that name the value. */
+export function parseDomainSet(text: string): DomainSet | string {
+  if (text.length > mostSetCharacters) {
+    return `the domain set is ${text.length} characters long: at most ${mostSetCharacters}`;
+  }
+  const words = text.split(/[\s,]+/).filter((word) => word !== "");
+  if (words.length > 2 * mostSetTerms) return `the domain set has too many terms: at most ${mostSetTerms}`;
+  const names = new Map<string, boolean>();
+  const languages = new Map<string, boolean>();
+  for (let at = 0; at < words.length; at++) {
+    const held = words[at]!.toLowerCase() !== "not";
+    if (!held) at++;
+    const fault = takeTerm(words[at], held, { names, languages });
+    if (fault !== null) return fault;
+  }
+  if (names.size + languages.size === 0) {
+    return "the domain set is empty: name a top-level domain (.gr), a domain (example.org) or a language (lang:el)";
+  }
+  if (names.size + languages.size > mostSetTerms) {
+    return `the domain set has ${names.size + languages.size} terms: at most ${mostSetTerms}`;
+  }
+  return shadowedName(names) ?? { names: withoutIdle(names), languages: languagesThatCount(languages) };
+}
+
+/** The set in one form of words, however it was written: equal sets have equal texts. */
+export function domainSetText({ names, languages }: DomainSet): string {
+  return [
+    ...termTexts(names, (name) => (name.includes(".") ? name : `.${name}`)),
+    ...termTexts(languages, (language) => `lang:${language}`),
+  ].join(" ");
+}
+
+/**
+ * Whether the host is in the set. While a host's language is not known, every language's set may hold it: a page
+ * must be fetched before anybody can tell.
+ */
+export function domainSetHolds(set: DomainSet, { host, language }: HostToHold): boolean {
+  return holdsName(set.names, host) && (language === null || holdsLanguage(set.languages, language));
+}
+
+/** Whether one of the sets holds it. Without sets there is no partition: everything is held. */
+export function someDomainSetHolds(sets: readonly DomainSet[], host: HostToHold): boolean {
+  return sets.length === 0 || sets.some((set) => domainSetHolds(set, host));
+}
+
+/**
+ * Which names both claim, outermost first and without what lies below another: `.gr`, `example.org`, or `.` for
+ * names that neither set mentions. Empty: no host of a known language is in both.
+ */
+export function domainSetsOverlap(a: DomainSet, b: DomainSet): string[] {
+  if (!shareLanguage(a.languages, b.languages)) return [];
+  const mentioned = ["", ...new Set([...a.names.keys(), ...b.names.keys()])];
+  const shared = mentioned.filter((name) => holdsName(a.names, name) && holdsName(b.names, name));
+  if (shared.includes("")) return ["."];
+  return shared
+    .filter((name) => !shared.some((outer) => outer !== name && name.endsWith(`.${outer}`)))
+    .map((name) => (name.includes(".") ? name : `.${name}`))
+    .sort();
+}
+
+/** Null: taken; otherwise the fault. */
+function takeTerm(
+  word: string | undefined,
+  held: boolean,
+  { names, languages }: { readonly names: Map<string, boolean>; readonly languages: Map<string, boolean> },
+): string | null {
+  if (word === undefined) return "nothing follows the last `not` of the domain set";
+  const term = parseNameTerm(word);
+  if ("fault" in term) return term.fault;
+  const terms = term.kind === "language" ? languages : names;
+  if (terms.get(term.value) === !held) {
+    return `the domain set has both ${term.text} and not ${term.text}: it can hold neither`;
+  }
+  terms.set(term.value, held);
+  return null;
+}
+
+/** A name is held only to be taken out by `not` around it: which of both was meant cannot be told. */
+function shadowedName(names: ReadonlyMap<string, boolean>): string | null {
+  for (const [name, held] of names) {
+    const around = held && !holdsByDefault(names) ? nearestAround(names, name) : undefined;
+    if (around !== undefined && names.get(around) === false && !holdsName(names, parentOf(around))) {
+      return `the domain set has ${name} and, around it, not ${around.includes(".") ? around : `.${around}`}: it can hold neither`;
+    }
+  }
+  return null;
+}
+
+/** Without terms that decide what the term around them, or none, decides anyway. */
+function withoutIdle(names: ReadonlyMap<string, boolean>): Map<string, boolean> {
+  return new Map([...names].filter(([name, held]) => held !== holdsName(names, parentOf(name))));
+}
+
+/** Beside languages that are held, those that are not say nothing. */
+function languagesThatCount(languages: ReadonlyMap<string, boolean>): ReadonlyMap<string, boolean> {
+  return holdsByDefault(languages) ? languages : new Map([...languages].filter(([, held]) => held));
+}
+
+function holdsName(names: ReadonlyMap<string, boolean>, host: string): boolean {
+  const nearest = names.has(host) ? host : nearestAround(names, host);
+  return nearest === undefined ? holdsByDefault(names) : names.get(nearest)!;
+}
+
+function holdsLanguage(languages: ReadonlyMap<string, boolean>, language: string): boolean {
+  return languages.get(language) ?? holdsByDefault(languages);
+}
+
+/** What no term mentions is held when every term only takes out. */
+function holdsByDefault(terms: ReadonlyMap<string, boolean>): boolean {
+  return ![...terms.values()].includes(true);
+}
+
+/** The longest of the names that has the host below it. */
+function nearestAround(names: ReadonlyMap<string, boolean>, host: string): string | undefined {
+  for (let name = parentOf(host); name !== ""; name = parentOf(name)) {
+    if (names.has(name)) return name;
+  }
+  return undefined;
+}
+
+/** `example.org` of `www.example.org`; empty above a top-level domain. */
+function parentOf(name: string): string {
+  const dot = name.indexOf(".");
+  return dot === -1 ? "" : name.slice(dot + 1);
+}
+
+function shareLanguage(a: ReadonlyMap<string, boolean>, b: ReadonlyMap<string, boolean>): boolean {
+  if (holdsByDefault(a) && holdsByDefault(b)) return true;
+  return [...a.keys(), ...b.keys()].some(
+    (language) => holdsLanguage(a, language) && holdsLanguage(b, language),
+  );
+}
+
+function termTexts(terms: ReadonlyMap<string, boolean>, textOf: (term: string) => string): string[] {
+  const texts = [...terms].map(([term, held]) => ({ held, text: textOf(term) }));
+  texts.sort((a, b) => Number(b.held) - Number(a.held) || (a.text < b.text ? -1 : 1));
+  return texts.map(({ held, text }) => (held ? text : `not ${text}`));
+}
