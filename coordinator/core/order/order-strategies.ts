@@ -1,0 +1,30 @@
+/** The strategies that an operator can choose from (policy `frontier.order`), the default first. */
+import { anansi } from "./anansi.ts";
+import { backLinks } from "./back-links.ts";
+import { breadthFirst } from "./breadth-first.ts";
+import { freshness } from "./freshness.ts";
+import type { OrderStrategy } from "./order-strategy.ts";
+import { pageRank } from "./page-rank.ts";
+
+export const orderNames = ["breadth-first", "back-links", "anansi", "pagerank", "freshness"] as const;
+
+export type OrderName = (typeof orderNames)[number];
+
+const strategies: Readonly<Record<OrderName, OrderStrategy>> = {
+  "breadth-first": breadthFirst,
+  "back-links": backLinks,
+  anansi,
+  pagerank: pageRank,
+  freshness,
+};
+
+/** What is in force (policies `frontier.order` and `frontier.newShare`). */
+export interface FrontierOrder {
+  readonly name: OrderName;
+  /** Of a lease the share for new URLs (Anansi's α, equation 5.1), where the strategy mixes new and old. */
+  readonly newShare: number;
+}
+
+export function orderStrategy(name: OrderName): OrderStrategy {
+  return strategies[name];
+}
