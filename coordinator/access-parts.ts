@@ -7,7 +7,7 @@ import { accountRoutes } from "./net/account-routes.ts";
 import { auditRoutes } from "./net/audit-routes.ts";
 import { randomSecrets } from "./net/crawler-key.ts";
 import type { WebPart } from "./net/http-server.ts";
-import { createSessionAccess } from "./net/session-access.ts";
+import { createSessionAccess, type SessionAccessPorts } from "./net/session-access.ts";
 import { signInRoutes } from "./net/sign-in-routes.ts";
 import { tokenRoutes } from "./net/token-routes.ts";
 import { createAuditLog } from "./postgres/audit-log.ts";
@@ -17,12 +17,20 @@ import { createSessionStore } from "./postgres/session-store.ts";
 import { createSignInLinkStore } from "./postgres/sign-in-link-store.ts";
 
 /** Pages are for everybody where only this machine reaches them, and for who signs in elsewhere, unless it is set. */
-export function anonymousMayRead({ access, listen, behindProxy }: CoordinatorConfig): boolean {
+export function anonymousMayRead({
+  access,
+  listen,
+  behindProxy,
+}: CoordinatorConfig): SessionAccessPorts["anonymousMayRead"] {
   if (access.anonymous !== null) return access.anonymous === "read";
-  return isLoopback(listen.host) && !behindProxy;
+  return isLoopback(listen.host) && !behindProxy ? "on-this-machine" : false;
 }
 
-export function accessOver(pool: Pool, mayRead: boolean, now: () => Date = () => new Date()): Access {
+export function accessOver(
+  pool: Pool,
+  mayRead: SessionAccessPorts["anonymousMayRead"],
+  now: () => Date = () => new Date(),
+): Access {
   return createSessionAccess({
     sessions: createSessionStore(pool),
     tokens: createOperatorTokenStore(pool),

@@ -6,6 +6,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { type Actor, anybody, type Scope, scopesOf } from "#core/access/actor";
+import { isLoopbackHost } from "#protocol/coordinator-url";
 import type { Session, SessionStore } from "../flows/access-ports.ts";
 import type { Access, Refusal, Visit } from "./access.ts";
 import { BearerActor, type BearerPorts, bearerChallenge } from "./bearer-actor.ts";
@@ -15,26 +16,34 @@ import { localPath, sessionSecretOf } from "./session-cookie.ts";
 
 export interface SessionAccessPorts extends BearerPorts {
   readonly sessions: Pick<SessionStore, "use" | "say" | "takeSaid">;
-  /** Whether the pages are open to whoever reaches them. */
-  readonly anonymousMayRead: boolean;
+  /** Whether the pages are open to whoever reaches them; `on-this-machine`: to who asks this machine by its own name. */
+  readonly anonymousMayRead: boolean | "on-this-machine";
 }
 
 export function createSessionAccess(ports: SessionAccessPorts): Access {
   const bearer = new BearerActor(ports);
   /** The sessions of requests that were identified. */
   const known = new WeakMap<FastifyRequest, { readonly sessionId: number; readonly formToken: string }>();
-  const nobody: Visit = {
-    actor: anybody(ports.anonymousMayRead),
+  const nobodyOf = (request: FastifyRequest): Visit => ({
+    actor: anybody(mayRead(request)),
     signedInAs: null,
     formToken: null,
     said: null,
-  };
+  });
+  /**
+   * Another name that leads here is a proxy that nobody told of, or a page elsewhere whose name was made to lead to
+   * this machine (DNS rebinding): its scripts would read what everybody here may read.
+   */
+  const mayRead = (request: FastifyRequest): boolean =>
+    ports.anonymousMayRead === "on-this-machine"
+      ? isLoopbackHost(hostNameOf(request))
+      : ports.anonymousMayRead;
 
   async function visitOfSession(request: FastifyRequest): Promise<Visit> {
     const secret = sessionSecretOf(request);
-    if (secret === null) return nobody;
+    if (secret === null) return nobodyOf(request);
     const session = await ports.sessions.use(ports.hash(secret), whenceOf(request), ports.now());
-    if (session === null) return nobody;
+    if (session === null) return nobodyOf(request);
     const { sessionId, name } = session;
     const formToken = formTokenOf(secret);
     known.set(request, { sessionId, formToken });
@@ -47,7 +56,7 @@ export function createSessionAccess(ports: SessionAccessPorts): Access {
     async identify(request) {
       const program = await bearer.of(request);
       if (program === null) return await visitOfSession(request);
-      return "status" in program ? program : { ...nobody, actor: program };
+      return "status" in program ? program : { ...nobodyOf(request), actor: program };
     },
     refusal: (visit, request, needs = null) => refusalOf(visit, request, needs),
     isOwnForm(request, given) {
@@ -59,6 +68,11 @@ export function createSessionAccess(ports: SessionAccessPorts): Access {
       if (session) await ports.sessions.say(session.sessionId, words);
     },
   };
+}
+
+/** Without the port. */
+function hostNameOf(request: FastifyRequest): string {
+  return (request.headers.host ?? "").toLowerCase().replace(/:\d*$/, "");
 }
 
 function actorOf({ name, role, crawlers }: Session): Actor {

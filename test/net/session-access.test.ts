@@ -51,7 +51,9 @@ const boats: WebPart = ({ views, actions }) => {
   });
 };
 
-function server(changed: { readonly anonymousMayRead?: boolean; readonly behindProxy?: boolean } = {}) {
+function server(
+  changed: { readonly anonymousMayRead?: boolean | "on-this-machine"; readonly behindProxy?: boolean } = {},
+) {
   const { anonymousMayRead = true, behindProxy = false } = changed;
   const access = testAccess(database, now, anonymousMayRead);
   return webServer(database, { access, now, parts: [boats], settings: { ...webSettings, behindProxy } });
@@ -222,6 +224,23 @@ it("shows nothing but health and the way in to anybody where reading is not for 
   expect(await status("/metrics", metrics)).toBe(200);
   expect(await status("/api/overview", metrics)).toBe(403);
   expect(await status("/api/overview", staff)).toBe(200);
+});
+
+it.each([
+  ["localhost:7411", 200],
+  ["LOCALHOST", 200],
+  ["127.0.0.1:7411", 200],
+  ["[::1]:7411", 200],
+  ["rebound.example.org:7411", 401],
+  ["127.0.0.1.example.org", 401],
+  ["localhost.example.org:7411", 401],
+])("where only this machine reaches the pages, who asks for %j gets %i", async (host, status) => {
+  await app.close();
+  app = server({ anonymousMayRead: "on-this-machine" });
+
+  const answer = await app.inject({ url: "/api/overview", headers: { host } });
+
+  expect(answer.statusCode).toBe(status);
 });
 
 it("gives a partner its own crawler for a start", async () => {

@@ -55,7 +55,11 @@ export const webSettings: WebPorts["settings"] = {
 };
 
 /** Everybody may read, tokens are good for their scopes, and `signIn` (signed-in.ts) gives sessions. */
-export function testAccess({ pool }: Database, now: () => Date, anonymousMayRead = true): Access {
+export function testAccess(
+  { pool }: Database,
+  now: () => Date,
+  anonymousMayRead: boolean | "on-this-machine" = true,
+): Access {
   return accessOver(pool, anonymousMayRead, now);
 }
 
