@@ -76,6 +76,7 @@ const configSchema = z.strictObject({
   probe: policySections.probe.prefault({}),
   scope: policySections.scope.prefault({}),
   lease: policySections.lease.prefault({}),
+  frontier: policySections.frontier.prefault({}),
   balance: policySections.balance.prefault({}),
   recalibration: policySections.recalibration.prefault({}),
   finer: finer.prefault({}),

@@ -67,6 +67,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     urlsPerHost: config.lease.urlsPerHost,
     hostsPerRequest: config.lease.hostsPerRequest,
     addressRestSeconds: config.lease.addressRestSeconds,
+    order: { name: config.frontier.order, newShare: config.frontier.newShare },
   });
   const taking = takeResultsSettings(config);
   return {

@@ -3,6 +3,7 @@
  * reason why there is nothing now and when asking again makes sense.
  */
 import type { CrawlerId } from "#core/ids";
+import type { FrontierOrder } from "#core/order/order-strategies";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { FrontierStore } from "./ports.ts";
 
@@ -12,6 +13,8 @@ export interface HandOutSettings {
   readonly hostsPerRequest: number;
   /** Before another crawler than the last one asks an address; the store's own when left out. */
   readonly addressRestSeconds?: number;
+  /** Which due URLs of a host go first; the longest due when left out. */
+  readonly order?: FrontierOrder;
 }
 
 type Tasks = Extract<CoordinatorMessage, { type: "coordinator:tasks" }>;
@@ -46,6 +49,7 @@ export async function handOutTasks(
     urlsPerHost,
     leaseSeconds: settings.leaseSeconds,
     ...(settings.addressRestSeconds === undefined ? {} : { addressRestSeconds: settings.addressRestSeconds }),
+    ...(settings.order === undefined ? {} : { order: settings.order }),
     now,
   });
   if (leases.length === 0) return nothing(nothingDueReason, askAgainWhenIdleMs);

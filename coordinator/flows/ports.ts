@@ -5,6 +5,7 @@
  */
 import type { UrlKey } from "#core/frontier/url-key";
 import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids";
+import type { FrontierOrder } from "#core/order/order-strategies";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import type { Seal } from "#protocol/result-digest";
@@ -86,6 +87,8 @@ export interface FrontierStore {
     leaseSeconds: number;
     /** An address is left alone for so long before another crawler than the last one asks it; 10 when left out. */
     addressRestSeconds?: number;
+    /** Which due URLs of a host go first; the longest due when left out. */
+    order?: FrontierOrder;
     now: Date;
   }): Promise<Lease[]>;
   /** Returns what is left of a lease to the frontier, if this crawler owns it. */

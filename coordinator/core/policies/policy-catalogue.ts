@@ -39,6 +39,7 @@ const groupTitles: Readonly<Record<PolicySectionName, string>> = {
   scope: "Scope",
   trust: "Trust",
   lease: "Leases",
+  frontier: "Order of the frontier",
 };
 
 export const policyNamesInOrder = Object.keys(policyWords) as readonly PolicyName[];

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { probeMethod } from "#protocol/messages";
 import { balancePolicyNames } from "../balance/policies.ts";
 import { policyNames } from "../delegation/round.ts";
+import { orderNames } from "../order/order-strategies.ts";
 import { defaultTrustRule } from "../trust/evidence.ts";
 import { defaultSamplingRule } from "../trust/sampling.ts";
 
@@ -123,6 +124,13 @@ const recrawl = z.strictObject({
     .default(24 * 7),
 });
 
+const frontier = z.strictObject({
+  /** Which due URLs of a host go first (core/order/order-strategies). */
+  order: z.enum(orderNames).default("breadth-first"),
+  /** Of a lease, where the order mixes new and old URLs: Anansi, section 5.1, 90 percent. */
+  newShare: z.number().min(0).max(1).default(0.9),
+});
+
 /** By the names of the sections in the coordinator's file. */
 export const policySections = {
   delegation,
@@ -133,6 +141,7 @@ export const policySections = {
   scope,
   trust,
   lease,
+  frontier,
 } as const;
 
 export type PolicySectionName = keyof typeof policySections;

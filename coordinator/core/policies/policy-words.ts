@@ -211,6 +211,18 @@ export const policyWords = {
     unit: "hosts",
     origin: "our judgement",
   },
+  "frontier.order": {
+    title: "Order of the URLs",
+    help: "Decides which due URLs of a host are fetched first: the longest due, what most pages link to, Anansi's two lists, the highest PageRank, or what is expected to be most out of date.",
+    unit: null,
+    origin: "measured, test/bench/results/anansi.md",
+  },
+  "frontier.newShare": {
+    title: "New URLs in a lease",
+    help: "So large a share of a lease is for URLs that were never visited, the rest for visited ones that are due again; the order breadth-first does not ask.",
+    unit: "of its URLs",
+    origin: "Anansi, section 5.1, nine new ones to one old",
+  },
 } as const satisfies Readonly<Record<string, PolicyWords>>;
 
 export type PolicyName = keyof typeof policyWords;
