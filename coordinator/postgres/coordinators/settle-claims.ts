@@ -1,0 +1,160 @@
+/**
+ * After somebody has come, gone or claimed something else: the frontier and the URLs of others are gone through once,
+ * a piece at a time, and what belongs to somebody else now goes there. Where it has come to is in the database, so that
+ * a coordinator that starts anew goes on.
+ */
+import type { Pool, PoolClient } from "pg";
+import { urlKeyOf } from "#core/frontier/url-key";
+import type { HostHash, UrlHash } from "#core/ids";
+import type { TakingSettings } from "../../flows/coordinators/exchange-ports.ts";
+import { columnsOf, inTransaction } from "../transaction.ts";
+import { ownersOf } from "./foreign-urls.ts";
+import { handOverHosts } from "./hand-over.ts";
+import { admitGiven } from "./place-given.ts";
+import { type KnownRelatives, readRelatives } from "./relatives.ts";
+
+const hostsAtOnce = 500;
+const urlsAtOnce = 2000;
+/** Before the first hash: they are signed 64-bit numbers. */
+const beforeFirst = "-9223372036854775808";
+
+interface Cursor {
+  readonly settled_claims: string | null;
+  readonly host_cursor: string | null;
+  readonly url_cursor_host: string | null;
+  readonly url_cursor_url: string | null;
+}
+
+export interface SettledPiece {
+  readonly handedOver: number;
+  /** URLs of others that have another place now. */
+  readonly moved: number;
+  /** There is more to go through. */
+  readonly more: boolean;
+}
+
+export async function settleClaims(pool: Pool, settings: TakingSettings): Promise<SettledPiece> {
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<Cursor>(
+      "select settled_claims, host_cursor, url_cursor_host, url_cursor_url from coordinator_self for update",
+    );
+    const relatives = (await readRelatives(client)) ?? alone;
+    const cursor = rows[0] ?? null;
+    if (cursor === null) return { handedOver: 0, moved: 0, more: false };
+    const isNew =
+      cursor.settled_claims !== relatives.text && !(cursor.settled_claims === null && relatives === alone);
+    const from = isNew ? firstCursor : cursor;
+    if (from.host_cursor === null && from.url_cursor_host === null)
+      return { handedOver: 0, moved: 0, more: false };
+    const hosts = await settleHosts(client, from.host_cursor, { relatives, now: settings.now });
+    const urls = await settleUrls(client, from, { ...settings, relatives });
+    await client.query(
+      `update coordinator_self
+       set settled_claims = $1, host_cursor = $2, url_cursor_host = $3, url_cursor_url = $4`,
+      [relatives.text, hosts.cursor, urls.cursor?.hostHash ?? null, urls.cursor?.urlHash ?? null],
+    );
+    return {
+      handedOver: hosts.handedOver,
+      moved: urls.moved,
+      more: hosts.cursor !== null || urls.cursor !== null,
+    };
+  });
+}
+
+const alone: KnownRelatives = { own: null, children: [], text: "[]" };
+const firstCursor = { host_cursor: beforeFirst, url_cursor_host: beforeFirst, url_cursor_url: beforeFirst };
+
+interface Settling {
+  readonly relatives: KnownRelatives;
+  readonly now: Date;
+}
+
+async function settleHosts(
+  client: PoolClient,
+  after: string | null,
+  settling: Settling,
+): Promise<{ cursor: string | null; handedOver: number }> {
+  if (after === null) return { cursor: null, handedOver: 0 };
+  const { rows } = await client.query<{ host_hash: HostHash }>(
+    "select host_hash from frontier_host where host_hash > $1 order by host_hash limit $2 for update",
+    [after, hostsAtOnce],
+  );
+  const hashes = rows.map(({ host_hash }) => host_hash);
+  const { hosts, leased } = await handOverHosts(client, hashes, settling);
+  // What is leased now is looked at again, from the start, once all others were.
+  const next = rows.length < hostsAtOnce ? null : hashes.at(-1)!;
+  return { cursor: next ?? (leased > 0 ? beforeFirst : null), handedOver: hosts };
+}
+
+interface UrlRow {
+  readonly host_hash: HostHash;
+  readonly url_hash: UrlHash;
+  readonly url: string;
+  readonly peer_id: number;
+  readonly depth: number;
+  readonly redirects: number;
+  readonly lists: number;
+  readonly links: number;
+}
+
+/** Links that were told to a former owner were its to count, and go along when it hands the host over itself. */
+async function settleUrls(
+  client: PoolClient,
+  after: Pick<Cursor, "url_cursor_host" | "url_cursor_url">,
+  settling: Settling & TakingSettings,
+): Promise<{ cursor: { hostHash: string; urlHash: string } | null; moved: number }> {
+  if (after.url_cursor_host === null) return { cursor: null, moved: 0 };
+  const { rows } = await client.query<UrlRow>(
+    `select host_hash, url_hash, url, peer_id, depth, redirects, lists, links + sent_links as links
+     from foreign_url
+     where (host_hash, url_hash) > ($1, $2)
+     order by host_hash, url_hash
+     limit $3`,
+    [after.url_cursor_host, after.url_cursor_url, urlsAtOnce],
+  );
+  const moved = await replace(client, rows, settling);
+  const last = rows.at(-1);
+  const isEnd = last === undefined || rows.length < urlsAtOnce;
+  return { cursor: isEnd ? null : { hostHash: last.host_hash, urlHash: last.url_hash }, moved };
+}
+
+async function replace(
+  client: PoolClient,
+  rows: readonly UrlRow[],
+  settling: Settling & TakingSettings,
+): Promise<number> {
+  const urls = rows.flatMap((row) => {
+    const key = urlKeyOf(row.url);
+    return typeof key === "string" ? [] : [{ ...row, key }];
+  });
+  const owners = await ownersOf(
+    client,
+    urls.map(({ key }) => key),
+    { relatives: settling.relatives, from: "here" },
+  );
+  const others = urls
+    .map((url, index) => ({ ...url, owner: owners[index]! }))
+    .filter(({ owner, peer_id }) => owner !== peer_id);
+  const own = others.filter(({ owner }) => owner === "here");
+  const elsewhere = others.flatMap(({ owner, ...url }) => (owner === "here" ? [] : [{ ...url, owner }]));
+  if (own.length > 0) await admitGiven(client, own, { ...settling, from: "here" });
+  if (own.length > 0) {
+    await client.query(
+      `delete from foreign_url f
+       using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+       where f.host_hash = given.host_hash and f.url_hash = given.url_hash`,
+      columnsOf(own, ["host_hash", "url_hash"]),
+    );
+  }
+  if (elsewhere.length > 0) {
+    await client.query(
+      `update foreign_url f
+       set peer_id = given.peer_id, links = f.links + f.sent_links, sent_links = 0, number = null, sent_at = null,
+           waits_since = coalesce(f.waits_since, $4)
+       from unnest($1::bigint[], $2::bigint[], $3::int[]) as given (host_hash, url_hash, peer_id)
+       where f.host_hash = given.host_hash and f.url_hash = given.url_hash`,
+      [...columnsOf(elsewhere, ["host_hash", "url_hash", "owner"]), settling.now],
+    );
+  }
+  return others.length;
+}

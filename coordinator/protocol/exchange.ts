@@ -1,0 +1,67 @@
+/**
+ * What a coordinator and its parent say to each other (WEB-SAILOR section 4.4, figure 5): the child asks, over
+ * HTTP, and each such exchange carries URLs both ways. URLs have numbers in each direction that only rise; whoever
+ * takes them commits the highest number with them, so that what comes twice counts once, and says so with the next
+ * message, so that the other side may let go of them.
+ */
+import { z } from "zod";
+import { maxRedirects } from "./result.ts";
+
+export const exchangePath = "/api/coordinators/exchange";
+export const exchangeVersion = 1;
+
+/** URLs in one message; and their text in all, so that a message stays below `maxExchangeBytes`. */
+export const maxExchangedUrls = 2000;
+export const maxExchangedUrlBytes = 1_000_000;
+/** Of JSON: the URLs, and under 200 bytes around each. */
+export const maxExchangeBytes = 4_000_000;
+/** Coordinators above one another. */
+export const maxChain = 16;
+/** Domain sets or address blocks of one coordinator, and characters of one. */
+export const maxClaims = 1000;
+export const maxClaimLength = 300;
+
+const mostLinks = 1_000_000_000;
+const number = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const smallNumber = z.int().min(0).max(1000);
+
+const exchangedUrl = z.strictObject({
+  number: number.min(1),
+  /** Canonical, and made canonical again by whoever takes it. */
+  url: z.string().min(1).max(4096),
+  /** Links from a seed. */
+  depth: smallNumber,
+  redirects: z.int().min(0).max(maxRedirects).default(0),
+  lists: smallNumber.default(0),
+  /** Coordinators that it has passed. */
+  hops: smallNumber,
+  /** Links to it that came, less those that went, since it was told last. */
+  links: z.int().min(-mostLinks).max(mostLinks),
+});
+export type ExchangedUrl = Readonly<z.infer<typeof exchangedUrl>>;
+
+const urls = z.array(exchangedUrl).max(maxExchangedUrls);
+
+export const childMessage = z.strictObject({
+  version: z.int().min(1).max(1000),
+  coordinatorId: z.uuid(),
+  /** What it owns. */
+  owns: z.array(z.string().min(1).max(maxClaimLength)).min(1).max(maxClaims),
+  /** Of the parent's last answer; null: this is the first. */
+  linkId: z.uuid().nullable(),
+  /** The highest number that came down and is committed. */
+  received: number,
+  urls,
+});
+export type ChildMessage = Readonly<z.infer<typeof childMessage>>;
+
+export const parentAnswer = z.strictObject({
+  coordinatorId: z.uuid(),
+  /** The parent and those above it. */
+  chain: z.array(z.uuid()).min(1).max(maxChain),
+  linkId: z.uuid(),
+  /** The highest number that came up and is committed. */
+  received: number,
+  urls,
+});
+export type ParentAnswer = Readonly<z.infer<typeof parentAnswer>>;
