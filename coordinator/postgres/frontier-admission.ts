@@ -6,8 +6,11 @@ import type { PoolClient } from "pg";
 import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { AdmittedUrl } from "../flows/ports.ts";
+import { addBackLinks, countByUrl, takeCount } from "./back-links.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";
 import { withoutOptedOut } from "./opted-out-hosts.ts";
+import { nameOf } from "./page-texts.ts";
+import { prepared } from "./prepared-query.ts";
 
 export interface UrlAddress {
   readonly hostHash: HostHash;
@@ -24,7 +27,7 @@ export const mostListUrls = 60;
 export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): AdmittedUrl[] {
   const byUrl = new Map<string, AdmittedUrl>();
   for (const url of urls) {
-    const name = `${url.key.hostHash}/${url.key.urlHash}`;
+    const name = nameOf(url.key);
     const known = byUrl.get(name);
     if (url.depth <= maxDepth && (known === undefined || url.depth < known.depth)) byUrl.set(name, url);
   }
@@ -33,7 +36,7 @@ export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): Ad
 
 /**
  * Adds the hosts that the frontier does not hold, but for those that opted out, `most` of them; gives their number.
- * Before `lockHosts`, which locks them too.
+ * Before `lockHosts`, which locks them too. They are due at once, which their first URLs will be.
  */
 export async function addHosts(
   client: PoolClient,
@@ -41,13 +44,14 @@ export async function addHosts(
   now: Date,
   most: number | null = null,
 ): Promise<number> {
-  const keys = await withoutOptedOut(client, given);
-  const { rowCount } = await client.query(
-    `insert into frontier_host (host_hash, host, resolve_at, admitted_at)
-     select distinct on (host_hash) host_hash, host, $3, $3
+  const oneOfEach = [...new Map(given.map((key) => [key.hostHash, key])).values()];
+  const keys = await withoutOptedOut(client, oneOfEach);
+  const { rowCount } = await prepared(
+    client,
+    `insert into frontier_host (host_hash, host, resolve_at, admitted_at, due_at)
+     select host_hash, host, $3, $3, $3
      from unnest($1::bigint[], $2::text[]) as given (host_hash, host)
-     where $4::int is null
-       or not exists (select from frontier_host known where known.host_hash = given.host_hash)
+     where not exists (select from frontier_host known where known.host_hash = given.host_hash)
      order by host_hash
      limit $4
      on conflict (host_hash) do nothing`,
@@ -58,56 +62,79 @@ export async function addHosts(
 
 /** Locks the rows of these hosts in the order of their hashes, until the transaction ends. */
 export async function lockHosts(client: PoolClient, hosts: Iterable<HostHash>): Promise<void> {
-  await client.query(
+  await prepared(
+    client,
     "select from frontier_host where host_hash = any($1::bigint[]) order by host_hash for update",
     [[...new Set(hosts)]],
   );
 }
 
-export interface AdmissionLimits {
+export interface Admission {
   /** The operator's limit. */
   readonly pagesPerHost: number;
   /** Whether the hosts' budgets hold too; what is over them is held. */
   readonly budgeted: boolean;
+  /** New links, each of which counts as one to a URL that the frontier holds, or does from now on. */
+  readonly links: readonly UrlAddress[];
   readonly now: Date;
 }
 
 /**
  * Adds the URLs that are unknown, the shallowest first, as far as their hosts have room; a URL of a refused
- * host is refused with it, and one of a host that opted out is left out. The hosts are locked. `urls` as `distinctUrls` gives them. Gives the number of those
- * that are not merely held.
+ * host is refused with it, and one of a host that opted out is left out. The hosts are locked. `urls` as
+ * `distinctUrls` gives them. Gives the number of those that are not merely held.
  */
 export async function addUrls(
   client: PoolClient,
   urls: readonly AdmittedUrl[],
-  limits: AdmissionLimits,
+  { links, ...limits }: Admission,
 ): Promise<number> {
-  if (urls.length === 0) return 0;
-  const budget = limits.budgeted ? hostBudgetSql("h", "$5::int") : "$5::int";
-  const holds = `greatest(0, least(${mostHeldUrls}, $5::int - greatest(${budget}, h.url_count)) - h.held_urls)`;
-  const { rows } = await client.query<{ added: number }>(
-    `with unknown as (
-       select given.*,
-         row_number() over (partition by given.host_hash, given.is_list order by given.depth, given.ordinal) as kind_place
-       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::smallint[], $7::smallint[], $8::smallint[], $9::boolean[])
-         with ordinality as given (host_hash, url_hash, url, depth, redirects, lists, is_list, ordinal)
-       where not exists (
-         select from frontier_url u
-         where u.host_hash = given.host_hash and u.url_hash = given.url_hash
-       )
+  const linksTo = countByUrl(links);
+  const counts = urls.map(({ key }) => takeCount(linksTo, key));
+  const added = urls.length === 0 ? 0 : await writeUrls(client, { urls, counts }, limits);
+  await addBackLinks(client, [...linksTo.values()]);
+  return added;
+}
+
+/**
+ * The statement of `addUrls`: what is known counts its new links, what is unknown is inserted with them. The hosts are
+ * read by the list of their hashes: joined by hash, the planner may go through all hosts that there are.
+ */
+const writeStatement = (budgeted: boolean): string => {
+  const budget = budgeted ? hostBudgetSql("h", "$5::int") : "$5::int";
+  return `with host as materialized (
+       select h.host_hash, h.state, h.state_reason, h.list_urls, greatest(0, ${budget} - h.url_count) as open,
+         greatest(0, least(${mostHeldUrls}, $5::int - greatest(${budget}, h.url_count)) - h.held_urls) as holds
+       from frontier_host h
+       where h.host_hash = any($11::bigint[]) and h.opt_out_id is null
+     ), looked_up as materialized (
+       select given.*, exists (
+           select from frontier_url u where u.host_hash = given.host_hash and u.url_hash = given.url_hash
+         ) as is_known
+       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::smallint[], $7::smallint[], $8::smallint[], $9::boolean[],
+           $10::int[])
+         with ordinality as given (host_hash, url_hash, url, depth, redirects, lists, is_list, links, ordinal)
+     ), linked as (
+       update frontier_url u
+       set back_links = u.back_links + k.links
+       from looked_up k
+       where k.is_known and k.links > 0 and u.host_hash = k.host_hash and u.url_hash = k.url_hash
+     ), unknown as (
+       select *, row_number() over (partition by host_hash, is_list order by depth, ordinal) as kind_place
+       from looked_up
+       where not is_known
      ), placed as (
-       select n.*, h.state as host_state, h.state_reason, greatest(0, ${budget} - h.url_count) as open,
-         ${holds} as holds,
+       select n.*, h.state as host_state, h.state_reason, h.open, h.holds,
          row_number() over (partition by n.host_hash order by n.depth, n.ordinal) as place
        from unknown n
-       join frontier_host h on h.host_hash = n.host_hash
-       where (not n.is_list or n.kind_place <= ${mostListUrls} - h.list_urls) and h.opt_out_id is null
+       join host h on h.host_hash = n.host_hash
+       where not n.is_list or n.kind_place <= ${mostListUrls} - h.list_urls
      ), added as (
-       insert into frontier_url (host_hash, url_hash, url, state, depth, redirects, lists, discovered_at,
+       insert into frontier_url (host_hash, url_hash, url, state, depth, redirects, lists, back_links, discovered_at,
          next_fetch_at, last_outcome, last_reason)
        select host_hash, url_hash, url,
          case when host_state = 'refused' then 'refused' when place <= open then 'due' else 'held' end,
-         depth, redirects, lists, $6, $6,
+         depth, redirects, lists, links, $6, $6,
          case when host_state = 'refused' then 'refused-address' end,
          case when host_state = 'refused' then state_reason end
        from placed
@@ -130,7 +157,19 @@ export async function addUrls(
        ) a
        where h.host_hash = a.host_hash
      )
-     select count(*) filter (where state <> 'held')::int as added from added`,
+     select count(*) filter (where state <> 'held')::int as added from added`;
+};
+
+const writeWithin = { budget: writeStatement(true), limit: writeStatement(false) };
+
+async function writeUrls(
+  client: PoolClient,
+  { urls, counts }: { readonly urls: readonly AdmittedUrl[]; readonly counts: readonly number[] },
+  limits: Omit<Admission, "links">,
+): Promise<number> {
+  const { rows } = await prepared<{ added: number }>(
+    client,
+    limits.budgeted ? writeWithin.budget : writeWithin.limit,
     [
       urls.map(({ key }) => key.hostHash),
       urls.map(({ key }) => key.urlHash),
@@ -141,6 +180,8 @@ export async function addUrls(
       urls.map(({ redirects = 0 }) => redirects),
       urls.map(({ lists = 0 }) => lists),
       urls.map(({ isList = false }) => isList),
+      counts,
+      [...new Set(urls.map(({ key }) => key.hostHash))],
     ],
   );
   return rows[0]?.added ?? 0;
@@ -173,25 +214,5 @@ export async function hastenChanged(
       changed.map(({ modifiedAt }) => modifiedAt),
       now,
     ],
-  );
-}
-
-/** Counts links to URLs that the frontier holds; `by` is -1 for links that went away. The hosts are locked. */
-export async function countBackLinks(
-  client: PoolClient,
-  targets: readonly UrlAddress[],
-  by: 1 | -1,
-): Promise<void> {
-  if (targets.length === 0) return;
-  await client.query(
-    `update frontier_url u
-     set back_links = greatest(0, u.back_links + $3 * t.links)
-     from (
-       select host_hash, url_hash, count(*)::int as links
-       from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
-       group by host_hash, url_hash
-     ) t
-     where u.host_hash = t.host_hash and u.url_hash = t.url_hash`,
-    [targets.map((target) => target.hostHash), targets.map((target) => target.urlHash), by],
   );
 }

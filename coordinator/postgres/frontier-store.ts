@@ -1,7 +1,8 @@
 /** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
 import type { Pool } from "pg";
 import type { AdmittedUrl, CrawlScope, FrontierStore } from "../flows/ports.ts";
-import { addHosts, addUrls, countBackLinks, distinctUrls, lockHosts } from "./frontier-admission.ts";
+import { noteForeign, splitByOwner } from "./coordinators/foreign-urls.ts";
+import { addHosts, addUrls, distinctUrls, lockHosts } from "./frontier-admission.ts";
 import { reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./frontier-leases.ts";
 import { progress } from "./frontier-progress.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./frontier-resolution.ts";
@@ -31,20 +32,22 @@ async function admit(
 ): Promise<{ newUrls: number; newHosts: number }> {
   const urls = distinctUrls(given, at.scope.maxDepth);
   if (urls.length === 0) return { newUrls: 0, newHosts: 0 };
-  const keys = urls.map((url) => url.key);
   const links = given.filter((url) => url.depth > 0).map((url) => url.key);
   return await inTransaction(pool, async (client) => {
+    const found = await splitByOwner(client, urls);
+    const keys = found.own.map((url) => url.key);
     const newHosts = at.scope.admitNewHosts ? await addHosts(client, keys, at.now) : 0;
     await lockHosts(
       client,
       [...keys, ...links].map((key) => key.hostHash),
     );
-    const newUrls = await addUrls(client, urls, {
+    const newUrls = await addUrls(client, found.own, {
       pagesPerHost: at.scope.pagesPerHost,
       budgeted: false,
+      links,
       now: at.now,
     });
-    await countBackLinks(client, links, 1);
+    await noteForeign(client, found, { links: { added: links, removed: [] }, now: at.now });
     return { newUrls, newHosts };
   });
 }

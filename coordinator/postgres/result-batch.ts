@@ -11,16 +11,11 @@ import { specialPurposeOf } from "#core/ip/special-purpose";
 import { maxRedirects } from "#protocol/result";
 import type { AdmittedUrl, ResultStore, TakenResults } from "../flows/ports.ts";
 import { noteSeenAddresses } from "./address-turns.ts";
+import { removeBackLinks } from "./back-links.ts";
 import { watchChanges } from "./changes/change-writes.ts";
+import { noteForeign, splitByOwner } from "./coordinators/foreign-urls.ts";
 import { type CountedResult, mostListsInARow } from "./counted-result.ts";
-import {
-  addHosts,
-  addUrls,
-  countBackLinks,
-  distinctUrls,
-  hastenChanged,
-  lockHosts,
-} from "./frontier-admission.ts";
+import { addHosts, addUrls, distinctUrls, hastenChanged, lockHosts } from "./frontier-admission.ts";
 import { settleHosts } from "./frontier-leases.ts";
 import { notePageLinks } from "./graph/page-links.ts";
 import { releaseHeld } from "./held-urls.ts";
@@ -85,7 +80,8 @@ async function store(
   results: readonly CountedResult[],
 ): Promise<{ newUrls: number; newHosts: number }> {
   const batch: write.Batch = { crawlerId, results, now };
-  const urls = distinctUrls(results.flatMap(admittedBy), scope.maxDepth);
+  const found = await splitByOwner(client, distinctUrls(results.flatMap(admittedBy), scope.maxDepth));
+  const urls = found.own;
   const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];
 
   const linkFacts = await notePageLinks(client, results, now);
@@ -106,13 +102,14 @@ async function store(
   await updateHosts(client, batch, worths);
   await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));
   await releaseHeld(client, pageHosts, scope.pagesPerHost);
-  const newUrls = await addUrls(client, urls, { pagesPerHost: scope.pagesPerHost, budgeted: true, now });
+  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: links.added, now };
+  const newUrls = await addUrls(client, urls, limits);
   await hastenChanged(client, urls, now);
-  await countBackLinks(client, links.added, 1);
-  await countBackLinks(client, links.removed, -1);
+  await removeBackLinks(client, links.removed);
   await countOutsideLinks(client, links);
   await noteChanges(links);
   await settleHosts(client, pageHosts);
+  await noteForeign(client, found, { links, now });
   return { newUrls, newHosts };
 }
 

@@ -1,0 +1,26 @@
+/**
+ * Statements that run all day, prepared: each connection parses and plans them once. Planning is what they mostly cost
+ * otherwise, since every table that grows with the web has a plan for each of its parts.
+ */
+import { createHash } from "node:crypto";
+import type { PoolClient, QueryResult, QueryResultRow } from "pg";
+
+/** `text` must be one of a few constants: a connection keeps what it has prepared until it ends. */
+export async function prepared<Row extends QueryResultRow>(
+  client: PoolClient,
+  text: string,
+  values: readonly unknown[],
+): Promise<QueryResult<Row>> {
+  return await client.query<Row>({ name: nameOf(text), text, values: [...values] });
+}
+
+const names = new Map<string, string>();
+
+/** A connection refuses another text under a name that it knows, so the name is made of the text. */
+function nameOf(text: string): string {
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  const name = `nearcrawl-${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+  names.set(text, name);
+  return name;
+}
