@@ -12,7 +12,10 @@ const maxFieldBytes = 2 ** 26;
 export interface CopiedRow {
   isNull(column: number): boolean;
   int32(column: number): number;
+  /** One half of a bigint as a signed number of 32 bits, the higher one first. */
+  half(column: number, index: 0 | 1): number;
   float32(column: number): number;
+  float64(column: number): number;
   boolean(column: number): boolean;
   text(column: number): string;
   /** 4 or 6. */
@@ -80,8 +83,16 @@ class RowReader implements CopiedRow {
     return this.#bytes.readInt32BE(this.#starts[column] as number);
   }
 
+  half(column: number, index: 0 | 1): number {
+    return this.#bytes.readInt32BE((this.#starts[column] as number) + 4 * index);
+  }
+
   float32(column: number): number {
     return this.#bytes.readFloatBE(this.#starts[column] as number);
+  }
+
+  float64(column: number): number {
+    return this.#bytes.readDoubleBE(this.#starts[column] as number);
   }
 
   boolean(column: number): boolean {

@@ -7,6 +7,7 @@ import { from as copyFrom } from "pg-copy-streams";
 import { copySignature, inetFamily } from "./copy-format.ts";
 
 const flushBytes = 262_144;
+const postgresEpochMs = Date.UTC(2000, 0, 1);
 
 /**
  * Copies what `write` puts into the table's columns. Throws what the server refused, or what `write` threw;
@@ -66,10 +67,29 @@ export class CopyWriter {
     this.#putInt32(value);
   }
 
+  /** A bigint as its higher and lower 32 bits. */
+  int64(high: number, low: number): void {
+    this.#putInt32(8);
+    this.#putInt32(high | 0);
+    this.#putInt32(low | 0);
+  }
+
+  float32(value: number): void {
+    this.#putInt32(4);
+    this.#makeRoom(4);
+    this.#length = this.#bytes.writeFloatBE(value, this.#length);
+  }
+
   boolean(value: boolean): void {
     this.#putInt32(1);
     this.#makeRoom(1);
     this.#bytes[this.#length++] = value ? 1 : 0;
+  }
+
+  /** A timestamptz, to the millisecond; Postgres counts microseconds from the year 2000. */
+  timestamp(at: Date): void {
+    const microseconds = BigInt(at.getTime() - postgresEpochMs) * 1000n;
+    this.int64(Number(microseconds >> 32n), Number(microseconds & 0xffff_ffffn));
   }
 
   text(value: string): void {

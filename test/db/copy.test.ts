@@ -53,6 +53,26 @@ describe("rows by binary COPY", () => {
     ]);
   });
 
+  it("hold bigints by halves, floats and times", async () => {
+    const { read, written } = await withClient(async (client) => {
+      await client.query("create temp table wide (hash bigint, rank real, at timestamptz)");
+      await writeCopy(client, { table: "wide", columns: ["hash", "rank", "at"] }, async (out) => {
+        out.row();
+        out.int64(-2, 0xffff_fff1);
+        out.float32(0.25);
+        out.timestamp(new Date("1999-12-31T23:59:59.999Z"));
+      });
+      const read: number[][] = [];
+      await readCopy(client, "select hash, 1e-300::float8 from wide", (row) => {
+        read.push([row.half(0, 0), row.half(0, 1), row.float64(1)]);
+      });
+      return { read, written: (await client.query("select * from wide")).rows };
+    });
+
+    expect(read).toEqual([[-2, -15, 1e-300]]);
+    expect(written).toEqual([{ hash: "-4294967311", rank: 0.25, at: new Date("1999-12-31T23:59:59.999Z") }]);
+  });
+
   it("are read as the server holds them, however the chunks fall", async () => {
     const count = 30_000;
 
