@@ -60,6 +60,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     reads: createReports(pool, () => performance.now()),
     resolver: options.resolver,
     scope: following(() => config.scope),
+    order: following(() => ({ name: config.frontier.order, newShare: config.frontier.newShare })),
     live: options.live,
     metrics: options.metrics,
     log,

@@ -3,13 +3,14 @@
  * crawler and puts the whole answer together from bounded reads. A host that the frontier does not know is
  * looked up in DNS, so that the answer also tells who would crawl it.
  */
-import { hostHashOf } from "#core/frontier/url-key";
+import { hostHashOf, type UrlKey } from "#core/frontier/url-key";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { HostReport, UrlReport } from "./frontier-reports.ts";
 import { type Question, readQuestion } from "./read-question.ts";
 import type { CrawlerReport, OrganisationReport, TakenFor, WhoAnswer } from "./who-answer.ts";
+import { orderReport } from "./who-order.ts";
 import { emptyPlace, type Place, placeOf } from "./who-place.ts";
 import type { WhoPorts } from "./who-reads.ts";
 import { standingOf } from "./who-standing.ts";
@@ -70,7 +71,14 @@ async function answerUrl(
   const host = await ports.reads.hostReport(key.hostHash);
   const rejection = url === null ? await ports.reads.rejectionOf(key.url.slice(0, 500)) : null;
   const seen = { takenFor: { type: "url", value: key.url } as const, url, host, rejection };
-  return answerHosted({ ...seen, hostName: key.host }, ports, now);
+  const answer = await answerHosted({ ...seen, hostName: key.host }, ports, now);
+  return { ...answer, order: url === null ? null : await orderOf(key, ports, now) };
+}
+
+async function orderOf(key: UrlKey, { reads, order }: WhoPorts, now: Date): Promise<Answer["order"]> {
+  if (order === undefined) return null;
+  const placed = await reads.urlPlace(key, { strategy: order.name, now });
+  return placed === null ? null : orderReport(placed, order);
 }
 
 async function answerName(
@@ -252,6 +260,7 @@ function emptyAnswer(question: string, takenFor: TakenFor): Answer {
     round: null,
     history: [],
     url: null,
+    order: null,
     host: null,
     waiting: null,
     inside: null,

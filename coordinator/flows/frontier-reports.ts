@@ -12,10 +12,16 @@ export interface FetchLine {
   readonly totalMs: number;
   readonly bodyBytes: number;
   readonly shippedBytes: number;
+  /** Whether it found other content than the fetch before it; null: nothing to compare with. */
+  readonly changed: boolean | null;
 }
 
 export interface UrlReport {
+  /** Canonical. */
   readonly url: string;
+  /** Its key: what the frontier and the web graph know it by. */
+  readonly id: { readonly hostHash: string; readonly urlHash: string };
+  readonly foundBy: "seed" | "redirect" | "list" | "link";
   /** `held`: over its host's budget for the time being. */
   readonly state: "due" | "leased" | "refused" | "gone" | "held";
   readonly depth: number;
@@ -32,6 +38,22 @@ export interface UrlReport {
   readonly lastReason: string | null;
   /** What it counts for in its host's budget; null: nothing. */
   readonly worth: PageWorth | null;
+  /** What the next fetch asks with, so that an unchanged page is not sent again; null: not known. */
+  readonly validators: {
+    readonly etag: string | null;
+    readonly lastModified: string | null;
+    /** SHA-256 of the body last read, in hex. */
+    readonly digest: string | null;
+  };
+  readonly changes: {
+    /** Estimated (core/recrawl/change-rate); null: not known. */
+    readonly perDay: number | null;
+    readonly comparedVisits: number;
+    readonly contentChanges: number;
+    readonly outLinks: number | null;
+    /** Of its links the share that changed between its last two visits (core/graph/change-ratio). */
+    readonly linkRatio: number | null;
+  };
   readonly page: PageReport | null;
   /** Newest first. */
   readonly fetches: readonly FetchLine[];

@@ -7,6 +7,7 @@ import type { ChangeCause, DelegationCause } from "./delegation-causes.ts";
 import type { RoundCause } from "./delegation-ports.ts";
 import type { HostReport, UrlReport, WaitingReport } from "./frontier-reports.ts";
 import type { FinerReport } from "./who-finer.ts";
+import type { OrderReport } from "./who-order.ts";
 import type { ComplaintLine, OptOutReport } from "./who-wishes.ts";
 
 export interface WhoAnswer {
@@ -32,6 +33,8 @@ export interface WhoAnswer {
   readonly round: ProbeRound | null;
   readonly history: readonly DelegationChange[];
   readonly url: UrlReport | null;
+  /** Of a URL in the frontier: its place among what is due of its host. */
+  readonly order: OrderReport | null;
   readonly host: HostReport | null;
   /** What waits in the leaf subnet. */
   readonly waiting: WaitingReport | null;

@@ -1,6 +1,7 @@
 /** What the answer to `who` is read from: the outside, as the flow knows it. */
 import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash } from "#core/ids";
+import type { FrontierOrder, OrderName } from "#core/order/order-strategies";
 import type { HostReport, UrlReport, WaitingReport } from "./frontier-reports.ts";
 import type { CrawlScope, NameResolver } from "./ports.ts";
 import type { PeerDistance } from "./ruled-out.ts";
@@ -15,6 +16,7 @@ import type {
   SubnetList,
 } from "./who-answer.ts";
 import type { FinerReport } from "./who-finer.ts";
+import type { PlacedUrl } from "./who-order.ts";
 import type { SiteWishes } from "./who-wishes.ts";
 
 /** What the answer is read from; every method is bounded and takes untrusted text as parameters only. */
@@ -37,6 +39,8 @@ export interface WhoReads {
   partsOf(subnetId: number): Promise<FinerReport[]>;
   historyOf(subnetId: number, limit: number): Promise<DelegationChange[]>;
   urlReport(key: UrlKey): Promise<UrlReport | null>;
+  /** Where it stands among the due URLs of its host; null: the frontier does not hold it. */
+  urlPlace(key: UrlKey, as: { readonly strategy: OrderName; readonly now: Date }): Promise<PlacedUrl | null>;
   hostReport(hostHash: HostHash): Promise<HostReport | null>;
   waitingIn(subnetId: number): Promise<WaitingReport>;
   rejectionOf(url: string): Promise<string | null>;
@@ -49,4 +53,6 @@ export interface WhoPorts {
   readonly resolver: NameResolver;
   /** How far the crawl goes; null where the coordinator's settings are not at hand. */
   readonly scope: CrawlScope | null;
+  /** In what order URLs are fetched; left out where the coordinator's settings are not at hand. */
+  readonly order?: FrontierOrder;
 }

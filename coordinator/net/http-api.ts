@@ -1,4 +1,5 @@
 /** The views that everybody starts with: who crawls what, and search. */
+import type { FrontierOrder } from "#core/order/order-strategies";
 import { answerWho } from "../flows/answer-who.ts";
 import type { PageReads } from "../flows/page-facts.ts";
 import type { CrawlScope, NameResolver } from "../flows/ports.ts";
@@ -17,6 +18,7 @@ export interface ViewPorts {
   readonly reads: WhoReads & SearchReads & PageReads & OverviewReads;
   readonly resolver: NameResolver;
   readonly scope: CrawlScope;
+  readonly order?: FrontierOrder;
 }
 
 export function addViews(views: Views, ports: ViewPorts): void {

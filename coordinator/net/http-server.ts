@@ -7,6 +7,7 @@ import { createServer as createSecureServer } from "node:https";
 import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
 import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
+import type { FrontierOrder } from "#core/order/order-strategies";
 import type { AuditLog } from "../flows/audit-ports.ts";
 import type { ReadinessReads } from "../flows/operation-reads.ts";
 import type { PageReads } from "../flows/page-facts.ts";
@@ -49,6 +50,8 @@ export interface WebPorts {
   readonly reads: WhoReads & SearchReads & PageReads & OverviewReads & ReadinessReads;
   readonly resolver: NameResolver;
   readonly scope: CrawlScope;
+  /** In what order URLs are fetched; left out, `who` tells no place. */
+  readonly order?: FrontierOrder;
   /** What the coordinator's memory knows now. */
   readonly live: () => LiveState;
   readonly metrics: Metrics;

@@ -39,7 +39,7 @@ ${answer.round ? roundSection(answer) : nothing}
 ${answer.chain.length > 0 ? html`<section><h2>Where it lies</h2>${subnetTree(answer)}</section>` : nothing}
 ${answer.parts.length > 0 ? partsSection(answer.parts) : nothing}
 ${answer.crawler ? crawlerSection(answer.crawler) : nothing}
-${answer.url ? urlSection(answer.url, answer.at) : nothing}
+${answer.url ? urlSection(answer.url, answer.order, answer.at) : nothing}
 ${answer.host ? hostSection(answer.host, answer.at, answer.url !== null) : nothing}
 ${answer.organisation ? organisationSection(answer.organisation) : nothing}
 ${answer.inside && answer.inside.subnets.length > 0 ? html`<section><h2>${answer.crawler ? "Its subnets, latest first" : "Registered subnets inside"}</h2>${subnetList(answer.inside)}</section>` : nothing}

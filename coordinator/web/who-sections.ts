@@ -16,25 +16,31 @@ import type {
   SubnetList,
 } from "../flows/who-answer.ts";
 import { worthWords } from "../flows/who-budget.ts";
+import { type OrderReport, placeWords } from "../flows/who-order.ts";
 import { connectionText, robotsWords } from "../flows/who-politeness.ts";
+import { changeWords, contentWords, foundWords, nextFetchWords, validatorWords } from "../flows/who-url.ts";
 import { bytesText, msText, rttText } from "../flows/who-words.ts";
 import { askAbout, country, countText, crawlerLink, instant, stateBadge } from "./figures.ts";
 import { type Html, html, nothing, safeHref } from "./html.ts";
 import { registryName } from "./subnet-tree.ts";
 
-export function urlSection(url: UrlReport, at: string): Html {
+export function urlSection(url: UrlReport, order: OrderReport | null, at: string): Html {
   const href = safeHref(url.url);
   return html`<section><h2>This URL</h2>
 <p class="mono break">${href ? html`<a href="${href}" rel="noreferrer nofollow">${url.url}</a>` : url.url}</p>
 <dl class="facts">
 ${fact("State", url.state)}
 ${fact("Last outcome", url.lastOutcome === null ? "never fetched" : `${url.lastOutcome}${url.lastStatus === null ? "" : ` (${url.lastStatus})`}`)}
-${url.state === "due" && url.nextFetchAt ? fact("Next fetch", due(url.nextFetchAt, at)) : nothing}
+${fact("Next fetch", nextFetchWords(url, at))}
+${order ? fact("Its turn", html`${placeWords(order)} <span class="small">order ${order.strategy}: ${order.words}</span>`) : nothing}
+${order ? fact("Priority", order.reason) : nothing}
 ${fact("Visits", countText(url.visits))}
 ${fact("Links to it", countText(url.backLinks))}
 ${fact("Depth", url.depth)}
-${fact("Found", instant(url.discoveredAt))}
-${url.redirects > 0 ? fact("Reached by", `${howMany(url.redirects, "redirect")} in a row`) : nothing}
+${fact("Found", html`${foundWords(url)} <span class="small">${instant(url.discoveredAt)}</span>`)}
+${changeWords(url) === "" ? nothing : fact("Changes", changeWords(url))}
+${validatorWords(url) === "" ? nothing : fact("Validators", html`<span class="break">${validatorWords(url)}</span>`)}
+${fact("Key", html`<span class="mono break">${url.id.hostHash} / ${url.id.urlHash}</span>`)}
 ${url.worth ? fact("Counts as", worthWords[url.worth]) : nothing}
 ${url.page ? fact("Page", html`${url.page.title || "(no title)"} <span class="small">${howMany(url.page.words, "word")}${url.page.language ? `, ${url.page.language}` : ""}</span>`) : nothing}
 ${url.page ? pageFacts(url.page) : nothing}
@@ -86,10 +92,10 @@ function nextUrls(host: HostReport): Html {
 function fetchTable(fetches: readonly FetchLine[], withUrl: boolean): Html {
   if (fetches.length === 0) return nothing;
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Fetched</th>${withUrl ? html`<th scope="col">URL</th>` : nothing}<th scope="col">By</th><th scope="col">Outcome</th><th scope="col" class="number">Time</th><th scope="col" class="number">Page</th><th scope="col" class="number">Shipped</th></tr></thead>
+<thead><tr><th scope="col">Fetched</th>${withUrl ? html`<th scope="col">URL</th>` : nothing}<th scope="col">By</th><th scope="col">Outcome</th><th scope="col">Content</th><th scope="col" class="number">Time</th><th scope="col" class="number">Page</th><th scope="col" class="number">Shipped</th></tr></thead>
 <tbody>${fetches.map(
     (line) =>
-      html`<tr><td>${instant(line.fetchedAt)}</td>${withUrl ? html`<td class="break">${line.url === "" ? "–" : askAbout(line.url)}</td>` : nothing}<td>${crawlerLink(line.crawler)}</td><td>${line.outcome} ${line.status} ${line.blame ? html`<span class="small">blame: ${line.blame}</span>` : nothing}</td><td class="number">${msText(line.totalMs)}</td><td class="number">${bytesText(line.bodyBytes)}</td><td class="number">${bytesText(line.shippedBytes)}</td></tr>`,
+      html`<tr><td>${instant(line.fetchedAt)}</td>${withUrl ? html`<td class="break">${line.url === "" ? "–" : askAbout(line.url)}</td>` : nothing}<td>${crawlerLink(line.crawler)}</td><td>${line.outcome} ${line.status} ${line.blame ? html`<span class="small">blame: ${line.blame}</span>` : nothing}</td><td>${contentWords(line)}</td><td class="number">${msText(line.totalMs)}</td><td class="number">${bytesText(line.bodyBytes)}</td><td class="number">${bytesText(line.shippedBytes)}</td></tr>`,
   )}</tbody></table></div>`;
 }
 

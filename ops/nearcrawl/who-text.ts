@@ -5,7 +5,15 @@ import type { FetchLine } from "#coordinator/flows/frontier-reports";
 import { howMany, instantWords } from "#coordinator/flows/spoken-time";
 import type { ProbeRound, SubnetLine, SubnetList, WhoAnswer } from "#coordinator/flows/who-answer";
 import { worthWords } from "#coordinator/flows/who-budget";
+import { placeWords } from "#coordinator/flows/who-order";
 import { hostFactsText } from "#coordinator/flows/who-politeness";
+import {
+  changeWords,
+  contentWords,
+  foundWords,
+  nextFetchWords,
+  validatorWords,
+} from "#coordinator/flows/who-url";
 import {
   bytesText,
   msText,
@@ -27,7 +35,7 @@ export function whoText(answer: WhoAnswer): string {
     finerLines(answer.parts),
     answer.round ? roundLines(answer.round) : [],
     historyLines(answer),
-    answer.url ? urlLines(answer.url, answer.at) : [],
+    answer.url ? urlLines(answer.url, answer) : [],
     answer.host ? hostLines(answer.host) : [],
     waitingLines(answer),
     answer.organisation ? organisationLines(answer.organisation) : [],
@@ -148,7 +156,7 @@ function historyLines(answer: WhoAnswer): string[] {
   ];
 }
 
-function urlLines(url: NonNullable<WhoAnswer["url"]>, at: string): string[] {
+function urlLines(url: NonNullable<WhoAnswer["url"]>, { at, order }: WhoAnswer): string[] {
   const last =
     url.lastOutcome === null
       ? "never fetched"
@@ -159,9 +167,13 @@ function urlLines(url: NonNullable<WhoAnswer["url"]>, at: string): string[] {
       ? [printable(`page: ${url.page.title || "(no title)"} · ${howMany(url.page.words, "word")}`)]
       : []),
     ...(url.worth ? [`  counts as: ${worthWords[url.worth]}`] : []),
-    ...(url.nextFetchAt && url.state === "due"
-      ? [`next fetch: ${url.nextFetchAt <= at ? "due since" : "not before"} ${instantWords(url.nextFetchAt)}`]
-      : []),
+    `  next fetch: ${nextFetchWords(url, at)}`,
+    ...(order ? [`  its turn: ${placeWords(order)} (order ${order.strategy}: ${order.words})`] : []),
+    ...(order ? [`  priority: ${order.reason}`] : []),
+    `  found: ${foundWords(url)}, ${instantWords(url.discoveredAt)}; ${howMany(url.backLinks, "link")} to it`,
+    ...(changeWords(url) === "" ? [] : [`  changes: ${changeWords(url)}`]),
+    ...(validatorWords(url) === "" ? [] : [printable(`  validators: ${validatorWords(url)}`, 300)]),
+    `  key: ${url.id.hostHash} / ${url.id.urlHash}`,
     ...fetchTable(url.fetches),
   ];
 }
@@ -181,22 +193,22 @@ function hostLines(host: NonNullable<WhoAnswer["host"]>): string[] {
 
 function fetchTable(fetches: readonly FetchLine[]): string[] {
   if (fetches.length === 0) return [];
-  const rows = fetches
-    .slice(0, 10)
-    .map((line) => [
-      instantWords(line.fetchedAt),
-      line.crawler,
-      `${line.outcome}${line.status === null ? "" : ` ${line.status}`}`,
-      msText(line.totalMs),
-      bytesText(line.bodyBytes),
-      bytesText(line.shippedBytes),
-    ]);
+  const rows = fetches.map((line) => [
+    instantWords(line.fetchedAt),
+    line.crawler,
+    `${line.outcome}${line.status === null ? "" : ` ${line.status}`}`,
+    contentWords(line),
+    msText(line.totalMs),
+    bytesText(line.bodyBytes),
+    bytesText(line.shippedBytes),
+  ]);
   return [
     formatTable(
       [
         { title: "Fetched" },
         { title: "By" },
         { title: "Outcome" },
+        { title: "Content" },
         { title: "Time", align: "right" },
         { title: "Page", align: "right" },
         { title: "Shipped", align: "right" },

@@ -281,6 +281,7 @@ describe("what has become of a URL", () => {
         totalMs: 40,
         bodyBytes: 40000,
         shippedBytes: 1500,
+        changed: null,
       },
     ]);
   });

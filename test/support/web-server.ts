@@ -68,6 +68,7 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
     reads: createReports(database.pool, () => performance.now()),
     resolver: tinyResolver,
     scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false },
+    order: { name: "anansi", newShare: 0.9 },
     live: () => liveState,
     metrics: createMetrics(),
     log: silentLog,

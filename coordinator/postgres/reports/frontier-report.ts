@@ -9,6 +9,8 @@ import { pageReport } from "./page-report.ts";
 import { iso, isoOrNull, roundMs } from "./rows.ts";
 
 const fetchesShown = 20;
+/** Of one URL: its history. */
+const visitsShown = 50;
 const nextUrlsShown = 10;
 const waitingHostsShown = 8;
 /** Hosts counted as waiting in one subnet at most. */
@@ -30,13 +32,24 @@ interface UrlRow {
   last_status: number | null;
   last_reason: string | null;
   redirects: number;
+  lists: number;
   worth: PageWorth | null;
+  etag: string | null;
+  last_modified: string | null;
+  digest: string | null;
+  changes_per_day: number | null;
+  compared_visits: number;
+  content_changes: number;
+  out_links: number | null;
+  change_ratio: number | null;
 }
 
 export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | null> {
   const { rows } = await pool.query<UrlRow>(
     `select u.url, u.state, u.depth, u.back_links, u.discovered_at, u.next_fetch_at, u.visits, u.failures,
-       u.last_fetched_at, u.last_outcome, u.last_status, u.last_reason, u.redirects, u.worth
+       u.last_fetched_at, u.last_outcome, u.last_status, u.last_reason, u.redirects, u.lists, u.worth,
+       u.etag, u.last_modified, encode(u.digest, 'hex') as digest, u.changes_per_day, u.compared_visits,
+       u.content_changes, u.out_links, u.change_ratio
      from frontier_url u
      where u.host_hash = $1 and u.url_hash = $2`,
     [key.hostHash, key.urlHash],
@@ -45,6 +58,8 @@ export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | nu
   if (!row) return null;
   return {
     url: row.url,
+    id: { hostHash: key.hostHash, urlHash: key.urlHash },
+    foundBy: foundBy(row),
     state: row.state,
     depth: row.depth,
     redirects: row.redirects,
@@ -58,9 +73,23 @@ export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | nu
     lastStatus: row.last_status,
     lastReason: row.last_reason,
     worth: row.worth,
+    validators: { etag: row.etag, lastModified: row.last_modified, digest: row.digest },
+    changes: {
+      perDay: row.changes_per_day,
+      comparedVisits: row.compared_visits,
+      contentChanges: row.content_changes,
+      outLinks: row.out_links,
+      linkRatio: row.change_ratio,
+    },
     page: await pageReport(pool, key),
     fetches: await fetchesOf(pool, key.hostHash, key.urlHash),
   };
+}
+
+function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
+  if (redirects > 0) return "redirect";
+  if (lists > 0) return "list";
+  return depth === 0 ? "seed" : "link";
 }
 
 interface HostRow extends HostStateRow {
@@ -160,19 +189,20 @@ interface FetchRow {
   total_ms: number;
   body_bytes: number;
   shipped_bytes: number;
+  changed: boolean | null;
 }
 
 /** The latest fetches of a URL, or of a whole host when no URL is given; newest first. */
 async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null): Promise<FetchLine[]> {
   const { rows } = await pool.query<FetchRow>(
     `select u.url, c.name as crawler, f.fetched_at, f.outcome, f.blame, f.status, f.total_ms, f.body_bytes,
-       f.shipped_bytes
+       f.shipped_bytes, f.changed
      from (
        select *
        from page_fetch
        where host_hash = $1 and ($2::bigint is null or url_hash = $2::bigint)
        order by fetched_at desc
-       limit ${fetchesShown}
+       limit ${urlHash === null ? fetchesShown : visitsShown}
      ) f
      left join frontier_url u using (host_hash, url_hash)
      left join crawler c using (crawler_id)
@@ -189,6 +219,7 @@ async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null)
     totalMs: roundMs(row.total_ms) ?? 0,
     bodyBytes: row.body_bytes,
     shippedBytes: row.shipped_bytes,
+    changed: row.changed,
   }));
 }
 

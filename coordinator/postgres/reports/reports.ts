@@ -18,6 +18,7 @@ import { crawlTotals, recentDelegations } from "./overview-report.ts";
 import { readinessReads } from "./readiness.ts";
 import { historyOf, latestRoundOf, roundById } from "./round-report.ts";
 import { chainOf, subnetsInside, subnetsOfCrawler } from "./subnet-report.ts";
+import { urlPlace } from "./url-place-report.ts";
 import { wishesOf } from "./wishes-report.ts";
 
 export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
@@ -49,6 +50,7 @@ function whoReads(pool: Pool): WhoReads {
     partsOf: (subnetId) => partsOf(pool, subnetId),
     historyOf: (subnetId, limit) => historyOf(pool, subnetId, limit),
     urlReport: (key) => urlReport(pool, key),
+    urlPlace: (key, as) => urlPlace(pool, key, as),
     hostReport: (hostHash) => hostReport(pool, hostHash),
     waitingIn: (subnetId) => waitingIn(pool, subnetId),
     rejectionOf: (url) => rejectionOf(pool, url),

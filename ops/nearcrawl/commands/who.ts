@@ -28,8 +28,9 @@ async function who(question: string, options: DatabaseOptions): Promise<void> {
   const answer = await readDatabase(context, async ({ pool }) => {
     const reads = createReports(pool, () => performance.now());
     // How far the crawl goes, as the coordinator that started last has it, with what operators changed since.
-    const { scope } = knownPolicies(await createPolicyStore(pool).read()).settings;
-    return await answerWho(question, { reads, resolver, scope }, new Date());
+    const { scope, frontier } = knownPolicies(await createPolicyStore(pool).read()).settings;
+    const order = { name: frontier.order, newShare: frontier.newShare };
+    return await answerWho(question, { reads, resolver, scope, order }, new Date());
   });
   printAnswer(options, answer, whoText(answer));
   if (!answer.found) process.exitCode = exitCodes.notFound;

@@ -1,0 +1,55 @@
+/** A URL's place in the order of its host's due URLs, under the strategy in force, with how it came about. */
+import { type FrontierOrder, orderStrategy } from "#core/order/order-strategies";
+import { isNew, scoreOf, type UrlFacts } from "#core/order/order-strategy";
+
+/** What the frontier has of a URL's place; `place` and `of` count its list, new or old, among what is due of its host. */
+export interface PlacedUrl {
+  readonly facts: UrlFacts;
+  /** 1: the next of its list; null: it is not due, or further back than is looked at. */
+  readonly place: number | null;
+  /** URLs of its list that were looked at. */
+  readonly of: number;
+}
+
+export interface OrderReport {
+  /** The strategy's name. */
+  readonly strategy: string;
+  /** What it puts first. */
+  readonly words: string;
+  /** New: it was never visited. */
+  readonly list: "new" | "old";
+  /** Of a lease so much is for new URLs; null: the strategy takes both as they come. */
+  readonly newShare: number | null;
+  readonly score: number;
+  /** The score with how it came about. */
+  readonly reason: string;
+  readonly place: number | null;
+  readonly of: number;
+}
+
+export function orderReport({ facts, place, of }: PlacedUrl, order: FrontierOrder): OrderReport {
+  const strategy = orderStrategy(order.name);
+  return {
+    strategy: strategy.name,
+    words: strategy.words,
+    list: isNew(facts) ? "new" : "old",
+    newShare: strategy.mixesNewAndOld ? order.newShare : null,
+    score: scoreOf(strategy, facts),
+    reason: strategy.reason(facts),
+    place,
+    of,
+  };
+}
+
+/** "3rd of 40 new URLs due on its host", or why it has no place. */
+export function placeWords({ place, of, list, newShare }: OrderReport): string {
+  const which = newShare === null ? "" : `${list} `;
+  if (place === null) return "no place yet: it is not due, or further back than is looked at";
+  return `${ordinal(place)} of ${of.toLocaleString("en-GB")} ${which}${of === 1 ? "URL" : "URLs"} due on its host`;
+}
+
+function ordinal(place: number): string {
+  const teen = place % 100 >= 11 && place % 100 <= 13;
+  const ending = teen ? "th" : (["th", "st", "nd", "rd"][place % 10] ?? "th");
+  return `${place.toLocaleString("en-GB")}${ending}`;
+}
