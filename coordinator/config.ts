@@ -83,6 +83,7 @@ const configSchema = z.strictObject({
   accuracy: accuracy.prefault({}),
   trust: policySections.trust.prefault({}),
   recrawl: policySections.recrawl.prefault({}),
+  changes: policySections.changes.prefault({}),
   registry: registry.prefault({}),
   heartbeatSeconds: seconds(600).default(10),
   /** A crawler that is gone so long hands its subnets to the runners-up. */

@@ -5,6 +5,7 @@
 import type { Server } from "node:http";
 import { postgresVersion } from "#db/postgres-version";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
+import { scheduleChangeDuties } from "./change-duties.ts";
 import type { CoordinatorOptions } from "./coordinator-options.ts";
 import { seededRandom } from "./core/seeded-random.ts";
 import { Counters } from "./counters.ts";
@@ -272,6 +273,13 @@ export async function startCoordinator({
   trusting.start();
   scheduleSearchDuties({ pool, timekeeper, now, nowMs: () => performance.now() });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
+  scheduleChangeDuties({
+    pool,
+    timekeeper,
+    now,
+    keepDays: () => config.changes.keepDays,
+    nowMs: () => performance.now(),
+  });
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   gateway.attach(web.server as Server);
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");

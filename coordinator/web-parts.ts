@@ -1,6 +1,7 @@
 /** The parts of the pages beyond the first ones, each with the adapters that it works with. */
 import type { Pool } from "pg";
 import { accessParts } from "./access-parts.ts";
+import { changePart } from "./change-part.ts";
 import { explorePart } from "./explore-part.ts";
 import { fleetPart } from "./fleet-part.ts";
 import type { Access } from "./net/access.ts";
@@ -21,6 +22,7 @@ export function webParts(options: WebPartOptions): readonly WebPart[] {
     explorePart(options),
     policyPart(options),
     registryPart(options),
+    changePart(options),
     ...accessParts(options.pool, options),
   ];
 }

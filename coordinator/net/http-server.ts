@@ -36,6 +36,8 @@ export type WebPart = (to: {
   readonly app: FastifyInstance;
   readonly views: Views;
   readonly actions: Actions;
+  /** For routes that are no views: who asks, and what they may. */
+  readonly access: Access;
 }) => void;
 
 export interface WebSettings extends ContactSettings {
@@ -107,7 +109,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   addOverviewViews(views, { ...ports, overview });
   addViews(views, ports);
   addApiRoutes(app, views);
-  for (const addPart of ports.parts ?? []) addPart({ app, views, actions });
+  for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });
   addEvents(app, { ...ports, access: shared.access }, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
   addContactRoutes(app, ports.contact ?? null, knowing);

@@ -5,21 +5,13 @@ import { type LiveState, type Overview, type OverviewReads, showOverview } from 
 import type { Log } from "../log.ts";
 import { overviewRegions } from "../web/overview-page.ts";
 import { type Access, refusalFor } from "./access.ts";
-import { ConnectionLimits } from "./connection-limits.ts";
-import { sendError } from "./http-guard.ts";
+import { EventStreams } from "./event-streams.ts";
 import { LiveEvents, maxListeners } from "./live-events.ts";
 import { RateMeter } from "./rate-meter.ts";
-import { isThisMachine, requesterOf } from "./requester.ts";
 import { sendRefusal } from "./views.ts";
 
 /** An office with a page on every desk; one address leaves room for the others. */
 export const maxListenersOfAddress = 30;
-const limits = {
-  connections: maxListeners,
-  connectionsPerAddress: maxListenersOfAddress,
-  failuresPerAddressAndMinute: Number.POSITIVE_INFINITY,
-};
-
 export interface LiveOverviewPorts {
   readonly reads: OverviewReads;
   readonly live: () => LiveState;
@@ -62,25 +54,21 @@ export function addEvents(app: FastifyInstance, ports: EventPorts, overview: Sho
     return Object.fromEntries(Object.entries(regions).map(([name, region]) => [name, region.markup]));
   };
   const events = new LiveEvents(render, (error) => ports.log.warn({ error }, "no live update could be made"));
-  const open = new ConnectionLimits(limits, () => performance.now());
+  const streams = new EventStreams({
+    most: maxListeners,
+    mostOfAddress: maxListenersOfAddress,
+    tooMany: tooManyListeners,
+  });
   app.addHook("preClose", async () => events.close());
   app.get("/events", { config: { boundedElsewhere: true } }, async (request, reply) => {
     const refusal = await refusalFor(ports.access, request, "read");
     if (refusal) return sendRefusal(request, reply, refusal, ports.settings);
-    const address = requesterOf(request);
-    const isCounted = address !== null && !isThisMachine(address);
-    if (events.full || (isCounted && open.open(address) !== null))
-      return sendError(request, reply, tooManyListeners, ports.settings);
-    if (isCounted) reply.raw.once("close", () => open.close(address));
-    reply.hijack();
-    reply.raw.writeHead(200, {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
-      "x-accel-buffering": "no",
+    const response = streams.take(request, reply, {
+      isFull: events.full,
+      version: ports.settings.version,
     });
-    if (request.method === "HEAD") return reply.raw.end();
-    return events.listen(reply.raw);
+    if (response !== null) events.listen(response);
+    return reply;
   });
 }
 

@@ -30,6 +30,7 @@ const sections = [
   ["/who", "Look up", "read"],
   ["/explore", "Explore", "read"],
   ["/search", "Search", "read"],
+  ["/changes", "Changes", "read"],
   ["/fleet", "Fleet", "read"],
   ["/registry", "Registry", "read"],
   ["/policies", "Policies", "read"],
@@ -54,6 +55,7 @@ const styleSheets = [
   "registry",
   "policies",
   "explore",
+  "feed",
 ];
 const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 

@@ -50,6 +50,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   explore: async () => (await import("./commands/explore.ts")).exploreCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),
   page: async () => (await import("./commands/page.ts")).pageCommand(),
+  changes: async () => (await import("./commands/changes.ts")).changesCommand(),
   fetch: async () => (await import("./commands/fetch.ts")).fetchCommand(),
   robots: async () => (await import("./commands/robots.ts")).robotsCommand(),
   extract: async () => (await import("./commands/extract.ts")).extractCommand(),

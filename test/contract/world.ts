@@ -110,7 +110,6 @@ const emptied = [
   "link",
   "page_links",
   "page_change_inbox",
-  "page_change_inbox",
   "page_fetch",
   "page",
   "text_band",

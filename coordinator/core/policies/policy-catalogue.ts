@@ -40,6 +40,7 @@ const groupTitles: Readonly<Record<PolicySectionName, string>> = {
   trust: "Trust",
   lease: "Leases",
   frontier: "Order of the frontier",
+  changes: "Change feed",
 };
 
 export const policyNamesInOrder = Object.keys(policyWords) as readonly PolicyName[];

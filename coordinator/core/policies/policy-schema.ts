@@ -131,6 +131,12 @@ const frontier = z.strictObject({
   newShare: z.number().min(0).max(1).default(0.9),
 });
 
+/** The change feed. */
+const changes = z.strictObject({
+  /** A reader that is away for longer has missed changes. */
+  keepDays: z.number().min(1).max(3650).default(30),
+});
+
 /** By the names of the sections in the coordinator's file. */
 export const policySections = {
   delegation,
@@ -142,6 +148,7 @@ export const policySections = {
   trust,
   lease,
   frontier,
+  changes,
 } as const;
 
 export type PolicySectionName = keyof typeof policySections;

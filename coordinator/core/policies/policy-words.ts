@@ -223,6 +223,12 @@ export const policyWords = {
     unit: "of its URLs",
     origin: "Anansi, section 5.1, nine new ones to one old",
   },
+  "changes.keepDays": {
+    title: "Keep changes for",
+    help: "Changes can be read for so long after they were noted; a reader that was away for longer has to look again.",
+    unit: "days",
+    origin: "our judgement, a reader that is away for a month begins anew anyway",
+  },
 } as const satisfies Readonly<Record<string, PolicyWords>>;
 
 export type PolicyName = keyof typeof policyWords;

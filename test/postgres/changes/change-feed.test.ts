@@ -5,11 +5,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { ChangesRead } from "#coordinator/flows/change-ports";
 import { createChangeFeed } from "#coordinator/postgres/changes/change-feed";
 import { numberChanges, removeOldChanges } from "#coordinator/postgres/changes/change-numbers";
-import { type ChangeFilter, everyChange } from "#core/changes/page-change";
-import { urlKeyOf } from "#core/frontier/url-key";
+import { type ChangeFilter, type ChangeKind, everyChange } from "#core/changes/page-change";
 import { seededRandom } from "#core/seeded-random";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../../support/database.ts";
+import { seedChange } from "../../support/seed-changes.ts";
 
 const noon = new Date("2030-01-01T12:00:00Z");
 const later = (days: number) => new Date(noon.getTime() + days * 86_400_000);
@@ -26,19 +26,12 @@ beforeEach(async () => {
   await pool.query("update change_feed set last_number = 0, removed_through = 0");
 });
 
-async function write(
+const write = async (
   client: Pool | PoolClient,
   url: string,
-  kind = "changed",
+  kind?: ChangeKind,
   language: string | null = null,
-) {
-  const key = urlKeyOf(url);
-  if (typeof key === "string") throw new Error(key);
-  await client.query(
-    `insert into page_change_inbox (host_hash, url_hash, url, kind, seen_at, language) values ($1, $2, $3, $4, $5, $6)`,
-    [key.hostHash, key.urlHash, key.url, kind, noon, language],
-  );
-}
+) => await seedChange(client, { url, language, ...(kind && { kind }) });
 
 const read = async (since: number, filter: Partial<ChangeFilter> = {}, limit = 100) =>
   await createChangeFeed(pool).after(since, { filter: { ...everyChange, ...filter }, limit });

@@ -1,0 +1,106 @@
+/** `nearcrawl changes`: what visits found new, changed or gone, since a cursor; followed as it comes. */
+import { Command } from "commander";
+import type { ChangesRead } from "#coordinator/flows/change-ports";
+import { changeWords, kindWords, toldChange } from "#coordinator/flows/change-words";
+import {
+  changesLimit,
+  readChangeQuery,
+  readChanges,
+  readSince,
+  startOf,
+  tooOldWords,
+  unknownWords,
+} from "#coordinator/flows/read-changes";
+import { createChangeFeed } from "#coordinator/postgres/changes/change-feed";
+import { changeKinds, type PageChange } from "#core/changes/page-change";
+import { UsageError } from "#core/errors";
+import { boundedInteger } from "../bounded-integer.ts";
+import { followChanges } from "../changes/follow-changes.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface ChangesOptions extends DatabaseOptions {
+  readonly since?: string;
+  readonly follow?: boolean;
+  readonly host?: string;
+  readonly prefix?: string;
+  readonly dset?: string;
+  readonly kind?: string;
+  readonly limit: number;
+}
+
+export function changesCommand(): Command {
+  return withDatabaseOptions(new Command("changes"))
+    .description("what visits found new, changed or gone on the pages that are crawled")
+    .option(
+      "--since <cursor>",
+      "what came after it: a number that an answer ended with, earliest, or now (default: the latest changes)",
+    )
+    .option(
+      "--follow",
+      "go on with what comes, one change a line, until Ctrl-C (without --since: from now on)",
+    )
+    .option("--host <name>", "of this host alone")
+    .option("--prefix <url>", "of URLs that begin so, with scheme and host")
+    .option("--dset <set>", 'of hosts and languages of a domain set: ".gr", "example.org lang:el"')
+    .option("--kind <kinds>", `with commas: ${changeKinds.join(", ")}`)
+    .option("--limit <n>", "changes at most", boundedInteger(1, changesLimit.most), changesLimit.usual)
+    .addHelpText(
+      "after",
+      "\nWith --follow and --json each change is a line of JSON, and its number is the cursor behind it.\nThe web page: /changes. Exit codes: 0 done, 1 failed, 2 wrong usage, or a cursor that is too old or unknown, 3 nothing changed that fits, 130 interrupted.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json\n  nearcrawl changes --follow --prefix https://www.example.org/docs/",
+    )
+    .action(async (options: ChangesOptions) => await changes(options));
+}
+
+async function changes(options: ChangesOptions): Promise<void> {
+  const { host = "", prefix = "", dset = "", kind = "", limit } = options;
+  const query = readChangeQuery({ since: "", host, prefix, dset, kind, limit: String(limit) });
+  const since = readSince(options.since ?? "");
+  await readDatabase(commandContext(options), async ({ pool }) => {
+    const feed = createChangeFeed(pool);
+    if (options.follow) {
+      const at = startOf(since, await feed.state());
+      await followChanges(feed, { at, query, lineOf: options.json ? jsonLine : changeLine });
+      return;
+    }
+    const found = readable(since, await readChanges(feed, since, query));
+    printAnswer(options, { ...found, changes: found.changes.map(toldChange) }, changesText(found));
+    if (found.changes.length === 0) process.exitCode = exitCodes.notFound;
+  });
+}
+
+type Found = Extract<ChangesRead, { type: "read" }>;
+
+function readable(since: ReturnType<typeof readSince>, found: ChangesRead): Omit<Found, "type"> {
+  const at = typeof since === "number" ? since : 0;
+  if (found.type === "too-old") throw new UsageError(tooOldWords(at, found.removedThrough));
+  if (found.type === "unknown") throw new UsageError(unknownWords(at, found.last));
+  const { type: _, ...answer } = found;
+  return answer;
+}
+
+const jsonLine = (change: PageChange) => JSON.stringify(toldChange(change));
+
+function changeLine(change: PageChange): string {
+  return `${timeOf(change)}  ${kindWords[change.kind].padEnd(15)} ${printable(change.url, 200)}  ${printable(changeWords(change), 300)}`;
+}
+
+export function changesText({ changes, next, more }: Omit<Found, "type">): string {
+  const onwards = `${more ? "more" : "what comes"}: --since ${next}`;
+  if (changes.length === 0) return `nothing changed that fits; ${onwards}`;
+  const table = formatTable(
+    [{ title: "when (UTC)" }, { title: "what" }, { title: "page" }, { title: "in words" }],
+    changes.map((change) => [
+      timeOf(change),
+      kindWords[change.kind],
+      printable(change.url, 100),
+      printable(changeWords(change), 200),
+    ]),
+  );
+  return `${table}\n${onwards}`;
+}
+
+const timeOf = ({ seenAt }: PageChange) => seenAt.toISOString().slice(0, 19).replace("T", " ");
