@@ -1,4 +1,5 @@
 /** What the flows know of the crawlers: all that are registered, as they are stored, and the connected fleet. */
+import type { Partition } from "#core/dset/partition";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { KeyHolder } from "./identity-ports.ts";
@@ -29,6 +30,8 @@ export interface CrawlerRecord {
   readonly distrustedSince?: Date;
   /** Since when its probe reports are not; absent: they are. */
   readonly probesDoubtedSince?: Date;
+  /** Which hosts it may have by its domain sets; absent: any. */
+  readonly partition?: Partition;
 }
 
 export interface PeerRtt {

@@ -13,7 +13,8 @@ export type DelegationCause =
   | "joined"
   | "operator"
   | "differs-by-place"
-  | "measures-apart";
+  | "measures-apart"
+  | "domain-set";
 
 /** Of the delegation, or of the round that decided it. */
 export type ChangeCause =
@@ -35,6 +36,7 @@ export const delegationCauseWords: Readonly<Record<DelegationCause, string>> = {
   operator: "set by an operator",
   "differs-by-place": "the name resolves differently by place; nearest to what it sees",
   "measures-apart": "this part of the subnet measures apart; nearest to it",
+  "domain-set": "in none of the domain sets of its subnet's crawler; nearest of those whose sets hold it",
 };
 
 export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
@@ -48,6 +50,7 @@ export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
   denied: "the partner of its crawler does not allow it",
   "differs-by-place": "the name resolves differently by place",
   "measures-apart": "its addresses measure apart from the rest of their subnet",
+  "domain-set": "its hosts were in none of the domain sets of its crawler",
   review: "it was to be seen whether it is still so",
   refresh: "the last decision was old",
   sampled: "a sample found its crawler far from the nearest",

@@ -26,6 +26,8 @@ export type RoundCause =
   | "measures-apart"
   /** For a host or a part: is it still so? */
   | "review"
+  /** For hosts that their subnet's crawler may not have by its domain sets. */
+  | "domain-set"
   /** The partner of the crawler that had it does not allow it. */
   | "denied"
   | "refresh"

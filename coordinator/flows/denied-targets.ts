@@ -1,7 +1,7 @@
 /**
- * What crawlers may not touch, as their partners say: the lists of their hellos (networks and domains), and
- * what they refused when they were asked. A crawler that denies a target is no candidate for its subnet.
- * Kept in memory alone: a crawler says it anew with every hello.
+ * What crawlers may not touch: the lists of their hellos (networks and domains), what they refused when they were
+ * asked, and hosts that none of their domain sets holds. A crawler that denies a target is no candidate for its subnet.
+ * The first two are kept in memory alone: a crawler says it anew with every hello.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type IpAddress, parseAddress, unmapAddress } from "#core/ip/address";
@@ -19,10 +19,22 @@ interface DenyList {
   readonly domains: ReadonlySet<string>;
 }
 
+/** What crawlers may have by their domain sets. */
+export interface HeldHosts {
+  /** False: every crawler may have every host. */
+  readonly isPartitioned: () => boolean;
+  readonly holds: (crawlerId: CrawlerId, host: string) => boolean;
+}
+
 export class DeniedTargets {
+  readonly #held: HeldHosts | null;
   readonly #lists = new Map<CrawlerId, DenyList>();
   /** When a refusal is forgotten, by `crawler/subnet`; the oldest first. */
   readonly #refusals = new Map<string, number>();
+
+  constructor(held: HeldHosts | null = null) {
+    this.#held = held;
+  }
 
   /** What a hello says, in place of what the one before said. What is no network counts for nothing. */
   setList(crawlerId: CrawlerId, denies: CrawlerHello["denies"]): void {
@@ -43,13 +55,14 @@ export class DeniedTargets {
     }
   }
 
-  /** False: nobody has a list, and nobody refused anything lately. */
+  /** False: nobody has a list or a domain set, and nobody refused anything lately. */
   get deniesAnything(): boolean {
-    return this.#lists.size + this.#refusals.size > 0;
+    return this.#lists.size + this.#refusals.size > 0 || (this.#held?.isPartitioned() ?? false);
   }
 
   denies(crawlerId: CrawlerId, target: Omit<WaitingSubnet, "url">, nowMs: number): boolean {
     if (this.#refusedUntilMs(crawlerId, target.subnetId) > nowMs) return true;
+    if (this.#held !== null && !this.#held.holds(crawlerId, target.host)) return true;
     const list = this.#lists.get(crawlerId);
     if (!list) return false;
     return holdsDomain(list.domains, target.host) || holdsAddress(list.networks, target.address);

@@ -6,7 +6,7 @@
  * By name every candidate measures what the name leads it to. The triangle inequality says nothing then (each
  * may meet another machine), so all are asked, up to a dozen spread over the fleet.
  */
-import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { ProbeOutcome } from "#protocol/messages";
@@ -54,6 +54,7 @@ export interface FinerErrand {
 }
 
 export interface FinerOutcome {
+  readonly roundId: RoundId;
   /** Null: nobody measured anything. */
   readonly decision: Omit<FinerDecision, "subnetRttMs"> | null;
   /** What was measured by the method that counts. */
@@ -91,6 +92,7 @@ export async function finerRound(errand: FinerErrand, ports: FinerRoundPorts): P
   const rttsMs = new Map(questions.answers.map((answer) => [answer.crawlerId, answer.rttMs]));
   const isKnown = crawlerId !== null && measured && rttsMs.size > 0;
   return {
+    roundId,
     decision: isKnown ? { roundId, crawlerId, rttMs, runnerUpId, runnerUpRttMs } : null,
     rttsMs,
     seen: seenIn(questions),

@@ -2,6 +2,7 @@
  * A crawler asks for work when it has room: it gets host slices of the subnets delegated to it, or the
  * reason why there is nothing now and when asking again makes sense.
  */
+import type { Partition } from "#core/dset/partition";
 import type { CrawlerId } from "#core/ids";
 import type { FrontierOrder } from "#core/order/order-strategies";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
@@ -15,6 +16,8 @@ export interface HandOutSettings {
   readonly addressRestSeconds?: number;
   /** Which due URLs of a host go first; the longest due when left out. */
   readonly order?: FrontierOrder;
+  /** What this coordinator has crawled by its own domain sets; left out: every host. */
+  readonly partition?: Partition;
 }
 
 type Tasks = Extract<CoordinatorMessage, { type: "coordinator:tasks" }>;
@@ -50,6 +53,7 @@ export async function handOutTasks(
     leaseSeconds: settings.leaseSeconds,
     ...(settings.addressRestSeconds === undefined ? {} : { addressRestSeconds: settings.addressRestSeconds }),
     ...(settings.order === undefined ? {} : { order: settings.order }),
+    ...(settings.partition === undefined ? {} : { partition: settings.partition }),
     now,
   });
   if (leases.length === 0) return nothing(nothingDueReason, askAgainWhenIdleMs);

@@ -1,5 +1,6 @@
 /** Tables crawler, spool and crawler_rtt: the crawler registry, and how far the crawlers are from each other. */
 import type { Pool } from "pg";
+import { partitionOf } from "#core/dset/partition";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerRecord, CrawlerStore, PeerRtt } from "../flows/crawler-ports.ts";
@@ -92,7 +93,7 @@ async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]
            partner_pages_per_day = $8, partner_bytes_per_day = $9,
            concurrent_hosts = $10, probe_methods = $11,
            software_version = $12, state = ${connectedState}, connected_at = $13, last_seen_at = $13,
-           unlisted = $14, partner_contact = $15,
+           unlisted = $14, partner_contact = $15, partner_domain_sets = $16,
            was_offline_since = case when offline_reason is null then was_offline_since else last_seen_at end,
            was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null
        where crawler_id = $1`,
@@ -112,6 +113,7 @@ async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]
         now,
         hello.listAddress === false,
         hello.contact ?? null,
+        hello.domainSets ?? [],
       ],
     );
     await client.query(
@@ -147,13 +149,16 @@ interface CrawlerRow {
   distrusted_at: Date | null;
   probes_doubted_at: Date | null;
   measures_only: boolean;
+  domain_sets: string[];
+  partner_domain_sets: string[];
 }
 
 async function list(pool: Pool): Promise<CrawlerRecord[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select crawler_id, name, host(address) as address, subnet_id, country, place, latitude, longitude,
        pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason,
-       draining_since, joining_since, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only
+       draining_since, joining_since, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only,
+       domain_sets, partner_domain_sets
      from crawler
      left join crawler_trust using (crawler_id)
      order by crawler_id`,
@@ -179,6 +184,9 @@ async function list(pool: Pool): Promise<CrawlerRecord[]> {
     ...(row.measures_only ? { measuresOnly: true } : {}),
     ...(row.distrusted_at === null ? {} : { distrustedSince: row.distrusted_at }),
     ...(row.probes_doubted_at === null ? {} : { probesDoubtedSince: row.probes_doubted_at }),
+    ...(row.domain_sets.length + row.partner_domain_sets.length === 0
+      ? {}
+      : { partition: partitionOf(row.domain_sets, row.partner_domain_sets) }),
   }));
 }
 

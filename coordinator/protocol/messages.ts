@@ -18,6 +18,10 @@ export const maxDeniedInHello = 500;
 /** Most characters of that list together: beside the leases it must fit the bound on a first message. */
 export const maxDeniedCharacters = 10_000;
 
+/** Most domain sets that a hello states, and the longest of them. */
+export const maxDomainSetsInHello = 16;
+export const maxDomainSetCharacters = 1000;
+
 /** How a latency was measured. Methods are never compared with each other. */
 export const probeMethods = ["head", "connect", "icmp"] as const;
 export const probeMethod = z.enum(probeMethods);
@@ -96,6 +100,11 @@ export const crawlerHello = z.object({
       domains: z.array(hostName).max(maxDeniedInHello),
     })
     .optional(),
+  /**
+   * The partner narrows what this crawler may be given to these domain sets, one a text: `.gr not blog.gr lang:el`.
+   * Absent: it does not. What cannot be read counts for nothing.
+   */
+  domainSets: z.array(z.string().min(1).max(maxDomainSetCharacters)).max(maxDomainSetsInHello).optional(),
   /** Whom to reach at the partner: the coordinator adds it to the User-Agent that its welcome states. */
   contact: partnerContact.optional(),
   /** False: its address is not to be in the list by which sites verify that a request is ours. Absent: it may be. */
