@@ -1,0 +1,41 @@
+/** The simulated crawl that compares the orders of the frontier. */
+import { describe, expect, it } from "vitest";
+import { orderWeb } from "#ops/simulate/order/order-web";
+import { simulateOrder } from "#ops/simulate/order/simulate-order";
+
+const web = orderWeb({ pages: 600, hosts: 20, outDegree: 8, seed: 3 });
+const run = (name: "breadth-first" | "back-links" | "anansi", newShare = 0.9) =>
+  simulateOrder({ web, order: { name, newShare }, lists: "whole-web", seed: 1 });
+
+describe("a simulated crawl", () => {
+  it("is the same again with the same seed", () => {
+    expect(run("anansi")).toEqual(run("anansi"));
+  });
+
+  it("fetches nine new pages to one old while both are due", () => {
+    const { fetches, unique } = run("anansi");
+    const at = (percent: number) => ({ fetched: fetches[percent - 1]!, unique: unique[percent - 1]! });
+
+    // From a week on (23 % of the fetches) what was fetched first is due again.
+    const [start, end] = [at(30), at(60)];
+
+    expect((end.unique - start.unique) / (end.fetched - start.fetched)).toBeCloseTo(0.9, 1);
+  });
+
+  it("has no more than the whole of the web's PageRank, and more of it after more fetches", () => {
+    const { mass } = run("breadth-first");
+
+    expect(mass.every((share, index) => share <= 1 && share >= (mass[index - 1] ?? 0))).toBe(true);
+  });
+
+  it("has what counts sooner by back-links than breadth-first", () => {
+    expect(run("back-links").mass[9]).toBeGreaterThan(run("breadth-first").mass[9]!);
+  });
+});
+
+it("every page of the generated web links to what is there, and ranks sum up to 1", () => {
+  const targets = web.links.flatMap((links) => [...links]);
+
+  expect(targets.every((target) => target < 600)).toBe(true);
+  expect(web.ranks.reduce((sum, rank) => sum + rank, 0)).toBeCloseTo(1, 9);
+});
