@@ -1,0 +1,63 @@
+/** The change feed's page in a real browser: with everything it shows, and alive. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { changePart } from "#coordinator/change-part";
+import { silentLog } from "#coordinator/log";
+import { numberChanges } from "#coordinator/postgres/changes/change-numbers";
+import { changeKinds } from "#core/changes/page-change";
+import type { Database } from "#db/connect";
+import { browserPath } from "../support/browser.ts";
+import { type BrowserSite, browserSite, looksRight, picture } from "../support/browser-page.ts";
+import { testDatabase } from "../support/database.ts";
+import { seedChange, seenAt } from "../support/seed-changes.ts";
+import { webServer } from "../support/web-server.ts";
+
+const executable = browserPath();
+
+describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }, () => {
+  let database: Database;
+  let site: BrowserSite;
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    const { pool } = database;
+    for (const kind of changeKinds)
+      await seedChange(pool, { url: `https://a.example/docs/${"long-".repeat(30)}${kind}`, kind });
+    await numberChanges(pool, seenAt);
+    const part = changePart({ pool, log: silentLog, version: "0.1.0" });
+    site = await browserSite(webServer(database, { parts: [part] }), executable!);
+  });
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
+
+  it("fits, has no fault and nothing axe minds, in light and dark, and what comes is put on top", async () => {
+    await site.withPage({ bypassCSP: true }, async (page) => {
+      await page.goto("/changes");
+      await looksRight(page, "changes");
+      await page.locator("#live[data-state=on]").waitFor();
+
+      await seedChange(database.pool, { url: "https://b.example/new", kind: "gone" });
+      await numberChanges(database.pool, seenAt);
+      await page.locator("tbody tr", { hasText: "https://b.example/new" }).waitFor();
+      await picture(page, "changes-live");
+      const first = await page.locator("tbody tr").first().innerText();
+      const rows = await page.locator("tbody tr").count();
+
+      expect(first).toMatch(/gone\s+https:\/\/b\.example\/new/);
+      expect(rows).toBe(changeKinds.length + 1);
+      expect(site.takeFaults()).toEqual([]);
+    });
+  });
+
+  it("without scripts its filters work", async () => {
+    await site.withPage({ javaScriptEnabled: false }, async (page) => {
+      await page.goto("/changes");
+      await page.getByLabel("What").selectOption("came-back");
+      await page.getByRole("button", { name: "Show" }).click();
+
+      expect(await page.locator("tbody tr").count()).toBe(1);
+      expect(new URL(page.url()).searchParams.get("kind")).toBe("came-back");
+    });
+  });
+});
