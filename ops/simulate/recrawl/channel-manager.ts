@@ -1,0 +1,185 @@
+/**
+ * The manager of a recrawl simulation (section 2.1 and 3 of the paper): when each channel is submitted next, what is
+ * remembered of its updates for the strategies, and how fresh its stored pages are.
+ */
+import {
+  type ChannelRecord,
+  type GroupRecord,
+  groupRecord,
+  hasEnoughUpdates,
+  isReassignmentDue,
+} from "#core/recrawl/priority-group";
+import type { SeededRandom } from "#ops/world/seeded-random";
+import { Calendar } from "./calendar.ts";
+import type { Update } from "./crawler-fleet.ts";
+import type { RecrawlWorld } from "./recrawl-world.ts";
+import type { RecrawlScenario } from "./scenario.ts";
+
+const never = -1;
+
+export class ChannelManager {
+  /** Steps from one submission of a channel to the next; Infinity: none. */
+  readonly intervals: Float64Array;
+  /** All submissions and updates of each channel. */
+  readonly submitted: Int32Array;
+  readonly updates: Int32Array;
+  /** Of all updates of each channel: steps of download. */
+  readonly downloadSteps: Float64Array;
+  readonly #scenario: RecrawlScenario;
+  readonly #group: Uint8Array;
+  readonly #due: Calendar;
+  readonly #nextAt: Float64Array;
+  readonly #members: Int32Array[];
+  readonly #watched: number;
+  readonly #lastUpdate: Float64Array;
+  /** Since the last reassignment. */
+  readonly #recent: {
+    readonly submitted: Int32Array;
+    readonly updates: Int32Array;
+    readonly gaps: Int32Array;
+    readonly gapSteps: Float64Array;
+  };
+  readonly #earlierGap: Float64Array;
+  #withEnough = 0;
+  /** Share of a channel's pages that were current when its last download ended, and fresh steps so far. */
+  readonly #current: Float64Array;
+  readonly #freshSteps: Float64Array;
+
+  constructor(scenario: RecrawlScenario, world: RecrawlWorld, random: SeededRandom) {
+    const { channels, steps, changeMinutes } = scenario;
+    const numbers = () => new Float64Array(channels);
+    const counts = () => new Int32Array(channels);
+    this.#scenario = scenario;
+    this.#group = world.group;
+    this.intervals = Float64Array.from(world.group, (group) => changeMinutes[group]!);
+    this.submitted = counts();
+    this.updates = counts();
+    this.downloadSteps = numbers();
+    this.#due = new Calendar(steps, channels);
+    this.#nextAt = this.intervals.map((interval) => random.next() * interval);
+    this.#nextAt.forEach((at, channel) => {
+      this.#due.add(channel, Math.floor(at));
+    });
+    this.#members = changeMinutes.map((_, group) =>
+      Int32Array.from(world.group.keys()).filter((channel) => world.group[channel] === group),
+    );
+    this.#watched = this.#members.findIndex((members) => members.length > 0);
+    this.#lastUpdate = numbers().fill(never);
+    this.#recent = { submitted: counts(), updates: counts(), gaps: counts(), gapSteps: numbers() };
+    this.#earlierGap = numbers().fill(never);
+    this.#current = numbers();
+    this.#freshSteps = numbers();
+  }
+
+  /** Hands out the channels that are due. */
+  submitDue(step: number, submit: (channel: number, limit: number) => void): void {
+    for (let channel = this.#due.take(step); channel >= 0; channel = this.#due.take(step)) {
+      const interval = this.intervals[channel]!;
+      this.submitted[channel]! += 1;
+      this.#recent.submitted[channel]! += 1;
+      this.#schedule(channel, Math.max(step + 1, this.#nextAt[channel]! + interval));
+      submit(channel, Math.ceil(interval));
+    }
+  }
+
+  noteUpdate({ channel, step, downloadSteps }: Update): void {
+    const { updates, gaps, gapSteps } = this.#recent;
+    const last = this.#lastUpdate[channel]!;
+    this.#ageTo(channel, step);
+    if (last !== never) {
+      gaps[channel]! += 1;
+      gapSteps[channel]! += step - last;
+    }
+    this.#lastUpdate[channel] = step;
+    this.#current[channel] = currentShare(downloadSteps / this.#changeMinutes(channel));
+    this.updates[channel]! += 1;
+    this.downloadSteps[channel]! += downloadSteps;
+    updates[channel]! += 1;
+    const watched = this.#group[channel] === this.#watched;
+    if (watched && hasEnoughUpdates(updates[channel]!) && !hasEnoughUpdates(updates[channel]! - 1))
+      this.#withEnough += 1;
+  }
+
+  /** The paper's trigger. */
+  get isReassignmentDue(): boolean {
+    return isReassignmentDue(this.#members[this.#watched]?.length ?? 0, this.#withEnough);
+  }
+
+  /** Of each group, most urgent first, since the last reassignment; `intervals`: those in force, in steps. */
+  groupRecords(intervals: readonly number[]): GroupRecord[] {
+    return this.#members.map((members, group) => groupRecord(this.#records(members), intervals[group]!));
+  }
+
+  /** New intervals from `step` on; what is left of the one that runs is stretched alike, so that nothing comes due in a heap. */
+  reassign(intervalOf: (channel: number) => number, step: number, random: SeededRandom): void {
+    for (let channel = 0; channel < this.intervals.length; channel += 1) {
+      const before = this.intervals[channel]!;
+      const interval = intervalOf(channel);
+      this.intervals[channel] = interval;
+      if (interval === before) continue;
+      const left = before === Infinity ? random.next() : Math.max(0, this.#nextAt[channel]! - step) / before;
+      this.#due.remove(channel);
+      this.#schedule(channel, interval === Infinity ? Infinity : step + 1 + left * interval);
+    }
+  }
+
+  /** Begins the records anew. */
+  forget(): void {
+    const { submitted, updates, gaps, gapSteps } = this.#recent;
+    gaps.forEach((count, channel) => {
+      if (count > 0) this.#earlierGap[channel] = gapSteps[channel]! / count;
+    });
+    for (const values of [submitted, updates, gaps, gapSteps]) values.fill(0);
+    this.#withEnough = 0;
+  }
+
+  /** Mean over time of the share of a channel's pages that are as stored; 0 until its first update. */
+  freshness(channel: number): number {
+    const { steps } = this.#scenario;
+    return (this.#freshSteps[channel]! + this.#freshUntil(channel, steps)) / steps;
+  }
+
+  *#records(members: Int32Array): Generator<ChannelRecord> {
+    const { submitted, updates, gaps, gapSteps } = this.#recent;
+    for (const channel of members) {
+      const earlier = this.#earlierGap[channel]!;
+      yield {
+        meanGapSeconds: gaps[channel]! > 0 ? gapSteps[channel]! / gaps[channel]! : null,
+        earlierGapSeconds: earlier === never ? null : earlier,
+        submitted: submitted[channel]!,
+        updates: updates[channel]!,
+        downloadSeconds:
+          this.updates[channel]! > 0 ? this.downloadSteps[channel]! / this.updates[channel]! : null,
+      };
+    }
+  }
+
+  #schedule(channel: number, at: number): void {
+    this.#nextAt[channel] = at;
+    if (at <= this.#scenario.steps) this.#due.add(channel, Math.floor(at));
+  }
+
+  #ageTo(channel: number, step: number): void {
+    this.#freshSteps[channel]! += this.#freshUntil(channel, step);
+  }
+
+  /** Fresh steps from the last update to `step`: each page changes as a Poisson process of its own. */
+  #freshUntil(channel: number, step: number): number {
+    const last = this.#lastUpdate[channel]!;
+    if (last === never) return 0;
+    const mean = this.#changeMinutes(channel);
+    return this.#current[channel]! * mean * -Math.expm1((last - step) / mean);
+  }
+
+  #changeMinutes(channel: number): number {
+    return this.#scenario.changeMinutes[this.#group[channel]!]!;
+  }
+}
+
+/**
+ * Share of the pages that have not changed again when a download ends that took so many change intervals: pages are
+ * downloaded one after another, so that their ages spread evenly over it.
+ */
+export function currentShare(changeIntervals: number): number {
+  return changeIntervals === 0 ? 1 : -Math.expm1(-changeIntervals) / changeIntervals;
+}

@@ -1,0 +1,171 @@
+/** The recrawl simulation on some hundred channels: what holds in any run, and which way the strategies go. */
+import { describe, expect, it } from "vitest";
+import { recrawlCommand } from "#ops/nearcrawl/simulate/recrawl-command";
+import { Calendar } from "#ops/simulate/recrawl/calendar";
+import { currentShare } from "#ops/simulate/recrawl/channel-manager";
+import type { CrawlerFleet } from "#ops/simulate/recrawl/crawler-fleet";
+import { paperFigures, paperTableSteps } from "#ops/simulate/recrawl/paper-figures";
+import { recrawlWorld } from "#ops/simulate/recrawl/recrawl-world";
+import {
+  type CaseName,
+  cases,
+  defaultScenario,
+  type RecrawlScenario,
+  type StrategyName,
+  scenarioFaults,
+} from "#ops/simulate/recrawl/scenario";
+import { type RecrawlFigures, simulateRecrawl } from "#ops/simulate/recrawl/simulate-recrawl";
+
+const small = (name: CaseName): RecrawlScenario => ({
+  ...defaultScenario,
+  seed: 5,
+  channels: 400,
+  steps: 12_000,
+  crawlers: cases[name] / 40,
+});
+const worlds = { REC: recrawlWorld(small("REC")), RUC: recrawlWorld(small("RUC")) };
+const runs = new Map<string, RecrawlFigures>();
+function runOf(name: CaseName, strategy: StrategyName): RecrawlFigures {
+  const key = `${name} ${strategy}`;
+  const run = runs.get(key) ?? simulateRecrawl({ strategy, scenario: small(name), world: worlds[name] });
+  runs.set(key, run);
+  return run;
+}
+
+describe("a simulated fleet", () => {
+  it.each(["fixed", "iir", "icr", "optimal"] as const)("ends every task once, under %s", (strategy) => {
+    const { counts } = runOf("REC", strategy);
+
+    const { updated, lost, cancelled, refused, underWay, submitted } = counts;
+    expect(updated + lost + cancelled + refused + underWay).toBe(submitted);
+    expect(Math.min(updated, lost, cancelled)).toBeGreaterThan(0);
+  });
+
+  it("never has more than five threads at a crawler, and nothing at one that left", () => {
+    const scenario = { ...small("REC"), steps: 2500 };
+    let most = 0;
+    const look = (fleet: CrawlerFleet) => {
+      let tasks = 0;
+      for (let crawler = 0; crawler < scenario.crawlers; crawler += 1) {
+        const { running, waiting, online } = fleet.load(crawler);
+        most = Math.max(most, running);
+        tasks += running + waiting;
+        if (!online && running + waiting > 0) throw new Error(`crawler ${crawler} left with tasks`);
+        if (waiting > 0 && running < scenario.threads) throw new Error(`crawler ${crawler} idles`);
+      }
+      if (tasks !== fleet.running + fleet.waiting) throw new Error("a task is nowhere");
+    };
+
+    simulateRecrawl({ strategy: "fixed", scenario, world: worlds.REC, onStep: look });
+
+    expect(most).toBe(5);
+  });
+
+  it("does the same for the same seed, and something else for another", () => {
+    const scenario = { ...small("RUC"), steps: 2000 };
+    const run = (seed: number) => simulateRecrawl({ strategy: "icr", scenario: { ...scenario, seed } });
+
+    const first = run(5);
+
+    expect(run(5)).toEqual(first);
+    expect(run(6)).not.toEqual(first);
+  });
+
+  it("has the online share that living and absence come to, once departures have spread", () => {
+    const { onlineCrawlers } = runOf("RUC", "fixed");
+
+    expect(onlineCrawlers / small("RUC").crawlers).toBeGreaterThan(0.6);
+    expect(onlineCrawlers / small("RUC").crawlers).toBeLessThan(0.7);
+  });
+});
+
+describe("the strategies", () => {
+  it("FIXED submits each channel once per change interval", () => {
+    for (const [group, { intervalSteps }] of runOf("REC", "fixed").groups.entries())
+      expect(intervalSteps! / small("REC").changeMinutes[group]!).toBeCloseTo(1, 1);
+  });
+
+  it.each(["iir", "icr"] as const)(
+    "%s asks for less where the fleet is too small, and more tasks succeed",
+    (name) => {
+      const adapted = runOf("REC", name);
+      const fixed = runOf("REC", "fixed");
+
+      expect(adapted.counts.submitted).toBeLessThan(fixed.counts.submitted);
+      expect(adapted.successRate).toBeGreaterThan(fixed.successRate);
+      expect(adapted.queuedPerCrawler).toBeLessThan(fixed.queuedPerCrawler);
+      expect(adapted.reassignments).toBeGreaterThan(3);
+    },
+  );
+
+  it.each(["iir", "icr"] as const)("%s asks for more of twice the crawlers", (name) => {
+    expect(runOf("RUC", name).counts.submitted).toBeGreaterThan(1.1 * runOf("REC", name).counts.submitted);
+  });
+
+  it.each(["iir", "icr"] as const)("%s keeps the groups in order of urgency", (name) => {
+    const intervals = runOf("REC", name).groups.map(({ intervalSteps }) => intervalSteps!);
+
+    expect(intervals).toEqual(intervals.toSorted((a, b) => a - b));
+  });
+
+  it.each(["REC", "RUC"] as const)("optimal has the best weighted freshness under %s", (name) => {
+    const others = (["fixed", "iir", "icr"] as const).map(
+      (strategy) => runOf(name, strategy).weightedFreshness,
+    );
+
+    expect(runOf(name, "optimal").weightedFreshness).toBeGreaterThan(Math.max(...others));
+  });
+});
+
+describe("the parts", () => {
+  it("a calendar gives each thing at its step, and not what was taken out", () => {
+    const calendar = new Calendar(10, 4);
+    calendar.add(0, 3);
+    calendar.add(1, 3);
+    calendar.add(2, 3);
+    calendar.add(3, 11);
+
+    calendar.remove(1);
+
+    expect([calendar.take(3), calendar.take(3), calendar.take(3)].toSorted()).toEqual([-1, 0, 2]);
+    expect(calendar.take(10)).toBe(-1);
+  });
+
+  it("a download's pages are all current if it takes no time, and (1 - 1/e) after one change interval", () => {
+    expect(currentShare(0)).toBe(1);
+    expect(currentShare(1)).toBeCloseTo(1 - Math.exp(-1), 12);
+  });
+
+  it("the paper's counts of tasks are of 16,000 channels only over 100,000 steps", () => {
+    const { tasks, intervals } = paperFigures.REC.fixed!;
+
+    const channels = tasks.reduce(
+      (sum, count, rank) => sum + (count * 1e6 * intervals[rank]!) / paperTableSteps,
+      0,
+    );
+
+    expect(Math.round(channels / 100)).toBe(160);
+  });
+});
+
+describe("settings that make no sense", () => {
+  it.each([
+    [{ encourageRate: 1 }, "(δ) is 1"],
+    [{ smallestMultiple: 4, biggestMultiple: 3 }, "(μ) is 3 and the smallest (σ) 4"],
+    [{ channels: 0 }, "channels is 0"],
+    [{ steps: -1 }, "steps is -1"],
+    [{ changeMinutes: [60, 30, 240, 480, 960] }, "60, 30, 240"],
+  ])("%j is refused with the reason", (settings, reason) => {
+    const scenario = { ...small("REC"), ...settings };
+
+    expect(scenarioFaults(scenario).join()).toContain(reason);
+    expect(() => simulateRecrawl({ strategy: "fixed", scenario })).toThrow(reason);
+  });
+
+  it.each([
+    [["--smallest-multiple", "4"], "the smallest (σ) 4"],
+    [["--encourage-rate", "1.5"], "(δ) is 1.5"],
+  ])("the command refuses %j", async (options, reason) => {
+    await expect(recrawlCommand().parseAsync(options, { from: "user" })).rejects.toThrow(reason);
+  });
+});
