@@ -2,8 +2,10 @@
  * What happens when a crawler speaks: each message goes to its flow. This is the seam between the gateway
  * (sessions, bytes) and the flows (decisions).
  */
+import { partitionOf } from "#core/dset/partition";
 import type { CrawlerId } from "#core/ids";
 import { asLeaseId } from "#core/ids";
+import type { PlanInForce } from "#core/recrawl/recrawl-plan";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { identityVersion } from "#protocol/version";
@@ -56,20 +58,24 @@ export interface FleetMessagePorts {
   readonly moves?: () => Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
   readonly identities: IdentityStore;
   readonly secrets: Secrets;
+  /** How often pages are fetched again; left out, after a fixed interval. */
+  readonly recrawlPlan?: () => PlanInForce;
   /** It was welcomed, and may be sent messages. */
   readonly onWelcome?: (crawlerId: CrawlerId) => void;
   readonly now: () => Date;
 }
 
 export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {
+  const ownPartition = partitionOf(config.domainSets);
   const handOut = () => ({
     leaseSeconds: config.lease.seconds,
     urlsPerHost: config.lease.urlsPerHost,
     hostsPerRequest: config.lease.hostsPerRequest,
     addressRestSeconds: config.lease.addressRestSeconds,
     order: { name: config.frontier.order, newShare: config.frontier.newShare },
+    partition: ownPartition,
   });
-  const taking = takeResultsSettings(config);
+  const taking = takeResultsSettings(config, ports.recrawlPlan);
   return {
     admit: async (introduction) =>
       await admitUnlessMoved(

@@ -6,9 +6,11 @@ import type { Server } from "node:http";
 import { postgresVersion } from "#db/postgres-version";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { scheduleChangeDuties } from "./change-duties.ts";
+import { linkCoordinators } from "./coordinator-links.ts";
 import type { CoordinatorOptions } from "./coordinator-options.ts";
 import { seededRandom } from "./core/seeded-random.ts";
 import { Counters } from "./counters.ts";
+import { domainSetDuties } from "./domain-set-duties.ts";
 import { finerDuties, scheduleFinerDuties } from "./finer-duties.ts";
 import { fleetDuties, followFleet } from "./fleet-duties.ts";
 import { fleetMessageHandlers } from "./fleet-messages.ts";
@@ -28,17 +30,21 @@ import { createNameResolver } from "./net/name-resolver.ts";
 import { openWebServer } from "./open-web-server.ts";
 import { optOutDuties } from "./opt-out-duties.ts";
 import { overviewDuties } from "./overview-duties.ts";
+import { paceDuties } from "./pace-duties.ts";
 import { duties, scheduleDuties } from "./periodic-duties.ts";
 import { policyDuties } from "./policy-duties.ts";
 import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
+import { createDomainSetStore } from "./postgres/domain-sets/domain-set-store.ts";
 import { createFinerDelegationStore } from "./postgres/finer-delegation-store.ts";
 import { createFrontierStore } from "./postgres/frontier-store.ts";
 import { createIdentityStore } from "./postgres/identity-store.ts";
 import { createIncidentStore } from "./postgres/incident-store.ts";
+import { createPaceStore } from "./postgres/pace-store.ts";
 import { createResultStore } from "./postgres/result-store.ts";
 import { createSubnetStore } from "./postgres/subnet-store.ts";
 import { startProbing } from "./probing.ts";
+import { recrawlDuties } from "./recrawl-duties.ts";
 import { releaseDuties } from "./release-duties.ts";
 import { scheduleSearchDuties } from "./search-duties.ts";
 import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
@@ -113,6 +119,7 @@ export async function startCoordinator({
     },
     config,
   );
+  const recrawls = recrawlDuties({ pool, timekeeper, log, now }, config);
   const gateway = new CrawlerGateway({
     settings: { ...gatewaySettings(config), postgresVersion: await postgresVersion(pool) },
     handlers: fleetMessageHandlers(
@@ -126,8 +133,10 @@ export async function startCoordinator({
         identities: stores.identities,
         secrets: randomSecrets,
         moves: () => moves,
+        recrawlPlan: recrawls.plan,
         onWelcome: (crawlerId) => {
           keys.onWelcome(crawlerId);
+          paces.onWelcome(crawlerId);
           optOuts.onWelcome(crawlerId);
         },
         log,
@@ -149,6 +158,7 @@ export async function startCoordinator({
         onFetched: async (batch) => {
           recalibration.note(batch);
           finer.note(batch);
+          bySets.note(batch);
           await probing.onResults(batch);
         },
       },
@@ -198,6 +208,25 @@ export async function startCoordinator({
     },
     config,
   );
+  const bySets = domainSetDuties(
+    {
+      ...{ state, ...probing, timekeeper, now, log, excluded: withoutRoom },
+      finer: createFinerDelegationStore(pool),
+      domainSets: createDomainSetStore(pool),
+      random: seededRandom(config.delegation.seed),
+      settings: () => queueSettings(config).round,
+      onDecided: (round) => counters.round({ ...round, subnetId: round.withinSubnetId }),
+    },
+    config,
+  );
+  const paces = paceDuties(
+    {
+      ...{ timekeeper, log, now, paces: createPaceStore(pool) },
+      online: () => gateway.online(),
+      send: (crawlerId, message) => gateway.send(crawlerId, message),
+    },
+    config,
+  );
   const live = () => liveState({ startedAt, gateway, queue, counters, settling, state });
   const watching = overviewDuties(
     {
@@ -218,6 +247,7 @@ export async function startCoordinator({
     online: () => gateway.online(),
     send: (crawlerId, message) => gateway.send(crawlerId, message),
   });
+  const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
   const keys = keyDuties({ ...stores, gateway, secrets: randomSecrets, timekeeper, log, now });
   const moves = moveDuties({ ...stores, pool, gateway, state, timekeeper, log, now });
   const optOuts = optOutDuties({ pool, gateway, timekeeper, config, log, now });
@@ -236,8 +266,8 @@ export async function startCoordinator({
     await fleet.stop();
     throw error;
   });
-  const followers = [policies, releases, optOuts];
-  await Promise.all([...followers, moves].map((one) => one.start())).catch(async (error) => {
+  const followers = [policies, releases, optOuts, links];
+  await Promise.all([...followers, moves, recrawls].map((one) => one.start())).catch(async (error) => {
     await timekeeper.stop();
     await Promise.all(followers.map((one) => one.stop()));
     await web.close();
@@ -291,6 +321,7 @@ export async function startCoordinator({
       await snapshots.idle();
       const roundsGivenUp = queue.stop();
       finer.stop();
+      bySets.stop();
       probing.close();
       await timekeeper.stop();
       await gateway.close();

@@ -4,6 +4,7 @@ import { defaultParameters } from "#core/delegation/round";
 import type { CrawlerId } from "#core/ids";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { defaultRecrawlSettings } from "#core/recrawl/fixed-interval";
+import { fixedPlan, type PlanInForce } from "#core/recrawl/recrawl-plan";
 import { contactPageOf, userAgentOf } from "#protocol/user-agent";
 import { identityVersion } from "#protocol/version";
 import type { CoordinatorConfig } from "./config.ts";
@@ -74,11 +75,15 @@ export function recalibrationRule(config: CoordinatorConfig): RecalibrationRule 
   return { ...defaultRecalibrationRule, factor: slowerThanFactor, inARow: timesInARow };
 }
 
-export function takeResultsSettings(config: CoordinatorConfig): TakeResultsSettings {
+export function takeResultsSettings(
+  config: CoordinatorConfig,
+  plan: () => PlanInForce = () => fixedPlan,
+): TakeResultsSettings {
   const newHosts = new NewHostBudget(() => config.scope.newHostsPerCrawlerAndDay);
   return following(() => ({
     scope: config.scope,
     recrawl: { ...defaultRecrawlSettings, intervalSeconds: config.recrawl.intervalHours * 3600 },
+    plan: plan(),
     newHosts,
   }));
 }

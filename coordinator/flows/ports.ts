@@ -3,9 +3,11 @@
  * -ports. Each interface has one adapter in coordinator/postgres, coordinator/net or coordinator/snapshot; `main.ts`
  * puts them together. Stores work in batches; every write that a crash could split is one method and one transaction.
  */
+import type { Partition } from "#core/dset/partition";
 import type { UrlKey } from "#core/frontier/url-key";
 import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids";
 import type { FrontierOrder } from "#core/order/order-strategies";
+import type { KnownPage, VisitFindings } from "#core/recrawl/visit-findings";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import type { Seal } from "#protocol/result-digest";
@@ -82,6 +84,8 @@ export interface FrontierStore {
   /** Leases host slices that this crawler's delegations cover and politeness allows, longest due first. */
   leaseHosts(request: {
     crawlerId: CrawlerId;
+    /** The coordinator's own domain sets, beside those that are stored of the crawler; left out: every host. */
+    partition?: Partition;
     hosts: number;
     urlsPerHost: number;
     leaseSeconds: number;
@@ -93,7 +97,10 @@ export interface FrontierStore {
   }): Promise<Lease[]>;
   /** Returns what is left of a lease to the frontier, if this crawler owns it. */
   returnLease(lease: ReturnedLease, now: Date): Promise<boolean>;
-  /** URLs that robots.txt refused and whose wait is over are due again (RFC 9309 section 2.4); gives their number. */
+  /**
+   * URLs that were given up (robots.txt, RFC 9309 section 2.4; no public address; gone) and whose wait is over are due
+   * again; gives their number.
+   */
   reopenRefused(now: Date): Promise<number>;
   /** Leases past their deadline return; gives their number. */
   returnExpired(now: Date): Promise<number>;
@@ -133,14 +140,27 @@ export interface RejectedUrlStore {
 
 /* ------------------------------------------------------------------- results */
 
+export interface NextFetch {
+  readonly at: Date;
+  readonly isGone: boolean;
+  /** What the visit found of its page's changes; absent: nothing was known to compare with. */
+  readonly visit?: VisitFindings;
+}
+
 export interface ArrivedResult {
   readonly sequence: number;
   readonly leaseId: LeaseId;
   readonly result: FetchResult;
   /** Bytes this result took on the wire, compressed. */
   readonly shippedBytes: number;
-  /** Recrawl decision, made by the flow, given how many failures in a row came before this result. */
-  readonly again: (failuresBefore: number) => { readonly at: Date; readonly isGone: boolean };
+  /**
+   * Recrawl decision, made by the flow, given how many failures in a row came before this result, and the page as it was
+   * known; `fetchedAt`, by a clock that is believed.
+   */
+  readonly again: (
+    failuresBefore: number,
+    page?: { readonly known: KnownPage; readonly fetchedAt: Date },
+  ) => NextFetch;
   /** URLs to admit: keys made by the flow, those not to be followed already dropped. */
   readonly admit: readonly AdmittedUrl[];
   readonly links: readonly {

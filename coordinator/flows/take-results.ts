@@ -7,12 +7,14 @@
 import { urlKeyOf } from "#core/frontier/url-key";
 import type { CrawlerId, LeaseId } from "#core/ids";
 import { isGone, nextFetchAt, type RecrawlSettings } from "#core/recrawl/fixed-interval";
+import { fixedPlan, type PlanInForce } from "#core/recrawl/recrawl-plan";
+import { findingsOf, type ThisVisit } from "#core/recrawl/visit-findings";
 import type { FetchOutcome, FetchResult } from "#protocol/result";
 import type { Seal } from "#protocol/result-digest";
 import { namedUrls } from "./named-urls.ts";
 import type { NewHostBudget } from "./new-host-budget.ts";
 import { implausible } from "./plausible-result.ts";
-import type { ArrivedResult, CrawlScope, ResultStore, TakenResults } from "./ports.ts";
+import type { ArrivedResult, CrawlScope, NextFetch, ResultStore, TakenResults } from "./ports.ts";
 
 export interface WireResult {
   readonly sequence: number;
@@ -32,6 +34,8 @@ export interface ResultBatch {
 export interface TakeResultsSettings {
   readonly scope: CrawlScope;
   readonly recrawl: RecrawlSettings;
+  /** Absent: every page after the same interval. */
+  readonly plan?: PlanInForce;
   /** Absent: results may name as many new hosts as they like. */
   readonly newHosts?: NewHostBudget;
 }
@@ -87,13 +91,39 @@ function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date
     leaseId: one.leaseId,
     result: one.result,
     shippedBytes: one.wireBytes,
-    again: (failures) => {
-      const attempt = { now, outcome: outcomeForRecrawl(one.result), failures };
-      return { at: nextFetchAt(attempt, settings.recrawl), isGone: isGone(attempt, settings.recrawl) };
-    },
+    again: (failures, page) => againAt({ result: one.result, now, failures, page }, settings),
     admit,
     links,
     key,
+  };
+}
+
+interface Again {
+  readonly result: FetchResult;
+  readonly now: Date;
+  readonly failures: number;
+  readonly page: Parameters<ArrivedResult["again"]>[1];
+}
+
+/** By the plan where it knows the page, else after the fixed interval; what failed waits in any case. */
+function againAt({ result, now, failures, page }: Again, settings: TakeResultsSettings): NextFetch {
+  const outcome = outcomeForRecrawl(result);
+  const visit =
+    page && findingsOf(visitOf(result, outcome, page.fetchedAt), page.known, settings.plan ?? fixedPlan);
+  const intervalSeconds = visit?.intervalSeconds ?? settings.recrawl.intervalSeconds;
+  const recrawl = { ...settings.recrawl, intervalSeconds };
+  const attempt = { now, outcome, failures };
+  return { at: nextFetchAt(attempt, recrawl), isGone: isGone(attempt, recrawl), ...(visit && { visit }) };
+}
+
+function visitOf(result: FetchResult, outcome: FetchOutcome, fetchedAt: Date): ThisVisit {
+  const stated = result.lastModified ?? result.page?.modifiedAt;
+  const changedAt = stated === undefined ? null : new Date(stated);
+  return {
+    fetchedAt,
+    outcome,
+    digest: result.page?.digest ?? null,
+    changedAt: changedAt === null || Number.isNaN(changedAt.getTime()) ? null : changedAt,
   };
 }
 

@@ -1,7 +1,8 @@
 /** A result that counts, with what the frontier knew of its URL before. */
 import type { PageWorth } from "#core/frontier/page-worth";
+import type { KnownPage } from "#core/recrawl/visit-findings";
 import type { FetchResult, PageExtract } from "#protocol/result";
-import type { ArrivedResult } from "../flows/ports.ts";
+import type { ArrivedResult, NextFetch } from "../flows/ports.ts";
 
 export interface UrlBefore {
   readonly depth: number;
@@ -12,10 +13,13 @@ export interface UrlBefore {
   readonly redirects: number;
   readonly lists: number;
   readonly worth: PageWorth | null;
+  /** What is known of its changes. */
+  readonly page: KnownPage;
 }
 
 export interface CountedResult extends ArrivedResult {
   readonly before: UrlBefore;
+  readonly next: NextFetch;
 }
 
 /** Sitemaps and feeds in a row: an index, its sitemaps, their pages; whatever is nested deeper admits nothing. */

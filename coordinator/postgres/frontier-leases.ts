@@ -136,16 +136,30 @@ async function close(
   return leases.length;
 }
 
-/** A batch of the URLs that robots.txt refused long enough ago. */
+/**
+ * Given up for a while: refused by robots.txt, at an address that is none of the public Internet (a host that still has
+ * no other one stays refused), or gone; `u` is a row of frontier_url.
+ */
+const isGivenUp = `(u.state = 'gone'
+           or u.state = 'refused' and u.last_outcome in ('refused-by-robots', 'refused-address'))`;
+
+/** A batch of the URLs that were given up long enough ago. */
 export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ host_hash: HostHash }>(
       `select distinct host_hash
        from (
-         select host_hash
-         from frontier_url
-         where state = 'refused' and last_outcome = 'refused-by-robots' and next_fetch_at <= $1
-         limit ${leasesPerBatch}
+         (select u.host_hash
+          from frontier_url u
+          where u.state = 'refused' and u.last_outcome = 'refused-by-robots' and u.next_fetch_at <= $1
+          limit ${leasesPerBatch})
+         union all
+         (select u.host_hash
+          from frontier_url u
+          join frontier_host h on h.host_hash = u.host_hash and h.state <> 'refused'
+          where (u.state = 'gone' or (u.state = 'refused' and u.last_outcome = 'refused-address'))
+            and u.next_fetch_at <= $1
+          limit ${leasesPerBatch})
        ) u`,
       [now],
     );
@@ -159,8 +173,7 @@ export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
        where h.host_hash = any($1::bigint[])
          and h.state <> 'refused'
          and u.host_hash = h.host_hash
-         and u.state = 'refused'
-         and u.last_outcome = 'refused-by-robots'
+         and ${isGivenUp}
          and u.next_fetch_at <= $2`,
       [hosts, now],
     );

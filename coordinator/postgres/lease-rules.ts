@@ -7,6 +7,7 @@ import type { CrawlerId } from "#core/ids";
 import type { ArrivedResult, RefusedResult } from "../flows/ports.ts";
 import type { CountedResult, UrlBefore } from "./counted-result.ts";
 import { isLeaseNumber } from "./frontier-leases.ts";
+import { type KnownPageRow, knownPage, knownPageColumns, knownPageJoins } from "./recrawl/known-page.ts";
 
 export interface Sifted {
   readonly counted: readonly CountedResult[];
@@ -33,7 +34,7 @@ export async function siftResults(
   const slow = held.filter((_one, index) => !isTooFast(held, index, batch.now));
   return {
     counted: firstOfEach(
-      slow.map(({ one, grantedAt, before }) => ({ ...inTime(one, grantedAt, batch.now), before })),
+      slow.map(({ one, grantedAt, before }) => decided(inTime(one, grantedAt, batch.now), before)),
     ),
     refused: [
       ...(await namedFaults(client, batch.crawlerId, lost)),
@@ -43,6 +44,11 @@ export async function siftResults(
   };
 }
 
+function decided(one: ArrivedResult, before: UrlBefore): CountedResult {
+  const page = { known: before.page, fetchedAt: new Date(one.result.fetchedAt) };
+  return { ...one, before, next: one.again(before.failures, page) };
+}
+
 interface Held {
   readonly one: ArrivedResult;
   readonly before: UrlBefore;
@@ -50,6 +56,9 @@ interface Held {
   /** Results that the lease had before this batch. */
   readonly taken: number;
 }
+
+type HeldRow = Omit<UrlBefore, "page"> &
+  KnownPageRow & { readonly ordinal: string; readonly granted_at: Date; readonly taken: number };
 
 async function underLease(
   client: PoolClient,
@@ -63,9 +72,9 @@ async function underLease(
      for update`,
     [results.map((one) => one.leaseId), crawlerId],
   );
-  const { rows } = await client.query<UrlBefore & { ordinal: string; granted_at: Date; taken: number }>(
+  const { rows } = await client.query<HeldRow>(
     `select given.ordinal, u.depth, u.failures, u.visits, u.redirects, u.lists, u.worth,
-       l.granted_at, l.url_count - l.open_urls as taken
+       l.granted_at, l.url_count - l.open_urls as taken, ${knownPageColumns}
      from unnest($1::bigint[], $2::bigint[], $3::bigint[])
        with ordinality as given (lease_id, host_hash, url_hash, ordinal)
      join lease l on l.lease_id = given.lease_id and l.crawler_id = $4 and l.closed_at is null
@@ -73,7 +82,8 @@ async function underLease(
        on u.host_hash = given.host_hash
        and u.url_hash = given.url_hash
        and u.lease_id = given.lease_id
-       and u.state = 'leased'`,
+       and u.state = 'leased'
+     ${knownPageJoins}`,
     [
       results.map((one) => one.leaseId),
       results.map(({ key }) => key.hostHash),
@@ -85,7 +95,8 @@ async function underLease(
   return results.flatMap((one, index) => {
     const row = byOrdinal.get(index);
     if (row === undefined) return [];
-    const { ordinal: _ordinal, granted_at: grantedAt, taken, ...before } = row;
+    const { depth, failures, visits, redirects, lists, worth, granted_at: grantedAt, taken } = row;
+    const before = { depth, failures, visits, redirects, lists, worth, page: knownPage(row) };
     return [{ one, before, grantedAt, taken }];
   });
 }

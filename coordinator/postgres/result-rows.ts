@@ -2,6 +2,7 @@
 
 import type { PageWorth } from "#core/frontier/page-worth";
 import { parseAddress } from "#core/ip/address";
+import { noVisits } from "#core/recrawl/change-rate";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
 import type { ArrivedResult } from "../flows/ports.ts";
 import { type CountedResult, indexedPage, isSoftNotFound } from "./counted-result.ts";
@@ -9,8 +10,8 @@ import { asInteger, clean, pageDate } from "./database-text.ts";
 import { reasonOf } from "./result-words.ts";
 
 /** The row of page_fetch. */
-export function fetchRow(arrived: ArrivedResult, now: Date) {
-  const { result, key } = arrived;
+export function fetchRow(arrived: CountedResult, now: Date) {
+  const { result, key, next } = arrived;
   const { outcome, timing } = result;
   return {
     hostHash: key.hostHash,
@@ -28,6 +29,8 @@ export function fetchRow(arrived: ArrivedResult, now: Date) {
     wireBytes: asInteger(result.wireBytes),
     bodyBytes: asInteger(result.bodyBytes),
     shippedBytes: asInteger(arrived.shippedBytes),
+    changed: next.visit?.hasChanged ?? null,
+    gapSeconds: next.visit?.gapSeconds ?? null,
   };
 }
 
@@ -78,15 +81,15 @@ function structuredOf({ structured }: PageExtract): string | null {
 
 /** What the URL's row in the frontier learns from the result. */
 export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Date) {
-  const { result, key, before } = counted;
+  const { result, key, next } = counted;
   const { outcome } = result;
-  const again = counted.again(before.failures);
+  const { sums = noVisits, changesPerDay = null } = next.visit ?? {};
   const isMissing = isSoftNotFound(result);
   return {
     hostHash: key.hostHash,
     urlHash: key.urlHash,
-    state: isRefusal(outcome) ? "refused" : again.isGone ? "gone" : "due",
-    nextFetchAt: again.at,
+    state: isRefusal(outcome) ? "refused" : next.isGone ? "gone" : "due",
+    nextFetchAt: next.at,
     fetchedAt: fetchedAtOf(result, now),
     failed: isFailure(outcome) || isMissing,
     outcome: isMissing ? "soft-not-found" : outcome.type,
@@ -98,6 +101,8 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
     lastModified: result.lastModified === null || isMissing ? null : clean(result.lastModified),
     digest: outcome.type !== "fetched" || isMissing ? null : (result.page?.digest ?? null),
     worth,
+    ...sums,
+    changesPerDay,
   };
 }
 

@@ -20,11 +20,12 @@ export async function insertFetches(client: PoolClient, { crawlerId, results, no
   const rows = results.map((arrived) => fetchRow(arrived, now));
   await client.query(
     `insert into page_fetch (crawler_id, host_hash, url_hash, fetched_at, outcome, blame, status, address,
-       dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, wire_bytes, body_bytes, shipped_bytes)
+       dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, wire_bytes, body_bytes, shipped_bytes, changed,
+       gap_seconds)
      select $1, given.*
      from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[], $7::smallint[],
        $8::inet[], $9::real[], $10::real[], $11::real[], $12::real[], $13::real[], $14::int[], $15::int[],
-       $16::int[]) as given`,
+       $16::int[], $17::boolean[], $18::real[]) as given`,
     [
       crawlerId,
       ...columnsOf(rows, [
@@ -43,6 +44,8 @@ export async function insertFetches(client: PoolClient, { crawlerId, results, no
         "wireBytes",
         "bodyBytes",
         "shippedBytes",
+        "changed",
+        "gapSeconds",
       ]),
     ],
   );
@@ -74,12 +77,18 @@ export async function updateUrls(
          digest = coalesce(decode(given.digest, 'hex'), case when given.keeps_validators then u.digest end),
          worth = given.worth,
          out_links = coalesce(given.out_links, u.out_links),
-         change_ratio = coalesce(given.change_ratio, u.change_ratio)
+         change_ratio = coalesce(given.change_ratio, u.change_ratio),
+         compared_visits = u.compared_visits + given.compared_visits,
+         content_changes = u.content_changes + given.content_changes,
+         changed_seconds = u.changed_seconds + given.changed_seconds,
+         unchanged_seconds = u.unchanged_seconds + given.unchanged_seconds,
+         changes_per_day = coalesce(given.changes_per_day, u.changes_per_day)
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::boolean[],
        $7::text[], $8::smallint[], $9::text[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[],
-       $15::int[], $16::real[])
+       $15::int[], $16::real[], $17::int[], $18::int[], $19::real[], $20::real[], $21::real[])
        as given (host_hash, url_hash, state, next_fetch_at, fetched_at, failed, outcome, status, reason,
-         keeps_validators, etag, last_modified, digest, worth, out_links, change_ratio)
+         keeps_validators, etag, last_modified, digest, worth, out_links, change_ratio, compared_visits,
+         content_changes, changed_seconds, unchanged_seconds, changes_per_day)
      where u.host_hash = given.host_hash and u.url_hash = given.url_hash`,
     columnsOf(rows, [
       "hostHash",
@@ -98,6 +107,11 @@ export async function updateUrls(
       "worth",
       "outLinks",
       "changeRatio",
+      "comparedVisits",
+      "contentChanges",
+      "changedSeconds",
+      "unchangedSeconds",
+      "changesPerDay",
     ]),
   );
 }

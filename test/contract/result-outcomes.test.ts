@@ -223,7 +223,8 @@ test("the failures before a result decide when it is fetched again, and whether 
     lease = (await world.lease(crawlerId, at))[0]?.leaseId ?? lease;
   }
 
-  expect(asked).toEqual([0, 1, 2]);
+  // At last also what one failure fewer would have come to: whether it was gone before.
+  expect(asked).toEqual([0, 1, 2, 1]);
   expect(states).toEqual([
     { state: "due", failures: 1 },
     { state: "due", failures: 2 },
@@ -231,19 +232,29 @@ test("the failures before a result decide when it is fetched again, and whether 
   ]);
 });
 
-test("a URL that robots.txt refused is due again when its wait is over, one at a refused address is not", async () => {
-  const { crawlerId, leaseId } = await leased(root, "http://a.example/private");
+test("URLs that robots.txt or their address refused, and those that are gone, are due again when their wait is over", async () => {
+  const urls = [root, "http://a.example/private", "http://a.example/gone"] as const;
+  const { crawlerId, leaseId } = await leased(...urls);
   const robots: FetchOutcome = { type: "refused-by-robots", rule: "Disallow: /private" };
   const address: FetchOutcome = { type: "refused-address", address: "10.0.0.1", block: "Private-Use" };
   await world.take(crawlerId, [
     arrivedResult({ sequence: 1, leaseId, url: root, outcome: address }),
-    arrivedResult({ sequence: 2, leaseId, url: "http://a.example/private", outcome: robots }),
+    arrivedResult({ sequence: 2, leaseId, url: urls[1], outcome: robots }),
+    arrivedResult({
+      sequence: 3,
+      leaseId,
+      url: urls[2],
+      outcome: { type: "http-error", status: 410, retryAfterSeconds: null },
+      again: () => ({ at: secondsAfterNoon(100_000), isGone: true }),
+    }),
   ]);
 
   const early = await world.frontier.reopenRefused(secondsAfterNoon(86_399));
   const later = await world.frontier.reopenRefused(secondsAfterNoon(86_400));
 
-  expect([early, later]).toEqual([0, 1]);
-  const [lease] = await world.lease(crawlerId, secondsAfterNoon(86_401));
-  expect(lease?.urls.map(({ url }) => url)).toEqual(["http://a.example/private"]);
+  const gone = await world.frontier.reopenRefused(secondsAfterNoon(100_000));
+
+  expect([early, later, gone]).toEqual([0, 2, 1]);
+  const [lease] = await world.lease(crawlerId, secondsAfterNoon(100_001));
+  expect(lease?.urls.map(({ url }) => url).sort()).toEqual([...urls].sort());
 });

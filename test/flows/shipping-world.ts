@@ -2,6 +2,7 @@
 import { takeResults } from "#coordinator/flows/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { defaultRecrawlSettings } from "#core/recrawl/fixed-interval";
+import { fixedPlan, type PlanInForce } from "#core/recrawl/recrawl-plan";
 import type { Lease } from "#protocol/lease";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
 import { arrivedResult, scope, spoolOf } from "../contract/world.ts";
@@ -15,7 +16,8 @@ export interface Shipped {
   readonly result?: Partial<FetchResult>;
 }
 
-export async function newShippingWorld() {
+/** `plan`: how often pages are fetched again; a fixed interval when left out. */
+export async function newShippingWorld(plan: () => PlanInForce = () => fixedPlan) {
   const world = await newFlowWorld();
   let sequence = 0;
 
@@ -39,7 +41,7 @@ export async function newShippingWorld() {
       const wire = { sequence, leaseId: asLeaseId(lease.leaseId), wireBytes: 100 };
       return { ...wire, result: resultOf(url, shipped, at) };
     });
-    const settings = { scope: { ...scope, ...differences }, recrawl: defaultRecrawlSettings };
+    const settings = { scope: { ...scope, ...differences }, recrawl: defaultRecrawlSettings, plan: plan() };
     const batch = { crawlerId, spoolId: spoolOf(crawlerId), results };
     await takeResults(batch, world.results, settings, at);
     await world.frontier.returnLeasesOf(crawlerId, at);

@@ -41,6 +41,7 @@ const groupTitles: Readonly<Record<PolicySectionName, string>> = {
   lease: "Leases",
   frontier: "Order of the frontier",
   changes: "Change feed",
+  pace: "Pace of crawlers",
 };
 
 export const policyNamesInOrder = Object.keys(policyWords) as readonly PolicyName[];
@@ -147,6 +148,14 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
       "trust.refetchPages",
     ],
     why: "the threshold was tuned together with them (test/bench/results/trust.md)",
+  },
+  {
+    names: ["parent", "coordinators"],
+    why: "who owns what is agreed upon with the parent at the first exchange",
+  },
+  {
+    names: ["domainSets"],
+    why: "hosts outside would otherwise come and go with every change; crawlers' own sets can be changed at any time",
   },
   { names: ["access.anonymous"], why: "who may read without signing in is no matter of a moment" },
   { names: ["registry"], why: "it is about what this machine may read and run" },

@@ -1,8 +1,9 @@
 /** Policies that are each within their bounds, and together impossible or without effect. */
 import type { PolicySettings } from "./policy-schema.ts";
 import type { PolicyName } from "./policy-words.ts";
+import { recrawlRules } from "./recrawl-contradictions.ts";
 
-interface Rule {
+export interface Rule {
   readonly names: readonly PolicyName[];
   /** What is wrong, with the values; null: nothing. */
   readonly fault: (settings: PolicySettings) => string | null;
@@ -26,6 +27,7 @@ const rules: readonly Rule[] = [
         ? `recrawl.intervalHours: pages would be due again after ${recrawl.intervalHours * 3600} s, before the lease on them ends (lease.seconds: ${lease.seconds} s)`
         : null,
   },
+  ...recrawlRules,
   {
     names: ["trust.share", "trust.newcomerShare"],
     fault: ({ trust }) =>
@@ -45,6 +47,13 @@ const rules: readonly Rule[] = [
     fault: ({ delegation, probe }) =>
       delegation.policy === "ipmicra" && delegation.thresholdMs > probe.deadlineMs
         ? `delegation.thresholdMs: a probe has failed after ${probe.deadlineMs} ms (probe.deadlineMs), so the first answer would always do at ${delegation.thresholdMs} ms`
+        : null,
+  },
+  {
+    names: ["pace.slowDownUnder", "pace.hurryUpOver"],
+    fault: ({ pace }) =>
+      pace.slowDownUnder >= pace.hurryUpOver
+        ? `pace.slowDownUnder: with ${pace.slowDownUnder} host slices and pace.hurryUpOver: ${pace.hurryUpOver}, a crawler would be told to slow down and to hurry up at once`
         : null,
   },
   within("perCrawlerAtOnce", "atOnce"),

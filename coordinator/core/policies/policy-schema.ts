@@ -8,6 +8,7 @@ import { probeMethod } from "#protocol/messages";
 import { balancePolicyNames } from "../balance/policies.ts";
 import { policyNames } from "../delegation/round.ts";
 import { orderNames } from "../order/order-strategies.ts";
+import { recrawlStrategies } from "../recrawl/recrawl-plan.ts";
 import { defaultTrustRule } from "../trust/evidence.ts";
 import { defaultSamplingRule } from "../trust/sampling.ts";
 
@@ -122,6 +123,28 @@ const recrawl = z.strictObject({
     .positive()
     .max(24 * 3650)
     .default(24 * 7),
+  /** core/recrawl/recrawl-plan. */
+  strategy: z.enum(recrawlStrategies).default("fixed"),
+  /** Of `optimal`: as many fetches as `intervalHours` for every page comes to, or all that the fleet is found to manage. */
+  total: z.enum(["interval", "capacity"]).default("interval"),
+  /** Priority groups of iir and icr; SARSS section 4 has 5. */
+  groups: z.int().min(2).max(20).default(5),
+  /** δ: a group that succeeds more often than before is tried at an interval so much shorter. */
+  encourageRate: z.number().min(0.1).max(0.999).default(0.9),
+  /** σ and μ of checkPriorities: bounds on an interval, in that of the more urgent group before it. */
+  smallestMultiple: z.number().min(1).max(100).default(1.1),
+  biggestMultiple: z.number().min(1).max(1000).default(4),
+  /** No page is fetched more often than this, however often it changes, nor less often than `longestDays`. */
+  shortestHours: z
+    .number()
+    .positive()
+    .max(24 * 365)
+    .default(1),
+  longestDays: z.number().positive().max(3650).default(60),
+  /** SARSS section 4.3: an upper limit such as 2 times the change frequency. */
+  visitsPerChange: z.number().min(0.1).max(100).default(2),
+  /** How often it is looked whether intervals are to be made anew. */
+  everySeconds: seconds(86_400).default(600),
 });
 
 const frontier = z.strictObject({
@@ -129,6 +152,13 @@ const frontier = z.strictObject({
   order: z.enum(orderNames).default("breadth-first"),
   /** Of a lease, where the order mixes new and old URLs: Anansi, section 5.1, 90 percent. */
   newShare: z.number().min(0).max(1).default(0.9),
+});
+
+/** When crawlers are told to slow down or to hurry up (core/frontier/pace-rule), in host slices due or in hand. */
+const workPace = z.strictObject({
+  slowDownUnder: z.number().min(0).max(1_000_000).default(4),
+  hurryUpOver: z.number().min(1).max(10_000_000).default(64),
+  everySeconds: seconds(86_400).default(10),
 });
 
 /** The change feed. */
@@ -149,6 +179,7 @@ export const policySections = {
   lease,
   frontier,
   changes,
+  pace: workPace,
 } as const;
 
 export type PolicySectionName = keyof typeof policySections;

@@ -139,6 +139,66 @@ export const policyWords = {
     unit: "h",
     origin: "our judgement, a week",
   },
+  "recrawl.strategy": {
+    title: "Recrawl strategy",
+    help: "fixed: every page after the same interval; iir and icr: groups of hosts at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh.",
+    unit: null,
+    origin: "measured, test/bench/results/recrawl.md",
+  },
+  "recrawl.total": {
+    title: "Fetches again, in all",
+    help: "With optimal: interval divides as many fetches as recrawl.intervalHours for every page comes to; capacity takes all that the fleet is found to manage.",
+    unit: null,
+    origin: "our judgement, an interval says what sites and partners are to bear",
+  },
+  "recrawl.groups": {
+    title: "Priority groups",
+    help: "With iir and icr, hosts are divided by how often they change into so many groups, each with an interval.",
+    unit: "groups",
+    origin: "SARSS, section 4",
+  },
+  "recrawl.encourageRate": {
+    title: "Encouragement, δ",
+    help: "What succeeds more often than before is tried at so much of its interval; smaller finds free capacity sooner and overshoots more.",
+    unit: "times",
+    origin: "our judgement, SARSS names no value",
+  },
+  "recrawl.smallestMultiple": {
+    title: "Smallest multiple, σ",
+    help: "With iir and icr, a group that would be more urgent than the one before it gets so many times its interval.",
+    unit: "times",
+    origin: "our judgement, SARSS names no value",
+  },
+  "recrawl.biggestMultiple": {
+    title: "Biggest multiple, μ",
+    help: "With iir and icr, a group has at most so many times the interval of the one before it.",
+    unit: "times",
+    origin: "our judgement, SARSS names no value",
+  },
+  "recrawl.shortestHours": {
+    title: "Fetch again after, at the least",
+    help: "No page is fetched again sooner by iir, icr and optimal, however often it changes.",
+    unit: "h",
+    origin: "our judgement, hardly any reader notices the rest",
+  },
+  "recrawl.longestDays": {
+    title: "Fetch again after, at the most",
+    help: "Every page is fetched again by then under iir, icr and optimal, since one that never changed may change after all.",
+    unit: "days",
+    origin: "our judgement",
+  },
+  "recrawl.visitsPerChange": {
+    title: "Fetches for each change",
+    help: "With optimal, a page is fetched at most so many times as often as it is thought to change.",
+    unit: "times",
+    origin: "SARSS, section 4.3",
+  },
+  "recrawl.everySeconds": {
+    title: "Look at the intervals every",
+    help: "Plans are made anew so often; iir and icr only when half the most urgent hosts had six updates.",
+    unit: "s",
+    origin: "our judgement",
+  },
   "scope.pagesPerHost": {
     title: "Pages per host",
     help: "So many URLs of one host are crawled at most; a host starts with 50 and earns the rest.",
@@ -228,6 +288,24 @@ export const policyWords = {
     help: "Changes can be read for so long after they were noted; a reader that was away for longer has to look again.",
     unit: "days",
     origin: "our judgement, a reader that is away for a month begins anew anyway",
+  },
+  "pace.slowDownUnder": {
+    title: "Slow down under",
+    help: "A crawler with less due work is told to slow down: it halves its places for hosts, but keeps one for each slice; it may use them all again from twice as much on.",
+    unit: "host slices",
+    origin: "WEB-SAILOR, section 4.3; the number is our judgement, a few connections keep up with a few hosts",
+  },
+  "pace.hurryUpOver": {
+    title: "Hurry up over",
+    help: "A crawler with more due work is told to hurry up: it doubles its places for hosts, up to what its partner allows, until half of that is left.",
+    unit: "host slices",
+    origin: "WEB-SAILOR, section 4.3; the number is our judgement, twice the places of a crawler as it comes",
+  },
+  "pace.everySeconds": {
+    title: "Look at the work every",
+    help: "So often each crawler's due work is counted; each message is one step.",
+    unit: "s",
+    origin: "our judgement",
   },
 } as const satisfies Readonly<Record<string, PolicyWords>>;
 

@@ -48,13 +48,17 @@ export const mostChangesPerDay = 86_400;
 const daySeconds = 86_400;
 
 /**
- * What a visit adds to the sums; null: nothing, for its distance cannot be believed. That is one that is not positive,
- * or eight times the planned one and a day longer: a clock was wrong, or the fleet was away.
+ * A distance between visits that is not positive, or eight times the planned one and a day longer, is not believed: a
+ * clock was wrong, or the fleet was away.
  */
+export function believableGap(elapsedSeconds: number, plannedSeconds: number): boolean {
+  return elapsedSeconds > 0 && elapsedSeconds <= 8 * Math.max(0, plannedSeconds) + daySeconds;
+}
+
+/** What a visit adds to the sums; null: nothing, for its distance cannot be believed. */
 export function visitSums(visit: ComparedVisit): VisitSums | null {
   const { elapsedSeconds, hasChanged, plannedSeconds } = visit;
-  const longest = 8 * Math.max(0, plannedSeconds) + daySeconds;
-  if (!(elapsedSeconds > 0 && elapsedSeconds <= longest)) return null;
+  if (!believableGap(elapsedSeconds, plannedSeconds)) return null;
   if (!hasChanged) return { ...noVisits, comparedVisits: 1, unchangedSeconds: elapsedSeconds };
   const ago = believedChange(visit);
   const split = ago === null ? { changedSeconds: elapsedSeconds } : { unchangedSeconds: ago };

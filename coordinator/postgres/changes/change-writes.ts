@@ -101,8 +101,8 @@ function visitOf(
 }
 
 /** With this visit, and not with the one before it already. */
-function gaveUp({ again, before: { failures } }: CountedResult): boolean {
-  return again(failures).isGone && (failures === 0 || !again(failures - 1).isGone);
+function gaveUp({ again, next, before: { failures } }: CountedResult): boolean {
+  return next.isGone && (failures === 0 || !again(failures - 1).isGone);
 }
 
 type Row = ReturnType<typeof rowsOf>[number];

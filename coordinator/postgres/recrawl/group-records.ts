@@ -1,0 +1,88 @@
+/**
+ * The records of hosts in priority groups since a plan, as sums over each group (core/recrawl/priority-group). A channel
+ * is a host; its pages are counted as parts of it: six pages fetched of a host with three are two updates. A task's gap
+ * and download time are those of its pages.
+ */
+import type { Pool } from "pg";
+import type { RecrawlGroups, RecrawlPlan } from "../../flows/recrawl-ports.ts";
+
+/**
+ * Parameters: $1 the plan's time, $2 now, $3 the intervals in force, $4 the last lease before it. `h` is each host with
+ * its group (from 0), its gap, its download time, its tasks and updates.
+ */
+const hostRecords = `
+  fetched as (
+    select f.host_hash,
+      count(*) filter (where f.outcome in ('fetched', 'unchanged')) as updates,
+      avg(f.gap_seconds) filter (where f.outcome in ('fetched', 'unchanged')) as gap_seconds,
+      avg(f.total_ms) filter (where f.outcome in ('fetched', 'unchanged')) / 1000 as page_seconds
+    from page_fetch f
+    where f.fetched_at > $1 and f.fetched_at <= $2
+    group by f.host_hash
+  ), handed as (
+    select l.host_hash, sum(l.url_count) as urls
+    from lease l
+    where l.lease_id > $4::bigint and not l.is_check
+    group by l.host_hash
+  ), h as (
+    select p.host_hash, p.recrawl_group,
+      coalesce(f.gap_seconds, p.gap_seconds, ($3::float8[])[p.recrawl_group + 1]) as gap_seconds,
+      coalesce(f.page_seconds * p.pages, p.download_seconds) as download_seconds,
+      coalesce(t.urls, 0)::float8 / p.pages as submitted,
+      coalesce(f.updates, 0)::float8 / p.pages as updates
+    from recrawl_host p
+    left join fetched f on f.host_hash = p.host_hash
+    left join handed t on t.host_hash = p.host_hash
+    where p.recrawl_group is not null and p.pages > 0
+  )`;
+
+const parameters = ({ madeAt, groupIntervalSeconds, lastLeaseId }: RecrawlPlan, now: Date) => [
+  madeAt,
+  now,
+  groupIntervalSeconds,
+  lastLeaseId,
+];
+
+interface GroupRow {
+  readonly channels: number;
+  readonly hIntervalSeconds: number | null;
+  readonly submitted: number;
+  readonly updates: number;
+  readonly downloadSeconds: number;
+  readonly busyThreads: number;
+  readonly enough: number;
+}
+
+/** One entry for each group of the plan, most urgent first. */
+export async function groupRecords(pool: Pool, plan: RecrawlPlan, now: Date): Promise<RecrawlGroups> {
+  const { rows } = await pool.query<GroupRow>(
+    `with ${hostRecords}
+     select count(h.host_hash)::int as channels,
+       avg(h.gap_seconds)::float8 as "hIntervalSeconds",
+       coalesce(sum(h.submitted), 0)::float8 as submitted,
+       coalesce(sum(h.updates), 0)::float8 as updates,
+       coalesce(sum(h.download_seconds), 0)::float8 as "downloadSeconds",
+       coalesce(sum(h.download_seconds / nullif(h.gap_seconds, 0)), 0)::float8 as "busyThreads",
+       (count(*) filter (where h.updates > 5))::int as enough
+     from generate_series(0, $5::int - 1) as place
+     left join h on h.recrawl_group = place
+     group by place
+     order by place`,
+    [...parameters(plan, now), plan.groups.length],
+  );
+  return {
+    records: rows.map(({ enough: _enough, ...record }) => record),
+    withEnoughUpdates: rows.map(({ enough }) => enough),
+  };
+}
+
+export async function keepRecords(pool: Pool, plan: RecrawlPlan, now: Date): Promise<void> {
+  await pool.query(
+    `with ${hostRecords}
+     update recrawl_host p
+     set gap_seconds = h.gap_seconds, download_seconds = h.download_seconds
+     from h
+     where p.host_hash = h.host_hash and h.updates > 0`,
+    parameters(plan, now),
+  );
+}

@@ -1,0 +1,61 @@
+/** How often pages are fetched again: the plan in force, read at the start and at every turn, made anew by one coordinator. */
+import type { Pool } from "pg";
+import { fixedPlan, type PlanInForce } from "#core/recrawl/recrawl-plan";
+import type { CoordinatorConfig } from "./config.ts";
+import { boundsOf } from "./flows/empty-recrawl-plan.ts";
+import { planRecrawls } from "./flows/plan-recrawls.ts";
+import type { RecrawlPlanStore } from "./flows/recrawl-ports.ts";
+import type { Log } from "./log.ts";
+import { createRecrawlPlanStore } from "./postgres/recrawl/plan-store.ts";
+import type { Timekeeper } from "./timekeeper.ts";
+
+export interface RecrawlDuties {
+  /** What results are to be taken by. */
+  readonly plan: () => PlanInForce;
+  start(): Promise<void>;
+}
+
+export function recrawlDuties(
+  ports: {
+    readonly pool: Pool;
+    readonly timekeeper: Pick<Timekeeper, "every">;
+    readonly log: Log;
+    readonly now: () => Date;
+    readonly store?: RecrawlPlanStore;
+  },
+  config: Pick<CoordinatorConfig, "recrawl">,
+): RecrawlDuties {
+  const { pool, timekeeper, log, now, store = createRecrawlPlanStore(pool) } = ports;
+  let latest: PlanInForce = fixedPlan;
+  const read = async () => {
+    latest = (await store.latest()) ?? fixedPlan;
+  };
+  const turn = async () => {
+    const policies = config.recrawl;
+    const plan = await store.alone(async () => await planRecrawls({ store, policies, now: now() }));
+    if (plan !== null) {
+      const { strategy, reason, totalPerDay } = plan;
+      log.info(
+        { strategy, reason, totalPerDay: Math.round(totalPerDay) },
+        "pages are fetched again by a new plan",
+      );
+    }
+    await read();
+  };
+  return {
+    plan: () => inForce(latest, config.recrawl),
+    start: async () => {
+      await read();
+      timekeeper.every("plan-recrawls", () => config.recrawl.everySeconds * 1000, turn);
+    },
+  };
+}
+
+/** A plan of another strategy than the policy's counts for nothing any more; bounds hold as soon as they are changed. */
+function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): PlanInForce {
+  const { strategy } = policies;
+  const bounds = boundsOf(policies);
+  if (latest.strategy !== strategy) return { ...fixedPlan, strategy, bounds };
+  const leastPerDay = Math.min(bounds.leastPerDay, latest.bounds.leastPerDay);
+  return { ...latest, bounds: { ...bounds, leastPerDay } };
+}
