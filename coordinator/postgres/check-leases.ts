@@ -6,10 +6,12 @@ import type { Pool, PoolClient } from "pg";
 import type { Lease } from "#protocol/lease";
 import type { CheckLeaseRequest } from "../flows/trust-ports.ts";
 import { addressKeysOf, hostsInTurn, isFreeFor, maxAddresses } from "./address-turns.ts";
+import { partitionOfLease } from "./domain-sets/domain-set-store.ts";
+import { isHeld, withHeldHosts } from "./domain-sets/held-sql.ts";
 import type { HostRow } from "./due-hosts.ts";
 import { settleHosts } from "./frontier-leases.ts";
 import { leaseOf, type UrlRow } from "./lease-hosts.ts";
-import { leasedHosts, leaseValues, openLeases } from "./open-leases.ts";
+import { leasedHosts, leasedItems, leaseValues, openLeases } from "./open-leases.ts";
 import { inTransaction } from "./transaction.ts";
 
 export async function leaseChecks(pool: Pool, request: CheckLeaseRequest): Promise<Lease[]> {
@@ -43,7 +45,7 @@ async function isWanted(pool: Pool, { crawlerId, now }: CheckLeaseRequest): Prom
 
 /** Hosts that nobody has in hand and that have rested; those of which the time runs out first. */
 async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest): Promise<HostRow[]> {
-  const { rows } = await client.query<HostRow>(
+  const { text, values } = withHeldHosts(
     `select h.host_hash, h.host, h.due_at, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys
@@ -58,12 +60,16 @@ async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest)
        and h.opt_out_id is null
        and h.lease_id is null
        and h.not_before <= $2
+       and ${isHeld("h")}
        and ${isFreeFor("h")}
      order by c.next_by, h.host_hash
      limit $3
      for update of h skip locked`,
-    [request.crawlerId, request.now, request.hosts],
+    await partitionOfLease(client, request),
+    4,
   );
+  const given = [request.crawlerId, request.now, request.hosts];
+  const { rows } = await client.query<HostRow>(text, [...given, ...values]);
   return rows;
 }
 
@@ -74,22 +80,25 @@ async function leaseUrls(
   request: CheckLeaseRequest,
 ): Promise<UrlRow[]> {
   const { rows } = await client.query<UrlRow>(
-    `with slice as (
-       select h.host_hash, h.host, h.addresses, c.check_id
-       from ${leasedHosts}
-       cross join lateral (
+    `with slice as materialized (
+       select h.host_hash, h.host, h.addresses, array(
          select check_id
          from double_check c
          where c.host_hash = h.host_hash and ${isFor}
          order by c.next_by, c.check_id
          limit $7
-       ) c
-     ), ${openLeases("checks")}
+       ) as items
+       from ${leasedHosts}
+     ), ${openLeases("checks")}, held as (
+       update frontier_host h
+       set lease_id = opened.lease_id
+       from opened
+       where h.host_hash = opened.host_hash
+     )
      update double_check c
-     set lease_id = opened.lease_id
-     from slice
-     join opened on opened.host_hash = slice.host_hash
-     where c.check_id = slice.check_id
+     set lease_id = one.lease_id
+     from ${leasedItems} one
+     where c.check_id = one.item
      returning c.lease_id, c.host_hash, c.url, 0 as depth, null as etag, null as last_modified, null as digest,
        0 as redirects`,
     [...leaseValues(hosts, request)],

@@ -7,14 +7,16 @@ import { reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./fro
 import { progress } from "./frontier-progress.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./frontier-resolution.ts";
 import { leaseHosts } from "./lease-hosts.ts";
+import { SubnetTurns } from "./subnet-turns.ts";
 import { inTransaction } from "./transaction.ts";
 
 export function createFrontierStore(pool: Pool): FrontierStore {
+  const turns = new SubnetTurns();
   return {
     admit: async (urls, scope, now) => await admit(pool, urls, { scope, now }),
     hostsToResolve: async (limit, now) => await hostsToResolve(pool, limit, now),
     saveResolutions: async (resolutions, now) => await saveResolutions(pool, resolutions, now),
-    leaseHosts: async (request) => await leaseHosts(pool, request),
+    leaseHosts: async (request) => await leaseHosts(pool, request, turns),
     returnLease: async (lease, now) => await returnLease(pool, lease, now),
     returnExpired: async (now) => await returnExpired(pool, now),
     reopenRefused: async (now) => await reopenRefused(pool, now),

@@ -3,25 +3,38 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import { hostsInTurn } from "./address-turns.ts";
+import { partitionOfLease } from "./domain-sets/domain-set-store.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
-import { settleHosts } from "./frontier-leases.ts";
-import { leasedHosts, leaseValues, openLeases } from "./open-leases.ts";
+import { leasedHosts, leasedItems, leaseValues, openLeases } from "./open-leases.ts";
+import { prepared } from "./prepared-query.ts";
+import type { SubnetTurns } from "./subnet-turns.ts";
 import { inTransaction } from "./transaction.ts";
 
-export async function leaseHosts(pool: Pool, request: LeaseRequest): Promise<Lease[]> {
+/** What of a host's due URLs (`u`, of frontier_url) is leased first. */
+const dueUrlsFirst = "u.next_fetch_at, u.depth, u.url_hash";
+
+export async function leaseHosts(pool: Pool, request: LeaseRequest, turns: SubnetTurns): Promise<Lease[]> {
   return await inTransaction(pool, async (client) => {
-    const hosts = await hostsInTurn(client, await lockDueHosts(client, request), request);
+    const partition = await partitionOfLease(client, request);
+    const due = await lockDueHosts(client, { ...request, partition }, turns);
+    const hosts = await hostsInTurn(client, due, request);
     if (hosts.length === 0) return [];
-    const urls = await leaseDueUrls(client, hosts, request);
-    await settleHosts(
-      client,
-      hosts.map((host) => host.host_hash),
-    );
+    const slices = byHost(await leaseDueUrls(client, hosts, request));
     return hosts.flatMap((host) => {
-      const slice = urls.filter((url) => url.host_hash === host.host_hash).sort(byDepth);
-      return slice.length === 0 ? [] : [leaseOf(host, slice, request)];
+      const slice = slices.get(host.host_hash)?.sort(byDepth);
+      return slice === undefined ? [] : [leaseOf(host, slice, request)];
     });
   });
+}
+
+function byHost(urls: readonly UrlRow[]): Map<HostHash, UrlRow[]> {
+  const slices = new Map<HostHash, UrlRow[]>();
+  for (const url of urls) {
+    const slice = slices.get(url.host_hash);
+    if (slice === undefined) slices.set(url.host_hash, [url]);
+    else slice.push(url);
+  }
+  return slices;
 }
 
 const byDepth = (a: UrlRow, b: UrlRow) => a.depth - b.depth || (a.url < b.url ? -1 : 1);
@@ -42,29 +55,41 @@ async function leaseDueUrls(
   hosts: readonly HostRow[],
   request: LeaseRequest,
 ): Promise<UrlRow[]> {
-  const { rows } = await client.query<UrlRow>(
-    `with slice as (
-       select h.host_hash, h.host, h.addresses, u.url_hash
-       from ${leasedHosts}
-       cross join lateral (
-         select url_hash
-         from frontier_url
-         where host_hash = h.host_hash and state = 'due' and next_fetch_at <= $2
-         order by next_fetch_at, depth, url_hash
-         limit $7
-       ) u
-     ), ${openLeases("pages")}
-     update frontier_url u
-     set state = 'leased', lease_id = opened.lease_id
-     from slice
-     join opened on opened.host_hash = slice.host_hash
-     where u.host_hash = slice.host_hash and u.url_hash = slice.url_hash
-     returning u.lease_id, u.host_hash, u.url, u.depth, u.etag, u.last_modified, encode(u.digest, 'hex') as digest,
-       u.redirects`,
-    [...leaseValues(hosts, request)],
-  );
+  const { rows } = await prepared<UrlRow>(client, leaseStatement, leaseValues(hosts, request));
   return rows;
 }
+
+/** A host is due again when what its lease leaves is; one that has nothing due after all gets no lease. */
+const leaseStatement = `
+  with slice as materialized (
+    select h.host_hash, h.host, h.addresses, array(
+      select u.url_hash
+      from frontier_url u
+      where u.host_hash = h.host_hash and u.state = 'due' and u.next_fetch_at <= $2
+      order by ${dueUrlsFirst}
+      limit $7
+    ) as items
+    from ${leasedHosts}
+  ), ${openLeases("pages")}, held as (
+    update frontier_host h
+    set lease_id = opened.lease_id,
+        due_at = (
+          select u.next_fetch_at
+          from frontier_url u
+          where u.host_hash = slice.host_hash and u.state = 'due' and u.url_hash <> all(slice.items)
+          order by u.next_fetch_at
+          limit 1
+        )
+    from slice
+    left join opened on opened.host_hash = slice.host_hash
+    where h.host_hash = slice.host_hash
+  )
+  update frontier_url u
+  set state = 'leased', lease_id = one.lease_id
+  from ${leasedItems} one
+  where u.host_hash = one.host_hash and u.url_hash = one.item
+  returning u.lease_id, u.host_hash, u.url, u.depth, u.etag, u.last_modified, encode(u.digest, 'hex') as digest,
+    u.redirects`;
 
 /** The lease as its crawler gets it; all URLs of the slice are under one lease. */
 export function leaseOf(host: HostRow, slice: readonly UrlRow[], request: LeaseRequest): Lease {

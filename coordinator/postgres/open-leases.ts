@@ -3,23 +3,25 @@ import { maxLeaseUrls } from "#protocol/lease";
 import type { HostRow, LeaseRequest } from "./due-hosts.ts";
 
 /**
- * The parts `opened` (lease_id, host_hash) and `held` of a statement that has `slice` (host_hash, host, addresses;
- * a row for each URL) before them, and `leaseValues` for its parameters.
+ * The part `opened` (lease_id, host_hash) of a statement that has `slice` before it (host_hash, host, addresses, and
+ * `items`, an array of what is leased of the host, which may be empty), and `leaseValues` for its parameters. The hosts
+ * are locked, and to be given their leases by the caller.
  */
 export const openLeases = (of: "pages" | "checks"): string => `
   opened as (
     insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, is_check, addresses)
-    select $1, host_hash, host, $2, $2::timestamptz + make_interval(secs => $3), count(*), count(*),
+    select $1, host_hash, host, $2, $2::timestamptz + make_interval(secs => $3), cardinality(items), cardinality(items),
       ${of === "checks"}, string_to_array(addresses, ' ')::cidr[]
     from slice
-    group by host_hash, host, addresses
+    where cardinality(items) > 0
     returning lease_id, host_hash
-  ), held as (
-    update frontier_host h
-    set lease_id = opened.lease_id
-    from opened
-    where h.host_hash = opened.host_hash
   )`;
+
+/** What is leased, a row for each: lease_id, host_hash, item. */
+export const leasedItems = `(
+  select opened.lease_id, slice.host_hash, unnest(slice.items) as item
+  from slice
+  join opened on opened.host_hash = slice.host_hash)`;
 
 /** The hosts that are leased, as rows; their URLs at most are `$7`. */
 export const leasedHosts = `unnest($4::bigint[], $5::text[], $6::text[]) as h (host_hash, host, addresses)`;
