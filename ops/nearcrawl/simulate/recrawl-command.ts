@@ -1,6 +1,9 @@
 /** `nearcrawl simulate recrawl`: section 4 of the paper on scale-adaptable recrawl strategies, and "optimal" beside it. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { UsageError } from "#core/errors";
+import { drawRecrawl } from "#ops/simulate/recrawl/draw-recrawl";
 import { recrawlWorld } from "#ops/simulate/recrawl/recrawl-world";
 import {
   type CaseName,
@@ -27,6 +30,7 @@ interface RecrawlOptions {
   readonly encourageRate: number;
   readonly smallestMultiple: number;
   readonly biggestMultiple: number;
+  readonly pictures?: string;
   readonly json?: boolean;
 }
 
@@ -76,6 +80,7 @@ export function recrawlCommand(): Command {
     )
     .addOption(decimal("--smallest-multiple <σ>", "of the interval of the group before", smallestMultiple))
     .addOption(decimal("--biggest-multiple <μ>", "of the interval of the group before", biggestMultiple))
+    .option("--pictures <folder>", "write figures 4 and 5 there, as SVG files")
     .option("--json", "print JSON: a list with one object per case")
     .addHelpText("after", help)
     .action(runRecrawl);
@@ -86,6 +91,7 @@ function runRecrawl(options: RecrawlOptions): void {
   const faults = scenarioFaults(scenarios[0]!.scenario);
   if (faults.length > 0) throw new UsageError(faults.join("\n"));
   const reports = scenarios.map(({ name, scenario }) => simulateCase(name, scenario, options.strategy));
+  if (options.pictures !== undefined) writePictures(options.pictures, reports);
   printAnswer(options, reports, reports.map(recrawlTables).join("\n\n\n"));
 }
 
@@ -119,6 +125,15 @@ function simulateCase(
   } finally {
     progress.done();
   }
+}
+
+function writePictures(folder: string, reports: readonly CaseReport[]): void {
+  mkdirSync(folder, { recursive: true });
+  for (const report of reports)
+    writeFileSync(
+      join(folder, `sarss-${report.case.toLowerCase()}.svg`),
+      drawRecrawl(report.case, report.figures),
+    );
 }
 
 function finite(text: string): number {

@@ -1,7 +1,12 @@
 /** The tables of `simulate recrawl`: tables 1 to 4 of Xu et al. (NPC 2010), ours beside the paper's. */
-import { type PaperFigures, paperFigures, paperTableSteps } from "#ops/simulate/recrawl/paper-figures";
-import { type CaseName, paperChannels, type RecrawlScenario } from "#ops/simulate/recrawl/scenario";
-import type { RecrawlFigures } from "#ops/simulate/recrawl/simulate-recrawl";
+import {
+  mostQuality,
+  type PaperFigures,
+  paperFigures,
+  paperTableSteps,
+} from "#ops/simulate/recrawl/paper-figures";
+import { type CaseName, paperChannels, type RecrawlScenario, weightOf } from "#ops/simulate/recrawl/scenario";
+import type { GroupFigures, RecrawlFigures } from "#ops/simulate/recrawl/simulate-recrawl";
 import { type Column, formatTable } from "../output.ts";
 
 export interface CaseReport {
@@ -97,7 +102,15 @@ function qualityRows(report: CaseReport): string[][] {
       ours: ({ weightedQuality }) => weightedQuality,
       paper: ({ weightedQuality }) => weightedQuality,
     }),
+    row(report, "  if no task failed", digits(4), {
+      ours: ({ groups }) => mostOf(groups, report.scenario, (group) => weightOf(group, groups.length)),
+      paper: (paper) => mostQuality(paper, "ranks"),
+    }),
     row(report, "quality", digits(4), { ours: ({ quality }) => quality, paper: ({ quality }) => quality }),
+    row(report, "  if no task failed", digits(4), {
+      ours: ({ groups }) => mostOf(groups, report.scenario, () => 1),
+      paper: (paper) => mostQuality(paper, "equal"),
+    }),
     row(report, "weighted freshness", digits(4), { ours: ({ weightedFreshness }) => weightedFreshness }),
     row(report, "freshness", digits(4), { ours: ({ freshness }) => freshness }),
     row(report, "tasks that succeed", percent, {
@@ -123,6 +136,19 @@ function qualityRows(report: CaseReport): string[][] {
     paper: ({ weightedQuality }) => weightedQuality / paperFixed.weightedQuality,
   });
   return [rows[0]!, compared, ...rows.slice(1)];
+}
+
+/** Equation 5 with every task an update. */
+function mostOf(
+  groups: readonly GroupFigures[],
+  { changeMinutes, channels, steps }: RecrawlScenario,
+  weight: (group: number) => number,
+): number {
+  return sum(
+    groups.map(
+      ({ submitted }, group) => (weight(group) * submitted * changeMinutes[group]!) / (channels * steps),
+    ),
+  );
 }
 
 interface Cell {

@@ -11,6 +11,7 @@
  */
 import { optimalRates } from "#core/recrawl/optimal-rates";
 import { currentShare } from "./channel-manager.ts";
+import { weightOf } from "./scenario.ts";
 import type { StrategyParts } from "./strategies.ts";
 
 /** Steps from one look at the fleet to the next. */
@@ -88,9 +89,4 @@ export class OptimalStrategy {
         : Math.max(1, count * perPage),
     );
   }
-}
-
-/** 2^rank, the most urgent of the groups having the highest rank (section 4.1). */
-export function weightOf(group: number, groups: number): number {
-  return 2 ** (groups - 1 - group);
 }

@@ -1,5 +1,5 @@
 /** What the paper prints (Xu et al., NPC 2010, tables 1 to 4 and the text around figures 4 and 5), to be set beside ours. */
-import type { CaseName, StrategyName } from "./scenario.ts";
+import { type CaseName, type StrategyName, weightOf } from "./scenario.ts";
 
 export interface PaperFigures {
   /** Tables 1 and 3, ranks 4 to 0: recrawl tasks, in millions, of 16,000 channels. */
@@ -66,3 +66,16 @@ export const paperFigures: Readonly<Record<CaseName, Partial<Record<StrategyName
     },
   },
 };
+
+/**
+ * Equation 5 as it would be if every task succeeded, from the paper's own intervals and counts of channels: more
+ * updates than recrawls there cannot be. With all weights 1, or with 2^rank.
+ */
+export function mostQuality({ intervals }: PaperFigures, weights: "ranks" | "equal"): number {
+  const channels = fixed.tasks.map((count, group) => count * fixed.intervals[group]!);
+  const all = channels.reduce((sum, count) => sum + count, 0);
+  return channels.reduce((sum, count, group) => {
+    const weight = weights === "ranks" ? weightOf(group, channels.length) : 1;
+    return sum + (weight * count * fixed.intervals[group]!) / (intervals[group]! * all);
+  }, 0);
+}

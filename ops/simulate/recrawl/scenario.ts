@@ -69,14 +69,19 @@ export const defaultScenario: Omit<RecrawlScenario, "crawlers"> = {
   neighbours: 100,
   // 15,187,511 URLs of 1,738 hosts.
   meanPages: 15_187_511 / 1738,
-  pagesSpread: 0.5,
-  mostPages: 200_000,
-  pageBytes: 12_000,
+  pagesSpread: 1,
+  mostPages: 20_000,
+  pageBytes: 13_000,
   waitMs: 200,
-  encourageRate: 0.65,
-  smallestMultiple: 1.2,
-  biggestMultiple: 2.6,
+  encourageRate: 0.67,
+  smallestMultiple: 1.25,
+  biggestMultiple: 2.5,
 };
+
+/** 2^rank, the most urgent of the groups having the highest rank (section 4.1). */
+export function weightOf(group: number, groups: number): number {
+  return 2 ** (groups - 1 - group);
+}
 
 /** Everything that makes no sense, a sentence each. */
 export function scenarioFaults(scenario: RecrawlScenario): string[] {

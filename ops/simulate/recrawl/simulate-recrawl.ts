@@ -2,9 +2,8 @@
 import { SeededRandom } from "#ops/world/seeded-random";
 import { ChannelManager } from "./channel-manager.ts";
 import { CrawlerFleet, type TaskCounts } from "./crawler-fleet.ts";
-import { weightOf } from "./optimal-strategy.ts";
 import { type RecrawlWorld, recrawlWorld } from "./recrawl-world.ts";
-import { type RecrawlScenario, type StrategyName, scenarioFaults } from "./scenario.ts";
+import { type RecrawlScenario, type StrategyName, scenarioFaults, weightOf } from "./scenario.ts";
 import { strategyOf } from "./strategies.ts";
 
 export interface GroupFigures {
