@@ -7,6 +7,7 @@ import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { AdmittedUrl } from "../flows/ports.ts";
 import { addBackLinks, countByUrl, takeCount } from "./back-links.ts";
+import { withinChannels } from "./channels/channel-filter.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";
 import { withoutOptedOut } from "./opted-out-hosts.ts";
 import { nameOf } from "./page-texts.ts";
@@ -81,14 +82,15 @@ export interface Admission {
 
 /**
  * Adds the URLs that are unknown, the shallowest first, as far as their hosts have room; a URL of a refused
- * host is refused with it, and one of a host that opted out is left out. The hosts are locked. `urls` as
- * `distinctUrls` gives them. Gives the number of those that are not merely held.
+ * host is refused with it, and one of a host that opted out, or that its channel leaves out, is left out. The hosts are
+ * locked. `given` as `distinctUrls` gives them. Gives the number of those that are not merely held.
  */
 export async function addUrls(
   client: PoolClient,
-  urls: readonly AdmittedUrl[],
+  given: readonly AdmittedUrl[],
   { links, ...limits }: Admission,
 ): Promise<number> {
+  const urls = await withinChannels(client, given);
   const linksTo = countByUrl(links);
   const counts = urls.map(({ key }) => takeCount(linksTo, key));
   const added = urls.length === 0 ? 0 : await writeUrls(client, { urls, counts }, limits);

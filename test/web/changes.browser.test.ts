@@ -41,10 +41,10 @@ describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }
       await numberChanges(database.pool, seenAt);
       await page.locator("tbody tr", { hasText: "https://b.example/new" }).waitFor();
       await picture(page, "changes-live");
-      const first = await page.locator("tbody tr").first().innerText();
+      const first = await page.locator("tbody tr").first().textContent();
       const rows = await page.locator("tbody tr").count();
 
-      expect(first).toMatch(/gone\s+https:\/\/b\.example\/new/);
+      expect(first).toMatch(/gone\s*https:\/\/b\.example\/new/);
       expect(rows).toBe(changeKinds.length + 1);
       expect(site.takeFaults()).toEqual([]);
     });
