@@ -51,6 +51,8 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   search: async () => (await import("./commands/search.ts")).searchCommand(),
   page: async () => (await import("./commands/page.ts")).pageCommand(),
   changes: async () => (await import("./commands/changes.ts")).changesCommand(),
+  rank: async () => (await import("./commands/rank.ts")).rankCommand(),
+  graph: async () => (await import("./commands/graph.ts")).graphCommand(),
   fetch: async () => (await import("./commands/fetch.ts")).fetchCommand(),
   robots: async () => (await import("./commands/robots.ts")).robotsCommand(),
   extract: async () => (await import("./commands/extract.ts")).extractCommand(),

@@ -1,0 +1,121 @@
+/**
+ * The web graph out of the database by COPY: the URLs of the frontier are its first nodes, in the order they arrive, and
+ * what pages link to that the frontier does not hold are further ones, which link to nothing. One snapshot for both, so
+ * that links and the counts kept of them fit.
+ */
+import type { PoolClient } from "pg";
+import { type LinkGraph, linkGraph } from "#core/graph/link-graph";
+import { LinkList } from "#core/graph/link-list";
+import { NodeIndex } from "#core/graph/node-index";
+import { readCopy } from "#db/read-copy";
+
+export interface ReadLinks {
+  readonly index: NodeIndex;
+  /** Nodes below this number are the frontier's URLs. */
+  readonly knownNodes: number;
+  /** Of each of these, frontier_url.back_links. */
+  readonly countedLinks: Int32Array;
+  readonly links: LinkList;
+}
+
+export interface WebGraph extends LinkGraph, Omit<ReadLinks, "links"> {
+  /** Links that there are to each of the frontier's URLs, with those to itself. */
+  readonly backLinks: Int32Array;
+}
+
+export interface ReadingProgress {
+  readonly step: "urls" | "links";
+  readonly done: number;
+  /** As the server estimates; 0: it has no idea. */
+  readonly expected: number;
+}
+
+export type OnReading = (progress: ReadingProgress) => void;
+
+const tellEvery = 50_000;
+
+/** In a transaction of its own, which only reads. `seed`: any number that nobody can guess (core/graph/node-index). */
+export async function readLinks(
+  client: PoolClient,
+  seed: number,
+  onReading: OnReading = () => {},
+): Promise<ReadLinks> {
+  await client.query("begin isolation level repeatable read read only");
+  try {
+    const expected = await expectedRows(client);
+    const { index, countedLinks } = await readUrls(
+      client,
+      new NodeIndex(seed),
+      teller("urls", expected.urls, onReading),
+    );
+    const knownNodes = index.size;
+    const links = await readLinkRows(client, index, teller("links", expected.links, onReading));
+    return { index, knownNodes, countedLinks, links };
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks): WebGraph {
+  const graph = linkGraph({ nodes: index.size, from: links.from, to: links.to });
+  return { ...graph, index, knownNodes, countedLinks, backLinks: backLinksOf(links, knownNodes) };
+}
+
+/** Of all partitions, by the statistics. */
+async function expectedRows(client: PoolClient): Promise<{ urls: number; links: number }> {
+  const { rows } = await client.query<{ urls: number; links: number }>(
+    `select ${estimate("frontier_url")} as urls, ${estimate("link")} as links`,
+  );
+  return rows[0]!;
+}
+
+const estimate = (table: string) =>
+  `(select coalesce(sum(greatest(0, c.reltuples)), 0)::float8
+    from pg_partition_tree('${table}') t
+    join pg_class c on c.oid = t.relid
+    where t.isleaf)`;
+
+async function readUrls(client: PoolClient, index: NodeIndex, tell: (done: number) => void) {
+  let counted = new Int32Array(1024);
+  await readCopy(client, "select host_hash, url_hash, back_links from frontier_url", (row) => {
+    const node = index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1));
+    if (node === counted.length) counted = grown(counted);
+    counted[node] = row.int32(2);
+    tell(index.size);
+  });
+  return { index, countedLinks: counted.subarray(0, index.size) };
+}
+
+async function readLinkRows(
+  client: PoolClient,
+  index: NodeIndex,
+  tell: (done: number) => void,
+): Promise<LinkList> {
+  const links = new LinkList();
+  await readCopy(client, "select host_hash, url_hash, to_host_hash, to_url_hash from link", (row) => {
+    links.add(
+      index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1)),
+      index.add(row.half(2, 0), row.half(2, 1), row.half(3, 0), row.half(3, 1)),
+    );
+    tell(links.count);
+  });
+  return links;
+}
+
+function backLinksOf({ to }: LinkList, knownNodes: number): Int32Array {
+  const counts = new Int32Array(knownNodes);
+  for (let link = 0; link < to.length; link++) if (to[link]! < knownNodes) counts[to[link]!]! += 1;
+  return counts;
+}
+
+function grown(numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(2 * numbers.length);
+  larger.set(numbers);
+  return larger;
+}
+
+function teller(step: ReadingProgress["step"], expected: number, onReading: OnReading) {
+  return (done: number) => {
+    if (done % tellEvery === 0) onReading({ step, done, expected });
+  };
+}

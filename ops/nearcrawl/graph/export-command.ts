@@ -1,0 +1,115 @@
+/** `nearcrawl graph export`: the web graph, or that of its hosts, into a file or a pipe. */
+import { once } from "node:events";
+import { createWriteStream, renameSync, rmSync } from "node:fs";
+import { finished } from "node:stream/promises";
+import { Command, Option } from "commander";
+import { readGraphRows } from "#coordinator/postgres/graph/export-rows";
+import { UsageError } from "#core/errors";
+import { commandContext } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { printJson } from "../output.ts";
+import { readDatabase } from "../read-database.ts";
+import { type GraphFormat, graphFormats, type Sink, writeGraph } from "./graph-formats.ts";
+
+interface ExportOptions extends DatabaseOptions {
+  readonly format: GraphFormat;
+  readonly hosts?: boolean;
+  readonly hashes?: boolean;
+  readonly nodes?: boolean;
+}
+
+const help = `
+Formats:
+  edges     one link a line, from<tab>to; between hosts a third column says how many links
+  csv       from,to,from_name,to_name,links; with --nodes id,name,page_rank,in_links,out_links
+  graphml   nodes with URL and rank, edges; for Gephi, networkx, igraph
+  webgraph  WebGraph's ASCIIGraph: FILE.graph-txt, and FILE.nodes with the URL of each node (not to a pipe)
+
+What pages link to beyond the frontier is a node too, named urn:nearcrawl: and its hashes. Links of a page to itself
+are in the export, though not in the ranking. Rows are passed on as they come; only webgraph holds the nodes' numbers
+in memory. For Parquet, let a tool read the CSV: duckdb -c "copy 'web.csv' to 'web.parquet'".
+
+Examples:
+  nearcrawl graph export --format edges - | gzip > web.tsv.gz
+  nearcrawl graph export --hosts --format graphml hosts.graphml
+  nearcrawl graph export --format webgraph web        web.graph-txt and web.nodes
+Exit codes: 0 done, 1 failed, 2 wrong usage or a file that cannot be written, 130 interrupted.
+`;
+
+export function exportCommand(): Command {
+  return withDatabaseOptions(new Command("export").description("the web graph for other programs"))
+    .argument("<file>", "where to; - for standard output")
+    .addOption(new Option("--format <name>", "how it is written").choices(graphFormats).default("edges"))
+    .option("--hosts", "the graph of hosts instead of pages")
+    .option("--hashes", "edges: by hash, which needs no look-up of URLs by whoever reads it")
+    .option("--nodes", "csv: the nodes instead of the links")
+    .addHelpText("after", help)
+    .action(exportGraph);
+}
+
+async function exportGraph(file: string, options: ExportOptions): Promise<void> {
+  const { format, hosts = false, hashes = false, nodes = false } = options;
+  if (hashes && format !== "edges") throw new UsageError(`--hashes is for --format edges, not ${format}`);
+  if (nodes && format !== "csv") throw new UsageError(`--nodes is for --format csv, not ${format}`);
+  const isPipe = file === "-";
+  const main = isPipe ? null : new OutputFile(format === "webgraph" ? `${file}.graph-txt` : file);
+  const list = isPipe || format !== "webgraph" ? null : new OutputFile(`${file}.nodes`);
+  try {
+    await readDatabase(commandContext(options), async ({ pool }) => {
+      await readGraphRows(pool, hosts ? "hosts" : "pages", async (rows) => {
+        const nodeList = list?.sink ?? null;
+        await writeGraph[format](rows, main?.sink ?? toStandardOutput, { hashes, nodes, nodeList });
+      });
+    });
+    await Promise.all([main?.keep(), list?.keep()]);
+  } catch (error) {
+    for (const output of [main, list]) output?.forget();
+    throw error;
+  }
+  if (options.json && !isPipe)
+    printJson({ written: [main?.file, list?.file].filter((name) => name !== undefined) });
+}
+
+/** Under a name of its own until it is whole. */
+class OutputFile {
+  readonly file: string;
+  readonly #part: string;
+  readonly #stream;
+  #failure: Error | null = null;
+
+  constructor(file: string) {
+    this.file = file;
+    this.#part = `${file}.part`;
+    this.#stream = createWriteStream(this.#part).on("error", (error) => {
+      this.#failure = error;
+    });
+  }
+
+  readonly sink: Sink = async (text) => {
+    if (!this.#stream.write(text))
+      await Promise.race([once(this.#stream, "drain"), once(this.#stream, "close")]);
+    this.#refuse();
+  };
+
+  async keep(): Promise<void> {
+    this.#stream.end();
+    await finished(this.#stream).catch(() => {});
+    this.#refuse();
+    renameSync(this.#part, this.file);
+  }
+
+  forget(): void {
+    this.#stream.destroy();
+    rmSync(this.#part, { force: true });
+  }
+
+  #refuse(): void {
+    if (this.#failure) throw new UsageError(`${this.file} cannot be written: ${this.#failure.message}`);
+  }
+}
+
+const toStandardOutput: Sink = async (text) => {
+  if (process.stdout.writable && !process.stdout.write(text)) {
+    await Promise.race([once(process.stdout, "drain"), once(process.stdout, "close")]);
+  }
+};
