@@ -5,6 +5,8 @@
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
+import { coordinatorsSettings, ownParentFault, parentSettings } from "#core/coordinators/parent-settings";
+import { readLayer } from "#core/dset/partition";
 import { ConfigError } from "#core/errors";
 import { type DeepReadonly, policySections } from "#core/policies/policy-schema";
 import { suspiciousShare } from "#rir-import/shrinkage";
@@ -50,6 +52,11 @@ const resolver = z
     error: ({ input }) => `"${input}" is not an address with an optional port, such as 192.0.2.1:53`,
   });
 
+const domainSets = z.array(z.string()).superRefine((texts, context) => {
+  const layer = readLayer(texts);
+  if (typeof layer === "string") context.addIssue({ code: "custom", message: layer });
+});
+
 /** The web pages; what changes something is for those who have signed in, wherever it listens. */
 const access = z.strictObject({
   /** What people may who have not signed in; null: read where only this machine reaches the pages, else nothing. */
@@ -84,7 +91,11 @@ const configSchema = z.strictObject({
   trust: policySections.trust.prefault({}),
   recrawl: policySections.recrawl.prefault({}),
   changes: policySections.changes.prefault({}),
+  pace: policySections.pace.prefault({}),
   registry: registry.prefault({}),
+  /** The coordinator above this one, which gets what is not its own (WEB-SAILOR section 4.4); null: there is none. */
+  parent: parentSettings.nullable().default(null),
+  coordinators: coordinatorsSettings.prefault({}),
   heartbeatSeconds: seconds(600).default(10),
   /** A crawler that is gone so long hands its subnets to the runners-up. */
   departureSeconds: seconds(86_400).default(120),
@@ -104,6 +115,8 @@ const configSchema = z.strictObject({
    * User-Agent's page as the place of their public keys, where this coordinator must be reached.
    */
   signRequests: z.boolean().default(false),
+  /** What is crawled by this coordinator's crawlers: hosts in one of these domain sets; empty: every host. */
+  domainSets: domainSets.default([]),
   logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
 });
 
@@ -114,7 +127,9 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
   const checked = configSchema.safeParse(values);
   const faults = [...(checked.error?.issues.flatMap(faultsOf) ?? []), ...exposureFaults(values)];
   if (!checked.success || faults.length > 0) throw new ConfigError(faults);
-  const { publicUrl, userAgent = defaultUserAgent(publicUrl) } = checked.data;
+  const { publicUrl, parent, userAgent = defaultUserAgent(publicUrl) } = checked.data;
+  const ownParent = ownParentFault(parent, publicUrl);
+  if (ownParent !== null) throw new ConfigError([ownParent]);
   return frozen({ ...checked.data, userAgent });
 }
 

@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { accessParts } from "./access-parts.ts";
 import { changePart } from "./change-part.ts";
+import { coordinatorPart } from "./coordinator-part.ts";
 import { explorePart } from "./explore-part.ts";
 import { fleetPart } from "./fleet-part.ts";
 import type { Access } from "./net/access.ts";
@@ -23,6 +24,7 @@ export function webParts(options: WebPartOptions): readonly WebPart[] {
     policyPart(options),
     registryPart(options),
     changePart(options),
+    coordinatorPart(options),
     ...accessParts(options.pool, options),
   ];
 }

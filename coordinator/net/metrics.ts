@@ -3,6 +3,7 @@
  * feed them, so that flows stay free of them.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { CoordinatorMetrics } from "./coordinator-metrics.ts";
 import { createOperationMetrics, type OperationMetrics } from "./operation-metrics.ts";
 
 export interface Metrics {
@@ -32,6 +33,8 @@ export interface Metrics {
   readonly requestSeconds: Histogram<"route" | "status">;
   /** What is, beside what happened. */
   readonly operation: OperationMetrics;
+  /** Of the exchange with parent and children. */
+  readonly coordinators: CoordinatorMetrics;
 }
 
 /** `processMetrics` adds memory, event loop and garbage collection of this process. */
@@ -77,5 +80,6 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
       registers,
     }),
     operation: createOperationMetrics(registry),
+    coordinators: new CoordinatorMetrics(registry),
   };
 }

@@ -50,6 +50,8 @@ function kindOf(request: FastifyRequest): Kind | null {
   const address = requesterOf(request);
   if (address === null) return null;
   const { url = "", config } = request.routeOptions;
+  // Other coordinators are known by their keys, and bounded there.
+  if (request.method === "POST" && config?.boundedElsewhere === true) return null;
   if (request.method === "POST") return url === "/sign-in" ? "signing-in" : "changing";
   const isDownload = url.startsWith("/releases/") && config?.boundedElsewhere === true;
   const isFree = url.startsWith("/assets/") || url === "/health" || url === "/ready" || isDownload;

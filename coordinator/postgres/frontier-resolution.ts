@@ -3,6 +3,8 @@ import type { Pool, PoolClient } from "pg";
 import { hostHashOf } from "#core/frontier/url-key";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import type { Resolution } from "../flows/ports.ts";
+import { handOverHosts } from "./coordinators/hand-over.ts";
+import { readRelatives } from "./coordinators/relatives.ts";
 import { finerIdOf } from "./finer-hosts.ts";
 import { lockHosts } from "./frontier-admission.ts";
 import { settleHosts } from "./frontier-leases.ts";
@@ -75,6 +77,7 @@ export async function saveResolutions(
     await settleHosts(client, await markByAddress(client, moved));
     await saveRefused(client, ofType(known, "refused"));
     await saveFailed(client, ofType(known, "failed"), now);
+    await handOverHosts(client, moved, { relatives: await readRelatives(client), now });
   });
 }
 

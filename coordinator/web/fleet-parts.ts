@@ -15,6 +15,7 @@ const tabs = [
   ["/fleet/moves", "Moves", "fleet-read"],
   ["/fleet/opt-outs", "Opt-outs", "fleet-read"],
   ["/fleet/complaints", "Complaints", "fleet-read"],
+  ["/coordinators", "Coordinators", "fleet-read"],
 ] as const satisfies readonly (readonly [string, string, Scope])[];
 
 export type FleetTab = (typeof tabs)[number][0];

@@ -4,6 +4,7 @@
  * (WEB-SAILOR section 4.4). Ownership is a tree: a child owns part of what its parent owns, and no two children own
  * the same.
  */
+import { parseAddress } from "../ip/address.ts";
 import { type Claims, claimOf } from "./claims.ts";
 
 /** The parent's number among the related coordinators; children have the numbers above. */
@@ -34,7 +35,8 @@ export function ownerOf(where: Whereabouts, { own, children }: Relatives, from: 
   if (child !== undefined) return child.peerId;
   if (own === null || claimOf(own, where) !== null) return "here";
   // Names resolve differently by place: who is given a host by its address keeps it.
-  if (own.kind === "blocks" && (where.address === null || from === parentId)) return "here";
+  const isKnown = where.address !== null || parseAddress(where.host) !== null;
+  if (own.kind === "blocks" && (!isKnown || from === parentId)) return "here";
   return parentId;
 }
 

@@ -8,7 +8,7 @@ import type {
 } from "../../flows/coordinators/exchange-ports.ts";
 import { iso, isoOrNull } from "../reports/rows.ts";
 import { inTransaction } from "../transaction.ts";
-import { knownId } from "./own-identity.ts";
+import { knownId, settleAnew } from "./own-identity.ts";
 
 /** A relative that was not heard of for so long is silent; children ask every few seconds. */
 export const silentMinutes = 10;
@@ -67,6 +67,7 @@ export function createCoordinatorStore(pool: Pool): CoordinatorStore {
           "delete from related_coordinator where name = $1 and peer_id <> $2 returning peer_id",
           [name, parentId],
         );
+        if (rows.length === 1) await settleAnew(client);
         return rows.length === 1;
       });
     },

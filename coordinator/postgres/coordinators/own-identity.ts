@@ -23,6 +23,11 @@ export async function knownId(client: Pool | PoolClient): Promise<string | null>
   return rows[0]?.coordinator_id ?? null;
 }
 
+/** Whoever left: the frontier and the URLs of others are gone through once more (settle-claims). */
+export async function settleAnew(client: PoolClient): Promise<void> {
+  await client.query("update coordinator_self set settled_claims = ''");
+}
+
 /**
  * The parent as the settings have it; null: there is none any more. With another address the link begins anew; what
  * waits for the parent waits for the new one.
@@ -34,7 +39,12 @@ export async function stateParent(
 ): Promise<void> {
   await ownId(pool);
   if (parent === null) {
-    await pool.query("delete from related_coordinator where peer_id = $1", [parentId]);
+    await inTransaction(pool, async (client) => {
+      const { rowCount } = await client.query("delete from related_coordinator where peer_id = $1", [
+        parentId,
+      ]);
+      if (rowCount === 1) await settleAnew(client);
+    });
     return;
   }
   await inTransaction(pool, async (client) => {

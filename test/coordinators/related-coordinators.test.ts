@@ -1,0 +1,304 @@
+/** Who may be below whom, and what happens to URLs when somebody is away, comes, goes, or claims something else. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { AskParent } from "#coordinator/flows/coordinators/ask-parent";
+import { exchangePath, exchangeVersion } from "#protocol/exchange";
+import { noon } from "../contract/world.ts";
+import { exchangeAll, newCoordinator, type TestCoordinator } from "./relatives-world.ts";
+
+let top: TestCoordinator;
+let middle: TestCoordinator;
+let low: TestCoordinator;
+beforeAll(async () => {
+  [top, middle, low] = await Promise.all([newCoordinator(), newCoordinator(), newCoordinator()]);
+});
+beforeEach(async () => await Promise.all([top, middle, low].map(async (one) => await one.startAnew())));
+afterAll(async () => await Promise.all([top, middle, low].map(async (one) => await one?.close())));
+
+const below = async (
+  child: TestCoordinator,
+  parent: TestCoordinator,
+  owns: readonly string[],
+  name = "child",
+) => await child.join({ url: parent.url, key: await parent.invite(name), owns });
+const failureOf = async (child: TestCoordinator) => (await child.store.list(noon)).parent?.failure;
+
+describe("who may be below whom", () => {
+  it("not two that would own the same, and both are named", async () => {
+    const greek = await below(low, top, [".gr", "example.org"], "greek");
+    const other = await below(middle, top, ["www.example.org"], "other");
+
+    expect(await greek.turn()).toBe("done");
+    expect(await other.turn()).toBe("failed");
+
+    expect(await failureOf(middle)).toBe('it refuses: "other" and "greek" would both own www.example.org');
+    expect((await top.store.list(noon)).children).toMatchObject([
+      { name: "greek", state: "connected", owns: [".gr", "example.org"] },
+      { name: "other", state: "refused", owns: [] },
+    ]);
+  });
+
+  it("not one by names beside one by addresses, since a host can be in both", async () => {
+    await (await below(low, top, ["192.0.2.0/24"], "block")).turn();
+    await (await below(middle, top, [".gr"], "names")).turn();
+
+    expect(await failureOf(middle)).toMatch(
+      /"names" and "block" would both own hosts whose name is in a domain set/,
+    );
+  });
+
+  it("not what the one above does not own itself", async () => {
+    await (await below(middle, top, [".gr"])).turn();
+    await (await below(low, middle, ["uoa.gr", ".com"])).turn();
+
+    expect(await failureOf(low)).toBe(
+      "it refuses: it claims .com, which this coordinator does not own itself: its own parent would keep those URLs",
+    );
+  });
+
+  it("not a coordinator below itself, nor one below its own child", async () => {
+    const itself = await below(top, top, [".gr"], "self");
+    expect(await itself.turn()).toBe("failed");
+    expect(await failureOf(top)).toBe(
+      "it refuses: a cycle of coordinators: it is this coordinator itself, or runs with a copy of its database; one of them must have no parent",
+    );
+    await top.startAnew();
+    const asking = [await below(middle, top, [".gr"]), await below(low, middle, ["uoa.gr"])];
+    await exchangeAll(asking);
+
+    const round = await below(top, low, ["www.uoa.gr"]);
+
+    expect(await round.turn()).toBe("failed");
+    expect(await failureOf(top)).toMatch(
+      /a cycle of coordinators: it is above this coordinator already \(2 steps up\)/,
+    );
+  });
+
+  it("not with another's key, and nobody whose key is wrong or was removed", async () => {
+    const key = await top.invite("greek");
+    const greek = await low.join({ url: top.url, key, owns: [".gr"] });
+    await greek.turn();
+    const copy = await middle.join({ url: top.url, key, owns: [".gr"] });
+    expect(await copy.turn()).toBe("failed");
+    expect(await failureOf(middle)).toMatch(/the key of "greek" belongs to another coordinator/);
+
+    await top.store.remove("greek");
+
+    expect(await greek.turn()).toBe("failed");
+    expect(await failureOf(low)).toMatch(/^it refuses: this key opens nothing/);
+  });
+});
+
+describe("a parent that is away", () => {
+  it("leaves the child to crawl its own; what is others' waits, and nothing is lost or told twice", async () => {
+    const child = await below(low, top, [".gr"]);
+    await child.turn();
+    await top.stopListening();
+    await low.seed("http://a.gr/");
+    const links: Record<string, string[]> = {
+      "http://a.gr/": ["http://b.gr/", "http://x.com/"],
+      "http://b.gr/": ["http://x.com/"],
+    };
+
+    const fetched = await low.crawl((url) => links[url] ?? []);
+    const outcomes = [await child.turn(), await child.turn(), await child.turn()];
+
+    expect(fetched).toEqual(["http://a.gr/", "http://b.gr/"]);
+    expect(outcomes).toEqual(["failed", "failed", "failed"]);
+    expect(await failureOf(low)).toMatch(/^it is not reached: .*ECONNREFUSED/);
+    expect(child.nextMs()).toBe(20_000);
+    expect(await low.waiting()).toBe(1);
+    await top.listenAgain();
+    await exchangeAll([child]);
+    expect(await top.frontier()).toEqual({ "http://x.com/": 2 });
+    expect([await failureOf(low), await low.waiting(), child.nextMs()]).toEqual([null, 0, 5000]);
+  });
+
+  it("does not fill the disk: beyond the bound, the least linked URLs are given up and counted", async () => {
+    await below(low, top, [".gr"]);
+    await low.seed("http://a.gr/", "http://b.gr/");
+    await low.crawl((url) =>
+      url.startsWith("http://a")
+        ? ["http://x.com/1", "http://x.com/2", "http://x.com/3"]
+        : ["http://x.com/2"],
+    );
+
+    const dropped = await low.drop(1);
+
+    expect(dropped).toBe(2);
+    expect(await low.world.rows("select url from foreign_url")).toEqual([{ url: "http://x.com/2" }]);
+    expect((await low.store.list(noon)).parent).toMatchObject({ waiting: 1, urlsDropped: 2 });
+  });
+});
+
+describe("differences", () => {
+  it("links that come and go later are told as such, and URLs once", async () => {
+    const child = await below(low, top, [".gr"]);
+    await low.seed("http://a.gr/", "http://b.gr/");
+    await low.crawl(() => ["http://x.com/"]);
+    await exchangeAll([child]);
+    expect(await top.frontier()).toEqual({ "http://x.com/": 2 });
+
+    await low.crawlAgain((url) => (url === "http://a.gr/" ? [] : ["http://x.com/", "http://y.com/"]));
+    await exchangeAll([child]);
+
+    expect(await top.frontier()).toEqual({ "http://x.com/": 1, "http://y.com/": 1 });
+    expect((await low.store.list(noon)).parent).toMatchObject({ urlsSent: 3, waiting: 0 });
+  });
+
+  it("a child that was restored from a copy numbers anew, beyond what its parent has", async () => {
+    const child = await below(low, top, [".gr"]);
+    await low.seed("http://a.gr/");
+    await low.crawl(() => ["http://x.com/1", "http://x.com/2"]);
+    await exchangeAll([child]);
+    await low.world.pool.query("update related_coordinator set sent_number = 0 where peer_id = 0");
+    await low.seed("http://x.com/3");
+
+    await exchangeAll([child]);
+
+    expect(Object.keys(await top.frontier())).toEqual(["http://x.com/1", "http://x.com/2", "http://x.com/3"]);
+  });
+});
+
+describe("owners that change", () => {
+  it("hosts that the frontier holds go to a child that comes later, with their links; those leased, when they are not", async () => {
+    const links: Record<string, string[]> = { "http://x.com/": ["http://a.gr/", "http://b.gr/"] };
+    await top.seed("http://x.com/");
+    await top.crawl((url) => links[url] ?? []);
+    const leases = await top.leaseOf("a.gr");
+    const child = await below(low, top, [".gr"]);
+    await child.turn();
+
+    await top.settleOnce();
+    await exchangeAll([child]);
+    const before = await low.frontier();
+    await top.giveBack(leases);
+    await top.settle();
+    await exchangeAll([child]);
+
+    expect(before).toEqual({ "http://b.gr/": 1 });
+    expect(await low.frontier()).toEqual({ "http://a.gr/": 1, "http://b.gr/": 1 });
+    expect(await top.frontier()).toEqual({ "http://x.com/": 0 });
+  });
+
+  it("what waits for a child that is removed comes back", async () => {
+    const child = await below(low, top, [".gr"]);
+    await child.turn();
+    await top.seed("http://a.gr/", "http://x.com/");
+    expect(Object.keys(await top.frontier())).toEqual(["http://x.com/"]);
+
+    await top.store.remove("child");
+    await top.settle();
+
+    expect(Object.keys(await top.frontier())).toEqual(["http://a.gr/", "http://x.com/"]);
+    expect(await top.waiting()).toBe(0);
+  });
+
+  it("by address: a host is known when it is resolved, goes to whose block it is in, and stays there", async () => {
+    const left = await below(low, top, ["192.0.2.0/24"], "left");
+    const right = await below(middle, top, ["203.0.113.0/24"], "right");
+    await exchangeAll([left, right]);
+    await low.seed("http://a.example/", "http://b.example/", "http://203.0.113.9/");
+    await low.resolveAs({ "a.example": "192.0.2.7", "b.example": "203.0.113.7" });
+    await exchangeAll([left, right]);
+    await top.resolveAs({ "b.example": "203.0.113.7" });
+    await exchangeAll([left, right]);
+    await middle.resolveAs({ "b.example": "192.0.2.99" });
+    await exchangeAll([left, right]);
+
+    expect(Object.keys(await low.frontier())).toEqual(["http://a.example/"]);
+    expect(Object.keys(await middle.frontier())).toEqual(["http://203.0.113.9/", "http://b.example/"]);
+    expect(Object.keys(await top.frontier())).toEqual([]);
+  });
+});
+
+describe("what a child sends", () => {
+  let child: AskParent;
+  let key: string;
+  beforeEach(async () => {
+    key = await top.invite("greek");
+    child = await low.join({ url: top.url, key, owns: [".gr"] });
+    await child.turn();
+  });
+
+  const entry = (number: number, url: string, differences: object = {}) => ({
+    number,
+    url,
+    depth: 1,
+    hops: 0,
+    links: 1,
+    ...differences,
+  });
+  const send = async (urls: readonly object[], differences: object = {}, shown = key) => {
+    const id = (await low.store.list(noon)).coordinatorId;
+    const message = {
+      version: exchangeVersion,
+      coordinatorId: id,
+      owns: [".gr"],
+      linkId: null,
+      received: 0,
+      urls,
+      ...differences,
+    };
+    const response = await fetch(`${top.url}${exchangePath}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${shown}` },
+      body: JSON.stringify(message),
+    });
+    return {
+      status: response.status,
+      body: (await response.json()) as {
+        received?: number;
+        urls?: { url: string }[];
+        error?: { message: string };
+      },
+    };
+  };
+
+  it("is made canonical anew, and what is no URL is left out and counted", async () => {
+    const { status, body } = await send([
+      entry(1, "HTTP://X.com:80/#top"),
+      entry(2, "ftp://x.com/"),
+      entry(3, "http://x.com/b"),
+    ]);
+
+    expect([status, body.received]).toEqual([200, 3]);
+    expect(Object.keys(await top.frontier())).toEqual(["http://x.com/", "http://x.com/b"]);
+    expect((await top.store.list(noon)).children[0]).toMatchObject({ urlsReceived: 2, urlsDropped: 1 });
+  });
+
+  it("counts once, however often the same numbers come", async () => {
+    await send([entry(1, "http://x.com/"), entry(2, "http://y.com/")]);
+    const { body } = await send([
+      entry(1, "http://x.com/"),
+      entry(2, "http://y.com/"),
+      entry(3, "http://x.com/"),
+    ]);
+
+    expect(body.received).toBe(3);
+    expect(await top.frontier()).toEqual({ "http://x.com/": 2, "http://y.com/": 1 });
+  });
+
+  it("changes nobody's claim: its own URLs go back to it, others' to them", async () => {
+    const { body } = await send([entry(1, "http://a.gr/"), entry(2, "http://x.com/")]);
+
+    expect(body.urls?.map(({ url }) => url)).toEqual(["http://a.gr/"]);
+    expect(Object.keys(await top.frontier())).toEqual(["http://x.com/"]);
+  });
+
+  it("is refused in words where it makes no sense, and nothing of it is kept", async () => {
+    const refused = [
+      await send([entry(2, "http://x.com/"), entry(1, "http://y.com/")]),
+      await send([entry(1, "http://x.com/", { links: 1e12 })]),
+      await send([entry(1, "http://x.com/", { depth: -1 })]),
+      await send([], { owns: ["lang:el"] }),
+      await send([], { version: 9 }),
+      await send([], {}, "ncc_guessedguessedguessed"),
+      await send(Array.from({ length: 2001 }, (_, at) => entry(at + 1, "http://x.com/"))),
+    ];
+
+    expect(refused.map(({ status }) => status)).toEqual([409, 400, 400, 409, 409, 401, 400]);
+    expect(refused[0]!.body.error?.message).toBe("number 1 comes after number 2: numbers must rise");
+    expect(refused[3]!.body.error?.message).toMatch(/"lang:el" names a language/);
+    expect(await top.frontier()).toEqual({});
+  });
+});
