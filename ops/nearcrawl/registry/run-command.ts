@@ -7,7 +7,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
 import type { CommandEnd, JobStep, RunningCommand } from "#coordinator/flows/registry-job-ports";
-import { jobStep } from "../rir/job-steps.ts";
+import { jobMark, jobStep } from "../rir/job-steps.ts";
 
 export interface CommandBounds {
   readonly minutes: number;
@@ -32,7 +32,7 @@ const mostComplaintCharacters = 4000;
 export function runCommand(command: OwnCommand, onStep: (step: JobStep) => void): RunningCommand {
   const child = fork(command.entry, command.args, {
     execArgv: [...ownArguments(command.execArgv), `--max-old-space-size=${command.bounds.megabytes}`],
-    env: { ...process.env, ...command.env },
+    env: { ...process.env, ...command.env, ...jobMark },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     // Ctrl-C at the coordinator's terminal is for the coordinator, which ends its jobs in order.
     detached: true,

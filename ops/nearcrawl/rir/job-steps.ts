@@ -15,8 +15,11 @@ export const jobStep = z.object({
 
 const stepMs = 200;
 
+/** What a coordinator sets for its jobs: a channel alone may be anybody's (a process manager's, a test runner's). */
+export const jobMark = { NEARCRAWL_JOB: "1" };
+
 export function isJob(): boolean {
-  return process.send !== undefined;
+  return process.send !== undefined && process.env.NEARCRAWL_JOB === jobMark.NEARCRAWL_JOB;
 }
 
 /** Call it before the work begins. */
@@ -34,7 +37,7 @@ export class JobSteps {
   #toldMs = Number.NEGATIVE_INFINITY;
 
   tell(step: JobStep, nowMs: number): void {
-    if (!process.connected) return;
+    if (!isJob() || !process.connected) return;
     if (step.done === null && nowMs - this.#toldMs < stepMs) return;
     this.#toldMs = nowMs;
     // Whoever does not listen any more closes the channel, too.

@@ -117,7 +117,7 @@ function forkCoordinator(pidFile: string): ChildProcess {
   writeFileSync(
     coordinator,
     `import { fork } from "node:child_process";
-     fork(${JSON.stringify(job)}, [], ${JSON.stringify(options)});
+     fork(${JSON.stringify(job)}, [], { ...${JSON.stringify(options)}, env: { ...process.env, NEARCRAWL_JOB: "1" } });
      ${waits}`,
   );
   return fork(coordinator, [], { execArgv: [] });
