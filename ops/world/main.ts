@@ -6,7 +6,8 @@ import type { World } from "./model.ts";
 import { startNameServers } from "./name-servers.ts";
 import type { Loss, RouteChange } from "./network-conditions.ts";
 import type { DailyWave, Spikes } from "./noise.ts";
-import { startOrigin } from "./origin.ts";
+import { currentBody, startOrigin } from "./origin.ts";
+import { type ChangeProcess, PageChanges } from "./page-changes.ts";
 import { startProxy } from "./proxy.ts";
 import type { RequestLog } from "./request-log.ts";
 import { worldState } from "./world-state.ts";
@@ -22,6 +23,8 @@ export interface StartOptions {
   readonly loss?: Loss;
   /** How long a connection to an address that nobody has stays without an answer; default 10 s. */
   readonly timeoutMs?: number;
+  /** Pages that change by themselves; default none does. */
+  readonly changes?: ChangeProcess;
   /** Gets a line on what was started and on what was changed from outside. */
   readonly log?: (line: string) => void;
 }
@@ -46,6 +49,10 @@ export interface RunningWorld {
   setLoss(loss: Loss): void;
   /** Sets the world's clock, which the daily wave follows: ms since the epoch. */
   setClock(nowMs: number): void;
+  /** From now on pages change by themselves, or (null) stay as they are planned. */
+  setChanges(process: ChangeProcess | null): void;
+  /** The body that a page has now, before compression; null: there is no such page. */
+  currentBody(host: string, path: string): string | null;
   /** Returns how many addresses the change concerns. */
   changeRoute(change: RouteChange): number;
   /** Cuts a crawler off from all sites (its connections end, new ones get no answer), or connects it again. */
@@ -62,6 +69,7 @@ export async function startWorld(world: World, options: StartOptions = {}): Prom
   if (options.spikes) noise.setSpikes(options.spikes);
   if (options.dailyWave) noise.setDailyWave(options.dailyWave);
   if (options.loss) conditions.setLoss(options.loss);
+  if (options.changes) state.changes.current = new PageChanges(options.changes);
   const names = await startNameServers(state);
   const origin = await startOrigin(state);
   const proxies = await Promise.all(
@@ -99,6 +107,11 @@ export async function startWorld(world: World, options: StartOptions = {}): Prom
       noise.setClock(nowMs);
       log(`the world's clock is now at ${new Date(nowMs).toISOString()}`);
     },
+    setChanges: (process) => {
+      state.changes.current = process && new PageChanges(process);
+      log(process ? "pages now change by themselves" : "pages now stay as they are planned");
+    },
+    currentBody: (host, path) => currentBody(state, host, path),
     changeRoute: (change) => {
       const addresses = conditions.changeRoute(change);
       log(

@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { LRUCache } from "lru-cache";
 import type { WorldSite } from "./model.ts";
+import { pageAt } from "./page-changes.ts";
 import { type Furniture, siteFurniture } from "./page-furniture.ts";
 import { pageHtml } from "./page-html.ts";
 import { RequestLog } from "./request-log.ts";
@@ -39,7 +40,7 @@ export async function startOrigin(state: WorldState): Promise<RunningOrigin> {
   const server = createServer({ keepAliveTimeout: 30_000 }, (request, response) => {
     const site = siteAsked(state, request);
     if (request.method === "HEAD" && site?.head === "silent") return log(requestLog, request, 0);
-    const answer = site === null ? noSuchSite : answerOf(planOf(site), request);
+    const answer = site === null ? noSuchSite : answerOf(planOf(site), request, state);
     log(requestLog, request, answer.status);
     const isFromEdge = request.method === "HEAD" && site?.head === "edge";
     const delayMs = isFromEdge ? 0 : (site?.serverDelayMs ?? 0);
@@ -89,7 +90,7 @@ function siteAsked(state: WorldState, request: IncomingMessage): WorldSite | nul
   return isElsewhere ? null : site;
 }
 
-function answerOf(plan: SitePlan, request: IncomingMessage): Answer {
+function answerOf(plan: SitePlan, request: IncomingMessage, state: WorldState): Answer {
   const methods = plan.site.head === "refused" ? ["GET"] : ["GET", "HEAD"];
   if (!methods.includes(request.method ?? "")) {
     const allow = methods.join(", ");
@@ -107,7 +108,7 @@ function answerOf(plan: SitePlan, request: IncomingMessage): Answer {
       body: () => `moved to ${known.to}\n`,
     };
   }
-  if (known) return pageAnswer(plan, known.page, request);
+  if (known) return pageAnswer(plan, known.page, { request, state });
   const html = { "content-type": "text/html; charset=utf-8" };
   return {
     status: 404,
@@ -116,10 +117,18 @@ function answerOf(plan: SitePlan, request: IncomingMessage): Answer {
   };
 }
 
-function pageAnswer(plan: SitePlan, page: PlannedPage, request: IncomingMessage): Answer {
+interface Asked {
+  readonly request: IncomingMessage;
+  readonly state: WorldState;
+}
+
+function pageAnswer(plan: SitePlan, planned: PlannedPage, { request, state }: Asked): Answer {
+  const version = state.changes.current?.at(plan.site.host, planned.path, Date.now());
+  const page = version === undefined ? planned : pageAt(planned, version);
   const hash = hashText(page.seed, `${plan.site.host}${page.path}`);
   const etag = `"${hash.toString(16)}"`;
-  const lastModified = new Date(Date.UTC(2026, 0, 1) + (hash % (200 * 86_400)) * 1000).toUTCString();
+  const changedAtMs = version?.changedAtMs ?? Date.UTC(2026, 0, 1) + (hash % (200 * 86_400)) * 1000;
+  const lastModified = new Date(changedAtMs).toUTCString();
   const headers = {
     "content-type": "text/html; charset=utf-8",
     etag,
@@ -129,6 +138,18 @@ function pageAnswer(plan: SitePlan, page: PlannedPage, request: IncomingMessage)
   if (isUnchanged(request, etag, lastModified)) return { status: 304, headers, body: () => "" };
   return { status: 200, headers, body: () => pageHtml(plan, page, furnitureOf(plan)) };
 }
+
+/** The page as it is now, before compression; null: there is no such page. */
+export function currentBody(state: WorldState, host: string, path: string): string | null {
+  const site = state.siteByHost.get(host);
+  const plan = site && planSite(state.world, site);
+  const known = plan?.byPath.get(path);
+  if (plan === undefined || known?.type !== "page") return null;
+  const version = state.changes.current?.at(host, path, Date.now()) ?? firstVersion;
+  return pageHtml(plan, pageAt(known.page, version), furnitureOf(plan));
+}
+
+const firstVersion = { version: 0, changedAtMs: 0 };
 
 /** If-None-Match wins over If-Modified-Since (RFC 9110 section 13.2.2). */
 function isUnchanged(request: IncomingMessage, etag: string, lastModified: string): boolean {

@@ -2,11 +2,14 @@
 import { DueQueue } from "./due-queue.ts";
 import type { World, WorldSite } from "./model.ts";
 import { NetworkConditions } from "./network-conditions.ts";
+import type { PageChanges } from "./page-changes.ts";
 
 export interface WorldState {
   readonly world: World;
   readonly queue: DueQueue;
   readonly conditions: NetworkConditions;
+  /** Null: every page stays as it is planned. */
+  readonly changes: { current: PageChanges | null };
   readonly siteByHost: ReadonlyMap<string, WorldSite>;
   /** The first site at each address; a name with several addresses is found at each. */
   readonly siteByAddress: ReadonlyMap<string, WorldSite>;
@@ -29,6 +32,7 @@ export function worldState(world: World, settings: { readonly timeoutMs: number 
     world,
     queue: new DueQueue(),
     conditions,
+    changes: { current: null },
     siteByHost: new Map(world.sites.map((site) => [site.host, site])),
     siteByAddress,
     timeoutMs: settings.timeoutMs,
