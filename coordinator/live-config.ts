@@ -26,6 +26,7 @@ export function following<Settings extends object>(now: () => Settings): Setting
 
 /** The policies of a file, which are in force where nobody has changed any. */
 export function policiesOf(config: CoordinatorConfig): PolicySettings {
-  const { delegation, probe, balance, recalibration, recrawl, scope, trust, lease, frontier, changes } = config;
-  return { delegation, probe, balance, recalibration, recrawl, scope, trust, lease, frontier, changes };
+  const { delegation, probe, balance, recalibration, recrawl, scope, trust, lease, frontier, changes, pace } =
+    config;
+  return { delegation, probe, balance, recalibration, recrawl, scope, trust, lease, frontier, changes, pace };
 }

@@ -13,6 +13,7 @@ import type { CoordinatorState } from "./flows/coordinator-state.ts";
 import type { Fleet } from "./flows/crawler-ports.ts";
 import type { DelegationStore, RoundCause } from "./flows/delegation-ports.ts";
 import { DeniedTargets } from "./flows/denied-targets.ts";
+import { heldHosts } from "./flows/domain-sets/held-hosts.ts";
 import { FirstFetches } from "./flows/first-fetches.ts";
 import { pacedFleet } from "./flows/paced-fleet.ts";
 import { ProbeBudget } from "./flows/probe-budget.ts";
@@ -50,7 +51,7 @@ const firstFetchMs = 30_000;
 export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Probing {
   const { state } = ports;
   const budget = new ProbeBudget(following(() => config.probe.pace));
-  const denied = new DeniedTargets();
+  const denied = new DeniedTargets(heldHosts(state, config));
   const anycast = new AnycastRanges();
   const subnetOf = (address: string) => state.subnetOf(address);
   const firstFetches = new FirstFetches({ clock: systemClock, subnetOf }, firstFetchMs);

@@ -204,6 +204,7 @@ export class Crawler {
           this.#member?.welcomed(welcome, log);
           this.#record.welcomed(welcome);
           this.#moving.onWelcome();
+          this.#tools.governor.workPace.forget();
           this.#introduction.onWelcome(welcome);
           this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
@@ -244,6 +245,10 @@ export class Crawler {
       case "coordinator:pace":
         this.#record.paceReason = message.resultCredits === 0 ? message.reason : "";
         this.#carrier.pump();
+        break;
+      case "coordinator:work-pace":
+        this.#tools.governor.takePace(message);
+        this.#loop.askSoon();
         break;
       case "coordinator:key":
         if (this.#member?.keepKey(message.key, this.#surroundings.log))

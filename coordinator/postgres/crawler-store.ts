@@ -94,6 +94,7 @@ async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]
            concurrent_hosts = $10, probe_methods = $11,
            software_version = $12, state = ${connectedState}, connected_at = $13, last_seen_at = $13,
            unlisted = $14, partner_contact = $15, partner_domain_sets = $16,
+           pace = null, pace_due_slices = null, pace_since = null,
            was_offline_since = case when offline_reason is null then was_offline_since else last_seen_at end,
            was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null
        where crawler_id = $1`,

@@ -97,6 +97,18 @@ export const coordinatorPace = z.object({
   reason: words,
 });
 
+/**
+ * From version 4 on: the crawler has little due work, or much, and is to have fewer or more hosts under way at a time,
+ * always inside its host's limits. Another one may follow; each makes one step.
+ */
+export const coordinatorWorkPace = z.object({
+  type: z.literal("coordinator:work-pace"),
+  pace: z.enum(["slow-down", "steady", "hurry-up"]),
+  /** Host slices that are due for it or in its hands; of many, no more than it took to tell. */
+  due: z.int().min(0).max(1_000_000_000),
+  reason: words,
+});
+
 /** The other crawlers, to be measured. */
 export const coordinatorPeers = z.object({
   type: z.literal("coordinator:peers"),
@@ -141,6 +153,7 @@ export const coordinatorMessage = z.discriminatedUnion("type", [
   coordinatorTasks,
   coordinatorAcknowledge,
   coordinatorPace,
+  coordinatorWorkPace,
   coordinatorPeers,
   coordinatorKey,
   coordinatorStopHosts,

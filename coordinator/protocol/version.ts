@@ -6,8 +6,9 @@
  *   1  every message is JSON in the deflate stream of its direction
  *   2  from the welcome on, what the crawler says is packed (packed/message-frames.ts); the rest as in 1
  *   3  identities, seals, keys, stopped hosts, releases and moves: messages that an older crawler does not know
+ *   4  the pace of work: a message that an older crawler does not know
  */
-export const protocolVersions = [3, 2, 1] as const;
+export const protocolVersions = [4, 3, 2, 1] as const;
 
 /** From this version on a crawler knows what version 3 adds. */
 export const identityVersion = 3;
@@ -19,8 +20,12 @@ const sinceIdentities: ReadonlySet<string> = new Set([
   "coordinator:move",
 ]);
 
+const sinceWorkPace: ReadonlySet<string> = new Set(["coordinator:work-pace"]);
+const workPaceVersion = 4;
+
 /** Whether a crawler that speaks this version knows what to do with such a message. */
 export function isKnownTo(version: number, message: { readonly type: string }): boolean {
+  if (version < workPaceVersion && sinceWorkPace.has(message.type)) return false;
   return version >= identityVersion || !sinceIdentities.has(message.type);
 }
 

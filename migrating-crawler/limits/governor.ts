@@ -21,6 +21,7 @@ import { Schedule } from "./schedule.ts";
 import { TransferRate } from "./transfer-rate.ts";
 import { UsageCaps } from "./usage-caps.ts";
 import { type Wire, WireCount } from "./wire-count.ts";
+import { type PaceMessage, WorkPace } from "./work-pace.ts";
 
 export interface GovernorSettings {
   readonly limits: CrawlerLimits;
@@ -42,6 +43,7 @@ const lookForPauseEveryMs = 2000;
 
 export class Governor {
   readonly slots: ConnectionSlots;
+  readonly workPace = new WorkPace();
   /** Told, with the reason, when the day's or month's bytes run out: what is under way is to be broken off. */
   onSpent: (reason: string) => void = () => {};
   #limits: CrawlerLimits;
@@ -181,7 +183,13 @@ export class Governor {
   /** How many more hosts may be opened, when so many are open. */
   freeHosts(openHosts: number): number {
     if (!this.mayFetch()) return 0;
-    return Math.max(0, this.#memory.hosts(this.#limits.concurrentHosts) - openHosts);
+    const places = this.workPace.places(this.#limits.concurrentHosts);
+    return Math.max(0, this.#memory.hosts(places) - openHosts);
+  }
+
+  /** The coordinator asks for another number of hosts at a time. */
+  takePace(message: PaceMessage): void {
+    this.workPace.take(message, this.#limits.concurrentHosts);
   }
 
   spoolMostBytes(): number {

@@ -66,6 +66,7 @@ export class CrawlerView {
       paused: governor.paused,
       draining: drain.asked,
       hostsInPlace: loop.hostsInPlace,
+      pace: governor.workPace.asked,
       spoolBytes: spool.bytes,
       spoolMostBytes: governor.spoolMostBytes(),
       publicKey: member?.identity.publicKey ?? null,

@@ -1,5 +1,6 @@
 /** Amounts and times as people read them. */
 import { bytesInWords } from "../limits/limit-usage.ts";
+import type { PaceReport } from "./status-report.ts";
 
 /** `1 site`, `12,000 sites`; `many` where an "s" does not do. */
 export function plural(count: number, one: string, many = `${one}s`): string {
@@ -25,4 +26,11 @@ export function amountInWords(amount: number, unit: string): string {
   if (unit === "bytes") return bytesInWords(amount);
   const rounded = Number.isInteger(amount) ? amount : Math.round(amount * 100) / 100;
   return `${rounded.toLocaleString("en")} ${unit}`.trim();
+}
+
+/** `slow down: 4 sites at a time since 2026-11-22 12:40 UTC (2 host slices due or in hand, under 4: …)`. */
+export function paceInWords({ pace, places, since, reason }: PaceReport): string {
+  const allowed =
+    places === null ? "as many sites at a time as the limits allow" : `${plural(places, "site")} at a time`;
+  return `${pace.replace("-", " ")}: ${allowed}, since ${minuteOf(since)} (${reason})`;
 }

@@ -6,11 +6,13 @@ import type { DockLine } from "../dock/dock-line.ts";
 import { policyWords } from "../dock/release-policy.ts";
 import type { LimitUsage } from "../limits/limit-usage.ts";
 import type { Paused } from "../limits/pause.ts";
+import type { AskedPace } from "../limits/work-pace.ts";
 import { releasesReport } from "./releases-report.ts";
 import { stateWords } from "./state-words.ts";
 import type { StatusRecord } from "./status-record.ts";
 import {
   type LimitReport,
+  type PaceReport,
   type SinceAndWhy,
   type StatusReport,
   sinceAndWhy,
@@ -27,6 +29,8 @@ export interface RunningParts {
   readonly draining: SinceAndWhy | null;
   /** Open hosts that take a place of the limit on hosts. */
   readonly hostsInPlace: number;
+  /** What the coordinator asks for; null: nothing. */
+  readonly pace: AskedPace | null;
   readonly spoolBytes: number;
   readonly spoolMostBytes: number;
   /** Raw Ed25519 in base64url; null: it has none. */
@@ -56,6 +60,7 @@ export function runningReport(parts: RunningParts): StatusReport {
     work: {
       openHosts: status.openHosts,
       hostsWaiting: Math.max(0, status.openHosts - parts.hostsInPlace),
+      pace: paceReport(parts.pace),
       lastMinute: record.lastMinute,
       today: story.urls,
       probes,
@@ -71,6 +76,12 @@ export function runningReport(parts: RunningParts): StatusReport {
 
 export function limitReport({ resetsAt, ...usage }: LimitUsage): LimitReport {
   return { ...usage, resetsAt: resetsAt?.toISOString() ?? null };
+}
+
+function paceReport(asked: AskedPace | null): PaceReport | null {
+  if (asked === null) return null;
+  const { pace, places, since, reason } = asked;
+  return { pace, places, since: since.toISOString(), reason };
 }
 
 export const fingerprintOf = (publicKey: string | null) => publicKey?.slice(0, fingerprintLength) ?? null;

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { bytesInWords } from "../limits/limit-usage.ts";
 import { type GroupedError, groupedErrors } from "./grouped-errors.ts";
-import { durationInWords, minuteOf, plural } from "./in-words.ts";
+import { durationInWords, minuteOf, paceInWords, plural } from "./in-words.ts";
 import { type LimitLine, limitLines } from "./limit-lines.ts";
 import { html, Markup } from "./markup.ts";
 import { pageStyle } from "./page-style.ts";
@@ -92,6 +92,7 @@ ${tile(times, "of the pages' bytes shipped")}
 ${row("Last minute", countWords(work.lastMinute))}
 ${row("Today", countWords(work.today))}
 ${row("Politeness", `${plural(work.hostsWaiting, "open site is", "open sites are")} left alone for a while, as the site or good manners ask`)}
+${row("Pace", work.pace === null ? null : paceInWords(work.pace))}
 ${row("Probes", `${plural(work.probes.asked, "probe")} asked for, ${work.probes.measured} measured, ${work.probes.notAllowed} not allowed`)}
 ${row("Shipped", `${bytesInWords(shipping.shippedBytes)} since the start, of pages of ${bytesInWords(shipping.bodyBytes)}`)}
 ${row("Waits on disk", `${plural(shipping.waitingResults, "result")}, ${bytesInWords(shipping.spoolBytes)} of ${bytesInWords(shipping.spoolMostBytes)}`)}

@@ -11,6 +11,15 @@ export const statusVersion = 1;
 /** Who is to blame for a failure: the site, the way there, this machine and its limits, or our software. */
 export type Blame = "target" | "network" | "crawler" | "us";
 
+export interface PaceReport {
+  readonly pace: "slow-down" | "steady" | "hurry-up";
+  /** Sites at a time by now; null: as many as the limits allow. */
+  readonly places: number | null;
+  readonly since: string;
+  /** How much work there is, in words. */
+  readonly reason: string;
+}
+
 export interface StatusReport {
   readonly statusVersion: typeof statusVersion;
   readonly at: string;
@@ -60,6 +69,8 @@ export interface StatusReport {
     readonly openHosts: number;
     /** Of these: left alone for their pace or Crawl-delay, or silent. */
     readonly hostsWaiting: number;
+    /** What the coordinator asks for, inside this host's limits; null: nothing in this session. */
+    readonly pace: PaceReport | null;
     readonly lastMinute: UrlCounts;
     readonly today: UrlCounts;
     readonly probes: ProbeCounts;

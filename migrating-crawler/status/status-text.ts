@@ -1,7 +1,7 @@
 /** The report for a terminal: plain sentences, bars of characters, lines that fit the width. Pure. */
 import { bytesInWords } from "../limits/limit-usage.ts";
 import { type GroupedError, groupedErrors } from "./grouped-errors.ts";
-import { durationInWords, minuteOf, plural } from "./in-words.ts";
+import { durationInWords, minuteOf, paceInWords, plural } from "./in-words.ts";
 import { type LimitLine, limitLines } from "./limit-lines.ts";
 import type { StatusReport, UrlCounts } from "./status-report.ts";
 
@@ -104,6 +104,7 @@ function work({ work: done, shipping }: StatusReport): string[] {
       "politeness",
       `${plural(done.openHosts, "site")} open, ${done.hostsWaiting} of them left alone for a while`,
     ),
+    ...(done.pace === null ? [] : [labelled("pace", paceInWords(done.pace))]),
     labelled(
       "probes",
       `${plural(probes.asked, "probe")} asked for, ${probes.measured} measured, ${probes.notAllowed} not allowed`,

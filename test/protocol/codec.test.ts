@@ -10,7 +10,7 @@ import {
 } from "#protocol/codec";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
-import { agreeOnVersion } from "#protocol/version";
+import { agreeOnVersion, isKnownTo } from "#protocol/version";
 import { helloOf } from "../net/gateway-on-loopback.ts";
 import { generatedResults } from "./generated-results.ts";
 
@@ -134,7 +134,7 @@ describe("the first message", () => {
 
     expect(decodeHello(text)).toEqual({
       type: "wrong-version",
-      reason: "the crawler speaks protocol 99, the coordinator 3, 2, 1",
+      reason: "the crawler speaks protocol 99, the coordinator 4, 3, 2, 1",
     });
   });
 
@@ -148,8 +148,8 @@ describe("the first message", () => {
 
 test("of several versions in common the newest is agreed on, of none null", () => {
   expect(agreeOnVersion([9, 1])).toBe(1);
-  expect(agreeOnVersion([1, 2, 3, 4])).toBe(3);
-  expect(agreeOnVersion([4, 9])).toBeNull();
+  expect(agreeOnVersion([1, 2, 3, 4, 5])).toBe(4);
+  expect(agreeOnVersion([5, 9])).toBeNull();
   expect(agreeOnVersion([])).toBeNull();
 });
 
@@ -173,3 +173,20 @@ function deepFault(): string {
     result: { ...message?.result, page: { ...message?.result.page, links } },
   });
 }
+
+test("the pace of work is read as it was sent, and is said to nobody before version 4", () => {
+  const pace = { type: "coordinator:work-pace", pace: "slow-down", due: 3, reason: "3 host slices" } as const;
+
+  expect(decodeCoordinatorMessage(encodeMessage(pace))).toEqual(pace);
+  expect([4, 3, 2, 1].map((version) => isKnownTo(version, pace))).toEqual([true, false, false, false]);
+  expect([4, 3, 2].map((version) => isKnownTo(version, { type: "coordinator:move" }))).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  for (const wrong of [{ pace: "faster" }, { due: -1 }, { due: 1.5 }, { reason: "r".repeat(501) }]) {
+    expect(() => decodeCoordinatorMessage(JSON.stringify({ ...pace, ...wrong }))).toThrow(
+      /^coordinator:work-pace: /,
+    );
+  }
+});

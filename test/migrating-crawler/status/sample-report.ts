@@ -45,6 +45,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     work: {
       openHosts: 2,
       hostsWaiting: 1,
+      pace: null,
       lastMinute: { ...noUrls, urls: 7, fetched: 6, failed: 1 },
       today: { ...noUrls, urls: 50, fetched: 49, failed: 1 },
       probes: { asked: 3, measured: 2, notAllowed: 1, unanswered: 0 },

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { durationInWords } from "#crawler/status/in-words";
 import { stateWords } from "#crawler/status/state-words";
+import { statusPage } from "#crawler/status/status-page";
 import { statusLine, statusText } from "#crawler/status/status-text";
 import { failure, sampleReport } from "./sample-report.ts";
 
@@ -114,4 +115,15 @@ describe("the status in words", () => {
       "3 days",
     ]);
   });
+});
+
+it("the pace that the coordinator asks for is told, as text and on the page", () => {
+  const reason = "3 host slices due or in hand, under 4: fewer connections will do";
+  const pace = { pace: "slow-down", places: 4, since: "2026-11-22T12:00:00.000Z", reason } as const;
+  const words = `slow down: 4 sites at a time, since 2026-11-22 12:00 UTC (${reason})`;
+  const work = { ...sampleReport().work!, pace };
+
+  expect(textOf({ work })).toContain(words);
+  expect(statusPage(sampleReport({ work }))).toContain(words);
+  expect(textOf()).not.toContain("at a time");
 });

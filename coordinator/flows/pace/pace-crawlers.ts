@@ -1,0 +1,89 @@
+/**
+ * Tells crawlers their pace (core/frontier/pace-rule), crawler by crawler: when it changes, and while it lasts again a
+ * few times, since each message makes one step. Crawlers of older releases are not told, and go on as they are.
+ */
+import { countedSlices, nextPace, type PaceRule, paceReason, type WorkPace } from "#core/frontier/pace-rule";
+import type { CrawlerId } from "#core/ids";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+
+export interface ToldPace {
+  readonly pace: WorkPace;
+  /** Host slices, due or in hand; of many, no more than it takes to tell. */
+  readonly due: number;
+  readonly at: Date;
+}
+
+export interface PaceStore {
+  /** Host slices that are due for the crawler or in its hands, counted up to `most`. */
+  dueSlices(crawlerId: CrawlerId, most: number, now: Date): Promise<number>;
+  /** What was told last, for whoever asks. */
+  told(crawlerId: CrawlerId, told: ToldPace): Promise<void>;
+}
+
+export interface PacePorts {
+  readonly paces: PaceStore;
+  readonly online: () => readonly CrawlerId[];
+  /** False: it is gone, or too old to know. */
+  readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
+  readonly rule: () => PaceRule;
+  readonly now: () => Date;
+}
+
+/** Crawlers in one pass; of more, the others have their turn with the next. */
+const mostPerPass = 200;
+/** Halved so often, any number of connections is one. */
+const mostSteps = 14;
+
+interface Paced {
+  readonly pace: WorkPace;
+  /** Messages of this pace. */
+  readonly steps: number;
+}
+
+export class PaceOfFleet {
+  readonly #ports: PacePorts;
+  readonly #paced = new Map<CrawlerId, Paced>();
+  #last: CrawlerId | null = null;
+
+  constructor(ports: PacePorts) {
+    this.#ports = ports;
+  }
+
+  /** Its session is new: it does what its host allows until it is told. */
+  forget(crawlerId: CrawlerId): void {
+    this.#paced.delete(crawlerId);
+  }
+
+  /** One pass; returns how many were told. */
+  async pass(): Promise<number> {
+    const online = this.#inTurn();
+    let told = 0;
+    for (const crawlerId of online.slice(0, mostPerPass)) {
+      this.#last = crawlerId;
+      if (await this.#look(crawlerId)) told += 1;
+    }
+    return told;
+  }
+
+  #inTurn(): CrawlerId[] {
+    const online = [...this.#ports.online()].sort((a, b) => a - b);
+    const next = online.findIndex((crawlerId) => this.#last !== null && crawlerId > this.#last);
+    return next <= 0 ? online : [...online.slice(next), ...online.slice(0, next)];
+  }
+
+  async #look(crawlerId: CrawlerId): Promise<boolean> {
+    const { paces, send } = this.#ports;
+    const rule = this.#ports.rule();
+    const now = this.#ports.now();
+    const due = await paces.dueSlices(crawlerId, countedSlices(rule), now);
+    const before = this.#paced.get(crawlerId) ?? { pace: "steady", steps: 0 };
+    const pace = nextPace(before.pace, due, rule);
+    const steps = pace === before.pace ? before.steps + 1 : 1;
+    if (pace === before.pace && (pace === "steady" || steps > mostSteps)) return false;
+    const reason = paceReason(pace, due, rule);
+    if (!send(crawlerId, { type: "coordinator:work-pace", pace, due, reason })) return false;
+    this.#paced.set(crawlerId, { pace, steps });
+    await paces.told(crawlerId, { pace, due, at: now });
+    return true;
+  }
+}
