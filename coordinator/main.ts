@@ -6,6 +6,7 @@ import type { Server } from "node:http";
 import { postgresVersion } from "#db/postgres-version";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { scheduleChangeDuties } from "./change-duties.ts";
+import { scheduleChannelDuties } from "./channel-part.ts";
 import { linkCoordinators } from "./coordinator-links.ts";
 import type { CoordinatorOptions } from "./coordinator-options.ts";
 import { seededRandom } from "./core/seeded-random.ts";
@@ -303,6 +304,7 @@ export async function startCoordinator({
   trusting.start();
   scheduleSearchDuties({ pool, timekeeper, now, nowMs: () => performance.now() });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
+  scheduleChannelDuties(pool, timekeeper, now);
   scheduleChangeDuties({
     pool,
     timekeeper,

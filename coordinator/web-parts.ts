@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { accessParts } from "./access-parts.ts";
 import { changePart } from "./change-part.ts";
+import { channelPart } from "./channel-part.ts";
 import { coordinatorPart } from "./coordinator-part.ts";
 import { explorePart } from "./explore-part.ts";
 import { fleetPart } from "./fleet-part.ts";
@@ -24,6 +25,7 @@ export function webParts(options: WebPartOptions): readonly WebPart[] {
     policyPart(options),
     registryPart(options),
     changePart(options),
+    channelPart(options.pool),
     coordinatorPart(options),
     ...accessParts(options.pool, options),
   ];

@@ -2,6 +2,7 @@
 import { changeKinds, type PageChange } from "#core/changes/page-change";
 import { changeWords, kindWords } from "../flows/change-words.ts";
 import type { ChangesAsked } from "../flows/read-changes.ts";
+import { feedHead } from "./channels-page.ts";
 import type { CsvTable } from "./csv.ts";
 import { askAbout, instant } from "./figures.ts";
 import { options } from "./fleet-parts.ts";
@@ -17,7 +18,7 @@ export interface ChangesPage {
 
 export function changesBody(page: ChangesPage): Html {
   const { asked, changes } = page;
-  return html`<div class="title-row"><h1>Changes</h1><span id="live" hidden></span></div>
+  return html`${feedHead("/changes", "Changes", html`<span id="live" hidden></span>`)}
 <p class="lead">What visits found new, changed or gone on the pages that are crawled, the latest first.</p>
 ${filters(asked)}
 <div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="feed">

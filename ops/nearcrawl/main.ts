@@ -51,6 +51,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   search: async () => (await import("./commands/search.ts")).searchCommand(),
   page: async () => (await import("./commands/page.ts")).pageCommand(),
   changes: async () => (await import("./commands/changes.ts")).changesCommand(),
+  channels: async () => (await import("./commands/channels.ts")).channelsCommand(),
   rank: async () => (await import("./commands/rank.ts")).rankCommand(),
   graph: async () => (await import("./commands/graph.ts")).graphCommand(),
   fetch: async () => (await import("./commands/fetch.ts")).fetchCommand(),

@@ -53,6 +53,7 @@ const staffsReads = [
   "/explore",
   "/search",
   "/changes",
+  "/channels",
   "/pages",
   "/fleet",
   "/fleet/queue",

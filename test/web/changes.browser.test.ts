@@ -1,14 +1,18 @@
 /** The change feed's page in a real browser: with everything it shows, and alive. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { changePart } from "#coordinator/change-part";
+import { channelPart } from "#coordinator/channel-part";
+import { readChannel } from "#coordinator/flows/read-channel";
 import { silentLog } from "#coordinator/log";
 import { numberChanges } from "#coordinator/postgres/changes/change-numbers";
+import { createChannelStore } from "#coordinator/postgres/channels/channel-store";
 import { changeKinds } from "#core/changes/page-change";
 import type { Database } from "#db/connect";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight, picture } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { seedChange, seenAt } from "../support/seed-changes.ts";
+import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
@@ -23,8 +27,11 @@ describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }
     for (const kind of changeKinds)
       await seedChange(pool, { url: `https://a.example/docs/${"long-".repeat(30)}${kind}`, kind });
     await numberChanges(pool, seenAt);
-    const part = changePart({ pool, log: silentLog, version: "0.1.0" });
-    site = await browserSite(webServer(database, { parts: [part] }), executable!);
+    const docs = { prefixes: ["a.example/docs/", "a.example/news/"], seeds: ["https://a.example/docs/"] };
+    const filters = { include: ["/docs/*.html$"], exclude: ["/docs/old/"], maxDepth: 4 };
+    await createChannelStore(pool).add(readChannel({ ...docs, ...filters }), seenAt);
+    const parts = [changePart({ pool, log: silentLog, version: "0.1.0" }), channelPart(pool)];
+    site = await browserSite(webServer(database, { parts }), executable!);
   });
   afterAll(async () => {
     await site?.close();
@@ -46,6 +53,16 @@ describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }
 
       expect(first).toMatch(/gone\s*https:\/\/b\.example\/new/);
       expect(rows).toBe(changeKinds.length + 1);
+      expect(site.takeFaults()).toEqual([]);
+    });
+  });
+
+  it("channels fit, with the form of an operator, and axe minds nothing", async () => {
+    const { storageState } = await signIn(database, "operator");
+    await site.withPage({ bypassCSP: true, storageState: storageState(site.base) }, async (page) => {
+      await page.goto("/channels");
+
+      await looksRight(page, "channels");
       expect(site.takeFaults()).toEqual([]);
     });
   });

@@ -31,13 +31,16 @@ describe("a pattern", () => {
   it("takes no longer for being evil: every piece is looked for once", () => {
     const pattern = parseUrlPattern(`/${"*a".repeat(140)}$`);
     let looked = 0;
-    const path = new Proxy(Object(`/${"a".repeat(2000)}b`), {
-      get: (text: string, name) => {
-        looked += name === "indexOf" ? 1 : 0;
-        const value = Reflect.get(text, name) as unknown;
-        return typeof value === "function" ? value.bind(text) : value;
+    const text = `/${"a".repeat(2000)}b`;
+    const path = {
+      length: text.length,
+      startsWith: (piece: string) => text.startsWith(piece),
+      endsWith: (piece: string) => text.endsWith(piece),
+      indexOf: (piece: string, at: number) => {
+        looked += 1;
+        return text.indexOf(piece, at);
       },
-    }) as string;
+    } as unknown as string;
 
     expect(typeof pattern === "string" ? pattern : patternFits(pattern, path)).toBe(false);
     expect(looked).toBeLessThanOrEqual(140);

@@ -1,0 +1,121 @@
+/** `nearcrawl channels`: what is crawled of a host, a directory of it or a set of directories. */
+import { Command } from "commander";
+import type { Channel, ChannelStore } from "#coordinator/flows/channel-ports";
+import { channelChange, placeWords, ruleWords, toldChannel } from "#coordinator/flows/channel-words";
+import { channelBounds, readChannel } from "#coordinator/flows/read-channel";
+import { createChannelStore } from "#coordinator/postgres/channels/channel-store";
+import { UsageError } from "#core/errors";
+import { recordCommand } from "../audit-command-change.ts";
+import { boundedInteger } from "../bounded-integer.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
+import { readDatabase } from "../read-database.ts";
+
+interface AddOptions extends DatabaseOptions {
+  readonly seed: readonly string[];
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+  readonly maxDepth?: number;
+}
+
+export function channelsCommand(): Command {
+  const command = new Command("channels")
+    .description("what is crawled of a host, a directory of it or a set of directories: list, add, remove")
+    .addHelpText(
+      "after",
+      "\nFilters are patterns of path and query: * is anything, a final $ the end; /docs/ is all that begins so.\nWhat lies in no channel is crawled as the scope says. Exit codes: 0 done, 1 failed, 2 wrong usage or settings that contradict each other, 3 there is no such channel.\n\nExamples:\n  nearcrawl channels list\n  nearcrawl channels add https://www.example.org/docs/ --seed https://www.example.org/docs/ --exclude '/docs/old/' --max-depth 5\n  nearcrawl channels remove 3",
+    );
+  command.addCommand(
+    withDatabaseOptions(new Command("list"))
+      .description("every channel, with the pages that the index has of it")
+      .action(async (options: DatabaseOptions) => {
+        const channels = await withStore(options, async (store) => await store.list());
+        printAnswer(options, channels.map(toldChannel), channelsText(channels));
+        if (channels.length === 0) process.exitCode = exitCodes.notFound;
+      }),
+  );
+  command.addCommand(
+    withDatabaseOptions(new Command("add"))
+      .argument("<url-prefix...>", "a host, or directories of one host, each ending with /")
+      .description(
+        "crawl of these only what the filters say; what was found before and is left out is not asked for again",
+      )
+      .option("--seed <url>", "where to begin, crawled whatever --include says; several times", several, [])
+      .option("--include <pattern>", "crawl only what fits one of them; several times", several, [])
+      .option("--exclude <pattern>", "leave out what fits, included or not; several times", several, [])
+      .option(
+        "--max-depth <n>",
+        "links from a seed at most (default: as the scope has it)",
+        boundedInteger(0, channelBounds.depth),
+      )
+      .action(async (prefixes: readonly string[], options: AddOptions) => await add(prefixes, options)),
+  );
+  command.addCommand(
+    withDatabaseOptions(new Command("remove"))
+      .argument("<number>", "as listed", boundedInteger(1, 2_147_483_647))
+      .description("crawl it as the scope says; what was left out is due again")
+      .action(async (channelId: number, options: DatabaseOptions) => await remove(channelId, options)),
+  );
+  return command;
+}
+
+const several = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+async function add(prefixes: readonly string[], options: AddOptions): Promise<void> {
+  const { seed: seeds, include, exclude, maxDepth = null } = options;
+  const rules = readChannel({ prefixes, seeds, include, exclude, maxDepth });
+  const made = await readDatabase(commandContext(options), async ({ pool }) => {
+    const store = createChannelStore(pool);
+    const channel = await store.add(rules, new Date());
+    if (!("channelId" in channel)) throw new UsageError(channel.join("\n"));
+    await recordCommand(pool, channelChange(channel, "channel-added"));
+    await store.settle(new Date());
+    return (
+      (await store.list(channel.host)).find(({ channelId }) => channelId === channel.channelId) ?? channel
+    );
+  });
+  printAnswer(options, toldChannel(made), channelsText([made]));
+}
+
+async function remove(channelId: number, options: DatabaseOptions): Promise<void> {
+  const removed = await readDatabase(commandContext(options), async ({ pool }) => {
+    const channel = await createChannelStore(pool).remove(channelId, new Date());
+    if (channel !== null) await recordCommand(pool, channelChange(channel, "channel-removed"));
+    return channel;
+  });
+  if (removed !== null) {
+    printAnswer(options, toldChannel(removed), `${placeWords(removed)} is crawled as the scope says`);
+    return;
+  }
+  process.stderr.write(`nearcrawl: there is no channel ${channelId}: nearcrawl channels list\n`);
+  process.exitCode = exitCodes.notFound;
+}
+
+async function withStore<T>(options: DatabaseOptions, work: (store: ChannelStore) => Promise<T>): Promise<T> {
+  return await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await work(createChannelStore(pool)),
+  );
+}
+
+export function channelsText(channels: readonly Channel[]): string {
+  if (channels.length === 0) return "there is no channel; every host is crawled as the scope says";
+  return formatTable(
+    [
+      { title: "#", align: "right" },
+      { title: "what" },
+      { title: "crawled of it" },
+      { title: "pages", align: "right" },
+      { title: "" },
+    ],
+    channels.map((one) => [
+      String(one.channelId),
+      printable(placeWords(one), 100),
+      printable(ruleWords(one), 160),
+      one.expectedPages === null ? "–" : one.expectedPages.toLocaleString("en-GB"),
+      one.settled ? "" : "being brought in line",
+    ]),
+  );
+}
