@@ -5,7 +5,8 @@ import type { Lease } from "#protocol/lease";
 import { hostsInTurn } from "./address-turns.ts";
 import { partitionOfLease } from "./domain-sets/domain-set-store.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
-import { leasedHosts, leasedItems, leaseValues, openLeases } from "./open-leases.ts";
+import { leasedHosts, leasedItems, leaseValues, openLeases, slotsOf } from "./open-leases.ts";
+import { leaseOrder } from "./order-sql.ts";
 import { prepared } from "./prepared-query.ts";
 import type { SubnetTurns } from "./subnet-turns.ts";
 import { inTransaction } from "./transaction.ts";
@@ -21,7 +22,7 @@ export async function leaseHosts(pool: Pool, request: LeaseRequest, turns: Subne
     if (hosts.length === 0) return [];
     const slices = byHost(await leaseDueUrls(client, hosts, request));
     return hosts.flatMap((host) => {
-      const slice = slices.get(host.host_hash)?.sort(byDepth);
+      const slice = slices.get(host.host_hash)?.sort(byTurn);
       return slice === undefined ? [] : [leaseOf(host, slice, request)];
     });
   });
@@ -37,7 +38,7 @@ function byHost(urls: readonly UrlRow[]): Map<HostHash, UrlRow[]> {
   return slices;
 }
 
-const byDepth = (a: UrlRow, b: UrlRow) => a.depth - b.depth || (a.url < b.url ? -1 : 1);
+const byTurn = (a: UrlRow, b: UrlRow) => a.turn - b.turn || a.depth - b.depth || (a.url < b.url ? -1 : 1);
 
 export interface UrlRow {
   lease_id: string;
@@ -48,6 +49,8 @@ export interface UrlRow {
   last_modified: string | null;
   digest: string | null;
   redirects: number;
+  /** In the order that the operator chose; 0 for all: it says nothing. */
+  turn: number;
 }
 
 async function leaseDueUrls(
@@ -55,19 +58,27 @@ async function leaseDueUrls(
   hosts: readonly HostRow[],
   request: LeaseRequest,
 ): Promise<UrlRow[]> {
-  const { rows } = await prepared<UrlRow>(client, leaseStatement, leaseValues(hosts, request));
+  const slots = slotsOf(request);
+  const order = leaseOrder(request.order, slots, request.now);
+  const statement =
+    order === null ? leaseStatement(longestDue, "0") : leaseStatement(order.items, order.turn);
+  const values = [...leaseValues(hosts, request), ...(order?.values ?? [])];
+  const { rows } = await prepared<UrlRow>(client, statement, values);
   return rows;
 }
 
-/** A host is due again when what its lease leaves is; one that has nothing due after all gets no lease. */
-const leaseStatement = `
-  with slice as materialized (
-    select h.host_hash, h.host, h.addresses, array(
+/** An index has them in this order, so that it costs nothing. */
+const longestDue = `
       select u.url_hash
       from frontier_url u
       where u.host_hash = h.host_hash and u.state = 'due' and u.next_fetch_at <= $2
       order by ${dueUrlsFirst}
-      limit $7
+      limit $7`;
+
+/** A host is due again when what its lease leaves is; one that has nothing due after all gets no lease. */
+const leaseStatement = (items: string, turn: string) => `
+  with slice as materialized (
+    select h.host_hash, h.host, h.addresses, array(${items}
     ) as items
     from ${leasedHosts}
   ), ${openLeases("pages")}, held as (
@@ -89,7 +100,7 @@ const leaseStatement = `
   from ${leasedItems} one
   where u.host_hash = one.host_hash and u.url_hash = one.item
   returning u.lease_id, u.host_hash, u.url, u.depth, u.etag, u.last_modified, encode(u.digest, 'hex') as digest,
-    u.redirects`;
+    u.redirects, ${turn} as turn`;
 
 /** The lease as its crawler gets it; all URLs of the slice are under one lease. */
 export function leaseOf(host: HostRow, slice: readonly UrlRow[], request: LeaseRequest): Lease {

@@ -35,6 +35,11 @@ export function leaseValues(hosts: readonly HostRow[], request: LeaseRequest): r
     hosts.map((host) => host.host_hash),
     hosts.map((host) => host.host),
     hosts.map((host) => host.address_keys.join(" ")),
-    Math.min(request.urlsPerHost, maxLeaseUrls),
+    slotsOf(request),
   ];
+}
+
+/** URLs of one host in a lease, at most. */
+export function slotsOf({ urlsPerHost }: LeaseRequest): number {
+  return Math.min(urlsPerHost, maxLeaseUrls);
 }

@@ -63,37 +63,36 @@ export function placedUrls(name: OrderName, now: string): string {
          ${rankJoin(name)}`;
 }
 
-/** A lease's URLs of one host, as core/order/slice-mix takes them: `turn` is their order. */
+/** How a lease's URLs of one host are chosen, as core/order/slice-mix does it. */
 export interface LeaseOrder {
-  /** Rows (url_hash, turn) of host `h`; `$2` is the instant, `$7` the most of them, `$8` those for new URLs. */
-  readonly sql: string;
-  /** `$8`, where it is used. */
+  /** The keys of host `h` in their order; `$2` is the instant, `$7` the most of them, `$8` those for new URLs. */
+  readonly items: string;
+  /** The place of a leased URL `u` among the items of its `slice`. */
+  readonly turn: string;
+  /** `$8`. */
   readonly values: readonly number[];
 }
 
-/** The longest due first: an index has them in this order, and the strategy costs nothing. */
-const longestDue = `
-         select url_hash, 0 as turn
-         from frontier_url
-         where host_hash = h.host_hash and state = 'due' and next_fetch_at <= $2
-         order by next_fetch_at, depth, url_hash
-         limit $7`;
-
-export function leaseOrder(order: FrontierOrder | undefined, slots: number, now: Date): LeaseOrder {
-  if (order === undefined || order.name === "breadth-first") return { sql: longestDue, values: [] };
+/** Null: the longest due first, which needs none of this. */
+export function leaseOrder(order: FrontierOrder | undefined, slots: number, now: Date): LeaseOrder | null {
+  if (order === undefined || order.name === "breadth-first") return null;
   // Leases are granted at any time: the part of the second is as good as a die, and can be told again.
   const turn = (now.getTime() % 1000) / 1000;
-  return { sql: mixed(order.name), values: [newSlots(slots, order.newShare, turn)] };
+  return {
+    items: mixed(order.name),
+    turn: "(select array_position(slice.items, u.url_hash) from slice where slice.host_hash = u.host_hash)",
+    values: [newSlots(slots, order.newShare, turn)],
+  };
 }
 
 const mixed = (name: OrderName) => `
-         select url_hash, row_number() over (order by over, at, is_new desc)::int as turn
+       select url_hash
+       from (
+         select url_hash, is_new, place > quota as over, place / greatest(quota, 0.5) as at
          from (
-           select url_hash, is_new, place > quota as over, place / greatest(quota, 0.5) as at
-           from (
-             select url_hash, is_new, place, (case when is_new then $8::int else $7 - $8::int end)::float8 as quota
-             from (${placedUrls(name, "$2")}) placed
-           ) listed
-         ) spread
-         order by turn
-         limit $7`;
+           select url_hash, is_new, place, (case when is_new then $8::int else $7 - $8::int end)::float8 as quota
+           from (${placedUrls(name, "$2")}) placed
+         ) listed
+       ) spread
+       order by over, at, is_new desc
+       limit $7`;

@@ -93,14 +93,14 @@ describe.each(orderNames)("%s", (name) => {
       expect(expected - scores.get(url.urlHash)!, url.urlHash).toBeLessThanOrEqual(1e-9 * Math.abs(expected));
     }
   });
+});
 
+describe.each(orderNames.filter((name) => name !== "breadth-first"))("%s", (name) => {
   it("leases the URLs that the strategy puts first, new and old ones in the wanted shares", async () => {
-    const order = leaseOrder({ name, newShare: 0.7 }, 20, now);
+    const order = leaseOrder({ name, newShare: 0.7 }, 20, now)!;
     const { rows } = await database.pool.query<{ url_hash: string }>(
-      `select x.url_hash
-       from (select $1::bigint as host_hash, $3::text as a, $4::text as b, $5::text as c, $6::text as d) h
-       cross join lateral (${order.sql}) x
-       order by x.turn`,
+      `select unnest(array(${order.items})) as url_hash
+       from (select $1::bigint as host_hash, $3::text as a, $4::text as b, $5::text as c, $6::text as d) h`,
       [hostHash, now, "", "", "", "", 20, ...order.values],
     );
 
@@ -119,7 +119,6 @@ async function expectedLease(name: (typeof orderNames)[number], slots: number, s
       a.depth - b.depth ||
       Number(a.urlHash) - Number(b.urlHash),
   );
-  if (!strategy.mixesNewAndOld) return urgentFirst.slice(0, slots);
   const newUrls = urgentFirst.filter(isNew);
   const oldUrls = urgentFirst.filter((url) => !isNew(url));
   return mixLists({ newUrls, oldUrls }, slots, slotsForNew);
