@@ -73,6 +73,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     hostsPerRequest: config.lease.hostsPerRequest,
     addressRestSeconds: config.lease.addressRestSeconds,
     order: { name: config.frontier.order, newShare: config.frontier.newShare },
+    linkTypeChecks: config.frontier.linkTypeChecks,
     partition: ownPartition,
   });
   const taking = takeResultsSettings(config, ports.recrawlPlan);

@@ -12,10 +12,12 @@ import { NoTurn } from "./fetch/ask-robots.ts";
 import { extractedResult } from "./fetch/extracted-result.ts";
 import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
 import { type FetchedPage, fetchPage, type PageRequest, type PageResult } from "./fetch/fetch-page.ts";
+import { headType } from "./fetch/head-type.ts";
 import type { OriginRobots, RobotsCache } from "./fetch/robots.ts";
 import type { SiteClient } from "./fetch/site-client.ts";
 import { HostNews } from "./host-news.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "./limits/host-answer.ts";
+import { type LinkType, withLinkTypes } from "./link-types.ts";
 import { Failure, type FailureCode } from "./net/failure.ts";
 import { SiteVisit, type VisitTools } from "./site-visit.ts";
 import type { MissingAnswer, SiteMemory } from "./traps/site-memory.ts";
@@ -49,7 +51,7 @@ export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortS
   if (!gates.enter(lease.host)) return "the host is still being crawled under an earlier lease";
   const endsAtMs = Date.now() + lease.expiresInSeconds * 1000 - leaseMarginMs;
   const visit = new SiteVisit({ host: lease.host, tools, signal, endsAtMs });
-  const slice: Slice = { lease, tools, signal, visit, news: new HostNews() };
+  const slice: Slice = { lease, tools, signal, visit, news: new HostNews(), typed: new Set() };
   gates.notBefore(lease.host, Date.now() + lease.waitMs);
   if (lease.pace) gates.learn(lease.host, lease.pace);
   try {
@@ -73,6 +75,8 @@ interface Slice {
   readonly signal: AbortSignal;
   readonly visit: SiteVisit;
   readonly news: HostNews;
+  /** Links that were asked for their type. */
+  readonly typed: Set<string>;
 }
 
 type Task = Lease["urls"][number];
@@ -146,7 +150,8 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   // What a limit broke off was never fetched: it goes back as it came, and the host's pace has noted the request.
   if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
   const judged = await judge(slice, result, robots);
-  const full = keep(slice, told(slice, judged, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
+  const typed = await tellTypes(slice, judged, robots);
+  const full = keep(slice, told(slice, typed, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
   const failures = tools.gates.failures(lease.host);
   if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;
   return `the host did not answer ${failures} times in a row: ${outcome.reason}`;
@@ -197,6 +202,32 @@ async function askForMissing(slice: Slice, url: URL, robots: OriginRobots): Prom
     return page === null ? { type: "no-page" } : { type: "page", page };
   } catch (error) {
     if (error instanceof NoTurn) return { type: "not-asked" };
+    throw error;
+  }
+}
+
+/** The page with the types of links that no crawler reads, where the lease wants them asked for. */
+async function tellTypes(slice: Slice, result: PageResult, robots: OriginRobots): Promise<PageResult> {
+  const { page, url } = result;
+  const { linkTypeChecks: most = 0 } = slice.lease;
+  const isPage = page !== null && (page.kind ?? "page") === "page";
+  if (most === 0 || !isPage || page.robots.nofollow) return result;
+  const ask = async (link: URL) => await askType(slice, link, robots);
+  const links = await withLinkTypes(page.links, { page: url, most, asked: slice.typed, ask });
+  return { ...result, page: { ...page, links } };
+}
+
+async function askType({ tools, visit }: Slice, url: URL, robots: OriginRobots): Promise<LinkType> {
+  if (!allows(robots, url.pathname + url.search)) return "readable";
+  if ((await visit.rest()) !== null) return "stop";
+  try {
+    const client = visit.clientFor(url.origin);
+    const turn = await visit.turn(client);
+    const { type, answer } = await headType(client, url, { ...settingOf(tools), take: turn.take });
+    turn.end(answer);
+    return type;
+  } catch (error) {
+    if (error instanceof NoTurn) return "stop";
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import type { Partition } from "#core/dset/partition";
 import type { CrawlerId } from "#core/ids";
 import type { FrontierOrder } from "#core/order/order-strategies";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { Lease } from "#protocol/lease";
 import type { FrontierStore } from "./ports.ts";
 
 export interface HandOutSettings {
@@ -16,6 +17,8 @@ export interface HandOutSettings {
   readonly addressRestSeconds?: number;
   /** Which due URLs of a host go first; the longest due when left out. */
   readonly order?: FrontierOrder;
+  /** Of each page so many links are asked for their type; none when left out. */
+  readonly linkTypeChecks?: number;
   /** What this coordinator has crawled by its own domain sets; left out: every host. */
   readonly partition?: Partition;
 }
@@ -57,7 +60,16 @@ export async function handOutTasks(
     now,
   });
   if (leases.length === 0) return nothing(nothingDueReason, askAgainWhenIdleMs);
-  return { type: "coordinator:tasks", leases, askAgainMs: askAgainSoonMs, reason: "" };
+  return {
+    type: "coordinator:tasks",
+    leases: withChecks(leases, settings),
+    askAgainMs: askAgainSoonMs,
+    reason: "",
+  };
+}
+
+function withChecks(leases: readonly Lease[], { linkTypeChecks = 0 }: HandOutSettings): Lease[] {
+  return leases.map((lease) => (linkTypeChecks === 0 ? lease : { ...lease, linkTypeChecks }));
 }
 
 function nothing(reason: string, askAgainMs: number): Tasks {

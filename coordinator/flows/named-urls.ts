@@ -1,6 +1,6 @@
 /**
  * The URLs that a result names: links and redirects, which belong to the web graph, and sitemaps, feeds and what
- * these list, which do not. What may be followed is to be admitted.
+ * these list, which do not. What may be followed is to be admitted, but for links whose type no crawler reads.
  *
  * A redirect is no link further than where it starts; what a host's own robots.txt and lists name lies where its
  * seeds do, or one link from there; everything else is one link deeper than the page.
@@ -44,12 +44,13 @@ function fromPage(
 ): Pick<ArrivedResult, "links" | "admit"> {
   const links = new Map<string, ArrivedResult["links"][number]>();
   const admit: AdmittedUrl[] = [];
-  for (const { url, anchor, nofollow } of page.links) {
+  for (const { url, anchor, nofollow, contentType } of page.links) {
     const key = urlKeyOf(url);
     if (typeof key === "string" || key.url === from.url) continue;
     // Of several links to one URL, the first that may be followed counts.
     if (links.get(key.url)?.nofollow === false || (nofollow && links.has(key.url))) continue;
     links.set(key.url, { hostHash: key.hostHash, urlHash: key.urlHash, anchor, nofollow });
+    if (contentType !== undefined) continue;
     if ((!nofollow || followNofollow) && !page.robots.nofollow) admit.push({ key, depth: 1 });
   }
   return { links: [...links.values()], admit };

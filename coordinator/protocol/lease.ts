@@ -6,6 +6,9 @@ import { hostPaceReport, maxRedirects } from "./result.ts";
 /** Most URLs in one lease. */
 export const maxLeaseUrls = 1000;
 
+/** Most links of one page that are asked for by HEAD. */
+export const maxLinkTypeChecks = 100;
+
 /** A host slice: URLs of one host, for this crawler alone until the lease runs out. */
 export const lease = z.object({
   leaseId,
@@ -17,6 +20,8 @@ export const lease = z.object({
   waitMs: milliseconds,
   /** What earlier fetches say of the host's pace, by whichever crawler; absent: nothing. */
   pace: hostPaceReport.optional(),
+  /** Of each page so many links are asked for by HEAD, whether they can be read; absent: none. */
+  linkTypeChecks: z.int().min(1).max(maxLinkTypeChecks).optional(),
   urls: z
     .array(
       z.object({

@@ -73,7 +73,10 @@ export const pageLink = z.object({
   nofollow: z.boolean(),
   /** When a sitemap or feed says that the URL changed last. */
   modifiedAt: moment.optional(),
+  /** Asked for by HEAD, it has this type, which no crawler reads; absent: it was not asked for, or may be read. */
+  contentType: z.string().max(200).optional(),
 });
+export type PageLink = z.infer<typeof pageLink>;
 
 /** What a document is for: a page is indexed, the others only name URLs. */
 export const documentKinds = ["page", "sitemap", "feed"] as const;

@@ -58,10 +58,10 @@ export class Http1Transport implements Transport {
   }
 
   send(request: SiteRequest, exchange: Exchange): void {
-    const { path, headers } = request;
+    const { path, headers, method = "GET" } = request;
     try {
       const handler = new Http1Exchange(this.#socket, this.#reading, exchange, this.#unread);
-      this.#client.dispatch({ method: "GET", path, headers }, handler);
+      this.#client.dispatch({ method, path, headers }, handler);
     } catch (error) {
       exchange.failed(error);
     }

@@ -80,9 +80,9 @@ export class Http2Transport implements Transport {
     this.#socket.destroy();
   }
 
-  #headersOf({ path, headers }: SiteRequest): Record<string, string> {
+  #headersOf({ path, headers, method }: SiteRequest): Record<string, string> {
     return {
-      ":method": "GET",
+      ":method": method ?? "GET",
       ":scheme": this.#origin.protocol.slice(0, -1),
       ":authority": this.#origin.host,
       ":path": path,

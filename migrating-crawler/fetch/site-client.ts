@@ -63,7 +63,7 @@ export class SiteClient {
   }
 
   /**
-   * Sends a GET. Throws a Failure. Two things are no failure of the site, and the request goes out once more
+   * Sends a GET, or the method that the request names. Throws a Failure. Two things are no failure of the site, and the request goes out once more
    * on a new connection: a kept connection that it closed just then, and HTTP/2 that it offers but cannot do.
    */
   async get(request: SiteRequest): Promise<SiteAnswer> {
@@ -92,17 +92,18 @@ export class SiteClient {
     this.#drop();
   }
 
-  async #try({ path, headers }: SiteRequest, startedMs: number): Promise<SiteAnswer> {
+  async #try({ headers, ...asked }: SiteRequest, startedMs: number): Promise<SiteAnswer> {
     const transport = this.#transport?.isOpen ? this.#transport : await this.#open();
     const signed = this.#settings.sign?.(new URL(this.origin).host);
-    const request = { path, headers: { ...headers, ...signed } };
+    const request = { ...asked, headers: { ...headers, ...signed } };
     const exchange = new Exchange(this.#settings.timeouts, startedMs);
     transport.send(request, exchange);
     return this.#recorded(request, await exchange.answer);
   }
 
-  /** The answer, watched by the recorder where the partner keeps what is fetched. */
-  #recorded({ path, headers }: SiteRequest, answer: SiteAnswer): SiteAnswer {
+  /** The answer, watched by the recorder where the partner keeps what is fetched; a HEAD fetches nothing. */
+  #recorded({ path, headers, method }: SiteRequest, answer: SiteAnswer): SiteAnswer {
+    if (method === "HEAD") return answer;
     const { recorder } = this.#settings;
     const http = this.connection?.http ?? "1.1";
     const asked = { url: this.origin + path, headers, address: this.address, http };

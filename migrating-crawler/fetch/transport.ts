@@ -6,6 +6,8 @@ export interface SiteRequest {
   readonly path: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Left out: GET. */
+  readonly method?: "HEAD";
 }
 
 /** Carries one exchange after the other. */
@@ -13,7 +15,7 @@ export interface Transport {
   readonly http: "1.1" | "2";
   /** It may carry another exchange. */
   readonly isOpen: boolean;
-  /** Sends a GET and tells the exchange what becomes of it; never throws. */
+  /** Sends the request and tells the exchange what becomes of it; never throws. */
   send(request: SiteRequest, exchange: Exchange): void;
   close(): void;
 }

@@ -29,6 +29,14 @@ const rules: readonly Rule[] = [
   },
   ...recrawlRules,
   {
+    names: ["frontier.linkTypeChecks", "lease.seconds", "lease.urlsPerHost"],
+    fault: ({ frontier, lease }) =>
+      frontier.linkTypeChecks > 0 &&
+      lease.seconds < lease.urlsPerHost * (1 + frontier.linkTypeChecks) * politenessSeconds
+        ? `frontier.linkTypeChecks: ${lease.urlsPerHost} URLs (lease.urlsPerHost) with ${frontier.linkTypeChecks} checks each take ${lease.urlsPerHost * (1 + frontier.linkTypeChecks) * politenessSeconds} s at ${politenessSeconds} s between two requests, longer than a lease of ${lease.seconds} s (lease.seconds)`
+        : null,
+  },
+  {
     names: ["trust.share", "trust.newcomerShare"],
     fault: ({ trust }) =>
       trust.newcomerShare < trust.share

@@ -4,6 +4,7 @@
  * Defaults carry their unit in the name and their origin in the comment.
  */
 import { z } from "zod";
+import { maxLinkTypeChecks } from "#protocol/lease";
 import { probeMethod } from "#protocol/messages";
 import { balancePolicyNames } from "../balance/policies.ts";
 import { policyNames } from "../delegation/round.ts";
@@ -152,6 +153,8 @@ const frontier = z.strictObject({
   order: z.enum(orderNames).default("breadth-first"),
   /** Of a lease, where the order mixes new and old URLs: Anansi, section 5.1, 90 percent. */
   newShare: z.number().min(0).max(1).default(0.9),
+  /** Links of a page that are asked for their type by HEAD (Anansi, section 4.2); 0: none is. */
+  linkTypeChecks: z.int().min(0).max(maxLinkTypeChecks).default(0),
 });
 
 /** When crawlers are told to slow down or to hurry up (core/frontier/pace-rule), in host slices due or in hand. */

@@ -2,6 +2,8 @@
  * What an operator may change while the coordinator runs, in words: what each policy does, its unit, and where its
  * default comes from. Bounds and defaults are policy-schema.ts's; policy-catalogue.ts puts both together.
  */
+import { frontierWords } from "./frontier-words.ts";
+
 export interface PolicyWords {
   readonly title: string;
   /** One sentence: what it does, and what more or less of it costs. */
@@ -253,36 +255,7 @@ export const policyWords = {
     unit: null,
     origin: "our judgement, a liar's pages harm every reader",
   },
-  "lease.seconds": {
-    title: "Length of a lease",
-    help: "A crawler has so long to fetch what it was handed; then it returns, and may go to another.",
-    unit: "s",
-    origin: "our judgement",
-  },
-  "lease.urlsPerHost": {
-    title: "URLs of a host in a lease",
-    help: "So many URLs of one host are handed to a crawler together, which keeps a connection in use.",
-    unit: "URLs",
-    origin: "our judgement",
-  },
-  "lease.hostsPerRequest": {
-    title: "Hosts in one answer",
-    help: "A crawler that asks for work gets so many hosts at once at most.",
-    unit: "hosts",
-    origin: "our judgement",
-  },
-  "frontier.order": {
-    title: "Order of the URLs",
-    help: "Decides which due URLs of a host are fetched first: the longest due, what most pages link to, Anansi's two lists, the highest PageRank, or what is expected to be most out of date.",
-    unit: null,
-    origin: "measured, test/bench/results/anansi.md",
-  },
-  "frontier.newShare": {
-    title: "New URLs in a lease",
-    help: "So large a share of a lease is for URLs that were never visited, the rest for visited ones that are due again; the order breadth-first does not ask.",
-    unit: "of its URLs",
-    origin: "Anansi, section 5.1, nine new ones to one old",
-  },
+  ...frontierWords,
   "changes.keepDays": {
     title: "Keep changes for",
     help: "Changes can be read for so long after they were noted; a reader that was away for longer has to look again.",
@@ -293,7 +266,8 @@ export const policyWords = {
     title: "Slow down under",
     help: "A crawler with less due work is told to slow down: it halves its places for hosts, but keeps one for each slice; it may use them all again from twice as much on.",
     unit: "host slices",
-    origin: "WEB-SAILOR, section 4.3; the number is our judgement, a few connections keep up with a few hosts",
+    origin:
+      "WEB-SAILOR, section 4.3; the number is our judgement, a few connections keep up with a few hosts",
   },
   "pace.hurryUpOver": {
     title: "Hurry up over",

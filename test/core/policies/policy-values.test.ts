@@ -98,6 +98,11 @@ describe("refuses what contradicts itself", () => {
     ).toHaveLength(1);
   });
 
+  it("checks of links' types that outlast a lease", () => {
+    expect(faults([["frontier.linkTypeChecks", 20]])[0]).toContain("take 420 s");
+    expect(faults([["frontier.linkTypeChecks", 14]])).toEqual([]);
+  });
+
   it("and not what nobody touched", () => {
     expect(contradictionsIn(withChanges(file, new Map([["lease.seconds", 1]])), ["trust.share"])).toEqual([]);
   });
