@@ -21,6 +21,7 @@ import { join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { accountOf, firstClosedFolder, handOver, type ServerAccount } from "./embedded-account.ts";
 import { findPrograms, type PostgresPrograms } from "./embedded-binaries.ts";
+import { sharedMegabytes } from "./embedded-memory.ts";
 import { isAlive } from "./embedded-pid-file.ts";
 import { runProgram } from "./embedded-program.ts";
 import { wordsOf } from "./server-database.ts";
@@ -183,12 +184,15 @@ function writeSettings(dataFolder: string, socketFolder: string, account: Server
     unix_socket_permissions: "0700",
     port: "5432",
     max_connections: "100",
-    shared_buffers: "128MB",
+    shared_buffers: `${sharedMegabytes()}MB`,
     work_mem: "8MB",
     fsync: "on",
     synchronous_commit: "on",
     wal_level: "minimal",
     max_wal_senders: "0",
+    // Each checkpoint makes the first change of a page cost the whole page: rarely, and on a schedule, not by size.
+    max_wal_size: "4GB",
+    checkpoint_timeout: "15min",
     random_page_cost: "1.1",
     timezone: "UTC",
     log_timezone: "UTC",
