@@ -104,23 +104,26 @@ export class CrawlerFleet {
     } else this.#queue(task, at);
   }
 
-  /** The nearest crawler there whose queue is not full; if all are, that with the shortest. -1: none is there. */
+  /**
+   * The nearest crawler there with a thread free; else the nearest whose queue is not full; else that with the
+   * shortest queue, where the task waits all the same. -1: none is there.
+   */
   #placeFor(channel: number): number {
     const { neighbours, nearest } = this.#world;
     const { threads, queueLength } = this.#scenario;
     const end = (channel + 1) * neighbours;
-    let shortest = -1;
+    let chosen = -1;
     let least = Number.POSITIVE_INFINITY;
     for (let at = end - neighbours; at < end; at += 1) {
       const crawler = nearest[at]!;
       if (this.#online[crawler] === 0) continue;
+      if (this.#runs.length[crawler]! < threads) return at;
       const waiting = this.#waits.length[crawler]!;
-      if (this.#runs.length[crawler]! < threads || waiting < queueLength) return at;
-      if (waiting >= least) continue;
-      shortest = at;
+      if (least < queueLength || waiting >= least) continue;
+      chosen = at;
       least = waiting;
     }
-    return shortest;
+    return chosen;
   }
 
   #start(task: number, at: number, step: number): void {

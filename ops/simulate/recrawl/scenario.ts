@@ -33,7 +33,7 @@ export interface RecrawlScenario {
   /** Share of crawlers that hand their tasks on before they leave; the others' are lost. */
   readonly notifiedShare: number;
   readonly threads: number;
-  /** Tasks that wait at a crawler before it forwards. */
+  /** Tasks that wait at a crawler before others are preferred. */
   readonly queueLength: number;
   /** Crawlers, nearest first, among which a task is forwarded. */
   readonly neighbours: number;
@@ -71,10 +71,10 @@ export const defaultScenario: Omit<RecrawlScenario, "crawlers"> = {
   meanPages: 15_187_511 / 1738,
   pagesSpread: 1,
   mostPages: 20_000,
-  pageBytes: 13_000,
+  pageBytes: 16_000,
   waitMs: 200,
-  encourageRate: 0.67,
-  smallestMultiple: 1.25,
+  encourageRate: 0.73,
+  smallestMultiple: 1.35,
   biggestMultiple: 2.5,
 };
 
