@@ -26,13 +26,17 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 --latest and nothing was kept yet
 `;
 
 export function graphCommand(): Command {
-  return withDatabaseOptions(
-    new Command("graph").description("the web graph: sizes, degrees and hosts; its export"),
-  )
-    .option("--latest", "as last kept, without counting")
-    .addHelpText("after", help)
-    .action(showGraph)
-    .addCommand(exportCommand());
+  return (
+    withDatabaseOptions(
+      new Command("graph").description("the web graph: sizes, degrees and hosts; its export"),
+    )
+      // What stands after export is export's.
+      .enablePositionalOptions()
+      .option("--latest", "as last kept, without counting")
+      .addHelpText("after", help)
+      .action(showGraph)
+      .addCommand(exportCommand())
+  );
 }
 
 async function showGraph(options: GraphOptions): Promise<void> {

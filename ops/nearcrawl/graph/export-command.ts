@@ -1,7 +1,6 @@
 /** `nearcrawl graph export`: the web graph, or that of its hosts, into a file or a pipe. */
 import { once } from "node:events";
-import { createWriteStream, renameSync, rmSync } from "node:fs";
-import { finished } from "node:stream/promises";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { Command, Option } from "commander";
 import { readGraphRows } from "#coordinator/postgres/graph/export-rows";
 import { UsageError } from "#core/errors";
@@ -52,59 +51,60 @@ async function exportGraph(file: string, options: ExportOptions): Promise<void> 
   if (hashes && format !== "edges") throw new UsageError(`--hashes is for --format edges, not ${format}`);
   if (nodes && format !== "csv") throw new UsageError(`--nodes is for --format csv, not ${format}`);
   const isPipe = file === "-";
-  const main = isPipe ? null : new OutputFile(format === "webgraph" ? `${file}.graph-txt` : file);
-  const list = isPipe || format !== "webgraph" ? null : new OutputFile(`${file}.nodes`);
+  const names = isPipe ? [] : format === "webgraph" ? [`${file}.graph-txt`, `${file}.nodes`] : [file];
+  const outputs: OutputFile[] = [];
   try {
+    for (const name of names) outputs.push(await OutputFile.open(name));
+    const [main, list] = outputs.map(({ sink }) => sink);
     await readDatabase(commandContext(options), async ({ pool }) => {
       await readGraphRows(pool, hosts ? "hosts" : "pages", async (rows) => {
-        const nodeList = list?.sink ?? null;
-        await writeGraph[format](rows, main?.sink ?? toStandardOutput, { hashes, nodes, nodeList });
+        await writeGraph[format](rows, main ?? toStandardOutput, { hashes, nodes, nodeList: list ?? null });
       });
     });
-    await Promise.all([main?.keep(), list?.keep()]);
+    for (const output of outputs) await output.keep();
   } catch (error) {
-    for (const output of [main, list]) output?.forget();
+    for (const output of outputs) await output.forget();
     throw error;
   }
-  if (options.json && !isPipe)
-    printJson({ written: [main?.file, list?.file].filter((name) => name !== undefined) });
+  if (options.json && !isPipe) printJson({ written: names });
 }
 
 /** Under a name of its own until it is whole. */
 class OutputFile {
   readonly file: string;
-  readonly #part: string;
-  readonly #stream;
-  #failure: Error | null = null;
+  readonly #handle: FileHandle;
 
-  constructor(file: string) {
+  private constructor(file: string, handle: FileHandle) {
     this.file = file;
-    this.#part = `${file}.part`;
-    this.#stream = createWriteStream(this.#part).on("error", (error) => {
-      this.#failure = error;
-    });
+    this.#handle = handle;
+  }
+
+  static async open(file: string): Promise<OutputFile> {
+    return new OutputFile(file, await written(file, async () => await open(partOf(file), "w")));
   }
 
   readonly sink: Sink = async (text) => {
-    if (!this.#stream.write(text))
-      await Promise.race([once(this.#stream, "drain"), once(this.#stream, "close")]);
-    this.#refuse();
+    await written(this.file, async () => await this.#handle.writeFile(text));
   };
 
   async keep(): Promise<void> {
-    this.#stream.end();
-    await finished(this.#stream).catch(() => {});
-    this.#refuse();
-    renameSync(this.#part, this.file);
+    await this.#handle.close();
+    await written(this.file, async () => await rename(partOf(this.file), this.file));
   }
 
-  forget(): void {
-    this.#stream.destroy();
-    rmSync(this.#part, { force: true });
+  async forget(): Promise<void> {
+    await this.#handle.close().catch(() => {});
+    await rm(partOf(this.file), { force: true });
   }
+}
 
-  #refuse(): void {
-    if (this.#failure) throw new UsageError(`${this.file} cannot be written: ${this.#failure.message}`);
+const partOf = (file: string) => `${file}.part`;
+
+async function written<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new UsageError(`${file} cannot be written: ${(error as Error).message}`, { cause: error });
   }
 }
 
