@@ -108,6 +108,17 @@ describe("the strategies", () => {
     expect(intervals).toEqual(intervals.toSorted((a, b) => a - b));
   });
 
+  it("IIR narrows the gaps between the groups, and ICR keeps them", () => {
+    const ratio = (name: StrategyName) => {
+      const { groups } = runOf("RUC", name);
+      return groups[4]!.intervalSteps! / groups[0]!.intervalSteps!;
+    };
+
+    expect(ratio("fixed")).toBeCloseTo(16, 0);
+    expect(Math.abs(ratio("icr") - 16)).toBeLessThan(4);
+    expect(ratio("iir")).toBeLessThan(10);
+  });
+
   it.each(["REC", "RUC"] as const)("optimal has the best weighted freshness under %s", (name) => {
     const others = (["fixed", "iir", "icr"] as const).map(
       (strategy) => runOf(name, strategy).weightedFreshness,
