@@ -10,6 +10,7 @@ import { readCoordinatorPlace } from "./postgres/coordinator-place.ts";
 import { grantBudget } from "./postgres/crawler-budget.ts";
 import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { restoreTrust } from "./postgres/distrust-writes.ts";
+import { createDomainSetStore } from "./postgres/domain-sets/domain-set-store.ts";
 import { createFleetKeys } from "./postgres/fleet-keys.ts";
 import { createFleetReads } from "./postgres/fleet-reads.ts";
 import { createFrontierStore } from "./postgres/frontier-store.ts";
@@ -43,6 +44,7 @@ function fleetPorts(pool: Pool, now: () => Date): FleetPorts {
     optOuts: createOptOutStore(pool),
     complaints: createComplaintStore(pool),
     links: createSignInLinkStore(pool),
+    domainSets: createDomainSetStore(pool),
     grantBudget: async (name, change) => await grantBudget(pool, name, change),
     restoreTrust: async (name, at) => await restoreTrust(pool, name, at),
     coordinator: async () => await invitingCoordinator(pool),

@@ -6,6 +6,7 @@ import type {
   Absence,
   CrawlerActivity,
   CrawlerLogPage,
+  CrawlerWork,
   FailureShares,
   FleetEntry,
   FleetReads,
@@ -42,6 +43,7 @@ export type Operation = Pick<
   readonly standing: StateWords;
   readonly incidentsInSevenDays: number;
   readonly activity: CrawlerActivity;
+  readonly work: CrawlerWork;
   /** Of the last 24 hours; null: it fetched nothing. */
   readonly failures: FailureShares["byCrawler"][number] | null;
   /** The latest first. */
@@ -79,13 +81,14 @@ export async function crawlerView(
     ports.reads.crawler(name, now),
   ]);
   if (detail === null || entry === null) return null;
-  const [activity, absences, shares] = await Promise.all([
+  const [activity, work, absences, shares] = await Promise.all([
     ports.reads.activityOf(entry.crawlerId),
+    ports.reads.workOf(name),
     ports.reads.absencesOf(name),
     ports.reads.failureShares(24),
   ]);
   const failures = shares.byCrawler.find(({ crawler }) => crawler === name) ?? null;
-  const operation = { ...publicPart(entry), activity, absences, failures };
+  const operation = { ...publicPart(entry), activity, work, absences, failures };
   const isPartner = actor.role === "partner" && actor.crawlers.includes(name);
   if (!isPartner && !mayDo(actor, "fleet-read")) return { ...detail, operation, inside: null };
   const inside = await insideOf(entry, asked, ports);
@@ -93,7 +96,7 @@ export async function crawlerView(
   return asPartnerSees({ ...detail, operation, inside }, actor, await ports.reads.fleet(now));
 }
 
-function publicPart(entry: FleetEntry): Omit<Operation, "activity" | "absences" | "failures"> {
+function publicPart(entry: FleetEntry): Omit<Operation, "activity" | "work" | "absences" | "failures"> {
   return {
     standing: stateWords(entry),
     pagesToday: entry.pagesToday,

@@ -1,4 +1,5 @@
 /** What people see of the fleet: every crawler in a line, one of them in full, and what happened to it. */
+import type { WorkPace } from "#core/frontier/pace-rule";
 import type { KeyScope } from "#protocol/identity";
 import type { blames } from "#protocol/result";
 import type { MoveStep } from "../core/move/move-step.ts";
@@ -117,6 +118,19 @@ export interface CrawlerActivity {
   readonly probes: { readonly asked: number; readonly measured: number; readonly rounds: number };
 }
 
+/** What it may have by its domain sets, and at what pace it was told to work. */
+export interface CrawlerWork {
+  /** As text, each one set; without any, every host. A host must be in one of both parties'. */
+  readonly domainSets: { readonly operator: readonly string[]; readonly partner: readonly string[] };
+  /** Null: nothing in this session. */
+  readonly pace: {
+    readonly pace: WorkPace;
+    /** Due or in hand; of many, no more than it took to tell. */
+    readonly dueSlices: number;
+    readonly since: Date;
+  } | null;
+}
+
 /** What became of a release that a crawler was offered. */
 export interface OfferEntry {
   readonly version: string;
@@ -132,6 +146,7 @@ export interface FleetReads {
   fleet(now: Date): Promise<readonly FleetEntry[]>;
   crawler(name: string, now: Date): Promise<FleetEntry | null>;
   activityOf(crawlerId: number): Promise<CrawlerActivity>;
+  workOf(name: string): Promise<CrawlerWork>;
   absencesOf(name: string): Promise<readonly Absence[]>;
   keysOf(name: string): Promise<readonly IssuedKey[]>;
   logOf(name: string, page: number): Promise<CrawlerLogPage>;

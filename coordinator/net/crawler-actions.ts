@@ -1,7 +1,10 @@
 /** What operators do with a crawler, and the two things that its partner may do, too: drain it and take it back. */
 import { z } from "zod";
+import { mostSetCharacters } from "#core/dset/domain-set";
+import { mostSets } from "#core/dset/partition";
 import { crawlerName } from "#protocol/invitation";
 import type { DrainedBy } from "../flows/crawler-ports.ts";
+import { giveDomainSets, givenWords } from "../flows/domain-sets/give-domain-sets.ts";
 import type { Budget, ChangedBudget } from "../flows/fleet-ports.ts";
 import type { MoveRefusal } from "../flows/move-ports.ts";
 import { killCrawler } from "../flows/shut-out-crawler.ts";
@@ -28,6 +31,7 @@ const budgetBody = z
   .refine((body) => body.pagesPerDay !== undefined || body.bytesPerDay !== undefined, {
     message: "say pagesPerDay, bytesPerDay or both",
   });
+const domainSetBody = z.strictObject({ sets: z.array(z.string().max(mostSetCharacters)).max(mostSets) });
 const moveBody = z.strictObject({ to: crawlerName });
 
 type Asked<Body> = Pick<AskedAction<Body>, "body" | "actor" | "now"> & { readonly name: string };
@@ -57,6 +61,12 @@ export function addCrawlerActions(actions: Actions, ports: FleetPorts): void {
   add({ verb: "kill", body: nothingBody, act: kill });
   add({ verb: "rotate", body: rotationBody, act: rotate });
   add({ verb: "believe", body: nothingBody, act: believe });
+  add({
+    verb: "domain-sets",
+    body: domainSetBody,
+    fromForm: ({ sets = "" }) => ({ sets: sets.split(/\r?\n/).filter((line) => line.trim() !== "") }),
+    act: domainSets,
+  });
   add({ verb: "move", body: moveBody, fromForm: ({ to }) => ({ to }), act: move });
   add({
     verb: "budget",
@@ -152,6 +162,27 @@ async function budget(
     ...{ before: changed.before, after: changed.granted },
   };
   return { type: "done", value: { name, ...changed }, goTo: pageOf(name), said: words, change };
+}
+
+async function domainSets(
+  { name, body: { sets } }: Asked<z.infer<typeof domainSetBody>>,
+  { domainSets: store }: FleetPorts,
+): Promise<Outcome> {
+  const given = await giveDomainSets({ name, sets }, store);
+  if (given.type === "no-crawler") return noCrawler(name);
+  if (given.type === "refused") {
+    return { type: "fault", status: 422, title: "Not given", words: `${given.reason}.` };
+  }
+  const { before, operator, partner } = given.changed;
+  const words = givenWords(given.changed);
+  const change = { action: "crawler-domain-sets-given", target: name, words, before, after: operator };
+  return {
+    type: "done",
+    value: { name, operator, partner, before },
+    goTo: pageOf(name),
+    said: words,
+    change,
+  };
 }
 
 /** For people, and the audit log. */

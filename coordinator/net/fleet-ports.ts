@@ -6,6 +6,7 @@ import type { SignInLinkStore } from "../flows/access-ports.ts";
 import type { Secrets } from "../flows/admit-crawler.ts";
 import type { ComplaintStore } from "../flows/complaint-ports.ts";
 import type { CrawlerStore } from "../flows/crawler-ports.ts";
+import type { DomainSetStore } from "../flows/domain-sets/domain-set-ports.ts";
 import type { BudgetChange, ChangedBudget, FleetReads } from "../flows/fleet-ports.ts";
 import type { InvitationStore } from "../flows/identity-ports.ts";
 import type { IncidentStore } from "../flows/incident-ports.ts";
@@ -34,6 +35,7 @@ export interface FleetPorts {
   readonly links: Pick<SignInLinkStore, "issue">;
   /** Null: there is no crawler of that name. */
   readonly grantBudget: (name: string, change: BudgetChange) => Promise<ChangedBudget | null>;
+  readonly domainSets: Pick<DomainSetStore, "of" | "give">;
   /** False: there is no crawler of that name. */
   readonly restoreTrust: (name: string, now: Date) => Promise<boolean>;
   /** What invitations pin. Throws a UsageError when partners could not reach the coordinator where it listens. */

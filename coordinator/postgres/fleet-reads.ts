@@ -7,6 +7,7 @@ import { heirsOf } from "./crawler-heirs.ts";
 import { keysOfCrawler } from "./crawler-key-list.ts";
 import { crawlerLog } from "./crawler-log.ts";
 import { offersOf } from "./crawler-record.ts";
+import { crawlerWork } from "./crawler-work.ts";
 import { failureShares, latestFailures } from "./fetch-failures.ts";
 import { fleetFigures } from "./fleet-figures.ts";
 import { fleetEntry, fleetList } from "./fleet-list.ts";
@@ -30,6 +31,7 @@ export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => numbe
     fleet: async (at) => await fleetList(pool, at, kept),
     crawler: async (name, at) => await fleetEntry(pool, name, at, kept),
     activityOf: async (crawlerId) => await crawlerActivity(pool, crawlerId),
+    workOf: async (name) => await crawlerWork(pool, name),
     absencesOf: async (name) => await absencesOf(pool, name),
     keysOf: async (name) => await keysOfCrawler(pool, name),
     logOf: async (name, page) => await crawlerLog(pool, name, page),

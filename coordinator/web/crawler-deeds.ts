@@ -2,6 +2,7 @@
 import { mayDo } from "#core/access/actor";
 import { linkMinutes } from "../flows/access-ports.ts";
 import type { CrawlerView } from "../flows/crawler-view.ts";
+import { domainSetForm } from "./crawler-work.ts";
 import { buttonForm, crawlerPath, onlyOperators } from "./fleet-parts.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
@@ -53,8 +54,9 @@ function askPartner({ inside, crawler }: CrawlerView): Html {
 }
 
 function operatorForms(view: CrawlerView, viewer: PageViewer): Html {
-  return html`<details class="deeds"><summary>Budget, move, the partner's sign-in</summary><div class="deed-list">
+  return html`<details class="deeds"><summary>Budget, domain sets, move, the partner's sign-in</summary><div class="deed-list">
 ${budgetForm(view, viewer)}
+${domainSetForm(view, viewer)}
 ${view.crawler.revoked ? nothing : moveForm(view, viewer)}
 ${mayDo(viewer.actor, "access-write") ? signInForm(view, viewer) : nothing}
 </div></details>`;

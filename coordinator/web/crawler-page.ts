@@ -6,6 +6,7 @@ import { howMany } from "../flows/spoken-time.ts";
 import { bytesText, msText } from "../flows/who-words.ts";
 import { crawlerDeeds } from "./crawler-deeds.ts";
 import { absenceSection, insideSections } from "./crawler-past.ts";
+import { workFacts } from "./crawler-work.ts";
 import { ago, countText, instant, msOrDash, percentText, shippedShare, stateBadge } from "./figures.ts";
 import { askFor, crawlerFor, empty, tile } from "./fleet-parts.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
@@ -28,6 +29,7 @@ ${tile("Failed in 24 h", failedShare(operation), operation.failures === null ? "
 </dl>
 ${crawlerFacts(crawler, (address) => askFor(viewer, address))}
 ${limitFacts(operation)}
+${workFacts(operation)}
 ${failureSection(view, viewer)}
 ${absenceSection(operation)}
 <section><h2>Its subnets, latest first</h2>${

@@ -21,7 +21,7 @@ import { Schedule } from "./schedule.ts";
 import { TransferRate } from "./transfer-rate.ts";
 import { UsageCaps } from "./usage-caps.ts";
 import { type Wire, WireCount } from "./wire-count.ts";
-import { type PaceMessage, WorkPace } from "./work-pace.ts";
+import { WorkPace } from "./work-pace.ts";
 
 export interface GovernorSettings {
   readonly limits: CrawlerLimits;
@@ -185,11 +185,6 @@ export class Governor {
     if (!this.mayFetch()) return 0;
     const places = this.workPace.places(this.#limits.concurrentHosts);
     return Math.max(0, this.#memory.hosts(places) - openHosts);
-  }
-
-  /** The coordinator asks for another number of hosts at a time. */
-  takePace(message: PaceMessage): void {
-    this.workPace.take(message, this.#limits.concurrentHosts);
   }
 
   spoolMostBytes(): number {

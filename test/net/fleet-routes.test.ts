@@ -244,6 +244,27 @@ describe("what is changed", () => {
     });
   });
 
+  it("domain sets are given by form and by API, shown with the pace, and refused with the reason", async () => {
+    const byForm = await form("/crawlers/tokyo/domain-sets", { sets: ".jp\r\n\r\n lang:ja " });
+    await database.pool.query(
+      "update crawler set pace = 'slow-down', pace_due_slices = 2, pace_since = '2026-02-27T02:00:00Z' where name = 'tokyo'",
+    );
+    const page = (await get("/crawlers/tokyo")).body;
+    const byApi = await post("/api/fleet/crawlers/tokyo/domain-sets", { sets: [".jp", "not .com"] });
+    const wrong = await post("/api/fleet/crawlers/tokyo/domain-sets", { sets: [".jp not .jp"] });
+    const nobody = await post("/api/fleet/crawlers/nobody/domain-sets", { sets: [".jp"] });
+    const cleared = await form("/crawlers/tokyo/domain-sets", { sets: "" });
+
+    expect([byForm, byApi, wrong, nobody, cleared].map(({ statusCode }) => statusCode)).toEqual([
+      ...[303, 200, 422, 404, 303],
+    ]);
+    expect(page).toContain(".jp or lang:ja");
+    expect(page).toContain("slow down: there is little for it to do");
+    expect(byApi.json()).toMatchObject({ operator: [".jp", "not .com"], before: [".jp", "lang:ja"] });
+    expect(wrong.body).toContain("the domain set has both .jp and not .jp");
+    expect((await changes())[0]).toMatchObject({ action: "crawler-domain-sets-given", target: "tokyo" });
+  });
+
   it("before a crawler is shut out its page says what will happen, and nothing happens by looking", async () => {
     const page = await get("/crawlers/athens/kill");
 

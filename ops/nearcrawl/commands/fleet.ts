@@ -7,6 +7,7 @@ import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { budgetCommand } from "../fleet/budget.ts";
+import { domainSetsCommand } from "../fleet/domain-sets.ts";
 import { failuresCommand } from "../fleet/failures.ts";
 import { incidentsCommand } from "../fleet/incidents.ts";
 import { invitationsCommand, revokeInvitationCommand } from "../fleet/invitations.ts";
@@ -28,7 +29,7 @@ export function fleetCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet log athens\n  nearcrawl fleet failures --blame crawler",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet domain-sets athens .gr lang:el\n  nearcrawl fleet log athens\n  nearcrawl fleet failures --blame crawler",
     );
   command.addCommand(
     withWatch(withDatabaseOptions(new Command("list")))
@@ -44,7 +45,14 @@ export function fleetCommand(): Command {
     command.addCommand(more());
   }
   for (const more of [rotateCommand, revokeCommand, killCommand, showCommand]) command.addCommand(more());
-  for (const more of [budgetCommand, logCommand, absencesCommand, failuresCommand, movesCommand]) {
+  for (const more of [
+    budgetCommand,
+    domainSetsCommand,
+    logCommand,
+    absencesCommand,
+    failuresCommand,
+    movesCommand,
+  ]) {
     command.addCommand(more());
   }
   command.addCommand(

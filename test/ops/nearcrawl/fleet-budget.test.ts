@@ -1,4 +1,4 @@
-/** `nearcrawl fleet budget`, `log`, `absences`, `failures`, `moves` and `trust` as people run them, in one process. */
+/** `nearcrawl fleet budget`, `domain-sets`, `log`, `absences`, `failures`, `moves` and `trust` as people run them, in one process. */
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { failuresText } from "#ops/nearcrawl/fleet/failures";
 import { absencesText, logText, movesText } from "#ops/nearcrawl/fleet/log";
@@ -55,6 +55,37 @@ it("grants a budget that holds at once, and writes down by whom", async () => {
     ...{ action: "crawler-budget-granted", via: "command", target: "north" },
     after: { pagesPerDay: 700, bytesPerDay: null },
   });
+});
+
+it("gives domain sets, shows them, takes them back, and refuses what cannot be with the reason", async () => {
+  const given = await fleet("domain-sets", "north", ".gr not shop.gr", "LANG:el", "--json");
+  const shown = await fleet("domain-sets", "north");
+  await world.rows("update crawler set partner_domain_sets = '{.gr}'");
+  const refusal = async (...sets: string[]) =>
+    await fleet("domain-sets", "north", ...sets).then(
+      () => "taken",
+      ({ message }: Error) => message,
+    );
+  const refused = [await refusal(".com"), await refusal(".gr not .gr"), await refusal(".gr", "--clear")];
+  const nobody = await fleet("domain-sets", "nobody", ".gr");
+  const exitCode = process.exitCode;
+  const cleared = await fleet("domain-sets", "north", "--clear");
+
+  expect(JSON.parse(given)).toEqual({
+    ...{ name: "north", operator: [".gr not shop.gr", "lang:el"], partner: [], before: [] },
+  });
+  expect(shown).toBe("north may have hosts in .gr not shop.gr or lang:el\n");
+  expect(refused).toEqual([
+    ".com has nothing in common with what its partner allows: .gr",
+    "the domain set has both .gr and not .gr: it can hold neither",
+    "say which sets, or --clear: not both",
+  ]);
+  expect([nobody, exitCode]).toEqual([expect.stringContaining('there is no crawler "nobody"'), 3]);
+  expect(cleared).toContain("north is given hosts of every domain, of those that its partner allows (.gr)");
+  const entries = await world.rows(
+    "select after from audit_entry where action = 'crawler-domain-sets-given' order by entry_id",
+  );
+  expect(entries).toEqual([{ after: [".gr not shop.gr", "lang:el"] }, { after: [] }]);
 });
 
 it("says of a crawler that nobody knows that it is not there, with exit code 3", async () => {
