@@ -12,8 +12,9 @@ const maxFieldBytes = 2 ** 26;
 export interface CopiedRow {
   isNull(column: number): boolean;
   int32(column: number): number;
-  /** One half of a bigint as a signed number of 32 bits, the higher one first. */
-  half(column: number, index: 0 | 1): number;
+  /** One half of a bigint, or of several that stand in a bytea, as a signed number of 32 bits; higher ones first. */
+  half(column: number, index: number): number;
+  byteLength(column: number): number;
   float32(column: number): number;
   float64(column: number): number;
   boolean(column: number): boolean;
@@ -83,8 +84,12 @@ class RowReader implements CopiedRow {
     return this.#bytes.readInt32BE(this.#starts[column] as number);
   }
 
-  half(column: number, index: 0 | 1): number {
+  half(column: number, index: number): number {
     return this.#bytes.readInt32BE((this.#starts[column] as number) + 4 * index);
+  }
+
+  byteLength(column: number): number {
+    return Math.max(0, this.#lengths[column] as number);
   }
 
   float32(column: number): number {
