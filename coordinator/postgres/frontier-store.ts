@@ -36,7 +36,7 @@ async function admit(
   if (urls.length === 0) return { newUrls: 0, newHosts: 0 };
   const links = given.filter((url) => url.depth > 0).map((url) => url.key);
   return await inTransaction(pool, async (client) => {
-    const found = await splitByOwner(client, urls);
+    const found = await splitByOwner(client, given, at.scope.maxDepth);
     const keys = found.own.map((url) => url.key);
     const newHosts = at.scope.admitNewHosts ? await addHosts(client, keys, at.now) : 0;
     await lockHosts(

@@ -15,7 +15,7 @@ import { removeBackLinks } from "./back-links.ts";
 import { watchChanges } from "./changes/change-writes.ts";
 import { noteForeign, splitByOwner } from "./coordinators/foreign-urls.ts";
 import { type CountedResult, mostListsInARow } from "./counted-result.ts";
-import { addHosts, addUrls, distinctUrls, hastenChanged, lockHosts } from "./frontier-admission.ts";
+import { addHosts, addUrls, hastenChanged, lockHosts } from "./frontier-admission.ts";
 import { settleHosts } from "./frontier-leases.ts";
 import { notePageLinks } from "./graph/page-links.ts";
 import { releaseHeld } from "./held-urls.ts";
@@ -80,7 +80,7 @@ async function store(
   results: readonly CountedResult[],
 ): Promise<{ newUrls: number; newHosts: number }> {
   const batch: write.Batch = { crawlerId, results, now };
-  const found = await splitByOwner(client, distinctUrls(results.flatMap(admittedBy), scope.maxDepth));
+  const found = await splitByOwner(client, results.flatMap(admittedBy), scope.maxDepth);
   const urls = found.own;
   const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];
 

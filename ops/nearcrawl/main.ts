@@ -31,6 +31,7 @@ function programWith(subCommands: readonly Command[]): Command {
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   up: async () => (await import("./commands/up.ts")).upCommand(),
   coordinator: async () => (await import("./commands/coordinator.ts")).coordinatorCommand(),
+  coordinators: async () => (await import("./commands/coordinators.ts")).coordinatorsCommand(),
   crawler: async () => (await import("./commands/crawler.ts")).crawlerCommand(),
   overview: async () => (await import("./commands/overview.ts")).overviewCommand(),
   alerts: async () => (await import("./commands/alerts.ts")).alertsCommand(),

@@ -7,6 +7,7 @@ import type { FastifyInstance } from "fastify";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { coordinatorPart } from "#coordinator/coordinator-part";
 import { AskParent, type TurnOutcome } from "#coordinator/flows/coordinators/ask-parent";
+import type { CrawlScope } from "#coordinator/flows/ports";
 import { silentLog } from "#coordinator/log";
 import { randomSecrets } from "#coordinator/net/crawler-key";
 import { createMetrics } from "#coordinator/net/metrics";
@@ -18,8 +19,20 @@ import { createParentExchangeStore } from "#coordinator/postgres/coordinators/pa
 import { settleClaims } from "#coordinator/postgres/coordinators/settle-claims";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { Lease } from "#protocol/lease";
-import { arrivedResult, keyOf, newWorld, noon, scope, secondsAfterNoon, seeds } from "../contract/world.ts";
+import {
+  arrivedResult,
+  keyOf,
+  newWorld,
+  noon,
+  secondsAfterNoon,
+  seeds,
+  scope as shallow,
+  spoolId,
+} from "../contract/world.ts";
 import { webServer } from "../support/web-server.ts";
+
+/** Deep enough for all links of a test: what is too deep depends on the order in which pages are found. */
+const scope: CrawlScope = { ...shallow, maxDepth: 100 };
 
 /** URLs that a page links to. */
 export type LinksOf = (url: string) => readonly string[];
@@ -85,7 +98,9 @@ export async function newCoordinator() {
         urls.map(({ url }) => arrivedResult({ sequence: ++sequence, leaseId, url, links: linksOf(url) })),
       );
       fetched.push(...results.map(({ key }) => key.url));
-      await world.take(crawlerId, results, secondsAfterNoon(second));
+      const now = secondsAfterNoon(second);
+      const lastSequence = sequence;
+      await world.results.take({ crawlerId, spoolId, results, scope, now, lastSequence });
     }
   }
 

@@ -7,7 +7,7 @@ import { type Owner, ownerOf, type Relatives } from "#core/coordinators/owner";
 import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash } from "#core/ids";
 import type { AdmittedUrl } from "../../flows/ports.ts";
-import type { UrlAddress } from "../frontier-admission.ts";
+import { distinctUrls, type UrlAddress } from "../frontier-admission.ts";
 import { columnsOf } from "../transaction.ts";
 import { readRelatives } from "./relatives.ts";
 
@@ -28,10 +28,18 @@ export interface SplitUrls {
   readonly foreign: readonly ForeignUrl[] | null;
 }
 
-/** What was found here, by whose it is. */
-export async function splitByOwner(client: PoolClient, urls: readonly AdmittedUrl[]): Promise<SplitUrls> {
+/**
+ * What was found here, by whose it is, once each. One of others that is too deep here goes to its owner all the same,
+ * who counts the links to it if it knows it.
+ */
+export async function splitByOwner(
+  client: PoolClient,
+  given: readonly AdmittedUrl[],
+  maxDepth: number,
+): Promise<SplitUrls> {
   const relatives = await readRelatives(client);
-  if (relatives === null) return { own: urls, foreign: null };
+  if (relatives === null) return { own: distinctUrls(given, maxDepth), foreign: null };
+  const urls = distinctUrls(given, Number.POSITIVE_INFINITY);
   const owners = await ownersOf(
     client,
     urls.map(({ key }) => key),
@@ -41,8 +49,8 @@ export async function splitByOwner(client: PoolClient, urls: readonly AdmittedUr
   const foreign: ForeignUrl[] = [];
   for (const [index, url] of urls.entries()) {
     const owner = owners[index]!;
-    if (owner === "here") own.push(url);
-    else foreign.push({ key: url.key, peerId: owner, ...hopsOf(url), hops: 0, links: 0 });
+    if (owner !== "here") foreign.push({ key: url.key, peerId: owner, ...hopsOf(url), hops: 0, links: 0 });
+    else if (url.depth <= maxDepth) own.push(url);
   }
   return { own, foreign };
 }
