@@ -4,6 +4,7 @@
  * be given back, with the reason.
  */
 import { urlHost } from "#core/ip/url-host";
+import type { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import { extractPage } from "./extract/extract-page.ts";
@@ -13,6 +14,7 @@ import { extractedResult } from "./fetch/extracted-result.ts";
 import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
 import { type FetchedPage, fetchPage, type PageRequest, type PageResult } from "./fetch/fetch-page.ts";
 import { headType } from "./fetch/head-type.ts";
+import { knownTexts, withoutKnownText } from "./fetch/known-text.ts";
 import type { OriginRobots, RobotsCache } from "./fetch/robots.ts";
 import type { SiteClient } from "./fetch/site-client.ts";
 import { HostNews } from "./host-news.ts";
@@ -51,7 +53,8 @@ export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortS
   if (!gates.enter(lease.host)) return "the host is still being crawled under an earlier lease";
   const endsAtMs = Date.now() + lease.expiresInSeconds * 1000 - leaseMarginMs;
   const visit = new SiteVisit({ host: lease.host, tools, signal, endsAtMs });
-  const slice: Slice = { lease, tools, signal, visit, news: new HostNews(), typed: new Set() };
+  const news = new HostNews();
+  const slice: Slice = { lease, tools, signal, visit, news, typed: new Set(), known: knownTexts(lease) };
   gates.notBefore(lease.host, Date.now() + lease.waitMs);
   if (lease.pace) gates.learn(lease.host, lease.pace);
   try {
@@ -77,6 +80,8 @@ interface Slice {
   readonly news: HostNews;
   /** Links that were asked for their type. */
   readonly typed: Set<string>;
+  /** Pages whose text need not travel. */
+  readonly known: KnownDigests | null;
 }
 
 type Task = Lease["urls"][number];
@@ -150,7 +155,7 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   // What a limit broke off was never fetched: it goes back as it came, and the host's pace has noted the request.
   if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
   const judged = await judge(slice, result, robots);
-  const typed = await tellTypes(slice, judged, robots);
+  const typed = withoutKnownText(await tellTypes(slice, judged, robots), slice.known);
   const full = keep(slice, told(slice, typed, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
   const failures = tools.gates.failures(lease.host);
   if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;

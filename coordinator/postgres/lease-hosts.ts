@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import { hostsInTurn } from "./address-turns.ts";
+import { withKnownTexts } from "./channels/known-texts.ts";
 import { partitionOfLease } from "./domain-sets/domain-set-store.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases, slotsOf } from "./open-leases.ts";
@@ -21,10 +22,11 @@ export async function leaseHosts(pool: Pool, request: LeaseRequest, turns: Subne
     const hosts = await hostsInTurn(client, due, request);
     if (hosts.length === 0) return [];
     const slices = byHost(await leaseDueUrls(client, hosts, request));
-    return hosts.flatMap((host) => {
+    const leases = hosts.flatMap((host) => {
       const slice = slices.get(host.host_hash)?.sort(byTurn);
       return slice === undefined ? [] : [leaseOf(host, slice, request)];
     });
+    return await withKnownTexts(client, leases);
   });
 }
 

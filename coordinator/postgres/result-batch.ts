@@ -13,6 +13,7 @@ import type { AdmittedUrl, ResultStore, TakenResults } from "../flows/ports.ts";
 import { noteSeenAddresses } from "./address-turns.ts";
 import { removeBackLinks } from "./back-links.ts";
 import { watchChanges } from "./changes/change-writes.ts";
+import { withTexts } from "./channels/known-texts.ts";
 import { noteForeign, splitByOwner } from "./coordinators/foreign-urls.ts";
 import { type CountedResult, mostListsInARow } from "./counted-result.ts";
 import { addHosts, addUrls, hastenChanged, lockHosts } from "./frontier-admission.ts";
@@ -36,7 +37,9 @@ export async function takeBatch(client: PoolClient, batch: ResultBatch): Promise
     batch.results.filter((one) => one.sequence > acknowledged),
     (one) => String(one.sequence),
   );
-  const { counted, refused } = await siftResults(client, batch, fresh);
+  const sifted = await siftResults(client, batch, fresh);
+  const { refused } = sifted;
+  const counted = await withTexts(client, sifted.counted);
   const { newUrls, newHosts } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);

@@ -138,6 +138,11 @@ export const pageExtract = z.object({
   simhash: z.string().regex(/^[0-9a-f]{16}$/),
   /** Says "not found" with status 200; it is not indexed. */
   softNotFound: z.boolean().optional(),
+  /**
+   * The body is among the lease's known digests: title, description, headings, lexemes, excerpt and structured data are
+   * left out, and are those of the page that has this digest already.
+   */
+  textKnown: z.literal(true).optional(),
   /** A page of the same host with nearly the same text, fetched before. */
   nearDuplicateOf: url.optional(),
 });

@@ -8,6 +8,7 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { lockHosts } from "../frontier-admission.ts";
 import { settleHosts } from "../frontier-leases.ts";
 import { inTransaction } from "../transaction.ts";
+import { countPages } from "./channel-pages.ts";
 import { channelsWhere, type KeptChannel } from "./channel-rows.ts";
 
 /** `last_outcome` of URLs that a channel leaves out. */
@@ -15,7 +16,7 @@ export const outsideChannel = "outside-channel";
 const urlsAtOnce = 5000;
 
 /** As often a channel's pages are counted, and its URLs looked through once more. */
-const againMs = 86_400_000;
+const againMs = 3_600_000;
 
 /** A turn for every channel that is not settled, or was long ago; gives how many URLs were taken out. */
 export async function settleChannels(pool: Pool, now: Date): Promise<number> {
@@ -38,18 +39,7 @@ async function settleChannel(pool: Pool, channel: KeptChannel, now: Date): Promi
     after = batch.last;
     if (after === null) break;
   }
-  await pool.query(
-    `update channel c
-     set settled = $2, counted_at = $3, expected_pages = (
-       select count(*)::int from page p
-       where p.host_hash = c.host_hash and exists (
-         select from unnest(c.directories) directory
-         where starts_with(substring(p.url from '^[a-z]+://[^/]*(/.*)$'), directory)
-       )
-     )
-     where c.channel_id = $1`,
-    [channel.channelId, leased === 0, now],
-  );
+  await countPages(pool, channel, { settled: leased === 0, now });
   return taken;
 }
 
