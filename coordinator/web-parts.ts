@@ -6,6 +6,7 @@ import { channelPart } from "./channel-part.ts";
 import { coordinatorPart } from "./coordinator-part.ts";
 import { explorePart } from "./explore-part.ts";
 import { fleetPart } from "./fleet-part.ts";
+import { graphPart } from "./graph-part.ts";
 import type { Access } from "./net/access.ts";
 import type { WebPart } from "./net/http-server.ts";
 import type { OpenWebOptions } from "./open-web-server.ts";
@@ -25,6 +26,7 @@ export function webParts(options: WebPartOptions): readonly WebPart[] {
     policyPart(options),
     registryPart(options),
     changePart(options),
+    graphPart(options.pool),
     channelPart(options.pool),
     coordinatorPart(options),
     ...accessParts(options.pool, options),

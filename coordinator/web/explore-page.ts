@@ -37,7 +37,7 @@ export function placeName(at: string): string {
 export function exploreBody(answer: ExploreAnswer, context: ExploreContext): Html {
   const asking = askingFrom(answer, context.question);
   return html`
-<h1>Explore ${placeName(answer.at)}</h1>
+<div class="title-row"><h1>Explore ${placeName(answer.at)}</h1><a href="/graph">The graph of links</a></div>
 <nav class="tabs" aria-label="Views">${exploreViews.map((view) => tab(view, answer.view, asking))}</nav>
 ${questionForm(answer, context)}
 ${viewBody(answer, context, asking)}

@@ -51,6 +51,7 @@ const staffsReads = [
   "/accuracy",
   "/who",
   "/explore",
+  "/graph",
   "/search",
   "/changes",
   "/channels",

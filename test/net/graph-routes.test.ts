@@ -1,0 +1,54 @@
+/** /graph: before and after a ranking, as a page, JSON and CSV. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { graphPart } from "#coordinator/graph-part";
+import { readOpenApi } from "#coordinator/net/openapi";
+import { rankLocally } from "#coordinator/postgres/graph/local-rank";
+import { defaultPageRankSettings } from "#core/graph/page-rank";
+import type { Database } from "#db/connect";
+import { seedGraph } from "../postgres/graph/graph-in-database.ts";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+beforeAll(async () => {
+  database = await testDatabase();
+  app = webServer(database, { parts: [graphPart(database.pool)] });
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+it("says what to do before anybody has ranked", async () => {
+  const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
+  const json = await app.inject("/api/graph");
+
+  expect(page.body).toContain("Nobody has ranked the graph yet.");
+  expect(page.body).toContain("nearcrawl rank --write");
+  expect(json.json()).toEqual({ graph: null });
+});
+
+it("shows what the last ranking kept, as a page, JSON that fits its description, and CSV", async () => {
+  const seeded = await seedGraph(database.pool, 5, 0.85);
+  await database.pool.query(
+    "update frontier_url set url = 'http://page.example/<b>?a=1&b=2' where url like '%/1'",
+  );
+  const at = new Date("2030-01-01T12:00:00Z");
+  await rankLocally(database.pool, { settings: defaultPageRankSettings, write: true, at });
+
+  const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
+  const json = await app.inject("/api/graph");
+  const csv = await app.inject("/graph?format=csv");
+
+  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+  expect(faultsOf(json.json(), { $ref: "#/components/schemas/Graph" }, schemas)).toEqual([]);
+  expect(json.json().graph).toMatchObject({ madeAt: at.toISOString(), links: seeded.links });
+  expect(page.body).toContain("2030-01-01 12:00:00 UTC");
+  expect(page.body).not.toContain("<b>?");
+  expect(page.body).toContain("not in the frontier");
+  expect(csv.body.split("\r\n")[0]).toBe("url,page_rank,in_links,out_links");
+  expect(csv.body.trim().split("\r\n")).toHaveLength(21);
+});
