@@ -28,7 +28,7 @@ export function domainSetDuties(
   given: Omit<DelegateBySetsPorts, "partitionOf" | "settings"> & {
     readonly domainSets: DomainSetStore;
     readonly settings: () => DelegateBySetsPorts["settings"];
-    readonly timekeeper: Pick<Timekeeper, "every">;
+    readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
     readonly log: Log;
   },
   config: Pick<CoordinatorConfig, "domainSets">,
@@ -46,7 +46,9 @@ export function domainSetDuties(
       if (asksLanguages()) await languages.pass();
       const ports = { ...given, settings: given.settings(), partitionOf, isStopping: () => isStopping };
       const { moved, ended } = await delegateBySets(ports);
-      if (moved + ended > 0) given.log.info({ moved, ended }, "hosts went where their domain sets are");
+      if (moved + ended === 0) return;
+      given.log.info({ moved, ended }, "hosts went where their domain sets are");
+      given.timekeeper.hurry(delegateBySetsDuty);
     },
     stop: () => {
       isStopping = true;

@@ -19,7 +19,7 @@ export interface DelegateBySetsPorts extends FinerRoundPorts {
 
 /** Hosts of one crawler, and probe rounds, in one pass. */
 const hostsPerPass = 500;
-const roundsPerPass = 8;
+const roundsPerPass = 32;
 /** Looked at again as old decisions of subnets are (policies' recalibration.refreshDays). */
 const reviewMs = 30 * 86_400_000;
 
@@ -53,11 +53,11 @@ async function moveMisplaced(crawlers: readonly CrawlerId[], ports: DelegateBySe
     const partition = ports.partitionOf(crawlerId);
     if (partition.length === 0 || rounds === 0) continue;
     const hosts = await ports.domainSets.misplaced({ crawlerId, partition }, others, hostsPerPass);
-    for (const together of groups(hosts, able, ports).slice(0, rounds)) {
-      if (ports.isStopping?.()) return moved;
-      rounds -= 1;
-      moved += await delegateTogether(together, ports);
-    }
+    const chosen = groups(hosts, able, ports).slice(0, rounds);
+    rounds -= chosen.length;
+    // Side by side: each probe waits for its turn by itself (flows/probe-budget).
+    const given = await Promise.all(chosen.map(async (together) => await delegateTogether(together, ports)));
+    moved += given.reduce((sum, hostsGiven) => sum + hostsGiven, 0);
   }
   return moved;
 }
