@@ -7,6 +7,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
+import { prepared } from "./prepared-query.ts";
 
 /** Most addresses of a host that are looked at, as in a lease (protocol/lease.ts). */
 export const maxAddresses = 64;
@@ -65,7 +66,8 @@ async function takeTurns(
   },
 ): Promise<ReadonlySet<string>> {
   const { crawlerId, addresses, restSeconds, now } = turn;
-  const { rows } = await client.query<{ address: string }>(
+  const { rows } = await prepared<{ address: string }>(
+    client,
     `insert into address_turn as t (address, crawler_id, rest_seconds, since)
      select distinct address, $1::int, $4::real, $2::timestamptz
      from unnest($3::cidr[]) as given (address)

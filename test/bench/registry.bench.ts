@@ -15,8 +15,8 @@ import { migrate } from "#db/migrate";
 import { measureAdmissions, urlsPerBatch } from "./registry/admissions.ts";
 import { diskUse } from "./registry/disk-use.ts";
 import type { Rates, Spread } from "./registry/measured-rounds.ts";
-import { serverPid } from "./registry/processor-time.ts";
-import { seedFleet, seedMillion } from "./registry/seed-frontier.ts";
+import { serverPid, workInflation } from "./registry/processor-time.ts";
+import { seedFleet, seedMillions } from "./registry/seed-frontier.ts";
 import { measureSlices } from "./registry/slices.ts";
 
 const { values } = parseArgs({
@@ -40,13 +40,17 @@ try {
   let millions = 0;
   for (const size of sizes) {
     const startMs = performance.now();
-    while (millions < size) await seedMillion(pool, millions++);
+    await seedMillions(pool, millions, size);
+    millions = size;
     await pool.query("vacuum analyze frontier_host");
     await pool.query("vacuum analyze frontier_url");
     const seededMs = performance.now() - startMs;
     const disk = await diskUse(pool);
     console.log(
       `\n${(disk.urls / 1e6).toFixed(2)} million URLs of ${disk.hosts} hosts, seeded in ${(seededMs / 1000).toFixed(0)} s; load ${loadavg()[0]!.toFixed(1)}`,
+    );
+    console.log(
+      `a fixed piece of work takes ${workInflation().toFixed(2)} times its least processor time of this run`,
     );
     const frontier = createFrontierStore(pool);
     show("URLs admitted", await measureAdmissions(pool, frontier, server));
