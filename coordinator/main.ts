@@ -21,6 +21,7 @@ import { DelegationQueue } from "./flows/delegation-queue.ts";
 import { FleetSettling } from "./flows/fleet-settling.ts";
 import { IncidentLog } from "./flows/incident-log.ts";
 import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
+import { scheduleRanking } from "./graph-duties.ts";
 import { keyDuties } from "./key-duties.ts";
 import { following } from "./live-config.ts";
 import { liveState } from "./live-state.ts";
@@ -304,6 +305,7 @@ export async function startCoordinator({
   trusting.start();
   scheduleSearchDuties({ pool, timekeeper, now, nowMs: () => performance.now() });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
+  scheduleRanking({ database, timekeeper, log, now });
   scheduleChannelDuties(pool, timekeeper, now);
   scheduleChangeDuties({
     pool,

@@ -3,7 +3,7 @@
  * what pages link to that the frontier does not hold are further ones, which link to nothing. One snapshot for both, so
  * that links and the counts kept of them fit.
  */
-import type { PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
 import { type LinkGraph, linkGraph } from "#core/graph/link-graph";
 import { LinkList } from "#core/graph/link-list";
 import { NodeIndex } from "#core/graph/node-index";
@@ -69,7 +69,12 @@ export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks):
   return { ...graph, index, knownNodes, countedLinks, backLinks: backLinksOf(links, knownNodes) };
 }
 
-/** Of all partitions, by the statistics. */
+/** By the server's statistics. */
+export async function estimatedLinks(pool: Pick<Pool, "query">): Promise<number> {
+  const { rows } = await pool.query<{ links: number }>(`select ${estimate("link")} as links`);
+  return rows[0]!.links;
+}
+
 async function expectedRows(client: PoolClient): Promise<{ urls: number; links: number }> {
   const { rows } = await client.query<{ urls: number; links: number }>(
     `select ${estimate("frontier_url")} as urls, ${estimate("link")} as links`,
@@ -77,6 +82,7 @@ async function expectedRows(client: PoolClient): Promise<{ urls: number; links: 
   return rows[0]!;
 }
 
+/** Of all partitions. */
 const estimate = (table: string) =>
   `(select coalesce(sum(greatest(0, c.reltuples)), 0)::float8
     from pg_partition_tree('${table}') t

@@ -56,6 +56,17 @@ export async function writeSummary(client: PoolClient, summary: GraphSummary, at
   );
 }
 
+/** When URLs were last ranked by either engine, or an empty graph was; null: never. */
+export async function lastRanked(pool: Pick<Pool, "query">): Promise<Date | null> {
+  const { rows } = await pool.query<{ at: Date | null }>(
+    `select greatest(
+       (select ranked_at from url_rank limit 1),
+       (select max(made_at) from graph_summary)
+     ) as at`,
+  );
+  return rows[0]!.at;
+}
+
 /** The latest; null: nobody has ranked yet. */
 export async function latestSummary(
   pool: Pick<Pool, "query">,

@@ -1,5 +1,7 @@
 /** The web graph as text: edges, CSV, GraphML (graphml.graphdrawing.org) and WebGraph's ASCIIGraph. */
+
 import type { ExportedLink, ExportedNode, GraphRows } from "#coordinator/postgres/graph/export-rows";
+import { csvField } from "#coordinator/web/csv";
 
 export const graphFormats = ["edges", "csv", "graphml", "webgraph"] as const;
 export type GraphFormat = (typeof graphFormats)[number];
@@ -118,11 +120,7 @@ const isHost = (id: string) => id.length === 16;
 const nameOf = (name: string | null, id: string) => name ?? `urn:nearcrawl:${id}`;
 
 function csvLine(values: readonly (string | number | null)[]): string {
-  const cells = values.map((value) => {
-    const text = value === null ? "" : String(value);
-    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  });
-  return `${cells.join(",")}\r\n`;
+  return `${values.map(csvField).join(",")}\r\n`;
 }
 
 function nodeElement({ id, name, pageRank }: ExportedNode): string {

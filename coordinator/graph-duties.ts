@@ -1,0 +1,64 @@
+/**
+ * Ranks the pages once a day in a thread of the coordinator, for the orders and importances that go by rank. A graph that
+ * would take too much of the coordinator's memory is left to `nearcrawl rank --engine sql --write`, and the log says so.
+ */
+import { defaultPageRankSettings } from "#core/graph/page-rank";
+import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
+import type { Database } from "#db/connect";
+import type { Log } from "./log.ts";
+import { rankInWorker } from "./postgres/graph/rank-in-worker.ts";
+import { estimatedLinks } from "./postgres/graph/read-graph.ts";
+import { lastRanked } from "./postgres/graph/url-rank-store.ts";
+import type { Timekeeper } from "./timekeeper.ts";
+
+export interface RankingDuty {
+  readonly database: Pick<Database, "pool" | "url" | "schema">;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly log: Pick<Log, "info" | "warn">;
+  readonly now: () => Date;
+  /** Links beyond which the coordinator does not rank; absent: `mostLinksHere`. */
+  readonly mostLinks?: number;
+}
+
+/** How often it is looked whether a ranking is due. */
+const lookMs = 600_000;
+const rankEveryMs = 86_400_000;
+/** About 1 GB while they are ranked. */
+export const mostLinksHere = 20_000_000;
+const lockName = "nearcrawl ranks pages";
+
+export function scheduleRanking(duty: RankingDuty): void {
+  duty.timekeeper.every("rank-pages", lookMs, async () => await rankWhenDue(duty));
+}
+
+/** One of several coordinators does it. */
+async function rankWhenDue(duty: RankingDuty): Promise<void> {
+  const { pool, schema } = duty.database;
+  const client = await pool.connect();
+  try {
+    if (!(await tryAdvisoryLock(client, lockName, schema))) return;
+    await rankIfOld(duty);
+  } finally {
+    await releaseAdvisoryLock(client, lockName, schema);
+    client.release();
+  }
+}
+
+async function rankIfOld({ database, log, now, mostLinks = mostLinksHere }: RankingDuty): Promise<void> {
+  const at = now();
+  const last = await lastRanked(database.pool);
+  // A clock that was ahead: what lies in the future is no reason to wait.
+  if (last !== null && last <= at && at.getTime() - last.getTime() < rankEveryMs) return;
+  const links = await estimatedLinks(database.pool);
+  if (links > mostLinks) {
+    log.warn({ links, mostLinks }, "too many links to rank here: run nearcrawl rank --engine sql --write");
+    return;
+  }
+  const { summary, mended } = await rankInWorker(database, {
+    settings: defaultPageRankSettings,
+    write: true,
+    at,
+  });
+  const { nodes, ranking } = summary;
+  log.info({ nodes, links: summary.links, iterations: ranking.iterations, mended }, "pages are ranked");
+}
