@@ -4,9 +4,11 @@
  * looked up in DNS, so that the answer also tells who would crawl it.
  */
 import { hostHashOf, type UrlKey } from "#core/frontier/url-key";
+import type { UrlHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
+import type { ForeignOwner } from "./coordinators/foreign-owner.ts";
 import type { HostReport, UrlReport } from "./frontier-reports.ts";
 import { type Question, readQuestion } from "./read-question.ts";
 import type { CrawlerReport, OrganisationReport, TakenFor, WhoAnswer } from "./who-answer.ts";
@@ -71,7 +73,7 @@ async function answerUrl(
   const host = await ports.reads.hostReport(key.hostHash);
   const rejection = url === null ? await ports.reads.rejectionOf(key.url.slice(0, 500)) : null;
   const seen = { takenFor: { type: "url", value: key.url } as const, url, host, rejection };
-  const answer = await answerHosted({ ...seen, hostName: key.host }, ports, now);
+  const answer = await answerHosted({ ...seen, hostName: key.host, urlHash: key.urlHash }, ports, now);
   return { ...answer, order: url === null ? null : await orderOf(key, ports, now) };
 }
 
@@ -102,6 +104,7 @@ async function answerHosted(
   seen: {
     readonly takenFor: TakenFor;
     readonly hostName: string;
+    readonly urlHash?: UrlHash;
     readonly url: UrlReport | null;
     readonly host: HostReport | null;
     readonly rejection: string | null;
@@ -122,8 +125,10 @@ async function answerHosted(
       : await placeOf({ first, last: first, host: known ? hostHashOf(seen.hostName) : null }, ports);
   const address = first === undefined ? null : parseAddress(first);
   const wishes = await ports.reads.wishesOf(seen.hostName, addresses);
+  const owner = await ownerOfHosted(seen, ports, first ?? null);
   const facts = {
     wishes,
+    owner,
     asked: seen.takenFor.type,
     url: seen.url,
     host: seen.host,
@@ -132,13 +137,22 @@ async function answerHosted(
     addresses,
     specialPurpose: address && specialPurposeOf(address),
     scope: ports.scope,
+    domainSets: {
+      host: seen.hostName,
+      fleet: await ports.reads.fleetSets(hostHashOf(seen.hostName)),
+      own: ports.domainSets ?? [],
+    },
     ...place,
   };
   const isKnown =
-    seen.url !== null || seen.host !== null || seen.rejection !== null || wishes.optOut !== null;
+    seen.url !== null ||
+    seen.host !== null ||
+    seen.rejection !== null ||
+    wishes.optOut !== null ||
+    owner !== null;
   return {
     ...emptyAnswer(seen.takenFor.value, seen.takenFor),
-    ...shownPlace(place),
+    ...shownPlace(owner === null ? place : { ...place, effective: null }),
     found: isKnown || place.chain.length > 0,
     addresses,
     addressesFrom: addresses.length === 0 ? null : known ? "frontier" : "dns",
@@ -147,6 +161,17 @@ async function answerHosted(
     ...wishes,
     standing: standingOf(facts, now),
   };
+}
+
+/** A host that the frontier holds is still ours, whoever owns it: it goes to its owner when it is not leased. */
+async function ownerOfHosted(
+  seen: { readonly hostName: string; readonly urlHash?: UrlHash; readonly host: HostReport | null },
+  ports: WhoPorts,
+  address: string | null,
+): Promise<ForeignOwner | null> {
+  if (seen.host !== null) return null;
+  const { hostName: host, urlHash = null } = seen;
+  return await ports.reads.ownerOf({ host, hostHash: hostHashOf(host), urlHash, address });
 }
 
 async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<Answer> {

@@ -214,6 +214,7 @@ export type StandingCode =
   | "url-rejected"
   | "url-unknown"
   | "host-unknown"
+  | "other-coordinator"
   | "host-budget-reached"
   | "host-budget-used-up"
   | "robots-closed"
@@ -227,6 +228,10 @@ export type StandingCode =
   | "not-in-registry"
   | "differs-by-place"
   | "leaf-split"
+  /** May be had by its domain sets; in no crawler's or not in this coordinator's; in none of its crawler's. */
+  | "domain-set"
+  | "no-domain-set"
+  | "other-domain-set"
   | "waits-for-round"
   | "nobody-could-take-it"
   | "crawler-offline"

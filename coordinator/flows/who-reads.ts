@@ -2,6 +2,7 @@
 import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash } from "#core/ids";
 import type { FrontierOrder, OrderName } from "#core/order/order-strategies";
+import type { OwnerReads } from "./coordinators/foreign-owner.ts";
 import type { HostReport, UrlReport, WaitingReport } from "./frontier-reports.ts";
 import type { CrawlScope, NameResolver } from "./ports.ts";
 import type { PeerDistance } from "./ruled-out.ts";
@@ -15,12 +16,13 @@ import type {
   RecordedRound,
   SubnetList,
 } from "./who-answer.ts";
+import type { FleetSets } from "./who-domain-sets.ts";
 import type { FinerReport } from "./who-finer.ts";
 import type { PlacedUrl } from "./who-order.ts";
 import type { SiteWishes } from "./who-wishes.ts";
 
 /** What the answer is read from; every method is bounded and takes untrusted text as parameters only. */
-export interface WhoReads {
+export interface WhoReads extends OwnerReads {
   chainOf(first: string, last: string): Promise<ChainSubnet[]>;
   /** At most `each` on either side. */
   neighboursOf(subnetId: number, each: number): Promise<Neighbours | null>;
@@ -35,6 +37,8 @@ export interface WhoReads {
   latestRoundOf(subnetId: number): Promise<RecordedRound | null>;
   /** What is in force for a host in place of its subnet's delegation. */
   finerOfHost(hostHash: HostHash): Promise<FinerReport | null>;
+  /** The fleet's domain sets, with the host's language. */
+  fleetSets(hostHash: HostHash): Promise<FleetSets>;
   /** In the order of their addresses. */
   partsOf(subnetId: number): Promise<FinerReport[]>;
   historyOf(subnetId: number, limit: number): Promise<DelegationChange[]>;
@@ -55,4 +59,6 @@ export interface WhoPorts {
   readonly scope: CrawlScope | null;
   /** In what order URLs are fetched; left out where the coordinator's settings are not at hand. */
   readonly order?: FrontierOrder;
+  /** The coordinator's own domain sets; left out where its settings are not at hand. */
+  readonly domainSets?: readonly string[];
 }

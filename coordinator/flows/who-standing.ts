@@ -3,17 +3,23 @@
  * is known; every line that holds is told, the ones that stop everything first.
  */
 
+import { type ForeignOwner, ownerLines } from "./coordinators/foreign-owner.ts";
 import type { UrlReport, WaitingReport } from "./frontier-reports.ts";
 import { howMany, instantWords, whenWords } from "./spoken-time.ts";
 import { because, note, stop } from "./standing-line.ts";
 import type { ChainSubnet, CrawlerReport, EffectiveDelegation, ProbeRound, Standing } from "./who-answer.ts";
 import { isUsedUp, usedUpWords } from "./who-budget.ts";
+import { type DomainSetFacts, domainSetLines } from "./who-domain-sets.ts";
 import { type FinerFacts, finerLines } from "./who-finer.ts";
 import { type HostFacts, hostLines, paceLines, wholeHostLines } from "./who-host-lines.ts";
 import { type SiteWishes, wishLines } from "./who-wishes.ts";
 
 export interface WhoFacts extends FinerFacts, HostFacts {
   readonly wishes: SiteWishes;
+  /** Whose it is, where that is another coordinator; absent: this one's. */
+  readonly owner?: ForeignOwner | null;
+  /** Absent: neither a host nor a URL was asked for. */
+  readonly domainSets?: DomainSetFacts;
   readonly url: UrlReport | null;
   /** Why the URL was refused when somebody submitted it. */
   readonly rejection: string | null;
@@ -31,12 +37,14 @@ export interface WhoFacts extends FinerFacts, HostFacts {
 export function standingOf(facts: WhoFacts, now: Date): Standing[] {
   const lines = [
     ...wishLines(facts.wishes, now),
+    ...ownerLines(facts.owner),
     ...knownLines(facts),
     ...hostLines(facts, now),
     ...wholeHostLines(facts, now),
     ...urlLines(facts, now),
     ...placeLines(facts),
     ...finerLines(facts),
+    ...domainSetLines(facts.domainSets, facts.effective?.crawler ?? null),
     ...crawlerLines(facts.crawler, now),
     ...paceLines(facts, now),
   ];
@@ -49,6 +57,7 @@ function knownLines(facts: WhoFacts): Standing[] {
     return [stop("url-rejected", `It was submitted and refused: ${facts.rejection}.`)];
   }
   if (facts.asked !== "url" && facts.asked !== "host") return [];
+  if (facts.owner) return [];
   if (facts.host === null) {
     return [
       stop(

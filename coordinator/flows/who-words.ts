@@ -22,6 +22,8 @@ export function verdictOf(answer: WhoAnswer): string {
     return `${answer.crawler.name} is ${answer.crawler.state}`;
   if (answer.organisation) return organisationVerdict(answer.organisation);
   if (answer.effective) return `${answer.effective.crawler.name} ${crawlWords(answer)}`;
+  if (answer.standing.some(({ code }) => code === "other-coordinator"))
+    return "Another coordinator crawls this";
   if (!answer.found) return "Nothing is known of this";
   return "Nobody crawls this";
 }

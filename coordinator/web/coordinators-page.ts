@@ -26,7 +26,7 @@ export function coordinatorsBody(
   viewer: PageViewer,
 ): Html {
   const { parent, children } = coordinators;
-  const away = parentAwayWords(parent, now);
+  const away = parentAwayWords(parent);
   const all = [
     ...(parent === null ? [] : [{ ...parent, isParent: true }]),
     ...children.map((one) => ({ ...one, isParent: false })),

@@ -11,7 +11,7 @@ import { printable } from "./printable.ts";
 
 export function coordinatorsText(coordinators: Coordinators, now: Date): string {
   const { parent, children } = coordinators;
-  const away = parentAwayWords(parent, now);
+  const away = parentAwayWords(parent);
   const rows = [
     ...(parent === null ? [] : [relatedRow({ ...parent, owns: ["what is not ours"] }, "parent", now)]),
     ...children.map((child) => relatedRow(child, "child", now)),

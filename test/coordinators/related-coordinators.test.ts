@@ -1,8 +1,12 @@
 /** Who may be below whom, and what happens to URLs when somebody is away, comes, goes, or claims something else. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { answerWho } from "#coordinator/flows/answer-who";
 import type { AskParent } from "#coordinator/flows/coordinators/ask-parent";
+import { verdictOf } from "#coordinator/flows/who-words";
+import { createReports } from "#coordinator/postgres/reports/reports";
 import { exchangePath, exchangeVersion } from "#protocol/exchange";
 import { noon } from "../contract/world.ts";
+import { tinyResolver } from "../support/web-server.ts";
 import { exchangeAll, newCoordinator, type TestCoordinator } from "./relatives-world.ts";
 
 let top: TestCoordinator;
@@ -300,5 +304,41 @@ describe("what a child sends", () => {
     expect(refused[0]!.body.error?.message).toBe("number 1 comes after number 2: numbers must rise");
     expect(refused[3]!.body.error?.message).toMatch(/"lang:el" names a language/);
     expect(await top.frontier()).toEqual({});
+  });
+});
+
+describe("who URL", () => {
+  const answer = async (of: TestCoordinator, url: string) => {
+    const reads = createReports(of.world.pool, () => performance.now());
+    const answered = await answerWho(url, { reads, resolver: tinyResolver, scope: null }, noon);
+    return [
+      verdictOf(answered),
+      ...answered.standing.filter(({ code }) => code === "other-coordinator").map(({ words }) => words),
+    ];
+  };
+
+  it("says whose it is, by what, and what became of it here, above and below", async () => {
+    const child = await below(low, top, [".gr"], "greek");
+    await child.turn();
+    await low.seed("http://a.gr/");
+    await low.crawl(() => ["http://x.com/"]);
+    await top.seed("http://b.gr/");
+
+    const waits = await answer(low, "http://x.com/");
+    await exchangeAll([child]);
+
+    expect(waits).toEqual([
+      "Another coordinator crawls this",
+      `It belongs to another coordinator: this one owns .gr, and its parent ${top.url} knows whose it is. It waits to be sent up, since 2030-01-01 12:00:10 UTC.`,
+    ]);
+    expect((await answer(low, "http://x.com/"))[1]).toMatch(/It was sent up at 2030-01-01 12:00:00 UTC\.$/);
+    expect(await answer(top, "http://b.gr/")).toEqual([
+      "Another coordinator crawls this",
+      "It belongs to coordinator greek (.gr), below this one. It was sent down at 2030-01-01 12:00:00 UTC.",
+    ]);
+    expect((await answer(top, "http://c.gr/"))[1]).toMatch(
+      /below this one\. Once it is found here, it is sent down\.$/,
+    );
+    expect(await answer(low, "http://a.gr/")).toEqual(["crawler would crawl this"]);
   });
 });

@@ -20,7 +20,21 @@ export interface AlertFacts {
   readonly releases: readonly ReleaseFacts[];
   /** How long the database took for the simplest of questions. */
   readonly databaseMs: number;
+  /** Above and below this coordinator; absent: nobody. */
+  readonly relatives?: readonly RelativeFacts[];
   readonly accuracy: { readonly samples: number; readonly share: number | null };
+}
+
+export interface RelativeFacts {
+  readonly kind: "parent" | "child";
+  readonly name: string;
+  /** Null: it has not spoken yet. */
+  readonly contactedMs: number | null;
+  /** Null: the last exchange succeeded. */
+  readonly failingSinceMs: number | null;
+  readonly failure: string | null;
+  /** When URLs for it were given up last, because too many waited; null: never. */
+  readonly droppedMs: number | null;
 }
 
 export interface CrawlerFacts {

@@ -28,5 +28,7 @@ export const accuracyShare = 0.9;
 export const leastSamples = 30;
 /** Minutes are written as they end; so many in a row are missing only when nobody writes. */
 export const silentMinutes = 5;
+/** Coordinators ask their parent every few seconds, and when it is away, every five minutes at least. */
+export const relativeMinutes = 15;
 /** Results that a crawler has on its disk and that we have not acknowledged: minutes of work at full pace. */
 export const waitingResults = 5000;

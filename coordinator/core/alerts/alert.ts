@@ -39,6 +39,9 @@ export const alertSeverities = {
   "release-failing": "warning",
   "database-slow": "warning",
   "accuracy-low": "warning",
+  "parent-away": "warning",
+  "child-silent": "warning",
+  "foreign-urls-dropped": "warning",
 } as const satisfies Readonly<Record<string, AlertSeverity>>;
 
 export type AlertName = keyof typeof alertSeverities;

@@ -3,10 +3,16 @@ import type { Alert } from "./alert.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { crawlAlerts } from "./crawl-alerts.ts";
 import { fleetAlerts } from "./fleet-alerts.ts";
+import { relativeAlerts } from "./relative-alerts.ts";
 import { upkeepAlerts } from "./upkeep-alerts.ts";
 
 export function alertsOf(facts: AlertFacts): Alert[] {
-  const all = [...upkeepAlerts(facts), ...fleetAlerts(facts), ...crawlAlerts(facts)];
+  const all = [
+    ...upkeepAlerts(facts),
+    ...fleetAlerts(facts),
+    ...crawlAlerts(facts),
+    ...relativeAlerts(facts),
+  ];
   const found = all.filter((alert) => alert !== null);
   return [
     ...found.filter(({ severity }) => severity === "critical"),

@@ -12,6 +12,7 @@ import {
   ourFailureShare,
   queueAgeHours,
   registryDays,
+  relativeMinutes,
   roundWaitMinutes,
   shippedShare,
   silentMinutes,
@@ -38,5 +39,9 @@ export const ruleWords: Readonly<Record<AlertName, string>> = {
   "release-held": "the newest release was offered, and is offered to nobody any more",
   "release-failing": "a crawler refused a release that is offered, or went back to the one before",
   "database-slow": `the database takes over ${databaseMs} ms for the simplest of questions`,
+  "parent-away": `the parent coordinator was not reached, or refused, for over ${relativeMinutes} minutes`,
+  "child-silent": `a coordinator below this one was not heard of for over ${relativeMinutes} minutes, or is refused`,
+  "foreign-urls-dropped":
+    "URLs for another coordinator were given up within the last day, because too many waited",
   "accuracy-low": `under ${percent(accuracyShare)} of the samples (${leastSamples} at least) are with a crawler that is nearly the nearest`,
 };

@@ -1,10 +1,10 @@
 /** What page and command say of a coordinator's parent and children, in plain words. */
-import { howMany, whenWords } from "../spoken-time.ts";
+import { howMany, instantWords, whenWords } from "../spoken-time.ts";
 import type { Coordinators, RelatedCoordinator } from "./exchange-ports.ts";
 
 export function linkWords(related: RelatedCoordinator, now: Date): string {
   const { state, failure, failingSince, contactedAt } = related;
-  const since = failingSince === null ? "" : `, since ${whenWords(failingSince, now)}`;
+  const since = failingSince === null ? "" : `, since ${instantWords(failingSince)}`;
   if (failure !== null) return `${failure}${since}`;
   if (contactedAt === null) return "has not spoken yet";
   const spoke = `last heard of ${whenWords(contactedAt, now)}`;
@@ -30,8 +30,8 @@ export function standingWords({ parent, children, above, settling }: Coordinator
 }
 
 /** What an away parent means for the crawl; null: it is not away. */
-export function parentAwayWords(parent: RelatedCoordinator | null, now: Date): string | null {
+export function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   if (parent === null || parent.failure === null) return null;
-  const since = parent.failingSince === null ? "" : ` since ${whenWords(parent.failingSince, now)}`;
+  const since = parent.failingSince === null ? "" : ` since ${instantWords(parent.failingSince)}`;
   return `The parent takes nothing${since} (${parent.failure}). This coordinator goes on with its own; ${howMany(parent.waiting, "URL")} of others wait, and go up when it answers again.`;
 }

@@ -4,6 +4,7 @@ import { accuracyEstimate } from "#core/accuracy/accuracy-estimate";
 import type { AlertFacts, CrawlerFacts, IncidentFacts, ReleaseFacts } from "#core/alerts/alert-facts";
 import type { OperationReads, SpanFigures } from "../../flows/operation-reads.ts";
 import type { ReleaseEntry } from "../../flows/release-ports.ts";
+import { relativeFacts } from "../coordinators/relative-facts.ts";
 import { createReleaseFleetStore } from "../release-fleet-store.ts";
 import { createReleaseStore } from "../release-store.ts";
 
@@ -17,7 +18,7 @@ const dayMinutes = 24 * 60;
 /** `reads`: those answers that pages need anyway, and that are kept for them. */
 export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Promise<AlertFacts> {
   const databaseMs = await roundTripMs(pool);
-  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts] = await Promise.all([
+  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives] = await Promise.all([
     crawlerFacts(pool, now),
     reads.queueAges(now),
     reads.figures(hourMinutes, now),
@@ -26,6 +27,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     incidentFacts(pool, now),
     releaseFacts(pool),
     reads.accuracyCounts(now),
+    relativeFacts(pool),
   ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
@@ -38,6 +40,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     ...upkeep,
     incidents,
     releases,
+    relatives,
     databaseMs,
     accuracy: { samples, share },
   };

@@ -5,8 +5,10 @@ import type { PageReads } from "../../flows/page-facts.ts";
 import type { SearchReads } from "../../flows/search-ports.ts";
 import type { OverviewReads } from "../../flows/show-overview.ts";
 import type { WhoReads } from "../../flows/who-reads.ts";
+import { ownerOf } from "../coordinators/owner-report.ts";
 import { createSearchReads } from "../search/search-reads.ts";
 import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-report.ts";
+import { fleetSets } from "./domain-set-report.ts";
 import { finerOfHost, partsOf } from "./finer-report.ts";
 import { hostReport, rejectionOf, urlReport, waitingIn } from "./frontier-report.ts";
 import { organisationNamed } from "./holder-report.ts";
@@ -47,8 +49,10 @@ function whoReads(pool: Pool): WhoReads {
     roundById: (roundId) => roundById(pool, roundId),
     latestRoundOf: (subnetId) => latestRoundOf(pool, subnetId),
     finerOfHost: (hostHash) => finerOfHost(pool, hostHash),
+    fleetSets: (hostHash) => fleetSets(pool, hostHash),
     partsOf: (subnetId) => partsOf(pool, subnetId),
     historyOf: (subnetId, limit) => historyOf(pool, subnetId, limit),
+    ownerOf: (asked) => ownerOf(pool, asked),
     urlReport: (key) => urlReport(pool, key),
     urlPlace: (key, as) => urlPlace(pool, key, as),
     hostReport: (hostHash) => hostReport(pool, hostHash),

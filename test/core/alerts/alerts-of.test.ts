@@ -1,7 +1,7 @@
 /** A crawl where nothing needs attention, and what is said as soon as one thing is otherwise. */
 import { describe, expect, it } from "vitest";
 import { type AlertName, alertSeverities } from "#core/alerts/alert";
-import type { AlertFacts, CrawlerFacts } from "#core/alerts/alert-facts";
+import type { AlertFacts, CrawlerFacts, RelativeFacts } from "#core/alerts/alert-facts";
 import { alertsOf } from "#core/alerts/alerts-of";
 
 const nowMs = Date.parse("2026-03-01T12:00:00Z");
@@ -33,6 +33,15 @@ const well: AlertFacts = {
   releases: [],
   databaseMs: 1.5,
   accuracy: { samples: 400, share: 0.96 },
+};
+
+const parent: RelativeFacts = {
+  kind: "parent",
+  name: "https://top.example",
+  contactedMs: nowMs,
+  failingSinceMs: null,
+  failure: null,
+  droppedMs: null,
 };
 
 const release = {
@@ -84,6 +93,18 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   ],
   "release-failing": [{ releases: [release] }, { releases: [{ ...release, turnedDown: 1 }] }],
   "database-slow": [{ databaseMs: 250 }, { databaseMs: 251 }],
+  "parent-away": [
+    { relatives: [{ ...parent, failingSinceMs: nowMs - 15 * minuteMs, failure: "it is not reached" }] },
+    { relatives: [{ ...parent, failingSinceMs: nowMs - 15 * minuteMs - 1, failure: "it is not reached" }] },
+  ],
+  "child-silent": [
+    { relatives: [{ ...parent, kind: "child", contactedMs: null }] },
+    { relatives: [{ ...parent, kind: "child", contactedMs: nowMs - 15 * minuteMs - 1 }] },
+  ],
+  "foreign-urls-dropped": [
+    { relatives: [{ ...parent, droppedMs: nowMs - dayMs }] },
+    { relatives: [{ ...parent, droppedMs: nowMs - dayMs + 1 }] },
+  ],
   "accuracy-low": [{ accuracy: { samples: 29, share: 0.5 } }, { accuracy: { samples: 30, share: 0.899 } }],
 };
 
