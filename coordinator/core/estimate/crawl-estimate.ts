@@ -49,6 +49,8 @@ export interface MeasuredInputs {
   readonly pagesPerSecondPerCrawler?: number;
   /** Up per page as it is on the wire, compressed. */
   readonly bytesUpPerPage?: number;
+  /** Of one URL with all that is kept of it and every index, each copy. */
+  readonly storedBytesPerUrl?: number;
 }
 
 export interface CrawlEstimate {
@@ -92,7 +94,7 @@ export function estimateCrawl(given: CrawlAssumptions, measured: MeasuredInputs 
     pagesPerSecondPerCrawler: perCrawler,
     crawlers: crawlersFor(pagesPerSecond, perCrawler),
     crawlersWithRevisits: crawlersFor(withRevisits, perCrawler),
-    storageBytes: given.pages * given.urlBytes * given.replication,
+    storageBytes: given.pages * (measured.storedBytesPerUrl ?? given.urlBytes) * given.replication,
     downBytesPerSecond: down,
     upBytesPerSecond: up,
     downCompressedBytesPerSecond: down / given.compression,

@@ -1,6 +1,6 @@
 /** `nearcrawl estimate`: what crawling a whole web takes, by Anansi's feasibility study and by what this crawl measures. */
 import { Command, Option } from "commander";
-import { type CrawlMeasures, measureCrawl } from "#coordinator/postgres/reports/crawl-measures";
+import { measureCrawl } from "#coordinator/postgres/reports/crawl-measures";
 import { UsageError } from "#core/errors";
 import {
   assumptionFaults,
@@ -13,6 +13,7 @@ import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { type EstimateAnswer, estimateText, type MeasuredAnswer } from "../estimate/estimate-text.ts";
+import { withMeasures } from "../estimate/with-measures.ts";
 import { printAnswer } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
 
@@ -104,37 +105,5 @@ function refuseFaults(assumptions: CrawlAssumptions): void {
 
 async function measuredAnswer(options: EstimateOptions, given: CrawlAssumptions): Promise<MeasuredAnswer> {
   const measures = await readDatabase(commandContext(options), async ({ pool }) => await measureCrawl(pool));
-  const assumptions = withMeasured(given, measures);
-  const { pagesPerSecondPerCrawler: rate, bytesUpPerPage } = measures;
-  const inputs = {
-    ...(rate ? { pagesPerSecondPerCrawler: rate } : {}),
-    ...(bytesUpPerPage ? { bytesUpPerPage } : {}),
-  };
-  return {
-    measures,
-    assumptions,
-    estimate: estimateCrawl(assumptions, inputs),
-    assumed: notMeasured(measures),
-  };
-}
-
-/** One copy is stored, in as many bytes as a URL's row and its indexes take. A web smaller than a page's links stays as assumed. */
-function withMeasured(given: CrawlAssumptions, measures: CrawlMeasures): CrawlAssumptions {
-  const replaced = {
-    ...given,
-    outDegree: Math.max(1, measures.outDegree ?? given.outDegree),
-    ...(measures.storedBytesPerUrl === null ? {} : { urlBytes: measures.storedBytesPerUrl, replication: 1 }),
-  };
-  return assumptionFaults(replaced).length === 0 ? replaced : given;
-}
-
-function notMeasured(measures: CrawlMeasures): string[] {
-  return [
-    ...(measures.pagesPerSecondPerCrawler ? [] : ["pages/s of a crawler"]),
-    ...(measures.bytesUpPerPage ? [] : ["bytes up per page"]),
-    ...(measures.outDegree === null ? ["links a page"] : []),
-    ...(measures.storedBytesPerUrl === null ? ["bytes stored per URL"] : []),
-    "templates and headers",
-    "ranked a second",
-  ];
+  return withMeasures(given, measures);
 }

@@ -34,8 +34,12 @@ describe("with the thesis' assumptions", () => {
 });
 
 describe("with measured inputs", () => {
-  it("crawlers and upload follow them, and what was compressed is not compressed again", () => {
-    const estimate = estimateCrawl(thesisAssumptions, { pagesPerSecondPerCrawler: 2, bytesUpPerPage: 1000 });
+  it("crawlers, storage and upload follow them, and what was compressed is not compressed again", () => {
+    const measured = { pagesPerSecondPerCrawler: 2, bytesUpPerPage: 1000, storedBytesPerUrl: 500 };
+
+    const estimate = estimateCrawl({ ...thesisAssumptions, replication: 1 }, measured);
+
+    expect(estimate.storageBytes).toBe(2e12);
 
     expect(estimate.crawlers).toBe(129);
     expect(estimate.upBytesPerSecond).toBeCloseTo((4e9 / 15_552_000) * 1000, 6);
