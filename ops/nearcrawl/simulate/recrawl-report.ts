@@ -74,9 +74,10 @@ function intervalRows(report: CaseReport): string[][] {
     }),
   );
   // The paper's means are not those of its columns under REC; these are, over the channels of each group.
-  const mean = (intervals: readonly (number | null)[], { groups }: RecrawlFigures) =>
-    sum(groups.map(({ channels }, group) => channels * (intervals[group] ?? 0))) /
-    sum(groups.map(({ channels }) => channels));
+  const mean = (intervals: readonly (number | null)[], { groups }: RecrawlFigures) => {
+    const known = groups.map(({ channels }, group) => (intervals[group] == null ? 0 : channels));
+    return sum(known.map((channels, group) => channels * (intervals[group] ?? 0))) / sum(known);
+  };
   const first = report.figures[0]!;
   return [
     ...ranks,

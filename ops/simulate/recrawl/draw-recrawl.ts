@@ -13,7 +13,7 @@ const roles: Readonly<Record<StrategyName, Role>> = {
 };
 
 export function drawRecrawl(name: CaseName, figures: readonly RecrawlFigures[]): string {
-  const panel = (title: string, of: (run: RecrawlFigures) => readonly Sample[]): LinePanel => {
+  const panel = (title: string, label: string, of: (run: RecrawlFigures) => readonly Sample[]): LinePanel => {
     const lines = figures.map((run) => ({
       name: run.strategy,
       role: roles[run.strategy],
@@ -38,8 +38,12 @@ export function drawRecrawl(name: CaseName, figures: readonly RecrawlFigures[]):
     title: `${name === "REC" ? "Figure 4" : "Figure 5"}: queued tasks and throughput under ${name}`,
     description: `Tasks waiting in crawlers' queues, and Mbit/s of downloads that succeeded, over the simulation, by strategy, under ${name}.`,
     panels: [
-      panel("queued tasks", ({ queued }) => queued),
-      panel("throughput, Mbit/s", ({ throughputMbps }) => throughputMbps),
+      panel("queued tasks", "thousand tasks", ({ queued }) => queued.map(inThousands)),
+      panel("throughput", "Mbit/s", ({ throughputMbps }) => throughputMbps),
     ],
   });
+}
+
+function inThousands({ step, value }: Sample): Sample {
+  return { step, value: value / 1000 };
 }

@@ -109,10 +109,11 @@ export function simulateRecrawl(run: RecrawlRun): RecrawlFigures {
 
 function fleetFigures(scenario: RecrawlScenario, manager: ChannelManager, fleet: CrawlerFleet) {
   const submitted = sum(manager.submitted);
+  const atLeastOne = Math.max(1, submitted);
   return {
     counts: { ...fleet.counts, submitted, underWay: fleet.waiting + fleet.running },
-    meanIntervalSteps: (scenario.channels * scenario.steps) / submitted,
-    successRate: fleet.counts.updated / submitted,
+    meanIntervalSteps: (scenario.channels * scenario.steps) / atLeastOne,
+    successRate: fleet.counts.updated / atLeastOne,
     onlineCrawlers: fleet.crawlerSteps / scenario.steps,
   };
 }
