@@ -28,7 +28,7 @@ export function drawRecrawl(name: CaseName, figures: readonly RecrawlFigures[]):
         points.map(({ x }) => x),
       ),
       y: axisFor(
-        title,
+        label,
         points.map(({ y }) => y),
       ),
       lines,

@@ -1,9 +1,11 @@
 /** The recrawl simulation on some hundred channels: what holds in any run, and which way the strategies go. */
 import { describe, expect, it } from "vitest";
 import { recrawlCommand } from "#ops/nearcrawl/simulate/recrawl-command";
+import { recrawlTables } from "#ops/nearcrawl/simulate/recrawl-report";
 import { Calendar } from "#ops/simulate/recrawl/calendar";
 import { currentShare } from "#ops/simulate/recrawl/channel-manager";
 import type { CrawlerFleet } from "#ops/simulate/recrawl/crawler-fleet";
+import { drawRecrawl } from "#ops/simulate/recrawl/draw-recrawl";
 import { mostQuality, paperFigures, paperTableSteps } from "#ops/simulate/recrawl/paper-figures";
 import { recrawlWorld } from "#ops/simulate/recrawl/recrawl-world";
 import {
@@ -173,6 +175,34 @@ describe("the paper's own tables", () => {
       expect(mostQuality(paper, "ranks")).toBeLessThan(0.7 * paper.weightedQuality);
     },
   );
+});
+
+describe("the report", () => {
+  const report = (strategies: readonly StrategyName[]) =>
+    recrawlTables({
+      case: "REC",
+      scenario: small("REC"),
+      figures: strategies.map((strategy) => runOf("REC", strategy)),
+    });
+
+  it("has the paper's figures in brackets, brought to as many channels and steps", () => {
+    const text = report(["fixed", "icr", "optimal"]);
+
+    // 8.030 million of 16,000 channels and 100,000 steps: for 400 and 12,000, 24.1 thousand.
+    expect(text).toMatch(/^total +24\.\d \(24\.1\)/m);
+    expect(text).toMatch(/^of FIXED's +1\.000 \(1\.000\) +\d\.\d{3} \(0\.518\) +\d\.\d{3}$/m);
+  });
+
+  it("compares with FIXED only where FIXED ran", () => {
+    expect(report(["icr"])).not.toContain("FIXED");
+  });
+
+  it("draws a line per strategy in each of two panels", () => {
+    const svg = drawRecrawl("REC", [runOf("REC", "fixed"), runOf("REC", "iir")]);
+
+    expect(svg).toContain("Figure 4");
+    expect(svg.match(/class="line[ "]/g)?.length).toBeGreaterThanOrEqual(4);
+  });
 });
 
 describe("settings that make no sense", () => {
