@@ -55,7 +55,8 @@ export function recrawlDuties(
 function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): PlanInForce {
   const { strategy } = policies;
   const bounds = boundsOf(policies);
-  if (latest.strategy !== strategy) return { ...fixedPlan, strategy, bounds };
+  const { usualChangesPerDay } = policies;
+  if (latest.strategy !== strategy) return { ...fixedPlan, strategy, bounds, usualChangesPerDay };
   const leastPerDay = Math.min(bounds.leastPerDay, latest.bounds.leastPerDay);
-  return { ...latest, bounds: { ...bounds, leastPerDay } };
+  return { ...latest, bounds: { ...bounds, leastPerDay }, usualChangesPerDay };
 }

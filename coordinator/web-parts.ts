@@ -11,6 +11,7 @@ import type { Access } from "./net/access.ts";
 import type { WebPart } from "./net/http-server.ts";
 import type { OpenWebOptions } from "./open-web-server.ts";
 import { policyPart } from "./policy-part.ts";
+import { recrawlPart } from "./recrawl-part.ts";
 import { registryPart } from "./registry-part.ts";
 
 export interface WebPartOptions extends OpenWebOptions {
@@ -25,6 +26,7 @@ export function webParts(options: WebPartOptions): readonly WebPart[] {
     explorePart(options),
     policyPart(options),
     registryPart(options),
+    recrawlPart(options.pool),
     changePart(options),
     graphPart(options.pool),
     channelPart(options.pool),

@@ -38,8 +38,12 @@ function isContinued(last: RecrawlPlan | null, { policies }: PlanningPorts): las
   return last !== null && last.strategy === policies.strategy && last.groups.length === policies.groups;
 }
 
+/** Half of the pages have to be known: a host's first group is its first guess. */
+const knownEnough = 0.5;
+
 async function firstGroups(ports: PlanningPorts): Promise<RecrawlPlan | null> {
   const { store, policies } = ports;
+  if ((await store.knownShare()) < knownEnough) return null;
   await store.refreshHosts(null);
   const groups = await groupedHosts(ports);
   if (groups.length < policies.groups) return null;

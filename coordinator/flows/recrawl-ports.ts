@@ -65,6 +65,8 @@ export interface RecrawlPlanStore {
   /** The latest plans, newest first. */
   history(limit: number): Promise<RecrawlPlan[]>;
   save(plan: RecrawlPlan, hostMultipliers: ReadonlyMap<HostHash, number>): Promise<void>;
+  /** Of the pages, those that were compared often enough for an estimate of their own (visit-findings). */
+  knownShare(): Promise<number>;
   /** Estimates of hosts that were fetched since then; null: of all. */
   refreshHosts(since: Date | null): Promise<void>;
   /** Divides hosts into groups of equal size by how often they change; gives each group's hosts, pages and mean rate. */

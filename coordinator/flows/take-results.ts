@@ -8,7 +8,7 @@ import { urlKeyOf } from "#core/frontier/url-key";
 import type { CrawlerId, LeaseId } from "#core/ids";
 import { isGone, nextFetchAt, type RecrawlSettings } from "#core/recrawl/fixed-interval";
 import { fixedPlan, type PlanInForce } from "#core/recrawl/recrawl-plan";
-import { findingsOf, type ThisVisit } from "#core/recrawl/visit-findings";
+import { findingsOf, type ThisVisit, type VisitFindings } from "#core/recrawl/visit-findings";
 import type { FetchOutcome, FetchResult } from "#protocol/result";
 import type { Seal } from "#protocol/result-digest";
 import { namedUrls } from "./named-urls.ts";
@@ -110,10 +110,14 @@ function againAt({ result, now, failures, page }: Again, settings: TakeResultsSe
   const outcome = outcomeForRecrawl(result);
   const visit =
     page && findingsOf(visitOf(result, outcome, page.fetchedAt), page.known, settings.plan ?? fixedPlan);
-  const intervalSeconds = visit?.intervalSeconds ?? settings.recrawl.intervalSeconds;
-  const recrawl = { ...settings.recrawl, intervalSeconds };
+  const recrawl = { ...settings.recrawl, intervalSeconds: intervalOf(visit, settings.recrawl) };
   const attempt = { now, outcome, failures };
   return { at: nextFetchAt(attempt, recrawl), isGone: isGone(attempt, recrawl), ...(visit && { visit }) };
+}
+
+function intervalOf(visit: VisitFindings | undefined, { intervalSeconds }: RecrawlSettings): number {
+  const planned = visit?.intervalSeconds ?? intervalSeconds;
+  return visit?.isLearning ? Math.min(planned, intervalSeconds) : planned;
 }
 
 function visitOf(result: FetchResult, outcome: FetchOutcome, fetchedAt: Date): ThisVisit {

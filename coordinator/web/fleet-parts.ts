@@ -12,6 +12,7 @@ const tabs = [
   ["/fleet/versions", "Versions", "fleet-read"],
   ["/fleet/queue", "Queue", "read"],
   ["/fleet/failures", "Failures", "read"],
+  ["/fleet/recrawl", "Recrawl", "fleet-read"],
   ["/fleet/moves", "Moves", "fleet-read"],
   ["/fleet/opt-outs", "Opt-outs", "fleet-read"],
   ["/fleet/complaints", "Complaints", "fleet-read"],

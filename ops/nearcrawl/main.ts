@@ -35,6 +35,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   crawler: async () => (await import("./commands/crawler.ts")).crawlerCommand(),
   overview: async () => (await import("./commands/overview.ts")).overviewCommand(),
   alerts: async () => (await import("./commands/alerts.ts")).alertsCommand(),
+  recrawl: async () => (await import("./commands/recrawl.ts")).recrawlCommand(),
   queue: async () => (await import("./commands/queue.ts")).queueCommand(),
   accuracy: async () => (await import("./commands/accuracy.ts")).accuracyCommand(),
   fleet: async () => (await import("./commands/fleet.ts")).fleetCommand(),

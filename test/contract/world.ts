@@ -117,6 +117,8 @@ const emptied = [
   "address_turn",
   "frontier_url",
   "frontier_host",
+  "recrawl_plan",
+  "recrawl_host",
   "delegation_history",
   "delegation",
   "finer_delegation",

@@ -9,6 +9,8 @@ import { probeMethod } from "#protocol/messages";
 import { balancePolicyNames } from "../balance/policies.ts";
 import { policyNames } from "../delegation/round.ts";
 import { orderNames } from "../order/order-strategies.ts";
+import { usualChangesPerDay } from "../recrawl/change-hints.ts";
+import { leastChangesPerDay, mostChangesPerDay } from "../recrawl/change-rate.ts";
 import { recrawlStrategies } from "../recrawl/recrawl-plan.ts";
 import { defaultTrustRule } from "../trust/evidence.ts";
 import { defaultSamplingRule } from "../trust/sampling.ts";
@@ -144,6 +146,7 @@ const recrawl = z.strictObject({
   longestDays: z.number().positive().max(3650).default(60),
   /** SARSS section 4.3: an upper limit such as 2 times the change frequency. */
   visitsPerChange: z.number().min(0.1).max(100).default(2),
+  usualChangesPerDay: z.number().min(leastChangesPerDay).max(mostChangesPerDay).default(usualChangesPerDay),
   /** How often it is looked whether intervals are to be made anew. */
   everySeconds: seconds(86_400).default(600),
 });

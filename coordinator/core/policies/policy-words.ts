@@ -195,6 +195,12 @@ export const policyWords = {
     unit: "times",
     origin: "SARSS, section 4.3",
   },
+  "recrawl.usualChangesPerDay": {
+    title: "Changes expected of a page",
+    help: "What a page is expected to change as long as neither its visits nor its host say anything else.",
+    unit: "changes/day",
+    origin: "Cho and Garcia-Molina, VLDB 2000: half of the pages change within 50 days",
+  },
   "recrawl.everySeconds": {
     title: "Look at the intervals every",
     help: "Plans are made anew so often; iir and icr only when half the most urgent hosts had six updates.",

@@ -9,6 +9,8 @@ export interface ChangeHints {
   readonly unchangedSeconds?: number;
   /** The mean of pages that are alike (its host's). */
   readonly othersPerDay?: number;
+  /** Of a page of which nothing else is known; `usualChangesPerDay` when left out. */
+  readonly usualPerDay?: number;
 }
 
 /** Changes a day by the sitemap's words; `always` is taken for every quarter of an hour, `never` for once in ten years. */
@@ -35,9 +37,9 @@ const daySeconds = 86_400;
  * 1/rate) and the hint of most weight; a sitemap's word is a promise; other pages are a guess.
  */
 export function expectedChangesPerDay(hints: ChangeHints): number {
-  const { unchangedSeconds, changeFrequency, othersPerDay } = hints;
+  const { unchangedSeconds, changeFrequency, othersPerDay, usualPerDay = usualChangesPerDay } = hints;
   const stated = changeFrequency === undefined ? undefined : changeFrequencies[changeFrequency];
-  const guess = stated ?? (isRate(othersPerDay) ? othersPerDay : usualChangesPerDay);
+  const guess = stated ?? (isRate(othersPerDay) ? othersPerDay : usualPerDay);
   if (unchangedSeconds === undefined || !(unchangedSeconds >= 0)) return guess;
   // One observation on top of the guess: the geometric mean of both. A page made a moment ago counts as a minute old.
   return Math.sqrt(guess * (daySeconds / Math.max(60, unchangedSeconds)));

@@ -6,6 +6,7 @@
  * iir, icr  one interval for each priority group of hosts (SARSS, iterated-interval.ts, iterated-capacity.ts)
  * optimal   the rate at which one more fetch adds the same freshness everywhere (optimal-rates.ts)
  */
+import { usualChangesPerDay } from "./change-hints.ts";
 import { rateAtMultiplier } from "./freshness.ts";
 
 export const recrawlStrategies = ["fixed", "iir", "icr", "optimal"] as const;
@@ -28,6 +29,8 @@ export interface PlanInForce {
   readonly bounds: RateBounds;
   /** URLs that have a PageRank; 0: importance is by back-links. */
   readonly rankedPages: number;
+  /** What a page is expected to change that nothing is known of. */
+  readonly usualChangesPerDay: number;
 }
 
 export const defaultRateBounds: RateBounds = { leastPerDay: 1 / 60, mostPerDay: 24, visitsPerChange: 2 };
@@ -39,6 +42,7 @@ export const fixedPlan: PlanInForce = {
   groupIntervalSeconds: [],
   bounds: defaultRateBounds,
   rankedPages: 0,
+  usualChangesPerDay,
 };
 
 export interface PlannedPage {

@@ -50,7 +50,12 @@ export interface VisitFindings {
   readonly changesPerDay: number | null;
   /** To the next visit; null: as the fixed interval says. */
   readonly intervalSeconds: number | null;
+  /** Too little is known of the page yet: it waits no longer than the fixed interval, whatever is estimated. */
+  readonly isLearning: boolean;
 }
+
+/** Compared visits from which on a page's own estimate counts. */
+export const learningVisits = 3;
 
 export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce): VisitFindings {
   const elapsedSeconds = secondsBetween(known.lastFetchedAt, visit.fetchedAt);
@@ -58,7 +63,7 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
   const gapSeconds = believableGap(elapsedSeconds ?? 0, plannedSeconds) ? elapsedSeconds : null;
   const hasChanged = changedOf(visit, known);
   const isSeen = visit.outcome.type === "fetched" || visit.outcome.type === "unchanged";
-  if (!isSeen) return { hasChanged, gapSeconds, sums: noVisits, changesPerDay: null, intervalSeconds: null };
+  if (!isSeen) return { ...nothingSeen, hasChanged, gapSeconds };
   const unchangedSeconds = secondsBetween(visit.changedAt, visit.fetchedAt);
   const sums =
     hasChanged === null || gapSeconds === null
@@ -70,18 +75,18 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
           plannedSeconds,
         }) ?? noVisits);
   const expected = expectedChangesPerDay({
+    usualPerDay: plan.usualChangesPerDay,
     ...(unchangedSeconds === null || hasChanged === true ? {} : { unchangedSeconds }),
     ...(known.hostChangesPerDay === null ? {} : { othersPerDay: known.hostChangesPerDay }),
   });
-  const changesPerDay = likelyChangesPerDay(addSums(known.sums, sums), expected);
-  return {
-    hasChanged,
-    gapSeconds,
-    sums,
-    changesPerDay,
-    intervalSeconds: interval(known, changesPerDay, plan),
-  };
+  const all = addSums(known.sums, sums);
+  const changesPerDay = likelyChangesPerDay(all, expected);
+  const intervalSeconds = interval(known, changesPerDay, plan);
+  const isLearning = all.comparedVisits < learningVisits;
+  return { hasChanged, gapSeconds, sums, changesPerDay, intervalSeconds, isLearning };
 }
+
+const nothingSeen = { sums: noVisits, changesPerDay: null, intervalSeconds: null, isLearning: false };
 
 function interval(known: KnownPage, changesPerDay: number, plan: PlanInForce): number | null {
   const importance = importanceOf(known, plan.rankedPages);

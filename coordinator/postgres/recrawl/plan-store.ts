@@ -1,6 +1,7 @@
 /** Tables recrawl_plan and recrawl_host: how often pages are fetched again, and why. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
+import { learningVisits } from "#core/recrawl/visit-findings";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { RecrawlPlan, RecrawlPlanStore } from "../../flows/recrawl-ports.ts";
 import { inTransaction } from "../transaction.ts";
@@ -17,6 +18,15 @@ export function createRecrawlPlanStore(pool: Pool): RecrawlPlanStore {
     latest: async () => (await plans(pool, 1))[0] ?? null,
     history: async (limit) => await plans(pool, limit),
     save: async (plan, hostMultipliers) => await save(pool, plan, hostMultipliers),
+    knownShare: async () => {
+      const { rows } = await pool.query<{ share: number }>(
+        `select coalesce(avg(case when compared_visits >= $1 then 1 else 0 end), 0)::float8 as share
+         from frontier_url
+         where changes_per_day is not null and state in ('due', 'leased')`,
+        [learningVisits],
+      );
+      return rows[0]!.share;
+    },
     refreshHosts: async (since) => await refreshHosts(pool, since),
     groupHosts: async (groups) => await groupHosts(pool, groups),
     groupRecords: async (plan, now) => await groupRecords(pool, plan, now),

@@ -1,5 +1,5 @@
 /** What results say of their pages' changes, and the plans that are made of it, through the real stores. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { planRecrawls } from "#coordinator/flows/plan-recrawls";
 import { createRecrawlPlanStore } from "#coordinator/postgres/recrawl/plan-store";
 import type { CrawlerId } from "#core/ids";
@@ -16,10 +16,14 @@ let plan: PlanInForce = fixedPlan;
 let crawlerId: CrawlerId;
 const store = () => createRecrawlPlanStore(world.pool);
 
+beforeAll(async () => {
+  world = await newShippingWorld(() => plan);
+});
+
 /** Two hosts with a front page each, s1 and s2, of one crawler. */
 beforeEach(async () => {
   plan = fixedPlan;
-  world = await newShippingWorld(() => plan);
+  await world.reset();
   crawlerId = await world.arrived("north", 5000);
   for (const number of [1, 2]) {
     const subnetId = await world.site(number);
@@ -27,7 +31,7 @@ beforeEach(async () => {
   }
 });
 
-afterEach(async () => await world.close());
+afterAll(async () => await world.close());
 
 const url = (site: number) => `http://s${site}.example/`;
 
@@ -111,10 +115,11 @@ test("optimal: nothing is planned before a page is known, then the changing page
   expect(await store().latest()).toEqual(made);
 });
 
-test("iir and icr: hosts are divided at once, and reassigned when the most urgent ones had six updates", async () => {
+test("iir and icr: hosts are divided when half of the pages are known, and reassigned when the most urgent ones had six updates", async () => {
   const ports = { store: store(), policies: policies({ strategy: "icr", groups: 2, longestDays: 100 }) };
-  for (const turn of [0, 1, 2])
-    await visit(turn * hour, { [url(1)]: { page: text(turn) }, [url(2)]: { page: text(100) } });
+  const early = await planRecrawls({ ...ports, now: noon });
+  for (const turn of [0, 0.5, 1, 2])
+    await visit(turn * hour, { [url(1)]: { page: text(2 * turn) }, [url(2)]: { page: text(100) } });
   const first = (await planRecrawls({ ...ports, now: secondsAfterNoon(3 * hour) }))!;
   plan = first;
   await visit(4 * hour, { [url(1)]: { page: text(9) }, [url(2)]: unchanged });
@@ -125,6 +130,7 @@ test("iir and icr: hosts are divided at once, and reassigned when the most urgen
     await visit(turn * hour, { [url(1)]: unchanged, [url(2)]: unchanged });
   const next = await planRecrawls({ ...ports, now: secondsAfterNoon(12 * hour) });
 
+  expect(early).toBeNull();
   expect(first.groups.map(({ hosts, pages }) => [hosts, pages])).toEqual([
     [1, 1],
     [1, 1],
