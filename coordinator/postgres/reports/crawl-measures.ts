@@ -20,10 +20,14 @@ export interface CrawlMeasures {
   /** Links of pages whose links are known, and how many pages those are; null: of none. */
   readonly outDegree: number | null;
   readonly pagesWithLinks: number;
-  /** Characters of a URL (ASCII), and what its row takes with every index; null: no URL. */
+  /** Characters of a URL (ASCII); null: no URL. */
   readonly urlBytes: number | null;
+  /** What its row takes with every index; null: too few URLs to tell. */
   readonly storedBytesPerUrl: number | null;
 }
+
+/** With fewer URLs it is the empty parts and indexes of a new table that take the room. */
+const leastUrls = 4000;
 
 /** The latest fetches that are looked at, at most; and not what is older than a day before the last. */
 const latestFetches = 200_000;
@@ -96,6 +100,6 @@ async function urlMeasures(pool: Pool) {
     outDegree: row.out_degree,
     pagesWithLinks: Math.round(row.with_links * sample.factor),
     urlBytes: row.url_bytes,
-    storedBytesPerUrl: row.urls === 0 ? null : row.bytes / (row.urls * sample.factor),
+    storedBytesPerUrl: row.urls < leastUrls ? null : row.bytes / (row.urls * sample.factor),
   };
 }

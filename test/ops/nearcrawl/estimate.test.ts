@@ -70,8 +70,21 @@ describe("what the crawl measures", () => {
       outDegree: 6,
       pagesWithLinks: 2,
       urlBytes: 18,
+      storedBytesPerUrl: null,
     });
-    expect(measures.storedBytesPerUrl).toBeGreaterThan(18);
+  });
+});
+
+describe("what a URL takes", () => {
+  it("is told once there are enough of them to tell", async () => {
+    await database.pool.query(`
+      insert into frontier_url (host_hash, url_hash, url)
+      select n % 50, 1000 + n, 'http://b.example/' || n from generate_series(1, 4000) n`);
+
+    const { storedBytesPerUrl } = await measureCrawl(database.pool);
+
+    expect(storedBytesPerUrl).toBeGreaterThan(100);
+    expect(storedBytesPerUrl).toBeLessThan(1500);
   });
 });
 
