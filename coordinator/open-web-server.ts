@@ -61,6 +61,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     resolver: options.resolver,
     scope: following(() => config.scope),
     order: following(() => ({ name: config.frontier.order, newShare: config.frontier.newShare })),
+    domainSets: config.domainSets,
     live: options.live,
     metrics: options.metrics,
     log,

@@ -51,7 +51,8 @@ export interface FinerFacts {
 }
 
 export function finerLines({ finer, parts, leaf }: FinerFacts): Standing[] {
-  const lines = finer?.type === "host" ? [hostLine(finer)] : [];
+  // A host may have a crawler of its own by domain sets alone (who-domain-sets).
+  const lines = finer?.type === "host" && finer.cause !== "domain-set" ? [hostLine(finer)] : [];
   if (leaf === null || parts.length === 0) return lines;
   const head = `${leaf.range} is split below its registered range: `;
   const words = head + parts.slice(0, 4).map(partWords(leaf)).join("; ");

@@ -19,6 +19,8 @@ export interface ViewPorts {
   readonly resolver: NameResolver;
   readonly scope: CrawlScope;
   readonly order?: FrontierOrder;
+  /** The coordinator's own; left out: every host is its own. */
+  readonly domainSets?: readonly string[];
 }
 
 export function addViews(views: Views, ports: ViewPorts): void {

@@ -54,6 +54,8 @@ export interface WebPorts {
   readonly scope: CrawlScope;
   /** In what order URLs are fetched; left out, `who` tells no place. */
   readonly order?: FrontierOrder;
+  /** The coordinator's own; left out: every host is its own. */
+  readonly domainSets?: readonly string[];
   /** What the coordinator's memory knows now. */
   readonly live: () => LiveState;
   readonly metrics: Metrics;
