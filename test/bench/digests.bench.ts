@@ -97,7 +97,7 @@ function drawTo(file: string): void {
     points: points.map((point) => ({ x: 100 * point.share, y: bytes(point) / 1000 })),
   }));
   const picture = {
-    title: "Bytes of a lease of 20 URLs, by the share of texts that are known",
+    title: "Bytes of a lease, by known texts",
     description: "With more known texts fewer bytes leave the crawler, down to a fifth.",
     panels: [
       {
