@@ -5,7 +5,7 @@
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
-import { coordinatorsSettings, ownParentFault, parentSettings } from "#core/coordinators/parent-settings";
+import { coordinatorsSettings, parentFaults, parentSettings } from "#core/coordinators/parent-settings";
 import { readLayer } from "#core/dset/partition";
 import { ConfigError } from "#core/errors";
 import { type DeepReadonly, policySections } from "#core/policies/policy-schema";
@@ -128,8 +128,8 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
   const faults = [...(checked.error?.issues.flatMap(faultsOf) ?? []), ...exposureFaults(values)];
   if (!checked.success || faults.length > 0) throw new ConfigError(faults);
   const { publicUrl, parent, userAgent = defaultUserAgent(publicUrl) } = checked.data;
-  const ownParent = ownParentFault(parent, publicUrl);
-  if (ownParent !== null) throw new ConfigError([ownParent]);
+  const ofParent = parentFaults(parent, checked.data);
+  if (ofParent.length > 0) throw new ConfigError(ofParent);
   return frozen({ ...checked.data, userAgent });
 }
 

@@ -1,5 +1,6 @@
 /** The settings of a coordinator that has a parent, or children: what is wrong with them is said with the value. */
 import { z } from "zod";
+import { nothingInBoth, readLayer } from "../dset/partition.ts";
 import { readClaims } from "./claims.ts";
 
 const loopbackHost = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/;
@@ -51,12 +52,22 @@ export const coordinatorsSettings = z.strictObject({
   newHostsPerChildAndDay: z.int().min(0).max(1_000_000_000).default(10_000_000),
 });
 
-/** Where this coordinator says that it is reached must not be its parent. */
-export function ownParentFault(
-  parent: { readonly url: string } | null,
-  publicUrl: string | null,
-): string | null {
-  if (parent === null || publicUrl === null) return null;
-  const isSame = new URL(parent.url).href === new URL(publicUrl).href;
-  return isSame ? `parent.url: ${parent.url} is this coordinator itself (publicUrl)` : null;
+/** What in other settings contradicts the parent's: an address that is this coordinator's own, or nothing left to crawl. */
+export function parentFaults(
+  parent: { readonly url: string; readonly owns: readonly string[] } | null,
+  { publicUrl, domainSets }: { readonly publicUrl: string | null; readonly domainSets: readonly string[] },
+): string[] {
+  if (parent === null) return [];
+  const isItself = publicUrl !== null && new URL(parent.url).href === new URL(publicUrl).href;
+  const claims = readClaims(parent.owns);
+  const crawled = readLayer(domainSets);
+  const owned = typeof claims === "string" || claims.kind === "blocks" ? [] : claims.sets;
+  const nothing =
+    typeof crawled === "string"
+      ? null
+      : nothingInBoth(owned, { layer: crawled, whose: "domainSets, which says what is crawled" });
+  return [
+    ...(isItself ? [`parent.url: ${parent.url} is this coordinator itself (publicUrl)`] : []),
+    ...(nothing === null ? [] : [`parent.owns: ${nothing}`]),
+  ];
 }

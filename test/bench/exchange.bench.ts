@@ -1,0 +1,146 @@
+/**
+ * What coordinators exchange in a second: URLs of others that were found under a child wait in its database, go up to
+ * its parent over a real socket, and are in the parent's frontier when the child lets go of them. Beside the same
+ * URLs admitted by one coordinator that is alone (the baseline), in the same run; both databases and all work on this
+ * machine.
+ * Run: npm run bench -- exchange (the file by itself takes another number of URLs)
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { coordinatorPart } from "#coordinator/coordinator-part";
+import { AskParent } from "#coordinator/flows/coordinators/ask-parent";
+import { silentLog } from "#coordinator/log";
+import { randomSecrets } from "#coordinator/net/crawler-key";
+import { createMetrics } from "#coordinator/net/metrics";
+import { HttpParentClient } from "#coordinator/net/parent-client";
+import { createCoordinatorStore } from "#coordinator/postgres/coordinators/coordinator-store";
+import { stateParent } from "#coordinator/postgres/coordinators/own-identity";
+import { createParentExchangeStore } from "#coordinator/postgres/coordinators/parent-exchange";
+import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { urlKeyOf } from "#core/frontier/url-key";
+import { type Database, openDatabase } from "#db/connect";
+import { stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { migrate } from "#db/migrate";
+import { webServer } from "../support/web-server.ts";
+
+const urls = Number(process.argv[2] ?? 40_000);
+const urlsPerHost = 20;
+const urlsPerBatch = 500;
+const rounds = 3;
+const scope = { pagesPerHost: 100, maxDepth: 8, admitNewHosts: true };
+
+const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
+const opened: Database[] = [];
+const [alone, child, parent] = [await open("alone"), await open("child"), await open("parent")];
+const config = readCoordinatorConfig({});
+const metrics = createMetrics();
+const web = webServer(parent, {
+  parts: [
+    coordinatorPart({
+      pool: parent.pool,
+      database: parent,
+      metrics,
+      version: "bench",
+      config: { ...config, scope },
+    }),
+  ],
+});
+
+try {
+  await web.listen({ host: "127.0.0.1", port: 0 });
+  const url = `http://127.0.0.1:${(web.server.address() as AddressInfo).port}`;
+  const { secret: key, hash: keyHash } = randomSecrets.make("ncc_");
+  const now = new Date();
+  await createCoordinatorStore(parent.pool).invite({ name: "child", keyHash, createdBy: "bench", now });
+  await stateParent(child.pool, { url, owns: [".gr"] }, now);
+  const client = new HttpParentClient({ url, key, certificatePin: null });
+  const asking = new AskParent(
+    {
+      store: createParentExchangeStore(child.pool),
+      client,
+      taking: () => ({ scope, mostNewHosts: 2 ** 31 - 1, now: new Date() }),
+      random: Math.random,
+      onTaken: () => {},
+      log: silentLog,
+    },
+    { everyMs: 5000 },
+  );
+  for (let round = 1; round <= rounds; round += 1) await measure(round, asking);
+  await client.close();
+} finally {
+  await web.close();
+  for (const database of opened) await database.close();
+  await stopEmbeddedPostgres(home);
+  rmSync(home, { recursive: true, force: true });
+}
+
+async function measure(round: number, asking: AskParent): Promise<void> {
+  const baseMs = await timed(async () => await admit(alone, round));
+  const queuedMs = await timed(async () => await admit(child, round));
+  const before = await exchanges();
+  const sentMs = await timed(async () => {
+    for (let outcome = await asking.turn(); outcome !== "done"; outcome = await asking.turn()) {
+      if (outcome !== "more") throw new Error(`the exchange ended: ${outcome}`);
+    }
+  });
+  const figures = {
+    URLs: urls,
+    "alone, admitted/s (baseline)": perSecond(baseMs),
+    "child, kept for the parent/s": perSecond(queuedMs),
+    "told, admitted above, acknowledged/s": perSecond(sentMs),
+    exchanges: (await exchanges()) - before,
+  };
+  console.log(
+    `round ${round}: ${Object.entries(figures)
+      .map(([name, value]) => `${name} ${value.toLocaleString("en-GB")}`)
+      .join(" · ")}`,
+  );
+}
+
+async function admit(database: Database, round: number): Promise<void> {
+  const frontier = createFrontierStore(database.pool);
+  for (let at = 0; at < urls; at += urlsPerBatch) {
+    const batch = Array.from({ length: Math.min(urlsPerBatch, urls - at) }, (_, index) =>
+      seedOf(round, at + index),
+    );
+    await frontier.admit(batch, scope, new Date());
+  }
+}
+
+function seedOf(round: number, at: number) {
+  const key = urlKeyOf(
+    `https://www.host-${round}-${Math.floor(at / urlsPerHost)}.com/articles/page-${at}.html`,
+  );
+  if (typeof key === "string") throw new Error(key);
+  return { key, depth: 0 };
+}
+
+async function exchanges(): Promise<number> {
+  return (await createCoordinatorStore(child.pool).list(new Date())).parent?.exchanges ?? 0;
+}
+
+async function open(name: string): Promise<Database> {
+  const databaseUrl = process.env.DATABASE_URL ?? null;
+  const database = await openDatabase({
+    databaseUrl,
+    home,
+    schema: `bench_${name}_${process.pid}`,
+    maxConnections: 4,
+  });
+  opened.push(database);
+  await migrate(database);
+  return database;
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const startedMs = performance.now();
+  await work();
+  return performance.now() - startedMs;
+}
+
+function perSecond(ms: number): number {
+  return Math.round((1000 * urls) / ms);
+}
