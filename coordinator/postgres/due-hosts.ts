@@ -165,8 +165,11 @@ async function lockInTurn(
   const { request, turns, wanted, within, beyond } = at;
   const locked: DueHost[] = [];
   const looked = new Set<number>();
+  const full = new Set(beyond.map(({ subnet_id }) => subnet_id));
   for (let look = 0; look < mostLooks; look++) {
-    const subnets = (await turns.next(client, request.crawlerId)).filter((id) => !looked.has(id));
+    const subnets = (await turns.next(client, request.crawlerId)).filter(
+      (id) => !looked.has(id) && !full.has(id),
+    );
     if (subnets.length === 0) return locked;
     for (const id of subnets) looked.add(id);
     const known = [...within, ...beyond, ...locked].map(({ host_hash }) => host_hash);

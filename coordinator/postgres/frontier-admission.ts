@@ -148,14 +148,18 @@ const writeStatement = (budgeted: boolean): string => {
        set url_count = h.url_count + a.urls,
            held_urls = h.held_urls + a.held,
            list_urls = h.list_urls + a.lists,
+           left_out_urls = h.left_out_urls + a.left_out,
            due_at = case when a.due > 0 then least(h.due_at, $6) else h.due_at end
        from (
-         select added.host_hash, count(*) filter (where state <> 'held')::int as urls,
-           count(*) filter (where state = 'held')::int as held, count(*) filter (where is_list)::int as lists,
-           count(*) filter (where state = 'due') as due
-         from added
-         join placed using (host_hash, url_hash)
-         group by added.host_hash
+         select n.host_hash, count(*) filter (where added.state <> 'held')::int as urls,
+           count(*) filter (where added.state = 'held')::int as held,
+           count(*) filter (where n.is_list and added.state is not null)::int as lists,
+           count(*) filter (where added.state = 'due') as due,
+           count(*) filter (where added.state is null) as left_out
+         from unknown n
+         join host on host.host_hash = n.host_hash
+         left join added on added.host_hash = n.host_hash and added.url_hash = n.url_hash
+         group by n.host_hash
        ) a
        where h.host_hash = a.host_hash
      )

@@ -105,6 +105,8 @@ function isTooFast(held: readonly Held[], index: number, now: Date): boolean {
   const { one, grantedAt, taken } = held[index]!;
   const earlier = held.slice(0, index).filter((other) => other.one.leaseId === one.leaseId).length;
   const elapsedMs = now.getTime() - grantedAt.getTime();
+  // Our own clock went back meanwhile, and tells nothing of pace.
+  if (elapsedMs < 0) return false;
   return taken + earlier + 1 > atOnce + elapsedMs / leastGapMs;
 }
 
@@ -125,7 +127,8 @@ function inTime(one: ArrivedResult, grantedAt: Date, now: Date): ArrivedResult {
 function wrongClocks(held: readonly Held[], now: Date): RefusedResult[] {
   const offMs = held.map(({ one, grantedAt }) => {
     const fetchedMs = Date.parse(one.result.fetchedAt);
-    return Math.max(fetchedMs - now.getTime(), grantedAt.getTime() - fetchedMs);
+    const isAgreed = grantedAt <= now;
+    return isAgreed ? Math.max(fetchedMs - now.getTime(), grantedAt.getTime() - fetchedMs) : 0;
   });
   const wrong = offMs.filter((ms) => ms > clockToleranceMs);
   if (wrong.length === 0) return [];

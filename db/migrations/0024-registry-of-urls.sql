@@ -1,6 +1,6 @@
 -- Hosts and URLs that are changed again and again have room beside them, so that most changes touch one page of the
 -- table and no index; and a crawler's subnets can be gone through in turn. What a lease does to the turns at its
--- addresses is as before.
+-- addresses is as before. A host counts what it has no room for.
 -- Old coordinators: run on. Rows that are there already get room as they are changed.
 -- Up Migration
 
@@ -33,5 +33,8 @@ end $$;
 create trigger address_turns_begin after insert on lease
   referencing new table as given_leases
   for each statement execute function address_turns_begin();
+
+-- URLs that came when the host had no room for them, not even held: counted each time that a batch names them.
+alter table frontier_host add column left_out_urls bigint not null default 0;
 
 -- Down Migration
