@@ -65,7 +65,8 @@ const nothingMeasured = { windowDays: 0, sinceLastDays: 0, again: 0, first: 0, l
 /** The last day, as far as the strategy was in force. */
 function windowOf(before: RecrawlPlan, { now, policies }: PlanningPorts) {
   const from = new Date(Math.max(before.since.getTime(), now.getTime() - dayMs));
-  return { from, last: before.madeAt, now, lateSeconds: policies.everySeconds };
+  const halfInterval = before.totalPerDay > 0 ? (before.pages / before.totalPerDay / 2) * 86_400 : 0;
+  return { from, last: before.madeAt, now, lateSeconds: Math.max(policies.everySeconds, halfInterval) };
 }
 
 /** Every page has had its time set by plans of this strategy: twice the mean interval has passed. */

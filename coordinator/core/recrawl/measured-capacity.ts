@@ -11,7 +11,7 @@ export interface MeasuredFetches {
   /** Fetches of pages that had been fetched before, and of new ones. */
   readonly again: number;
   readonly first: number;
-  /** Of the hosts, those whose work has been due for longer than the time between two plans. */
+  /** Of the hosts, those whose work has been due for longer than half the mean interval, and the time between two plans. */
   readonly lateShare: number;
 }
 
@@ -28,7 +28,7 @@ export interface CapacityInput {
   /** Of the crawlers that are online, as their partners state it. */
   readonly allowedPerDay: number;
   readonly measured: MeasuredFetches;
-  /** δ: how fast a capacity that was found too small is tried anew. */
+  /** δ: how fast a capacity that was found too large is left, and one that was found too small is tried anew. */
   readonly encourageRate: number;
   /** False: pages still have their times from before the plan, so that its rates cannot be seen yet. */
   readonly isSettled: boolean;
@@ -48,8 +48,11 @@ export function nextCapacity(input: CapacityInput): CapacityState {
   const room = Math.max(allowedPerDay * leastShare, allowedPerDay - newPerDay);
   if (before === null) return { capacityPerDay: room, correction: 1 };
   const againPerDay = measured.windowDays > 0 ? measured.again / measured.windowDays : 0;
-  if (measured.lateShare > lateLimit && againPerDay > 0)
-    return { capacityPerDay: Math.min(room, againPerDay), correction: before.correction };
+  if (measured.lateShare > lateLimit) {
+    // Step by step, and no lower than what is managed: less is planned only while that is too much.
+    const less = Math.min(before.capacityPerDay, before.totalPerDay) * encourageRate;
+    return { capacityPerDay: Math.min(room, Math.max(againPerDay, less)), correction: before.correction };
+  }
   return {
     capacityPerDay: Math.min(room, before.capacityPerDay / encourageRate),
     correction: input.isSettled ? corrected(before, againPerDay, measured) : before.correction,

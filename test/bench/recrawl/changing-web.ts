@@ -7,11 +7,11 @@ import { type ChangeProcess, PageChanges } from "#ops/world/page-changes";
 import { hashText, SeededRandom } from "#ops/world/seeded-random";
 
 /** Median time between two changes of a page, and the spread of its logarithm between hosts and between a host's pages. */
-const medianSeconds = 25;
+const medianSeconds = 40;
 const hostSpread = 1;
 const pageSpread = 0.8;
 
-/** In time that is scaled: what changes every 25 seconds stands for what changes once in a week. */
+/** In time that is scaled: what changes every 40 seconds stands for what changes once in a week. */
 export function changingWeb(seed: number, startMs: number): ChangeProcess {
   const normalOf = (name: string) => new SeededRandom(hashText(seed, name)).normal();
   return {

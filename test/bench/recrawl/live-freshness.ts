@@ -125,8 +125,8 @@ function configFor(internet: RunningWorld, run: LiveRun) {
       shortestHours: 2 / 3600,
       longestDays: (6 * run.intervalSeconds) / 86_400,
       everySeconds: 3,
-      // 0.1 a day, where a week stands for 25 seconds.
-      usualChangesPerDay: (0.1 * 7 * 86_400) / 25,
+      // 0.1 a day, where a week stands for 40 seconds.
+      usualChangesPerDay: (0.1 * 7 * 86_400) / 40,
     },
     logLevel: "silent",
   });
