@@ -33,5 +33,5 @@ export function standingWords({ parent, children, above, settling }: Coordinator
 export function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   if (parent === null || parent.failure === null) return null;
   const since = parent.failingSince === null ? "" : ` since ${instantWords(parent.failingSince)}`;
-  return `The parent takes nothing${since} (${parent.failure}). This coordinator goes on with its own; ${howMany(parent.waiting, "URL")} of others wait, and go up when it answers again.`;
+  return `The parent takes nothing${since} (${parent.failure}). This coordinator goes on with its own. Waiting to go up when it answers again: ${howMany(parent.waiting, "URL")} of others.`;
 }
