@@ -1,7 +1,7 @@
 /** Work for a crawler: a slice of one host, with what is known of the host and of its pages. */
 import { z } from "zod";
-import { mostKnownBytes } from "./known-digests.ts";
 import { address, digest, hostName, leaseId, milliseconds, url } from "./fields.ts";
+import { mostKnownBytes } from "./known-digests.ts";
 import { hostPaceReport, maxRedirects } from "./result.ts";
 
 /** Base64 has four characters for three bytes. */
