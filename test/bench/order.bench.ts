@@ -2,8 +2,9 @@
  * Anansi beside ours: table 5.3, how soon each order of the frontier has what counts on generated webs, and (live) the
  * mix of new and old pages in the emulated Internet. Prints tables and writes the pictures of results/anansi.md.
  *
- *   npm run bench -- order              # table 5.3, pictures and the simulated crawls
- *   npm run bench -- order live         # a minute of crawling in the emulated Internet
+ *   npm run bench -- order.bench        # table 5.3, pictures and the simulated crawls
+ *   npm run bench -- order.bench live         # a minute of crawling in the emulated Internet
+ *   npm run bench -- order.bench cost         # what each order costs a lease
  */
 import { writeFileSync } from "node:fs";
 import { estimateCrawl, thesisAssumptions } from "#core/estimate/crawl-estimate";
@@ -14,6 +15,7 @@ import { withMeasures } from "#ops/nearcrawl/estimate/with-measures";
 import { formatTable } from "#ops/nearcrawl/output";
 import { type OrderWeb, orderWeb } from "#ops/simulate/order/order-web";
 import { simulateOrder } from "#ops/simulate/order/simulate-order";
+import { measureLeaseCost } from "./order/lease-cost.ts";
 import { crawlInOrder } from "./order/live-order.ts";
 import { coveragePicture, mixPicture, type OrderCurve, pendingPicture } from "./order/order-pictures.ts";
 
@@ -30,6 +32,7 @@ const live = {
 };
 
 if (part === "live") await measureLive();
+else if (part === "cost") await measureCost();
 else compute();
 process.exit();
 
@@ -86,6 +89,11 @@ async function measureLive(): Promise<void> {
   const measured = withMeasures(given, measures);
   console.log(estimateText({ assumptions: given, estimate: estimateCrawl(given), table53, measured }));
   write("anansi-mix.svg", mixPicture(curve, live.newShare));
+}
+
+async function measureCost(): Promise<void> {
+  for (const { urlsPerHost, order, medianMs } of await measureLeaseCost())
+    console.log(`${urlsPerHost} due URLs a host, ${order}: ${medianMs.toFixed(1)} ms for 20 slices`);
 }
 
 function write(name: string, svg: string): void {
