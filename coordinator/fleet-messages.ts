@@ -17,6 +17,7 @@ import type { CrawlerStore } from "./flows/crawler-ports.ts";
 import { refreshCrawlers, welcomeCrawler } from "./flows/crawler-presence.ts";
 import type { DayBudget } from "./flows/day-budget.ts";
 import type { DelegationStore } from "./flows/delegation-ports.ts";
+import { domainSetFault } from "./flows/domain-sets/partner-sets.ts";
 import { withoutChecks } from "./flows/double-checks.ts";
 import { handOutTasks } from "./flows/hand-out-tasks.ts";
 import type { IdentityStore } from "./flows/identity-ports.ts";
@@ -88,6 +89,8 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const { crawlerId, publicKey, hello } = arrival;
       const moved = await ports.moves?.().onArrival({ crawlerId, publicKey, name: hello.name });
       if (moved) return { refuse: moved };
+      const unreadable = domainSetFault(hello);
+      if (unreadable !== null) return { refuse: unreadable };
       const taken = await takeTicket(arrival, ports, ports.now());
       if ("refuse" in taken) return taken;
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());

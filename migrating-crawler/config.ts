@@ -9,7 +9,7 @@ import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
 import { urlHost } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
-import { probeMethod } from "#protocol/messages";
+import { maxDomainSetCharacters, maxDomainSetsInHello, probeMethod } from "#protocol/messages";
 import { partnerContact } from "#protocol/user-agent";
 import { releasePolicy } from "./dock/release-policy.ts";
 import { limitsSchema } from "./limits/limits-config.ts";
@@ -41,6 +41,16 @@ const domain = z
     error: "must be a domain such as example.org (which stands for everything below it, too)",
   })
   .transform((text) => text.toLowerCase());
+
+/** Read in full by the coordinator, which refuses the crawler with the reason where it cannot be read. */
+const domainSet = z
+  .string()
+  .trim()
+  .max(maxDomainSetCharacters)
+  .regex(/^(not\s+)?(lang:|\*?\.|[^\s,]+\.)[^\s,]/i, {
+    error:
+      "must begin with a domain such as .gr or example.org, or a language such as lang:el, or not before it",
+  });
 
 const timeouts = z.strictObject({
   connectMs: z.int().min(10).max(120_000).default(10_000),
@@ -118,6 +128,8 @@ const configSchema = z.strictObject({
   denyRanges: z.array(addressRange).max(10_000).default([]),
   /** Domains that are never contacted, neither crawled nor probed, with everything below them. */
   denyDomains: z.array(domain).max(10_000).default([]),
+  /** What the coordinator may give this crawler: hosts in one of these domain sets, each a text; empty: any. */
+  domainSets: z.array(domainSet).max(maxDomainSetsInHello).default([]),
   probeMethods: z.array(probeMethod).default(["head", "connect", "icmp"]),
   ipv6: z.boolean().default(false),
   /** A PEM file with certificates to trust for sites besides the built-in ones. */

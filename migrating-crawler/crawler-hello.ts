@@ -33,6 +33,7 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
     capabilities: { probeMethods, ipv6 },
     limits: toldLimits(limits),
     denies: toldDenials({ ...config, denyRanges: [...ownRanges, ...config.denyRanges] }),
+    ...(config.domainSets.length === 0 ? {} : { domainSets: [...config.domainSets] }),
     ...dock,
     ...(contact === null ? {} : { contact }),
     listAddress,

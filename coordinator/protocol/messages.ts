@@ -102,7 +102,7 @@ export const crawlerHello = z.object({
     .optional(),
   /**
    * The partner narrows what this crawler may be given to these domain sets, one a text: `.gr not blog.gr lang:el`.
-   * Absent: it does not. What cannot be read counts for nothing.
+   * Absent: it does not. A crawler whose sets cannot be read is refused.
    */
   domainSets: z.array(z.string().min(1).max(maxDomainSetCharacters)).max(maxDomainSetsInHello).optional(),
   /** Whom to reach at the partner: the coordinator adds it to the User-Agent that its welcome states. */

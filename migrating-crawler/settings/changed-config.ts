@@ -2,9 +2,16 @@
 import type { CrawlerConfig } from "../config.ts";
 
 /** The others are wired in at the start: they take a restart. */
-const changeable = ["limits", "allowRanges", "denyRanges", "denyDomains", "probeMethods"] as const;
+const changeable = [
+  "limits",
+  "allowRanges",
+  "denyRanges",
+  "denyDomains",
+  "domainSets",
+  "probeMethods",
+] as const;
 /** Said in the hello. */
-const told = ["denyRanges", "denyDomains", "probeMethods"] as const;
+const told = ["denyRanges", "denyDomains", "domainSets", "probeMethods"] as const;
 /** The coordinator changes it while the crawler runs; the crawler has the newest. */
 const notTheHosts: ReadonlySet<string> = new Set(["key"]);
 

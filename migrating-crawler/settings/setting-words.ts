@@ -34,6 +34,11 @@ const wishes: SettingTable = {
       "Domains that are never contacted, with everything below them. Default: none.",
     ),
     setting(
+      "domainSets",
+      [".gr not shop.gr", "lang:el"],
+      "What this crawler may be given: hosts in one of these sets of domains and languages. Default: any host.",
+    ),
+    setting(
       "denyRanges",
       ["203.0.113.0/24", "2001:db8::/32"],
       "Networks that are never contacted: an address, a/prefix or first-last. Default: none.",

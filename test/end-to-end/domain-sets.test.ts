@@ -1,0 +1,59 @@
+/**
+ * Two crawlers with a domain set each, in the emulated Internet: each fetches hosts of its own set alone, whatever their
+ * subnets; and is told to slow down once there is little left to do.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { giveDomainSets } from "#coordinator/postgres/domain-sets/domain-set-store";
+import { generateWorld } from "#ops/world/generate-world";
+import { until } from "../support/until.ts";
+import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.ts";
+
+const world = generateWorld({ seed: 12, sites: 14, crawlers: 2 });
+const scope = { pagesPerHost: 2, maxDepth: 3, admitNewHosts: false };
+let fleet: EmulatedFleet;
+
+beforeAll(async () => {
+  fleet = await emulatedFleet({
+    world,
+    settings: {
+      delegation: { expectedCrawlers: 2, settleSeconds: 5 },
+      pace: { slowDownUnder: 3, hurryUpOver: 1000, everySeconds: 0.5 },
+      scope,
+    },
+    crawlerSettings: { politenessFloorMs: 10 },
+  });
+  await fleet.addCoordinator();
+  // One is narrowed by its partner, the other by an operator.
+  await fleet.startOne(0, { domainSets: [".example"] });
+  await fleet.startOne(1);
+  await giveDomainSets(fleet.database.pool, world.crawlers[1]!.name, [".test"]);
+}, 120_000);
+afterAll(async () => await fleet?.close(), 60_000);
+
+describe("crawlers with domain sets", { timeout: 120_000 }, () => {
+  it("fetch everything between them, each of its own set alone, and slow down when little is left", async () => {
+    const hosts = world.sites.map(({ host }) => host);
+    await fleet.admit(frontPages(world.sites), { ...scope, admitNewHosts: true });
+    await until(async () => (await fleet.frontier.progress(new Date())).urlsPending === 0, 100_000);
+    await until(async () => {
+      const paced = await fleet.rows("select from crawler where pace = 'slow-down'");
+      return paced.length === 2;
+    }, 20_000);
+
+    const fetched = await fleet.rows<{ domain: string; crawler: string; twice: number }>(
+      `select substring(u.host from '[a-z]+$') as domain, min(c.name) as crawler,
+         count(distinct c.name)::int - 1 as twice
+       from page_fetch f
+       join frontier_host u using (host_hash)
+       join crawler c using (crawler_id)
+       group by 1
+       order by 1`,
+    );
+
+    expect(new Set(hosts.map((host) => host.split(".").at(-1)))).toEqual(new Set(["example", "test"]));
+    expect(fetched).toEqual([
+      { domain: "example", crawler: world.crawlers[0]!.name, twice: 0 },
+      { domain: "test", crawler: world.crawlers[1]!.name, twice: 0 },
+    ]);
+  });
+});

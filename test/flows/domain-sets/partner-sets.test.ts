@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { domainSetFault } from "#coordinator/flows/domain-sets/partner-sets";
+
+it("a crawler whose partner's domain sets cannot be read is refused with the reason, and no other", () => {
+  expect(domainSetFault({})).toBeNull();
+  expect(domainSetFault({ domainSets: [".gr", "lang:el"] })).toBeNull();
+  expect(domainSetFault({ domainSets: [".gr", ".gr not .gr"] })).toEqual({
+    code: "bad-message",
+    reason:
+      "domainSets in the crawler's settings: the domain set has both .gr and not .gr: it can hold neither",
+    retry: false,
+  });
+});
