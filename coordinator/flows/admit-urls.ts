@@ -19,7 +19,7 @@ export interface AdmitUrlsPorts {
   readonly rejected: RejectedUrlStore;
 }
 
-const batchSize = 500;
+const batchSize = 2000;
 
 /** Admits seeds at depth 0; new hosts are always welcome from people, whatever the scope says of links. */
 export async function admitUrls(

@@ -2,9 +2,9 @@
  * The registry of URLs as it grows: URLs admitted and host slices leased a second through the real store, and bytes a
  * URL on disk, with 1, 5 and 20 million URLs in it, in an embedded Postgres with its settings as they are. Linux:
  * processor time is read from /proc.
- * Run: npm run bench -- registry [--sizes 1,5,20] [--home FOLDER]
+ * Run: npm run bench -- registry [--sizes 1,5,20] [--home FOLDER] [--picture FILE.svg]
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -16,11 +16,16 @@ import { measureAdmissions, urlsPerBatch } from "./registry/admissions.ts";
 import { diskUse } from "./registry/disk-use.ts";
 import type { Rates, Spread } from "./registry/measured-rounds.ts";
 import { serverPid, workInflation } from "./registry/processor-time.ts";
+import { ratesPicture, type SizeRates } from "./registry/rates-picture.ts";
 import { seedFleet, seedMillions } from "./registry/seed-frontier.ts";
 import { measureSlices } from "./registry/slices.ts";
 
 const { values } = parseArgs({
-  options: { sizes: { type: "string", default: "1,5,20" }, home: { type: "string" } },
+  options: {
+    picture: { type: "string" },
+    sizes: { type: "string", default: "1,5,20" },
+    home: { type: "string" },
+  },
 });
 const sizes = values.sizes.split(",").map(Number);
 const home = values.home ?? mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
@@ -38,6 +43,7 @@ try {
     `${availableParallelism()} x ${cpus()[0]?.model ?? "?"}, Node ${process.version}, fsync ${rows[0]!.fsync}, shared buffers ${rows[0]!.buffers}; batches of ${urlsPerBatch} URLs, two at a time; slices of 20 URLs, 20 an ask`,
   );
   let millions = 0;
+  const drawn: SizeRates[] = [];
   for (const size of sizes) {
     const startMs = performance.now();
     await seedMillions(pool, millions, size);
@@ -53,13 +59,16 @@ try {
       `a fixed piece of work takes ${workInflation().toFixed(2)} times its least processor time of this run`,
     );
     const frontier = createFrontierStore(pool);
-    show("URLs admitted", await measureAdmissions(pool, frontier, server));
+    const admitted = await measureAdmissions(pool, frontier, server);
+    show("URLs admitted", admitted);
     const { slices, urlsPerSlice } = await measureSlices(pool, frontier, server);
     show(`slices leased (${urlsPerSlice.toFixed(1)} URLs each)`, slices);
+    drawn.push({ millionUrls: disk.urls / 1e6, admitted: admitted.onTwoCores, leased: slices.onTwoCores });
     console.log(
       `bytes a URL: ${(disk.urlTable + disk.urlIndexes + disk.hostTables).toFixed(0)} (table ${disk.urlTable.toFixed(0)}, its indexes ${disk.urlIndexes.toFixed(0)}, hosts ${disk.hostTables.toFixed(0)}): ${disk.indexes.map(({ name, bytes }) => `${name} ${bytes.toFixed(1)}`).join(", ")}`,
     );
   }
+  if (values.picture !== undefined) writeFileSync(values.picture, ratesPicture(drawn));
 } finally {
   await pool.query(`drop schema "${database.schema}" cascade`);
   await database.close();
