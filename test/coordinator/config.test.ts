@@ -196,3 +196,10 @@ describe("who crawls the public web", () => {
     expect(userAgent).toBe("Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)");
   });
 });
+
+it("the coordinator's own domain sets are read at the start, and refused with the reason", () => {
+  expect(readCoordinatorConfig({ domainSets: [".gr not shop.gr"] }).domainSets).toEqual([".gr not shop.gr"]);
+  expect(() => readCoordinatorConfig({ domainSets: [".gr not .gr"] })).toThrow(
+    "domainSets: the domain set has both .gr and not .gr: it can hold neither",
+  );
+});

@@ -103,6 +103,11 @@ describe("refuses what contradicts itself", () => {
     expect(faults([["frontier.linkTypeChecks", 14]])).toEqual([]);
   });
 
+  it("a crawler that is to slow down and to hurry up at once", () => {
+    expect(faults([["pace.slowDownUnder", 64]])[0]).toContain("to slow down and to hurry up at once");
+    expect(faults([["pace.hurryUpOver", 5]])).toEqual([]);
+  });
+
   it("and not what nobody touched", () => {
     expect(contradictionsIn(withChanges(file, new Map([["lease.seconds", 1]])), ["trust.share"])).toEqual([]);
   });
