@@ -88,11 +88,11 @@ export function leaseOrder(order: FrontierOrder | undefined, slots: number, now:
 const mixed = (name: OrderName) => `
        select url_hash
        from (
-         select url_hash, is_new, place > quota as over, place / greatest(quota, 0.5) as at
+         select url_hash, is_new, place / greatest(quota, 0.5) as at
          from (
            select url_hash, is_new, place, (case when is_new then $8::int else $7 - $8::int end)::float8 as quota
            from (${placedUrls(name, "$2")}) placed
          ) listed
        ) spread
-       order by over, at, is_new desc
+       order by at, is_new desc
        limit $7`;

@@ -20,10 +20,11 @@ export function mixLists<Url>(
     ...lists.oldUrls.map((url, index) => placeOf(url, index + 1, slots - slotsForNew)),
   ];
   // Sorting keeps the order of equals: new ones first.
-  placed.sort((a, b) => a.over - b.over || a.at - b.at);
+  placed.sort((a, b) => a.at - b.at);
   return placed.slice(0, slots).map(({ url }) => url);
 }
 
+/** Up to 1 within the quota, above it beyond: what another list leaves. */
 function placeOf<Url>(url: Url, place: number, quota: number) {
-  return { url, over: place > quota ? 1 : 0, at: place / Math.max(quota, 0.5) };
+  return { url, at: place / Math.max(quota, 0.5) };
 }
