@@ -44,7 +44,7 @@ const web = webServer(parent, {
       database: parent,
       metrics,
       version: "bench",
-      config: { ...config, scope },
+      config: { ...config, scope: { ...config.scope, ...scope } },
     }),
   ],
 });
