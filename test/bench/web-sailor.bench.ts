@@ -2,7 +2,7 @@
  * WEB-SAILOR's figures 4 and 6 in the emulated Internet: pages a second of client 1 (.com, 25 connections) and client 2
  * (.edu .net .org, 10 connections), a third client (.org, 10 connections) added while they run, and the connections
  * that pace messages leave each of them. Beside: URLs fetched by two clients, and pages outside a client's domain sets.
- * Run: npm run bench -- web-sailor [seconds] (77 by default); the pictures are written beside the results.
+ * Run: npm run bench -- web-sailor [seconds] (100 by default); the pictures are written beside the results.
  */
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
@@ -11,10 +11,10 @@ import { domainSetHolds, parseDomainSet } from "#core/dset/domain-set";
 import { type Client, sailingFleet } from "./web-sailor/sailing-fleet.ts";
 import { connectionPicture, performancePicture, type Sample } from "./web-sailor/sailing-pictures.ts";
 
-const totalSeconds = Number(process.argv[2] ?? 77);
+const totalSeconds = Number(process.argv[2] ?? 100);
 /** In the paper seeds come one by one; here a few, then the front pages of all sites. */
-const allSeedsAt = Math.round(totalSeconds * 0.16);
-const thirdClientAt = Math.round(totalSeconds * 0.55);
+const allSeedsAt = Math.round(totalSeconds * 0.1);
+const thirdClientAt = Math.round(totalSeconds * 0.65);
 const sites = { com: 260, edu: 30, net: 25, org: 85 };
 const pace = { slowDownUnder: 5, hurryUpOver: 20, everySeconds: 2 };
 
@@ -71,7 +71,7 @@ async function sailUntil(second: number, phase: string, hosts: readonly string[]
       phase,
       clients: fleet.clients.map(({ crawler, connections }) => {
         const asked = crawler.report().work?.pace ?? null;
-        const open = crawler.usage().find(({ limit }) => limit === "concurrentHosts")?.used ?? 0;
+        const open = crawler.usage().find(({ limit }) => limit === "openConnections")?.used ?? 0;
         const places = Math.min(connections, asked?.places ?? connections);
         return { places, open, pace: asked?.pace ?? "steady" };
       }),
@@ -90,7 +90,7 @@ async function report(clients: readonly Client[]): Promise<void> {
   writeFileSync(join(folder, "web-sailor-connections.svg"), connectionPicture(samples, totalSeconds));
   const phases = [
     { name: "few seeds", from: 3, to: allSeedsAt },
-    { name: "all seeds", from: allSeedsAt + 5, to: thirdClientAt },
+    { name: "all seeds", from: allSeedsAt + 25, to: thirdClientAt },
     { name: "a third client", from: thirdClientAt + 5, to: totalSeconds },
   ];
   console.log("\npages a second       client 1  client 2  client 3     total");
