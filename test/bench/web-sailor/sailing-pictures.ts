@@ -1,7 +1,7 @@
 /** WEB-SAILOR's figures as pictures: pages a second by client (6), and connections by client as paces come (4). */
-import { axisFor } from "../../../ops/evaluate/pictures/axis.ts";
-import type { Role } from "../../../ops/evaluate/pictures/document.ts";
-import { drawLines, type Line } from "../../../ops/evaluate/pictures/line-picture.ts";
+import { axisFor } from "#ops/evaluate/pictures/axis";
+import type { Role } from "#ops/evaluate/pictures/document";
+import { drawLines, type Line } from "#ops/evaluate/pictures/line-picture";
 
 export interface Sample {
   /** Since the start. */
