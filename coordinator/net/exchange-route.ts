@@ -26,7 +26,7 @@ interface Child {
 
 export function addExchangeRoute(app: FastifyInstance, ports: ExchangeRoutePorts): void {
   const asking = new WeakMap<FastifyRequest, Child>();
-  const inHand = new Set<number>();
+  const inHand = new Map<number, FastifyRequest>();
   const keys = childKeys(ports);
   const settings = { version: ports.version };
   app.post(
@@ -37,8 +37,10 @@ export function addExchangeRoute(app: FastifyInstance, ports: ExchangeRoutePorts
       onRequest: async (request, reply) => {
         const child = await keys(request);
         if ("status" in child) return sendRefusal(request, reply, child, settings);
-        if (inHand.has(child.childId)) return sendError(request, reply, oneAtATime, settings);
-        inHand.add(child.childId);
+        // One whose line is cut waits for nothing: the next may come at once, and the database makes it wait its turn.
+        const isBusy = inHand.get(child.childId)?.raw.socket.destroyed === false;
+        if (isBusy) return sendError(request, reply, oneAtATime, settings);
+        inHand.set(child.childId, request);
         asking.set(request, child);
       },
       onResponse: async (request) => leave(request),
@@ -55,7 +57,7 @@ export function addExchangeRoute(app: FastifyInstance, ports: ExchangeRoutePorts
 
   function leave(request: FastifyRequest): void {
     const child = asking.get(request);
-    if (child !== undefined) inHand.delete(child.childId);
+    if (child !== undefined && inHand.get(child.childId) === request) inHand.delete(child.childId);
     asking.delete(request);
   }
 }

@@ -196,7 +196,7 @@ export async function exchangeAll(asking: readonly AskParent[]): Promise<number>
     for (const one of asking) outcomes.push(await one.turn());
     failures += outcomes.filter((outcome) => outcome === "failed").length;
     quiet = outcomes.every((outcome) => outcome === "done") ? quiet + 1 : 0;
-    if (failures > 200) throw new Error("the exchange never ends");
+    if (failures > 2000) throw new Error("the exchange never ends");
   }
   return failures;
 }
