@@ -50,7 +50,8 @@ describe("after many visits that find random links, errors, redirects and nothin
     for (let day = 1; day <= 10; day++) {
       await visitAll(crawlerId, day, (url) => {
         const outcome = random() < 0.3 ? others[Math.floor(random() * others.length)] : undefined;
-        const links = outcome === undefined ? targets.filter(() => random() < 0.5) : [];
+        const same = random() < 0.3 ? found.get(url)?.at(-1) : undefined;
+        const links = outcome === undefined ? (same ?? targets.filter(() => random() < 0.5)) : [];
         const now = linksNow(found.get(url), outcome, links);
         if (now !== null) found.set(url, [...(found.get(url) ?? []), now]);
         return outcome === undefined ? { links } : { links, outcome };
