@@ -145,7 +145,7 @@ export const policyWords = {
     title: "Recrawl strategy",
     help: "fixed: every page after the same interval; iir and icr: groups of hosts at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh.",
     unit: null,
-    origin: "measured, test/bench/results/recrawl.md",
+    origin: "our judgement; what was measured live does not decide it, test/bench/results/recrawl.md",
   },
   "recrawl.total": {
     title: "Fetches again, in all",
