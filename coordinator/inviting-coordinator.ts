@@ -1,6 +1,8 @@
 /** What invitations say of this coordinator: where crawlers reach it, its certificate's key, and the release keys. */
+
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import type { InvitingCoordinator } from "./flows/issue-invitation.ts";
 import { readCoordinatorPlace } from "./postgres/coordinator-place.ts";
@@ -42,7 +44,7 @@ export async function invitingCoordinator(
 
 /** Of a page's address, where the crawlers' socket is beside it. */
 function socketUrl(text: string): string {
-  if (!URL.canParse(text)) return text;
+  if (!canParseUrl(text)) return text;
   const url = new URL(text);
   if (url.pathname === "/") url.pathname = "/crawler";
   return url.href.replace(/^http/, "ws");

@@ -1,8 +1,10 @@
 /**
  * The pool of connections to one server, and the database of a server that a URL names.
  */
+
 import { Pool } from "pg";
 import { DatabaseError, UsageError } from "#core/errors";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import type { Database } from "./connect.ts";
 
 /** Connections of one process at most, when the caller does not say. */
@@ -82,7 +84,7 @@ export function wordsOf(error: unknown): string {
 /** Takes libpq's `user@/name?host=/folder`, too, which is no URL by the WHATWG's rules. */
 function parseDatabaseUrl(databaseUrl: string): URL {
   const text = databaseUrl.replace(/^([^/]*\/\/[^/]*@)\//, "$1localhost/");
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) {
+  if (!/^postgres(ql)?:\/\//.test(text) || !canParseUrl(text)) {
     throw new UsageError("the database URL is not of the form postgresql://user:password@host:port/name");
   }
   return new URL(text);

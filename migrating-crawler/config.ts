@@ -3,9 +3,11 @@
  * can raise. Values come from the command or from a settings file; this is the only place that checks them.
  * Unknown keys are refused, and every fault is listed in one error.
  */
+
 import { resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { parseRange } from "#core/ip/range";
 import { urlHost } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
@@ -192,7 +194,7 @@ export interface ProxyAddress {
 }
 
 export function parseProxy(text: string): ProxyAddress | null {
-  if (!URL.canParse(text)) return null;
+  if (!canParseUrl(text)) return null;
   const url = new URL(text);
   const type = url.protocol === "http:" ? "http" : url.protocol === "socks5:" ? "socks5" : null;
   if (type === null || url.hostname === "" || (url.pathname !== "/" && url.pathname !== "")) return null;

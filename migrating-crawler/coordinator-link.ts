@@ -5,7 +5,9 @@
  *
  *   idle → connecting → up ⇄ waiting (back-off) → stopped
  */
+
 import { ConfigError, ProtocolError } from "#core/errors";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import type {
   CoordinatorMessage,
   CoordinatorRefuse,
@@ -290,7 +292,7 @@ export class CoordinatorLink {
 
 function checkUrl(text: string): void {
   if (isCoordinatorUrl(text)) return;
-  const isPlain = URL.canParse(text) && new URL(text).protocol === "ws:";
+  const isPlain = canParseUrl(text) && new URL(text).protocol === "ws:";
   const problem = isPlain ? "sends the key in the clear, use wss://" : "is not a wss:// URL";
   throw new ConfigError([`coordinator URL: "${text.slice(0, 200)}" ${problem}`]);
 }

@@ -3,6 +3,7 @@
  * limits, the spool and the host itself allow. Every URL that is dealt with gives one result; the rest is left to
  * be given back, with the reason.
  */
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { urlHost } from "#core/ip/url-host";
 import type { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
@@ -260,7 +261,7 @@ function keep(slice: Slice, result: FetchResult): SliceEnding {
 }
 
 function belongsTo(url: string, host: string): boolean {
-  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && urlHost(url) === host;
+  return canParseUrl(url) && /^https?:$/.test(new URL(url).protocol) && urlHost(url) === host;
 }
 
 function strayResult(url: string, now: Date): FetchResult {

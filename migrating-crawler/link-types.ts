@@ -4,6 +4,7 @@
  * every link of a page, 20 seconds for 200 links; here only links of the page's own origin are asked, so many of a page
  * at most, each once in a slice, in turns of the host like any other request and only where robots.txt allows it.
  */
+import { canParseUrl } from "#core/ip/can-parse-url";
 import type { PageLink } from "#protocol/result";
 
 /** A type that is not read; `readable`: one that is, or nothing can be said; `stop`: the host is not to be asked more now. */
@@ -25,7 +26,7 @@ export async function withLinkTypes(links: readonly PageLink[], check: LinkTypeC
   let left = check.most;
   for (const [index, link] of links.entries()) {
     if (left === 0) break;
-    if (link.url === check.page || check.asked.has(link.url) || !URL.canParse(link.url)) continue;
+    if (link.url === check.page || check.asked.has(link.url) || !canParseUrl(link.url)) continue;
     const url = new URL(link.url);
     if (url.origin !== origin) continue;
     const type = await check.ask(url);

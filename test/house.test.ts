@@ -84,4 +84,15 @@ describe("imports only go down", () => {
       "migrating-crawler/main.ts",
     ]);
   });
+
+  it("nobody asks URL.canParse, which Node 20 answers wrongly", () => {
+    const askers = ["coordinator", "migrating-crawler", "rir-import", "db", "ops"].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+        .filter((name) => name.endsWith(".ts"))
+        .map((name) => join(folder, name))
+        .filter((file) => /URL\.canParse\(/.test(readFileSync(join(root, file), "utf8"))),
+    );
+
+    expect(askers).toEqual([]);
+  });
 });

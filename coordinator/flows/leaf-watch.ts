@@ -2,8 +2,10 @@
  * Connect times by address, leaf by leaf, as results bring them: what tells that a leaf's addresses are not
  * all in one place. In memory only and bounded; after a restart it fills again.
  */
+
 import { LRUCache } from "lru-cache";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { urlHost } from "#core/ip/url-host";
 import type { ProbedTarget } from "./finer-delegations.ts";
 import type { ResultBatch } from "./take-results.ts";
@@ -37,7 +39,7 @@ export class LeafWatch {
   note(batch: ResultBatch, leafOf: (address: string) => SubnetId | null): void {
     for (const { result } of batch.results) {
       const { address, url, timing } = result;
-      if (address === null || timing.connectMs === null || !URL.canParse(url)) continue;
+      if (address === null || timing.connectMs === null || !canParseUrl(url)) continue;
       const subnetId = leafOf(address);
       if (subnetId === null) continue;
       this.#add(

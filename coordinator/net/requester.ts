@@ -1,6 +1,8 @@
 /** From where a request comes: the address, the browser, and whether a page of ours has sent it. */
+
 import type { FastifyRequest } from "fastify";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import type { Whence } from "../flows/access-ports.ts";
 
 /**
@@ -30,5 +32,5 @@ export function isFromElsewhere({ headers }: FastifyRequest): boolean {
   const { origin, host } = headers;
   if (origin === undefined) return false;
   // Our pages send their forms with their origin; `null` is a sandboxed frame's, or a file's.
-  return !URL.canParse(origin) || new URL(origin).host !== host;
+  return !canParseUrl(origin) || new URL(origin).host !== host;
 }

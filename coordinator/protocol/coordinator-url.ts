@@ -1,7 +1,8 @@
 /** Where crawlers connect: `wss://host[:port][/path]`, or `ws://` where the host is this machine, so that no key travels in the clear. */
+import { canParseUrl } from "../core/ip/can-parse-url.ts";
 
 export function isCoordinatorUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
+  if (!canParseUrl(text)) return false;
   const url = new URL(text);
   if (url.username !== "" || url.password !== "") return false;
   return url.protocol === "wss:" || (url.protocol === "ws:" && isLoopbackHost(url.hostname));

@@ -5,7 +5,9 @@
  *
  *   Nearcrawl/0.1 (+https://crawl.example.org/about-crawler) (hosted by: abuse@partner.example)
  */
+
 import { z } from "zod";
+import { canParseUrl } from "../core/ip/can-parse-url.ts";
 
 /** Longest User-Agent that a welcome carries. */
 const maxUserAgent = 200;
@@ -31,5 +33,5 @@ export function userAgentOf(base: string, contact: string | undefined): string {
 /** The contact page that a User-Agent names; null: it names none. */
 export function contactPageOf(text: string): URL | null {
   const named = /\(\+(https?:\/\/[^\s)]+)\)/.exec(text)?.[1];
-  return named !== undefined && URL.canParse(named) ? new URL(named) : null;
+  return named !== undefined && canParseUrl(named) ? new URL(named) : null;
 }

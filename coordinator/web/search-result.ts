@@ -1,4 +1,5 @@
 /** One result of a search: title, where it is, the words around the match, facts, and why it stands there. */
+import { canParseUrl } from "#core/ip/can-parse-url";
 import type { FoundPage, Reason } from "../flows/search-ports.ts";
 import { country, countText, crawlerLink } from "./figures.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "./html.ts";
@@ -16,7 +17,7 @@ ${page.reasons === null ? nothing : reasons(page.reasons, page.rank)}</li>`;
 
 /** The host and the path's parts, as a way to the page. */
 export function crumbs(url: string): Html {
-  if (!URL.canParse(url)) return html`${url}`;
+  if (!canParseUrl(url)) return html`${url}`;
   const { protocol, host, pathname, search } = new URL(url);
   const parts = pathname.split("/").filter((part) => part !== "");
   const shown = parts.length > 4 ? [...parts.slice(0, 2), "…", ...parts.slice(-2)] : parts;

@@ -3,6 +3,7 @@
  * fraction of its cost for the plain references that most are. A reference with anything in it that parsing might
  * change goes to `resolveUrl` itself.
  */
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { resolveUrl } from "./resolve-url.ts";
 
 export type ResolveReference = (reference: string) => string | null;
@@ -33,7 +34,7 @@ interface BaseParts {
 }
 
 function basePartsOf(base: string): BaseParts | null {
-  if (!URL.canParse(base)) return null;
+  if (!canParseUrl(base)) return null;
   const url = new URL(base);
   if ((url.protocol !== "http:" && url.protocol !== "https:") || url.username !== "" || url.password !== "")
     return null;

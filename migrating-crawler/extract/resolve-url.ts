@@ -1,10 +1,11 @@
 /** References in documents to absolute URLs that may be crawled (WHATWG URL), bounded as the messages bound them. */
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { maxUrlLength } from "#protocol/fields";
 
 /** An absolute http(s) URL without its fragment, at most 2048 characters; null for everything else. */
 export function resolveUrl(reference: string, base: string): string | null {
   const trimmed = reference.trim();
-  if (trimmed.length > 4 * maxUrlLength || !URL.canParse(trimmed, base)) return null;
+  if (trimmed.length > 4 * maxUrlLength || !canParseUrl(trimmed, base)) return null;
   const url = new URL(trimmed, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") return null;
   url.hash = "";

@@ -3,6 +3,7 @@
  * hosts too; 4xx stands for no rules at all; 5xx, 429 and no answer forbid everything. Every request of the chain
  * waits for its host's turn and is checked by the address guard like any other.
  */
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { answerOfFailure, type HostAnswer } from "../limits/host-answer.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { Connector } from "../net/connector.ts";
@@ -50,7 +51,7 @@ export async function askRobots(
   for (let redirects = 0; redirects <= maxRedirects; redirects++) {
     const step = await oneStep(client, url, asking, takeTurn);
     if (step.type !== "redirect") return step;
-    if (!URL.canParse(step.location, url.href)) return noRules;
+    if (!canParseUrl(step.location, url.href)) return noRules;
     url = new URL(step.location, url);
     if (url.protocol !== "http:" && url.protocol !== "https:") return noRules;
   }

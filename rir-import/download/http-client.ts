@@ -3,9 +3,11 @@
  * with the origin they are meant for), one request at a time to a host, an own User-Agent, a proxy where the
  * operator has one. What is waited for is bounded by the caller's watch.
  */
+
 import type { IncomingHttpHeaders } from "node:http";
 import tls from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { DownloadFailure, downloadFailure } from "./download-failure.ts";
 import { HostTurns } from "./host-turns.ts";
 import type { Watch } from "./watch.ts";
@@ -148,7 +150,7 @@ function redirectOf({ status, headers }: HttpAnswer): string | null {
 
 /** Messages name the target without its query: a server may put our key back into it. */
 function checkedRedirect(from: URL, location: string): URL {
-  if (!URL.canParse(location, from.href)) {
+  if (!canParseUrl(location, from.href)) {
     throw new DownloadFailure("never", "redirected to something that is no URL");
   }
   const target = new URL(location, from);

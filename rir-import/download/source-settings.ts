@@ -9,10 +9,12 @@
  *       "ripencc-inetnum": { "mirrors": ["https://mirror.example.org/ripe.db.inetnum.gz"] },
  *       "lacnic-database": { "enabled": false } } }
  */
+
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { registries } from "#core/subnet/subnet";
 import { defaultSources, sourceOf } from "./default-sources.ts";
 import { type DownloadSource, downloadKinds } from "./download-source.ts";
@@ -183,7 +185,7 @@ function sharedFileFaults(sources: readonly DownloadSource[]): string[] {
 }
 
 function isPlainUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
+  if (!canParseUrl(text)) return false;
   const { protocol, username, password, hash } = new URL(text);
   return /^https?:$/.test(protocol) && username === "" && password === "" && hash === "";
 }

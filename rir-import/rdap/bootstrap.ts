@@ -2,8 +2,10 @@
  * IANA's bootstrap files (RFC 9224): which RDAP server answers for which block of addresses. The most specific
  * block that holds the whole range wins (section 5.1); of a block's servers https is preferred (section 3).
  */
+
 import { z } from "zod";
 import { SourceFileError } from "#core/errors";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { type IpRange, parseRange, prefixLengthOf, rangeCovers } from "#core/ip/range";
 
 /** Section 10.2. Other members, and services of a shape that is not known, are passed over. */
@@ -65,7 +67,7 @@ function servicesOf(blocks: readonly string[], urls: readonly string[]): RdapSer
 }
 
 function isBaseUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
+  if (!canParseUrl(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === "";
 }

@@ -4,8 +4,10 @@
  * JSON in the same round, median and range of the rounds. On the benchmark's own pages, and on the real pages
  * of the shared data where they are at hand.
  */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { seededRandom } from "#core/seeded-random";
 import { extractPage } from "#crawler/extract/extract-page";
 import { decodeCrawlerMessage, decodePackedMessage } from "#protocol/codec";
@@ -172,7 +174,7 @@ function realPages(): Page[] {
     readonly contentType: string | null;
   }[];
   const pages = entries.map(({ file, url, contentType }, at) => {
-    const known = URL.canParse(url) ? url : `https://site-${at}.example/page`;
+    const known = canParseUrl(url) ? url : `https://site-${at}.example/page`;
     return page(known, readFileSync(join(folder, file)), contentType ?? "text/html");
   });
   return pages.sort((a, b) => (new URL(a.url).host < new URL(b.url).host ? -1 : 1));

@@ -4,6 +4,7 @@
  */
 
 import { urlKeyOf } from "#core/frontier/url-key";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { extractPage } from "#crawler/extract/extract-page";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { robotsDirectives } from "#crawler/extract/robots-directives";
@@ -184,7 +185,7 @@ export const targets: readonly Target[] = [
     ],
     check(input) {
       const absolute = resolveUrl(input, base);
-      const expected = URL.canParse(input.trim(), base) ? new URL(input.trim(), base) : null;
+      const expected = canParseUrl(input.trim(), base) ? new URL(input.trim(), base) : null;
       if (absolute === null) return;
       if (expected !== null) expected.hash = "";
       if (absolute !== expected?.href) throw new Error(`${absolute} in place of ${expected?.href}`);

@@ -2,10 +2,12 @@
  * What a crawl costs on the wire, through the real link and gateway: every byte that the crawler's end sends,
  * the frames' heads and masks included, against the bytes of the pages' HTML.
  */
+
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { seededRandom } from "#core/seeded-random";
 import { Carrier } from "#crawler/carrier";
 import { CoordinatorLink } from "#crawler/coordinator-link";
@@ -157,7 +159,7 @@ describe.skipIf(pages === null)("the real pages", () => {
     let htmlBytes = 0;
     for (const [at, entry] of entries.entries()) {
       const bytes = readFileSync(join(pages!, entry.file));
-      const url = URL.canParse(entry.url) ? entry.url : `https://site-${at}.example/page`;
+      const url = canParseUrl(entry.url) ? entry.url : `https://site-${at}.example/page`;
       const contentType = entry.contentType ?? "text/html";
       const body = { url, bytes, contentType, contentLanguage: null, robotsTag: undefined };
       const { page } = await extractPage({ ...body, quiet: async () => {} });

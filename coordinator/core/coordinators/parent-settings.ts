@@ -1,12 +1,14 @@
 /** The settings of a coordinator that has a parent, or children: what is wrong with them is said with the value. */
+
 import { z } from "zod";
 import { nothingInBoth, readLayer } from "../dset/partition.ts";
+import { canParseUrl } from "../ip/can-parse-url.ts";
 import { readClaims } from "./claims.ts";
 
 const loopbackHost = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/;
 
 function isParentUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
+  if (!canParseUrl(text)) return false;
   const { protocol, hostname, username, password, search, hash } = new URL(text);
   if (username + password + search + hash !== "") return false;
   return protocol === "https:" || (protocol === "http:" && loopbackHost.test(hostname));

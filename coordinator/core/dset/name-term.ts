@@ -2,6 +2,7 @@
  * One term of a domain set: a top-level domain, a domain or a language, in its one form. Names are read as URLs' hosts
  * are (WHATWG URL section 3.5: IDN to ASCII, lower case), so that a term and a host always compare.
  */
+import { canParseUrl } from "../ip/can-parse-url.ts";
 
 export type NameTerm =
   | { readonly kind: "domain" | "language"; readonly value: string; readonly text: string }
@@ -42,7 +43,7 @@ function domainTerm(word: string): NameTerm {
 /** RFC 1035 section 2.3.4: labels of 1 to 63 characters, names of 253 at most; underscores are met in real names. */
 function asciiName(text: string): string | null {
   if (text === "" || text.length > 253 || /[\p{Cc}/@:?#%\\[\]<>^|*]/u.test(text)) return null;
-  if (!URL.canParse(`http://${text}/`)) return null;
+  if (!canParseUrl(`http://${text}/`)) return null;
   const name = new URL(`http://${text}/`).hostname;
   const isName = name.split(".").every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label));
   return isName && name.length <= 253 ? name : null;

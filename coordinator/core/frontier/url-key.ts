@@ -3,8 +3,10 @@
  * WHATWG-parsed, without fragment, user and password, and with an empty query dropped; nothing that could
  * change which resource is meant is touched (no sorting of queries, no stripping of `www.`).
  */
+
 import { createHash } from "node:crypto";
 import type { HostHash, UrlHash } from "../ids.ts";
+import { canParseUrl } from "../ip/can-parse-url.ts";
 import { urlHost } from "../ip/url-host.ts";
 
 export interface UrlKey {
@@ -23,7 +25,7 @@ export const maxCanonicalUrlLength = 2048;
 /** The key of an absolute URL, or why it has none. Never throws. */
 export function urlKeyOf(text: string): UrlKey | UrlFault {
   if (text.length > 4 * maxCanonicalUrlLength) return "too-long";
-  if (!URL.canParse(text)) return "not-a-url";
+  if (!canParseUrl(text)) return "not-a-url";
   const parsed = new URL(text);
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return "not-http";
   parsed.hash = "";

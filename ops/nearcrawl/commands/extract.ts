@@ -1,6 +1,8 @@
 /** `nearcrawl extract`: what the crawler reads from a page, of a file or of the web. */
+
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { extractPage } from "#crawler/extract/extract-page";
 import { maxBodyBytes } from "#crawler/fetch/body";
 import type { PageExtract } from "#protocol/result";
@@ -47,7 +49,7 @@ async function extract(source: string, options: ExtractOptions): Promise<void> {
 export const isUrl = (source: string) => /^https?:\/\//i.test(source);
 
 async function ofFile(source: string, { url, contentType }: ExtractOptions): Promise<ExtractAnswer> {
-  if (!isUrl(url) || !URL.canParse(url)) throw new UsageError(`--url ${url}: must be an http(s) URL`);
+  if (!isUrl(url) || !canParseUrl(url)) throw new UsageError(`--url ${url}: must be an http(s) URL`);
   const { bytes, cut } = readInput(source, maxBodyBytes);
   const extracted = await extractPage({
     url: new URL(url).href,

@@ -1,5 +1,7 @@
 /** An origin's robots.txt as the crawler gets it, judged for any agent. */
+
 import { UsageError } from "#core/errors";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { askRobots, type RobotsAnswer } from "#crawler/fetch/ask-robots";
 import { SiteClient } from "#crawler/fetch/site-client";
 import { type RobotsReport, reportOfRules, reportWithoutRules } from "./robots-report.ts";
@@ -12,7 +14,7 @@ interface Asked extends SingleFetchOptions {
 
 /** `source`: a page's URL, which is judged unless paths are given, or that of the robots.txt itself. */
 export async function robotsOfUrl(source: string, options: Asked): Promise<RobotsReport> {
-  if (!URL.canParse(source)) throw new UsageError(`${source}: must be an http(s) URL`);
+  if (!canParseUrl(source)) throw new UsageError(`${source}: must be an http(s) URL`);
   const { origin, pathname, search } = new URL(source);
   const own = pathname === "/robots.txt" ? "/" : pathname + search;
   const hops: { url: string; status: number | null }[] = [];

@@ -1,9 +1,11 @@
 /** One page fetched under all the rules of a crawler, by the settings of its host if a file of them is given. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { UsageError } from "#core/errors";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { type FetchingConfig, fetchingConfig } from "#crawler/config";
 import { type Followed, followRedirects } from "#crawler/follow-redirects";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
@@ -36,7 +38,7 @@ export function withFetchOptions(command: Command): Command {
 
 /** Follows up to five redirects. Interrupted by Ctrl-C, which leaves nothing behind. */
 export async function singleFetch(url: string, options: SingleFetchOptions): Promise<Followed> {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+  if (!canParseUrl(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new UsageError(`${url}: must be an http(s) URL`);
   }
   return await withFetchTools(options, (tools) =>

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Address4, Address6 } from "ip-address";
 import { describe, expect, it } from "vitest";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { firstAddress, type IpRange, lastAddress, parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
 import { urlHost } from "#core/ip/url-host";
@@ -176,7 +177,7 @@ describe.each(["host-forms", "ssrf-payloads"])("the spellings of %s", (suite) =>
       const literal = forms.filter(
         (form) =>
           form.verdict === "allow" ||
-          (form.verdict === "refuse" && URL.canParse(form.input) && hostAddress(form.input)),
+          (form.verdict === "refuse" && canParseUrl(form.input) && hostAddress(form.input)),
       );
 
       const differing = literal.filter((form) => {

@@ -1,6 +1,8 @@
 /** Which addresses may be contacted, in every spelling and every transition form; the public suites included. */
+
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { urlHost } from "#core/ip/url-host";
 import { addressGuard, literalAddress } from "#crawler/net/address-guard";
 import { parseAllowance } from "#crawler/net/allow-list";
@@ -19,7 +21,7 @@ afterEach(async () => {
 
 /** What becomes of a URL: no web URL, a name, or an address that is refused or allowed. */
 function fate(text: string): "invalid-url" | "name" | "refuse" | "allow" {
-  if (!URL.canParse(text)) return "invalid-url";
+  if (!canParseUrl(text)) return "invalid-url";
   if (!/^https?:$/.test(new URL(text).protocol)) return "refuse";
   const address = literalAddress(urlHost(text));
   if (address === null) return "name";
