@@ -17,6 +17,7 @@ export interface DomainSetDuties {
   /** Results came in: what language their hosts speak may have changed. */
   note(batch: Pick<ResultBatch, "results">): void;
   pass(): Promise<void>;
+  start(): void;
   stop(): void;
 }
 
@@ -50,11 +51,11 @@ export function domainSetDuties(
       given.log.info({ moved, ended }, "hosts went where their domain sets are");
       given.timekeeper.hurry(delegateBySetsDuty);
     },
+    start: () => given.timekeeper.every(delegateBySetsDuty, everyMs, async () => await duties.pass()),
     stop: () => {
       isStopping = true;
     },
   };
-  given.timekeeper.every(delegateBySetsDuty, everyMs, async () => await duties.pass());
   return duties;
 }
 

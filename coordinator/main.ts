@@ -5,8 +5,6 @@
 import type { Server } from "node:http";
 import { postgresVersion } from "#db/postgres-version";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
-import { scheduleChangeDuties } from "./change-duties.ts";
-import { scheduleChannelDuties } from "./channel-part.ts";
 import { linkCoordinators } from "./coordinator-links.ts";
 import type { CoordinatorOptions } from "./coordinator-options.ts";
 import { seededRandom } from "./core/seeded-random.ts";
@@ -21,7 +19,6 @@ import { DelegationQueue } from "./flows/delegation-queue.ts";
 import { FleetSettling } from "./flows/fleet-settling.ts";
 import { IncidentLog } from "./flows/incident-log.ts";
 import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
-import { scheduleRanking } from "./graph-duties.ts";
 import { keyDuties } from "./key-duties.ts";
 import { following } from "./live-config.ts";
 import { liveState } from "./live-state.ts";
@@ -48,11 +45,10 @@ import { createSubnetStore } from "./postgres/subnet-store.ts";
 import { startProbing } from "./probing.ts";
 import { recrawlDuties } from "./recrawl-duties.ts";
 import { releaseDuties } from "./release-duties.ts";
-import { scheduleSearchDuties } from "./search-duties.ts";
 import { createTreeSnapshots, noSnapshots } from "./snapshot/tree-snapshots.ts";
+import { scheduleTableDuties } from "./table-duties.ts";
 import { Timekeeper } from "./timekeeper.ts";
 import { trustDuties } from "./trusting.ts";
-import { scheduleUpkeep } from "./upkeep-duties.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
 import { gatewaySettings, queueSettings, recalibrationRule, watchRoom } from "./wiring-settings.ts";
 
@@ -303,17 +299,9 @@ export async function startCoordinator({
   keys.start();
   watching.start();
   trusting.start();
-  scheduleSearchDuties({ pool, timekeeper, now, nowMs: () => performance.now() });
-  scheduleUpkeep({ pool, incidents, timekeeper, now });
-  scheduleRanking({ database, timekeeper, log, now });
-  scheduleChannelDuties(pool, timekeeper, now);
-  scheduleChangeDuties({
-    pool,
-    timekeeper,
-    now,
-    keepDays: () => config.changes.keepDays,
-    nowMs: () => performance.now(),
-  });
+  bySets.start();
+  paces.start();
+  scheduleTableDuties({ database, incidents, timekeeper, log, now }, config);
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   gateway.attach(web.server as Server);
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");

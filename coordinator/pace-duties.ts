@@ -8,6 +8,7 @@ import type { Timekeeper } from "./timekeeper.ts";
 export interface PaceDuties {
   /** A session began: the crawler does what its host allows until it is told. */
   onWelcome(crawlerId: CrawlerId): void;
+  start(): void;
 }
 
 export function paceDuties(
@@ -19,9 +20,12 @@ export function paceDuties(
 ): PaceDuties {
   const fleet = new PaceOfFleet({ ...ports, rule: () => config.pace });
   const everyMs = () => config.pace.everySeconds * 1000;
-  ports.timekeeper.every("pace-crawlers", everyMs, async () => {
+  const pass = async () => {
     const crawlers = await fleet.pass();
     if (crawlers > 0) ports.log.debug({ crawlers }, "crawlers were told their pace");
-  });
-  return { onWelcome: (crawlerId) => fleet.forget(crawlerId) };
+  };
+  return {
+    onWelcome: (crawlerId) => fleet.forget(crawlerId),
+    start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass),
+  };
 }

@@ -11,8 +11,31 @@ import { DatabaseError } from "#core/errors";
 import type { Database } from "./connect.ts";
 import { wordsOf } from "./server-database.ts";
 
+/**
+ * How often a migration begins anew when whoever reads the tables meanwhile stands in its way: Postgres ends one of two
+ * transactions that wait for each other, and nothing of the migration is left.
+ */
+const mostAttempts = 5;
+const deadlockDetected = "40P01";
+
 /** Creates the schema when it is not there and runs what it lacks; names the migrations that ran. */
 export async function migrate(database: Database): Promise<{ applied: string[] }> {
+  const applied: string[] = [];
+  for (let attempt = 1; ; attempt++) {
+    try {
+      applied.push(...(await runPending(database)));
+      return { applied };
+    } catch (error) {
+      if ((error as { code?: unknown }).code === deadlockDetected && attempt < mostAttempts) continue;
+      throw new DatabaseError(
+        `migration of schema ${database.schema} in ${database.description}: ${wordsOf(error)}`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+async function runPending(database: Database): Promise<string[]> {
   const client = await database.pool.connect();
   try {
     await createSchema(client, database.schema);
@@ -27,12 +50,7 @@ export async function migrate(database: Database): Promise<{ applied: string[] }
       advisoryLockMode: "wait",
       logger: silent,
     });
-    return { applied: ran.map((migration) => migration.name) };
-  } catch (error) {
-    throw new DatabaseError(
-      `migration of schema ${database.schema} in ${database.description}: ${wordsOf(error)}`,
-      { cause: error },
-    );
+    return ran.map((migration) => migration.name);
   } finally {
     // Closed rather than reused: a failed migration leaves a transaction and a lock behind.
     client.release(true);
