@@ -55,6 +55,7 @@ export async function seedMillions(pool: Pool, from: number, to: number): Promis
   for (const { definition, is_key } of rows) {
     const whole = definition
       .replace(" ON ONLY ", " ON ")
+      .replace(/ WITH \([^)]*\)/, "")
       .replace(/( WHERE .*)?$/, " WITH (fillfactor = 70)$1");
     if (!is_key) await pool.query(whole);
   }
