@@ -20,11 +20,11 @@ const deadlockDetected = "40P01";
 
 /** Creates the schema when it is not there and runs what it lacks; names the migrations that ran. */
 export async function migrate(database: Database): Promise<{ applied: string[] }> {
-  const applied: string[] = [];
+  const before = new Set(await migrationsIn(database));
   for (let attempt = 1; ; attempt++) {
     try {
-      applied.push(...(await runPending(database)));
-      return { applied };
+      await runPending(database);
+      return { applied: (await migrationsIn(database)).filter((name) => !before.has(name)) };
     } catch (error) {
       if ((error as { code?: unknown }).code === deadlockDetected && attempt < mostAttempts) continue;
       throw new DatabaseError(
@@ -35,11 +35,20 @@ export async function migrate(database: Database): Promise<{ applied: string[] }
   }
 }
 
-async function runPending(database: Database): Promise<string[]> {
+/** In the order in which they ran; none where there is no schema yet. */
+async function migrationsIn({ pool, schema }: Database): Promise<string[]> {
+  const table = `"${schema}".migration`;
+  const { rows: found } = await pool.query("select to_regclass($1) is not null as there", [table]);
+  if (!found[0]?.there) return [];
+  const { rows } = await pool.query<{ name: string }>(`select name from ${table} order by id`);
+  return rows.map(({ name }) => name);
+}
+
+async function runPending(database: Database): Promise<void> {
   const client = await database.pool.connect();
   try {
     await createSchema(client, database.schema);
-    const ran = await runner({
+    await runner({
       dbClient: client,
       dir: migrationsFolder(),
       direction: "up",
@@ -50,7 +59,6 @@ async function runPending(database: Database): Promise<string[]> {
       advisoryLockMode: "wait",
       logger: silent,
     });
-    return ran.map((migration) => migration.name);
   } finally {
     // Closed rather than reused: a failed migration leaves a transaction and a lock behind.
     client.release(true);

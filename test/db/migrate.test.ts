@@ -40,7 +40,7 @@ test("a migration that a reader of its tables stands in the way of begins anew",
 
     const { rows } = await database.pool.query("select name from migration order by id");
     expect(rows.map((row) => row.name)).toContain("0023-url-history");
-    expect(applied.at(-1)).toBe(rows.at(-1).name);
+    expect(applied).toEqual(rows.map((row) => row.name));
   } finally {
     reader.release(true);
     await database.close();
