@@ -15,8 +15,12 @@ const moveBits = 4;
 const whole = 2 ** 31;
 const wholeMask = 0x7fffffff;
 const top = 2 ** 23;
-/** Bytes that decide the last symbol; as many zeros at the end at most are not sent. */
+/** Bytes that a decoder has read before the first symbol. */
 const lastBytes = 4;
+/** Zeros at the end that are not sent, at most: in all a decoder reads one byte more than an encoder writes. */
+const unsentZeros = lastBytes - 1;
+/** Results that were packed before left out one more, and may still wait on a crawler's disk. */
+const missingBytes = lastBytes + 1;
 
 /** So many contexts, each of which has seen nothing yet. */
 export function freshChances(count: number): Uint16Array {
@@ -57,7 +61,7 @@ export class RangeEncoder {
   finish(): Buffer {
     // Of the numbers that decode to the same, one whose last three bytes are zeros.
     this.#narrow((top - (this.#low % top)) % top, 1);
-    const shortest = Math.max(0, this.#length - lastBytes);
+    const shortest = Math.max(0, this.#length - unsentZeros);
     while (this.#length > shortest && this.#bytes[this.#length - 1] === 0) this.#length--;
     return this.#bytes.subarray(0, this.#length);
   }
@@ -148,7 +152,7 @@ export class RangeDecoder {
   /** Eight bits, which lie across two bytes: the code has 31 bits, and begins with the first of a byte. */
   #next(): number {
     const at = this.#at++;
-    if (at >= this.#bytes.length + lastBytes) throw new ProtocolError("packed numbers end too early");
+    if (at >= this.#bytes.length + missingBytes) throw new ProtocolError("packed numbers end too early");
     const byte = at < this.#bytes.length ? this.#bytes[at]! : 0;
     const bits = (this.#oddBit << 7) | (byte >> 1);
     this.#oddBit = byte & 1;
