@@ -1,5 +1,6 @@
 /** An operator asks for a move: whether both crawlers can take part in one, and its row. */
 import type { PoolClient } from "pg";
+import { notify } from "#db/schema-channel";
 import { openMoveSteps } from "../core/move/move-step.ts";
 import type { MoveRefusal, MoveStore } from "../flows/move-ports.ts";
 
@@ -62,7 +63,7 @@ async function insert(client: PoolClient, crawler: Party, other: Party, now: Dat
        values ($1, $2, $3, $4, $5, $6, $7, $7)
        returning move_id
      )
-     select move_id, pg_notify('nearcrawl_fleet', '') from asked`,
+     select move_id, ${notify("nearcrawl_fleet", "''")} from asked`,
     [
       crawler.crawler_id,
       other.crawler_id,

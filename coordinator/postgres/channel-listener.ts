@@ -1,17 +1,10 @@
 /**
- * One connection that listens to a Postgres channel. When it breaks, a new one is taken until it listens
+ * One connection that listens to a Postgres channel of its schema. When it breaks, a new one is taken until it listens
  * again, and then a notice counts as heard: one may have been missed.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
-
-/** Channels are named by us, never by what comes from outside. */
-export type Channel =
-  | "nearcrawl_registry"
-  | "nearcrawl_fleet"
-  | "nearcrawl_opt_outs"
-  | "nearcrawl_releases"
-  | "nearcrawl_policies";
+import { type Channel, channelName } from "#db/schema-channel";
 
 const listenAgainMs = 1_000;
 
@@ -39,7 +32,8 @@ export class ChannelListener {
       void this.#listenAgain();
     });
     try {
-      await client.query(`listen ${this.#channel}`);
+      const { rows } = await client.query<{ name: string }>(`select ${channelName(this.#channel)} as name`);
+      await client.query(`listen ${rows[0]!.name}`);
     } catch (error) {
       client.release(true);
       throw error;

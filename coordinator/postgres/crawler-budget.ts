@@ -1,5 +1,6 @@
 /** What a crawler is given at most a day (table crawler). Running coordinators are told, and keep to it at once. */
 import type { Pool } from "pg";
+import { notify } from "#db/schema-channel";
 import type { Budget, BudgetChange, ChangedBudget } from "../flows/fleet-ports.ts";
 
 /** What a crawler that never came has until its partner says (migration 0001). */
@@ -42,7 +43,7 @@ export async function grantBudget(
          old.granted_bytes_per_day::float8 as bytes_before, c.granted_pages_per_day as pages_granted,
          c.granted_bytes_per_day::float8 as bytes_granted, c.pages_per_day, c.bytes_per_day::float8 as bytes_per_day
      )
-     select *, pg_notify('nearcrawl_fleet', crawler_id::text) from granted`,
+     select *, ${notify("nearcrawl_fleet", "crawler_id::text")} from granted`,
     [
       name,
       change.pagesPerDay !== undefined,

@@ -4,6 +4,7 @@
  */
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
+import { notify } from "#db/schema-channel";
 import type { DrainedBy } from "../flows/crawler-ports.ts";
 
 /** `online` and `draining` are the two ways of being connected. */
@@ -28,7 +29,7 @@ export async function drainCrawler(
        where name = $1
        returning crawler_id
      )
-     select pg_notify('nearcrawl_fleet', crawler_id::text)
+     select ${notify("nearcrawl_fleet", "crawler_id::text")}
      from drained`,
     [name, now, by],
   );
@@ -61,7 +62,7 @@ export async function resumeCrawler(
          ))
        returning crawler_id
      )
-     select pg_notify('nearcrawl_fleet', crawler_id::text)
+     select ${notify("nearcrawl_fleet", "crawler_id::text")}
      from resumed`,
     [name, now, by],
   );

@@ -1,6 +1,7 @@
 /** A crawler is not trusted any more, or is again: its subnets, its pages and what running coordinators hear of it. */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
+import { notify } from "#db/schema-channel";
 import type { Distrust, TrustStore } from "../flows/trust-ports.ts";
 import { lockHosts } from "./frontier-admission.ts";
 import { settleHosts } from "./frontier-leases.ts";
@@ -85,7 +86,7 @@ export async function restoreTrust(pool: Pool, name: string, now: Date): Promise
 }
 
 async function tell(pool: Pool, crawlerId: number): Promise<void> {
-  await pool.query("select pg_notify('nearcrawl_fleet', $1)", [String(crawlerId)]);
+  await pool.query(`select ${notify("nearcrawl_fleet", "$1")}`, [String(crawlerId)]);
 }
 
 /** Hosts that are locked at once. */

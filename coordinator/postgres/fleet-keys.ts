@@ -1,6 +1,7 @@
 /** Table crawler: whom an operator shuts out, and who is to get a new key. Running coordinators are told. */
 import type { Pool } from "pg";
 import { asCrawlerId } from "#core/ids";
+import { notify } from "#db/schema-channel";
 import type { AskedRotation, FleetKeys } from "../flows/operator-ports.ts";
 
 export function createFleetKeys(pool: Pool): FleetKeys {
@@ -10,7 +11,7 @@ export function createFleetKeys(pool: Pool): FleetKeys {
         `with revoked as (
            update crawler set revoked_at = coalesce(revoked_at, $2) where name = $1 returning crawler_id
          )
-         select crawler_id, pg_notify('nearcrawl_fleet', crawler_id::text) from revoked`,
+         select crawler_id, ${notify("nearcrawl_fleet", "crawler_id::text")} from revoked`,
         [name, now],
       );
       return rows[0] ? asCrawlerId(rows[0].crawler_id) : null;
@@ -24,7 +25,7 @@ export function createFleetKeys(pool: Pool): FleetKeys {
            where ($1::text is null or name = $1) and public_key is not null and revoked_at is null
            returning crawler_id, name, state
          )
-         select name, state <> 'offline' as online, pg_notify('nearcrawl_fleet', crawler_id::text)
+         select name, state <> 'offline' as online, ${notify("nearcrawl_fleet", "crawler_id::text")}
          from asked
          order by name`,
         [name, now, graceHours],

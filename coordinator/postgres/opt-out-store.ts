@@ -1,6 +1,7 @@
 /** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: opt-out-marks.ts. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
+import { notify } from "#db/schema-channel";
 import {
   mostHostsUnconfirmed,
   mostUnconfirmedADay,
@@ -112,7 +113,7 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
       [known, now],
     );
   }
-  await client.query("select pg_notify('nearcrawl_opt_outs', $1)", [String(optOutId)]);
+  await client.query(`select ${notify("nearcrawl_opt_outs", "$1")}`, [String(optOutId)]);
   return optOutId;
 }
 
@@ -165,7 +166,7 @@ async function liesAboveMany(pool: Pool, { site }: OptOutTarget): Promise<boolea
 async function tell(pool: Pool, sql: string, values: readonly unknown[]): Promise<number> {
   const { rows } = await pool.query<{ changed: number }>(
     `with changed as (${sql} returning opt_out_id), told as (
-       select pg_notify('nearcrawl_opt_outs', '') from changed limit 1
+       select ${notify("nearcrawl_opt_outs", "''")} from changed limit 1
      )
      select (select count(*)::int from changed) as changed, (select count(*) from told) as told`,
     [...values],

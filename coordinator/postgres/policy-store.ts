@@ -1,6 +1,7 @@
 /** Tables setting, policy_version and policy_file: the policies that operators have changed, and how they came about. */
 import type { Pool, PoolClient } from "pg";
 import type { PolicyValue } from "#core/policies/policy-catalogue";
+import { notify } from "#db/schema-channel";
 import type { ChangedPolicy, NewPolicyVersion, PolicyStore, PolicyVersion } from "../flows/policy-ports.ts";
 import { ChannelListener } from "./channel-listener.ts";
 import { clean } from "./database-text.ts";
@@ -74,7 +75,7 @@ async function save(client: PoolClient, version: NewPolicyVersion, basedOn: numb
     ],
   );
   await write(client, version);
-  await client.query("select pg_notify('nearcrawl_policies', $1)", [String(basedOn + 1)]);
+  await client.query(`select ${notify("nearcrawl_policies", "$1")}`, [String(basedOn + 1)]);
   return basedOn + 1;
 }
 

@@ -1,5 +1,6 @@
 /** Tables release_key and release_key_rotation: whose signatures on releases count. */
 import type { Pool, PoolClient } from "pg";
+import { notify } from "#db/schema-channel";
 import type { Envelope } from "#protocol/release-envelope";
 import { formatEnvelope, readEnvelope } from "#protocol/release-envelope";
 import { followRotations, maxRotations, trustedKeys } from "#protocol/release-keys";
@@ -36,7 +37,7 @@ export async function trustedReleaseKeys(pool: Pick<Pool, "query">): Promise<rea
 
 /** Within a transaction it is heard of when that commits. */
 export async function tellOfReleases(client: Pick<Pool, "query">): Promise<void> {
-  await client.query("select pg_notify('nearcrawl_releases', '')");
+  await client.query(`select ${notify("nearcrawl_releases", "''")}`);
 }
 
 /** What was checked as it came in. */

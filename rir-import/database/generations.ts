@@ -1,5 +1,6 @@
 /** The rows that say which imports there were: registry_generation and registry_source. */
 import type { Pool, PoolClient } from "pg";
+import { notify } from "#db/schema-channel";
 import type { FileReport } from "../read/file-report.ts";
 
 /** What a generation's row keeps of its import. */
@@ -99,5 +100,6 @@ export async function notifyRegistryChange(
   schema: string,
   generation: number | null,
 ): Promise<void> {
-  await client.query("select pg_notify('nearcrawl_registry', $1)", [JSON.stringify({ schema, generation })]);
+  const what = JSON.stringify({ schema, generation });
+  await client.query(`select ${notify("nearcrawl_registry", "$1")}`, [what]);
 }
