@@ -8,10 +8,15 @@ const doors = {
   ssr: { resolve: { conditions } },
   environments: { __vitest__: { resolve: { conditions } } },
 };
-const bounds = { testTimeout: 120_000, hookTimeout: 60_000, maxWorkers: 3 };
+const bounds = {
+  testTimeout: 120_000,
+  hookTimeout: 60_000,
+  maxWorkers: 3,
+  setupFiles: ["test/support/remove-temporary-folders.ts"],
+};
 
 const all = ["test/**/*.test.ts"];
-/** Tests whose subject is time on the wire: beside others they would measure how busy the machine is. */
+/** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; two wait together. */
 const alone = [
   "test/end-to-end/{hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
 ];
@@ -36,7 +41,7 @@ export default defineConfig({
       },
       {
         ...doors,
-        test: { ...bounds, name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
+        test: { ...bounds, name: "alone", include: alone, maxWorkers: 2, sequence: { groupOrder: 1 } },
       },
     ],
   },

@@ -1,7 +1,7 @@
 // Everything that CI runs: types, format and lint, then the tests. Ends with one plain line that counts
 // them. Arguments are passed on to vitest (`npm test -- test/core`).
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,19 +9,11 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
-const folder = mkdtempSync(join(tmpdir(), "nearcrawl-test-"));
-// Some tests work in it under another user.
-chmodSync(folder, 0o1777);
+const folder = mkdtempSync(join(tmpdir(), "nearcrawl-report-"));
 
 function run(title, script, args) {
   process.stdout.write(`\n# ${title}\n`);
-  // What tests leave behind in the temporary folder goes with it.
-  const env = { ...process.env, TMPDIR: folder };
-  const { status, signal } = spawnSync(process.execPath, [script, ...args], {
-    cwd: root,
-    stdio: "inherit",
-    env,
-  });
+  const { status, signal } = spawnSync(process.execPath, [script, ...args], { cwd: root, stdio: "inherit" });
   if (signal) process.stdout.write(`# ${title}: ended by ${signal}\n`);
   return status === 0;
 }

@@ -1,10 +1,9 @@
 #!/usr/bin/env node
-/** The `nearcrawl` command: picks the sub-command, turns errors into one line and an exit code. */
-import { Command, CommanderError } from "commander";
-import { ConfigError, NearcrawlError, SourceFileError, UsageError } from "#core/errors";
+/** The `nearcrawl` command: picks the sub-command and runs it. */
+import { Command } from "commander";
 import { outliveReaders } from "./closed-output.ts";
-import { exitCodes } from "./command-context.ts";
 import { softwareVersion } from "./software-version.ts";
+import { tellFailure } from "./tell-failure.ts";
 
 async function main(argv: readonly string[]): Promise<void> {
   const program = programWith(await commandsFor(argv[2]));
@@ -91,22 +90,5 @@ outliveReaders([process.stdout, process.stderr]);
 try {
   await main(process.argv);
 } catch (error) {
-  if (error instanceof CommanderError) {
-    process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
-  } else if (
-    error instanceof ConfigError ||
-    error instanceof UsageError ||
-    error instanceof SourceFileError
-  ) {
-    process.stderr.write(`nearcrawl: ${error.message}\n`);
-    process.exitCode = exitCodes.usage;
-  } else if (error instanceof NearcrawlError) {
-    process.stderr.write(`nearcrawl: ${error.message}\n`);
-    process.exitCode = exitCodes.failed;
-  } else {
-    process.stderr.write(
-      `nearcrawl: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-    );
-    process.exitCode = exitCodes.failed;
-  }
+  tellFailure(error);
 }

@@ -1,6 +1,5 @@
 /** What a coordinator reads at its start, and how it follows the registry, over a real database. */
-import { mkdtemp, rm, truncate } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
@@ -10,8 +9,10 @@ import { ensureRootSubnets } from "#coordinator/postgres/root-subnets";
 import { createTreeSnapshots } from "#coordinator/snapshot/tree-snapshots";
 import { followRegistry, readWhatIsKnown } from "#coordinator/what-is-known";
 import type { SubnetRows } from "#core/subnet/subnet-rows";
+import { notify } from "#db/schema-channel";
 import { keyOf, noon, roundOf, scope, seeds } from "../contract/world.ts";
 import { type FlowWorld, newFlowWorld } from "../flows/flow-world.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
 let world: FlowWorld;
@@ -25,7 +26,7 @@ afterEach(async () => {
 });
 afterAll(async () => await world.close());
 
-const told = async () => await world.pool.query("select pg_notify('nearcrawl_registry', '{}')");
+const told = async () => await world.pool.query(`select ${notify("nearcrawl_registry", "'{}'")}`);
 const newGeneration = async () =>
   await world.pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
 
@@ -82,7 +83,7 @@ describe("a coordinator that starts", () => {
 describe("a coordinator that keeps its tree on disk", () => {
   let folder: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "nearcrawl-snapshot-"));
+    folder = temporaryFolder("nearcrawl-snapshot-");
   });
   afterEach(async () => await rm(folder, { recursive: true, force: true }));
 

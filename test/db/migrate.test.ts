@@ -1,5 +1,7 @@
 /** Migrations on a real server. */
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { migrate } from "#db/migrate";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
@@ -43,6 +45,62 @@ test("a migration that a reader of its tables stands in the way of begins anew",
     expect(applied).toEqual(rows.map((row) => row.name));
   } finally {
     reader.release(true);
+    await database.close();
+  }
+});
+
+/** Migration 0033 undone, of a schema in which it ran: rows there are none. */
+const before0033 = `
+  drop index channel_known;
+  create index frontier_host_name on frontier_host (host);
+  alter table lease drop column open_url_hashes;
+  alter table frontier_url
+    add column lease_id bigint,
+    drop constraint frontier_url_state_check,
+    add constraint frontier_url_state_check check (state in ('due', 'leased', 'refused', 'gone', 'held'));
+  create index frontier_url_lease on frontier_url (lease_id) where lease_id is not null`;
+
+test("what was leased by the state of its URLs is leased by the lists of its leases, which end as ever", async () => {
+  const database = await testDatabase();
+  const rows = async (text: string) => (await database.pool.query(text)).rows;
+  try {
+    await database.pool.query(before0033);
+    await database.pool.query(
+      `insert into crawler (name) values ('athens');
+       insert into lease (crawler_id, host_hash, host, granted_at, expires_at, closed_at, url_count, open_urls)
+       values (1, 1, 'a.example', '2030-01-01', '2030-01-02', null, 3, 2),
+         (1, 2, 'refused.example', '2030-01-01', '2030-01-02', null, 1, 1),
+         (1, 3, 'c.example', '2030-01-01', '2030-01-02', '2030-01-01', 1, 0);
+       insert into frontier_host (host_hash, host, state, state_reason, due_at, lease_id)
+       values (1, 'a.example', 'resolved', '', '2031-01-01', 1), (2, 'refused.example', 'refused', 'private', null, 2),
+         (3, 'c.example', 'resolved', '', '2029-01-01', null);
+       insert into frontier_url (host_hash, url_hash, url, state, lease_id, next_fetch_at)
+       values (1, 10, 'http://a.example/', 'leased', 1, '2029-01-02'), (1, 11, 'http://a.example/1', 'leased', 1, '2029-01-01'),
+         (1, 12, 'http://a.example/2', 'due', null, '2031-01-01'), (2, 20, 'http://refused.example/', 'leased', 2, '2029-01-01'),
+         (3, 30, 'http://c.example/', 'due', null, '2029-01-01')`,
+    );
+
+    await database.pool.query(readFileSync("db/migrations/0033-leases-with-lists.sql", "utf8"));
+
+    expect(await rows("select open_url_hashes as urls from lease order by lease_id")).toEqual([
+      { urls: ["11", "10"] },
+      { urls: ["20"] },
+      { urls: [] },
+    ]);
+    expect(await rows("select state, last_outcome, last_reason from frontier_url order by url_hash")).toEqual(
+      [
+        ...[10, 11, 12].map(() => ({ state: "due", last_outcome: null, last_reason: null })),
+        { state: "refused", last_outcome: "refused-address", last_reason: "private" },
+        { state: "due", last_outcome: null, last_reason: null },
+      ],
+    );
+    expect(await createFrontierStore(database.pool).returnExpired(new Date("2030-01-03"))).toBe(2);
+    expect(await rows("select lease_id, due_at from frontier_host order by host_hash")).toEqual([
+      { lease_id: null, due_at: new Date("2029-01-01") },
+      { lease_id: null, due_at: null },
+      { lease_id: null, due_at: new Date("2029-01-01") },
+    ]);
+  } finally {
     await database.close();
   }
 });

@@ -3,8 +3,7 @@
  * what most end-to-end tests begin with. A test adds only the settings that it is about.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { admitUrls } from "#coordinator/flows/admit-urls";
 import type { CrawlScope } from "#coordinator/flows/ports";
@@ -22,6 +21,7 @@ import { writeRegistryFiles } from "#ops/world/registry-files";
 import { applyImport } from "#rir-import/apply";
 import { builtProgram } from "../support/built-command.ts";
 import { testDatabase } from "../support/database.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { crawlerUrl, startQuietCoordinator } from "./quiet-coordinator.ts";
 
 export interface FleetOptions {
@@ -44,7 +44,7 @@ export type EmulatedFleet = Awaited<ReturnType<typeof emulatedFleet>>;
  */
 export async function emulatedFleet(options: FleetOptions) {
   const { world } = options;
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-fleet-")));
+  const folder = realpathSync(temporaryFolder("nearcrawl-fleet-"));
   const database = await testDatabase({ maxConnections: options.maxConnections ?? 14 });
   await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
   const internet = await startWorld(world, options.network);

@@ -3,17 +3,16 @@
  * `up` itself. Nothing is lost, nothing is stored twice, and the run comes to its end.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { type Database, openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { builtProgram, projectRoot } from "../support/built-command.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
-const home = mkdtempSync(join(tmpdir(), "nearcrawl-killed-"));
+const home = temporaryFolder("nearcrawl-killed-");
 const sites = 24;
 let running: ChildProcess | null = null;
 let database: Database;

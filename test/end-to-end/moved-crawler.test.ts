@@ -26,7 +26,7 @@ const fleetMove = (...args: readonly string[]) =>
 const openPages = async (): Promise<number> =>
   (
     await world.rows<{ n: number }>(
-      "select count(*)::int as n from frontier_url where visits = 0 and state in ('due', 'leased')",
+      "select count(*)::int as n from frontier_url where visits = 0 and state = 'due'",
     )
   )[0]!.n;
 

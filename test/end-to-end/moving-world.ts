@@ -2,8 +2,7 @@
  * Two crawlers of a partner that have joined, each with a folder of its own, a real coordinator and database, and the
  * emulated Internet: enough for one of them to move to the other's host.
  */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { silentLog } from "#coordinator/log";
@@ -19,6 +18,7 @@ import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { arrivedResult, newWorld, scope, seeds } from "../contract/world.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const generated = generateWorld({ seed: 11, sites: 40, crawlers: 2 });
 const sites = generated.sites.filter(
@@ -39,7 +39,7 @@ export async function newMovingWorld() {
   const world = await newWorld();
   const { pool } = world.database;
   const internet: RunningWorld = await startWorld({ ...generated, sites });
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-moves-")));
+  const folder = realpathSync(temporaryFolder("nearcrawl-moves-"));
   let coordinator: RunningCoordinator = await start(0);
   const port = Number(new URL(coordinator.webUrl).port);
   const running: RunningCrawler[] = [];

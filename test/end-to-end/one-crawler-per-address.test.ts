@@ -5,9 +5,8 @@
  * Internet.
  */
 import type { ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { RunningCoordinator } from "#coordinator/main";
@@ -18,6 +17,7 @@ import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { newWorld, type World } from "../contract/world.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { startProcess } from "./emulated-fleet.ts";
 import { giveSubnet, ownedScope, plainSites } from "./owned-hosts.ts";
@@ -34,7 +34,7 @@ const sites = plain.slice(0, 9).map((site, at) => {
 const internetAsItIs = { ...generated, sites };
 const pages = 6;
 const [restMs, floorMs] = [500, 200];
-const folder = mkdtempSync(join(tmpdir(), "nearcrawl-addresses-"));
+const folder = temporaryFolder("nearcrawl-addresses-");
 
 let world: World;
 let internet: RunningWorld;

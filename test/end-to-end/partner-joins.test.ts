@@ -2,8 +2,7 @@
  * A partner's crawler from its invitation to its end, against a whole coordinator behind TLS: joined by the command,
  * run from nothing but its folder, given a new key, copied, invited anew, taken off the machine.
  */
-import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { createFleetKeys } from "#coordinator/postgres/fleet-keys";
@@ -13,6 +12,7 @@ import { readMembership } from "#crawler/membership/membership";
 import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../coordinator/joining-world.ts";
 import { type PartnerConsole, partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
 let world: JoiningWorld;
@@ -55,7 +55,7 @@ it("a crawler that has joined runs from its folder alone, also from the same fol
   const first = await run(home);
   const idOfFirst = first.crawler.status().crawlerId;
   await first.crawler.stop();
-  const rebuilt = mkdtempSync(join(tmpdir(), "nearcrawl-rebuilt-"));
+  const rebuilt = temporaryFolder("nearcrawl-rebuilt-");
   cleanups.push(() => rmSync(rebuilt, { recursive: true }));
   cpSync(home, rebuilt, { recursive: true });
   rmSync(home, { recursive: true });

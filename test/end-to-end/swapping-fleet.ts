@@ -2,8 +2,7 @@
  * A fleet of docks with real crawlers in Node's sandbox, a real coordinator and database, and the emulated Internet:
  * it crawls under load while a signed release goes out to all, and what was lost in it is counted.
  */
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { RunningCoordinator } from "#coordinator/main";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
@@ -16,6 +15,7 @@ import { type RunningWorld, startWorld } from "#ops/world/main";
 import { bundleCrawler } from "../../ops/bundle-crawler.mjs";
 import { type RunningDock, startDock } from "../migrating-crawler/dock/release-world.ts";
 import { publishedRelease, testReleaseKey } from "../support/releases.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { giveSubnet, ownedScope, plainSites } from "./owned-hosts.ts";
 import { crawlerUrl, startQuietCoordinator } from "./quiet-coordinator.ts";
@@ -62,7 +62,7 @@ const signedFor = {
 
 /** `database`: migrated and empty. */
 export async function swapUnderLoad(size: FleetSize, database: Database): Promise<SwapOutcome> {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-swaps-")));
+  const folder = realpathSync(temporaryFolder("nearcrawl-swaps-"));
   const generated = generateWorld({
     seed: 11,
     sites: size.crawlers * size.hostsPerCrawler * 2,
@@ -144,7 +144,7 @@ async function countsIn(database: Database) {
 async function left(database: Database): Promise<number> {
   const [row] = await rowsOf<{ n: number }>(
     database,
-    "select count(*)::int as n from frontier_url where visits = 0 and state in ('due', 'leased')",
+    "select count(*)::int as n from frontier_url where visits = 0 and state = 'due'",
   );
   return row!.n;
 }

@@ -113,8 +113,8 @@ async function newQueue(
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-it("decides two thousand subnets, each once, with more at once the more it knows", async () => {
-  const subnetIds = await sites(2000);
+it("decides a thousand subnets, each once, with more at once the more it knows", async () => {
+  const subnetIds = await sites(1000);
   const fleet = new CountingFleet();
   fleet.before = async () => await turn();
   const { queue, decided } = await newQueue(fleet, { concurrentRounds: 100 });
@@ -127,10 +127,10 @@ it("decides two thousand subnets, each once, with more at once the more it knows
   }
   await queue.idle();
 
-  expect(new Set(decided.map(({ subnetId }) => subnetId)).size).toBe(2000);
+  expect(new Set(decided.map(({ subnetId }) => subnetId)).size).toBe(1000);
   expect(most).toBe(100);
   // The first few dozen are the dear ones: they learn where everything is.
-  expect(fleet.asked).toBeLessThan(2 * 2000);
+  expect(fleet.asked).toBeLessThan(2 * 1000);
 }, 60_000);
 
 it("begins with few rounds at once while it knows nothing", async () => {

@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Carrier } from "#crawler/carrier";
 import { quietLog } from "#crawler/log";
 import { Spool } from "#crawler/spool/spool";
 import { unpackMessage } from "#protocol/packed/unpack-message";
 import type { FetchResult } from "#protocol/result";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** The link's side that the carrier sees: takes everything while it is up, and remembers in which order. */
 class RecordingLink {
@@ -40,7 +39,7 @@ let link: RecordingLink;
 let carrier: Carrier;
 
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-carrier-"));
+  home = temporaryFolder("nearcrawl-carrier-");
   spool = new Spool({ home, maxBytes: 1_000_000 });
   link = new RecordingLink();
   carrier = new Carrier({ spool, link, log: quietLog });

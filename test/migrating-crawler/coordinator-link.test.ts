@@ -314,7 +314,7 @@ describe("when the coordinator is lost or refuses", () => {
     await vi.waitFor(() => expect(first.heard.stops.length).toBe(1));
 
     expect(first.heard.stops[0]?.refused?.code).toBe("replaced");
-    expect(second.link.isUp).toBe(true);
+    await vi.waitFor(() => expect(second.link.isUp).toBe(true));
   });
 
   test("stopping while it waits for the next attempt ends the waiting", async () => {

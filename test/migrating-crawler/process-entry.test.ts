@@ -1,12 +1,12 @@
 /** The crawler as a process of its own, as partners and `nearcrawl up` run it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { keyOf, type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
 import { builtProgram } from "../support/built-command.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let main: string;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ interface Run {
 }
 
 function run(settings: unknown, stdio: "ipc" | "ignore" = "ignore", log: "pipe" | number = "pipe"): Run {
-  const folder = mkdtempSync(join(tmpdir(), "nearcrawl-process-"));
+  const folder = temporaryFolder("nearcrawl-process-");
   const file = join(folder, "settings.json");
   writeFileSync(
     file,

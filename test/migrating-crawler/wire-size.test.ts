@@ -3,8 +3,7 @@
  * the frames' heads and masks included, against the bytes of the pages' HTML.
  */
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { canParseUrl } from "#core/ip/can-parse-url";
@@ -19,6 +18,7 @@ import type { FetchResult } from "#protocol/result";
 import { helloOf, startGateway } from "../net/gateway-on-loopback.ts";
 import { knownBy, signedHello, type TestIdentity, testIdentity } from "../net/sealing-crawler.ts";
 import { sharedData } from "../support/shared-data.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -44,7 +44,7 @@ async function ship(
     handlers: identity ? knownBy("amber", identity.publicKey) : {},
   });
   cleanups.push(() => world.close());
-  const home = mkdtempSync(join(tmpdir(), "nearcrawl-wire-"));
+  const home = temporaryFolder("nearcrawl-wire-");
   cleanups.push(() => rmSync(home, { recursive: true, force: true }));
   const spool = new Spool({ home, maxBytes: 1e9 });
   let carrier: Carrier | undefined;

@@ -1,8 +1,7 @@
 /** Releases over HTTP, from a database that commands filled, as a dock fetches and verifies them. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -17,6 +16,7 @@ import { readEnvelope } from "#protocol/release-envelope";
 import { keysFile } from "#protocol/release-keys";
 import { testDatabase } from "../support/database.ts";
 import { publishedRelease, releaseNow, signedRevocations, testReleaseKey } from "../support/releases.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { webServer } from "../support/web-server.ts";
 
@@ -25,7 +25,7 @@ let app: FastifyInstance;
 let folder: string;
 beforeAll(async () => {
   database = await testDatabase();
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-dock-"));
+  folder = temporaryFolder("nearcrawl-dock-");
   app = releaseServer();
 });
 afterAll(async () => {

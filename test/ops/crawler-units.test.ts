@@ -1,7 +1,6 @@
 /** What we ship for a partner's machine: the systemd unit and the container, shut off, and of one mind with the one file. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
@@ -9,6 +8,7 @@ import { systemdUnit, usualPaths } from "#crawler/membership/systemd-unit";
 import { addPartnerCommands } from "#crawler/partner-commands";
 import { partnerSurroundings } from "#crawler/partner-surroundings";
 import { partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const ops = resolve(import.meta.dirname, "../../ops");
 const textOf = (path: string) => readFileSync(join(ops, path), "utf8");
@@ -18,7 +18,7 @@ if (!hasSystemd) process.stderr.write("skipped: systemd-analyze is not on this m
 
 /** The unit with a program that this machine has. */
 function withUnit<Value>(look: (path: string) => Value): Value {
-  const folder = mkdtempSync(join(tmpdir(), "units-"));
+  const folder = temporaryFolder("units-");
   const path = join(folder, "nearcrawl-crawler.service");
   writeFileSync(path, unit.replaceAll(usualPaths.node, process.execPath));
   try {

@@ -1,16 +1,16 @@
 /** The evaluation on small worlds: every figure is made, as a person who runs the command gets it. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { figures } from "#ops/evaluate/all-figures";
 import { nearcrawl } from "../support/built-command.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const fixture = join(root, "test/fixtures/latency/three-places.json");
-const folder = mkdtempSync(join(tmpdir(), "nearcrawl-evaluation-"));
+const folder = temporaryFolder("nearcrawl-evaluation-");
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const evaluate = (...args: string[]) => nearcrawl(["evaluate", ...args]);

@@ -1,6 +1,5 @@
 /** `rir sources`, `rir fetch` and `rir rdap` as a person runs them: what they print and how they exit. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -21,12 +20,13 @@ import {
 } from "../rir-import/download/registry-server.ts";
 import { bootstrapText, ipNetwork, rdap } from "../rir-import/rdap/rdap-server.ts";
 import { testDatabase } from "../support/database.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let server: RegistryServer;
 let home: string;
 beforeEach(async () => {
   server = await registryServer();
-  home = mkdtempSync(join(tmpdir(), "refresh-"));
+  home = temporaryFolder("refresh-");
   vi.stubEnv("NEARCRAWL_HOME", home);
 });
 afterEach(async () => {

@@ -1,8 +1,7 @@
 /** `rir fetch` as a process that is killed in the middle: the cache stays whole, and the next one goes on. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { cachedSourceFiles } from "#rir-import/download/cached-source-files";
@@ -13,6 +12,7 @@ import {
   statistics,
 } from "../rir-import/download/registry-server.ts";
 import { builtProgram } from "../support/built-command.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
 const old = statistics(4000);
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   server = await registryServer();
-  home = mkdtempSync(join(tmpdir(), "refresh-killed-"));
+  home = temporaryFolder("refresh-killed-");
   const stats = { registry: "ripencc", kind: "statistics", url: `${server.origin}/stats` };
   const settings = { onlyThese: true, contact: "noc@example.org", sources: { stats } };
   writeFileSync(join(home, "registry-sources.json"), JSON.stringify(settings));

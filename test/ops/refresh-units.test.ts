@@ -1,7 +1,6 @@
 /** The quarterly refresh as systemd and Kubernetes run it: units that are right, and commands that exist. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
@@ -12,6 +11,7 @@ import { rdapCommand } from "#ops/nearcrawl/rir/rdap-command";
 import { rollbackCommand } from "#ops/nearcrawl/rir/rollback-command";
 import { sourcesCommand } from "#ops/nearcrawl/rir/sources-command";
 import { statusCommand } from "#ops/nearcrawl/rir/status-command";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const ops = resolve(import.meta.dirname, "../../ops");
 const textOf = (path: string) => readFileSync(join(ops, path), "utf8");
@@ -53,7 +53,7 @@ const allAccepted = (lines: readonly (readonly string[])[]) =>
 
 describe("the systemd units", () => {
   it.skipIf(!hasSystemd)("are right in systemd's eyes", () => {
-    const folder = mkdtempSync(join(tmpdir(), "units-"));
+    const folder = temporaryFolder("units-");
     // The command is not installed here; everything else is as shipped.
     for (const name of units) {
       writeFileSync(

@@ -1,13 +1,13 @@
 /** The crawler's one file is the same wherever it is built: what a signed release says of itself can be checked. */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildBundle, notedCommit, projectFolder } from "../../ops/nearcrawl/release/build-bundle.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-builds-"));
+  folder = temporaryFolder("nearcrawl-builds-");
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

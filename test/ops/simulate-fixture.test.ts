@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
 import { maxFixtureBytes, parseFixture, readFixture } from "#ops/simulate/read-fixture";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const host = { path: ["root", "10", "leaf"], org: "", cc: "" };
 const good = {
@@ -78,7 +78,7 @@ describe("a fixture", () => {
   });
 
   it("larger than 64 MiB is refused before it is read", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "nearcrawl-fixture-"));
+    const folder = temporaryFolder("nearcrawl-fixture-");
     const file = join(folder, "huge.json");
     writeFileSync(file, "");
     truncateSync(file, maxFixtureBytes + 1);

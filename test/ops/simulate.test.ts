@@ -1,14 +1,14 @@
 /** The command as a person runs it: a process, its output and its exit code. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { nearcrawl } from "../support/built-command.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const fixture = join(root, "test/fixtures/latency/three-places.json");
-const folder = mkdtempSync(join(tmpdir(), "nearcrawl-simulate-"));
+const folder = temporaryFolder("nearcrawl-simulate-");
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const simulate = (...args: string[]) => nearcrawl(["simulate", "delegation", ...args]);

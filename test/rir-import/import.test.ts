@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DatabaseError, SourceFileError, UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
+import { channelName } from "#db/schema-channel";
 import { applyImport } from "#rir-import/apply";
 import { lookUp } from "#rir-import/lookup";
 import { planImport } from "#rir-import/plan";
@@ -152,7 +153,8 @@ describe("apply", () => {
         if (payload?.includes(database.schema)) resolve(payload);
       });
     });
-    await client.query("listen nearcrawl_registry");
+    const { rows } = await client.query(`select ${channelName("nearcrawl_registry")} as name`);
+    await client.query(`listen ${rows[0].name}`);
 
     await applyImport(database, [folder.write("a.db", stateA)]);
 

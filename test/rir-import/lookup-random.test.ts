@@ -17,25 +17,22 @@ beforeAll(() => {
 afterAll(() => folder.remove());
 
 describe("look-ups in the files of random registries", () => {
-  it.each([1, 21, 41, 61, 81, 101, 121, 141, 161, 181])(
-    "no difference with 20 seeds from %i",
-    async (from) => {
-      let deepest = 0;
-      let crossing = 0;
-      for (let seed = from; seed < from + 20; seed++) {
-        const registry = registryOfSeed(seed);
-        const files = await openFileLookUps([folder.write(`random-${seed}.db`, registry.text)]);
+  it.each([1, 41, 81, 121, 161])("no difference with 20 seeds from %i", async (from) => {
+    let deepest = 0;
+    let crossing = 0;
+    for (let seed = from; seed < from + 20; seed++) {
+      const registry = registryOfSeed(seed);
+      const files = await openFileLookUps([folder.write(`random-${seed}.db`, registry.text)]);
 
-        expect(await differencesFromTable(registry, files.lookUp), `seed ${seed}`).toEqual([]);
-        expect(files.summary.subnets, `seed ${seed}`).toBe(withoutDuplicates(registry.ranges).length);
-        deepest = Math.max(deepest, files.summary.deepest);
-        crossing += files.summary.crossings;
-      }
+      expect(await differencesFromTable(registry, files.lookUp), `seed ${seed}`).toEqual([]);
+      expect(files.summary.subnets, `seed ${seed}`).toBe(withoutDuplicates(registry.ranges).length);
+      deepest = Math.max(deepest, files.summary.deepest);
+      crossing += files.summary.crossings;
+    }
 
-      expect(deepest).toBeGreaterThan(20);
-      expect(crossing).toBeGreaterThan(100);
-    },
-  );
+    expect(deepest).toBeGreaterThan(20);
+    expect(crossing).toBeGreaterThan(100);
+  });
 
   it.each([
     [2001, 4],

@@ -1,10 +1,10 @@
 /** Registry files written into a folder of their own, for a test that reads them; and what came of them. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatRange } from "#core/ip/range";
 import { readState } from "#rir-import/check";
 import type { RegistryState } from "#rir-import/tree/registry-state";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { wantedSubnets } from "./wanted-subnets.ts";
 
 export interface SourceFolder {
@@ -15,7 +15,7 @@ export interface SourceFolder {
 }
 
 export function sourceFolder(): SourceFolder {
-  const path = mkdtempSync(join(tmpdir(), "rir-sources-"));
+  const path = temporaryFolder("rir-sources-");
   return {
     path,
     write: (name, content) => {

@@ -1,16 +1,15 @@
 /** The demonstration's registry files come back as the very subnets and holders that they were made from. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { expect, it } from "vitest";
 import { formatRange } from "#core/ip/range";
 import { generateWorld } from "#ops/world/generate-world";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { readState } from "#rir-import/check";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { wantedSubnets } from "./wanted-subnets.ts";
 
 it("every range, parent and holder of the generated world, nothing malformed", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "rir-world-"));
+  const folder = temporaryFolder("rir-world-");
   const world = generateWorld({ seed: 7, sites: 200, crawlers: 6 });
   await writeRegistryFiles(world, folder);
 

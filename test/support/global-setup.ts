@@ -1,8 +1,9 @@
 /**
- * One embedded Postgres for the whole run. The first test that asks for a database starts it, so that runs
- * without one don't pay for it; the teardown stops it. With DATABASE_URL that server is used instead.
+ * Once for the whole run. A temporary folder of its own, which goes at the end; what tests left in it is told then. And
+ * one embedded Postgres: the first test that asks for a database starts it, so that runs without one don't pay for it;
+ * the teardown stops it. With DATABASE_URL that server is used instead.
  */
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -14,12 +15,31 @@ declare module "vitest" {
   }
 }
 
+/** Caches of the programs that tests run: tsx, node, and what Chromium keeps until its last process is gone. */
+const ofOthers = /^(tsx-|node-compile-cache|\.?org\.chromium\.|playwright)/;
+
 export default function setup(project: TestProject): () => Promise<void> {
-  const home = mkdtempSync(join(tmpdir(), "nearcrawl-test-"));
-  chmodSync(home, 0o711);
+  const folder = mkdtempSync(join(tmpdir(), "nearcrawl-test-"));
+  // Some tests work in it under another user.
+  chmodSync(folder, 0o1777);
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = folder;
+  const home = join(folder, "database");
+  mkdirSync(home, { mode: 0o711 });
   project.provide("databaseHome", home);
   return async () => {
     await stopEmbeddedPostgres(home);
     rmSync(home, { recursive: true, force: true });
+    tellLeftovers(readdirSync(folder).filter((name) => !ofOthers.test(name)));
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
   };
+}
+
+/** Their names begin with who made them (temporary-folder.ts). */
+function tellLeftovers(names: readonly string[]): void {
+  if (names.length === 0) return;
+  const shown = names.slice(0, 20).join(", ");
+  process.stderr.write(`tests left ${names.length} behind in their temporary folder: ${shown}\n`);
 }

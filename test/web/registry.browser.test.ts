@@ -2,8 +2,7 @@
  * A quarter's refresh as an operator clicks through it: plan, preview, apply, rollback. These jobs are real processes
  * of the command, over a real database, with generated registries; the fetch alone is in the test's hands.
  */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,6 +18,7 @@ import { builtProgram } from "../support/built-command.ts";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
 import { signIn } from "../support/signed-in.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
@@ -33,7 +33,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
   let home: string;
 
   beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), "registry-pages-"));
+    home = temporaryFolder("registry-pages-");
     const files = join(home, "files");
     mkdirSync(files);
     const generated = { objects: 150, changedShare: 0.2 };

@@ -1,7 +1,6 @@
 /** The tree on disk: the same tree comes back, and whatever is wrong with the file costs one line in the log. */
 import { spawnSync } from "node:child_process";
-import { mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { silentLog } from "#coordinator/log";
@@ -10,6 +9,7 @@ import { type IpAddress, parseAddress } from "#core/ip/address";
 import { type IpRange, parseRange } from "#core/ip/range";
 import { SubnetRows } from "#core/subnet/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#core/subnet/subnet-tree";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const registry = { generation: 7, appliedAt: "2026-03-01T12:00:00.000001Z" };
 const headerStart = 16;
@@ -20,7 +20,7 @@ let lines: {
   readonly message: string;
 }[];
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "nearcrawl-snapshot-"));
+  folder = temporaryFolder("nearcrawl-snapshot-");
   lines = [];
 });
 afterEach(async () => await rm(folder, { recursive: true, force: true }));

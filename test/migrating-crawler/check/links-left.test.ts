@@ -1,15 +1,15 @@
 /** What a command writes into a crawler's folder, mostly as root: never through a link that lies there. */
-import { lstatSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { lstatSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { keepCheck } from "#crawler/check/last-check";
 import { pauseCrawler } from "#crawler/limits/pause";
 import { beginDrain } from "#crawler/status/drain";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-links-"));
+  folder = temporaryFolder("nearcrawl-links-");
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 

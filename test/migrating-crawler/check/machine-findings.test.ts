@@ -1,11 +1,11 @@
 /** What the machine check says of the machine, and what becomes of a check that failed. */
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keepCheck, lastCheckFailed } from "#crawler/check/last-check";
 import { factsOfThisMachine, type MachineFacts, machineFindings } from "#crawler/check/machine-findings";
 import { writeMembership } from "#crawler/membership/membership";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const mebibyte = 1024 * 1024;
 const goodFacts: MachineFacts = {
@@ -17,7 +17,7 @@ const goodFacts: MachineFacts = {
 
 let home = "";
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-check-"));
+  home = temporaryFolder("nearcrawl-check-");
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 

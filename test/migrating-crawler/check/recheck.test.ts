@@ -1,18 +1,17 @@
 /** A start after a check that found something looks again; one after a good check does not. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keepCheck, lastCheckFailed } from "#crawler/check/last-check";
 import { recheckAfterFailure } from "#crawler/check/recheck";
 import type { CrawlerLog } from "#crawler/log";
 import { writeMembership } from "#crawler/membership/membership";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type SmallCoordinator, startSmallCoordinator } from "../membership/small-coordinator.ts";
 
 let home = "";
 let world: SmallCoordinator;
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-recheck-"));
+  home = temporaryFolder("nearcrawl-recheck-");
   world = await startSmallCoordinator({ clockBehindMs: 120_000 });
   writeMembership(home, {
     coordinatorUrl: world.url,

@@ -1,14 +1,14 @@
 /** A dock that is killed with SIGKILL anywhere in a swap: the one that comes after it goes on rightly. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runningDock } from "#crawler/dock/one-dock";
 import { ReleaseShelf } from "#crawler/dock/release-shelf";
 import { emptyState, releaseState } from "#crawler/dock/release-state";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 import {
   bundleText,
@@ -26,7 +26,7 @@ let program: string;
 const worlds: ReleaseWorld[] = [];
 const processes: ChildProcess[] = [];
 beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "nearcrawl-killed-dock-"));
+  scratch = temporaryFolder("nearcrawl-killed-dock-");
   program = join(scratch, "dock-process.mjs");
   await build({
     entryPoints: [join(import.meta.dirname, "dock-process.ts")],

@@ -1,14 +1,13 @@
 /** The mark of the dock that runs a home: of several that begin at once, one gets it. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { dockMark, leaveHome, runningDock, takeHome } from "#crawler/dock/one-dock";
 import { takeMark } from "#crawler/dock/process-mark";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-one-dock-"));
+  home = temporaryFolder("nearcrawl-one-dock-");
 });
 afterEach(() => rmSync(home, { recursive: true }));
 

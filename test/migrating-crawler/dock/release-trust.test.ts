@@ -1,7 +1,5 @@
 /** What a dock believes of the signed lists on its disk, whatever became of the keys since. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { releasePolicy } from "#crawler/dock/release-policy";
 import { ReleaseShelf } from "#crawler/dock/release-shelf";
@@ -10,6 +8,7 @@ import { emptyState } from "#crawler/dock/release-state";
 import { keptTrust, refreshTrust } from "#crawler/dock/release-trust";
 import { takeCurrent } from "#crawler/dock/take-release";
 import { rawPublicKey, signBody } from "#protocol/release-envelope";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";
 
 let world: ReleaseWorld;
@@ -17,7 +16,7 @@ let home: string;
 let shelf: ReleaseShelf;
 beforeEach(async () => {
   world = await startReleaseWorld();
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-trust-"));
+  home = temporaryFolder("nearcrawl-trust-");
   shelf = new ReleaseShelf({ home, warn: () => {} });
 });
 afterEach(async () => {

@@ -4,18 +4,9 @@
  * docks on homes of their own.
  */
 import { createHash, generateKeyPairSync, type KeyObject } from "node:crypto";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Dock } from "#crawler/dock/dock";
 import { readDockSettings } from "#crawler/dock/dock-settings";
@@ -29,6 +20,7 @@ import { lineLog } from "#crawler/log";
 import { type Membership, writeMembership } from "#crawler/membership/membership";
 import type { ReleaseManifest } from "#protocol/release";
 import { formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export const quickTiming: DockTiming = {
   watchMs: 150,
@@ -119,7 +111,7 @@ export interface Home {
 export const newKey = () => generateKeyPairSync("ed25519").privateKey;
 
 export async function startReleaseWorld(): Promise<ReleaseWorld> {
-  const scratch = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-dock-")));
+  const scratch = realpathSync(temporaryFolder("nearcrawl-dock-"));
   const key = newKey();
   const files = new Map<string, string | Buffer>([["/releases/keys.json", `{"rotations":[]}`]]);
   const handlers = new Map<string, RequestListener>();

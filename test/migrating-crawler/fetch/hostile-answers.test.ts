@@ -1,11 +1,11 @@
 /** Headers, redirects and parts as no site should send them: each has an outcome of its own, and costs little. */
 import { createHash } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import type { Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
 import { startRawPages } from "../support/origin.ts";
 
@@ -221,7 +221,7 @@ describe("a body that nobody wants", () => {
     ["in a coding that was not asked for", "200 OK", ["content-type: text/html", "content-encoding: sdch"]],
   ])("%s counts among the day's bytes all the same, with the headers", async (_what, status, lines) => {
     const url = await hostile(answer(status, lines, "x".repeat(40_000)));
-    const home = mkdtempSync(join(tmpdir(), "nearcrawl-bytes-"));
+    const home = temporaryFolder("nearcrawl-bytes-");
 
     await fetchOne({ url }, { ...patient, home });
 

@@ -1,15 +1,15 @@
 /** robots.txt as it is asked for and remembered. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { sliceRunner } from "../support/slices.ts";
 
 const cleanups: (() => unknown)[] = [];
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-robots-"));
+  home = temporaryFolder("nearcrawl-robots-");
   cleanups.push(() => rmSync(home, { recursive: true, force: true }));
 });
 afterEach(async () => {

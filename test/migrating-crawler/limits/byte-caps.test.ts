@@ -5,13 +5,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Lease } from "#protocol/lease";
 import { keyOf, type LoopbackGateway, startGateway } from "../../net/gateway-on-loopback.ts";
 import { builtProgram } from "../../support/built-command.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type CountingRelay, startCountingRelay } from "../support/counting-relay.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { makeCertificate, startHttp2Origin } from "../support/secure-origin.ts";
@@ -73,7 +73,7 @@ describe("the day's bytes", () => {
     timeout: 120_000,
   }, async () => {
     const cap = 3_000_000;
-    const [relay, home] = [await sites(), mkdtempSync(join(tmpdir(), "nearcrawl-caps-"))];
+    const [relay, home] = [await sites(), temporaryFolder("nearcrawl-caps-")];
     cleanups.push(() => rmSync(home, { recursive: true, force: true }));
     const world = await coordinator(relay.port);
     const link = await relayTo(world.port);

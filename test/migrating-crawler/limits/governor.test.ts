@@ -1,10 +1,10 @@
 /** The host's limits hold together: what may be begun, what is told, and what survives a restart. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Governor, type GovernorSettings } from "#crawler/limits/governor";
 import { type CrawlerLimits, limitsSchema } from "#crawler/limits/limits-config";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 function freshHome(): string {
-  const home = mkdtempSync(join(tmpdir(), "nearcrawl-governor-"));
+  const home = temporaryFolder("nearcrawl-governor-");
   cleanups.push(() => rmSync(home, { recursive: true, force: true }));
   return home;
 }

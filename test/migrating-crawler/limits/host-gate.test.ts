@@ -1,14 +1,14 @@
 /** What is known of hosts outlives the process, and a damaged file does no harm. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostGates } from "#crawler/limits/host-gate";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let home: string;
 let warnings: string[];
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-gates-"));
+  home = temporaryFolder("nearcrawl-gates-");
   warnings = [];
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));

@@ -1,16 +1,16 @@
 /** What lies on disk of the use is never less than what was used, and little more. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/seeded-random";
 import { KeptUsage } from "#crawler/limits/kept-usage";
 import { type CrawlerLimits, limitsSchema } from "#crawler/limits/limits-config";
 import { UsageCaps } from "#crawler/limits/usage-caps";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-usage-"));
+  home = temporaryFolder("nearcrawl-usage-");
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 

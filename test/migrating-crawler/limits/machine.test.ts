@@ -1,6 +1,5 @@
 /** What a machine tells of itself: memory, idleness, power, users, connections, disk, its own networks. */
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConnectionSlots } from "#crawler/limits/connection-slots";
@@ -10,10 +9,11 @@ import { type MachineSigns, readMachineSigns } from "#crawler/limits/machine-sig
 import { MemoryWatch } from "#crawler/limits/memory-watch";
 import { addressGuard } from "#crawler/net/address-guard";
 import { ownNetworks } from "#crawler/net/own-networks";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-machine-"));
+  folder = temporaryFolder("nearcrawl-machine-");
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 

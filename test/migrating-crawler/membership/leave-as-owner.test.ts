@@ -16,12 +16,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { readStopWords } from "#crawler/extract/stop-words";
 import { leaveCoordinator } from "#crawler/membership/leave";
 import { bundleDock } from "../../../ops/bundle-crawler.mjs";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type PartnerConsole, partnerConsole } from "./partner-console.ts";
 import { type SmallCoordinator, startSmallCoordinator } from "./small-coordinator.ts";
 
@@ -30,7 +30,7 @@ const isRoot = process.getuid?.() === 0;
 let scratch: string;
 let self: readonly string[];
 beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "nearcrawl-as-owner-"));
+  scratch = temporaryFolder("nearcrawl-as-owner-");
   chmodSync(scratch, 0o755);
   const outfile = join(scratch, "nearcrawl-crawler.mjs");
   await bundleDock({ root: join(import.meta.dirname, "../../.."), outfile, stopWords: readStopWords() });

@@ -1,7 +1,5 @@
 /** A crawler's private files: who may read them, what a crash or a stranger does to them, who the crawler is. */
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
 import { crawlerConfig } from "#crawler/config";
@@ -17,6 +15,7 @@ import {
 import { helloText } from "#protocol/identity";
 import { isSignedBy } from "#protocol/identity-signature";
 import { helloOf } from "../../net/gateway-on-loopback.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const membership: Membership = {
   coordinatorUrl: "wss://search.example/crawler",
@@ -29,7 +28,7 @@ const membership: Membership = {
 
 let home = "";
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-member-"));
+  home = temporaryFolder("nearcrawl-member-");
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
@@ -139,7 +138,7 @@ describe("an identity", () => {
   });
 
   function otherPublicKey(text: string): string {
-    const elsewhere = mkdtempSync(join(tmpdir(), "nearcrawl-member-"));
+    const elsewhere = temporaryFolder("nearcrawl-member-");
     const { publicKey } = openIdentity(elsewhere);
     rmSync(elsewhere, { recursive: true });
     return JSON.stringify({ ...JSON.parse(text), publicKey });

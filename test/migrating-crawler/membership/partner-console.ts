@@ -1,9 +1,9 @@
 /** A partner's command as its user runs it: a folder, answers to questions, and what is read on the screen. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { PartnerSurroundings } from "#crawler/partner-commands";
 import { runPartnerProgram } from "#crawler/partner-program";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface PartnerConsole {
   /** Below a temporary folder; not made yet. */
@@ -14,7 +14,7 @@ export interface PartnerConsole {
 }
 
 export function partnerConsole(changes: Partial<PartnerSurroundings> = {}): PartnerConsole {
-  const folder = mkdtempSync(join(tmpdir(), "nearcrawl-partner-"));
+  const folder = temporaryFolder("nearcrawl-partner-");
   const home = join(folder, "crawler");
   return {
     home,

@@ -1,6 +1,5 @@
 /** Folders of two hosts: one whose crawler moves, with results that wait, and one that takes it in. */
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openIdentity } from "#crawler/membership/identity";
 import { writeMembership } from "#crawler/membership/membership";
@@ -10,6 +9,7 @@ import { PackReceiver } from "#crawler/move/receive-pack";
 import { Spool } from "#crawler/spool/spool";
 import { partsOf } from "#protocol/move";
 import { arrivedResult } from "../../contract/world.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface MoveGround {
   readonly from: string;
@@ -25,7 +25,7 @@ export function paceOf(host: string, notBeforeMs: number) {
 }
 
 export function newMoveGround(): MoveGround {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "nearcrawl-move-")));
+  const folder = realpathSync(temporaryFolder("nearcrawl-move-"));
   const [from, to] = [join(folder, "from"), join(folder, "to")];
   for (const [home, name] of [
     [from, "athens"],

@@ -1,17 +1,16 @@
 /** What the coordinator may ask of a crawler in a move, and in which order. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { quietLog } from "#crawler/log";
 import { Moving, type MovingSettings } from "#crawler/move/moving";
 import type { CrawlerMove } from "#protocol/move";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 
 let home: string;
 let said: CrawlerMove[];
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-moving-"));
+  home = temporaryFolder("nearcrawl-moving-");
   said = [];
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));

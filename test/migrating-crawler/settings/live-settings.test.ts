@@ -1,6 +1,5 @@
 /** Settings that change while the crawler runs, from the file to the coordinator. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { CrawlerConfig } from "#crawler/config";
@@ -11,6 +10,7 @@ import { changedConfig } from "#crawler/settings/changed-config";
 import { settingsFileConfig } from "#crawler/settings/settings-file";
 import { watchSettings } from "#crawler/settings/settings-watch";
 import { type LoopbackGateway, startGateway } from "../../net/gateway-on-loopback.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
 
@@ -75,7 +75,7 @@ describe("changed settings", () => {
 
   it("in the file are in force within seconds, told to the coordinator, and a faulty file changes nothing", async () => {
     const world = await coordinator();
-    const folder = mkdtempSync(join(tmpdir(), "nearcrawl-live-"));
+    const folder = temporaryFolder("nearcrawl-live-");
     cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, "settings.toml");
     writeFileSync(file, "[limits]\npagesPerDay = 100\n");

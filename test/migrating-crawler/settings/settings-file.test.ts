@@ -1,6 +1,5 @@
 /** A settings file that a person edits: what it says is taken, and what is wrong is told with its line. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
@@ -8,10 +7,11 @@ import { type CrawlerConfig, crawlerConfig } from "#crawler/config";
 import { settingTables } from "#crawler/settings/setting-words";
 import { readSettingsFile, settingsFileConfig } from "#crawler/settings/settings-file";
 import { settingsTemplate } from "#crawler/settings/settings-template";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-settings-"));
+  folder = temporaryFolder("nearcrawl-settings-");
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 

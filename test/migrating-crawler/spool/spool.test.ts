@@ -5,7 +5,6 @@ import {
   appendFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -14,7 +13,6 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -25,6 +23,7 @@ import { Spool, type SpooledResult } from "#crawler/spool/spool";
 import { unpackMessage } from "#protocol/packed/unpack-message";
 import type { FetchResult } from "#protocol/result";
 import { builtDoors } from "../../support/built-command.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -32,7 +31,7 @@ afterEach(() => {
 });
 
 function freshHome(): string {
-  const home = mkdtempSync(join(tmpdir(), "nearcrawl-spool-"));
+  const home = temporaryFolder("nearcrawl-spool-");
   cleanups.push(() => rmSync(home, { recursive: true, force: true }));
   return home;
 }

@@ -1,9 +1,8 @@
 /** The control socket itself: whose it is, where it lies, and what is done about one that was left behind. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterEach, describe, expect, it } from "vitest";
@@ -12,6 +11,7 @@ import type { CrawlerLog } from "#crawler/log";
 import { quietLog } from "#crawler/log";
 import { askCrawler } from "#crawler/status/ask-crawler";
 import { openControl } from "#crawler/status/control-server";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { sampleReport } from "./sample-report.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 function folder(): string {
-  const home = mkdtempSync(join(tmpdir(), "nearcrawl-control-"));
+  const home = temporaryFolder("nearcrawl-control-");
   cleanups.push(() => rmSync(home, { recursive: true, force: true }));
   return home;
 }

@@ -1,6 +1,5 @@
 /** What a crawler notes for its administrator: bounded, by day, and over restarts. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { beginDrain, Drain, readDrain } from "#crawler/status/drain";
@@ -8,24 +7,30 @@ import { emptyStory, readStory, type Story } from "#crawler/status/kept-story";
 import { StatusRecord } from "#crawler/status/status-record";
 import { MinuteCounter } from "#crawler/status/url-counter";
 import type { FetchResult } from "#protocol/result";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 
 let home = "";
 let now = new Date("2026-11-22T12:00:00Z");
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "nearcrawl-record-"));
+  home = temporaryFolder("nearcrawl-record-");
   now = new Date("2026-11-22T12:00:00Z");
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
+afterEach(() => {
+  for (const record of opened.splice(0)) record.close();
+});
 
+const opened: StatusRecord[] = [];
 function open(lastEnd?: Story["lastEnds"][number]): StatusRecord {
-  return new StatusRecord({
+  const record = new StatusRecord({
     kept: { home, warn: () => {} },
     coordinatorHost: "search.example",
     timeZone: "UTC",
     lastEnd,
     now: () => now,
   });
+  opened.push(record);
+  return record;
 }
 
 function result(url: string, outcome: FetchResult["outcome"]): FetchResult {

@@ -1,11 +1,11 @@
 /** A site with TLS on loopback: its certificate is made when the tests run, for the name `right.example`. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import tls from "node:tls";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface TestCertificate {
   readonly file: string;
@@ -15,7 +15,7 @@ export interface TestCertificate {
 }
 
 export function makeCertificate(name = "right.example"): TestCertificate {
-  const folder = mkdtempSync(join(tmpdir(), "nearcrawl-tls-"));
+  const folder = temporaryFolder("nearcrawl-tls-");
   const file = (part: string) => join(folder, part);
   const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name},IP:127.0.0.1`];
   const key = [

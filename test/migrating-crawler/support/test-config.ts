@@ -1,15 +1,13 @@
 /** Settings for crawlers under test: loopback is allowed, nothing waits long, home is a fresh folder. */
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type CrawlerConfig, type CrawlerSettings, crawlerConfig } from "#crawler/config";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export function testConfig(changes: Partial<CrawlerSettings> = {}): CrawlerConfig {
   return crawlerConfig({
     coordinatorUrl: "ws://127.0.0.1:9/crawler",
     key: "the-secret-key-of-amber",
     name: "amber",
-    home: mkdtempSync(join(tmpdir(), "nearcrawl-crawler-")),
+    home: temporaryFolder("nearcrawl-crawler-"),
     allowRanges: ["127.0.0.0/8"],
     politenessFloorMs: 0,
     responseTimeFactor: 0,

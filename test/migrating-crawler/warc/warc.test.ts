@@ -1,15 +1,6 @@
 /** What a partner keeps: real fetches from real sites, read back by an independent reader (warcio). */
 import { createHash } from "node:crypto";
-import {
-  createReadStream,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { createReadStream, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
@@ -19,6 +10,7 @@ import { crawlSlice } from "#crawler/crawl-slice";
 import { closeTools, fetchTools } from "#crawler/slice-tools";
 import { openWarc } from "#crawler/warc/open-warc";
 import { WarcFiles, type WarcFilesSettings } from "#crawler/warc/warc-files";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";
 
@@ -28,7 +20,7 @@ afterEach(async () => {
 });
 
 function freshFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "nearcrawl-warc-"));
+  const folder = temporaryFolder("nearcrawl-warc-");
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

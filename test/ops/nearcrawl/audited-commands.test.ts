@@ -1,6 +1,5 @@
 /** Every command that changes something says so in the audit log: real database, in this process. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
@@ -19,11 +18,12 @@ import { signInCommand } from "#ops/nearcrawl/commands/sign-in";
 import { testDatabase } from "../../support/database.ts";
 import { seedWorld } from "../../support/seed-world.ts";
 import { signIn } from "../../support/signed-in.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let database: Database;
 let folder: string;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-audit-"));
+  folder = temporaryFolder("nearcrawl-audit-");
   database = await testDatabase();
   await seedWorld(database.pool);
   await database.pool.query("update crawler set public_key = 'key of ' || name");

@@ -1,12 +1,12 @@
 /** Supervised processes: real ones, with the supervisor's clock turned by the test. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type ChildSettings, lastLines, SupervisedProcess } from "#ops/nearcrawl/up/child-process";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 
-const root = mkdtempSync(join(tmpdir(), "nearcrawl-child-"));
+const root = temporaryFolder("nearcrawl-child-");
 const realTimeout = setTimeout;
 let children: SupervisedProcess[] = [];
 let files = 0;
@@ -20,7 +20,6 @@ afterEach(async () => {
   await Promise.all(children.map((child) => child.stop()));
   children = [];
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** A process that runs this text, as a module of its own. */
 function supervised(source: string, differences: Partial<ChildSettings> = {}) {

@@ -1,20 +1,19 @@
 /** Which home, database and schema a command means, and how it prints. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { commandContext, defaultHome, readCurrentRun, writeCurrentRun } from "#ops/nearcrawl/command-context";
 import { formatTable, ProgressLine, printJson } from "#ops/nearcrawl/output";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const root = mkdtempSync(join(tmpdir(), "nearcrawl-context-"));
+const root = temporaryFolder("nearcrawl-context-");
 let home: string;
 let homes = 0;
 beforeEach(() => {
   homes += 1;
   home = join(root, `home-${homes}`);
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe("a command's context", () => {
   const run = { schema: "world", webUrl: "http://127.0.0.1:7411", pid: 17, resolvers: ["127.0.0.1:53"] };

@@ -1,13 +1,13 @@
 /** The completion scripts, in the real shells: what they offer behind a line that is being typed. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command, Option } from "commander";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bashScript } from "#ops/nearcrawl/completion/bash-script";
 import { commandNodes } from "#ops/nearcrawl/completion/command-tree";
 import { zshScript } from "#ops/nearcrawl/completion/zsh-script";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 /** As nearcrawl's are made, with what could upset a shell in its words. */
 function program(): Command {
@@ -24,7 +24,7 @@ function program(): Command {
 const hasZsh = spawnSync("zsh", ["--version"]).status === 0;
 let folder: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-completion-"));
+  folder = temporaryFolder("nearcrawl-completion-");
   const nodes = commandNodes(program());
   writeFileSync(join(folder, "nearcrawl.bash"), bashScript(nodes));
   writeFileSync(join(folder, "nearcrawl.zsh"), zshScript(nodes));

@@ -1,14 +1,17 @@
-/** Invitations, keys and tokens as operators handle them by command: own process, real database, exit codes. */
+/** Invitations, keys and tokens as operators handle them by command: a real database, exit codes. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { IssuedInvitation } from "#coordinator/flows/issue-invitation";
 import { hashCrawlerKey } from "#coordinator/net/crawler-key";
 import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
+import { fleetCommand } from "#ops/nearcrawl/commands/fleet";
+import { operatorTokenCommand } from "#ops/nearcrawl/commands/operator-token";
 import { pinOf } from "#protocol/certificate-pin";
 import { parseInvitation } from "#protocol/invitation";
 import { newWorld, type World } from "../../contract/world.ts";
 import { nearcrawl as run } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -18,7 +21,11 @@ afterAll(async () => await world.close());
 
 const certificate = new URL("../../fixtures/tls/loopback.cert.pem", import.meta.url).pathname;
 
-const nearcrawl = (...args: readonly string[]) => run(args, { database: world.database });
+const commands = { fleet: fleetCommand, "operator-token": operatorTokenCommand };
+const nearcrawl = (name: keyof typeof commands, ...args: readonly string[]) => {
+  const { url, schema } = world.database;
+  return inProcess(commands[name](), [...args, "--database-url", url, "--schema", schema]);
+};
 
 it("an invitation pins what it is told, is listed, and is withdrawn", { timeout: 120_000 }, async () => {
   const where = ["--url", "wss://search.example/crawler", "--pin", certificate];
@@ -43,7 +50,7 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
     nearcrawl("fleet", "invite", "--name", "cairo"),
     nearcrawl("fleet", "invite", "--name", "delhi", "--no-pin"),
   ]);
-  const listed = await nearcrawl("fleet", "invitations");
+  const listed = await run(["fleet", "invitations"], { database: world.database });
   const withdrawn = await nearcrawl("fleet", "revoke-invitation", "athens");
 
   expect([made.code, nowhere.code, listed.code, withdrawn.code]).toEqual([0, 2, 0, 0]);

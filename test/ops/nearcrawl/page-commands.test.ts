@@ -1,12 +1,16 @@
-/** `nearcrawl fetch`, `robots` and `extract` as people run them: own process, a site on loopback, exit codes. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+/** `nearcrawl fetch`, `robots` and `extract`, each once as people run it, in its own process: a site on loopback, exit codes. */
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { extractCommand } from "#ops/nearcrawl/commands/extract";
+import { fetchCommand } from "#ops/nearcrawl/commands/fetch";
+import { robotsCommand } from "#ops/nearcrawl/commands/robots";
 import { html, type Origin, startOrigin } from "../../migrating-crawler/support/origin.ts";
 import { nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "nearcrawl-page-commands-"));
+const folder = temporaryFolder("nearcrawl-page-commands-");
 const prose =
   "The ferry leaves the harbour every morning, and comes back in the evening with the day's fish.";
 const page = `<html lang="en"><title>Harbour news</title><p>${prose}<a href="/boats">boats</a>`;
@@ -29,6 +33,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const commands = { extract: extractCommand, fetch: fetchCommand, robots: robotsCommand };
+const inHand = ([name, ...args]: readonly [keyof typeof commands, ...string[]]) =>
+  inProcess(commands[name](), args);
+
 const ours = ["--allow-range", "127.0.0.0/8"];
 
 describe("nearcrawl fetch", { timeout: 120_000 }, () => {
@@ -45,7 +53,7 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
   });
 
   it("gives programs the results as they would be shipped", async () => {
-    const { code, out } = await nearcrawl(["fetch", `${site.url}/new`, ...ours, "--json"]);
+    const { code, out } = await inHand(["fetch", `${site.url}/new`, ...ours, "--json"]);
 
     const answer = JSON.parse(out);
     expect(code).toBe(0);
@@ -57,7 +65,7 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
   });
 
   it("does not ask for what robots.txt forbids, and names the line", async () => {
-    const { code, out } = await nearcrawl(["fetch", `${site.url}/private/x`, ...ours]);
+    const { code, out } = await inHand(["fetch", `${site.url}/private/x`, ...ours]);
 
     expect(code).toBe(1);
     expect(out).toContain("FORBIDDEN by Disallow: /private (line 2)");
@@ -65,8 +73,8 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
   });
 
   it("contacts no private address, neither at first nor after a redirect", async () => {
-    const first = await nearcrawl(["fetch", `${site.url}/new`]);
-    const second = await nearcrawl(["fetch", `${site.url}/inside`, ...ours]);
+    const first = await inHand(["fetch", `${site.url}/new`]);
+    const second = await inHand(["fetch", `${site.url}/inside`, ...ours]);
 
     expect(first.code).toBe(1);
     expect(first.out).toContain("not contacted: 127.0.0.1 is");
@@ -75,7 +83,7 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
   });
 
   it("ends a loop of redirects, and says which it was", async () => {
-    const { code, out } = await nearcrawl(["fetch", `${site.url}/round`, ...ours]);
+    const { code, out } = await inHand(["fetch", `${site.url}/round`, ...ours]);
 
     expect(code).toBe(1);
     expect(out).toContain("failed (redirect-loop, blame: target)");
@@ -85,7 +93,7 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     const file = join(folder, "crawler.json");
     writeFileSync(file, JSON.stringify({ name: "athens", denyDomains: ["localhost"], resolvers: [] }));
 
-    const { code, out } = await nearcrawl([
+    const { code, out } = await inHand([
       "fetch",
       `http://localhost:${site.port}/`,
       "--config",
@@ -98,8 +106,8 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
   });
 
   it("says what is wrong with a URL or a setting, with exit code 2", async () => {
-    const url = await nearcrawl(["fetch", "ftp://site.example/"]);
-    const range = await nearcrawl(["fetch", site.url, "--allow-range", "everything"]);
+    const url = await inHand(["fetch", "ftp://site.example/"]);
+    const range = await inHand(["fetch", site.url, "--allow-range", "everything"]);
 
     expect(url).toMatchObject({ code: 2, err: expect.stringContaining("must be an http(s) URL") });
     expect(range).toMatchObject({ code: 2, err: expect.stringContaining("allowRanges.0") });
@@ -111,7 +119,7 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
     const file = join(folder, "robots.txt");
     writeFileSync(file, rules);
 
-    const { code, out } = await nearcrawl(["robots", file, "--path", "/private/x", "/private/open/y", "/"]);
+    const { code, out } = await inHand(["robots", file, "--path", "/private/x", "/private/open/y", "/"]);
 
     expect(code).toBe(0);
     expect(out).toMatch(/FORBIDDEN \/private\/x +by Disallow: \/private \(line 2\)/);
@@ -137,7 +145,7 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
   });
 
   it("fetches it as the crawler does, and judges the URL that was given", async () => {
-    const { code, out } = await nearcrawl(["robots", `${site.url}/private/x?y`, ...ours, "--json"]);
+    const { code, out } = await inHand(["robots", `${site.url}/private/x?y`, ...ours, "--json"]);
 
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
@@ -148,7 +156,7 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
   });
 
   it("forbids everything with exit code 1 where nobody answers", async () => {
-    const { code, out } = await nearcrawl(["robots", "http://10.0.0.1/"]);
+    const { code, out } = await inHand(["robots", "http://10.0.0.1/"]);
 
     expect(code).toBe(1);
     expect(out).toContain("robots.txt could not be had, which forbids everything");
@@ -161,7 +169,7 @@ describe("nearcrawl extract", { timeout: 120_000 }, () => {
     const file = join(folder, "page.html");
     writeFileSync(file, page);
 
-    const { code, out } = await nearcrawl(["extract", file, "--url", "https://harbour.example/news/"]);
+    const { code, out } = await inHand(["extract", file, "--url", "https://harbour.example/news/"]);
 
     expect(code).toBe(0);
     expect(out).toMatch(/title +Harbour news/);
@@ -177,15 +185,15 @@ describe("nearcrawl extract", { timeout: 120_000 }, () => {
   });
 
   it("reads a page of the web, or says why there is none", async () => {
-    const there = await nearcrawl(["extract", `${site.url}/new`, ...ours]);
-    const gone = await nearcrawl(["extract", `${site.url}/gone`, ...ours]);
+    const there = await inHand(["extract", `${site.url}/new`, ...ours]);
+    const gone = await inHand(["extract", `${site.url}/gone`, ...ours]);
 
     expect(there).toMatchObject({ code: 0, out: expect.stringContaining("Harbour news") });
     expect(gone).toMatchObject({ code: 1, err: expect.stringContaining("gives no page: 410") });
   });
 
   it("names the file that cannot be read, with exit code 2", async () => {
-    const { code, err } = await nearcrawl(["extract", join(folder, "absent.html")]);
+    const { code, err } = await inHand(["extract", join(folder, "absent.html")]);
 
     expect(code).toBe(2);
     expect(err).toContain("absent.html");

@@ -1,7 +1,6 @@
 /** `nearcrawl release` on a real database and real files: from the first key to a revoked release. */
 import { createHash, createPrivateKey } from "node:crypto";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ReleaseLine } from "#coordinator/flows/release-lines";
@@ -12,6 +11,7 @@ import { trustedKeys } from "#protocol/release-keys";
 import { releaseCommand } from "../../../ops/nearcrawl/commands/release.ts";
 import { writeNewKey } from "../../../ops/nearcrawl/release/release-key-file.ts";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let world: FlowWorld;
 let folder: string;
@@ -23,7 +23,7 @@ beforeEach(async () => {
   await world.pool.query(
     "truncate release_key, release_key_rotation, release_revocation, release_bundle, release, release_offer",
   );
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-release-"));
+  folder = temporaryFolder("nearcrawl-release-");
   writeFileSync(at("bundle.mjs"), "console.log('a crawler');\n");
   return () => rmSync(folder, { recursive: true, force: true });
 });

@@ -1,17 +1,17 @@
 /** A command beside the coordinator: what it tells and answers, and that no bound and no death leaves it behind. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { JobStep } from "#coordinator/flows/registry-job-ports";
 import { runCommand } from "#ops/nearcrawl/registry/run-command";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 
 let folder: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "run-command-"));
+  folder = temporaryFolder("run-command-");
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 

@@ -1,14 +1,14 @@
 /** The record of runs, on a real database: what goes on, what starts anew, and what is refused. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
 import { type OpenedRun, type OpenRunOptions, openRun } from "#ops/nearcrawl/up/run-record";
 import { testDatabase } from "../../support/database.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const root = mkdtempSync(join(tmpdir(), "nearcrawl-run-"));
+const root = temporaryFolder("nearcrawl-run-");
 let own: Database;
 let folder: string;
 let runs: OpenedRun[] = [];

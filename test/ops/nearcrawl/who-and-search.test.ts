@@ -1,8 +1,12 @@
-/** The commands as people run them: own process, real database, exit codes. */
+/** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readOpenApi } from "#coordinator/net/openapi";
 import type { Database } from "#db/connect";
+import { pageCommand } from "#ops/nearcrawl/commands/page";
+import { searchCommand } from "#ops/nearcrawl/commands/search";
+import { whoCommand } from "#ops/nearcrawl/commands/who";
 import { nearcrawl as run } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { faultsOf, type JsonSchema } from "../../support/schema-check.ts";
 import { seedPage, seedWorld } from "../../support/seed-world.ts";
@@ -20,8 +24,12 @@ beforeAll(async () => {
 });
 afterAll(async () => await database?.close());
 
-const nearcrawl = (args: readonly string[], schema = database.schema) =>
-  run(args, { database: { url: database.url, schema } });
+const nearcrawl = (args: readonly string[]) =>
+  run(args, { database: { url: database.url, schema: database.schema } });
+
+const commands = { page: pageCommand, search: searchCommand, who: whoCommand };
+const inHand = ([name, ...args]: readonly [keyof typeof commands, ...string[]], schema = database.schema) =>
+  inProcess(commands[name](), [...args, "--database-url", database.url, "--schema", schema]);
 
 describe("nearcrawl who", () => {
   it("prints the verdict, the tree of subnets and the probes", async () => {
@@ -36,7 +44,7 @@ describe("nearcrawl who", () => {
   });
 
   it("prints the same value as the API with --json", async () => {
-    const { code, out } = await nearcrawl(["who", "Example", "Networks", "--json"]);
+    const { code, out } = await inHand(["who", "Example", "Networks", "--json"]);
     const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
 
     const answer: unknown = JSON.parse(out);
@@ -47,7 +55,7 @@ describe("nearcrawl who", () => {
   });
 
   it("ends with 3 when nothing is known, and offers names like it", async () => {
-    const { code, out } = await nearcrawl(["who", "Exampel", "Netwroks"]);
+    const { code, out } = await inHand(["who", "Exampel", "Netwroks"]);
 
     expect(code).toBe(3);
     expect(out).toContain("Did you mean\n  Example Networks (ORG-EX1-AP), organisation");
@@ -58,21 +66,21 @@ describe("nearcrawl who", () => {
       `insert into setting (name, value, changed_by) values ('scope.pagesPerHost', '1', 'anna')`,
     );
 
-    const { out } = await nearcrawl(["who", "https://www.example.org/not-yet"]);
+    const { out } = await inHand(["who", "https://www.example.org/not-yet"]);
 
     expect(out).toContain("the host has its full 1 page, the most that the settings allow per host");
     await database.pool.query("delete from setting");
   });
 
   it("lets no escape sequence of a registry through to the terminal", async () => {
-    const { out } = await nearcrawl(["who", "5.6.7.8"]);
+    const { out } = await inHand(["who", "5.6.7.8"]);
 
     expect(out).toContain("Bad [31m Org");
     expect(out.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
   });
 
   it("says so when nothing has been set up", async () => {
-    const { code, err } = await nearcrawl(["who", "1.2.3.4"], "no_such_schema");
+    const { code, err } = await inHand(["who", "1.2.3.4"], "no_such_schema");
 
     expect(code).toBe(1);
     expect(err).toContain('nothing has been set up in schema "no_such_schema"');
@@ -90,8 +98,8 @@ describe("nearcrawl search", () => {
   });
 
   it("ends with 3 when no page matches, and with 2 when an option is wrong", async () => {
-    const nothing = await nearcrawl(["search", "submarine", "--json"]);
-    const wrong = await nearcrawl(["search", "harbour", "--limit", "many"]);
+    const nothing = await inHand(["search", "submarine", "--json"]);
+    const wrong = await inHand(["search", "harbour", "--limit", "many"]);
 
     expect([nothing.code, JSON.parse(nothing.out).total]).toEqual([3, 0]);
     expect([wrong.code, wrong.err]).toEqual([
@@ -105,7 +113,7 @@ describe("nearcrawl page", () => {
   it("prints facts and fetches, and with --json what the API answers", async () => {
     const [text, json] = await Promise.all([
       nearcrawl(["page", "www.example.org/f"]),
-      nearcrawl(["page", "https://www.example.org/f", "--json"]),
+      inHand(["page", "https://www.example.org/f", "--json"]),
     ]);
     const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
 
@@ -117,8 +125,8 @@ describe("nearcrawl page", () => {
 
   it("ends with 3 when there is no such page, and with 2 when that is no address", async () => {
     const [none, wrong] = await Promise.all([
-      nearcrawl(["page", "https://www.example.org/none"]),
-      nearcrawl(["page", "ftp://www.example.org/"]),
+      inHand(["page", "https://www.example.org/none"]),
+      inHand(["page", "ftp://www.example.org/"]),
     ]);
 
     expect([none.code, none.out.includes("no page at this address")]).toEqual([3, true]);

@@ -1,6 +1,5 @@
 /** The registry of a world, written as registries write it and read back by the importer. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -11,13 +10,14 @@ import type { World } from "#ops/world/model";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { readState } from "#rir-import/check";
 import { wantedSubnets } from "../../rir-import/wanted-subnets.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const world = generateWorld({ seed: 5, sites: 400, crawlers: 30 });
 let folder: string;
 let files: string[];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "nearcrawl-registry-"));
+  folder = temporaryFolder("nearcrawl-registry-");
   files = await writeRegistryFiles(world, join(folder, "generated"));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -1,10 +1,10 @@
 /** Fetches with everything a test may turn: settings for local servers, a clock turned by hand, a cache folder. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#rir-import/download/clock";
 import { type FetchOptions, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
 import { sourceSettings } from "#rir-import/download/source-settings";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface ManualClock extends Clock {
   /** What was slept, in ms, one by one. A sleep is over at once, and the time with it. */
@@ -50,7 +50,7 @@ export interface CacheFolder {
 }
 
 export function cacheFolder(): CacheFolder {
-  const path = mkdtempSync(join(tmpdir(), "registry-cache-"));
+  const path = temporaryFolder("registry-cache-");
   const bytes = (name: string) => readFileSync(join(path, name));
   return {
     path,

@@ -1,11 +1,11 @@
 /** The operator's settings for sources: what they change, and every fault at once. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
 import { defaultSources } from "#rir-import/download/default-sources";
 import { readSourceSettings, sourceSettings } from "#rir-import/download/source-settings";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const named = (values: unknown, name: string) =>
   sourceSettings(values, "/etc/nearcrawl").sources.find((source) => source.name === name);
@@ -124,7 +124,7 @@ describe("the settings", () => {
   });
 
   it("name their file in every fault", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "source-settings-"));
+    const folder = temporaryFolder("source-settings-");
     const file = join(folder, "sources.json");
 
     writeFileSync(file, '{"a": 1}');

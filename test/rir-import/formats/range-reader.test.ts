@@ -1,4 +1,5 @@
 /** The reader of bytes against the reader of texts: whatever the fast one takes, the thorough one takes alike. */
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import { formatRange, type IpRange } from "#core/ip/range";
 import { seededRandom } from "#core/seeded-random";
@@ -80,7 +81,7 @@ describe("ranges from bytes", () => {
       const [byBytes, byText] = [fast(text), slow(text)];
       if (byBytes === null) continue;
       taken++;
-      expect([text, byBytes]).toEqual([text, byText]);
+      if (!isDeepStrictEqual(byBytes, byText)) expect([text, byBytes]).toEqual([text, byText]);
     }
     expect(taken).toBeGreaterThan(40_000);
   });

@@ -1,14 +1,14 @@
 /** `nearcrawl rir generate` as a person gives it: what it prints and how it ends. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { UsageError } from "#core/errors";
 import { generateCommand } from "#ops/nearcrawl/rir/generate-command";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let root: string;
 beforeAll(() => {
-  root = mkdtempSync(join(tmpdir(), "nearcrawl-generate-command-"));
+  root = temporaryFolder("nearcrawl-generate-command-");
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 

@@ -1,6 +1,5 @@
 /** A generated registry against its own account: the importer must find every number, exactly. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -12,11 +11,12 @@ import {
   type RegistryAccount,
 } from "#rir-import/generate/generate-registry";
 import { accountFileName } from "#rir-import/generate/output-folder";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { wantedSubnets } from "../wanted-subnets.ts";
 
 let root: string;
 beforeAll(() => {
-  root = mkdtempSync(join(tmpdir(), "nearcrawl-generate-"));
+  root = temporaryFolder("nearcrawl-generate-");
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 

@@ -1,24 +1,16 @@
 /** Where a registry is generated to: nothing that was there is lost, nothing half-written bears a real name. */
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
 import { generateRegistry } from "#rir-import/generate/generate-registry";
 import { accountFileName } from "#rir-import/generate/output-folder";
 import { writeTextFile } from "#rir-import/generate/text-file-writer";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let root: string;
 beforeAll(() => {
-  root = mkdtempSync(join(tmpdir(), "nearcrawl-output-folder-"));
+  root = temporaryFolder("nearcrawl-output-folder-");
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 

@@ -1,15 +1,15 @@
 /** A generated registry is as misleading as the real ones: its shares, its depths, and the traps in its files. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generateRegistry, type RegistryAccount } from "#rir-import/generate/generate-registry";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const objects = 30_000;
 let folder: string;
 let account: RegistryAccount;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-realistic-"));
+  folder = temporaryFolder("nearcrawl-realistic-");
   account = await generateRegistry({ objects, seed: 7, folder: join(folder, "large"), isPlain: true });
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,16 +1,16 @@
 /** What a file is, is decided by its first bytes; what is broken is named with the file. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
 import { checkSources } from "#rir-import/check";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { fixture, fixtures } from "../recorded.ts";
 
 let folder = "";
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "rir-open-"));
+  folder = temporaryFolder("rir-open-");
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -142,7 +142,7 @@ describe("a file that is not what it claims to be stops with its name", () => {
 
 describe("folders", () => {
   it("are read by name, without checksums, read-mes and hidden files, each file once", async () => {
-    const here = mkdtempSync(join(tmpdir(), "rir-folder-"));
+    const here = temporaryFolder("rir-folder-");
     for (const name of ["b.rpsl", "a.rpsl", "README.txt", "a.rpsl.md5", ".hidden"]) {
       writeFileSync(
         join(here, name),
@@ -158,7 +158,7 @@ describe("folders", () => {
   });
 
   it("that hold nothing are an error", async () => {
-    const here = mkdtempSync(join(tmpdir(), "rir-empty-"));
+    const here = temporaryFolder("rir-empty-");
 
     await expect(checkSources([here])).rejects.toThrow("the folder holds no registry files");
     rmSync(here, { recursive: true });

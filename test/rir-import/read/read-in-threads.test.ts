@@ -1,7 +1,5 @@
 /** Several threads read what one reads, in the same order, and end together when a file is bad. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
 import { formatRange } from "#core/ip/range";
@@ -9,13 +7,14 @@ import { generateRegistry } from "#rir-import/generate/generate-registry";
 import { readInThreads } from "#rir-import/read/read-in-threads";
 import { listSourceFiles } from "#rir-import/read/source-files";
 import { buildState } from "#rir-import/tree/to-subnets";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type SourceFolder, sourceFolder } from "../source-folder.ts";
 import { wantedSubnets } from "../wanted-subnets.ts";
 
 let generated: string;
 let folder: SourceFolder;
 beforeAll(async () => {
-  generated = mkdtempSync(join(tmpdir(), "threads-"));
+  generated = temporaryFolder("threads-");
   await generateRegistry({ objects: 3000, seed: 9, folder: generated, faults: true });
   folder = sourceFolder();
 });

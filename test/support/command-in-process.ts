@@ -1,0 +1,44 @@
+/**
+ * A command of `nearcrawl` run in the test's own process: what it prints and how it ends, without the second of
+ * processor time that a process takes to start. That the program starts, reads its input and ends is for
+ * built-command.ts.
+ */
+import type { Command } from "commander";
+import { vi } from "vitest";
+import { tellFailure } from "#ops/nearcrawl/tell-failure";
+import type { Outcome } from "./built-command.ts";
+
+let last: Promise<unknown> = Promise.resolve();
+
+/** Standard output is everybody's: a command begins when the one before it has ended. */
+export function inProcess(command: Command, args: readonly string[]): Promise<Outcome> {
+  const outcome = last.then(() => outcomeOf(command, args));
+  last = outcome.catch(() => {});
+  return outcome;
+}
+
+async function outcomeOf(command: Command, args: readonly string[]): Promise<Outcome> {
+  const [out, err]: [string[], string[]] = [[], []];
+  const spies = [keep("stdout", out), keep("stderr", err)];
+  const before = process.exitCode;
+  process.exitCode = undefined;
+  try {
+    throwInsteadOfExit(command);
+    await command.parseAsync([...args], { from: "user" });
+  } catch (error) {
+    tellFailure(error);
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+  const code = Number(process.exitCode ?? 0);
+  process.exitCode = before;
+  return { code, out: out.join(""), err: err.join("") };
+}
+
+function throwInsteadOfExit(command: Command): void {
+  for (const below of command.exitOverride().commands) throwInsteadOfExit(below);
+}
+
+function keep(stream: "stdout" | "stderr", written: string[]) {
+  return vi.spyOn(process[stream], "write").mockImplementation((text) => written.push(String(text)) > 0);
+}
