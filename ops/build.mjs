@@ -4,7 +4,7 @@
 // its place when all is done: what runs from dist/ goes on running. The folder's time is that of the build's start:
 // a source that is newer is not in it. With --unchecked nobody looks whether the types hold, which takes most of the time.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -54,6 +54,8 @@ async function buildInto(folder) {
   const stopWords = readStopWords();
   await bundleCrawler({ root, outfile: join(folder, "crawler-bundle.mjs"), stopWords });
   await bundleDock({ root, outfile: join(folder, "nearcrawl-crawler.mjs"), stopWords });
+  // npm does so when it installs, and not when dist/ is built again.
+  chmodSync(join(folder, "ops/nearcrawl/main.js"), 0o755);
 }
 
 function replace(folder, newer) {
