@@ -33,13 +33,6 @@ const mostReadersOfAddress = 30;
 
 export function changeRoutes(ports: ChangeRoutePorts): WebPart {
   return ({ app, views, access }) => {
-    views.add({
-      path: "/changes",
-      api: "/api/changes",
-      section: "/changes",
-      needs: "read",
-      view: async ({ query }) => await changesView(query, ports.feed),
-    });
     const stream = new ChangeStream({
       feed: ports.feed,
       onError: (error) => ports.log.warn({ error }, "changes could not be read for their listeners"),
@@ -51,10 +44,20 @@ export function changeRoutes(ports: ChangeRoutePorts): WebPart {
       tooMany,
     });
     app.addHook("preClose", async () => stream.close());
+    const events = async (request: FastifyRequest, reply: FastifyReply) =>
+      await follow(request, reply, { ...ports, stream, streams });
+    views.add({
+      path: "/changes",
+      api: "/api/changes",
+      section: "/changes",
+      needs: "read",
+      view: async ({ query }) => await changesView(query, ports.feed),
+      events,
+    });
     app.get("/api/changes/stream", { config: { boundedElsewhere: true } }, async (request, reply) => {
       const refusal = await refusalFor(access, request, "read");
       if (refusal) return sendRefusal(request, reply, refusal, ports);
-      return await follow(request, reply, { ...ports, stream, streams });
+      return await events(request, reply);
     });
   };
 }

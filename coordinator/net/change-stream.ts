@@ -18,6 +18,8 @@ const readAtOnce = 1000;
 /** Of one batch to a reader, and batches to it in one tick. */
 const sentAtOnce = 200;
 const batchesAtOnce = 3;
+/** Readers that are served from the table in one tick, by turns: the others wait for the next. */
+const readersAtTable = 8;
 /** Bytes that may wait for a reader before it gets no more, and for how long until it is cut. */
 const mostBehindBytes = 256 * 1024;
 const patienceMs = 30_000;
@@ -98,12 +100,26 @@ export class ChangeStream {
   async #turn(): Promise<void> {
     try {
       this.#kept = await this.#follow(this.#kept);
-      for (const reader of [...this.#readers]) await this.#serve(reader, this.#kept);
+      await this.#serveAll(this.#kept);
     } catch (error) {
       this.#ports.onError(error);
     } finally {
       if (this.#readers.size === 0) this.#stop();
     }
+  }
+
+  /** First those for whom memory is enough, then some of those behind, who are last in the next turn. */
+  async #serveAll(kept: Kept): Promise<void> {
+    const isBehind = ({ at }: Reader) => at < startOf(kept);
+    const readers = [...this.#readers];
+    const behind = readers.filter(isBehind).slice(0, readersAtTable);
+    for (const reader of [...readers.filter((one) => !isBehind(one)), ...behind]) {
+      await this.#serve(reader, kept).catch((error) => {
+        this.#ports.onError(error);
+        reader.response.end();
+      });
+    }
+    for (const reader of behind) if (this.#readers.delete(reader)) this.#readers.add(reader);
   }
 
   async #follow(kept: Kept | null): Promise<Kept> {
@@ -172,9 +188,13 @@ export class ChangeStream {
   }
 }
 
+/** Who is there has everything that is not kept in memory. */
+const startOf = ({ changes, end }: Kept) => end - changes.length;
+
 /** Null: the reader is further back than the memory. */
-function fromMemory({ at, filter }: Reader, { changes, end }: Kept): ChangesRead | null {
-  const start = end - changes.length;
+function fromMemory({ at, filter }: Reader, kept: Kept): ChangesRead | null {
+  const { changes, end } = kept;
+  const start = startOf(kept);
   if (at < start) return null;
   const fitting: PageChange[] = [];
   for (const change of changes.slice(at - start)) {

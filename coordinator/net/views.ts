@@ -10,7 +10,7 @@ import { type CsvTable, csvText } from "../web/csv.ts";
 import type { Html } from "../web/html.ts";
 import { pageFrame, type SectionPath } from "../web/page-frame.ts";
 import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
-import { sendError, wantsJson } from "./http-guard.ts";
+import { sendError, wantsEvents, wantsJson } from "./http-guard.ts";
 import { sentText } from "./sent-text.ts";
 
 export interface Shown {
@@ -44,6 +44,8 @@ export interface ViewRoute {
   /** The parameter that names a crawler: partners may look at their own. */
   readonly crawlerIn?: string;
   readonly view: View;
+  /** The same as server-sent events, for who accepts only those; it bounds itself how many are sent at once. */
+  readonly events?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
 }
 
 /** A picture, or what is too long for one answer: sent as it is. */
@@ -80,8 +82,9 @@ export class Views {
   add(route: ViewRoute): void {
     const handler = async (request: FastifyRequest, reply: FastifyReply) =>
       await this.#answer(route, request, reply);
-    this.#app.get(route.path, handler);
-    this.#app.get(route.api, handler);
+    const config = route.events === undefined ? {} : { eventsToo: true };
+    this.#app.get(route.path, { config }, handler);
+    this.#app.get(route.api, { config }, handler);
   }
 
   /** At its one address, for those who may. */
@@ -100,10 +103,15 @@ export class Views {
     });
   }
 
-  async #answer(route: ViewRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  async #answer(
+    route: ViewRoute,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply | undefined> {
     const { version } = this.#settings;
     const visit = await this.#visitOf(route, request, reply);
     if (visit === null) return reply;
+    if (route.events !== undefined && wantsEvents(request)) return await route.events(request, reply);
     const shown = await route.view(this.#asked(request, visit));
     return send(request, reply, { shown, route, visit, version });
   }

@@ -114,12 +114,8 @@ describe("the feed as JSON", () => {
 });
 
 /** A stream of events, read until so many have come. */
-async function listen(query: string, headers: Record<string, string> = {}) {
-  const {
-    statusCode,
-    headers: sent,
-    body,
-  } = await request(`${base}/api/changes/stream${query}`, { headers });
+async function listen(query: string, headers: Record<string, string> = {}, path = "/api/changes/stream") {
+  const { statusCode, headers: sent, body } = await request(`${base}${path}${query}`, { headers });
   body.on("error", () => {});
   const chunks = body[Symbol.asyncIterator]();
   let text = "";
@@ -158,6 +154,19 @@ describe("the feed as events", () => {
       [3, 4, 5, 6],
       [5, 6],
     ]);
+  });
+
+  it.each(["/api/changes", "/changes"])("is at %s, too, for who accepts nothing else", async (path) => {
+    const accept = "text/event-stream";
+    const stream = await listen("?since=earliest&kind=gone", { accept, "last-event-id": "3" }, path);
+    const ids = await stream.ids(1);
+    stream.end();
+    const tooOld = await listen("?since=1", { accept }, path);
+    const both = await app.inject({ url: path, headers: { accept: `application/json, ${accept}` } });
+
+    expect([stream.type, ids]).toEqual(["text/event-stream; charset=utf-8", [4]]);
+    expect(tooOld.statusCode).toBe(410);
+    expect(both.headers["content-type"]).toContain("application/json");
   });
 
   it("has what a reader asked for alone", async () => {

@@ -1,7 +1,7 @@
 /** Readers of the stream of changes: slow ones, quiet ones and those that are far behind, by a clock that the test turns. */
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { ChangeFeed, ChangesRead } from "#coordinator/flows/change-ports";
 import { ChangeStream, mostChangeReaders } from "#coordinator/net/change-stream";
 import { changeFits, everyChange, type PageChange } from "#core/changes/page-change";
@@ -152,6 +152,63 @@ it("a reader whose next changes were let go meanwhile is told so, and its stream
 
   expect(late.text()).toContain('event: refused\ndata: {"error":{"status":410');
   expect(stream.full).toBe(false);
+});
+
+it("readers that are far behind take turns at the table, after those that are not", async () => {
+  feed.add(...Array.from({ length: 900 }, (_, n) => `http://a.example/${n}`));
+  const behind = await Promise.all(Array.from({ length: 30 }, () => reader({ at: 0 })));
+  const readAtFirst = feed.reads;
+  const live = await reader({ at: 900 });
+  let seenBefore: number[] | null = null;
+  const { after } = feed;
+  feed.after = async (since, query) => {
+    if (since < 900) seenBefore ??= live.ids();
+    return await after(since, query);
+  };
+
+  feed.add("http://a.example/new");
+  await stream.tick();
+  for (let tick = 0; tick < 20; tick += 1) await stream.tick();
+
+  expect(readAtFirst).toBeLessThan(30);
+  expect(seenBefore).toEqual([901]);
+  for (const one of behind) expect(one.ids()).toEqual(Array.from({ length: 901 }, (_, n) => n + 1));
+});
+
+it("a reader that cannot be served ends, and nobody with it", async () => {
+  const errors: unknown[] = [];
+  stream = new ChangeStream({ feed, nowMs: () => nowMs, onError: (error) => errors.push(error) });
+  const domains = () => {
+    throw new Error("not readable");
+  };
+  const broken = await reader({ filter: { ...everyChange, domains } });
+  const other = await reader({});
+  let isEnded = false;
+  broken.response.on("close", () => {
+    isEnded = true;
+  });
+
+  feed.add("http://a.example/1");
+  await stream.tick();
+
+  expect([errors.length, isEnded]).toEqual([1, true]);
+  expect(other.ids()).toEqual([1]);
+});
+
+it("a stream ends after five minutes, so that its reader is asked again who it is", async () => {
+  vi.useFakeTimers();
+  const old = await reader({});
+  let isEnded = false;
+  old.response.on("close", () => {
+    isEnded = true;
+  });
+
+  vi.advanceTimersByTime(299_999);
+  const early = isEnded;
+  vi.advanceTimersByTime(1);
+  vi.useRealTimers();
+
+  expect([early, isEnded]).toEqual([false, true]);
 });
 
 it("there is a bound on readers, and place again when one goes", async () => {

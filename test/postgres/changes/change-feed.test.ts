@@ -136,6 +136,31 @@ describe("what a reader asks for", () => {
     expect(ofHost).toMatchObject({ next: 4, changes: [{ number: 2, kind: "gone", host: "b.example" }] });
   });
 
+  it("of a host whose changes do not fit looks at a bounded part of them, and goes on behind it", async () => {
+    const many = 20_500;
+    await pool.query(
+      `insert into page_change (change_number, noted_at, host_hash, url_hash, url, kind, seen_at)
+       select 4 + n, noted_at, host_hash, n, 'http://b.example/' || n, 'changed', seen_at
+       from page_change, generate_series(1, $1::int) n
+       where url = 'http://b.example/'`,
+      [many],
+    );
+    await pool.query("update change_feed set last_number = 4 + $1::int", [many]);
+    const prefix = { host: "b.example", prefix: "http://b.example/none" };
+    const kinds: Partial<ChangeFilter> = { host: "b.example", kinds: ["came-back"] };
+
+    const found = [await read(4, prefix), await read(4, kinds)];
+    const latest = await createChangeFeed(pool).latest({
+      filter: { ...everyChange, host: "b.example", kinds: ["gone"] },
+      limit: 10,
+    });
+
+    for (const one of found) expect(one).toMatchObject({ changes: [], next: 20_004, more: true });
+    expect(await read(20_004, prefix)).toMatchObject({ changes: [], next: 4 + many, more: false });
+    // The one that fits lies before the part that is looked at.
+    expect(latest).toMatchObject({ changes: [], next: 4 + many });
+  });
+
   it("before the feed begins or behind its end is no answer, and said so", async () => {
     expect(await read(5)).toEqual({ type: "unknown", last: 4 });
     expect(await read(4)).toMatchObject({ changes: [], next: 4, more: false });
