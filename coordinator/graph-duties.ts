@@ -13,7 +13,7 @@ import type { Timekeeper } from "./timekeeper.ts";
 
 export interface RankingDuty {
   readonly database: Pick<Database, "pool" | "url" | "schema">;
-  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly timekeeper: Pick<Timekeeper, "every" | "stopping">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly now: () => Date;
   /** Links beyond which the coordinator does not rank; absent: `mostLinksHere`. */
@@ -38,13 +38,17 @@ async function rankWhenDue(duty: RankingDuty): Promise<void> {
   try {
     if (!(await tryAdvisoryLock(client, lockName, schema))) return;
     await rankIfOld(duty);
+  } catch (error) {
+    // Given up, so that stopping need not wait: nothing is written before the end, and the next start ranks.
+    if (!duty.timekeeper.stopping.aborted) throw error;
   } finally {
     await releaseAdvisoryLock(client, lockName, schema);
     client.release();
   }
 }
 
-async function rankIfOld({ database, log, now, mostLinks = mostLinksHere }: RankingDuty): Promise<void> {
+async function rankIfOld(duty: RankingDuty): Promise<void> {
+  const { database, timekeeper, log, now, mostLinks = mostLinksHere } = duty;
   const at = now();
   const last = await lastRanked(database.pool);
   // A clock that was ahead: what lies in the future is no reason to wait.
@@ -54,11 +58,11 @@ async function rankIfOld({ database, log, now, mostLinks = mostLinksHere }: Rank
     log.warn({ links, mostLinks }, "too many links to rank here: run nearcrawl rank --engine sql --write");
     return;
   }
-  const { summary, mended } = await rankInWorker(database, {
-    settings: defaultPageRankSettings,
-    write: true,
-    at,
-  });
+  const { summary, mended } = await rankInWorker(
+    database,
+    { settings: defaultPageRankSettings, write: true, at },
+    { signal: timekeeper.stopping },
+  );
   const { nodes, ranking } = summary;
   log.info({ nodes, links: summary.links, iterations: ranking.iterations, mended }, "pages are ranked");
 }

@@ -19,10 +19,19 @@ interface Duty {
 export class Timekeeper {
   readonly #log: Log;
   readonly #duties = new Map<string, Duty>();
-  #stopped = false;
+  readonly #stopping = new AbortController();
 
   constructor(log: Log) {
     this.#log = log;
+  }
+
+  /** Aborts when flows are to end: for work that `stop` would wait for too long. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  get #stopped(): boolean {
+    return this.#stopping.signal.aborted;
   }
 
   /** `every`: ms, or what gives them whenever a turn ends. */
@@ -61,7 +70,7 @@ export class Timekeeper {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stopping.abort();
     for (const duty of this.#duties.values()) if (duty.timer) clearTimeout(duty.timer);
     await Promise.all([...this.#duties.values()].map((duty) => duty.running));
   }

@@ -11,9 +11,11 @@ export interface KeptGraph {
 export interface GraphRoutePorts {
   /** Null: nobody has ranked yet. */
   readonly latest: () => Promise<KeptGraph | null>;
+  /** Of the ranks that the frontier's order goes by; null: there are none. */
+  readonly ranksAt: () => Promise<Date | null>;
 }
 
-export function graphRoutes({ latest }: GraphRoutePorts): WebPart {
+export function graphRoutes({ latest, ranksAt: ranksMade }: GraphRoutePorts): WebPart {
   return ({ views }) => {
     views.add({
       path: "/graph",
@@ -21,15 +23,18 @@ export function graphRoutes({ latest }: GraphRoutePorts): WebPart {
       section: "/explore",
       needs: "read",
       view: async () => {
-        const kept = await latest();
+        const [kept, made] = await Promise.all([latest(), ranksMade()]);
         const title = "Web graph";
-        if (kept === null) return { status: 200, value: { graph: null }, title, body: notRankedBody };
+        const ranksAt = made?.toISOString() ?? null;
+        if (kept === null) {
+          return { status: 200, value: { graph: null, ranksAt }, title, body: () => notRankedBody(made) };
+        }
         const { madeAt, summary } = kept;
         return {
           status: 200,
-          value: { graph: { madeAt: madeAt.toISOString(), ...summary } },
+          value: { graph: { madeAt: madeAt.toISOString(), ...summary }, ranksAt },
           title,
-          body: () => graphBody(summary, madeAt),
+          body: () => graphBody(summary, madeAt, made),
           csv: () => graphCsv(summary),
         };
       },

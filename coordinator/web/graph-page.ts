@@ -4,14 +4,16 @@ import type { GraphSummary, RankedHost, RankedPage } from "#core/graph/graph-sum
 import type { CsvTable } from "./csv.ts";
 import { askAbout, countText, instant, percentText } from "./figures.ts";
 import { empty, tile } from "./fleet-parts.ts";
-import { type Html, html } from "./html.ts";
+import { type Html, html, nothing } from "./html.ts";
 
-export function graphBody(summary: GraphSummary, madeAt: Date): Html {
+/** `ranksAt`: when the ranks were made that the frontier's order goes by; null: there are none. */
+export function graphBody(summary: GraphSummary, madeAt: Date, ranksAt: Date | null): Html {
   const { ranking } = summary;
   return html`<h1>Web graph</h1>
 <p>As <code>nearcrawl rank --write</code> found it at ${instant(madeAt.toISOString())}: PageRank with damping ${ranking.damping}, ${
     ranking.converged ? "to its tolerance" : "not to its tolerance"
   } after ${countText(ranking.iterations)} iterations.</p>
+${ranksAt !== null && ranksAt > madeAt ? laterRanks(ranksAt) : nothing}
 ${tiles(summary)}
 <section><h2>Pages by the number of their links</h2>${distribution(summary.outLinks, summary.inLinks)}</section>
 <section><h2>Highest pages</h2>${pages(summary.topPages)}</section>
@@ -19,11 +21,17 @@ ${tiles(summary)}
 <section><h2>Highest hosts</h2>${hosts(summary.topHosts)}</section>`;
 }
 
-export function notRankedBody(): Html {
+export function notRankedBody(ranksAt: Date | null): Html {
+  if (ranksAt !== null) return html`<h1>Web graph</h1>${laterRanks(ranksAt)}`;
   return html`<h1>Web graph</h1>${empty(
     "Nobody has ranked the graph yet.",
     html`Run <code>nearcrawl rank --write</code>.`,
   )}`;
+}
+
+/** The SQL engine keeps ranks, and counts no degrees and hosts. */
+function laterRanks(ranksAt: Date): Html {
+  return html`<p><strong>The pages were ranked in the database at ${instant(ranksAt.toISOString())}</strong>, and the frontier's order goes by that; it counted no degrees and hosts. Run <code>nearcrawl rank --write</code> for these as of now, or <code>nearcrawl rank --engine sql</code> to see sizes and highest pages.</p>`;
 }
 
 export function graphCsv({ topPages }: GraphSummary): CsvTable {

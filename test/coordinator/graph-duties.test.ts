@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { scheduleRanking } from "#coordinator/graph-duties";
 import type { Log } from "#coordinator/log";
+import { isAdvisoryLockHeld } from "#db/advisory-lock";
 import type { Database } from "#db/connect";
 import { seedGraph } from "../postgres/graph/graph-in-database.ts";
 import { testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
 
 const noon = new Date("2030-01-01T12:00:00Z");
 const hoursAfter = (hours: number) => new Date(noon.getTime() + hours * 3_600_000);
@@ -22,12 +24,12 @@ beforeEach(() => {
 afterAll(async () => await database.close());
 
 /** What the coordinator does at its turn. */
-async function turn(at: Date, mostLinks?: number): Promise<void> {
+async function turn(at: Date, mostLinks?: number, stopping = new AbortController().signal): Promise<void> {
   const works: (() => Promise<unknown>)[] = [];
   const say = (_facts: unknown, words: string) => void said.push(words);
   scheduleRanking({
     database,
-    timekeeper: { every: (_name, _everyMs, work) => void works.push(work) },
+    timekeeper: { every: (_name, _everyMs, work) => void works.push(work), stopping },
     log: { info: say, warn: say } as Pick<Log, "info" | "warn">,
     now: () => at,
     ...(mostLinks === undefined ? {} : { mostLinks }),
@@ -43,6 +45,19 @@ describe("ranking by the clock", () => {
     await turn(noon, 10);
 
     expect(said).toEqual(["too many links to rank here: run nearcrawl rank --engine sql --write"]);
+    expect(await rankedAt()).toBeNull();
+  });
+
+  it("is given up when the coordinator stops, with nothing written", async () => {
+    const stop = new AbortController();
+
+    const work = turn(noon, undefined, stop.signal);
+    await until(() => isAdvisoryLockHeld(database.pool, "nearcrawl ranks pages", database.schema), 5000);
+    stop.abort();
+    await work;
+    await turn(noon, undefined, stop.signal);
+
+    expect(said).toEqual([]);
     expect(await rankedAt()).toBeNull();
   });
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { graphPart } from "#coordinator/graph-part";
 import { readOpenApi } from "#coordinator/net/openapi";
 import { rankLocally } from "#coordinator/postgres/graph/local-rank";
+import { rankInDatabase } from "#coordinator/postgres/graph/rank-in-database";
 import { defaultPageRankSettings } from "#core/graph/page-rank";
 import type { Database } from "#db/connect";
 import { seedGraph } from "../postgres/graph/graph-in-database.ts";
@@ -28,7 +29,22 @@ it("says what to do before anybody has ranked", async () => {
 
   expect(page.body).toContain("Nobody has ranked the graph yet.");
   expect(page.body).toContain("nearcrawl rank --write");
-  expect(json.json()).toEqual({ graph: null });
+  expect(json.json()).toEqual({ graph: null, ranksAt: null });
+});
+
+it("says of ranks that were made in the database when that was, and what counts the rest", async () => {
+  await database.pool.query(
+    "insert into url_rank (host_hash, url_hash, page_rank, ranked_at) values (1, 1, 1, '2030-01-01T11:00:00Z')",
+  );
+
+  const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
+
+  expect(page.body).toContain("were ranked in the database at");
+  expect(page.body).toContain("2030-01-01 11:00:00 UTC");
+  expect((await app.inject("/api/graph")).json()).toEqual({
+    graph: null,
+    ranksAt: "2030-01-01T11:00:00.000Z",
+  });
 });
 
 it("shows what the last ranking kept, as a page, JSON that fits its description, and CSV", async () => {
@@ -51,4 +67,17 @@ it("shows what the last ranking kept, as a page, JSON that fits its description,
   expect(page.body).toContain("not in the frontier");
   expect(csv.body.split("\r\n")[0]).toBe("url,page_rank,in_links,out_links");
   expect(csv.body.trim().split("\r\n")).toHaveLength(21);
+  expect(page.body).not.toContain("were ranked in the database");
+
+  await rankInDatabase(database, {
+    settings: defaultPageRankSettings,
+    write: true,
+    at: new Date(at.getTime() + 3_600_000),
+  });
+  const later = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
+
+  expect(later.body).toMatch(/were ranked in the database at .*2030-01-01 13:00:00 UTC/);
+  expect(
+    faultsOf((await app.inject("/api/graph")).json(), { $ref: "#/components/schemas/Graph" }, schemas),
+  ).toEqual([]);
 });

@@ -64,7 +64,9 @@ async function writeAll(
 ): Promise<number> {
   onProgress({ step: "writing", done: graph.knownNodes });
   await inTransaction(pool, async (client) => {
-    await client.query("select pg_advisory_xact_lock(hashtext('nearcrawl rank'))");
+    await client.query(
+      "select pg_advisory_xact_lock(hashtext('nearcrawl rank'), hashtext(current_schema()))",
+    );
     await writeRanks(client, graph, ranking.ranks, at);
     await writeSummary(client, summary, at);
   });

@@ -36,10 +36,13 @@ export async function rankInDatabase(
     const { settings } = options;
     const onIteration = (done: number, residual: number) => onProgress({ step: "sweeps", done, residual });
     const ranked = await rankBySql(client, { settings, onIteration, ...(placePart ? { placePart } : {}) });
-    const summary = await summaryOf(database.pool, ranked, options);
-    if (options.write) await write(client, ranked, options.at);
-    await ranked.drop();
-    return { summary };
+    try {
+      const summary = await summaryOf(database.pool, ranked, options);
+      if (options.write) await write(client, ranked, options.at);
+      return { summary };
+    } finally {
+      await ranked.drop();
+    }
   } finally {
     await releaseAdvisoryLock(client, lockName, database.schema);
     // Closed: its settings are not the pool's.

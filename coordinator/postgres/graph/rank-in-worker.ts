@@ -23,6 +23,7 @@ export async function rankInWorker(
 ): Promise<LocalRank> {
   const { url: databaseUrl, schema } = database;
   const task: WorkerTask = { database: { databaseUrl, home: "", schema }, options };
+  signal?.throwIfAborted();
   const worker = startWorker(task);
   const stop = () => void worker.terminate();
   signal?.addEventListener("abort", stop, { once: true });

@@ -45,8 +45,20 @@ const tables = {
   sql_rank_b: "host_hash bigint, url_hash bigint, links bigint, page_rank float8",
 } as const;
 
-/** The connection must be the caller's alone, and no transaction open: what an iteration leaves is seen by vacuum. */
+/**
+ * The connection must be the caller's alone, and no transaction open: what an iteration leaves is seen by vacuum. What
+ * fails leaves no work tables, unless the connection is gone: then the next ranking drops them.
+ */
 export async function rankBySql(client: PoolClient, options: SqlRankOptions): Promise<SqlRank> {
+  try {
+    return await rankIn(client, options);
+  } catch (error) {
+    await dropTables(client).catch(() => {});
+    throw error;
+  }
+}
+
+async function rankIn(client: PoolClient, options: SqlRankOptions): Promise<SqlRank> {
   const { settings, onIteration = () => {} } = options;
   await client.query("set enable_partitionwise_join = on");
   await client.query("set enable_partitionwise_aggregate = on");
@@ -67,7 +79,7 @@ export async function rankBySql(client: PoolClient, options: SqlRankOptions): Pr
     residual,
     converged: residual < settings.tolerance,
     table: from,
-    drop: async () => await dropTables(client),
+    drop: async () => await dropTables(client).catch(() => {}),
   };
 }
 

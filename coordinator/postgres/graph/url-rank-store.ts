@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import type { GraphSummary } from "#core/graph/graph-summary";
 import type { HostHash } from "#core/ids";
 import { writeCopy } from "#db/write-copy";
+import { readRelatives } from "../coordinators/relatives.ts";
 import { lockHosts } from "../frontier-admission.ts";
 import { inTransaction } from "../transaction.ts";
 import type { WebGraph } from "./read-graph.ts";
@@ -67,6 +68,12 @@ export async function lastRanked(pool: Pick<Pool, "query">): Promise<Date | null
   return rows[0]!.at;
 }
 
+/** Of the ranks that are kept, all of which were made at once, by either engine; null: there are none. */
+export async function ranksMadeAt(pool: Pick<Pool, "query">): Promise<Date | null> {
+  const { rows } = await pool.query<{ ranked_at: Date }>("select ranked_at from url_rank limit 1");
+  return rows[0]?.ranked_at ?? null;
+}
+
 /** The latest; null: nobody has ranked yet. */
 export async function latestSummary(
   pool: Pick<Pool, "query">,
@@ -81,10 +88,12 @@ export async function latestSummary(
 /**
  * Back-links are counted as links come and go, from when the frontier holds their URL. Links that were there before it
  * did are not in the count: the difference is added here, so that what comes and goes meanwhile counts too. Gives the
- * number of URLs whose count was wrong.
+ * number of URLs whose count was wrong. Where coordinators are above or below, more links than this one's pages have are
+ * no mistake: others told of them.
  */
 export async function mendBackLinks(pool: Pool, graph: WebGraph): Promise<number> {
-  const wrong = wrongCounts(graph);
+  const isAlone = (await readRelatives(pool)) === null;
+  const wrong = wrongCounts(graph).filter(({ missing }) => isAlone || missing > 0);
   for (let first = 0; first < wrong.length; first += mendedAtOnce) {
     const some = wrong.slice(first, first + mendedAtOnce);
     await inTransaction(pool, async (client) => {

@@ -32,7 +32,8 @@ Examples:
   nearcrawl rank --write              the same, and the order "pagerank" and /graph have it from now on
   nearcrawl rank --engine sql --iterations 20 --write
 
---write puts ranks into url_rank, and sets right back-links that had been counted wrongly (with engine local).
+--write puts ranks into url_rank, where the order "pagerank" finds them; engine local also keeps the summary of /graph and
+sets right back-links that had been counted wrongly.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. It is no failure when the iterations end before the
 tolerance: the answer says so.
 `;

@@ -1,5 +1,4 @@
 /** `nearcrawl graph export`: the web graph, or that of its hosts, into a file or a pipe. */
-import { once } from "node:events";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { Command, Option } from "commander";
 import { readGraphRows } from "#coordinator/postgres/graph/export-rows";
@@ -8,6 +7,7 @@ import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printJson } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
+import { writeOut } from "../rir/write-out.ts";
 import { type GraphFormat, graphFormats, type Sink, writeGraph } from "./graph-formats.ts";
 
 interface ExportOptions extends DatabaseOptions {
@@ -64,6 +64,7 @@ async function exportGraph(file: string, options: ExportOptions): Promise<void> 
     for (const output of outputs) await output.keep();
   } catch (error) {
     for (const output of outputs) await output.forget();
+    if (error instanceof NobodyReads) return;
     throw error;
   }
   if (options.json && !isPipe) printJson({ written: names });
@@ -88,8 +89,12 @@ class OutputFile {
   };
 
   async keep(): Promise<void> {
-    await this.#handle.close();
-    await written(this.file, async () => await rename(partOf(this.file), this.file));
+    await written(this.file, async () => {
+      // A full disk may be told of here first.
+      await this.#handle.sync();
+      await this.#handle.close();
+      await rename(partOf(this.file), this.file);
+    });
   }
 
   async forget(): Promise<void> {
@@ -108,8 +113,10 @@ async function written<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** The pipe was closed (`… | head`): what is left of the graph need not be read. */
+class NobodyReads extends Error {}
+
 const toStandardOutput: Sink = async (text) => {
-  if (process.stdout.writable && !process.stdout.write(text)) {
-    await Promise.race([once(process.stdout, "drain"), once(process.stdout, "close")]);
-  }
+  const isRead = await written("standard output", async () => await writeOut(text));
+  if (!isRead) throw new NobodyReads();
 };

@@ -1,6 +1,5 @@
 /** `nearcrawl rank` and `nearcrawl graph` as typed: answers, files that other programs read, wrong usage. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
@@ -10,6 +9,7 @@ import { graphCommand } from "#ops/nearcrawl/commands/graph";
 import { rankCommand } from "#ops/nearcrawl/commands/rank";
 import { rankProgressText } from "#ops/nearcrawl/graph/rank-progress-line";
 import { testDatabase } from "../../support/database.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const [home, about, other, beyond] = [
   "http://a.example/?q=1&r=<2>",
@@ -36,7 +36,7 @@ const links: readonly (readonly [Key, Key])[] = [
 let database: Database;
 let folder: string;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nearcrawl-graph-"));
+  folder = temporaryFolder("nearcrawl-graph-");
   database = await testDatabase();
   await database.pool.query(
     "insert into frontier_host (host_hash, host) select distinct * from unnest($1::bigint[], $2::text[])",
@@ -58,6 +58,7 @@ beforeAll(async () => {
   );
 });
 afterEach(() => {
+  outputFault = undefined;
   process.exitCode = undefined;
 });
 afterAll(async () => {
@@ -65,9 +66,16 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** What writing to standard output ends with. */
+let outputFault: NodeJS.ErrnoException | undefined;
+
 async function run(which: "graph" | "rank", ...args: readonly string[]): Promise<string> {
   const written: string[] = [];
-  const keep = (text: unknown) => written.push(String(text)) > 0;
+  const keep: typeof process.stdout.write = (text: unknown, ...rest: unknown[]) => {
+    const done = rest.find((one) => typeof one === "function");
+    done?.(outputFault);
+    return written.push(String(text)) > 0;
+  };
   const out = vi.spyOn(process.stdout, "write").mockImplementation(keep);
   const err = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
   const place = ["--database-url", database.url, "--schema", database.schema, "--home", folder];
@@ -162,6 +170,32 @@ describe("nearcrawl graph export", () => {
     await expect(run("graph", "export", "-", "--nodes")).rejects.toThrow("--nodes is for --format csv");
     await expect(run("graph", "export", "-", "--format", "parquet")).rejects.toThrow("Allowed choices are");
     expect(existsSync(`${nowhere}.part`)).toBe(false);
+  });
+});
+
+describe("nearcrawl graph export, where output ends early", () => {
+  const fault = (code: string, message: string) => Object.assign(new Error(message), { code });
+
+  it("ends without a word when nobody reads any more", async () => {
+    outputFault = fault("EPIPE", "write EPIPE");
+
+    const read = await run("graph", "export", "-", "--format", "graphml");
+
+    expect(read).toContain("<graphml");
+    expect(read).not.toContain("</graphml>");
+    expect(process.exitCode).toBeUndefined();
+  });
+
+  it("says which output is full, and leaves no half of a file behind", async () => {
+    const file = join(folder, "full.tsv");
+    symlinkSync("/dev/full", `${file}.part`);
+    outputFault = fault("ENOSPC", "ENOSPC: no space left on device, write");
+
+    await expect(run("graph", "export", file)).rejects.toThrow(
+      `${file} cannot be written: ENOSPC: no space left on device, write`,
+    );
+    await expect(run("graph", "export", "-")).rejects.toThrow("standard output cannot be written: ENOSPC");
+    expect([file, `${file}.part`].filter((one) => existsSync(one))).toEqual([]);
   });
 });
 

@@ -80,6 +80,18 @@ describe("the SQL engine", () => {
     expect(rowCount).toBe(0);
   });
 
+  it("leaves none where it fails half-way either", async () => {
+    const onProgress = () => {
+      throw new Error("cut off");
+    };
+
+    const ranking = rankInDatabase(database, { settings, write: false, at }, { onProgress });
+
+    await expect(ranking).rejects.toThrow("cut off");
+    const { rowCount } = await database.pool.query("select from pg_class where relname like 'sql\\_rank%'");
+    expect(rowCount).toBe(0);
+  });
+
   it("ranks nothing where there is nothing", () => {
     expect(ofNothing).toMatchObject({ nodes: 0, links: 0, ranking: { iterations: 0, converged: true } });
   });
@@ -103,7 +115,7 @@ describe("the SQL engine over two servers, every other part of all tables on the
   let far: Database;
   let parts: FarParts | null;
   beforeAll(async () => {
-    [near, far] = [await testDatabase(), await testDatabase()];
+    [near, far] = [await testDatabase({ allParts: true }), await testDatabase({ allParts: true })];
     parts = await spreadOverTwo(near, far);
   });
   afterAll(async () => await Promise.all([near.close(), far.close()]));
