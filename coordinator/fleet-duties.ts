@@ -21,7 +21,7 @@ const settleMs = 5000;
 
 export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig): void {
   const { timekeeper, gateway, counters, log } = ports;
-  const recrawlDays = () => config.recrawl.intervalHours / 24;
+  const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
   const online = () => {
     const full = ports.withoutRoom();
     return gateway.online().filter((crawlerId) => !full.has(crawlerId));

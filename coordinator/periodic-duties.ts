@@ -35,6 +35,8 @@ export interface DutyPorts {
   readonly counters: Counters;
   /** Crawlers that get no new subnet now. */
   readonly withoutRoom: () => ReadonlySet<CrawlerId>;
+  /** Mean time from one fetch of a page to its next; left out, the fixed interval. */
+  readonly recrawlDays?: () => number;
   /** Without it, nobody denies anything. */
   readonly denied?: DeniedTargets;
   /** Without it, nothing is taken for anycast. */

@@ -8,6 +8,7 @@ import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
 import { createPolicySamples } from "./postgres/policy-samples.ts";
 import { createPolicyStore } from "./postgres/policy-store.ts";
+import { createRecrawlPlanStore } from "./postgres/recrawl/plan-store.ts";
 import type { WebPartOptions } from "./web-parts.ts";
 
 type Pool = WebPartOptions["pool"];
@@ -22,6 +23,7 @@ export function previewPorts(pool: Pool, log: Log, now: () => Date = () => new D
     samples: createPolicySamples(pool, now),
     crawlers: createCrawlerStore(pool),
     delegations: createDelegationStore(pool),
+    recrawlPlan: async () => await createRecrawlPlanStore(pool).latest(),
     clock: systemClock,
     log,
     now,

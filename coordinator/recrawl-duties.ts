@@ -1,10 +1,11 @@
 /** How often pages are fetched again: the plan in force, read at the start and at every turn, made anew by one coordinator. */
 import type { Pool } from "pg";
+import { meanIntervalDays } from "#core/recrawl/mean-interval";
 import { fixedPlan, type PlanInForce } from "#core/recrawl/recrawl-plan";
 import type { CoordinatorConfig } from "./config.ts";
 import { boundsOf } from "./flows/empty-recrawl-plan.ts";
 import { planRecrawls } from "./flows/plan-recrawls.ts";
-import type { RecrawlPlanStore } from "./flows/recrawl-ports.ts";
+import type { RecrawlPlan, RecrawlPlanStore } from "./flows/recrawl-ports.ts";
 import type { Log } from "./log.ts";
 import { createRecrawlPlanStore } from "./postgres/recrawl/plan-store.ts";
 import type { Timekeeper } from "./timekeeper.ts";
@@ -12,6 +13,8 @@ import type { Timekeeper } from "./timekeeper.ts";
 export interface RecrawlDuties {
   /** What results are to be taken by. */
   readonly plan: () => PlanInForce;
+  /** From one fetch of a page to its next, over all pages, by what is planned. */
+  meanDays(): number;
   start(): Promise<void>;
 }
 
@@ -26,9 +29,9 @@ export function recrawlDuties(
   config: Pick<CoordinatorConfig, "recrawl">,
 ): RecrawlDuties {
   const { pool, timekeeper, log, now, store = createRecrawlPlanStore(pool) } = ports;
-  let latest: PlanInForce = fixedPlan;
+  let latest: RecrawlPlan | null = null;
   const read = async () => {
-    latest = (await store.latest()) ?? fixedPlan;
+    latest = await store.latest();
   };
   const turn = async () => {
     const policies = config.recrawl;
@@ -43,7 +46,8 @@ export function recrawlDuties(
     await read();
   };
   return {
-    plan: () => inForce(latest, config.recrawl),
+    plan: () => inForce(latest ?? fixedPlan, config.recrawl),
+    meanDays: () => meanIntervalDays(config.recrawl, latest),
     start: async () => {
       await read();
       timekeeper.every("plan-recrawls", () => config.recrawl.everySeconds * 1000, turn);

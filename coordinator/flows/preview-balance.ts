@@ -2,6 +2,7 @@
 import { overloads } from "#core/balance/capacity";
 import type { BalanceInput, Move } from "#core/balance/plan";
 import type { PolicySettings } from "#core/policies/policy-schema";
+import { meanIntervalDays } from "#core/recrawl/mean-interval";
 import { CoordinatorState } from "./coordinator-state.ts";
 import { planRelief } from "./plan-relief.ts";
 import type { PolicyFigure } from "./policy-preview-ports.ts";
@@ -51,7 +52,8 @@ export const previewBalance: PreviewPolicies = async (step, ports) => {
   };
 };
 
-const touchesLoad = ({ names }: PolicyStep) => names.has("recrawl.intervalHours");
+const touchesLoad = ({ names }: PolicyStep) =>
+  names.has("recrawl.intervalHours") || names.has("recrawl.strategy") || names.has("recrawl.total");
 
 interface Planned {
   readonly moves: number;
@@ -75,11 +77,11 @@ async function fleetState({ crawlers }: PreviewPorts): Promise<CoordinatorState>
 async function plannedFor(
   { balance, recrawl }: PolicySettings,
   state: CoordinatorState,
-  { delegations, now }: PreviewPorts,
+  { delegations, recrawlPlan, now }: PreviewPorts,
 ): Promise<Planned | "too many"> {
   const online = state.crawlers.map(({ crawlerId }) => crawlerId);
   const ports = { state, delegations, putOff: new PutOffMoves(), fleet: { online: () => online } };
-  const input = await reliefInput(ports, recrawl.intervalHours / 24, now());
+  const input = await reliefInput(ports, meanIntervalDays(recrawl, (await recrawlPlan?.()) ?? null), now());
   if (input === null) return nothingToMove;
   if (input.subnets.length > mostSubnets) return "too many";
   const moves = balance.policy === "none" ? [] : movesBy(balance.policy, input);

@@ -1,5 +1,6 @@
 /** Another recrawl interval, scope or lease: what is due, what hosts may have, and what leases would have come to. */
 import type { PolicySettings } from "#core/policies/policy-schema";
+import { meanIntervalDays } from "#core/recrawl/mean-interval";
 import type { PolicyFigure } from "./policy-preview-ports.ts";
 import { nothingYet, percent } from "./preview-delegation.ts";
 import type { PreviewPolicies } from "./preview-policies.ts";
@@ -14,14 +15,16 @@ const figure = (name: string, words: string, unit: string, [before, after]: Pair
   ...{ before, after },
 });
 
-export const previewFrontier: PreviewPolicies = async ({ before, after, names }, { samples, crawlers }) => {
+export const previewFrontier: PreviewPolicies = async ({ before, after, names }, ports) => {
+  const { samples, crawlers } = ports;
+  const plan = (await ports.recrawlPlan?.()) ?? null;
   const [old, changed] = [
     await samples.frontier(before.scope.pagesPerHost),
     await samples.frontier(after.scope.pagesPerHost),
   ];
   const fleet = (await crawlers.list()).filter(({ state }) => state === "online");
   const capacity = fleet.reduce((sum, { pagesPerDay }) => sum + pagesPerDay, 0);
-  const dueADay = ({ recrawl }: PolicySettings) => (old.fetchedUrls * 24) / recrawl.intervalHours;
+  const dueADay = ({ recrawl }: PolicySettings) => old.fetchedUrls / meanIntervalDays(recrawl, plan);
   const share = (settings: PolicySettings) => (capacity === 0 ? null : (100 * dueADay(settings)) / capacity);
   return {
     title: "Pages due, and what hosts may have",
@@ -48,6 +51,11 @@ export const previewFrontier: PreviewPolicies = async ({ before, after, names },
     basis: `${old.hosts.toLocaleString("en-GB")} hosts${old.share < 1 ? ` (counted on ${percent(old.share)} of them)` : ""} with ${old.fetchedUrls.toLocaleString("en-GB")} URLs that were fetched; ${fleet.length} connected crawlers whose partners allow ${capacity.toLocaleString("en-GB")} pages a day. Another ${old.newUrls.toLocaleString("en-GB")} URLs wait for their first fetch.`,
     limits: [
       "Pages that have their next time already keep it: the number of due pages moves over one interval.",
+      ...(after.recrawl.strategy === "fixed" || after.recrawl.strategy === plan?.strategy
+        ? []
+        : [
+            `What ${after.recrawl.strategy} comes to is known when its first plan is made; until then the fixed interval holds.`,
+          ]),
       ...(names.has("scope.pagesPerHost")
         ? [
             "URLs that a host has beyond its new limit stay; held ones are released as further pages of their host come in.",

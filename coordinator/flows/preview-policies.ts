@@ -4,6 +4,7 @@
  */
 import type { PolicySettings } from "#core/policies/policy-schema";
 import type { PolicyName } from "#core/policies/policy-words";
+import type { PlannedTotal } from "#core/recrawl/mean-interval";
 import type { Log } from "../log.ts";
 import type { AlarmClock } from "./alarm-clock.ts";
 import type { CrawlerStore } from "./crawler-ports.ts";
@@ -20,6 +21,8 @@ export interface PreviewPorts {
   readonly samples: PolicySamples;
   readonly crawlers: Pick<CrawlerStore, "list" | "rtts">;
   readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts" | "targetsFor">;
+  /** The recrawl plan in force; left out, or null: none was made. */
+  readonly recrawlPlan?: () => Promise<PlannedTotal | null>;
   readonly clock: AlarmClock;
   readonly log: Log;
   readonly now: () => Date;
@@ -68,7 +71,14 @@ const previews: readonly {
   },
   {
     title: "Balance: the present loads planned anew",
-    of: ["balance.policy", "balance.everySeconds", "balance.movesPerPass", "recrawl.intervalHours"],
+    of: [
+      "balance.policy",
+      "balance.everySeconds",
+      "balance.movesPerPass",
+      "recrawl.intervalHours",
+      "recrawl.strategy",
+      "recrawl.total",
+    ],
     preview: previewBalance,
   },
   {
@@ -83,7 +93,7 @@ const previews: readonly {
   },
   {
     title: "Pages due, and what hosts may have",
-    of: ["recrawl.intervalHours", "scope.pagesPerHost"],
+    of: ["recrawl.intervalHours", "recrawl.strategy", "recrawl.total", "scope.pagesPerHost"],
     preview: previewFrontier,
   },
   {

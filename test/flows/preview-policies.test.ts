@@ -86,6 +86,24 @@ it("a recrawl interval: 70 URLs once a week are 10 pages a day, and once a day 7
   expect(found.ofCapacity).toEqual([5, 35]);
 });
 
+it("a recrawl strategy with a plan of its own counts by what the plan comes to, and one without says when it will be known", async () => {
+  const plan = { strategy: "icr", pages: 70, totalPerDay: 20, capacityPerDay: 0 } as const;
+  const due = async (strategy: string) => {
+    const effects = await preview(
+      { "recrawl.strategy": strategy },
+      { recrawl: { strategy: "icr" } },
+      { recrawlPlan: async () => plan },
+    );
+    return effects.find(({ figures: [first] }) => first?.name === "pagesDuePerDay");
+  };
+
+  const [fixed, optimal] = [await due("fixed"), await due("optimal")];
+
+  expect(fixed?.figures[0]).toMatchObject({ before: 20, after: 10 });
+  expect(fixed?.limits.join()).not.toContain("first plan");
+  expect(optimal?.limits.join()).toContain("What optimal comes to is known when its first plan is made");
+});
+
 it("pages per host: of 40 held URLs 20 have room when a host of 100 may have 120", async () => {
   expect(await figures({ "scope.pagesPerHost": 120 })).toMatchObject({
     releasable: [0, 20],

@@ -9,7 +9,7 @@
  * The sums know only the changed gaps' mean, so each is taken to be as long as it: λ = (X/C)·ln(1 + C/U) with C changed
  * and U unchanged seconds. τ/(e^(λτ) − 1) is convex in τ, so that (Jensen) this never exceeds the true maximum; it
  * equals it where changed gaps are alike. Simulated with 60 visits at 0.7 changes a gap it is too low by 3 % where gaps
- * span one order of magnitude, and by 18 % (at worst a third) where they span two: test/core/recrawl/change-rate. Half a
+ * span one order of magnitude, and by 18 % (a single page by up to two fifths) where they span two: test/core/recrawl/change-rate. Half a
  * mean gap is added to U, which for gaps of one length is exactly the 0.5 of the paper's estimator.
  *
  * When the last change is known (Last-Modified), the time back to it is exponential, cut off at the visit before: the

@@ -114,6 +114,9 @@ test("at uneven distances the sums' estimate follows the exact maximum, never ab
     expect(mean(ratios), `gaps over a factor of ${spread}, seed 11`).toBeGreaterThan(
       spread === 100 ? 0.78 : 0.95,
     );
+    expect(Math.min(...ratios), `the worst page, gaps over a factor of ${spread}, seed 11`).toBeGreaterThan(
+      0.6,
+    );
   }
 });
 

@@ -46,3 +46,38 @@ test("without a window (a clock that was set back) nothing is measured and nothi
 
   expect(nextCapacity(input({ measured }))).toEqual({ capacityPerDay: 4000, correction: 1 });
 });
+
+test("when most of a fleet goes, intervals grow to what the rest manages and no further; they shrink when it is back", () => {
+  const stepsADay = 144;
+  const done: number[] = [];
+  let state = { capacityPerDay: 10_000, correction: 1, totalPerDay: 10_000 };
+  let behind = 0;
+  /** The planned totals of some days in which the fleet manages so much, though its partners allow all that they did. */
+  const live = (days: number, managedPerDay: number) =>
+    Array.from({ length: days * stepsADay }, () => {
+      const asked = state.totalPerDay * state.correction;
+      const fetched = Math.min(asked + behind * stepsADay, managedPerDay);
+      behind = Math.max(0, behind + (asked - fetched) / stepsADay);
+      done.push(fetched);
+      const window = done.slice(-stepsADay);
+      const measured = {
+        ...{ windowDays: window.length / stepsADay, sinceLastDays: 1 / stepsADay, first: 0 },
+        again: window.reduce((sum, perDay) => sum + perDay / stepsADay, 0),
+        lateShare: behind > managedPerDay / 10 ? 0.5 : 0,
+      };
+      const next = nextCapacity(input({ before: state, measured, allowedPerDay: 12_000 }));
+      state = { ...next, totalPerDay: Math.min(10_000, next.capacityPerDay) };
+      return state.totalPerDay * state.correction;
+    });
+
+  live(2, 10_500);
+  const reduced = live(20, 3000);
+  const settled = reduced.slice(-5 * stepsADay);
+  const back = live(10, 10_500).slice(-stepsADay);
+
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  expect(Math.min(...reduced)).toBeGreaterThan(1000);
+  expect(mean(settled)).toBeGreaterThan(2400);
+  expect(mean(settled)).toBeLessThan(3300);
+  expect(mean(back)).toBeGreaterThan(9000);
+});

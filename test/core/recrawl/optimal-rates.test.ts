@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { changesPerFetchAt, freshnessOf, rateAtMultiplier } from "#core/recrawl/freshness";
 import { optimalPlan, optimalRates, type PagesToRefresh } from "#core/recrawl/optimal-rates";
+import { defaultRateBounds, mostPerDay, plannedIntervalSeconds } from "#core/recrawl/recrawl-plan";
 import { seededRandom } from "#core/seeded-random";
 
 const pagesOf = (rows: readonly (readonly [changes: number, importance: number, most?: number])[]) => ({
@@ -205,4 +206,48 @@ test("what cannot be is refused, with the value and the page", () => {
   );
   const hosts = { hostOf: Uint32Array.of(0, 7), mostPerDay: Float64Array.of(1) };
   expect(refused({ ...good, hosts }, 1)).toThrow("page 1 is of host 7, of 1");
+  const tight = { hostOf: Uint32Array.of(0, 0), mostPerDay: Float64Array.of(0.5) };
+  expect(refused({ ...good, leastPerDay: Float64Array.of(0.3, 0.3), hosts: tight }, 1)).toThrow(
+    "0.6 on host 0, which allows 0.5",
+  );
+});
+
+test("the default limit of visits for each change costs hardly any freshness, the paper's 2 more than choosing gains", () => {
+  const random = seededRandom(3);
+  // Changes spread over two orders of magnitude, 0.6 a fetch on the average, as 0.1 a day come to in a week.
+  const changes = Array.from({ length: 4000 }, () => 10 ** (2.6 * random() - 2));
+  const meanRate = changes.reduce((all, rate) => all + rate, 0) / changes.length;
+  const freshAt = (visitsPerChange: number) => {
+    const bounds = { leastPerDay: 0.1, mostPerDay: 1000, visitsPerChange };
+    const pages = {
+      ...pagesOf(changes.map((rate) => [rate, 1, mostPerDay((0.6 * rate) / meanRate, bounds)] as const)),
+      changesPerDay: Float64Array.from(changes, (rate) => (0.6 * rate) / meanRate),
+      leastPerDay: new Float64Array(changes.length).fill(bounds.leastPerDay),
+    };
+    return freshness(pages, optimalRates(pages, changes.length)) / changes.length;
+  };
+  const fixed =
+    changes.reduce((all, rate) => all + freshnessOf(1, (0.6 * rate) / meanRate), 0) / changes.length;
+
+  const [unlimited, byDefault, byThePaper] = [1e9, defaultRateBounds.visitsPerChange, 2].map(freshAt);
+
+  expect(byThePaper).toBeLessThan(fixed);
+  expect(byDefault).toBeGreaterThan(fixed);
+  expect(unlimited! - byDefault!).toBeLessThan(0.002);
+});
+
+test("a page that changes too fast to be kept is still fetched, after the longest interval, and no page waits longer", () => {
+  const bounds = { leastPerDay: 1 / 60, mostPerDay: 24, visitsPerChange: 10 };
+  const plan = {
+    ...({ strategy: "optimal", multiplier: 0.1, groupIntervalSeconds: [], bounds, rankedPages: 0 } as const),
+    usualChangesPerDay: 0.1,
+  };
+  const daysAt = (changesPerDay: number) =>
+    plannedIntervalSeconds({ changesPerDay, importance: 1, group: null, hostMultiplier: null }, plan)! /
+    86_400;
+
+  expect(daysAt(9.9)).toBeLessThan(1);
+  expect(daysAt(10)).toBeCloseTo(60, 9);
+  expect(daysAt(86_400)).toBeCloseTo(60, 9);
+  expect(daysAt(1e-5)).toBeCloseTo(60, 9);
 });

@@ -21,6 +21,7 @@ describe("checkPriorities (3.1)", () => {
 
   it("leaves a group alone that is barely less urgent: σ is no minimum", () => {
     expect(checkPriorities([100, 101], limits)).toEqual([100, 101]);
+    expect(checkPriorities([100, 100], limits)).toEqual([100, 100]);
   });
 
   it("caps a group at μ times the corrected interval before it, and never the first", () => {
@@ -60,6 +61,19 @@ describe("iterated interval reassignment (3.1)", () => {
     });
 
     expect(successRates).toEqual([1, 0]);
+  });
+
+  it("ends with checkPriorities, after the encouragement", () => {
+    const { intervalSeconds } = iteratedInterval({
+      groups: [record({ hIntervalSeconds: 100 }), record({ hIntervalSeconds: 110 })],
+      intervalSeconds: [60, 120],
+      lastSuccessRates: [1, 0.5],
+      encourageRate: 0.8,
+      limits,
+    });
+
+    // 110 · 0.8 = 88 is below 100.
+    expect(intervalSeconds).toEqual([100, 120]);
   });
 
   it("keeps interval and success rate of a group without channels or tasks", () => {
@@ -116,6 +130,26 @@ describe("iterated capacity reassignment (3.2)", () => {
     }
 
     expect(capacityFactor(groups, intervals)).toBeCloseTo(sum / (60 * 0.06), 12);
+  });
+
+  it("encourages after that, and ends with checkPriorities", () => {
+    const groups = [
+      record({ submitted: 2, updates: 1, downloadSeconds: 60, busyThreads: 0.4 }),
+      record({ submitted: 2, updates: 2, downloadSeconds: 30, busyThreads: 0.1 }),
+    ];
+
+    // θ = 2.5: 150 and 300 s; the second group's tasks succeed more often: 300 · 0.4 = 120 < 150 is set to 1.2 times.
+    const { intervalSeconds, successRates } = iteratedCapacity({
+      groups,
+      initialIntervalSeconds,
+      intervalSeconds: [1, 2],
+      lastSuccessRates: [0.5, 0.9],
+      encourageRate: 0.4,
+      limits,
+    });
+
+    expect(intervalSeconds).toEqual([150, 180]);
+    expect(successRates).toEqual([0.5, 1]);
   });
 
   it("keeps the intervals while nothing was downloaded", () => {

@@ -115,6 +115,21 @@ test("optimal: nothing is planned before a page is known, then the changing page
   expect(await store().latest()).toEqual(made);
 });
 
+test("a sample of pages is never empty, tells its share as it is, and leaves out what is no rate", async () => {
+  for (const turn of [0, 6])
+    await visit(turn * hour, { [url(1)]: { page: text(turn) }, [url(2)]: { page: text(100) } });
+
+  const all = await store().pages(100);
+  const some = await store().pages(1e-6);
+  await world.pool.query("update frontier_url set changes_per_day = 'NaN' where url = $1", [url(1)]);
+  const numbers = await store().pages(100);
+
+  expect([all.changesPerDay.length, all.share]).toEqual([2, 1]);
+  expect(some.changesPerDay.length).toBeGreaterThan(0);
+  expect(some.share).toBe(some.changesPerDay.length / 2);
+  expect(numbers.changesPerDay.length).toBe(1);
+});
+
 test("iir and icr: hosts are divided when half of the pages are known, and reassigned when the most urgent ones had six updates", async () => {
   const ports = { store: store(), policies: policies({ strategy: "icr", groups: 2, longestDays: 100 }) };
   const early = await planRecrawls({ ...ports, now: noon });
