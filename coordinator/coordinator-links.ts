@@ -48,7 +48,7 @@ export function linkCoordinators(
         const settled = await settleClaims(pool, taking());
         if (settled.handedOver > 0)
           log.info({ hosts: settled.handedOver }, "hosts went to the coordinators that own them");
-        if (settled.more && settled.handedOver + settled.moved > 0) timekeeper.hurry("settle-claims");
+        if (settled.more) timekeeper.hurry("settle-claims");
       });
       timekeeper.every("bound-foreign-urls", boundMs, async () => {
         const dropped = await dropWaiting(pool, config.coordinators.mostWaitingUrls, now());

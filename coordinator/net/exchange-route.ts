@@ -4,7 +4,7 @@
  * one message in hand at a time.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { childMessage, exchangePath, maxExchangeBytes } from "#protocol/exchange";
+import { childMessage, exchangeFault, exchangePath, maxExchangeBytes } from "#protocol/exchange";
 import { type AnswerChildPorts, answerChild } from "../flows/coordinators/answer-child.ts";
 import type { CoordinatorStore } from "../flows/coordinators/exchange-ports.ts";
 import { isRefusal } from "./access.ts";
@@ -48,7 +48,7 @@ export function addExchangeRoute(app: FastifyInstance, ports: ExchangeRoutePorts
     },
     async (request, reply) => {
       const message = childMessage.safeParse(request.body);
-      if (!message.success) return sendError(request, reply, badMessage(message.error.issues[0]), settings);
+      if (!message.success) return sendError(request, reply, badMessage(message.error), settings);
       const answered = await answerChild(asking.get(request)!.childId, message.data, ports, ports.now());
       if ("refused" in answered) return sendError(request, reply, refused(answered.refused), settings);
       return answer(reply, answered.answer);
@@ -108,7 +108,8 @@ const oneAtATime = {
 };
 const refused = (words: string) => ({ status: 409, title: "Refused", words });
 
-function badMessage(issue: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined) {
-  const words = `the message is not of the stated form (${issue?.path.join(".")}: ${issue?.message})`;
-  return { status: 400, title: "That cannot be taken", words };
-}
+const badMessage = (error: Parameters<typeof exchangeFault>[0]) => ({
+  status: 400,
+  title: "That cannot be taken",
+  words: `the message is ${exchangeFault(error)}`,
+});

@@ -5,7 +5,13 @@
 import type { TLSSocket } from "node:tls";
 import { Agent, buildConnector } from "undici";
 import { pinOf } from "#protocol/certificate-pin";
-import { type ChildMessage, exchangePath, maxExchangeBytes, parentAnswer } from "#protocol/exchange";
+import {
+  type ChildMessage,
+  exchangeFault,
+  exchangePath,
+  maxExchangeBytes,
+  parentAnswer,
+} from "#protocol/exchange";
 import type { ParentClient, ParentReply } from "../flows/coordinators/exchange-ports.ts";
 
 export interface ParentRoute {
@@ -93,11 +99,7 @@ function replyOf(status: number, text: string): ParentReply {
   if (status === 200) {
     const checked = parentAnswer.safeParse(value);
     if (checked.success) return { type: "answer", answer: checked.data };
-    const [fault] = checked.error.issues;
-    return {
-      type: "refused",
-      words: `its answer is not of the stated form (${fault?.path.join(".")}: ${fault?.message})`,
-    };
+    return { type: "refused", words: `its answer is ${exchangeFault(checked.error)}` };
   }
   const words = messageOf(value) ?? `it answers with status ${status}`;
   const isFinal = status >= 400 && status < 500 && status !== 408 && status !== 429;

@@ -1,5 +1,6 @@
 /** Column back_links of frontier_url: how many links lead to a URL, kept by what pages gain and lose. */
 import type { PoolClient } from "pg";
+import { mostLinks } from "#protocol/exchange";
 import type { UrlAddress } from "./frontier-admission.ts";
 import { nameOf } from "./page-texts.ts";
 import { prepared } from "./prepared-query.ts";
@@ -16,6 +17,12 @@ export async function removeBackLinks(client: PoolClient, targets: readonly UrlA
 export interface LinkedUrl extends UrlAddress {
   links: number;
 }
+
+/**
+ * In SQL: a sum (bigint) of links as one message can say it. A coordinator that invents links, or is away for years,
+ * must not bring a sum beyond its column, which would end everybody's transactions that add to it.
+ */
+export const linksWithin = (sum: string) => `greatest(-${mostLinks}, least(${mostLinks}, ${sum}))::int`;
 
 /** The hosts are locked. */
 export async function addBackLinks(client: PoolClient, targets: readonly LinkedUrl[]): Promise<void> {

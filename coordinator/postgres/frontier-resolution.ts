@@ -4,7 +4,7 @@ import { hostHashOf } from "#core/frontier/url-key";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import type { Resolution } from "../flows/ports.ts";
 import { handOverHosts } from "./coordinators/hand-over.ts";
-import { readRelatives } from "./coordinators/relatives.ts";
+import { holdRelatives } from "./coordinators/relatives.ts";
 import { finerIdOf } from "./finer-hosts.ts";
 import { lockHosts } from "./frontier-admission.ts";
 import { settleHosts } from "./frontier-leases.ts";
@@ -68,6 +68,7 @@ export async function saveResolutions(
 ): Promise<void> {
   const known = [...new Map(resolutions.map((one) => [one.host, one])).values()];
   await inTransaction(pool, async (client) => {
+    const relatives = await holdRelatives(client);
     await lockHosts(
       client,
       known.map((one) => hostHashOf(one.host)),
@@ -77,7 +78,7 @@ export async function saveResolutions(
     await settleHosts(client, await markByAddress(client, moved));
     await saveRefused(client, ofType(known, "refused"));
     await saveFailed(client, ofType(known, "failed"), now);
-    await handOverHosts(client, moved, { relatives: await readRelatives(client), now });
+    await handOverHosts(client, moved, { relatives, now });
   });
 }
 
@@ -114,7 +115,7 @@ async function saveResolved(
   );
 }
 
-/** Leased URLs of a refused host stay with their crawler, which refuses the address itself. */
+/** What is under a lease stays with its crawler, which refuses the address itself. */
 async function saveRefused(
   client: PoolClient,
   refused: readonly Extract<Resolution, { type: "refused" }>[],

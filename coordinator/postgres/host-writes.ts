@@ -7,6 +7,7 @@ import type { HostPages } from "#core/frontier/host-budget";
 import type { PageWorth } from "#core/frontier/page-worth";
 import type { HostHash } from "#core/ids";
 import { maxPageLinks } from "#protocol/result";
+import { linksWithin } from "./back-links.ts";
 import type { CountedResult } from "./counted-result.ts";
 import { asInteger, clean } from "./database-text.ts";
 import { hostPageColumns } from "./host-budget-sql.ts";
@@ -183,13 +184,28 @@ export async function countOutsideLinks(
   };
   links.added.forEach(count(1));
   links.removed.forEach(count(-1));
-  const changed = [...byHost].filter(([, by]) => by !== 0);
+  await addOutsideLinks(
+    client,
+    [...byHost].map(([hostHash, links]) => ({ hostHash, links })),
+  );
+}
+
+/** Differences, of which a host may have several. The hosts are locked. */
+export async function addOutsideLinks(
+  client: PoolClient,
+  differences: readonly { readonly hostHash: HostHash; readonly links: number }[],
+): Promise<void> {
+  const changed = differences.filter(({ links }) => links !== 0);
   if (changed.length === 0) return;
   await client.query(
     `update frontier_host h
-     set outside_links = greatest(0, h.outside_links + given.links)
-     from unnest($1::bigint[], $2::int[]) as given (host_hash, links)
+     set outside_links = greatest(0, ${linksWithin("h.outside_links + given.links")})
+     from (
+       select host_hash, sum(links) as links
+       from unnest($1::bigint[], $2::int[]) as given (host_hash, links)
+       group by host_hash
+     ) given
      where h.host_hash = given.host_hash`,
-    [changed.map(([host]) => host), changed.map(([, by]) => by)],
+    columnsOf(changed, ["hostHash", "links"]),
   );
 }

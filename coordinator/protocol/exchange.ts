@@ -21,7 +21,8 @@ export const maxChain = 16;
 export const maxClaims = 1000;
 export const maxClaimLength = 300;
 
-const mostLinks = 1_000_000_000;
+/** Of one URL in one message, and in all that is counted of a URL or host of others. */
+export const mostLinks = 1_000_000_000;
 const number = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const smallNumber = z.int().min(0).max(1000);
 
@@ -65,3 +66,8 @@ export const parentAnswer = z.strictObject({
   urls,
 });
 export type ParentAnswer = Readonly<z.infer<typeof parentAnswer>>;
+
+/** What is wrong with a message or an answer, in few words: its own may be as long as itself. */
+export function exchangeFault({ issues: [first] }: z.ZodError): string {
+  return `not of the stated form (${first?.path.join(".").slice(0, 100)}: ${first?.message.slice(0, 200)})`;
+}

@@ -3,11 +3,11 @@
  * its parent over a real socket, and are in the parent's frontier when the child lets go of them. Beside the same
  * URLs admitted by one coordinator that is alone (the baseline), in the same run; both databases and all work on this
  * machine.
- * Run: npm run bench -- exchange (the file by itself takes another number of URLs)
+ * Run: npm run bench -- exchange [urls] (40,000 by default); what is printed is the text of results/exchange.md.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { coordinatorPart } from "#coordinator/coordinator-part";
@@ -68,7 +68,9 @@ try {
     },
     { everyMs: 5000 },
   );
+  printBeginning();
   for (let round = 1; round <= rounds; round += 1) await measure(round, asking);
+  console.log(`\nLoad average ${loadavg()[0]!.toFixed(1)} at the end.`);
   await client.close();
 } finally {
   await web.close();
@@ -86,18 +88,28 @@ async function measure(round: number, asking: AskParent): Promise<void> {
       if (outcome !== "more") throw new Error(`the exchange ended: ${outcome}`);
     }
   });
-  const figures = {
-    URLs: urls,
-    "alone, admitted/s (baseline)": perSecond(baseMs),
-    "child, kept for the parent/s": perSecond(queuedMs),
-    "told, admitted above, acknowledged/s": perSecond(sentMs),
-    exchanges: (await exchanges()) - before,
-  };
-  console.log(
-    `round ${round}: ${Object.entries(figures)
-      .map(([name, value]) => `${name} ${value.toLocaleString("en-GB")}`)
-      .join(" · ")}`,
-  );
+  const told = (await exchanges()) - before;
+  const figures = [perSecond(baseMs), perSecond(queuedMs), perSecond(sentMs), told];
+  const words = figures.map((value) => value.toLocaleString("en-GB")).join(" | ");
+  console.log(`| ${round} | ${words} | ${(baseMs / (queuedMs + sentMs)).toFixed(2)} |`);
+}
+
+function printBeginning(): void {
+  const day = new Date().toISOString().slice(0, 10);
+  const machine = `${availableParallelism()} x ${cpus()[0]?.model ?? "?"}`;
+  console.log(`# What coordinators exchange in a second
+
+${day}, Node ${process.version}, ${machine}, load average ${loadavg()[0]!.toFixed(1)} at the beginning. \`npm run bench -- exchange\`
+
+WEB-SAILOR section 4.4 lets a server send what belongs to others to the one above it, and gives no figures. Here
+${urls.toLocaleString("en-GB")} URLs of others, ${urlsPerHost} of a host, are found under a child: kept in its database, sent up to its parent over HTTP on
+loopback, admitted there, and let go of by the child once the parent has said that it has them. Beside, the same URLs
+admitted by a coordinator that is alone. Both databases are on one server and the one machine, so that the two columns of
+the exchange are the price of a second coordinator, not what two machines would do. The last column is what is left of the
+baseline's rate when a URL takes the way over a child.
+
+| round | alone, admitted a second (baseline) | kept by the child, a second | told, admitted above and let go of, a second | exchanges | rate by way of a child, of the baseline |
+|---|---|---|---|---|---|`);
 }
 
 async function admit(database: Database, round: number): Promise<void> {

@@ -2,8 +2,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerWho } from "#coordinator/flows/answer-who";
 import { verdictOf } from "#coordinator/flows/who-words";
+import { forgetTold } from "#coordinator/postgres/coordinators/bound-waiting";
+import { splitByOwner } from "#coordinator/postgres/coordinators/foreign-urls";
+import { rankLocally } from "#coordinator/postgres/graph/local-rank";
 import { createReports } from "#coordinator/postgres/reports/reports";
-import { noon } from "../contract/world.ts";
+import { defaultPageRankSettings } from "#core/graph/page-rank";
+import { noon, seeds } from "../contract/world.ts";
+import { until } from "../support/until.ts";
 import { tinyResolver } from "../support/web-server.ts";
 import { exchangeAll, newCoordinator, type TestCoordinator } from "./relatives-world.ts";
 
@@ -130,6 +135,35 @@ describe("a parent that is away", () => {
     expect(await low.world.rows("select url from foreign_url")).toEqual([{ url: "http://x.com/2" }]);
     expect((await low.store.list(noon)).parent).toMatchObject({ waiting: 1, urlsDropped: 2 });
   });
+
+  it("what is given up stands in the way of no exchange, and what was told long ago is forgotten", async () => {
+    const child = await below(low, top, [".gr"]);
+    await low.seed("http://a.gr/");
+    await low.crawl(() => ["http://x.com/told"]);
+    await exchangeAll([child]);
+    await low.crawlAgain(() => ["http://x.com/told", "http://x.com/1", "http://x.com/2"]);
+    const { pool } = low.world;
+    const exchange = await pool.connect();
+    await exchange.query("begin");
+    await exchange.query("select from related_coordinator for update");
+    const dropping = low.drop(0);
+    const waits = async () =>
+      await low.world.rows(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+    await until(async () => (await waits()).length > 0, 10_000);
+
+    const { rowCount: free } = await exchange.query("select from foreign_url for update skip locked");
+    await exchange.query("commit");
+    exchange.release();
+
+    expect(free).toBe(3);
+    expect(await dropping).toBeGreaterThan(0);
+    await forgetTold(pool, new Date(noon.getTime() + 89 * 86_400_000));
+    expect(await low.world.rows("select url from foreign_url")).toEqual([{ url: "http://x.com/told" }]);
+    await forgetTold(pool, new Date(noon.getTime() + 91 * 86_400_000));
+    expect(await low.world.rows("select url from foreign_url")).toEqual([]);
+  });
 });
 
 describe("differences", () => {
@@ -147,6 +181,20 @@ describe("differences", () => {
     expect((await low.store.list(noon)).parent).toMatchObject({ urlsSent: 3, waiting: 0 });
   });
 
+  it("links that others told are no mistake to the ranking, which knows its own pages alone", async () => {
+    const child = await below(low, top, [".gr"]);
+    await top.seed("http://x.com/");
+    await top.crawl((url) => (url === "http://x.com/" ? ["http://y.com/"] : []));
+    await low.seed("http://a.gr/", "http://b.gr/");
+    await low.crawl(() => ["http://x.com/"]);
+    await exchangeAll([child]);
+    await top.world.pool.query("update frontier_url set back_links = 0 where url = 'http://y.com/'");
+
+    await rankLocally(top.world.pool, { settings: defaultPageRankSettings, write: true, at: noon });
+
+    expect(await top.frontier()).toEqual({ "http://x.com/": 2, "http://y.com/": 1 });
+  });
+
   it("a child that was restored from a copy numbers anew, beyond what its parent has", async () => {
     const child = await below(low, top, [".gr"]);
     await low.seed("http://a.gr/");
@@ -158,6 +206,20 @@ describe("differences", () => {
     await exchangeAll([child]);
 
     expect(Object.keys(await top.frontier())).toEqual(["http://x.com/1", "http://x.com/2", "http://x.com/3"]);
+  });
+
+  it("and loses nothing where it found as much since the copy as it had told its parent after it", async () => {
+    const parent = { url: top.url, key: await top.invite("child"), owns: [".gr"] };
+    const child = await low.join(parent);
+    await low.seed("http://a.gr/");
+    await low.crawl(() => ["http://x.com/1", "http://x.com/2"]);
+    await exchangeAll([child]);
+    await low.world.pool.query("update related_coordinator set sent_number = 1 where peer_id = 0");
+    await low.seed("http://x.com/3", "http://x.com/4");
+
+    await exchangeAll([await low.join(parent)]);
+
+    expect(Object.keys(await top.frontier())).toEqual([1, 2, 3, 4].map((page) => `http://x.com/${page}`));
   });
 });
 
@@ -180,6 +242,77 @@ describe("owners that change", () => {
     expect(before).toEqual({ "http://b.gr/": 1 });
     expect(await low.frontier()).toEqual({ "http://a.gr/": 1, "http://b.gr/": 1 });
     expect(await top.frontier()).toEqual({ "http://x.com/": 0 });
+  });
+
+  it("pages that were crawled here go with nothing that is counted twice, and can come back", async () => {
+    const links: Record<string, string[]> = {
+      "http://x.com/": ["http://a.gr/", "http://y.com/"],
+      "http://y.com/": ["http://a.gr/"],
+      "http://a.gr/": ["http://a.gr/b", "http://x.com/", "http://c.gr/"],
+      "http://a.gr/b": ["http://a.gr/", "http://c.gr/"],
+      "http://c.gr/": ["http://x.com/"],
+    };
+    const linksOf = (url: string) => links[url] ?? [];
+    await top.seed("http://x.com/");
+    await top.crawl(linksOf);
+    const alone = await top.frontier();
+    const parent = { url: top.url, key: await top.invite("child") };
+    const counts: object[] = [];
+    for (const owns of [["a.gr"], ["a.gr", "c.gr"], ["c.gr"], ["a.gr", "c.gr"]]) {
+      const child = await low.join({ ...parent, owns });
+      for (let turn = 0; turn < 2; turn += 1) {
+        await exchangeAll([child]);
+        await Promise.all([top.settle(), low.settle()]);
+        await exchangeAll([child]);
+        await top.crawlAgain(linksOf);
+        await low.crawlAgain(linksOf);
+        await exchangeAll([child]);
+      }
+      counts.push({ ...(await top.frontier()), ...(await low.frontier()) });
+    }
+
+    expect(alone).toMatchObject({ "http://a.gr/": 3, "http://x.com/": 2, "http://c.gr/": 2 });
+    expect(counts).toEqual([alone, alone, alone, alone]);
+  });
+
+  it("claims change only once everything is placed that was found under those before", async () => {
+    const child = await below(low, top, [".gr"]);
+    const { pool } = top.world;
+    const finding = await pool.connect();
+    await finding.query("begin");
+    const found = seeds("http://a.gr/");
+    const { own } = await splitByOwner(finding, found, 1);
+
+    const turn = child.turn();
+    const waits = async () =>
+      await top.world.rows(
+        "select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'",
+      );
+    await until(async () => (await waits()).length > 0, 10_000);
+    await finding.query("commit");
+    finding.release();
+
+    expect(own).toHaveLength(1);
+    expect(await turn).toBe("done");
+  });
+
+  it("what is under way to somebody is told elsewhere only when nobody is there to take it", async () => {
+    const child = await below(low, top, [".gr"]);
+    await child.turn();
+    await top.seed("http://a.gr/", "http://b.gr/");
+    const { pool } = top.world;
+    // The child has it, and its next message, which would say so, has not come.
+    await child.turn();
+    await pool.query("update foreign_url set number = 1, waits_since = null where url = 'http://a.gr/'");
+    await pool.query("update related_coordinator set claims = '{.de}', sent_number = 9 where name = 'child'");
+
+    await top.settleOnce();
+    const meanwhile = Object.keys(await top.frontier());
+    await pool.query("update foreign_url set number = null, sent_at = now()");
+    await top.settleOnce();
+
+    expect(meanwhile).toEqual(["http://b.gr/"]);
+    expect(Object.keys(await top.frontier())).toEqual(["http://a.gr/", "http://b.gr/"]);
   });
 
   it("what waits for a child that is removed comes back", async () => {

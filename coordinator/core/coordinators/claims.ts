@@ -10,12 +10,16 @@ import {
   domainSetText,
   parseDomainSet,
 } from "../dset/domain-set.ts";
+import { type SetsByName, setsByName } from "../dset/sets-by-name.ts";
 import { parseAddress } from "../ip/address.ts";
 import { formatRange, type IpRange, parseRange, rangeCovers, rangeHolds } from "../ip/range.ts";
 
 export type Claims =
   | { readonly kind: "domains"; readonly sets: readonly DomainSet[] }
   | { readonly kind: "blocks"; readonly blocks: readonly IpRange[] };
+
+/** Names and exceptions of one coordinator, in all: whoever claims more needs fewer, higher ones, or address blocks. */
+export const mostClaimTerms = 5000;
 
 /** The claims, or what is wrong with them, in words that name the value. */
 export function readClaims(texts: readonly string[]): Claims | string {
@@ -38,6 +42,8 @@ export function readClaims(texts: readonly string[]): Claims | string {
     return `${formatRange(blocks[0]!)} is a block of addresses and ${domainSetText(sets[0]!)} a domain set: a coordinator owns one kind or the other, since a host can be in both`;
   }
   if (blocks.length > 0) return { kind: "blocks", blocks };
+  const terms = sets.reduce((sum, { names }) => sum + names.size, 0);
+  if (terms > mostClaimTerms) return `${terms} names are claimed: at most ${mostClaimTerms} in all`;
   return sets.length > 0
     ? { kind: "domains", sets }
     : "it names nothing: a domain set (.gr) or a block of addresses (192.0.2.0/24) at least";
@@ -52,7 +58,9 @@ export function claimOf(
   { host, address }: { readonly host: string; readonly address: string | null },
 ): string | null {
   if (claims.kind === "domains") {
-    const set = claims.sets.find((one) => domainSetHolds(one, { host, language: null }));
+    const set = byName(claims.sets)
+      .around(host)
+      .find((one) => domainSetHolds(one, { host, language: null }));
     return set ? domainSetText(set) : null;
   }
   const at = parseAddress(host) ?? (address === null ? null : parseAddress(address));
@@ -63,11 +71,34 @@ export function claimOf(
 /** What both own, in words; null: nothing. */
 export function overlapOf(one: Claims, other: Claims): string | null {
   if (one.kind === "domains" && other.kind === "domains") {
-    const shared = one.sets.flatMap((a) => other.sets.flatMap((b) => domainSetsOverlap(a, b)));
-    return shared.length === 0 ? null : [...new Set(shared)].slice(0, 5).map(nameWords).join(", ");
+    const shared = sharedNames(one.sets, other.sets);
+    return shared.length === 0 ? null : shared.slice(0, 5).map(nameWords).join(", ");
   }
   if (one.kind === "blocks" && other.kind === "blocks") return sharedBlock(one.blocks, other.blocks);
   return "hosts whose name is in a domain set of the one and whose address in a block of the other";
+}
+
+/** Of the first two sets that share any. */
+function sharedNames(ones: readonly DomainSet[], others: readonly DomainSet[]): readonly string[] {
+  const { near } = byName(others);
+  for (const a of ones) {
+    for (const b of near(a)) {
+      const shared = domainSetsOverlap(a, b);
+      if (shared.length > 0) return shared;
+    }
+  }
+  return [];
+}
+
+/** Claims are read seldom, and asked for every URL that is found. */
+const indexes = new WeakMap<readonly DomainSet[], SetsByName>();
+
+function byName(sets: readonly DomainSet[]): SetsByName {
+  const known = indexes.get(sets);
+  if (known !== undefined) return known;
+  const made = setsByName(sets);
+  indexes.set(sets, made);
+  return made;
 }
 
 const nameWords = (name: string) => (name === "." ? "every name that neither mentions" : name);
@@ -90,7 +121,9 @@ export function claimBeyond(inner: Claims, outer: Claims): string | null {
     const beyond = inner.blocks.find((block) => !covers(block));
     return beyond === undefined ? null : formatRange(beyond);
   }
-  const beyond = inner.sets.find((set) => outer.kind !== "domains" || !isWithin(set, outer.sets));
+  const beyond = inner.sets.find(
+    (set) => outer.kind !== "domains" || !isWithin(set, byName(outer.sets).near(set)),
+  );
   return beyond === undefined ? null : domainSetText(beyond);
 }
 

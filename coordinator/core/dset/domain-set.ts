@@ -67,6 +67,11 @@ export function domainSetHolds(set: DomainSet, { host, language }: HostToHold): 
   return holdsName(set.names, host) && (language === null || holdsLanguage(set.languages, language));
 }
 
+/** Whether it holds names that none of its terms mentions. */
+export function holdsUnmentioned({ names }: DomainSet): boolean {
+  return holdsByDefault(names);
+}
+
 /** Whether one of the sets holds it. Without sets there is no partition: everything is held. */
 export function someDomainSetHolds(sets: readonly DomainSet[], host: HostToHold): boolean {
   return sets.length === 0 || sets.some((set) => domainSetHolds(set, host));
@@ -136,7 +141,8 @@ function holdsLanguage(languages: ReadonlyMap<string, boolean>, language: string
 
 /** What no term mentions is held when every term only takes out. */
 function holdsByDefault(terms: ReadonlyMap<string, boolean>): boolean {
-  return ![...terms.values()].includes(true);
+  for (const held of terms.values()) if (held) return false;
+  return true;
 }
 
 /** The longest of the names that has the host below it. */

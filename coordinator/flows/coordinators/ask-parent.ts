@@ -34,6 +34,8 @@ export class AskParent {
   readonly #settings: AskParentSettings;
   /** In a row. */
   #failures = 0;
+  /** The parent has answered since this process started. */
+  #hasAnswer = false;
 
   constructor(ports: AskParentPorts, settings: AskParentSettings) {
     this.#ports = ports;
@@ -58,7 +60,8 @@ export class AskParent {
 
   async #exchange(): Promise<TurnOutcome> {
     const { store, client, taking, onTaken } = this.#ports;
-    const message = await store.message();
+    // A database that was restored from a copy knows its numbers, which the parent took for other URLs: it hears first.
+    const message = await store.message(!this.#hasAnswer);
     if (message === null) return "no-parent";
     const reply = await client.exchange(message);
     if (reply.type === "unreachable") return await this.#fail(reply.words, "unreachable");
@@ -71,6 +74,7 @@ export class AskParent {
     if (this.#failures > 0)
       this.#ports.log.info({ failures: this.#failures }, "the parent coordinator answers again");
     this.#failures = 0;
+    this.#hasAnswer = true;
     onTaken(result.taken, result.told);
     return result.waiting ? "more" : "done";
   }

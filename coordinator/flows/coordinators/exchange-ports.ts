@@ -52,8 +52,11 @@ export interface ChildExchangeStore {
 
 /** The child's side. Each method is one transaction. */
 export interface ParentExchangeStore {
-  /** What to send now: the same as before until it is acknowledged. Null: there is no parent. */
-  message(): Promise<ChildMessage | null>;
+  /**
+   * What to send now: the same as before until it is acknowledged. `onlyUnderWay`: nothing gets a number yet. Null:
+   * there is no parent.
+   */
+  message(onlyUnderWay: boolean): Promise<ChildMessage | null>;
   /** Lets go of what the parent has, and takes what it gives. A text: it cannot be the parent. */
   take(
     answer: Omit<ParentAnswer, "urls"> & { readonly given: GivenUrls },

@@ -1,5 +1,7 @@
 /** Table foreign_url is bounded: what waits too long for somebody who is away, and what was told long ago, goes. */
 import type { Pool } from "pg";
+import { inTransaction } from "../transaction.ts";
+import { lockPeer } from "./peer-row.ts";
 
 /** URLs that were told are remembered, so that they are not told again: so many, the latest, and for so long. */
 const mostTold = 5_000_000;
@@ -51,8 +53,11 @@ async function dropOf(
   peerId: number,
   { most, now }: { most: number; now: Date },
 ): Promise<number> {
-  const { rows } = await pool.query<{ urls: number }>(
-    `with least as (
+  return await inTransaction(pool, async (client) => {
+    // As an exchange has it: the relative first, and then the URLs.
+    await lockPeer(client, peerId);
+    const { rows } = await client.query<{ urls: number }>(
+      `with least as (
        select host_hash, url_hash
        from foreign_url
        where peer_id = $1 and waits_since is not null and number is null
@@ -70,24 +75,34 @@ async function dropOf(
        where peer_id = $1
      )
      select count(*)::int as urls from gone`,
-    [peerId, most, now],
-  );
-  return rows[0]!.urls;
+      [peerId, most, now],
+    );
+    return rows[0]!.urls;
+  });
 }
 
-/** Without harm: what is found once more is told once more, and its owner knows it. */
+/** Without harm: what is found once more is told once more, and its owner knows it. A piece at a time. */
 export async function forgetTold(pool: Pool, now: Date): Promise<void> {
-  await pool.query(
-    `delete from foreign_url
-     where waits_since is null and number is null
-       and sent_at < greatest($1, (
-         select sent_at
-         from foreign_url
-         where waits_since is null and number is null
-         order by sent_at desc
-         offset ${mostTold}
-         limit 1
-       ))`,
-    [new Date(now.getTime() - toldDays * dayMs)],
+  const isTold = "waits_since is null and number is null";
+  const { rows } = await pool.query<{ sent_at: Date }>(
+    `select sent_at from foreign_url where ${isTold} order by sent_at desc offset ${mostTold} limit 1`,
   );
+  const before = new Date(Math.max(rows[0]?.sent_at.getTime() ?? 0, now.getTime() - toldDays * dayMs));
+  for (let gone = atOnce; gone === atOnce; ) {
+    const { rowCount } = await pool.query(
+      `with oldest as (
+         select host_hash, url_hash
+         from foreign_url
+         where ${isTold} and sent_at < $1
+         order by sent_at
+         limit ${atOnce}
+         for update skip locked
+       )
+       delete from foreign_url f
+       using oldest
+       where f.host_hash = oldest.host_hash and f.url_hash = oldest.url_hash`,
+      [before],
+    );
+    gone = rowCount ?? 0;
+  }
 }

@@ -12,7 +12,7 @@ import { acknowledge, nextBatch } from "./exchange-queue.ts";
 import { ownId } from "./own-identity.ts";
 import { lockPeer, noteExchange, noteFailure, type PeerRow } from "./peer-row.ts";
 import { placeGiven } from "./place-given.ts";
-import { readRelatives } from "./relatives.ts";
+import { holdClaims, holdRelatives, readRelatives } from "./relatives.ts";
 
 type Message = Parameters<ChildExchangeStore["answer"]>[1];
 
@@ -33,7 +33,7 @@ export function createChildExchangeStore(pool: Pool): ChildExchangeStore {
           message.linkId === linkId ? await acknowledge(client, childId, message.received, settings.now) : 0;
         const before = Number(child.received_number);
         const fresh = message.given.urls.filter(({ number }) => number > before);
-        const relatives = (await readRelatives(client))!;
+        const relatives = (await holdRelatives(client))!;
         const placed = await placeGiven(client, fresh, { ...settings, relatives, from: childId });
         const { highest, faulty } = message.given;
         const received = fresh.length;
@@ -103,6 +103,7 @@ async function claimFault(
   owns: readonly string[],
 ): Promise<string | null> {
   await client.query("select from coordinator_self for update");
+  await holdClaims(client);
   const claims = readClaims(owns);
   if (typeof claims === "string") return `parent.owns: ${claims}`;
   const relatives = (await readRelatives(client))!;

@@ -9,6 +9,7 @@ import type {
 import { iso, isoOrNull } from "../reports/rows.ts";
 import { inTransaction } from "../transaction.ts";
 import { knownId, settleAnew } from "./own-identity.ts";
+import { holdClaims } from "./relatives.ts";
 
 /** A relative that was not heard of for so long is silent; children ask every few seconds. */
 export const silentMinutes = 10;
@@ -63,6 +64,8 @@ export function createCoordinatorStore(pool: Pool): CoordinatorStore {
 
     async remove(name) {
       return await inTransaction(pool, async (client) => {
+        await client.query("select from related_coordinator where name = $1 for update", [name]);
+        await holdClaims(client);
         const { rows } = await client.query<{ peer_id: number }>(
           "delete from related_coordinator where name = $1 and peer_id <> $2 returning peer_id",
           [name, parentId],
@@ -106,7 +109,7 @@ async function readRows(pool: Pool): Promise<Row[]> {
 /** By the claims of now, not everything here was gone through yet. */
 async function isSettling(pool: Pool): Promise<boolean> {
   const { rowCount } = await pool.query(
-    "select from coordinator_self where host_cursor is not null or url_cursor_host is not null",
+    "select from coordinator_self where host_cursor is not null or url_cursor_host is not null or settled_claims = ''",
   );
   return rowCount === 1;
 }

@@ -5,6 +5,7 @@
  */
 import type { PoolClient } from "pg";
 import { type ExchangedUrl, maxExchangedUrlBytes, maxExchangedUrls } from "#protocol/exchange";
+import { linksWithin } from "../back-links.ts";
 
 interface UnderWayRow {
   number: string;
@@ -117,7 +118,8 @@ export async function acknowledge(
 async function waitAgain(client: PoolClient, peerId: number, now: Date): Promise<void> {
   await client.query(
     `update foreign_url
-     set number = null, links = links + sent_links, sent_links = 0, waits_since = coalesce(waits_since, $2)
+     set number = null, links = ${linksWithin("links::bigint + sent_links")}, sent_links = 0,
+       waits_since = coalesce(waits_since, $2)
      where peer_id = $1 and number is not null`,
     [peerId, now],
   );

@@ -7,9 +7,10 @@ import { type Owner, ownerOf, type Relatives } from "#core/coordinators/owner";
 import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash } from "#core/ids";
 import type { AdmittedUrl } from "../../flows/ports.ts";
+import { linksWithin } from "../back-links.ts";
 import { distinctUrls, type UrlAddress } from "../frontier-admission.ts";
 import { columnsOf } from "../transaction.ts";
-import { readRelatives } from "./relatives.ts";
+import { holdRelatives } from "./relatives.ts";
 
 export interface ForeignUrl {
   readonly key: UrlKey;
@@ -37,7 +38,7 @@ export async function splitByOwner(
   given: readonly AdmittedUrl[],
   maxDepth: number,
 ): Promise<SplitUrls> {
-  const relatives = await readRelatives(client);
+  const relatives = await holdRelatives(client);
   if (relatives === null) return { own: distinctUrls(given, maxDepth), foreign: null };
   const urls = distinctUrls(given, Number.POSITIVE_INFINITY);
   const owners = await ownersOf(
@@ -122,13 +123,14 @@ export async function keepForeign(client: PoolClient, urls: readonly ForeignUrl[
   }));
   await client.query(
     `insert into foreign_url as f (host_hash, url_hash, url, peer_id, depth, redirects, lists, hops, links, waits_since)
-     select host_hash, url_hash, min(url), min(peer_id), min(depth), min(redirects), min(lists), max(hops), sum(links)::int, $10
+     select host_hash, url_hash, min(url), min(peer_id), min(depth), min(redirects), min(lists), max(hops),
+       ${linksWithin("sum(links)")}, $10
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::int[], $5::smallint[], $6::smallint[], $7::smallint[],
        $8::smallint[], $9::int[]) as given (host_hash, url_hash, url, peer_id, depth, redirects, lists, hops, links)
      group by host_hash, url_hash
      order by host_hash, url_hash
      on conflict (host_hash, url_hash) do update
-     set links = f.links + excluded.links,
+     set links = ${linksWithin("f.links::bigint + excluded.links")},
          hops = least(f.hops, excluded.hops),
          waits_since = coalesce(f.waits_since, $10)
      where excluded.links <> 0`,
@@ -157,7 +159,11 @@ export async function noteForeign(
 ): Promise<void> {
   if (foreign === null) return;
   await keepForeign(client, foreign, now);
-  await countForeignLinks(client, links, now);
+  const changed = [
+    ...links.added.map((one) => ({ ...one, links: 1 })),
+    ...links.removed.map((one) => ({ ...one, links: -1 })),
+  ];
+  await countForeignLinks(client, changed, now);
 }
 
 interface ChangedLinks {
@@ -166,15 +172,15 @@ interface ChangedLinks {
 }
 
 /** As `countBackLinks` does for URLs of the frontier: links to those of others that are known here. */
-async function countForeignLinks(client: PoolClient, links: ChangedLinks, now: Date): Promise<void> {
-  const all = [
-    ...links.added.map((one) => ({ ...one, by: 1 })),
-    ...links.removed.map((one) => ({ ...one, by: -1 })),
-  ];
-  if (all.length === 0) return;
+export async function countForeignLinks(
+  client: PoolClient,
+  changed: readonly (UrlAddress & { readonly links: number })[],
+  now: Date,
+): Promise<void> {
+  if (changed.length === 0) return;
   await client.query(
     `with changed as (
-       select host_hash, url_hash, sum(by)::int as by
+       select host_hash, url_hash, sum(by) as by
        from unnest($1::bigint[], $2::bigint[], $3::int[]) as given (host_hash, url_hash, by)
        group by host_hash, url_hash
        having sum(by) <> 0
@@ -186,9 +192,9 @@ async function countForeignLinks(client: PoolClient, links: ChangedLinks, now: D
        for update of f
      )
      update foreign_url f
-     set links = f.links + locked.by, waits_since = coalesce(f.waits_since, $4)
+     set links = ${linksWithin("f.links + locked.by")}, waits_since = coalesce(f.waits_since, $4)
      from locked
      where f.host_hash = locked.host_hash and f.url_hash = locked.url_hash`,
-    [...columnsOf(all, ["hostHash", "urlHash", "by"]), now],
+    [...columnsOf(changed, ["hostHash", "urlHash", "links"]), now],
   );
 }

@@ -6,7 +6,11 @@
 import type { PoolClient } from "pg";
 import { ownerOf, parentId, type Relatives } from "#core/coordinators/owner";
 import type { HostHash } from "#core/ids";
+import { addBackLinks, type LinkedUrl, linksWithin } from "../back-links.ts";
+import { lockHosts } from "../frontier-admission.ts";
+import { addOutsideLinks } from "../host-writes.ts";
 import { columnsOf } from "../transaction.ts";
+import { countForeignLinks } from "./foreign-urls.ts";
 
 export interface HandedOver {
   readonly hosts: number;
@@ -45,7 +49,41 @@ export async function handOverHosts(
   const free = others.filter(({ leased }) => !leased);
   const leased = others.length - free.length;
   if (free.length === 0) return { ...nothingHandedOver, leased };
+  await withdrawLinks(
+    client,
+    free.map(({ host_hash }) => host_hash),
+    now,
+  );
   return { hosts: free.length, urls: await move(client, free, now), leased };
+}
+
+/**
+ * What their pages link to is counted by whoever crawls them from now on. Nothing is left of their visits, so that a host
+ * that comes back begins anew.
+ */
+async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now: Date): Promise<void> {
+  await client.query("delete from page_links where host_hash = any($1::bigint[])", [hosts]);
+  const { rows } = await client.query<LinkedUrl & { readonly outside: number }>(
+    `with gone as (
+       delete from link where host_hash = any($1::bigint[]) returning host_hash, to_host_hash, to_url_hash
+     )
+     select to_host_hash as "hostHash", to_url_hash as "urlHash", -count(*)::int as links,
+       -(count(*) filter (where host_hash <> to_host_hash))::int as outside
+     from gone
+     group by to_host_hash, to_url_hash`,
+    [hosts],
+  );
+  if (rows.length === 0) return;
+  await lockHosts(
+    client,
+    rows.map(({ hostHash }) => hostHash),
+  );
+  await addBackLinks(client, rows);
+  await addOutsideLinks(
+    client,
+    rows.map(({ hostHash, outside }) => ({ hostHash, links: outside })),
+  );
+  await countForeignLinks(client, rows, now);
 }
 
 /** Links to the URLs are counted from now on by whose they are: all that were counted here go along. */
@@ -65,12 +103,12 @@ async function move(
      ), kept as (
        insert into foreign_url as f
          (host_hash, url_hash, url, peer_id, depth, redirects, lists, links, waits_since)
-       select host_hash, url_hash, url, peer_id, depth, redirects, lists, back_links, $3
+       select host_hash, url_hash, url, peer_id, depth, redirects, lists, ${linksWithin("back_links")}, $3
        from moved
        where state <> 'gone'
        order by host_hash, url_hash
        on conflict (host_hash, url_hash) do update
-       set links = f.links + excluded.links, waits_since = coalesce(f.waits_since, $3)
+       set links = ${linksWithin("f.links::bigint + excluded.links")}, waits_since = coalesce(f.waits_since, $3)
        returning 1
      ), left_here as (
        delete from frontier_host h using given where h.host_hash = given.host_hash

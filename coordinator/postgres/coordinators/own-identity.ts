@@ -3,6 +3,8 @@ import { randomUUID } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { parentId } from "#core/coordinators/owner";
 import { inTransaction } from "../transaction.ts";
+import { lockPeer } from "./peer-row.ts";
+import { holdClaims } from "./relatives.ts";
 
 /** Made at the first call, and the same for all coordinators that share the database. */
 export async function ownId(client: Pool | PoolClient): Promise<string> {
@@ -40,6 +42,8 @@ export async function stateParent(
   await ownId(pool);
   if (parent === null) {
     await inTransaction(pool, async (client) => {
+      await lockPeer(client, parentId);
+      await holdClaims(client);
       const { rowCount } = await client.query("delete from related_coordinator where peer_id = $1", [
         parentId,
       ]);
@@ -48,6 +52,8 @@ export async function stateParent(
     return;
   }
   await inTransaction(pool, async (client) => {
+    await lockPeer(client, parentId);
+    await holdClaims(client);
     await client.query("delete from related_coordinator where peer_id = $1 and name <> $2", [
       parentId,
       parent.url,

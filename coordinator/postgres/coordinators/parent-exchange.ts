@@ -8,13 +8,13 @@ import { acknowledge, nextBatch, waitsFor } from "./exchange-queue.ts";
 import { ownId } from "./own-identity.ts";
 import { lockPeer, noteExchange, noteFailure, type PeerRow } from "./peer-row.ts";
 import { placeGiven } from "./place-given.ts";
-import { readRelatives } from "./relatives.ts";
+import { holdRelatives } from "./relatives.ts";
 
 type Answer = Parameters<ParentExchangeStore["take"]>[0];
 
 export function createParentExchangeStore(pool: Pool): ParentExchangeStore {
   return {
-    message: async () =>
+    message: async (onlyUnderWay) =>
       await inTransaction(pool, async (client) => {
         const parent = await lockPeer(client, parentId);
         if (parent === null) return null;
@@ -24,7 +24,7 @@ export function createParentExchangeStore(pool: Pool): ParentExchangeStore {
           owns: parent.claims,
           linkId: parent.link_id,
           received: Number(parent.received_number),
-          urls: await nextBatch(client, parentId),
+          urls: await nextBatch(client, parentId, onlyUnderWay ? 0 : undefined),
         };
       }),
 
@@ -40,7 +40,7 @@ export function createParentExchangeStore(pool: Pool): ParentExchangeStore {
         const before = await begin(client, parent, answer);
         const told = await acknowledge(client, parentId, answer.received, settings.now);
         const fresh = answer.given.urls.filter(({ number }) => number > before);
-        const relatives = (await readRelatives(client))!;
+        const relatives = (await holdRelatives(client))!;
         const { newHosts: _, ...counts } = await placeGiven(client, fresh, {
           ...settings,
           relatives,

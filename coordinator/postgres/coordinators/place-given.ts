@@ -6,7 +6,9 @@ import type { PoolClient } from "pg";
 import { mostHops, type Owner, parentId } from "#core/coordinators/owner";
 import type { HostHash } from "#core/ids";
 import type { GivenUrl, TakenUrls, TakingSettings } from "../../flows/coordinators/exchange-ports.ts";
+import { linksWithin } from "../back-links.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "../frontier-admission.ts";
+import { addOutsideLinks } from "../host-writes.ts";
 import { columnsOf } from "../transaction.ts";
 import { keepForeign, ownersOf } from "./foreign-urls.ts";
 import type { KnownRelatives } from "./relatives.ts";
@@ -72,20 +74,15 @@ async function countGivenLinks(
     .map(({ key, links }) => ({ hostHash: key.hostHash, urlHash: key.urlHash, links }));
   if (rows.length === 0) return;
   await client.query(
-    `with changed as (
-       select host_hash, url_hash, sum(links)::int as links
+    `update frontier_url u
+     set back_links = greatest(0, ${linksWithin("u.back_links + c.links")})
+     from (
+       select host_hash, url_hash, sum(links) as links
        from unnest($1::bigint[], $2::bigint[], $3::int[]) as given (host_hash, url_hash, links)
        group by host_hash, url_hash
-     ), urls as (
-       update frontier_url u
-       set back_links = greatest(0, u.back_links + c.links)
-       from changed c
-       where u.host_hash = c.host_hash and u.url_hash = c.url_hash
-     )
-     update frontier_host h
-     set outside_links = greatest(0, h.outside_links + c.links)
-     from (select host_hash, sum(links)::int as links from changed group by host_hash) c
-     where h.host_hash = c.host_hash`,
+     ) c
+     where u.host_hash = c.host_hash and u.url_hash = c.url_hash`,
     columnsOf(rows, ["hostHash", "urlHash", "links"]),
   );
+  await addOutsideLinks(client, rows);
 }

@@ -10,7 +10,27 @@ const known = new LRUCache<string, Claims>({ max: 200 });
 export interface KnownRelatives extends Relatives {
   /** Changes whenever somebody claims something else, comes or leaves. */
   readonly text: string;
+  /** The parent and all children, those that have claimed nothing yet too. */
+  readonly peers: ReadonlySet<number>;
 }
+
+const lockName = "nearcrawl-claims";
+
+/**
+ * As they are until the transaction ends: who places URLs by claims is done before they change, so that settle-claims
+ * finds what it placed. Waits while somebody claims something else, and so comes before any host is locked.
+ */
+export async function holdRelatives(client: PoolClient): Promise<KnownRelatives | null> {
+  await client.query(`select pg_advisory_xact_lock_shared(${lockKeys})`, [lockName]);
+  return await readRelatives(client);
+}
+
+/** Claims are about to change, in this transaction; the relative's row is locked already. */
+export async function holdClaims(client: PoolClient): Promise<void> {
+  await client.query(`select pg_advisory_xact_lock(${lockKeys})`, [lockName]);
+}
+
+const lockKeys = "hashtext($1), hashtext(current_schema())";
 
 /** Null: this coordinator is alone, and everything is its own. */
 export async function readRelatives(client: Pool | PoolClient): Promise<KnownRelatives | null> {
@@ -24,7 +44,8 @@ export async function readRelatives(client: Pool | PoolClient): Promise<KnownRel
     return peer_id === parentId || claims === null ? [] : [{ peerId: peer_id, name, claims }];
   });
   const text = JSON.stringify(rows.map(({ peer_id, claims }) => [peer_id, claims]));
-  return { own: parent ? claimsOf(parent.claims) : null, children, text };
+  const peers = new Set(rows.map(({ peer_id }) => peer_id));
+  return { own: parent ? claimsOf(parent.claims) : null, children, text, peers };
 }
 
 /** Null: none, of a child that has not spoken yet. What is stored was checked. */

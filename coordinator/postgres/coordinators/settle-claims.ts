@@ -7,13 +7,15 @@ import type { Pool, PoolClient } from "pg";
 import { urlKeyOf } from "#core/frontier/url-key";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { TakingSettings } from "../../flows/coordinators/exchange-ports.ts";
+import { linksWithin } from "../back-links.ts";
 import { columnsOf, inTransaction } from "../transaction.ts";
 import { ownersOf } from "./foreign-urls.ts";
 import { handOverHosts } from "./hand-over.ts";
 import { admitGiven } from "./place-given.ts";
-import { type KnownRelatives, readRelatives } from "./relatives.ts";
+import { holdRelatives, type KnownRelatives } from "./relatives.ts";
 
-const hostsAtOnce = 500;
+/** With all their URLs and links, in one transaction. */
+const hostsAtOnce = 100;
 const urlsAtOnce = 2000;
 /** Before the first hash: they are signed 64-bit numbers. */
 const beforeFirst = "-9223372036854775808";
@@ -35,33 +37,42 @@ export interface SettledPiece {
 
 export async function settleClaims(pool: Pool, settings: TakingSettings): Promise<SettledPiece> {
   return await inTransaction(pool, async (client) => {
+    // As exchanges lock them: while a piece is gone through, none is under way.
+    await client.query("select from related_coordinator order by peer_id for update");
     const { rows } = await client.query<Cursor>(
       "select settled_claims, host_cursor, url_cursor_host, url_cursor_url from coordinator_self for update",
     );
-    const relatives = (await readRelatives(client)) ?? alone;
+    const relatives = (await holdRelatives(client)) ?? alone;
     const cursor = rows[0] ?? null;
     if (cursor === null) return { handedOver: 0, moved: 0, more: false };
-    const isNew =
-      cursor.settled_claims !== relatives.text && !(cursor.settled_claims === null && relatives === alone);
-    const from = isNew ? firstCursor : cursor;
+    const { settled_claims: settled } = cursor;
+    const hasWaited = settled === withRest(relatives.text);
+    const isKnown = hasWaited || settled === relatives.text || (settled === null && relatives === alone);
+    const from = isKnown ? cursor : firstCursor;
     if (from.host_cursor === null && from.url_cursor_host === null)
       return { handedOver: 0, moved: 0, more: false };
     const hosts = await settleHosts(client, from.host_cursor, { relatives, now: settings.now });
     const urls = await settleUrls(client, from, { ...settings, relatives });
+    const more = hosts.cursor !== null || urls.cursor !== null;
+    const waits = hasWaited || hosts.waits || urls.waits;
     await client.query(
       `update coordinator_self
        set settled_claims = $1, host_cursor = $2, url_cursor_host = $3, url_cursor_url = $4`,
-      [relatives.text, hosts.cursor, urls.cursor?.hostHash ?? null, urls.cursor?.urlHash ?? null],
+      [
+        waits ? (more ? withRest(relatives.text) : "") : relatives.text,
+        hosts.cursor,
+        urls.cursor?.hostHash ?? null,
+        urls.cursor?.urlHash ?? null,
+      ],
     );
-    return {
-      handedOver: hosts.handedOver,
-      moved: urls.moved,
-      more: hosts.cursor !== null || urls.cursor !== null,
-    };
+    return { handedOver: hosts.handedOver, moved: urls.moved, more };
   });
 }
 
-const alone: KnownRelatives = { own: null, children: [], text: "[]" };
+/** Something on the way had to wait (a lease, an exchange): after the last piece all begins anew, with the next turn. */
+const withRest = (text: string) => `${text} and a rest`;
+
+const alone: KnownRelatives = { own: null, children: [], text: "[]", peers: new Set() };
 const firstCursor = { host_cursor: beforeFirst, url_cursor_host: beforeFirst, url_cursor_url: beforeFirst };
 
 interface Settling {
@@ -73,17 +84,16 @@ async function settleHosts(
   client: PoolClient,
   after: string | null,
   settling: Settling,
-): Promise<{ cursor: string | null; handedOver: number }> {
-  if (after === null) return { cursor: null, handedOver: 0 };
+): Promise<{ cursor: string | null; handedOver: number; waits: boolean }> {
+  if (after === null) return { cursor: null, handedOver: 0, waits: false };
   const { rows } = await client.query<{ host_hash: HostHash }>(
     "select host_hash from frontier_host where host_hash > $1 order by host_hash limit $2 for update",
     [after, hostsAtOnce],
   );
   const hashes = rows.map(({ host_hash }) => host_hash);
   const { hosts, leased } = await handOverHosts(client, hashes, settling);
-  // What is leased now is looked at again, from the start, once all others were.
-  const next = rows.length < hostsAtOnce ? null : hashes.at(-1)!;
-  return { cursor: next ?? (leased > 0 ? beforeFirst : null), handedOver: hosts };
+  const cursor = rows.length < hostsAtOnce ? null : hashes.at(-1)!;
+  return { cursor, handedOver: hosts, waits: leased > 0 };
 }
 
 interface UrlRow {
@@ -95,6 +105,7 @@ interface UrlRow {
   readonly redirects: number;
   readonly lists: number;
   readonly links: number;
+  readonly has_left: boolean;
 }
 
 /** Links that were told to a former owner were its to count, and go along when it hands the host over itself. */
@@ -102,27 +113,31 @@ async function settleUrls(
   client: PoolClient,
   after: Pick<Cursor, "url_cursor_host" | "url_cursor_url">,
   settling: Settling & TakingSettings,
-): Promise<{ cursor: { hostHash: string; urlHash: string } | null; moved: number }> {
-  if (after.url_cursor_host === null) return { cursor: null, moved: 0 };
+): Promise<{ cursor: { hostHash: string; urlHash: string } | null; moved: number; waits: boolean }> {
+  if (after.url_cursor_host === null) return { cursor: null, moved: 0, waits: false };
   const { rows } = await client.query<UrlRow>(
-    `select host_hash, url_hash, url, peer_id, depth, redirects, lists, links + sent_links as links
+    `select host_hash, url_hash, url, peer_id, depth, redirects, lists,
+       ${linksWithin("links::bigint + sent_links")} as links, number is not null as has_left
      from foreign_url
      where (host_hash, url_hash) > ($1, $2)
      order by host_hash, url_hash
-     limit $3`,
+     limit $3
+     for update`,
     [after.url_cursor_host, after.url_cursor_url, urlsAtOnce],
   );
-  const moved = await replace(client, rows, settling);
+  const { moved, waits } = await replace(client, rows, settling);
   const last = rows.at(-1);
   const isEnd = last === undefined || rows.length < urlsAtOnce;
-  return { cursor: isEnd ? null : { hostHash: last.host_hash, urlHash: last.url_hash }, moved };
+  const cursor = isEnd ? null : { hostHash: last.host_hash, urlHash: last.url_hash };
+  return { cursor, moved, waits };
 }
 
 async function replace(
   client: PoolClient,
   rows: readonly UrlRow[],
   settling: Settling & TakingSettings,
-): Promise<number> {
+): Promise<{ moved: number; waits: boolean }> {
+  const { relatives } = settling;
   const urls = rows.flatMap((row) => {
     const key = urlKeyOf(row.url);
     return typeof key === "string" ? [] : [{ ...row, key }];
@@ -130,11 +145,13 @@ async function replace(
   const owners = await ownersOf(
     client,
     urls.map(({ key }) => key),
-    { relatives: settling.relatives, from: "here" },
+    { relatives, from: "here" },
   );
-  const others = urls
+  const misplaced = urls
     .map((url, index) => ({ ...url, owner: owners[index]! }))
     .filter(({ owner, peer_id }) => owner !== peer_id);
+  // What is under way may have been taken already: it stays until that is known, as long as there is somebody to say so.
+  const others = misplaced.filter(({ has_left, peer_id }) => !has_left || !relatives.peers.has(peer_id));
   const own = others.filter(({ owner }) => owner === "here");
   const elsewhere = others.flatMap(({ owner, ...url }) => (owner === "here" ? [] : [{ ...url, owner }]));
   if (own.length > 0) await admitGiven(client, own, { ...settling, from: "here" });
@@ -149,12 +166,12 @@ async function replace(
   if (elsewhere.length > 0) {
     await client.query(
       `update foreign_url f
-       set peer_id = given.peer_id, links = f.links + f.sent_links, sent_links = 0, number = null, sent_at = null,
+       set peer_id = given.peer_id, links = ${linksWithin("f.links::bigint + f.sent_links")}, sent_links = 0, number = null, sent_at = null,
            waits_since = coalesce(f.waits_since, $4)
        from unnest($1::bigint[], $2::bigint[], $3::int[]) as given (host_hash, url_hash, peer_id)
        where f.host_hash = given.host_hash and f.url_hash = given.url_hash`,
       [...columnsOf(elsewhere, ["host_hash", "url_hash", "owner"]), settling.now],
     );
   }
-  return others.length;
+  return { moved: others.length, waits: others.length < misplaced.length };
 }

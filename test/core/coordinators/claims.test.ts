@@ -52,6 +52,40 @@ describe("claims", () => {
     expect(overlapOf(claims(...other), claims(...one))).toBe(shared);
   });
 
+  it("as many as may be claimed are looked up by name, so that no message keeps a coordinator busy", () => {
+    const many = (first: number) =>
+      claims(
+        ...Array.from({ length: 999 }, (_, set) =>
+          Array.from({ length: 5 }, (_, term) => `h${first + 5 * set + term}.example`).join(" "),
+        ),
+      );
+    const [ours, theirs, both] = [many(0), many(5000), many(4990)];
+    const hosts = Array.from({ length: 20_000 }, (_, host) => `a.b.h${host}.example`);
+
+    const owned = hosts.filter((host) => claimOf(ours, at(host)) !== null);
+
+    expect(owned).toHaveLength(4995);
+    expect([overlapOf(ours, theirs), claimBeyond(ours, ours)]).toEqual([null, null]);
+    expect(overlapOf(ours, both)).toBe(
+      "h4990.example, h4991.example, h4992.example, h4993.example, h4994.example",
+    );
+    expect(
+      readClaims(
+        Array.from(
+          { length: 501 },
+          (_, at) => `h${at}.gr not ${Array.from({ length: 9 }, (_, n) => `n${n}.h${at}.gr`).join(" not ")}`,
+        ),
+      ),
+    ).toBe("5010 names are claimed: at most 5000 in all");
+  });
+
+  it("that only take out are looked at beside every other", () => {
+    expect(claimOf(claims("a.gr", "not .gr"), at("b.de"))).toBe("not .gr");
+    expect(overlapOf(claims("a.gr", "b.de"), claims("c.com", "not .gr"))).toBe("b.de");
+    expect(overlapOf(claims("not .gr"), claims("a.gr", "b.de"))).toBe("b.de");
+    expect(claimBeyond(claims("b.de"), claims("x.com", "not .gr"))).toBeNull();
+  });
+
   it.each([
     [["uoa.gr"], [".gr"], null],
     [[".gr"], ["uoa.gr", "ntua.gr"], ".gr"],
