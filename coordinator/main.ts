@@ -7,15 +7,14 @@ import { postgresVersion } from "#db/postgres-version";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { linkCoordinators } from "./coordinator-links.ts";
 import type { CoordinatorOptions } from "./coordinator-options.ts";
-import { seededRandom } from "./core/seeded-random.ts";
+import { partitionOf } from "./core/dset/partition.ts";
 import { Counters } from "./counters.ts";
-import { domainSetDuties } from "./domain-set-duties.ts";
-import { finerDuties, scheduleFinerDuties } from "./finer-duties.ts";
+import { delegating } from "./delegating.ts";
 import { fleetDuties, followFleet } from "./fleet-duties.ts";
 import { fleetMessageHandlers } from "./fleet-messages.ts";
 import { CoordinatorState } from "./flows/coordinator-state.ts";
 import { DayBudget } from "./flows/day-budget.ts";
-import { DelegationQueue } from "./flows/delegation-queue.ts";
+import { heldBySomebody } from "./flows/domain-sets/held-hosts.ts";
 import { FleetSettling } from "./flows/fleet-settling.ts";
 import { IncidentLog } from "./flows/incident-log.ts";
 import { RecalibrationQueue } from "./flows/recalibrate-delegations.ts";
@@ -34,8 +33,6 @@ import { duties, scheduleDuties } from "./periodic-duties.ts";
 import { policyDuties } from "./policy-duties.ts";
 import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
-import { createDomainSetStore } from "./postgres/domain-sets/domain-set-store.ts";
-import { createFinerDelegationStore } from "./postgres/finer-delegation-store.ts";
 import { createFrontierStore } from "./postgres/frontier-store.ts";
 import { createIdentityStore } from "./postgres/identity-store.ts";
 import { createIncidentStore } from "./postgres/incident-store.ts";
@@ -50,7 +47,7 @@ import { scheduleTableDuties } from "./table-duties.ts";
 import { Timekeeper } from "./timekeeper.ts";
 import { trustDuties } from "./trusting.ts";
 import { followRegistry, readWhatIsKnown } from "./what-is-known.ts";
-import { gatewaySettings, queueSettings, recalibrationRule, watchRoom } from "./wiring-settings.ts";
+import { gatewaySettings, recalibrationRule, watchRoom } from "./wiring-settings.ts";
 
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */
@@ -76,7 +73,7 @@ export async function startCoordinator({
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool),
-    delegations: createDelegationStore(pool),
+    delegations: createDelegationStore(pool, () => heldBySomebody(gateway, state, config)),
     frontier: createFrontierStore(pool),
     results: createResultStore(pool),
     identities: createIdentityStore(pool),
@@ -155,8 +152,7 @@ export async function startCoordinator({
         onReleaseReport: (crawlerId, report) => releases.onReport(crawlerId, report),
         onFetched: async (batch) => {
           recalibration.note(batch);
-          finer.note(batch);
-          bySets.note(batch);
+          delegations.note(batch);
           await probing.onResults(batch);
         },
       },
@@ -178,48 +174,17 @@ export async function startCoordinator({
     config,
   );
   await probing.restore();
-  const queue = new DelegationQueue(
+  const delegations = delegating(
     {
-      state,
-      ...probing,
+      ...{ pool, state, probing, resolver, timekeeper, counters, log, now, excluded: withoutRoom },
       delegations: recalibration.explaining(stores.delegations),
-      random: seededRandom(config.delegation.seed),
-      now,
-      excluded: withoutRoom,
-      log,
-      onDecided: (round) => counters.round(round),
-    },
-    following(() => queueSettings(config)),
-  );
-  const finer = finerDuties(
-    {
-      state,
-      ...probing,
-      finer: createFinerDelegationStore(pool),
-      resolver,
-      random: seededRandom(config.delegation.seed),
-      now,
-      excluded: withoutRoom,
-      settings: () => queueSettings(config).round,
-      onDecided: (round) => counters.round({ ...round, subnetId: round.withinSubnetId }),
-      log,
     },
     config,
   );
-  const bySets = domainSetDuties(
-    {
-      ...{ state, ...probing, timekeeper, now, log, excluded: withoutRoom },
-      finer: createFinerDelegationStore(pool),
-      domainSets: createDomainSetStore(pool),
-      random: seededRandom(config.delegation.seed),
-      settings: () => queueSettings(config).round,
-      onDecided: (round) => counters.round({ ...round, subnetId: round.withinSubnetId }),
-    },
-    config,
-  );
+  const { queue } = delegations;
   const paces = paceDuties(
     {
-      ...{ timekeeper, log, now, paces: createPaceStore(pool) },
+      ...{ timekeeper, log, now, paces: createPaceStore(pool, partitionOf(config.domainSets)) },
       online: () => gateway.online(),
       send: (crawlerId, message) => gateway.send(crawlerId, message),
     },
@@ -290,16 +255,16 @@ export async function startCoordinator({
       resolver,
       counters,
       withoutRoom,
+      recrawlDays: recrawls.meanDays,
       log,
       now,
     },
     config,
   );
-  scheduleFinerDuties(timekeeper, finer, config);
   keys.start();
   watching.start();
   trusting.start();
-  bySets.start();
+  delegations.start();
   paces.start();
   scheduleTableDuties({ database, incidents, timekeeper, log, now }, config);
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
@@ -311,9 +276,7 @@ export async function startCoordinator({
       await registry.stop();
       await fleet.stop();
       await snapshots.idle();
-      const roundsGivenUp = queue.stop();
-      finer.stop();
-      bySets.stop();
+      const roundsGivenUp = delegations.stop();
       probing.close();
       await timekeeper.stop();
       await gateway.close();

@@ -1,4 +1,5 @@
 /** What the flows know of the delegations as they are stored: who crawls which subnet, and the rounds that decided it. */
+import type { HostToHold } from "#core/dset/domain-set";
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 
@@ -84,6 +85,11 @@ export interface WaitingSubnet {
   readonly address: string;
   /** URLs that wait in the subnet for their first fetch, as far as they were counted. */
   readonly dueUrls?: number;
+  /**
+   * Hosts of it, up to a bound, those first that somebody's domain sets hold: whoever holds none of them is no candidate.
+   * Left out: nobody has domain sets.
+   */
+  readonly hosts?: readonly HostToHold[];
 }
 
 export interface CrawlerLoad {

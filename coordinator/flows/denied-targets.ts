@@ -1,8 +1,9 @@
 /**
  * What crawlers may not touch: the lists of their hellos (networks and domains), what they refused when they were
- * asked, and hosts that none of their domain sets holds. A crawler that denies a target is no candidate for its subnet.
+ * asked, and subnets without a host that their domain sets hold. A crawler that denies a target is no candidate for its subnet.
  * The first two are kept in memory alone: a crawler says it anew with every hello.
  */
+import type { HostToHold } from "#core/dset/domain-set";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type IpAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { type IpRange, parseRange, rangeCovers, rangeHolds } from "#core/ip/range";
@@ -23,7 +24,8 @@ interface DenyList {
 export interface HeldHosts {
   /** False: every crawler may have every host. */
   readonly isPartitioned: () => boolean;
-  readonly holds: (crawlerId: CrawlerId, host: string) => boolean;
+  /** One of the hosts at least. */
+  readonly holds: (crawlerId: CrawlerId, hosts: readonly HostToHold[]) => boolean;
 }
 
 export class DeniedTargets {
@@ -62,7 +64,7 @@ export class DeniedTargets {
 
   denies(crawlerId: CrawlerId, target: Omit<WaitingSubnet, "url">, nowMs: number): boolean {
     if (this.#refusedUntilMs(crawlerId, target.subnetId) > nowMs) return true;
-    if (this.#held !== null && !this.#held.holds(crawlerId, target.host)) return true;
+    if (this.#held !== null && !this.#held.holds(crawlerId, hostsOf(target))) return true;
     const list = this.#lists.get(crawlerId);
     if (!list) return false;
     return holdsDomain(list.domains, target.host) || holdsAddress(list.networks, target.address);
@@ -77,6 +79,11 @@ export class DeniedTargets {
   deniesWhole(crawlerId: CrawlerId, range: IpRange): boolean {
     return this.#lists.get(crawlerId)?.networks.some((network) => rangeCovers(network, range)) ?? false;
   }
+}
+
+/** Of a host by itself nothing is said of its language. */
+function hostsOf({ host, hosts }: Pick<WaitingSubnet, "host" | "hosts">): readonly HostToHold[] {
+  return hosts ?? [{ host, language: null }];
 }
 
 function holdsAddress(networks: readonly IpRange[], text: string): boolean {

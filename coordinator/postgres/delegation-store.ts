@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import { briefReason } from "#core/delegation/reason";
 import { retryWaitMs } from "#core/delegation/retry-wait";
 import { slowFetchesBrief, slowFetchesIn } from "#core/delegation/slow-fetches";
+import type { Partition } from "#core/dset/partition";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/read-copy";
 import type { Delegation, DelegationStore, FinishedRound, RoundProbe } from "../flows/delegation-ports.ts";
@@ -14,11 +15,17 @@ import { anycastSubnets, delegateProvisionally, unmeasured } from "./open-delega
 import { crawlerLoads, loads, probedRtts } from "./subnet-loads.ts";
 import { inTransaction } from "./transaction.ts";
 
-export function createDelegationStore(pool: Pool): DelegationStore {
+/**
+ * `somebody`: what the crawlers may have that could take a subnet now, each partition once; none: nobody has domain sets.
+ */
+export function createDelegationStore(
+  pool: Pool,
+  somebody: () => readonly Partition[] = () => [],
+): DelegationStore {
   return {
     readEach: async (visit) => await readEach(pool, visit),
-    waiting: async (limit, except) => await waiting(pool, limit, except),
-    targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds),
+    waiting: async (limit, except) => await waiting(pool, { limit, except, somebody: somebody() }),
+    targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds, somebody()),
     latestRounds: async (limit) => await latestRounds(pool, limit),
     saveRound: async (round) => await inTransaction(pool, async (client) => await saveRound(client, round)),
     delegateOwnSubnet: async (subnetId, crawlerId, now) => await ownSubnet(pool, subnetId, crawlerId, now),

@@ -1,23 +1,37 @@
 /**
  * What to probe for a subnet: one of its hosts, at the address that put the host there, with a URL of it. A host
  * with a finer delegation (its name resolves differently by place, or it lies in a part that measures apart)
- * does not stand for the whole subnet, unless there is no other.
+ * does not stand for the whole subnet, unless there is no other. Where crawlers have domain sets, a host that somebody's
+ * sets hold comes before those that nobody may have.
  */
 import type { Pool } from "pg";
+import type { HostToHold } from "#core/dset/domain-set";
+import type { Partition } from "#core/dset/partition";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import type { WaitingSubnet } from "../flows/delegation-ports.ts";
+import { heldByOneSql } from "./domain-sets/held-sql.ts";
 
 /** Of the subnets of one holder that wait, so many are named: the others come when these are decided. */
 const perHolder = 8;
 /** Due URLs are counted up to this: more would change nothing. */
 const countedUrls = 1000;
+/** Hosts of a subnet by which its candidates are told apart; held ones come first. */
+const hostsNamed = 200;
 
 /** Subnets without a delegation of their own that hold due URLs, by the time their first host was admitted. */
 export async function waiting(
   pool: Pool,
-  limit: number,
-  except: readonly SubnetId[],
+  {
+    limit,
+    except,
+    somebody,
+  }: {
+    readonly limit: number;
+    readonly except: readonly SubnetId[];
+    readonly somebody: readonly Partition[];
+  },
 ): Promise<WaitingSubnet[]> {
+  const held = heldFirst(somebody, 3);
   const { rows } = await pool.query<TargetRow>(
     `with open as (
        select h.subnet_id, min(h.admitted_at) as since
@@ -41,13 +55,13 @@ export async function waiting(
        order by since, subnet_id
        limit $1
      )
-     select w.subnet_id, u.url, h.host, host(h.addresses[1]) as address, due.urls as due_urls
+     select w.subnet_id, u.url, h.host, host(h.addresses[1]) as address, due.urls as due_urls, ${held.hostsOf("w")}
      from waiting w
      cross join lateral (
        select host_hash, host, addresses
-       from frontier_host
+       from frontier_host h
        where subnet_id = w.subnet_id and state = 'resolved' and due_at is not null
-       order by finer_id is not null, admitted_at, host_hash
+       order by ${held.order} finer_id is not null, admitted_at, host_hash
        limit 1
      ) h
      cross join lateral (
@@ -71,27 +85,35 @@ export async function waiting(
        ) counted
      ) due
      order by w.since, w.subnet_id`,
-    [limit, except],
+    [limit, except, ...held.values],
   );
   return rows.map((row) => ({ ...targetOf(row), dueUrls: row.due_urls ?? 0 }));
 }
 
 /** For subnets that were delegated before, due or not: a URL that answered last time, if there is one. */
-export async function targetsFor(pool: Pool, subnetIds: readonly SubnetId[]): Promise<WaitingSubnet[]> {
+export async function targetsFor(
+  pool: Pool,
+  subnetIds: readonly SubnetId[],
+  somebody: readonly Partition[],
+): Promise<WaitingSubnet[]> {
+  const held = heldFirst(somebody, 2);
   const { rows } = await pool.query<TargetRow>(
-    `select distinct on (given.subnet_id) given.subnet_id, u.url, h.host, host(h.addresses[1]) as address
-     from unnest($1::int[]) as given (subnet_id)
-     join frontier_host h
-       on h.subnet_id = given.subnet_id and h.state = 'resolved' and h.opt_out_id is null
-     cross join lateral (
-       select url, failures
-       from frontier_url
-       where host_hash = h.host_hash and state in ('due', 'leased')
-       order by failures, depth, url_hash
-       limit 1
-     ) u
-     order by given.subnet_id, h.finer_id is not null, u.failures, h.admitted_at, h.host_hash`,
-    [subnetIds],
+    `select found.*, ${held.hostsOf("found")}
+     from (
+       select distinct on (given.subnet_id) given.subnet_id, u.url, h.host, host(h.addresses[1]) as address
+       from unnest($1::int[]) as given (subnet_id)
+       join frontier_host h
+         on h.subnet_id = given.subnet_id and h.state = 'resolved' and h.opt_out_id is null
+       cross join lateral (
+         select url, failures
+         from frontier_url
+         where host_hash = h.host_hash and state = 'due'
+         order by failures, depth, url_hash
+         limit 1
+       ) u
+       order by given.subnet_id, ${held.order} h.finer_id is not null, u.failures, h.admitted_at, h.host_hash
+     ) found`,
+    [subnetIds, ...held.values],
   );
   return rows.map(targetOf);
 }
@@ -114,8 +136,28 @@ interface TargetRow {
   url: string;
   host: string;
   address: string;
+  hosts: HostToHold[] | null;
+}
+
+/** Parts of a statement whose hosts are `h`; without domain sets in the fleet, they ask nothing. */
+function heldFirst(somebody: readonly Partition[], first: number) {
+  if (somebody.length === 0) return { order: "", values: [], hostsOf: () => "null::jsonb as hosts" };
+  const { condition, values } = heldByOneSql(somebody, "h", first);
+  const hostsOf = (subnets: string) => `(
+         select jsonb_agg(jsonb_build_object('host', named.host, 'language', named.language))
+         from (
+           select h.host, h.language
+           from frontier_host h
+           where h.subnet_id = ${subnets}.subnet_id and h.state = 'resolved' and h.due_at is not null
+           order by ${condition} desc, h.admitted_at, h.host_hash
+           limit ${hostsNamed}
+         ) named
+       ) as hosts`;
+  return { order: `${condition} desc,`, values, hostsOf };
 }
 
 function targetOf(row: TargetRow): WaitingSubnet {
-  return { subnetId: asSubnetId(row.subnet_id), url: row.url, host: row.host, address: row.address };
+  const { url, host, address, hosts } = row;
+  const target = { subnetId: asSubnetId(row.subnet_id), url, host, address };
+  return hosts === null ? target : { ...target, hosts };
 }

@@ -51,7 +51,7 @@ async function hostPlaces(pool: Pool, hosts: readonly HostHash[]): Promise<HostP
      cross join lateral (
        select url
        from frontier_url
-       where host_hash = h.host_hash and state in ('due', 'leased')
+       where host_hash = h.host_hash and state = 'due'
        limit 1
      ) u
      where h.host_hash = any($1::bigint[])

@@ -1,14 +1,16 @@
 /** How much due work a crawler has, counted no further than it takes to tell its pace; and what it was told. */
 import type { Pool } from "pg";
+import type { Partition } from "#core/dset/partition";
 import type { CrawlerId } from "#core/ids";
 import type { PaceStore, ToldPace } from "../flows/pace/pace-crawlers.ts";
 import { partitionOfLease } from "./domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "./domain-sets/held-sql.ts";
 import { inTransaction } from "./transaction.ts";
 
-export function createPaceStore(pool: Pool): PaceStore {
+/** `own`: the coordinator's own domain sets, which hold for every crawler. */
+export function createPaceStore(pool: Pool, own: Partition = []): PaceStore {
   return {
-    dueSlices: async (crawlerId, most, now) => await dueSlices(pool, { crawlerId, most, now }),
+    dueSlices: async (crawlerId, most, now) => await dueSlices(pool, { crawlerId, most, now, own }),
     told: async (crawlerId, told) => await noteTold(pool, crawlerId, told),
   };
 }
@@ -19,10 +21,14 @@ const isDue = `h.state = 'resolved'
          and h.not_before <= $2
          and ${isHeld("h")}`;
 
-async function dueSlices(
-  pool: Pool,
-  { crawlerId, most, now }: { readonly crawlerId: CrawlerId; readonly most: number; readonly now: Date },
-): Promise<number> {
+interface CountedFor {
+  readonly crawlerId: CrawlerId;
+  readonly most: number;
+  readonly now: Date;
+  readonly own: Partition;
+}
+
+async function dueSlices(pool: Pool, { crawlerId, most, now, own }: CountedFor): Promise<number> {
   return await inTransaction(pool, async (client) => {
     const { text, values } = withHeldHosts(
       `select count(*)::int as slices
@@ -42,7 +48,7 @@ async function dueSlices(
           limit $3)
          limit $3
        ) counted`,
-      await partitionOfLease(client, { crawlerId }),
+      await partitionOfLease(client, { crawlerId, partition: own }),
       4,
     );
     const { rows } = await client.query<{ slices: number }>(text, [crawlerId, now, most, ...values]);

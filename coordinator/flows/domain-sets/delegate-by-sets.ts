@@ -1,18 +1,31 @@
 /**
  * A host's crawler must have its subnet and hold it by its domain sets, both (WEB-SAILOR section 3.1 beside the nearest
- * crawler). A subnet has hosts of several sets: those that the subnet's crawler may not have are delegated one by one to
- * the nearest crawler among those whose sets hold them, by one probe round for all of a subnet that the same crawlers
- * may have. Hosts that nobody's sets hold wait where they are; nothing is leased to a crawler that does not hold it
+ * crawler). A subnet goes to the nearest crawler that may have any of its hosts, and so to the nearest for each that this
+ * one may have. The others are delegated one by one to the nearest crawler among those whose sets hold them, by one probe
+ * round for all of a subnet that the same crawlers may have. A subnet whose crawler may have none of its hosts any more
+ * is probed anew as a whole.
+ *
+ * A host's language is known once pages of it were fetched. Until then every language's set may hold it, so that it is
+ * crawled by whoever is nearest by name; afterwards, by the nearest that holds the language.
+ *
+ * Hosts that nobody's sets hold wait where they are; nothing is leased to a crawler that does not hold it
  * (postgres/due-hosts). When sets change, open leases finish, and hosts move with the next passes.
  */
 import { type Partition, partitionHolds } from "#core/dset/partition";
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { RoundCause } from "../delegation-ports.ts";
 import type { FinerRoundPorts } from "../finer-round.ts";
 import { finerRound } from "../finer-round.ts";
 import type { DomainSetStore, MisplacedHost } from "./domain-set-ports.ts";
+import { distinctPartitions } from "./held-hosts.ts";
 
 export interface DelegateBySetsPorts extends FinerRoundPorts {
-  readonly domainSets: Pick<DomainSetStore, "misplaced" | "delegate" | "endNeedless" | "hasDelegated">;
+  readonly domainSets: Pick<
+    DomainSetStore,
+    "misplaced" | "holdsNothingOf" | "delegate" | "endNeedless" | "hasDelegated"
+  >;
+  /** Asks for new rounds for whole subnets. */
+  readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   /** What a crawler may have, with the coordinator's own sets. */
   readonly partitionOf: (crawlerId: CrawlerId) => Partition;
 }
@@ -46,20 +59,36 @@ async function endNeedless(crawlers: readonly CrawlerId[], ports: DelegateBySets
 
 async function moveMisplaced(crawlers: readonly CrawlerId[], ports: DelegateBySetsPorts): Promise<number> {
   const able = candidates(ports);
-  const others = distinct(able.map((crawlerId) => ports.partitionOf(crawlerId)));
+  const others = distinctPartitions(able.map((crawlerId) => ports.partitionOf(crawlerId)));
   let rounds = roundsPerPass;
   let moved = 0;
   for (const crawlerId of crawlers) {
     const partition = ports.partitionOf(crawlerId);
     if (partition.length === 0 || rounds === 0) continue;
-    const hosts = await ports.domainSets.misplaced({ crawlerId, partition }, others, hostsPerPass);
-    const chosen = groups(hosts, able, ports).slice(0, rounds);
+    const crawler = { crawlerId, partition };
+    const hosts = await ports.domainSets.misplaced(crawler, others, hostsPerPass);
+    const useless = await uselessSubnets(hosts, crawler, ports);
+    const apart = hosts.filter(({ subnetId }) => !useless.has(subnetId));
+    const chosen = groups(apart, able, ports).slice(0, rounds);
     rounds -= chosen.length;
     // Side by side: each probe waits for its turn by itself (flows/probe-budget).
     const given = await Promise.all(chosen.map(async (together) => await delegateTogether(together, ports)));
     moved += given.reduce((sum, hostsGiven) => sum + hostsGiven, 0);
   }
   return moved;
+}
+
+/** Subnets of which the crawler may have nothing: asked for anew, as a whole. */
+async function uselessSubnets(
+  hosts: readonly MisplacedHost[],
+  crawler: { readonly crawlerId: CrawlerId; readonly partition: Partition },
+  { domainSets, request }: DelegateBySetsPorts,
+): Promise<ReadonlySet<SubnetId>> {
+  if (hosts.length === 0) return new Set();
+  const subnetIds = [...new Set(hosts.map(({ subnetId }) => subnetId))];
+  const useless = await domainSets.holdsNothingOf(crawler, subnetIds);
+  if (useless.length > 0) request(useless, "domain-set");
+  return new Set(useless);
 }
 
 /** Crawlers that may be given something now. */
@@ -127,16 +156,4 @@ function reasonOf(hosts: number, measured: boolean): string {
       ? "a host of it is in none of its crawler's domain sets"
       : `${hosts} hosts of it are in none of its crawler's domain sets`;
   return `${whose}; this crawler is ${measured ? "the nearest" : "one"} of those whose sets hold ${hosts === 1 ? "it" : "them"}`;
-}
-
-function distinct(partitions: readonly Partition[]): Partition[] {
-  const seen = new Map<string, Partition>();
-  for (const partition of partitions) seen.set(keyOf(partition), partition);
-  return [...seen.values()];
-}
-
-function keyOf(partition: Partition): string {
-  return JSON.stringify(
-    partition.map((layer) => layer.map(({ names, languages }) => [[...names], [...languages]])),
-  );
 }

@@ -49,6 +49,11 @@ export interface DomainSetStore {
     others: readonly Partition[],
     limit: number,
   ): Promise<MisplacedHost[]>;
+  /** Of these subnets, those that this crawler has, and that have hosts without one that it may have. */
+  holdsNothingOf(
+    crawler: { readonly crawlerId: CrawlerId; readonly partition: Partition },
+    subnetIds: readonly SubnetId[],
+  ): Promise<SubnetId[]>;
   /** Gives the hosts to the crawler one by one; the number of those for which there was room. */
   delegate(given: HostsBySet, times: { readonly now: Date; readonly reviewAt: Date }): Promise<number>;
   /** What was delegated by set and the subnet's crawler may have by now goes with its subnet again. */

@@ -18,15 +18,39 @@ export function partitionsOfFleet(
   };
 }
 
-/** A subnet's candidates are told apart by the name of the host that is probed; its language is not asked. */
+/**
+ * A subnet's candidates are the crawlers that may have one of its hosts at least: the nearest of them is then the nearest
+ * of those that hold whichever host it holds, and its other hosts go to others one by one (delegate-by-sets).
+ */
 export function heldHosts(state: Fleet, config: { readonly domainSets: readonly string[] }): HeldHosts {
   const partitionOfCrawler = partitionsOfFleet(state, config);
   return {
     isPartitioned: () =>
       config.domainSets.length > 0 || state.crawlers.some(({ partition }) => partition !== undefined),
-    holds: (crawlerId, host) => {
+    holds: (crawlerId, hosts) => {
       const partition = partitionOfCrawler(crawlerId);
-      return partition.length === 0 || partitionHolds(partition, { host, language: null });
+      return partition.length === 0 || hosts.some((host) => partitionHolds(partition, host));
     },
   };
+}
+
+/** What connected crawlers may have, each partition once; none: nobody has domain sets. */
+export function heldBySomebody(
+  fleet: { readonly online: () => readonly CrawlerId[] },
+  state: Fleet,
+  config: { readonly domainSets: readonly string[] },
+): readonly Partition[] {
+  if (!heldHosts(state, config).isPartitioned()) return [];
+  return distinctPartitions(fleet.online().map(partitionsOfFleet(state, config)));
+}
+
+/** Each once, in the order in which they come. */
+export function distinctPartitions(partitions: readonly Partition[]): Partition[] {
+  return [...new Map(partitions.map((partition) => [keyOf(partition), partition])).values()];
+}
+
+function keyOf(partition: Partition): string {
+  return JSON.stringify(
+    partition.map((layer) => layer.map(({ names, languages }) => [[...names], [...languages]])),
+  );
 }

@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import { type Partition, partitionOf } from "#core/dset/partition";
 import { asSubnetId, type CrawlerId, type HostHash } from "#core/ids";
+import { notify } from "#db/schema-channel";
 import type {
   ChangedDomainSets,
   DomainSetStore,
@@ -13,15 +14,18 @@ import { maxFinerDelegations } from "../../flows/finer-delegations.ts";
 import { endFiner } from "../finer-delegation-writes.ts";
 import { followFinerDelegations } from "../finer-hosts.ts";
 import { recordChanges } from "../finer-records.ts";
+import { prepared } from "../prepared-query.ts";
 import { inTransaction } from "../transaction.ts";
-import { heldSql } from "./held-sql.ts";
+import { heldByOneSql, heldSql } from "./held-sql.ts";
 import { hostsWithPages, refreshLanguages } from "./host-languages.ts";
+import { holdsNothingOf } from "./useless-subnets.ts";
 
 export function createDomainSetStore(pool: Pool): DomainSetStore {
   return {
     of: async (name) => await domainSetsOf(pool, name),
     give: async (name, sets) => await giveDomainSets(pool, name, sets),
     misplaced: async (crawler, others, limit) => await misplaced(pool, crawler, { others, limit }),
+    holdsNothingOf: async (crawler, subnetIds) => await holdsNothingOf(pool, crawler, subnetIds),
     delegate: async (given, times) =>
       await inTransaction(pool, async (client) => await delegate(client, given, times)),
     endNeedless: async (crawler, now) =>
@@ -61,7 +65,7 @@ export async function giveDomainSets(
      )
      select name, operator, partner, before
      from given
-     cross join lateral (select pg_notify('nearcrawl_fleet', crawler_id::text)) told`,
+     cross join lateral (select ${notify("nearcrawl_fleet", "crawler_id::text")}) told`,
     [name, sets],
   );
   return rows[0] ?? null;
@@ -72,7 +76,8 @@ export async function partitionOfLease(
   client: PoolClient,
   { crawlerId, partition = [] }: { readonly crawlerId: CrawlerId; readonly partition?: Partition },
 ): Promise<Partition> {
-  const { rows } = await client.query<{ operator: string[]; partner: string[] }>(
+  const { rows } = await prepared<{ operator: string[]; partner: string[] }>(
+    client,
     "select domain_sets as operator, partner_domain_sets as partner from crawler where crawler_id = $1",
     [crawlerId],
   );
@@ -97,13 +102,7 @@ async function misplaced(
 ): Promise<MisplacedHost[]> {
   if (others.length === 0) return [];
   const own = heldSql(partition, "h", 3);
-  const conditions: string[] = [];
-  const values: unknown[] = [...own.values];
-  for (const other of others) {
-    const held = heldSql(other, "h", 3 + values.length);
-    conditions.push(`(${held.condition})`);
-    values.push(...held.values);
-  }
+  const other = heldByOneSql(others, "h", 3 + own.values.length);
   const { rows } = await pool.query<MisplacedRow>(
     `select h.host_hash, h.host, h.language, h.subnet_id, u.url, host(h.addresses[1]) as address
      from (
@@ -124,9 +123,9 @@ async function misplaced(
        and h.due_at is not null
        and h.opt_out_id is null
        and not (${own.condition})
-       and (${conditions.join(" or ")})
+       and ${other.condition}
      limit $2`,
-    [crawlerId, limit, ...values],
+    [crawlerId, limit, ...own.values, ...other.values],
   );
   return rows.map((row) => ({
     hostHash: row.host_hash,

@@ -17,6 +17,26 @@ export function heldSql(partition: Partition, host: string, first: number): Held
   return { condition: layers.length === 0 ? "true" : layers.join(" and "), values };
 }
 
+/** Names, or groups of them, in one condition: a statement has 65,535 parameters, and each is tried with every host. */
+const mostTerms = 1000;
+
+/**
+ * Where one of the partitions at least holds the host; without partitions, nowhere. Of so many that it would cost more
+ * than it spares, some may: everywhere. Whoever asks looks at what is found once more.
+ */
+export function heldByOneSql(partitions: readonly Partition[], host: string, first: number): HeldSql {
+  const values: unknown[] = [];
+  const conditions: string[] = [];
+  for (const partition of partitions) {
+    const held = heldSql(partition, host, first + values.length);
+    if (values.length + held.values.length > mostTerms)
+      return { condition: `${host}.host is not null`, values: [] };
+    values.push(...held.values);
+    conditions.push(`(${held.condition})`);
+  }
+  return { condition: conditions.length === 0 ? "false" : `(${conditions.join(" or ")})`, values };
+}
+
 type Parameter = (value: unknown) => string;
 
 function layerCondition(layer: Layer, host: string, parameter: Parameter): string {

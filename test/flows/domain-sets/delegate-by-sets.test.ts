@@ -5,7 +5,7 @@ import { delegateBySets } from "#coordinator/flows/domain-sets/delegate-by-sets"
 import { heldHosts, partitionsOfFleet } from "#coordinator/flows/domain-sets/held-hosts";
 import { HostLanguages } from "#coordinator/flows/domain-sets/host-languages";
 import { createDomainSetStore } from "#coordinator/postgres/domain-sets/domain-set-store";
-import type { CrawlerId, HostHash } from "#core/ids";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { noon } from "../../contract/world.ts";
 import { finerWorld } from "../finer-world.ts";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../flow-world.ts";
@@ -33,12 +33,15 @@ async function threeCrawlers(answered = true) {
   );
   for (const [at, name] of hosts.entries()) await delegated(await host(name, `5.1.1.${at + 1}`), near, 10);
   const domainSets = createDomainSetStore(world.pool);
+  const requested: string[] = [];
   const pass = async (own: readonly string[] = []) => {
     const finer = await ports(fleet);
     const partitionOf = partitionsOfFleet(finer.state, { domainSets: own });
-    return await delegateBySets({ ...finer, domainSets, partitionOf });
+    const request = (subnetIds: readonly SubnetId[], cause: string) =>
+      void requested.push(`${cause} ${subnetIds.length}`);
+    return await delegateBySets({ ...finer, domainSets, partitionOf, request });
   };
-  return { near, middle, far, fleet, leased, pass, rounds, give: domainSets.give };
+  return { near, middle, far, fleet, leased, pass, rounds, requested, give: domainSets.give };
 }
 
 it("nothing is asked or moved while nobody has domain sets", async () => {
@@ -98,17 +101,27 @@ it("hosts go with their subnet again when its crawler may have them, and elsewhe
 
 it("of those that nobody could measure, a crawler that holds them gets them, and one round asks for all of a subnet", async () => {
   const { middle, far, leased, pass, give, rounds } = await threeCrawlers(false);
-  await give("near", [".net"]);
-  await give("middle", [".com .gr .org"]);
+  await give("near", [".com"]);
+  await give("middle", [".gr .org"]);
   await give("far", [".net"]);
 
-  expect(await pass()).toEqual({ moved: 3, ended: 0 });
-  expect(await leased(middle)).toEqual(["a.com", "b.gr", "c.org"]);
+  expect(await pass()).toEqual({ moved: 2, ended: 0 });
+  expect(await leased(middle)).toEqual(["b.gr", "c.org"]);
   expect(await leased(far)).toEqual([]);
   expect(rounds.map(({ cause }) => cause)).toEqual(["domain-set"]);
 });
 
-it("a crawler whose sets do not hold a target is no candidate for its subnet", async () => {
+it("a subnet of which its crawler may have nothing any more is asked for anew as a whole", async () => {
+  const { pass, give, requested, rounds } = await threeCrawlers();
+  await give("near", [".net"]);
+  await give("middle", [".com"]);
+
+  expect(await pass()).toEqual({ moved: 0, ended: 0 });
+  expect(requested).toEqual(["domain-set 1"]);
+  expect(rounds).toEqual([]);
+});
+
+it("a crawler whose sets hold none of a subnet's hosts is no candidate for it", async () => {
   const { near, middle, give } = await threeCrawlers();
   await give("near", [".com"]);
   const state = await world.state();
@@ -120,6 +133,8 @@ it("a crawler whose sets do not hold a target is no candidate for its subnet", a
   expect(denied.denies(near, target, noon.getTime())).toBe(true);
   expect(denied.denies(middle, target, noon.getTime())).toBe(false);
   expect(denied.denies(near, { ...target, host: "a.com" }, noon.getTime())).toBe(false);
+  const hosts = ["b.gr", "a.com"].map((host) => ({ host, language: null }));
+  expect(denied.denies(near, { ...target, hosts }, noon.getTime())).toBe(false);
 });
 
 it("languages are looked at where pages came in, and once where there were pages before", async () => {

@@ -11,3 +11,10 @@ it("a crawler whose partner's domain sets cannot be read is refused with the rea
     retry: false,
   });
 });
+
+it("refuses more sets than there may be", () => {
+  const sets = Array.from({ length: 17 }, (_, at) => `s${at}.gr`);
+
+  expect(domainSetFault({ domainSets: sets.slice(1) })).toBeNull();
+  expect(domainSetFault({ domainSets: sets })?.reason).toMatch(/17 domain sets are given: at most 16/);
+});

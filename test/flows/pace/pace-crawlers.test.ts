@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PaceOfFleet, type ToldPace } from "#coordinator/flows/pace/pace-crawlers";
 import { giveDomainSets } from "#coordinator/postgres/domain-sets/domain-set-store";
 import { createPaceStore } from "#coordinator/postgres/pace-store";
+import { partitionOf } from "#core/dset/partition";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { isKnownTo } from "#protocol/version";
@@ -92,6 +93,14 @@ describe("due work", () => {
   });
   beforeEach(async () => await world.reset());
   afterAll(async () => await world.close());
+
+  it("leaves out what the coordinator's own domain sets do not hold", async () => {
+    const north = await world.delegatedHost("north", "http://a.com/", "http://b.gr/", "http://c.gr/");
+    await giveDomainSets(world.pool, "north", ["not c.gr"]);
+    const paces = createPaceStore(world.pool, partitionOf([".gr"]));
+
+    expect(await paces.dueSlices(north, 10, noon)).toBe(1);
+  });
 
   it("is what is due and what is in hand, in the crawler's sets, counted so far and no further", async () => {
     const urls = ["a.com", "b.com", "c.com", "d.gr"].map((host) => `http://${host}/`);

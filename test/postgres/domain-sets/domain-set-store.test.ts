@@ -123,6 +123,19 @@ describe("misplaced hosts", () => {
     expect(forNobody).toEqual([]);
   });
 
+  it("are found, too, where many crawlers have as many sets and names as there may be", async () => {
+    const { north } = await mixedSubnet();
+    const names = (set: number) =>
+      Array.from({ length: 60 }, (_, labels) => `${"a.".repeat(labels % 30)}s${set}-${labels}.gr`).join(" ");
+    const others = Array.from({ length: 140 }, (_, crawler) =>
+      partition(...Array.from({ length: 16 }, (_, set) => names(16 * crawler + set))),
+    );
+
+    const found = await store().misplaced({ crawlerId: north, partition: partition(".com") }, others, 10);
+
+    expect(found.map(({ host }) => host)).toContain("b.gr");
+  });
+
   it("go to another crawler, who alone is leased them, until the subnet's own may have them again", async () => {
     const { north, south, subnetId, roundId } = await mixedSubnet();
     await store().give("north", [".com"]);
