@@ -15,6 +15,7 @@ import { extractedResult } from "./fetch/extracted-result.ts";
 import { outcomeOfFailure } from "./fetch/failure-outcome.ts";
 import { type FetchedPage, fetchPage, type PageRequest, type PageResult } from "./fetch/fetch-page.ts";
 import { headType } from "./fetch/head-type.ts";
+import { type KnownLinkSets, withKnownLinks } from "./fetch/known-links.ts";
 import { knownTexts, withoutKnownText } from "./fetch/known-text.ts";
 import type { OriginRobots, RobotsCache } from "./fetch/robots.ts";
 import type { SiteClient } from "./fetch/site-client.ts";
@@ -28,6 +29,7 @@ import type { MissingAnswer, SiteMemory } from "./traps/site-memory.ts";
 export interface SliceTools extends VisitTools {
   readonly robots: RobotsCache;
   readonly memory: SiteMemory;
+  readonly linkSets: KnownLinkSets;
   readonly userAgent: () => string;
   readonly quiet: () => Promise<void>;
   /** Where pages are extracted; absent: in this thread. */
@@ -55,7 +57,16 @@ export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortS
   const endsAtMs = Date.now() + lease.expiresInSeconds * 1000 - leaseMarginMs;
   const visit = new SiteVisit({ host: lease.host, tools, signal, endsAtMs });
   const news = new HostNews();
-  const slice: Slice = { lease, tools, signal, visit, news, typed: new Set(), known: knownTexts(lease) };
+  const slice: Slice = {
+    lease,
+    tools,
+    signal,
+    visit,
+    news,
+    typed: new Set(),
+    known: knownTexts(lease),
+    linked: tools.linkSets.of(lease, Date.now()),
+  };
   gates.notBefore(lease.host, Date.now() + lease.waitMs);
   if (lease.pace) gates.learn(lease.host, lease.pace);
   try {
@@ -83,6 +94,8 @@ interface Slice {
   readonly typed: Set<string>;
   /** Pages whose text need not travel. */
   readonly known: KnownDigests | null;
+  /** Links that travel by their names. */
+  readonly linked: KnownDigests | null;
 }
 
 type Task = Lease["urls"][number];
@@ -156,8 +169,9 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   // What a limit broke off was never fetched: it goes back as it came, and the host's pace has noted the request.
   if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
   const judged = await judge(slice, result, robots);
-  const typed = withoutKnownText(await tellTypes(slice, judged, robots), slice.known);
-  const full = keep(slice, told(slice, typed, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
+  const short = withoutKnownText(await tellTypes(slice, judged, robots), slice.known);
+  const named = withKnownLinks(short, lease.host, slice.linked);
+  const full = keep(slice, told(slice, named, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
   const failures = tools.gates.failures(lease.host);
   if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;
   return `the host did not answer ${failures} times in a row: ${outcome.reason}`;

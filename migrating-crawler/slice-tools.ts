@@ -4,6 +4,7 @@
  */
 import type { FetchingConfig } from "./config.ts";
 import type { SliceTools } from "./crawl-slice.ts";
+import { KnownLinkSets } from "./fetch/known-links.ts";
 import { RobotsCache } from "./fetch/robots.ts";
 import type { SignRequest } from "./fetch/sign-request.ts";
 import { Governor } from "./limits/governor.ts";
@@ -48,6 +49,7 @@ export function fetchTools(settings: FetchToolsSettings): FetchTools {
     gates: new HostGates({ floorMs: politenessFloorMs, responseTimeFactor, requestsPerAddress, kept }),
     robots: new RobotsCache({ connector, timeouts, userAgent, sign, take, kept }),
     memory: new SiteMemory(),
+    linkSets: new KnownLinkSets(),
     userAgent,
     sign,
     quiet: async () => {

@@ -58,7 +58,7 @@ function fromPage(
 
 /** What a list names of its own host is one link from a seed, however deep the list was found. */
 function fromList(page: PageExtract, from: UrlKey): AdmittedUrl[] {
-  return page.links.flatMap(({ url, modifiedAt }) => {
+  return page.links.flatMap(({ url, modifiedAt, changeFrequency }) => {
     const key = urlKeyOf(url);
     if (typeof key === "string" || key.url === from.url) return [];
     const isOwn = key.hostHash === from.hostHash;
@@ -70,6 +70,7 @@ function fromList(page: PageExtract, from: UrlKey): AdmittedUrl[] {
         fromSeed: isOwn,
         lists: 1,
         ...(Number.isNaN(changedMs) ? {} : { modifiedAt: new Date(changedMs) }),
+        ...(isOwn && changeFrequency !== undefined ? { changeFrequency } : {}),
       },
     ];
   });

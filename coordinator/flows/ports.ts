@@ -9,8 +9,9 @@ import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids"
 import type { FrontierOrder } from "#core/order/order-strategies";
 import type { KnownPage, VisitFindings } from "#core/recrawl/visit-findings";
 import type { Lease } from "#protocol/lease";
-import type { FetchResult } from "#protocol/result";
+import type { ChangeFrequency, FetchResult } from "#protocol/result";
 import type { Seal } from "#protocol/result-digest";
+import type { KnownLinkStore } from "./known-links.ts";
 
 /* ------------------------------------------------------------------ frontier */
 
@@ -28,6 +29,8 @@ export interface AdmittedUrl {
   readonly isList?: boolean;
   /** When a sitemap or feed of the same host says that it changed last. */
   readonly modifiedAt?: Date;
+  /** How often a sitemap of the same host says that it changes. */
+  readonly changeFrequency?: ChangeFrequency;
 }
 
 /** Where and how far the crawl goes. */
@@ -170,6 +173,8 @@ export interface ArrivedResult {
     readonly nofollow: boolean;
   }[];
   readonly key: UrlKey;
+  /** Links that it told by name were none that are known: the page is read in full next time. */
+  readonly hasLostLinks?: true;
 }
 
 /** Results that were dropped, or set right, because no honest crawler with a right clock sends them. */
@@ -195,7 +200,7 @@ export interface TakenResults {
   readonly checked?: readonly number[];
 }
 
-export interface ResultStore {
+export interface ResultStore extends Partial<KnownLinkStore> {
   /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
   take(batch: {
     crawlerId: CrawlerId;

@@ -31,6 +31,11 @@ export const lease = z.object({
    * one of them need not travel. Absent: every text does.
    */
   known: z.base64().max(mostKnownText).optional(),
+  /**
+   * Links to other sites that the coordinator knows of the channel, as protocol/known-links packs them: one of them may be
+   * told by its name, on any page of the host from now on (`keptLinkSets`). Absent: it was told before, or nothing is.
+   */
+  knownLinks: z.base64().max(mostKnownText).optional(),
   urls: z
     .array(
       z.object({

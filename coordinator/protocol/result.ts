@@ -67,12 +67,26 @@ export type FetchTiming = z.infer<typeof fetchTiming>;
 /** ISO 8601: a day or a time. */
 const moment = z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$/);
 
+/** The words that a sitemap has for how often a page changes (sitemaps.org/protocol, changefreq); kept by their places. */
+export const changeFrequencyWords = [
+  "always",
+  "hourly",
+  "daily",
+  "weekly",
+  "monthly",
+  "yearly",
+  "never",
+] as const;
+export type ChangeFrequency = (typeof changeFrequencyWords)[number];
+
 export const pageLink = z.object({
   url,
   anchor: z.string().max(200),
   nofollow: z.boolean(),
   /** When a sitemap or feed says that the URL changed last. */
   modifiedAt: moment.optional(),
+  /** How often a sitemap says that it changes. */
+  changeFrequency: z.enum(changeFrequencyWords).optional(),
   /** Asked for by HEAD, it has this type, which no crawler reads; absent: it was not asked for, or may be read. */
   contentType: z.string().max(200).optional(),
 });

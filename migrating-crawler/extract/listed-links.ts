@@ -4,7 +4,12 @@
  * in it is left out, so that nobody names URLs of others in bulk. A feed may point anywhere, as a page may.
  * When there are more than a message holds, those that changed last are taken.
  */
-import { maxListedUrls, type PageExtract } from "#protocol/result";
+import {
+  type ChangeFrequency,
+  changeFrequencyWords,
+  maxListedUrls,
+  type PageExtract,
+} from "#protocol/result";
 import type { ListEntry } from "./read-list.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import type { WorkTurns } from "./work-turns.ts";
@@ -14,7 +19,7 @@ type Link = PageExtract["links"][number];
 /** Of the 8 MiB that a message may have: what 10,000 usual URLs take, several times over. */
 const maxLinkBytes = 4 * 1024 * 1024;
 /** What a link takes beside its texts. */
-const linkFrameBytes = 90;
+const linkFrameBytes = 125;
 /** Other work gets its turn after so many entries. */
 const entriesPerTurn = 256;
 
@@ -59,8 +64,20 @@ function ownSite(listUrl: string): (url: string) => boolean {
 
 function linkOf(url: string, entry: ListEntry): Link {
   const modifiedAt = momentOf(entry.modified);
-  const link = { url, anchor: anchorOf(entry.title), nofollow: false };
-  return modifiedAt === null ? link : { ...link, modifiedAt };
+  const changeFrequency = frequencyOf(entry.frequency);
+  return {
+    url,
+    anchor: anchorOf(entry.title),
+    nofollow: false,
+    ...(modifiedAt === null ? {} : { modifiedAt }),
+    ...(changeFrequency === undefined ? {} : { changeFrequency }),
+  };
+}
+
+/** One of the protocol's words; whatever else stands there says nothing. */
+function frequencyOf(written: string): ChangeFrequency | undefined {
+  const word = written.slice(0, 20).trim().toLowerCase();
+  return changeFrequencyWords.find((one) => one === word);
 }
 
 /** Titles may be escaped HTML (RFC 4287 section 3.1.1.2, and most of RSS). */

@@ -16,6 +16,8 @@ export interface ListEntry {
   readonly title: string;
   /** The entry's date, in whatever form; empty when absent. */
   readonly modified: string;
+  /** Of a sitemap: how often the entry changes, whatever stands there; empty when absent. */
+  readonly frequency: string;
 }
 
 /** The sitemaps protocol allows so many URLs in a file; more entries of any list are not read. */
@@ -45,13 +47,13 @@ function readLines(text: string): ListEntry[] {
   const entries: ListEntry[] = [];
   for (const [line] of text.matchAll(/[^\r\n]+/g)) {
     const href = line.replace("\ufeff", "").trim();
-    if (href !== "") entries.push({ href, title: "", modified: "" });
+    if (href !== "") entries.push({ href, title: "", modified: "", frequency: "" });
     if (entries.length >= maxEntries) break;
   }
   return entries;
 }
 
-type Field = "href" | "guid" | "title" | "modified" | "published";
+type Field = "href" | "guid" | "title" | "modified" | "published" | "frequency";
 
 interface Dialect {
   readonly entries: readonly string[];
@@ -69,7 +71,7 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
     case "sitemapindex":
       return {
         entries: [`${prefix}url`, `${prefix}sitemap`],
-        fields: named({ loc: "href", lastmod: "modified" }),
+        fields: named({ loc: "href", lastmod: "modified", changefreq: "frequency" }),
         linkAttribute: null,
       };
     case "atom":
@@ -229,6 +231,6 @@ class ListReader {
     const href = entry?.href || entry?.guid;
     if (!href) return;
     const modified = entry?.modified ?? entry?.published ?? "";
-    this.entries.push({ href, title: entry?.title ?? "", modified });
+    this.entries.push({ href, title: entry?.title ?? "", modified, frequency: entry?.frequency ?? "" });
   }
 }

@@ -37,14 +37,21 @@ describe("a sitemap", () => {
   it("names its URLs, and when they changed", async () => {
     const page = await listOf(
       `<?xml version="1.0" encoding="UTF-8"?>\n<!-- made today --><urlset xmlns="${sitemapNamespace}">
-        <url><loc> https://site.example/a?x=1&amp;y=2&#38;z=3 </loc><lastmod>2026-03-04</lastmod></url>
+        <url><loc> https://site.example/a?x=1&amp;y=2&#38;z=3 </loc><lastmod>2026-03-04</lastmod><changefreq> Weekly
+          </changefreq></url>
         <url><lastmod>2026-03-04T12:30+02:00</lastmod><loc><![CDATA[https://site.example/b?x=1&y=2]]></loc></url>
-        <url><loc>https://site.example/c</loc><lastmod>last week</lastmod><priority>0.5</priority></url></urlset>`,
+        <url><loc>https://site.example/c</loc><lastmod>last week</lastmod><changefreq>sometimes</changefreq><priority>0.5</priority></url></urlset>`,
     );
 
     expect(page).toMatchObject({ kind: "sitemap", lexemes: "", words: 0, excerpt: "", title: "" });
     expect(page?.links).toEqual([
-      { url: "https://site.example/a?x=1&y=2&z=3", anchor: "", nofollow: false, modifiedAt: "2026-03-04" },
+      {
+        url: "https://site.example/a?x=1&y=2&z=3",
+        anchor: "",
+        nofollow: false,
+        modifiedAt: "2026-03-04",
+        changeFrequency: "weekly",
+      },
       {
         url: "https://site.example/b?x=1&y=2",
         anchor: "",
