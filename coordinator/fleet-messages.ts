@@ -5,6 +5,7 @@
 import { partitionOf } from "#core/dset/partition";
 import type { CrawlerId } from "#core/ids";
 import { asLeaseId } from "#core/ids";
+import { frontierOrder } from "#core/order/order-strategies";
 import type { PlanInForce } from "#core/recrawl/recrawl-plan";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
@@ -27,6 +28,7 @@ import type { ReleaseReport } from "./flows/offer-releases.ts";
 import type { FrontierStore, ResultStore } from "./flows/ports.ts";
 import { type ResultBatch, takeResults } from "./flows/take-results.ts";
 import { noteCopy, takeTicket } from "./flows/take-ticket.ts";
+import { ToldLinks } from "./flows/told-links.ts";
 import type { Log } from "./log.ts";
 import { admitUnlessMoved, type MoveDuties } from "./move-duties.ts";
 import type { GatewayHandlers, WelcomeExtras } from "./net/gateway-settings.ts";
@@ -73,11 +75,12 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     urlsPerHost: config.lease.urlsPerHost,
     hostsPerRequest: config.lease.hostsPerRequest,
     addressRestSeconds: config.lease.addressRestSeconds,
-    order: { name: config.frontier.order, newShare: config.frontier.newShare },
+    order: frontierOrder(config.frontier),
     linkTypeChecks: config.frontier.linkTypeChecks,
     partition: ownPartition,
   });
   const taking = takeResultsSettings(config, ports.recrawlPlan);
+  const told = new ToldLinks();
   return {
     admit: async (introduction) =>
       await admitUnlessMoved(
@@ -94,6 +97,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const taken = await takeTicket(arrival, ports, ports.now());
       if ("refuse" in taken) return taken;
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
+      told.forget(crawlerId);
       ports.onHello(arrival.crawlerId, arrival.hello);
       ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
       ports.onFleetChange();
@@ -138,7 +142,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           };
           const tasks = await handOutTasks(request, ports.frontier, handOut(), now);
           ports.counters.leases("granted", tasks.leases.length);
-          ports.send(crawlerId, tasks);
+          ports.send(crawlerId, { ...tasks, leases: told.once(crawlerId, tasks.leases, now) });
           return;
         }
         case "crawler:heartbeat":
@@ -170,6 +174,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       }
     },
     onLeave: async (crawlerId, reason, forGood) => {
+      told.forget(crawlerId);
       await ports.moves?.().onLeave(crawlerId, reason);
       await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
       await refreshCrawlers(ports);

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { ConfigError } from "#core/errors";
+import { frontierOrder } from "#core/order/order-strategies";
 import type { Database } from "#db/connect";
 import { createPool } from "#db/server-database";
 import { pinOf } from "#protocol/certificate-pin";
@@ -60,7 +61,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     reads: createReports(pool, () => performance.now()),
     resolver: options.resolver,
     scope: following(() => config.scope),
-    order: following(() => ({ name: config.frontier.order, newShare: config.frontier.newShare })),
+    order: following(() => frontierOrder(config.frontier)),
     domainSets: config.domainSets,
     live: options.live,
     metrics: options.metrics,
@@ -98,7 +99,12 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     const certificatePin = tls === null ? null : pinOf(tls.cert);
     await stateCoordinatorPlace(
       database.pool,
-      { webUrl: config.publicUrl ?? url, certificatePin, hasPublicUrl: config.publicUrl !== null },
+      {
+        webUrl: config.publicUrl ?? url,
+        certificatePin,
+        hasPublicUrl: config.publicUrl !== null,
+        domainSets: config.domainSets,
+      },
       new Date(),
     );
     return { web, url };

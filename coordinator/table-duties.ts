@@ -1,10 +1,12 @@
 /** What keeps the database's tables in order by the clock: the index for search, ranks, channels, changes, old rows. */
+import { frontierOrder } from "#core/order/order-strategies";
 import { scheduleChangeDuties } from "./change-duties.ts";
 import { scheduleChannelDuties } from "./channel-part.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import type { CoordinatorOptions } from "./coordinator-options.ts";
 import type { IncidentLog } from "./flows/incident-log.ts";
 import { scheduleRanking } from "./graph-duties.ts";
+import { scheduleHostWorths } from "./host-worth-duties.ts";
 import { scheduleSearchDuties } from "./search-duties.ts";
 import type { Timekeeper } from "./timekeeper.ts";
 import { scheduleUpkeep } from "./upkeep-duties.ts";
@@ -15,7 +17,7 @@ export function scheduleTableDuties(
     readonly timekeeper: Timekeeper;
     readonly now: () => Date;
   },
-  config: Pick<CoordinatorConfig, "changes">,
+  config: Pick<CoordinatorConfig, "changes" | "frontier">,
 ): void {
   const { database, incidents, timekeeper, log, now } = ports;
   const { pool } = database;
@@ -23,6 +25,7 @@ export function scheduleTableDuties(
   scheduleSearchDuties({ pool, timekeeper, now, nowMs });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });
+  scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });
   scheduleChannelDuties(pool, timekeeper, now);
   scheduleChangeDuties({ pool, timekeeper, now, keepDays: () => config.changes.keepDays, nowMs });
 }

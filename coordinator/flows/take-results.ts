@@ -11,6 +11,7 @@ import { fixedPlan, type PlanInForce } from "#core/recrawl/recrawl-plan";
 import { findingsOf, type ThisVisit, type VisitFindings } from "#core/recrawl/visit-findings";
 import type { FetchOutcome, FetchResult } from "#protocol/result";
 import type { Seal } from "#protocol/result-digest";
+import { type FullResult, withFullLinks } from "./known-links.ts";
 import { namedUrls } from "./named-urls.ts";
 import type { NewHostBudget } from "./new-host-budget.ts";
 import { implausible } from "./plausible-result.ts";
@@ -49,8 +50,8 @@ export async function takeResults(
 ): Promise<TakenResults> {
   const { crawlerId } = batch;
   const faults = batch.results.flatMap(({ result }) => implausible(result) ?? []);
-  const arrived = batch.results
-    .filter(({ result }) => implausible(result) === null)
+  const plausible = batch.results.filter(({ result }) => implausible(result) === null);
+  const arrived = (await withFullLinks(plausible, results))
     .map((one) => arrivedResult(one, settings, now))
     .filter((one) => one !== null);
   const mostNewHosts = settings.newHosts?.left(crawlerId, now);
@@ -82,7 +83,7 @@ const linkFlood = (perDay: number) => ({
   count: 1,
 });
 
-function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
+function arrivedResult(one: FullResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
   const key = urlKeyOf(one.result.url);
   if (typeof key === "string") return null;
   const { links, admit } = namedUrls(one.result, key, settings.scope.followNofollow ?? false);
@@ -95,6 +96,7 @@ function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date
     admit,
     links,
     key,
+    ...(one.hasLostLinks && { hasLostLinks: true }),
   };
 }
 

@@ -213,10 +213,13 @@ export type StandingCode =
   | "complaints"
   | "url-rejected"
   | "url-unknown"
+  /** Its channel leaves it out. */
+  | "outside-channel"
   | "host-unknown"
   | "other-coordinator"
   | "host-budget-reached"
   | "host-budget-used-up"
+  | "host-urls-left-out"
   | "robots-closed"
   | "slow-pace"
   | "redirects"

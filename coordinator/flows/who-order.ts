@@ -1,6 +1,6 @@
 /** A URL's place in the order of its host's due URLs, under the strategy in force, with how it came about. */
-import { type FrontierOrder, orderStrategy } from "#core/order/order-strategies";
-import { isNew, scoreOf, type UrlFacts } from "#core/order/order-strategy";
+import { type FrontierOrder, orderStrategy, worthShareOf } from "#core/order/order-strategies";
+import { isNew, scoreOf, told, type UrlFacts } from "#core/order/order-strategy";
 
 /** What the frontier has of a URL's place; `place` and `of` count its list, new or old, among what is due of its host. */
 export interface PlacedUrl {
@@ -9,6 +9,8 @@ export interface PlacedUrl {
   readonly place: number | null;
   /** URLs of its list that were looked at. */
   readonly of: number;
+  /** What the best new URL of its host is worth; null: not known, or there is none. */
+  readonly hostWorth: number | null;
 }
 
 export interface OrderReport {
@@ -25,9 +27,12 @@ export interface OrderReport {
   readonly reason: string;
   readonly place: number | null;
   readonly of: number;
+  readonly hostWorth: number | null;
+  /** Of hosts so many go by that; 0: all by how long they are due. */
+  readonly worthShare: number;
 }
 
-export function orderReport({ facts, place, of }: PlacedUrl, order: FrontierOrder): OrderReport {
+export function orderReport({ facts, place, of, hostWorth }: PlacedUrl, order: FrontierOrder): OrderReport {
   const strategy = orderStrategy(order.name);
   return {
     strategy: strategy.name,
@@ -38,7 +43,18 @@ export function orderReport({ facts, place, of }: PlacedUrl, order: FrontierOrde
     reason: strategy.reason(facts),
     place,
     of,
+    hostWorth,
+    worthShare: worthShareOf(order),
   };
+}
+
+/** How its host's turn comes: "75 % of the hosts go by their best new URL, this one's is worth 9; the others by …". */
+export function hostTurnWords({ hostWorth, worthShare }: OrderReport): string {
+  const turns = "by how long they are due";
+  if (worthShare === 0) return `hosts go ${turns}`;
+  const worth =
+    hostWorth === null ? "this one has none that is known and due" : `this one's is worth ${told(hostWorth)}`;
+  return `${told(100 * worthShare)} % of the hosts go by their best new URL, and ${worth}; the others ${turns}`;
 }
 
 /** "3rd of 40 new URLs due on its host", or why it has no place. */

@@ -21,19 +21,20 @@ export const addressKeysOf = (host: string): string => `array(
   select distinct address_key(a)
   from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a)`;
 
-/** SQL: true for a turn `t` in which crawler $1 may begin nothing at time $2. */
-const isTaken = `(
-  (t.crawler_id <> $1 or t.since <= $2::timestamptz - interval '${turnSeconds} s')
+/** SQL: true for a turn `t` in which the crawler may begin nothing at time $2. */
+const isTaken = (crawlerId = "$1") => `(
+  (t.crawler_id <> ${crawlerId} or t.since <= $2::timestamptz - interval '${turnSeconds} s')
   and (t.leases > 0 or t.free_at > $2))`;
 
 /**
- * SQL: none of the host's addresses is taken. Parameters as above. Counted and not asked for by `exists`, which the
- * planner makes a join of the whole table of; this looks up a host's few addresses, of the hosts that come so far.
+ * SQL: none of the host's addresses is taken. Counted and not asked for by `exists`, which the planner makes a join of
+ * the whole table of; this looks up a host's few addresses, of the hosts that come so far. `crawlerId`: where it is a
+ * column of a table that is joined to the hosts, others' hosts are not looked up.
  */
-export const isFreeFor = (host: string): string => `(
+export const isFreeFor = (host: string, crawlerId?: string): string => `(
   select count(*)
   from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a
-  cross join lateral (select from address_turn t where t.address = address_key(a) and ${isTaken} offset 0) t
+  cross join lateral (select from address_turn t where t.address = address_key(a) and ${isTaken(crawlerId)} offset 0) t
 ) = 0`;
 
 /** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
@@ -75,7 +76,7 @@ async function takeTurns(
      on conflict (address) do update
      set crawler_id = excluded.crawler_id, rest_seconds = excluded.rest_seconds,
          since = case when t.crawler_id = excluded.crawler_id and t.leases > 0 then t.since else excluded.since end
-     where not ${isTaken}
+     where not ${isTaken()}
      returning text(address) as address`,
     [crawlerId, now, addresses, restSeconds],
   );

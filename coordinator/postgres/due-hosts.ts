@@ -1,6 +1,7 @@
 /**
  * Which hosts a crawler gets next: those of its subnets that have no finer delegation, and those of its finer
- * delegations; longest due first, with at most a share for any one subnet (core/frontier/subnet-share).
+ * delegations; longest due first, with at most a share for any one subnet (core/frontier/subnet-share), and with a share
+ * for the worthiest where the order asks for them (core/order/host-turns).
  *
  * Of everything that is due, the front is looked at in the order of an index. Where it does not hold enough (others'
  * hosts have been due for longer, or one subnet of the crawler has all of it), the crawler's subnets are looked into in
@@ -9,9 +10,12 @@
 import type { PoolClient } from "pg";
 import { largestShare, splitByShare } from "#core/frontier/subnet-share";
 import type { HostHash } from "#core/ids";
+import { hostsByTurns } from "#core/order/host-turns";
+import { worthShareOf } from "#core/order/order-strategies";
 import type { FrontierStore } from "../flows/ports.ts";
 import { addressKeysOf, isFreeFor, maxAddresses } from "./address-turns.ts";
 import { isHeld, withHeldHosts } from "./domain-sets/held-sql.ts";
+import type { LeaseNeeds } from "./lease-needs.ts";
 import { prepared } from "./prepared-query.ts";
 import type { SubnetTurns } from "./subnet-turns.ts";
 
@@ -21,6 +25,8 @@ export interface HostRow {
   host_hash: HostHash;
   host: string;
   due_at: Date;
+  /** Set where it goes by that: the least score of what is leased of it. */
+  least_worth?: number | null;
   addresses: string[];
   /** What has to be the crawler's turn (address-turns.ts). */
   address_keys: string[];
@@ -35,6 +41,8 @@ export interface HostRow {
 interface DueHost extends HostRow {
   subnet: string;
   subnet_id: number;
+  /** What its best new URL is worth (host-worths.ts); null: not known, or there is none. */
+  worth: number | null;
 }
 
 /** Most leases in one message (messages.ts). */
@@ -49,15 +57,16 @@ const mostLooks = 8;
 /** Locks them; hosts that another coordinator has in hand are passed over. */
 export async function lockDueHosts(
   client: PoolClient,
-  request: LeaseRequest,
+  request: LeaseRequest & Pick<LeaseNeeds, "hasFinerDelegations">,
   turns: SubnetTurns,
 ): Promise<HostRow[]> {
   const wanted = Math.min(request.hosts, maxLeases);
   if (wanted < 1) return [];
   const recent = turns.recentOf(request.crawlerId);
-  // Of finer delegations there are most often none, which an index tells.
-  const early = [...(await lockBy(client, atFront, request)), ...(await lockBy(client, byFiner, request))];
-  const { within, beyond } = splitByShare(early.sort(longestDueFirst), { wanted, recent });
+  const finer = request.hasFinerDelegations ? await lockBy(client, byFiner, request) : [];
+  const early = [...(await lockBy(client, atFront, request)), ...finer];
+  const byTurns = await withWorthiest(client, early.sort(longestDueFirst), { request, turns, wanted });
+  const { within, beyond } = splitByShare(byTurns, { wanted, recent });
   const isEnough = within.length === wanted;
   const others = isEnough ? [] : await lockInTurn(client, { request, turns, wanted, within, beyond });
   const shared = splitByShare([...within, ...others], { wanted, recent });
@@ -67,6 +76,20 @@ export async function lockDueHosts(
     chosen.map(({ subnet }) => subnet),
   );
   return chosen.sort(longestDueFirst);
+}
+
+/** Under an order that asks what hosts are worth some of them go by that (core/order/host-turns). */
+async function withWorthiest(
+  client: PoolClient,
+  longestDue: readonly DueHost[],
+  at: { readonly request: LeaseRequest; readonly turns: SubnetTurns; readonly wanted: number },
+): Promise<readonly DueHost[]> {
+  const { request, turns, wanted } = at;
+  const byWorth = turns.byWorth(request.crawlerId, wanted, worthShareOf(request.order));
+  if (byWorth === 0) return longestDue;
+  // One more tells what those that come next are worth.
+  const worthiest = await lockBy(client, atWorth, { ...request, hosts: byWorth + 1 });
+  return hostsByTurns({ worthiest, longestDue }, { wanted, byWorth });
 }
 
 const longestDueFirst = (a: HostRow, b: HostRow) => a.due_at.getTime() - b.due_at.getTime();
@@ -86,6 +109,7 @@ interface Way {
 /** The sum hides the order from the planner, which would go through everybody's hosts in it to find these few. */
 const ownOrder = "h.due_at + interval '0', h.host_hash";
 
+/** One host after the other, until there are enough: joined otherwise, all of the front would be read each time. */
 const atFront: Way = {
   from: `frontier_host h`,
   where: `h.finer_id is null
@@ -98,12 +122,46 @@ const atFront: Way = {
            order by f.due_at, f.host_hash
            limit ${front}
          ) first
-         join delegation d on d.subnet_id = first.subnet_id
-         where d.crawler_id = $1 and ${isFreeFor("first")} and ${isHeld("first")}
+         cross join lateral (
+           select d.crawler_id
+           from delegation d
+           where d.subnet_id = first.subnet_id and d.crawler_id = $1
+           offset 0
+         ) own
+         where ${isFreeFor("first", "own.crawler_id")} and ${isHeld("first")}
          order by first.due_at, first.host_hash
          limit $3
        ))`,
   order: ownOrder,
+};
+
+/**
+ * The worthiest of everybody's, as far as an index has them in order. Of those that are looked at first some rest or are
+ * not due any more.
+ */
+const atWorth: Way = {
+  from: "frontier_host h",
+  where: `h.finer_id is null
+       and h.host_hash = any(array(
+         select f.host_hash
+         from (
+           select *
+           from frontier_host best
+           where best.worth is not null and best.state = 'resolved' and best.lease_id is null
+           order by best.worth desc, best.host_hash
+           limit ${2 * front}
+         ) f
+         cross join lateral (
+           select d.crawler_id
+           from delegation d
+           where d.subnet_id = f.subnet_id and d.crawler_id = $1
+           offset 0
+         ) own
+         where ${isOpen("f")} and f.finer_id is null and ${isFreeFor("f", "own.crawler_id")} and ${isHeld("f")}
+         order by f.worth desc, f.host_hash
+         limit $3
+       ))`,
+  order: "h.worth desc, h.host_hash",
 };
 
 const byFiner: Way = {
@@ -191,7 +249,7 @@ async function lockBy(
   further: readonly unknown[] = [],
 ): Promise<DueHost[]> {
   const { text, values } = withHeldHosts(
-    `select h.host_hash, h.host, h.due_at, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
+    `select h.host_hash, h.host, h.due_at, h.worth, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys,
        h.subnet_id, coalesce('finer ' || h.finer_id, h.subnet_id::text) as subnet

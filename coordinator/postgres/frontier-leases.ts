@@ -1,6 +1,7 @@
 /**
  * How leases end: a host slice belongs to one crawler until every URL of it has a result ('done'), the crawler
- * gives it back ('returned') or its time is over ('expired'). Then the URLs without a result are due again.
+ * gives it back ('returned') or its time is over ('expired'). Until then the lease has the list of those without one;
+ * they are due all the while, which nobody can lease of a host that has a lease.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
@@ -109,7 +110,7 @@ interface OpenLease {
   host_hash: HostHash;
 }
 
-/** Closes open leases, which are locked; their URLs are due again, or refused where the host was refused meanwhile. */
+/** Closes open leases, which are locked. Their URLs' rows are as they were, and their hosts anybody's. */
 async function close(
   client: PoolClient,
   leases: readonly OpenLease[],
@@ -120,22 +121,11 @@ async function close(
   const hosts = leases.map((lease) => lease.host_hash);
   await lockHosts(client, hosts);
   await client.query(
-    `update frontier_url u
-     set state = case when h.state = 'refused' then 'refused' else 'due' end,
-         last_reason = case when h.state = 'refused' then h.state_reason else u.last_reason end,
-         lease_id = null
-     from frontier_host h
-     where h.host_hash = any($2::bigint[])
-       and u.host_hash = h.host_hash
-       and u.lease_id = any($1::bigint[])
-       and u.state = 'leased'`,
-    [ids, hosts],
+    `update lease
+     set closed_at = $2, ending = $3, open_url_hashes = '{}'
+     where lease_id = any($1::bigint[])`,
+    [ids, as.now, as.ending],
   );
-  await client.query("update lease set closed_at = $2, ending = $3 where lease_id = any($1::bigint[])", [
-    ids,
-    as.now,
-    as.ending,
-  ]);
   await settleHosts(client, hosts);
   return leases.length;
 }

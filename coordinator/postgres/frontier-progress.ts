@@ -35,7 +35,7 @@ export async function progress(pool: Pool): Promise<FrontierProgress> {
      ) hosts, (
        select count(distinct u.host_hash) filter (where u.visits > 0)::int as hosts_fetched,
          count(*) filter (
-           where u.visits = 0 and u.state in ('due', 'leased') and h.state not in ('refused', 'unresolvable')
+           where u.visits = 0 and u.state = 'due' and h.state not in ('refused', 'unresolvable')
              and h.opt_out_id is null
          )::int as pending
        from frontier_url u

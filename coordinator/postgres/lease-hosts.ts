@@ -3,11 +3,12 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import { hostsInTurn } from "./address-turns.ts";
+import { withKnownLinks } from "./channels/known-links.ts";
 import { withKnownTexts } from "./channels/known-texts.ts";
-import { partitionOfLease } from "./domain-sets/domain-set-store.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-hosts.ts";
-import { leasedHosts, leasedItems, leaseValues, openLeases, slotsOf } from "./open-leases.ts";
-import { leaseOrder } from "./order-sql.ts";
+import { leaseNeeds } from "./lease-needs.ts";
+import { leasedHosts, leaseValues, openLeases } from "./open-leases.ts";
+import { leaseOrder, nextCarry } from "./order-sql.ts";
 import { prepared } from "./prepared-query.ts";
 import type { SubnetTurns } from "./subnet-turns.ts";
 import { inTransaction } from "./transaction.ts";
@@ -17,8 +18,8 @@ const dueUrlsFirst = "u.next_fetch_at, u.depth, u.url_hash";
 
 export async function leaseHosts(pool: Pool, request: LeaseRequest, turns: SubnetTurns): Promise<Lease[]> {
   return await inTransaction(pool, async (client) => {
-    const partition = await partitionOfLease(client, request);
-    const due = await lockDueHosts(client, { ...request, partition }, turns);
+    const needs = await leaseNeeds(client, request);
+    const due = await lockDueHosts(client, { ...request, ...needs }, turns);
     const hosts = await hostsInTurn(client, due, request);
     if (hosts.length === 0) return [];
     const slices = byHost(await leaseDueUrls(client, hosts, request));
@@ -26,7 +27,8 @@ export async function leaseHosts(pool: Pool, request: LeaseRequest, turns: Subne
       const slice = slices.get(host.host_hash)?.sort(byTurn);
       return slice === undefined ? [] : [leaseOf(host, slice, request)];
     });
-    return await withKnownTexts(client, leases);
+    const told = needs.hasKnownTexts ? await withKnownTexts(client, leases) : leases;
+    return needs.hasKnownLinks ? await withKnownLinks(client, told) : told;
   });
 }
 
@@ -60,49 +62,90 @@ async function leaseDueUrls(
   hosts: readonly HostRow[],
   request: LeaseRequest,
 ): Promise<UrlRow[]> {
-  const slots = slotsOf(request);
-  const order = leaseOrder(request.order, slots, request.now);
-  const statement =
-    order === null ? leaseStatement(longestDue, "0") : leaseStatement(order.items, order.turn);
-  const values = [...leaseValues(hosts, request), ...(order?.values ?? [])];
+  const order = leaseOrder(request.order);
+  const statement = leaseStatement(order === null ? longestDue : inOrder(order.picked));
+  const least = hosts.map((host) => host.least_worth ?? null);
+  const values = [...leaseValues(hosts, request), ...(order === null ? [] : [order.newShare, least])];
   const { rows } = await prepared<UrlRow>(client, statement, values);
   return rows;
 }
 
 /** An index has them in this order, so that it costs nothing. */
-const longestDue = `
-      select u.url_hash
+const longestDue: Slices = {
+  urls: `
+      select u.*, 0 as turn
       from frontier_url u
       where u.host_hash = h.host_hash and u.state = 'due' and u.next_fetch_at <= $2
       order by ${dueUrlsFirst}
-      limit $7`;
+      limit $7`,
+  keeps: "",
+  kept: "",
+  from: "",
+};
 
-/** A host is due again when what its lease leaves is; one that has nothing due after all gets no lease. */
-const leaseStatement = (items: string, turn: string) => `
-  with slice as materialized (
-    select h.host_hash, h.host, h.addresses, array(${items}
-    ) as items
+const afterSlice = nextCarry("h", { isMixed: "left_over.is_mixed", taken: "left_over.urls" });
+
+/** What the host is worth without the slice, and what the mix leaves over, is kept with it. */
+const inOrder = (picked: string): Slices => ({
+  urls: `
+      select u.*, item.turn, picked.is_mixed, picked.rest_worth
+      from (${picked}) picked
+      cross join lateral unnest(picked.items) with ordinality as item (url_hash, turn)
+      join frontier_url u on u.host_hash = h.host_hash and u.url_hash = item.url_hash`,
+  keeps: ", u.is_mixed, u.rest_worth",
+  kept: `,
+        worth = left_over.rest_worth,
+        mix_carry = case when left_over.urls is null then h.mix_carry else ${afterSlice} end`,
+  from: `
+    left join (
+      select host_hash, count(*) as urls, bool_and(is_mixed) as is_mixed, max(rest_worth) as rest_worth
+      from due
+      group by host_hash
+    ) left_over on left_over.host_hash = given.host_hash`,
+});
+
+interface Slices {
+  /** The URLs of host `h`. */
+  readonly urls: string;
+  /** Further columns of them, and what they are kept for, with where it comes from. */
+  readonly keeps: string;
+  readonly kept: string;
+  readonly from: string;
+}
+
+/**
+ * Writes leases and hosts, and no URL: what is due of a host is nobody else's while it has a lease. A host that has
+ * nothing due after all gets no lease, and is due again when its next URL is.
+ */
+const leaseStatement = ({ urls, keeps, kept, from }: Slices) => `
+  with due as materialized (
+    select h.host_hash, u.url_hash, u.url, u.depth, u.etag, u.last_modified, encode(u.digest, 'hex') as digest,
+      u.redirects, u.turn${keeps}
     from ${leasedHosts}
+    cross join lateral (${urls}
+    ) u
+  ), slice as (
+    select h.host_hash, h.host, h.addresses, of_host.items
+    from ${leasedHosts}
+    join (select host_hash, array_agg(url_hash) as items from due group by host_hash) of_host using (host_hash)
   ), ${openLeases("pages")}, held as (
     update frontier_host h
     set lease_id = opened.lease_id,
-        due_at = (
+        due_at = case when opened.lease_id is null then (
           select u.next_fetch_at
           from frontier_url u
-          where u.host_hash = slice.host_hash and u.state = 'due' and u.url_hash <> all(slice.items)
+          where u.host_hash = h.host_hash and u.state = 'due'
           order by u.next_fetch_at
           limit 1
-        )
-    from slice
-    left join opened on opened.host_hash = slice.host_hash
-    where h.host_hash = slice.host_hash
+        ) else h.due_at end${kept}
+    from unnest($4::bigint[]) as given (host_hash)
+    left join opened on opened.host_hash = given.host_hash${from}
+    where h.host_hash = given.host_hash
   )
-  update frontier_url u
-  set state = 'leased', lease_id = one.lease_id
-  from ${leasedItems} one
-  where u.host_hash = one.host_hash and u.url_hash = one.item
-  returning u.lease_id, u.host_hash, u.url, u.depth, u.etag, u.last_modified, encode(u.digest, 'hex') as digest,
-    u.redirects, ${turn} as turn`;
+  select opened.lease_id, due.host_hash, due.url, due.depth, due.etag, due.last_modified, due.digest, due.redirects,
+    due.turn
+  from due
+  join opened on opened.host_hash = due.host_hash`;
 
 /** The lease as its crawler gets it; all URLs of the slice are under one lease. */
 export function leaseOf(host: HostRow, slice: readonly UrlRow[], request: LeaseRequest): Lease {

@@ -81,9 +81,8 @@ async function underLease(
      join frontier_url u
        on u.host_hash = given.host_hash
        and u.url_hash = given.url_hash
-       and u.lease_id = given.lease_id
-       and u.state = 'leased'
-     ${knownPageJoins}`,
+     ${knownPageJoins}
+     where given.host_hash = l.host_hash and given.url_hash = any(l.open_url_hashes)`,
     [
       results.map((one) => one.leaseId),
       results.map(({ key }) => key.hostHash),

@@ -9,9 +9,10 @@ import type { HostRow, LeaseRequest } from "./due-hosts.ts";
  */
 export const openLeases = (of: "pages" | "checks"): string => `
   opened as (
-    insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, is_check, addresses)
+    insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, open_url_hashes,
+      is_check, addresses)
     select $1, host_hash, host, $2, $2::timestamptz + make_interval(secs => $3), cardinality(items), cardinality(items),
-      ${of === "checks"}, string_to_array(addresses, ' ')::cidr[]
+      ${of === "checks" ? "'{}'" : "items"}, ${of === "checks"}, string_to_array(addresses, ' ')::cidr[]
     from slice
     where cardinality(items) > 0
     returning lease_id, host_hash
@@ -38,6 +39,13 @@ export function leaseValues(hosts: readonly HostRow[], request: LeaseRequest): r
     slotsOf(request),
   ];
 }
+
+/** SQL: the URLs of a host that are under its open lease, an array of their hashes; `hostHash` is an expression. */
+export const urlsInHand = (hostHash: string): string => `coalesce((
+  select in_hand.open_url_hashes
+  from lease in_hand
+  where in_hand.host_hash = ${hostHash} and in_hand.closed_at is null
+), '{}')`;
 
 /** URLs of one host in a lease, at most. */
 export function slotsOf({ urlsPerHost }: LeaseRequest): number {

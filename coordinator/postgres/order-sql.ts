@@ -6,7 +6,7 @@
 import { crawlSeconds, unknownChangeRatio } from "#core/order/anansi";
 import { unknownChangesPerDay } from "#core/order/freshness";
 import type { FrontierOrder, OrderName } from "#core/order/order-strategies";
-import { newSlots } from "#core/order/slice-mix";
+import { mostOwed, roundingError } from "#core/order/slice-mix";
 
 /** Due URLs of a host that are looked at, the longest due: what a lease of a host with a billion of them costs. */
 export const dueUrlsLookedAt = 2000;
@@ -43,12 +43,14 @@ export function rankJoin(name: OrderName): string {
 }
 
 /**
- * The due URLs of host `h` as they follow each other: `url_hash`, `is_new`, and the `place` in its list (1: first).
- * Looked at are the longest due (dueUrlsLookedAt). `now`: the instant's parameter.
+ * The due URLs of host `h` as they follow each other: `url_hash`, `is_new`, the `score`, and the `place` in its list (1:
+ * first).
+ * Looked at are the longest due (dueUrlsLookedAt), without those of `except`, an array of hashes. `now`: the instant's
+ * parameter.
  */
-export function placedUrls(name: OrderName, now: string): string {
+export function placedUrls(name: OrderName, now: string, except?: string): string {
   return `
-         select u.url_hash, ${isNewSql} as is_new,
+         select u.url_hash, ${isNewSql} as is_new, ${scoreSql(name, now)} as score,
            row_number() over (
              partition by ${isNewSql}
              order by ${scoreSql(name, now)} desc, u.next_fetch_at, u.depth, u.url_hash
@@ -57,42 +59,64 @@ export function placedUrls(name: OrderName, now: string): string {
            select *
            from frontier_url
            where host_hash = h.host_hash and state = 'due' and next_fetch_at <= ${now}
+             ${except === undefined ? "" : `and url_hash <> all(${except})`}
            order by next_fetch_at
            limit ${dueUrlsLookedAt}
          ) u
          ${rankJoin(name)}`;
 }
 
-/** How a lease's URLs of one host are chosen, as core/order/slice-mix does it. */
+/** The best score of the new URLs that are due of host `h`, as core/order/host-turns has it; as above otherwise. */
+export function worthSql(name: OrderName, now: string): string {
+  return `(select max(placed.score) filter (where placed.is_new) from (${placedUrls(name, now)}) placed)`;
+}
+
+/** How a lease's URLs of one host are chosen, as core/order/slice-mix and host-turns do it. */
 export interface LeaseOrder {
-  /** The keys of host `h` in their order; `$2` is the instant, `$7` the most of them, `$8` those for new URLs. */
-  readonly items: string;
-  /** The place of a leased URL `u` among the items of its `slice`. */
-  readonly turn: string;
+  /**
+   * One row about host `h`: the keys of its `items` in their order, `is_mixed`, and `rest_worth`, what its best new URL
+   * is worth without them. `$2` is the instant, `$7` the most of them, `$8` the share for new ones, `$9`, beside the hosts
+   * of `$4`, the least score of those that go by their worth (null: new and old ones are mixed).
+   */
+  readonly picked: string;
   /** `$8`. */
-  readonly values: readonly number[];
+  readonly newShare: number;
 }
 
 /** Null: the longest due first, which needs none of this. */
-export function leaseOrder(order: FrontierOrder | undefined, slots: number, now: Date): LeaseOrder | null {
+export function leaseOrder(order: FrontierOrder | undefined): LeaseOrder | null {
   if (order === undefined || order.name === "breadth-first") return null;
-  // Leases are granted at any time: the part of the second is as good as a die, and can be told again.
-  const turn = (now.getTime() % 1000) / 1000;
-  return {
-    items: mixed(order.name),
-    turn: "(select array_position(slice.items, u.url_hash) from slice where slice.host_hash = u.host_hash)",
-    values: [newSlots(slots, order.newShare, turn)],
-  };
+  return { picked: picked(order.name), newShare: order.newShare };
 }
 
-const mixed = (name: OrderName) => `
-       select url_hash
+/** Of host `h`, a row of frontier_host. */
+const carried = (h: string) =>
+  `coalesce(${h}.mix_carry, ((${h}.host_hash % 1000 + 1000) % 1000) / 1000.0::float8)`;
+const exactSlots = (h: string) => `($7::int * $8::float8 + ${carried(h)})`;
+const wholeSlots = (h: string) => `least($7::int, greatest(0, floor(${exactSlots(h)} + ${roundingError})))`;
+
+/** What host `h`, a row of frontier_host, carries to its next lease, after `taken` URLs in one that was mixed or not. */
+export const nextCarry = (h: string, { isMixed, taken }: { isMixed: string; taken: string }): string => `case
+          when ${isMixed} then least(1, ${exactSlots(h)} - ${wholeSlots(h)})
+          else greatest(-${mostOwed}, ${carried(h)} - ${taken} * (1 - $8::float8)) end`;
+
+const leastScore = "($9::float8[])[array_position($4::bigint[], h.host_hash)]";
+
+const picked = (name: OrderName) => `
+       select array_agg(url_hash order by turn) filter (where is_taken) as items, not bool_or(is_worthy) as is_mixed,
+         max(score) filter (where is_new and not is_taken) as rest_worth
        from (
-         select url_hash, is_new, place / greatest(quota, 0.5) as at
+         select *, turn <= $7::int and (is_worthy or not bool_or(is_worthy) over ()) as is_taken
          from (
-           select url_hash, is_new, place, (case when is_new then $8::int else $7 - $8::int end)::float8 as quota
-           from (${placedUrls(name, "$2")}) placed
-         ) listed
-       ) spread
-       order by at, is_new desc
-       limit $7`;
+           select url_hash, is_new, score, coalesce(is_new and score >= ${leastScore}, false) as is_worthy,
+             row_number() over (
+               order by coalesce(is_new and score >= ${leastScore}, false) desc, place / greatest(quota, 0.5), is_new desc
+             ) as turn
+           from (
+             select url_hash, is_new, score, place,
+               case when is_new then mix.for_new else $7::int - mix.for_new end as quota
+             from (select ${wholeSlots("own")} as for_new from frontier_host own where own.host_hash = h.host_hash) mix
+             cross join (${placedUrls(name, "$2")}) placed
+           ) listed
+         ) in_turn
+       ) told`;

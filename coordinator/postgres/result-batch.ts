@@ -25,6 +25,7 @@ import { siftResults } from "./lease-rules.ts";
 import { replaceLinks } from "./link-writes.ts";
 import { nameOf } from "./page-texts.ts";
 import { writePages } from "./page-writes.ts";
+import { noteStated } from "./recrawl/stated-changes.ts";
 import * as write from "./result-writes.ts";
 import { recordSeals } from "./seal-rows.ts";
 
@@ -107,6 +108,7 @@ async function store(
   await releaseHeld(client, pageHosts, scope.pagesPerHost);
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: links.added, now };
   const newUrls = await addUrls(client, urls, limits);
+  await noteStated(client, urls);
   await hastenChanged(client, urls, now);
   await removeBackLinks(client, links.removed);
   await countOutsideLinks(client, links);

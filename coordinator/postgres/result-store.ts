@@ -2,12 +2,14 @@
 import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import type { ArrivedResult, ResultStore, TakenResults } from "../flows/ports.ts";
+import { urlsOfNames } from "./channels/known-links.ts";
 import { type ResultBatch, takeBatch } from "./result-batch.ts";
 import { inTransaction, sqlStateOf } from "./transaction.ts";
 
 export function createResultStore(pool: Pool): ResultStore {
   return {
     take: async (batch) => await take(pool, batch),
+    urlsOfNames: async (names) => await urlsOfNames(pool, names),
     fetchesSince: async (since) => await fetchesSince(pool, since),
     recentFetches: async (hosts, perHost) => await recentFetches(pool, hosts, perHost),
   };

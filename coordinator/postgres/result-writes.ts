@@ -51,7 +51,7 @@ export async function insertFetches(client: PoolClient, { crawlerId, results, no
   );
 }
 
-/** The URLs leave their lease with what the results say of them; `worths` beside the results. */
+/** What the results say of the URLs; `worths` beside the results. */
 export async function updateUrls(
   client: PoolClient,
   { results, now, linkFacts }: Batch,
@@ -64,7 +64,6 @@ export async function updateUrls(
   await client.query(
     `update frontier_url u
      set state = given.state,
-         lease_id = null,
          next_fetch_at = given.next_fetch_at,
          visits = u.visits + 1,
          failures = case when given.failed then least(u.failures + 1, 1000) else 0 end,
@@ -118,20 +117,22 @@ export async function updateUrls(
 
 const noLinkFacts: LinkFacts = { outLinks: null, changeRatio: null };
 
-/** Counts the leases down; the last URL closes its lease. */
+/** The URLs leave their leases; the last one closes its lease. */
 export async function countLeasesDown(client: PoolClient, { crawlerId, results, now }: Batch): Promise<void> {
   const leases: LeaseId[] = results.map((arrived) => arrived.leaseId);
+  const urls = results.map(({ key }) => key.urlHash);
   await client.query(
     `update lease l
      set open_urls = l.open_urls - taken.urls,
+         open_url_hashes = array(select one from unnest(l.open_url_hashes) as one where one <> all(taken.url_hashes)),
          closed_at = case when l.open_urls <= taken.urls then $3::timestamptz end,
          ending = case when l.open_urls <= taken.urls then 'done' end
      from (
-       select lease_id, count(*)::int as urls
-       from unnest($1::bigint[]) as given (lease_id)
+       select lease_id, count(*)::int as urls, array_agg(url_hash) as url_hashes
+       from unnest($1::bigint[], $4::bigint[]) as given (lease_id, url_hash)
        group by lease_id
      ) taken
      where l.lease_id = taken.lease_id and l.crawler_id = $2 and l.closed_at is null`,
-    [leases, crawlerId, now],
+    [leases, crawlerId, now, urls],
   );
 }

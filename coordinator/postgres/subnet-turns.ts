@@ -5,6 +5,7 @@
 import type { PoolClient } from "pg";
 import { hostsInARow } from "#core/frontier/subnet-share";
 import type { CrawlerId } from "#core/ids";
+import { shareOf } from "#core/order/slice-mix";
 import { prepared } from "./prepared-query.ts";
 
 /** Subnets that are looked into at a time. */
@@ -13,6 +14,7 @@ const subnetsAtATime = 64;
 export class SubnetTurns {
   readonly #recent = new Map<CrawlerId, readonly string[]>();
   readonly #reached = new Map<CrawlerId, number>();
+  readonly #carried = new Map<CrawlerId, number>();
 
   /** The subnets of the latest hosts, the latest last. */
   recentOf(crawlerId: CrawlerId): readonly string[] {
@@ -36,6 +38,13 @@ export class SubnetTurns {
     const ids = rows.map((row) => row.subnet_id).sort((a, b) => a - b);
     const [later, earlier] = [ids.filter((id) => id > reached), ids.filter((id) => id <= reached)];
     return [...later, ...earlier].slice(0, subnetsAtATime);
+  }
+
+  /** Of so many hosts those that go by their worth; what falls between two whole numbers is carried on. */
+  byWorth(crawlerId: CrawlerId, hosts: number, share: number): number {
+    const { slots, carry } = shareOf(hosts, share, this.#carried.get(crawlerId) ?? 0);
+    this.#carried.set(crawlerId, carry);
+    return slots;
   }
 
   reach(crawlerId: CrawlerId, subnetId: number): void {

@@ -9,10 +9,10 @@
 import { writeFileSync } from "node:fs";
 import { estimateCrawl, thesisAssumptions } from "#core/estimate/crawl-estimate";
 import { comparePeaks } from "#core/estimate/pending-list";
-import { orderNames } from "#core/order/order-strategies";
 import { estimateText } from "#ops/nearcrawl/estimate/estimate-text";
 import { withMeasures } from "#ops/nearcrawl/estimate/with-measures";
 import { formatTable } from "#ops/nearcrawl/output";
+import { orderLists, ordersOf, runOf } from "#ops/nearcrawl/simulate/order-command";
 import { type OrderWeb, orderWeb } from "#ops/simulate/order/order-web";
 import { simulateOrder } from "#ops/simulate/order/simulate-order";
 import { measureLeaseCost } from "./order/lease-cost.ts";
@@ -44,10 +44,10 @@ function compute(): void {
   }
   write("anansi-pending.svg", pendingPicture());
   const web = orderWeb({ ...size, seed: 1 });
-  const curves = (["hosts", "whole-web"] as const).flatMap((lists) => [
-    ...orderNames.map((name): OrderCurve => {
-      const order = { name, newShare: 0.9 };
-      return { name, lists, outcome: simulateOrder({ web, order, lists, seed: 1 }) };
+  const curves = orderLists.flatMap((lists) => [
+    ...ordersOf(lists).map((name): OrderCurve => {
+      const run = runOf({ web, name, lists, seed: 1 }, { newShare: 0.9, worthShare: 0.75 });
+      return { name, lists, outcome: simulateOrder(run) };
     }),
     { name: "best possible" as const, lists, outcome: { mass: bestMass(web) } },
   ]);

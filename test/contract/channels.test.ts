@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readChannel } from "#coordinator/flows/read-channel";
 import { createChannelStore } from "#coordinator/postgres/channels/channel-store";
+import { hostHashOf } from "#core/frontier/url-key";
 import type { CrawlerId } from "#core/ids";
 import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "./world.ts";
 
@@ -46,6 +47,22 @@ test("links that its filters leave out or that are too deep are not admitted; ot
   await world.take(crawlerId, [arrivedResult(deeper)], secondsAfterNoon(61));
 
   expect(Object.keys(await statesOf()).sort()).toEqual(["/", "/docs/1", "http://b.example/old/1"]);
+});
+
+test("a host, and the coordinator, have no more channels than can be read with every lease", async () => {
+  const fill = async (host: string, many: number) =>
+    await world.rows(
+      `insert into channel (host_hash, host, directories, created_at)
+       select ${hostHashOf(host)}, '${host}', array['/' || n || '/'], now() from generate_series(1, ${many}) n`,
+    );
+  await fill("a.example", 200);
+
+  const ofHost = await createChannelStore(world.pool).add(rules({ prefixes: ["a.example/new/"] }), noon);
+  await fill("b.example", 49_800);
+  const ofAll = await createChannelStore(world.pool).add(rules({ prefixes: ["c.example"] }), noon);
+
+  expect(ofHost).toEqual(["a.example has 200 channels already, as many as a host may have"]);
+  expect(ofAll).toEqual(["there are 50000 channels, as many as there may be: remove one first"]);
 });
 
 test("what the frontier had before is refused with the reason, and due again when the channel goes", async () => {

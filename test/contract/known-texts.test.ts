@@ -6,7 +6,7 @@ import { knownTextsPay } from "#core/channels/known-texts-pay";
 import type { CrawlerId } from "#core/ids";
 import { knownTexts, withoutKnownText } from "#crawler/fetch/known-text";
 import type { Lease } from "#protocol/lease";
-import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "./world.ts";
+import { arrivedResult, newWorld, noon, scope, secondsAfterNoon, seeds, type World } from "./world.ts";
 
 let world: World;
 let crawlerId: CrawlerId;
@@ -106,6 +106,68 @@ test("a text that is not known after all is no page: the URL is fetched again, a
       last_reason: expect.stringContaining("fetched in full next time"),
     },
   ]);
+});
+
+test.each([
+  ["another simhash", "simhash = repeat('2', 16)"],
+  ["another language's stems", "text_search_config = 'german'"],
+  ["a wish not to be indexed", "noindex = true"],
+])("a text of the same digest with %s is not the one that was left out", async (_, change) => {
+  const lease = await knownChannel();
+  await world.rows(`update page set ${change}`);
+
+  await ship(lease, {});
+
+  expect(await pageThree()).toEqual([]);
+});
+
+test("a lease on another host has nothing of this one's set", async () => {
+  await knownChannel();
+  await world.frontier.admit(seeds("http://b.example/docs/3"), scope, noon);
+  await world.resolve("b.example", "198.51.100.8", await world.subnet("198.51.100.0", "198.51.100.255"));
+
+  await world.frontier.returnLeasesOf(crawlerId, secondsAfterNoon(61));
+
+  const leases = await world.lease(crawlerId, secondsAfterNoon(3600));
+
+  const told = leases.map(({ host, known }) => [host, known !== undefined]);
+  expect(told.sort()).toEqual([
+    ["a.example", true],
+    ["b.example", false],
+  ]);
+});
+
+test("pages outside of a channel's directories are not among what it knows", async () => {
+  const lease = await knownChannel();
+  await world.rows(
+    `update page set url = replace(url, '/docs/', '/else/'), digest = repeat('b', 64) where url = '${at("2")}'`,
+  );
+
+  await createChannelStore(world.pool).settle(secondsAfterNoon(3700));
+
+  expect(lease.known).toBeDefined();
+  expect(await world.rows("select expected_pages, duplicate_share, known_digests from channel")).toEqual([
+    { expected_pages: 1, duplicate_share: 0, known_digests: [text.digest] },
+  ]);
+});
+
+test("a page that is no text to be indexed has none to leave out", async () => {
+  const lease = await knownChannel();
+  const known = knownTexts(lease);
+  const { hostDelayMs: _, ...result } = arrivedResult({
+    sequence: 3,
+    leaseId: lease.leaseId,
+    url: at("3"),
+    page: text,
+  }).result;
+  const shipped = (page: object) =>
+    withoutKnownText({ ...result, page: { ...result.page!, ...page } }, known).page?.textKnown;
+
+  expect(shipped({})).toBe(true);
+  expect(shipped({ softNotFound: true })).toBeUndefined();
+  expect(shipped({ robots: { noindex: true, nofollow: false } })).toBeUndefined();
+  expect(shipped({ kind: "feed" })).toBeUndefined();
+  expect(shipped({ lexemes: "" })).toBeUndefined();
 });
 
 test("a set goes along where it saves bytes: many new URLs, many pages that say the same", () => {

@@ -54,7 +54,7 @@ test("a fetched page is stored with its links, and the last URL closes the lease
   ]);
   expect(
     await world.rows(
-      `select state, visits, failures, last_outcome, last_status, etag, lease_id, next_fetch_at, last_fetched_at
+      `select state, visits, failures, last_outcome, last_status, etag, next_fetch_at, last_fetched_at
        from frontier_url where url = 'http://a.example/'`,
     ),
   ).toEqual([
@@ -65,7 +65,6 @@ test("a fetched page is stored with its links, and the last URL closes the lease
       last_outcome: "fetched",
       last_status: 200,
       etag: '"one"',
-      lease_id: null,
       next_fetch_at: secondsAfterNoon(86_400),
       last_fetched_at: noon,
     },
@@ -227,7 +226,8 @@ test("a result and the lease's expiry at once: either counts, never both", async
   const stored = taken.reduce((sum, one) => sum + one.stored, 0);
   expect(stored + expired).toBe(10);
   expect(await counted("page")).toBe(stored);
-  expect(await counted("frontier_url where state = 'due' and lease_id is null")).toBe(10);
+  expect(await counted("frontier_url where state = 'due'")).toBe(10);
+  expect(await counted("lease where closed_at is null or open_url_hashes <> '{}'")).toBe(0);
 });
 
 test("nobody's result counts under another crawler's lease, nor for a URL that the lease does not hold", async () => {

@@ -46,7 +46,8 @@ it("what an operator's invitation says goes into the child's settings, and URLs 
   if (typeof invited === "string") throw new Error(invited);
   const { parent } = invited;
 
-  await start(below, { parent: { ...parent, owns: [".gr"] }, coordinators: { everySeconds: 0.1 } });
+  const child = { parent: { ...parent, owns: [".gr"] }, domainSets: ["not shop.gr"] };
+  await start(below, { ...child, coordinators: { everySeconds: 0.1 } });
   await until(async () => (await coordinators.list(new Date())).children[0]?.state === "connected", 5000);
   await createFrontierStore(above.pool).admit(seeds("http://a.gr/", "http://b.com/"), scope, new Date());
   await createFrontierStore(below.pool).admit(seeds("http://c.gr/", "http://d.com/"), scope, new Date());
@@ -54,6 +55,7 @@ it("what an operator's invitation says goes into the child's settings, and URLs 
   await until(async () => (await urlsOf(below)).length === 2 && (await urlsOf(above)).length === 2, 5000);
   expect(await urlsOf(below)).toEqual(["http://a.gr/", "http://c.gr/"]);
   expect(await urlsOf(above)).toEqual(["http://b.com/", "http://d.com/"]);
+  expect((await readCoordinatorPlace(below.pool))?.domainSets).toEqual(["not shop.gr"]);
   expect(parent.certificatePin).toBe(pinOf(readFileSync(pemFile("cert"))));
   expect(JSON.stringify(childInvited(invited))).not.toContain(parent.key);
   expect(await inviteChild("greek", { coordinators, secrets: randomSecrets, place }, by)).toBe("name-taken");

@@ -93,8 +93,7 @@ describe("a result counts only under a lease", () => {
   it("and a comparison's result that comes twice is no incident", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example"));
     const [lease] = await world.lease(north);
-    await world.pool.query("update lease set is_check = true");
-    await world.pool.query("update frontier_url set state = 'due', lease_id = null");
+    await world.pool.query("update lease set is_check = true, open_url_hashes = '{}'");
 
     const again = await send(north, [[lease!.leaseId, resultOf("http://a.example/0")]]);
 

@@ -33,6 +33,21 @@ describe("a simulated crawl", () => {
   });
 });
 
+it("hosts that go by their worth bring what counts sooner than hosts in turn, and more pages in the end", () => {
+  const many = orderWeb({ pages: 1200, hosts: 100, outDegree: 8, seed: 3 });
+  const crawl = (worthShare: number) =>
+    simulateOrder({
+      web: many,
+      order: { name: "back-links", newShare: 0.9, worthShare },
+      lists: "hosts",
+      seed: 1,
+    });
+  const [turns, worth] = [crawl(0), crawl(0.75)];
+
+  expect(worth.mass[49]! - turns.mass[49]!).toBeGreaterThan(0.04);
+  expect(worth.unique[99]).toBeGreaterThan(turns.unique[99]!);
+});
+
 it("every page of the generated web links to what is there, and ranks sum up to 1", () => {
   const targets = web.links.flatMap((links) => [...links]);
 

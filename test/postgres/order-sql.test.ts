@@ -1,7 +1,15 @@
 /** The order of a host's due URLs, asked of Postgres, is what the strategies of core/order say. Seeded random rows. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { dueUrlsLookedAt, leaseOrder, placedUrls, rankJoin, scoreSql } from "#coordinator/postgres/order-sql";
-import { orderNames, orderStrategy } from "#core/order/order-strategies";
+import {
+  dueUrlsLookedAt,
+  leaseOrder,
+  placedUrls,
+  rankJoin,
+  scoreSql,
+  worthSql,
+} from "#coordinator/postgres/order-sql";
+import { hostWorth } from "#core/order/host-turns";
+import { type OrderName, orderNames, orderStrategy } from "#core/order/order-strategies";
 import { isNew, scoreOf, type UrlFacts } from "#core/order/order-strategy";
 import { mixLists } from "#core/order/slice-mix";
 import { seededRandom } from "#core/seeded-random";
@@ -14,6 +22,9 @@ const hostHash = "7";
 let database: Database;
 beforeAll(async () => {
   database = await testDatabase();
+  await database.pool.query(
+    `insert into frontier_host (host_hash, host, mix_carry) values (${hostHash}, 'a.example', 0)`,
+  );
   await seedUrls(600);
 });
 afterAll(async () => await database?.close());
@@ -97,30 +108,73 @@ describe.each(orderNames)("%s", (name) => {
 
 describe.each(orderNames.filter((name) => name !== "breadth-first"))("%s", (name) => {
   it("leases the URLs that the strategy puts first, new and old ones in the wanted shares", async () => {
-    const order = leaseOrder({ name, newShare: 0.7 }, 20, now)!;
-    const { rows } = await database.pool.query<{ url_hash: string }>(
-      `select unnest(array(${order.items})) as url_hash
-       from (select $1::bigint as host_hash, $3::text as a, $4::text as b, $5::text as c, $6::text as d) h`,
-      [hostHash, now, "", "", "", "", 20, ...order.values],
+    const { items, isMixed } = await picked(name, null);
+
+    expect(items).toEqual((await expectedLease(name, 20, 14)).map((url) => url.urlHash));
+    expect(isMixed).toBe(true);
+  });
+
+  it("leases of a host that goes by its worth the new URLs that are worth as much as the next host", async () => {
+    const urgent = (await urgentFirst(name)).filter(isNew);
+    const least = scoreOf(orderStrategy(name), urgent[5]!);
+
+    const { items, isMixed } = await picked(name, least * (1 - 1e-9));
+
+    const worthy = urgent.filter((url) => scoreOf(orderStrategy(name), url) >= least);
+    expect(items).toEqual(worthy.slice(0, 20).map((url) => url.urlHash));
+    expect(isMixed).toBe(false);
+  });
+
+  it("leases a slice like any other of a host that is worth less than was thought", async () => {
+    const { items, isMixed } = await picked(name, 1e9);
+
+    expect(items).toHaveLength(20);
+    expect(isMixed).toBe(true);
+  });
+
+  it("tells what the host is worth with them and without them, as the strategy does", async () => {
+    const strategy = orderStrategy(name);
+    const urls = await seeded();
+    const { rows } = await database.pool.query<{ worth: number }>(
+      `select ${worthSql(name, "$2")} as worth from frontier_host h where h.host_hash = $1`,
+      [hostHash, now],
     );
 
-    const leased = rows.map((row) => row.url_hash);
+    const { items, restWorth } = await picked(name, null);
 
-    expect(leased).toEqual((await expectedLease(name, 20, 14)).map((url) => url.urlHash));
+    const others = urls.filter((url) => !items.includes(url.urlHash));
+    expect(rows[0]?.worth).toBeCloseTo(hostWorth(strategy, urls)!, 9);
+    expect(restWorth).toBeCloseTo(hostWorth(strategy, others)!, 9);
   });
 });
 
-async function expectedLease(name: (typeof orderNames)[number], slots: number, slotsForNew: number) {
+/** Of 20 slots 14 are for new URLs. `least`: the least worth, of a host that goes by its worth. */
+async function picked(name: OrderName, least: number | null) {
+  const order = leaseOrder({ name, newShare: 0.7 })!;
+  const { rows } = await database.pool.query<{ items: string[]; isMixed: boolean; restWorth: number }>(
+    `select picked.items, picked.is_mixed as "isMixed", picked.rest_worth as "restWorth"
+     from (select unnest($4::bigint[]) as host_hash, $1::text as a, $3::text as b, $5::text as c, $6::text as d) h
+     cross join lateral (${order.picked}) picked`,
+    ["", now, "", [hostHash], "", "", 20, order.newShare, [least]],
+  );
+  return rows[0]!;
+}
+
+async function urgentFirst(name: OrderName): Promise<Seeded[]> {
   const strategy = orderStrategy(name);
-  const urgentFirst = (await seeded()).sort(
+  return (await seeded()).sort(
     (a, b) =>
       scoreOf(strategy, b) - scoreOf(strategy, a) ||
       b.dueSeconds - a.dueSeconds ||
       a.depth - b.depth ||
       Number(a.urlHash) - Number(b.urlHash),
   );
-  const newUrls = urgentFirst.filter(isNew);
-  const oldUrls = urgentFirst.filter((url) => !isNew(url));
+}
+
+async function expectedLease(name: OrderName, slots: number, slotsForNew: number) {
+  const urls = await urgentFirst(name);
+  const newUrls = urls.filter(isNew);
+  const oldUrls = urls.filter((url) => !isNew(url));
   return mixLists({ newUrls, oldUrls }, slots, slotsForNew);
 }
 

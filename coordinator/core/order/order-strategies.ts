@@ -23,8 +23,26 @@ export interface FrontierOrder {
   readonly name: OrderName;
   /** Of a lease the share for new URLs (Anansi's α, equation 5.1), where the strategy mixes new and old. */
   readonly newShare: number;
+  /** Of the hosts that a crawler is handed the share that goes by their best due URL (host-turns); 0 when left out. */
+  readonly worthShare?: number;
+}
+
+/** Of the policies of section frontier what the order is. */
+export function frontierOrder(policies: {
+  readonly order: OrderName;
+  readonly newShare: number;
+  readonly worthShare: number;
+}): FrontierOrder {
+  const { order: name, newShare, worthShare } = policies;
+  return { name, newShare, worthShare };
 }
 
 export function orderStrategy(name: OrderName): OrderStrategy {
   return strategies[name];
+}
+
+/** 0 where a strategy goes by turns alone. */
+export function worthShareOf(order: FrontierOrder | undefined): number {
+  if (order === undefined || !orderStrategy(order.name).mixesNewAndOld) return 0;
+  return order.worthShare ?? 0;
 }

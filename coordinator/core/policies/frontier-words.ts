@@ -33,6 +33,12 @@ export const frontierWords = {
     unit: "of its URLs",
     origin: "Anansi, section 5.1, nine new ones to one old",
   },
+  "frontier.worthShare": {
+    title: "Hosts that go by their best URL",
+    help: "Of the hosts that a crawler is handed so large a share goes to those whose best due URL comes first in the order, the rest to those that have been due the longest, so that none is forgotten; 0 lets hosts take turns alone, and the order breadth-first does not ask.",
+    unit: "of the hosts",
+    origin: "our judgement; measured, test/bench/results/anansi.md",
+  },
   "frontier.linkTypeChecks": {
     title: "Links asked for their type",
     help: "Of each page so many links to its own site are asked for by HEAD, in turns of the host, and those that are no page are not fetched; each check takes as long as a fetch, and 0 means none.",

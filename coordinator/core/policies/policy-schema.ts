@@ -8,10 +8,11 @@ import { maxLinkTypeChecks } from "#protocol/lease";
 import { probeMethod } from "#protocol/messages";
 import { balancePolicyNames } from "../balance/policies.ts";
 import { policyNames } from "../delegation/round.ts";
+import { mostWorthShare } from "../order/host-turns.ts";
 import { orderNames } from "../order/order-strategies.ts";
 import { usualChangesPerDay } from "../recrawl/change-hints.ts";
 import { leastChangesPerDay, mostChangesPerDay } from "../recrawl/change-rate.ts";
-import { recrawlStrategies } from "../recrawl/recrawl-plan.ts";
+import { defaultRateBounds, recrawlStrategies } from "../recrawl/recrawl-plan.ts";
 import { defaultTrustRule } from "../trust/evidence.ts";
 import { defaultSamplingRule } from "../trust/sampling.ts";
 
@@ -144,8 +145,8 @@ const recrawl = z.strictObject({
     .max(24 * 365)
     .default(1),
   longestDays: z.number().positive().max(3650).default(60),
-  /** SARSS section 4.3: an upper limit such as 2 times the change frequency. */
-  visitsPerChange: z.number().min(0.1).max(100).default(2),
+  /** SARSS section 4.3 has an upper limit such as 2 times the change frequency; why it is larger here: defaultRateBounds. */
+  visitsPerChange: z.number().min(0.1).max(100).default(defaultRateBounds.visitsPerChange),
   usualChangesPerDay: z.number().min(leastChangesPerDay).max(mostChangesPerDay).default(usualChangesPerDay),
   /** How often it is looked whether intervals are to be made anew. */
   everySeconds: seconds(86_400).default(600),
@@ -156,6 +157,8 @@ const frontier = z.strictObject({
   order: z.enum(orderNames).default("breadth-first"),
   /** Of a lease, where the order mixes new and old URLs: Anansi, section 5.1, 90 percent. */
   newShare: z.number().min(0).max(1).default(0.9),
+  /** Of the hosts that a crawler is handed, where the order mixes: how many go by their best URL (core/order/host-turns). */
+  worthShare: z.number().min(0).max(mostWorthShare).default(0.75),
   /** Links of a page that are asked for their type by HEAD (Anansi, section 4.2); 0: none is. */
   linkTypeChecks: z.int().min(0).max(maxLinkTypeChecks).default(0),
 });

@@ -145,7 +145,8 @@ export const policyWords = {
     title: "Recrawl strategy",
     help: "fixed: every page after the same interval; iir and icr: groups of hosts at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh.",
     unit: null,
-    origin: "our judgement; what was measured live does not decide it, test/bench/results/recrawl.md",
+    origin:
+      "our judgement: optimal keeps one to two points more fresh, and leaves what changes too fast; test/bench/results/recrawl.md",
   },
   "recrawl.total": {
     title: "Fetches again, in all",
@@ -191,9 +192,9 @@ export const policyWords = {
   },
   "recrawl.visitsPerChange": {
     title: "Fetches for each change",
-    help: "With optimal, a page is fetched at most so many times as often as it is thought to change.",
+    help: "With optimal, a page is fetched at most so many times as often as it is thought to change. Small numbers cost freshness: what slow pages may not have goes to those that change too fast.",
     unit: "times",
-    origin: "SARSS, section 4.3",
+    origin: "worked out, test/core/recrawl/optimal-rates; SARSS names 2 (section 4.3)",
   },
   "recrawl.usualChangesPerDay": {
     title: "Changes expected of a page",

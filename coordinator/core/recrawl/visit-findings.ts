@@ -3,7 +3,7 @@
  * of the URL, and the plan in force.
  */
 import type { FetchOutcome } from "#protocol/result";
-import { expectedChangesPerDay } from "./change-hints.ts";
+import { expectedChangesPerDay, type StatedChanges } from "./change-hints.ts";
 import {
   addSums,
   believableGap,
@@ -24,6 +24,8 @@ export interface KnownPage {
   readonly digest: string | null;
   readonly backLinks: number;
   readonly pageRank: number | null;
+  /** By the host's sitemaps and feeds; absent: nothing. */
+  readonly stated?: StatedChanges;
   /** Of its host: mean changes a day, priority group, multiplier; null: not known. */
   readonly hostChangesPerDay: number | null;
   readonly hostGroup: number | null;
@@ -74,9 +76,12 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
           lastChangeSecondsAgo: unchangedSeconds,
           plannedSeconds,
         }) ?? noVisits);
+  // What a list states is a hint alone: what is found counts by the page and its server.
+  const stated = unchangedSeconds ?? secondsBetween(known.stated?.modifiedAt ?? null, visit.fetchedAt);
   const expected = expectedChangesPerDay({
     usualPerDay: plan.usualChangesPerDay,
-    ...(unchangedSeconds === null || hasChanged === true ? {} : { unchangedSeconds }),
+    ...(known.stated?.changeFrequency === undefined ? {} : { changeFrequency: known.stated.changeFrequency }),
+    ...(stated === null || hasChanged === true ? {} : { unchangedSeconds: stated }),
     ...(known.hostChangesPerDay === null ? {} : { othersPerDay: known.hostChangesPerDay }),
   });
   const all = addSums(known.sums, sums);

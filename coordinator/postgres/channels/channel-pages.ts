@@ -6,6 +6,15 @@ import type { KeptChannel } from "./channel-rows.ts";
 /** Of a host so many pages are looked at. */
 const mostCounted = 1_000_000;
 
+/** The rows of table page, as `p`, that lie in channel $1; of its host so many are looked at. */
+export const pagesOfChannel = (most: number) => `channel c
+       cross join lateral (
+         select *, substring(url from '^[a-z]+://[^/]*(/.*)$') as path
+         from page where host_hash = c.host_hash limit ${most}
+       ) p
+       where c.channel_id = $1
+         and exists (select from unnest(c.directories) directory where starts_with(p.path, directory))`;
+
 export async function countPages(
   pool: Pool,
   { channelId }: KeptChannel,
@@ -14,13 +23,7 @@ export async function countPages(
   await pool.query(
     `with pages as materialized (
        select p.digest, max(p.fetched_at) as fetched_at, count(*) as urls
-       from channel c
-       cross join lateral (
-         select digest, fetched_at, substring(url from '^[a-z]+://[^/]*(/.*)$') as path
-         from page where host_hash = c.host_hash limit ${mostCounted}
-       ) p
-       where c.channel_id = $1
-         and exists (select from unnest(c.directories) directory where starts_with(p.path, directory))
+       from ${pagesOfChannel(mostCounted)}
        group by p.digest
      ), counted as (
        select coalesce(sum(urls), 0)::int as pages,

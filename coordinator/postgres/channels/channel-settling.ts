@@ -5,14 +5,15 @@
 import type { Pool, PoolClient } from "pg";
 import { channelHolds, leftOut } from "#core/channels/channel";
 import type { HostHash, UrlHash } from "#core/ids";
+import { outsideChannel } from "../../flows/who-channel.ts";
 import { lockHosts } from "../frontier-admission.ts";
 import { settleHosts } from "../frontier-leases.ts";
+import { urlsInHand } from "../open-leases.ts";
 import { inTransaction } from "../transaction.ts";
 import { countPages } from "./channel-pages.ts";
 import { channelsWhere, type KeptChannel } from "./channel-rows.ts";
+import { countLinks } from "./known-links.ts";
 
-/** `last_outcome` of URLs that a channel leaves out. */
-export const outsideChannel = "outside-channel";
 const urlsAtOnce = 5000;
 
 /** As often a channel's pages are counted, and its URLs looked through once more. */
@@ -40,6 +41,7 @@ async function settleChannel(pool: Pool, channel: KeptChannel, now: Date): Promi
     if (after === null) break;
   }
   await countPages(pool, channel, { settled: leased === 0, now });
+  await countLinks(pool, channel);
   return taken;
 }
 
@@ -55,7 +57,8 @@ async function takeOut(client: PoolClient, channel: KeptChannel, after: UrlHash 
   const { hostHash } = channel;
   await lockHosts(client, [hostHash]);
   const { rows } = await client.query<{ url_hash: UrlHash; url: string; depth: number; state: string }>(
-    `select url_hash, url, depth, state
+    `select url_hash, url, depth,
+       case when url_hash = any(${urlsInHand("$1::bigint")}) then 'leased' else state end as state
      from frontier_url
      where host_hash = $1 and ($2::bigint is null or url_hash > $2)
      order by url_hash

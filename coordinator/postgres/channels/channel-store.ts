@@ -27,7 +27,8 @@ async function add(pool: Pool, rules: ChannelRules, now: Date): Promise<Channel 
   return await inTransaction(pool, async (client) => {
     await client.query("lock table channel in share row exclusive mode");
     const hostHash = hostHashOf(rules.host);
-    const faults = channelFaults(rules, await channelsWhere(client, "host_hash = $1", [hostHash]));
+    const ofHost = await channelsWhere(client, "host_hash = $1", [hostHash]);
+    const faults = [...(await boundFaults(client, rules, ofHost.length)), ...channelFaults(rules, ofHost)];
     if (faults.length > 0) return faults;
     const { rows } = await client.query<{ channel_id: number }>(
       `insert into channel (host_hash, host, directories, seeds, include, exclude, max_depth, created_at)
@@ -48,6 +49,19 @@ async function add(pool: Pool, rules: ChannelRules, now: Date): Promise<Channel 
     const [channel] = await channelsWhere(client, "channel_id = $1", [rows[0]!.channel_id]);
     return withoutHash(channel!);
   });
+}
+
+/** All of a host are read with each lease and result of it, and all that there are for the list. */
+const mostOfHost = 200;
+const mostChannels = 50_000;
+
+async function boundFaults(client: PoolClient, { host }: ChannelRules, ofHost: number): Promise<string[]> {
+  if (ofHost >= mostOfHost) return [`${host} has ${ofHost} channels already, as many as a host may have`];
+  const { rows } = await client.query<{ channels: number }>("select count(*)::int as channels from channel");
+  const { channels } = rows[0]!;
+  return channels < mostChannels
+    ? []
+    : [`there are ${channels} channels, as many as there may be: remove one first`];
 }
 
 /** They come from people: no budget holds for them, and a new host is welcome. */

@@ -11,6 +11,7 @@ import { packKnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
 import type { PageExtract } from "#protocol/result";
 import type { CountedResult } from "../counted-result.ts";
+import { prepared } from "../prepared-query.ts";
 import { columnsOf } from "../transaction.ts";
 
 interface KnownChannel {
@@ -25,7 +26,8 @@ interface KnownChannel {
 export async function withKnownTexts(client: PoolClient, leases: readonly Lease[]): Promise<Lease[]> {
   const hosts = leases.filter(({ urls }) => urls.some(isNew)).map(({ host }) => hostHashOf(host));
   if (hosts.length === 0) return [...leases];
-  const { rows } = await client.query<KnownChannel>(
+  const { rows } = await prepared<KnownChannel>(
+    client,
     `select host_hash as "hostHash", directories, known_digests as digests, known_turn as turn,
        duplicate_share as "duplicateShare"
      from channel

@@ -1,9 +1,11 @@
 /** What the frontier knows of a URL's changes, for its next result: one look-up by primary key in each table. */
 import type { KnownPage } from "#core/recrawl/visit-findings";
+import { statedChanges } from "./stated-changes.ts";
 
 /** Of the tables that `knownPageJoins` joins to `frontier_url u`. */
 export const knownPageColumns = `u.compared_visits, u.content_changes, u.changed_seconds, u.unchanged_seconds,
        u.last_fetched_at, u.next_fetch_at, encode(u.digest, 'hex') as digest_hex, u.back_links, k.page_rank,
+       u.stated_frequency, u.stated_modified_day,
        p.changes_per_day as host_changes_per_day, p.recrawl_group, p.multiplier`;
 
 export const knownPageJoins = `left join url_rank k on k.host_hash = u.host_hash and k.url_hash = u.url_hash
@@ -19,6 +21,8 @@ export interface KnownPageRow {
   readonly digest_hex: string | null;
   readonly back_links: number;
   readonly page_rank: number | null;
+  readonly stated_frequency: number | null;
+  readonly stated_modified_day: number | null;
   readonly host_changes_per_day: number | null;
   readonly recrawl_group: number | null;
   readonly multiplier: number | null;
@@ -37,6 +41,7 @@ export function knownPage(row: KnownPageRow): KnownPage {
     digest: row.digest_hex,
     backLinks: row.back_links,
     pageRank: row.page_rank,
+    stated: statedChanges(row.stated_frequency, row.stated_modified_day),
     hostChangesPerDay: row.host_changes_per_day,
     hostGroup: row.recrawl_group,
     hostMultiplier: row.multiplier,

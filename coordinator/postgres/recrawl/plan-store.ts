@@ -22,7 +22,7 @@ export function createRecrawlPlanStore(pool: Pool): RecrawlPlanStore {
       const { rows } = await pool.query<{ share: number }>(
         `select coalesce(avg(case when compared_visits >= $1 then 1 else 0 end), 0)::float8 as share
          from frontier_url
-         where changes_per_day is not null and state in ('due', 'leased')`,
+         where changes_per_day is not null and state = 'due'`,
         [learningVisits],
       );
       return rows[0]!.share;

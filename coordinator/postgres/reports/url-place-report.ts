@@ -4,11 +4,13 @@ import type { UrlKey } from "#core/frontier/url-key";
 import type { OrderName } from "#core/order/order-strategies";
 import type { UrlFacts } from "#core/order/order-strategy";
 import type { PlacedUrl } from "../../flows/who-order.ts";
+import { urlsInHand } from "../open-leases.ts";
 import { isNewSql, placedUrls } from "../order-sql.ts";
 
 interface PlaceRow extends UrlFacts {
   readonly place: string | null;
   readonly of: number;
+  readonly hostWorth: number | null;
 }
 
 /** Null: the frontier does not hold it. Costs a look at the due URLs of its host (dueUrlsLookedAt). */
@@ -21,7 +23,7 @@ export async function urlPlace(
     `with h as (
        select $1::bigint as host_hash
      ), placed as (
-       select x.* from h cross join lateral (${placedUrls(as.strategy, "$3")}) x
+       select x.* from h cross join lateral (${placedUrls(as.strategy, "$3", urlsInHand("$1::bigint"))}) x
      )
      select u.back_links as "backLinks", u.out_links as "outLinks", u.change_ratio::float8 as "changeRatio",
        u.changes_per_day::float8 as "changesPerDay", r.page_rank::float8 as "pageRank", u.depth,
@@ -29,7 +31,8 @@ export async function urlPlace(
        case when isfinite(u.next_fetch_at) then extract(epoch from $3::timestamptz - u.next_fetch_at)::float8
          else 0 end as "dueSeconds",
        (select place from placed where placed.url_hash = u.url_hash) as place,
-       (select count(*)::int from placed where placed.is_new = (${isNewSql})) as of
+       (select count(*)::int from placed where placed.is_new = (${isNewSql})) as of,
+       (select worth from frontier_host own where own.host_hash = u.host_hash) as "hostWorth"
      from frontier_url u
      left join url_rank r using (host_hash, url_hash)
      where u.host_hash = $1 and u.url_hash = $2`,
@@ -37,6 +40,6 @@ export async function urlPlace(
   );
   const row = rows[0];
   if (!row) return null;
-  const { place, of, ...facts } = row;
-  return { facts, place: place === null ? null : Number(place), of };
+  const { place, of, hostWorth, ...facts } = row;
+  return { facts, place: place === null ? null : Number(place), of, hostWorth };
 }

@@ -3,8 +3,10 @@ import { Command } from "commander";
 import { answerWho } from "#coordinator/flows/answer-who";
 import { knownPolicies } from "#coordinator/flows/known-policies";
 import { createNameResolver } from "#coordinator/net/name-resolver";
+import { readCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import { createPolicyStore } from "#coordinator/postgres/policy-store";
 import { createReports } from "#coordinator/postgres/reports/reports";
+import { frontierOrder } from "#core/order/order-strategies";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
@@ -29,8 +31,9 @@ async function who(question: string, options: DatabaseOptions): Promise<void> {
     const reads = createReports(pool, () => performance.now());
     // How far the crawl goes, as the coordinator that started last has it, with what operators changed since.
     const { scope, frontier } = knownPolicies(await createPolicyStore(pool).read()).settings;
-    const order = { name: frontier.order, newShare: frontier.newShare };
-    return await answerWho(question, { reads, resolver, scope, order }, new Date());
+    const order = frontierOrder(frontier);
+    const domainSets = (await readCoordinatorPlace(pool))?.domainSets ?? [];
+    return await answerWho(question, { reads, resolver, scope, order, domainSets }, new Date());
   });
   printAnswer(options, answer, whoText(answer));
   if (!answer.found) process.exitCode = exitCodes.notFound;

@@ -1,6 +1,6 @@
 /** `nearcrawl simulate order`: how soon each order of the frontier has what counts, on generated webs. */
 import { Command, Option } from "commander";
-import { type OrderName, orderNames } from "#core/order/order-strategies";
+import { type OrderName, orderNames, orderStrategy } from "#core/order/order-strategies";
 import { orderWeb } from "#ops/simulate/order/order-web";
 import { type OrderOutcome, type OrderRun, simulateOrder } from "#ops/simulate/order/simulate-order";
 import { type Spread, spreadOf, spreadText } from "#ops/simulate/spread";
@@ -14,14 +14,25 @@ interface OrderOptions {
   readonly hosts: number;
   readonly outDegree: number;
   readonly newShare: number;
+  readonly worthShare: number;
   readonly seed: number;
   readonly seeds: number;
   readonly json?: boolean;
 }
 
+export const orderLists = ["hosts", "hosts-by-worth", "whole-web"] as const;
+
+/** Of `hosts` those with the longest due URL come first, of `hosts-by-worth` a share goes by what they are worth. */
+export type OrderLists = (typeof orderLists)[number];
+
+/** Where hosts go by turns alone there is nothing to be worth. */
+export function ordersOf(lists: OrderLists): readonly OrderName[] {
+  return orderNames.filter((name) => lists !== "hosts-by-worth" || orderStrategy(name).mixesNewAndOld);
+}
+
 export interface OrderFigures {
   readonly order: OrderName;
-  readonly lists: OrderRun["lists"];
+  readonly lists: OrderLists;
   /** Shares of the web's PageRank that were fetched after 10, 25 and 50 % as many fetches as there are pages. */
   readonly mass10: Spread;
   readonly mass25: Spread;
@@ -33,9 +44,11 @@ export interface OrderFigures {
 
 const help = `
 A crawl of as many fetches as the web has pages takes a month; a page is due again after a week, and changes between
-ten times a day and once in a hundred days. "hosts": leases of 20 URLs of the longest due host, as the coordinator grants them;
-"whole-web": one list for all, as WEB-SAILOR's and Anansi's servers keep it. For new URLs back-links, anansi and
-freshness are the same order by definition; they differ in what is visited again.
+ten times a day and once in a hundred days. "hosts": leases of 20 URLs of the longest due host, 20 hosts being in hand at
+once; "hosts-by-worth": as the coordinator grants them, a share of the hosts by what their best new URL is worth, with the
+URLs that are worth as much as the next host's best; "whole-web": one list for all, as WEB-SAILOR's and Anansi's servers
+keep it. For new URLs back-links, anansi and freshness are the same order by definition; they differ in what is visited
+again.
 
 Exit codes: 0 done, 2 wrong usage.
 `;
@@ -49,6 +62,11 @@ export function orderCommand(): Command {
     .addOption(whole("--hosts <n>", "of the web", [300, 1, 10_000]))
     .addOption(whole("--out-degree <n>", "links on a page, on average", [12, 1, 100]))
     .addOption(new Option("--new-share <share>", "of a lease, for new URLs").default(0.9).argParser(share))
+    .addOption(
+      new Option("--worth-share <share>", "of hosts-by-worth, those that go by it")
+        .default(0.75)
+        .argParser(share),
+    )
     .addOption(whole("--seed <number>", "which web", [1, 0, 0xffff_ffff]))
     .addOption(whole("--seeds <n>", "so many webs from --seed on: mean and spread", [1, 1, 100]))
     .option("--json", "print JSON: a list with one object per order and kind of list")
@@ -62,16 +80,13 @@ export function orderCommand(): Command {
 
 /** Every order with both kinds of list, over the same webs. */
 export function compareOrders(options: OrderOptions): OrderFigures[] {
-  const runs = (["hosts", "whole-web"] as const).flatMap((lists) =>
-    orderNames.map((name) => ({ lists, name })),
-  );
+  const runs = orderLists.flatMap((lists) => ordersOf(lists).map((name) => ({ lists, name })));
   const progress = workProgress("crawls");
   const outcomes = runs.map((): OrderOutcome[] => []);
   for (let seed = options.seed; seed < options.seed + options.seeds; seed++) {
     const web = orderWeb({ ...options, seed });
     for (const [index, { lists, name }] of runs.entries()) {
-      const order = { name, newShare: options.newShare };
-      outcomes[index]!.push(simulateOrder({ web, order, lists, seed }));
+      outcomes[index]!.push(simulateOrder(runOf({ web, name, lists, seed }, options)));
       const done = (seed - options.seed) * runs.length + index + 1;
       progress.show("crawling", done, options.seeds * runs.length);
     }
@@ -82,9 +97,22 @@ export function compareOrders(options: OrderOptions): OrderFigures[] {
   );
 }
 
+/** One crawl, with the shares that were asked for. */
+export function runOf(
+  {
+    lists,
+    name,
+    ...run
+  }: Pick<OrderRun, "web" | "seed"> & { readonly lists: OrderLists; readonly name: OrderName },
+  { newShare, worthShare }: Pick<OrderOptions, "newShare" | "worthShare">,
+): OrderRun {
+  const order = { name, newShare, worthShare: lists === "hosts-by-worth" ? worthShare : 0 };
+  return { ...run, order, lists: lists === "whole-web" ? lists : "hosts" };
+}
+
 function figuresOf(
   outcomes: readonly OrderOutcome[],
-  { lists, name, pages }: { lists: OrderRun["lists"]; name: OrderName; pages: number },
+  { lists, name, pages }: { lists: OrderLists; name: OrderName; pages: number },
 ): OrderFigures {
   const after = (percent: number) => spreadOf(outcomes.map(({ mass }) => mass[percent - 1]!));
   return {

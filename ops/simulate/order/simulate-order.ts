@@ -1,13 +1,15 @@
 /**
  * A crawl of a generated web under one of the strategies of core/order, fetch by fetch: how soon it has what counts, and
  * how fresh what it has is. Time is counted in fetches: so many make a day. Leases are filled as the coordinator fills
- * them: slices of one host, the longest due host first, or of the whole web as one list, as a single server would.
+ * them: slices of one host, the longest due host first or by what its best URL is worth, or of the whole web as one list,
+ * as a single server would. A host that is in hand is passed over while another one is due.
  */
 
 import { pageRank } from "#core/graph/page-rank";
-import { type FrontierOrder, orderStrategy } from "#core/order/order-strategies";
+import { hostWorth } from "#core/order/host-turns";
+import { type FrontierOrder, orderStrategy, worthShareOf } from "#core/order/order-strategies";
 import { isNew, scoreOf, type UrlFacts } from "#core/order/order-strategy";
-import { mixLists, newSlots } from "#core/order/slice-mix";
+import { mixLists, owedAfter, shareOf } from "#core/order/slice-mix";
 import { seededRandom } from "#core/seeded-random";
 import { graphOf, type OrderWeb } from "./order-web.ts";
 import { VisitedPages } from "./visited-pages.ts";
@@ -15,7 +17,7 @@ import { VisitedPages } from "./visited-pages.ts";
 export interface OrderRun {
   readonly web: OrderWeb;
   readonly order: FrontierOrder;
-  /** `hosts`: slices of one host in turn; `whole-web`: one list for everything. */
+  /** `hosts`: slices of one host, chosen as the order says; `whole-web`: one list for everything. */
   readonly lists: "hosts" | "whole-web";
   readonly seed: number;
 }
@@ -31,6 +33,8 @@ export interface OrderOutcome {
 }
 
 const sliceUrls = 20;
+/** Slices of so many hosts are fetched at the same time. */
+const hostsAtOnce = 20;
 /** As many fetches as there are pages take a month; a page is due again after a week. */
 const crawlDays = 30;
 const recrawlDays = 7;
@@ -47,6 +51,11 @@ export function simulateOrder({ web, order, lists, seed }: OrderRun): OrderOutco
     unique.push(crawl.visited.count);
   }
   return { mass, fetches, unique, freshness: crawl.freshness() };
+}
+
+interface DueList {
+  readonly list: number;
+  readonly due: readonly number[];
 }
 
 const daySeconds = 86_400;
@@ -66,6 +75,13 @@ class Crawl {
   readonly #dueDay: Float64Array;
   readonly #depth: Uint16Array;
   readonly #backLinks: Uint32Array;
+  /** By list: what its leases left over of the mix. */
+  readonly #carried: number[] = [];
+  #worthCarried = 0;
+  /** By list, as far as they are still true. */
+  #worths: (number | null | undefined)[] = [];
+  /** The latest, which are in hand. */
+  #inHand: readonly number[] = [];
   #ranks: Float64Array | null = null;
   #rankedAt = 0;
 
@@ -104,9 +120,11 @@ class Crawl {
     this.fetched += 1;
     this.#dueDay[page] = this.#day + recrawlDays;
     if (!isFirst) return;
+    this.#worths[this.#listOf(page)] = undefined;
     this.mass += this.#web.ranks[page]!;
     for (const target of this.#web.links[page]!) {
       this.#backLinks[target]! += 1;
+      this.#worths[this.#listOf(target)] = undefined;
       if (this.#dueDay[target] === unknown) this.#meet(target, this.#depth[page]! + 1);
     }
   }
@@ -121,24 +139,58 @@ class Crawl {
   }
 
   #nextSlice(slots: number): number[] {
-    const day = this.#day;
-    let due: number[] = [];
-    let longestDue = Number.POSITIVE_INFINITY;
-    for (const pages of this.#known) {
-      const first =
-        pages?.reduce((least, page) => Math.min(least, this.#dueDay[page]!), day + 1e-9) ?? day + 1;
-      if (first > day || first >= longestDue) continue;
-      longestDue = first;
-      due = pages!;
-    }
-    return this.#sliceOf(
-      due.filter((page) => this.#dueDay[page]! <= day),
-      slots,
-    );
+    this.#rankAnew();
+    const lists = this.#dueLists();
+    const free = lists.filter(({ list }) => !this.#inHand.includes(list));
+    const from = this.#nextList(free.length > 0 ? free : lists);
+    if (from === null) return [];
+    this.#inHand = [from.list, ...this.#inHand].slice(0, hostsAtOnce - 1);
+    return this.#sliceOf(from, slots);
   }
 
-  #sliceOf(due: readonly number[], slots: number): number[] {
-    this.#rankAnew();
+  #dueLists(): DueList[] {
+    const until = this.#day + 1e-9;
+    return this.#known.flatMap((pages, list) => {
+      const due = pages.filter((page) => this.#dueDay[page]! <= until);
+      return due.length === 0 ? [] : [{ list, due }];
+    });
+  }
+
+  /** The longest due, or in its turn the worthiest, with what the next one is worth. */
+  #nextList(lists: readonly DueList[]): (DueList & { leastWorth: number | null }) | null {
+    const { slots, carry } = shareOf(1, worthShareOf(this.#order), this.#worthCarried);
+    this.#worthCarried = carry;
+    const [best, next] = slots === 1 ? this.#worthiest(lists) : [];
+    if (best !== undefined) return { ...best, leastWorth: next?.worth ?? null };
+    const waits = lists.map((one) => ({ one, dueDay: this.#waitsSince(one) }));
+    const first = waits.reduce((least, one) => (one.dueDay < least.dueDay ? one : least), waits[0]!);
+    return first === undefined ? null : { ...first.one, leastWorth: null };
+  }
+
+  #worthiest(lists: readonly DueList[]): (DueList & { worth: number })[] {
+    const worths = lists.flatMap((one) => {
+      const worth = this.#worthOf(one.list);
+      return worth === null ? [] : [{ ...one, worth }];
+    });
+    return worths.sort((a, b) => b.worth - a.worth).slice(0, 2);
+  }
+
+  /** New pages are due from the start, and no score of theirs goes by time: it is the same until a link or rank comes. */
+  #worthOf(list: number): number | null {
+    const kept = this.#worths[list];
+    if (kept !== undefined) return kept;
+    const fresh = this.#known[list]!.filter((page) => !this.visited.has(page));
+    const facts = fresh.map((page) => this.#factsOf(page));
+    const worth = hostWorth(orderStrategy(this.#order.name), facts);
+    this.#worths[list] = worth;
+    return worth;
+  }
+
+  #waitsSince({ due }: DueList): number {
+    return due.reduce((least, page) => Math.min(least, this.#dueDay[page]!), Number.POSITIVE_INFINITY);
+  }
+
+  #sliceOf({ list, due, leastWorth }: DueList & { leastWorth: number | null }, slots: number): number[] {
     const strategy = orderStrategy(this.#order.name);
     const scored = due.map((page) => {
       const facts = this.#factsOf(page);
@@ -150,8 +202,16 @@ class Crawl {
     if (!strategy.mixesNewAndOld) return scored.slice(0, slots).map(({ page }) => page);
     const newUrls = scored.filter((one) => one.isNew);
     const oldUrls = scored.filter((one) => !one.isNew);
-    const slotsForNew = newSlots(slots, this.#order.newShare, this.#random());
-    return mixLists({ newUrls, oldUrls }, slots, slotsForNew).map(({ page }) => page);
+    const carry = this.#carried[list] ?? 0;
+    const worthy = leastWorth === null ? [] : newUrls.filter(({ score }) => score >= leastWorth);
+    if (worthy.length > 0) {
+      const taken = worthy.slice(0, slots);
+      this.#carried[list] = owedAfter(taken.length, this.#order.newShare, carry);
+      return taken.map(({ page }) => page);
+    }
+    const forNew = shareOf(slots, this.#order.newShare, carry);
+    this.#carried[list] = forNew.carry;
+    return mixLists({ newUrls, oldUrls }, slots, forNew.slots).map(({ page }) => page);
   }
 
   #factsOf(page: number): UrlFacts {
@@ -172,6 +232,7 @@ class Crawl {
     this.#ranks = pageRank(
       graphOf(links.map((targets, page) => (this.visited.has(page) ? targets : undefined))),
     ).ranks;
+    this.#worths = [];
     this.#rankedAt = this.fetched + Math.round(rankEvery * this.#web.pages);
   }
 }

@@ -75,7 +75,7 @@ async function costsOf(pool: Pool, urlsPerHost: number): Promise<LeaseCost[]> {
       const startedMs = performance.now();
       const leases = await frontier.leaseHosts({
         ...request,
-        order: { name, newShare: 0.9 },
+        order: { name, newShare: 0.9, worthShare: 0.75 },
         now: new Date(),
       });
       if (round > 0) taken.get(name)!.push(performance.now() - startedMs);

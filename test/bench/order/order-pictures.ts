@@ -4,6 +4,7 @@ import type { OrderName } from "#core/order/order-strategies";
 import { axisFor } from "#ops/evaluate/pictures/axis";
 import type { Role } from "#ops/evaluate/pictures/document";
 import { drawLines, type Line, type Point } from "#ops/evaluate/pictures/line-picture";
+import type { OrderLists } from "#ops/nearcrawl/simulate/order-command";
 import type { OrderOutcome } from "#ops/simulate/order/simulate-order";
 import type { LiveCurve } from "./live-order.ts";
 
@@ -106,7 +107,7 @@ export function mixPicture({ fetches }: LiveCurve, newShare: number): string {
 
 export interface OrderCurve {
   readonly name: OrderName | "best possible";
-  readonly lists: "hosts" | "whole-web";
+  readonly lists: OrderLists;
   readonly outcome: Pick<OrderOutcome, "mass">;
 }
 
@@ -140,7 +141,12 @@ export function coveragePicture(curves: readonly OrderCurve[]): string {
     title: "How soon each order has what counts",
     description: "Share of a generated web's PageRank that was fetched against fetches, by order.",
     panels: [
-      { title: "By hosts in turn, as the coordinator leases", ...axes, lines: linesOf("hosts") },
+      { title: "By hosts in turn", ...axes, lines: linesOf("hosts") },
+      {
+        title: "By hosts in turn and by worth, as the coordinator leases",
+        ...axes,
+        lines: linesOf("hosts-by-worth"),
+      },
       { title: "One list for the whole web", ...axes, lines: linesOf("whole-web") },
     ],
   });

@@ -46,7 +46,11 @@ export async function measureSlices(
 async function nothingTwice(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ said: number; held: number }>(
     `select (select sum(url_count) from lease where closed_at is null)::int as said,
-       (select count(*) from frontier_url where state = 'leased')::int as held`,
+       (select count(distinct (u.host_hash, u.url_hash))
+        from lease l
+        cross join unnest(l.open_url_hashes) as one (url_hash)
+        join frontier_url u on u.host_hash = l.host_hash and u.url_hash = one.url_hash
+        where l.closed_at is null)::int as held`,
   );
   if (rows[0]!.said !== rows[0]!.held)
     throw new Error(`leases of ${rows[0]!.said} URLs hold ${rows[0]!.held}`);

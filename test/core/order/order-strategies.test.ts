@@ -93,6 +93,13 @@ describe("freshness", () => {
     expect(reason("freshness", newUrl)).toBe("13 = (1 + I 12), as we have no copy of it");
   });
 
+  it("and Anansi's take a visit that a clock set in the future for one made now", () => {
+    const future = { ...oldUrl, ageSeconds: -day };
+
+    expect(score("freshness", future)).toBe(0);
+    expect(Math.abs(score("anansi", future))).toBe(0);
+  });
+
   it("assumes a rate where none is known, and says so", () => {
     expect(reason("freshness", { ...oldUrl, changesPerDay: null })).toContain("0.1 changes a day (assumed)");
   });

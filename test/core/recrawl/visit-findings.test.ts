@@ -37,6 +37,22 @@ test("another digest is a change, the same one and a 304 are none, and without o
   expect(changed({ outcome: { type: "http-error", status: 500, retryAfterSeconds: null } })).toBeNull();
 });
 
+test("what a sitemap states is expected of a page, and counts for nothing as a finding", () => {
+  const unchanged = { ...visit, digest: "aa" };
+  const rate = (stated: KnownPage["stated"], at: Partial<ThisVisit> = {}) =>
+    findingsOf({ ...unchanged, ...at }, { ...known, ...(stated && { stated }) }, fixedPlan);
+  const yearAgo = { modifiedAt: new Date("2029-01-01T00:00:00Z") };
+
+  const [none, daily, old] = [rate(undefined), rate({ changeFrequency: "daily" }), rate(yearAgo)];
+  const served = rate(yearAgo, { changedAt: hoursLater(23) });
+
+  expect(daily.changesPerDay).toBeGreaterThan(1.5 * none.changesPerDay!);
+  expect(old.changesPerDay).toBeLessThan(0.5 * none.changesPerDay!);
+  expect(served.changesPerDay).toBeGreaterThan(none.changesPerDay!);
+  expect(rate({ modifiedAt: hoursLater(48) }).changesPerDay).toBe(none.changesPerDay);
+  expect([daily.sums, old.sums]).toEqual([none.sums, none.sums]);
+});
+
 test("a first visit estimates by hints alone, and a failed one estimates nothing", () => {
   const first = { ...known, lastFetchedAt: null, digest: null };
   const failed = {
@@ -72,7 +88,7 @@ test("each strategy has its interval: none, that of the group, or that of the mu
   expect(seconds({})).toBeLessThan(seconds({ hostMultiplier: 0.5 }));
   expect(seconds({ importance: 5 })).toBeLessThan(seconds({}));
   expect(seconds({ changesPerDay: 1000 })).toBeCloseTo(60 * daySeconds, 3);
-  expect(seconds({}, { ...optimal, multiplier: 1e-12 })).toBeCloseTo(daySeconds / 2, 3);
+  expect(seconds({}, { ...optimal, multiplier: 1e-12 })).toBeCloseTo(daySeconds / 10, 3);
 });
 
 test("the most is by the page's changes, and never under the least", () => {
