@@ -19,13 +19,14 @@ export interface ObservePorts {
 
 export async function observeOperation({ reads, metrics, now }: ObservePorts): Promise<void> {
   const at = now();
-  const [facts, queue, counts, totals, fleet, gauges] = await Promise.all([
+  const [facts, queue, counts, totals, fleet, gauges, leftOut] = await Promise.all([
     reads.alertFacts(at),
     reads.queueAges(at),
     reads.accuracyCounts(at),
     reads.crawlTotals(),
     reads.fleet(),
     reads.crawlerGauges(maxCrawlersMeasured),
+    reads.leftOutUrls(1),
   ]);
   metrics.databaseSeconds.observe(facts.databaseMs / 1000);
   setSeconds(metrics.figuresTimestamp, facts.figuresAtMs);
@@ -34,6 +35,8 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
   observeQueue(metrics, queue);
   observeAccuracy(metrics, accuracyEstimate(counts));
   for (const [state, count] of urlStates(totals)) metrics.urls.set({ state }, count);
+  metrics.leftOutUrls.set(leftOut.urls);
+  metrics.boundHosts.set(leftOut.hosts);
   metrics.indexPages.set(totals.pages);
   metrics.subnets.set({ state: "delegated" }, totals.subnetsDelegated);
   metrics.subnets.set({ state: "waiting" }, totals.subnetsWaiting);

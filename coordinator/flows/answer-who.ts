@@ -3,22 +3,18 @@
  * crawler and puts the whole answer together from bounded reads. A host that the frontier does not know is
  * looked up in DNS, so that the answer also tells who would crawl it.
  */
-import { hostHashOf, type UrlKey } from "#core/frontier/url-key";
-import type { UrlHash } from "#core/ids";
+import { hostHashOf } from "#core/frontier/url-key";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
-import type { ForeignOwner } from "./coordinators/foreign-owner.ts";
-import type { HostReport, UrlReport } from "./frontier-reports.ts";
+import { answerHosted, answerUrl } from "./answer-hosted.ts";
+import { type Answer, emptyAnswer, shownPlace } from "./empty-who-answer.ts";
 import { type Question, readQuestion } from "./read-question.ts";
-import type { CrawlerReport, OrganisationReport, TakenFor, WhoAnswer } from "./who-answer.ts";
-import { orderReport } from "./who-order.ts";
-import { emptyPlace, type Place, placeOf } from "./who-place.ts";
+import type { CrawlerReport, OrganisationReport, WhoAnswer } from "./who-answer.ts";
+import { emptyPlace, placeOf } from "./who-place.ts";
 import type { WhoPorts } from "./who-reads.ts";
 import { standingOf } from "./who-standing.ts";
 import { noWishes } from "./who-wishes.ts";
-
-type Answer = Omit<WhoAnswer, "at">;
 
 const subnetsShown = 100;
 const nearMatchesShown = 8;
@@ -56,33 +52,6 @@ async function answerUnreadable(text: string, reason: string, ports: WhoPorts): 
   };
 }
 
-async function answerUrl(
-  question: Extract<Question, { type: "url" }>,
-  ports: WhoPorts,
-  now: Date,
-): Promise<Answer> {
-  let key = question.keys[0];
-  let url: UrlReport | null = null;
-  for (const candidate of question.keys) {
-    url = await ports.reads.urlReport(candidate);
-    if (url !== null) {
-      key = candidate;
-      break;
-    }
-  }
-  const host = await ports.reads.hostReport(key.hostHash);
-  const rejection = url === null ? await ports.reads.rejectionOf(key.url.slice(0, 500)) : null;
-  const seen = { takenFor: { type: "url", value: key.url } as const, url, host, rejection };
-  const answer = await answerHosted({ ...seen, hostName: key.host, urlHash: key.urlHash }, ports, now);
-  return { ...answer, order: url === null ? null : await orderOf(key, ports, now) };
-}
-
-async function orderOf(key: UrlKey, { reads, order }: WhoPorts, now: Date): Promise<Answer["order"]> {
-  if (order === undefined) return null;
-  const placed = await reads.urlPlace(key, { strategy: order.name, now });
-  return placed === null ? null : orderReport(placed, order);
-}
-
 async function answerName(
   question: Extract<Question, { type: "name" }>,
   ports: WhoPorts,
@@ -97,81 +66,6 @@ async function answerName(
   if (host === null && question.host === null) return answerUnknown(question.text, ports);
   const takenFor = { type: "host", value: single } as const;
   return answerHosted({ takenFor, hostName: single, url: null, host, rejection: null }, ports, now);
-}
-
-/** A URL or a host: where it lies comes from the frontier, or from DNS when the frontier does not know it. */
-async function answerHosted(
-  seen: {
-    readonly takenFor: TakenFor;
-    readonly hostName: string;
-    readonly urlHash?: UrlHash;
-    readonly url: UrlReport | null;
-    readonly host: HostReport | null;
-    readonly rejection: string | null;
-  },
-  ports: WhoPorts,
-  now: Date,
-): Promise<Answer> {
-  const known = seen.host !== null && seen.host.addresses.length > 0;
-  const looked =
-    known || seen.host?.state === "unresolvable" ? null : await ports.resolver.resolve(seen.hostName);
-  const fromDns = looked !== null && "addresses" in looked ? looked.addresses : [];
-  const addresses = known ? (seen.host?.addresses ?? []) : fromDns;
-  const lookUpFailure = looked !== null && "failed" in looked ? looked.failed : null;
-  const first = addresses[0];
-  const place =
-    first === undefined
-      ? emptyPlace
-      : await placeOf({ first, last: first, host: known ? hostHashOf(seen.hostName) : null }, ports);
-  const address = first === undefined ? null : parseAddress(first);
-  const wishes = await ports.reads.wishesOf(seen.hostName, addresses);
-  const owner = await ownerOfHosted(seen, ports, first ?? null);
-  const facts = {
-    wishes,
-    owner,
-    asked: seen.takenFor.type,
-    url: seen.url,
-    host: seen.host,
-    rejection: seen.rejection,
-    lookUpFailure,
-    addresses,
-    specialPurpose: address && specialPurposeOf(address),
-    scope: ports.scope,
-    domainSets: {
-      host: seen.hostName,
-      fleet: await ports.reads.fleetSets(hostHashOf(seen.hostName)),
-      own: ports.domainSets ?? [],
-    },
-    ...place,
-  };
-  const isKnown =
-    seen.url !== null ||
-    seen.host !== null ||
-    seen.rejection !== null ||
-    wishes.optOut !== null ||
-    owner !== null;
-  return {
-    ...emptyAnswer(seen.takenFor.value, seen.takenFor),
-    ...shownPlace(owner === null ? place : { ...place, effective: null }),
-    found: isKnown || place.chain.length > 0,
-    addresses,
-    addressesFrom: addresses.length === 0 ? null : known ? "frontier" : "dns",
-    url: seen.url,
-    host: seen.host,
-    ...wishes,
-    standing: standingOf(facts, now),
-  };
-}
-
-/** A host that the frontier holds is still ours, whoever owns it: it goes to its owner when it is not leased. */
-async function ownerOfHosted(
-  seen: { readonly hostName: string; readonly urlHash?: UrlHash; readonly host: HostReport | null },
-  ports: WhoPorts,
-  address: string | null,
-): Promise<ForeignOwner | null> {
-  if (seen.host !== null) return null;
-  const { hostName: host, urlHash = null } = seen;
-  return await ports.reads.ownerOf({ host, hostHash: hostHashOf(host), urlHash, address });
 }
 
 async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<Answer> {
@@ -265,34 +159,3 @@ const placeFacts = {
   lookUpFailure: null,
   scope: null,
 } as const;
-
-function shownPlace({ leaf: _, crawler: __, ...place }: Place): Omit<Place, "leaf" | "crawler"> {
-  return place;
-}
-
-function emptyAnswer(question: string, takenFor: TakenFor): Answer {
-  return {
-    question,
-    found: false,
-    takenFor,
-    addresses: [],
-    addressesFrom: null,
-    chain: [],
-    neighbours: null,
-    effective: null,
-    finer: null,
-    parts: [],
-    round: null,
-    history: [],
-    url: null,
-    order: null,
-    host: null,
-    waiting: null,
-    inside: null,
-    organisation: null,
-    crawler: null,
-    ...noWishes,
-    standing: [],
-    nearMatches: [],
-  };
-}

@@ -110,6 +110,8 @@ export interface HostReport {
     /** URLs that it has earned (core/frontier/host-budget.ts), before the operator's limit. */
     readonly earnedUrls: number;
     readonly heldUrls: number;
+    /** Times that a URL was named beyond what is held: left out each time, and not kept. */
+    readonly leftOutUrls: number;
     readonly pages: HostPages;
   };
   /** Due URLs, the next one first. */

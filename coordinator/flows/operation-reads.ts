@@ -97,6 +97,8 @@ export interface OperationReads {
   /** Over so many minutes up to now. */
   figures(minutes: number, now: Date): Promise<SpanFigures>;
   queueAges(now: Date): Promise<QueueAges>;
+  /** What was left out at the bounds of hosts; at most `shown` of them. */
+  leftOutUrls(shown: number): Promise<LeftOutUrls>;
   /** Of the hosts at the front of the queue (`front` of them are looked at), the longest due first. */
   longestWaiting(
     query: { readonly reason: WaitReason | null; readonly most: number },
@@ -125,6 +127,16 @@ export interface CrawlerGauge {
 
 /** The longest due hosts that `longestWaiting` looks through for those of one reason. */
 export const queueFront = 5000;
+
+/** URLs that were named beyond what their hosts may have and hold, and left out, each time that they were. */
+export interface LeftOutUrls {
+  readonly urls: number;
+  readonly hosts: number;
+  /** There are more hosts than were looked at. */
+  readonly more: boolean;
+  /** The most first. */
+  readonly most: readonly { readonly host: string; readonly urls: number }[];
+}
 
 /** What a coordinator cannot work without. */
 export interface ReadinessReads {

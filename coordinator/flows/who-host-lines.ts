@@ -85,5 +85,20 @@ export function wholeHostLines({ asked, host, scope }: HostFacts, now: Date): St
     const held = `${howMany(host.budget.heldUrls, "URL")} of it ${host.budget.heldUrls === 1 ? "is" : "are"} held back`;
     lines.push(note("host-budget-used-up", `${held}: ${why}.`));
   }
+  if (host.budget.leftOutUrls > 0) lines.push(leftOutLine(host, scope));
   return lines;
+}
+
+/** Beyond what is held nothing is kept, so that a host that makes up URLs without end takes no room. */
+function leftOutLine({ budget, urlCount }: HostReport, scope: CrawlScope | null): Standing {
+  const times = `${budget.leftOutUrls.toLocaleString("en-GB")} ${budget.leftOutUrls === 1 ? "time" : "times"}`;
+  const limit = scope?.pagesPerHost ?? Number.POSITIVE_INFINITY;
+  const why =
+    urlCount + budget.heldUrls >= limit
+      ? `scope.pagesPerHost allows it ${howMany(limit, "URL")}`
+      : "its budget is used up, and as many URLs as may wait are held back";
+  return note(
+    "host-urls-left-out",
+    `A URL of it was left out ${times}: ${why}. What is left out is not kept; it comes in when a page links to it again and there is room.`,
+  );
 }

@@ -18,7 +18,7 @@ export function connectionText({ http, tls }: NonNullable<HostReport["connection
 /** One line of facts: budget, robots.txt, Crawl-delay, connection; as much as is known. */
 export function hostFactsText({ budget, robots, pace, connection }: HostReport): string {
   const facts = [
-    `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}`,
+    `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}${budget.leftOutUrls > 0 ? `, ${budget.leftOutUrls.toLocaleString("en-GB")} times one left out` : ""}`,
     robots && `robots.txt ${robotsWords[robots.state]}`,
     pace && pace.crawlDelayMs > 0 && `Crawl-delay ${delayWords(pace.crawlDelayMs)}`,
     connection && connectionText(connection),

@@ -16,6 +16,7 @@ import type {
   RecordedRound,
   SubnetList,
 } from "./who-answer.ts";
+import type { LeavingChannel } from "./who-channel.ts";
 import type { FleetSets } from "./who-domain-sets.ts";
 import type { FinerReport } from "./who-finer.ts";
 import type { PlacedUrl } from "./who-order.ts";
@@ -48,6 +49,8 @@ export interface WhoReads extends OwnerReads {
   hostReport(hostHash: HostHash): Promise<HostReport | null>;
   waitingIn(subnetId: number): Promise<WaitingReport>;
   rejectionOf(url: string): Promise<string | null>;
+  /** Of a URL that the frontier does not hold; null: no channel leaves it out. */
+  leavingChannel(key: UrlKey): Promise<LeavingChannel | null>;
   /** Of a host (null: none was asked for) and of addresses. */
   wishesOf(host: string | null, addresses: readonly string[]): Promise<SiteWishes>;
 }

@@ -9,6 +9,7 @@ import { howMany, instantWords, whenWords } from "./spoken-time.ts";
 import { because, note, stop } from "./standing-line.ts";
 import type { ChainSubnet, CrawlerReport, EffectiveDelegation, ProbeRound, Standing } from "./who-answer.ts";
 import { isUsedUp, usedUpWords } from "./who-budget.ts";
+import { type LeavingChannel, leftOutLine, outsideChannel, takenOutLine } from "./who-channel.ts";
 import { type DomainSetFacts, domainSetLines } from "./who-domain-sets.ts";
 import { type FinerFacts, finerLines } from "./who-finer.ts";
 import { type HostFacts, hostLines, paceLines, wholeHostLines } from "./who-host-lines.ts";
@@ -23,6 +24,8 @@ export interface WhoFacts extends FinerFacts, HostFacts {
   readonly url: UrlReport | null;
   /** Why the URL was refused when somebody submitted it. */
   readonly rejection: string | null;
+  /** Absent or null: no channel leaves the URL out. */
+  readonly leavingChannel?: LeavingChannel | null;
   readonly addresses: readonly string[];
   /** The special-purpose block that holds the address, in words. */
   readonly specialPurpose: string | null;
@@ -67,6 +70,7 @@ function knownLines(facts: WhoFacts): Standing[] {
     ];
   }
   if (facts.asked === "host" || facts.url !== null) return [];
+  if (facts.leavingChannel) return [leftOutLine(facts.leavingChannel)];
   if (facts.scope !== null && facts.host.urlCount >= facts.scope.pagesPerHost) {
     return [
       stop(
@@ -108,6 +112,7 @@ function urlLines(facts: WhoFacts, now: Date): Standing[] {
     ];
   }
   if (url.state === "refused" && facts.host?.state === "refused") return [];
+  if (url.lastOutcome === outsideChannel && url.state === "refused") return [takenOutLine(url)];
   if (url.state === "refused") return [stop("refused", `It is refused${because(url.lastReason)}.`)];
   if (url.state === "gone") {
     const status = url.lastStatus === null ? "" : ` with status ${url.lastStatus}`;

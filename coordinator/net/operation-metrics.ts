@@ -26,6 +26,8 @@ export interface OperationMetrics {
   readonly figuresTimestamp: Gauge;
   readonly registryTimestamp: Gauge;
   readonly urls: Gauge<"state">;
+  readonly leftOutUrls: Gauge;
+  readonly boundHosts: Gauge;
   readonly indexPages: Gauge;
   readonly subnets: Gauge<"state">;
   readonly crawlers: Gauge<"state">;
@@ -85,6 +87,11 @@ export function createOperationMetrics(registry: Registry): OperationMetrics {
       "When the registry in force was applied, Unix time",
     ),
     urls: gauge("frontier_urls", "URLs in the frontier, by state; about, where there are many", ["state"]),
+    leftOutUrls: gauge(
+      "frontier_left_out_urls",
+      "Times that a URL was left out at its host's bound; of the 10,000 hosts with most, where there are more",
+    ),
+    boundHosts: gauge("frontier_bound_hosts", "Hosts at their bounds that had URLs left out, up to 10,000"),
     indexPages: gauge("index_pages", "Pages in the index; about, where there are many"),
     subnets: gauge("subnets", "Subnets with a crawler, and subnets that wait for a probe round", ["state"]),
     crawlers: gauge("crawlers", "Registered crawlers, by state", ["state"]),

@@ -78,15 +78,19 @@ async function alertsView({ now }: AskedView, { reads }: OverviewViewPorts): Pro
   return { status: 200, value, title: "Alerts", body: ({ actor }) => alertsBody(value, alertReader(actor)) };
 }
 
+/** Of the hosts at their bounds. */
+const leftOutShown = 10;
+
 async function queueView(asked: AskedView, { reads }: OverviewViewPorts): Promise<Shown | string> {
   const reason = asked.query("reason");
   if (reason !== "" && !isReason(reason)) return `reason: must be one of ${waitReasons.join(", ")}`;
   const most = asked.query("format") === "csv" ? rowsInCsv : rowsShown;
-  const [ages, hosts] = await Promise.all([
+  const [ages, leftOut, hosts] = await Promise.all([
     reads.queueAges(asked.now),
+    reads.leftOutUrls(leftOutShown),
     reads.longestWaiting({ reason: reason === "" ? null : reason, most }, asked.now),
   ]);
-  const value = { at: asked.now.toISOString(), reason: reason === "" ? null : reason, ages, hosts };
+  const value = { at: asked.now.toISOString(), reason: reason === "" ? null : reason, ages, hosts, leftOut };
   return {
     status: 200,
     value,

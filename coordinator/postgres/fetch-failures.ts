@@ -1,5 +1,6 @@
 /** Table page_fetch: fetches that failed, and whose fault it was. Looks at a bounded part of the latest fetches. */
 import type { Pool } from "pg";
+import { hostHashOf } from "#core/frontier/url-key";
 import type { Blame, FailureLine, FailureQuery, FailureShares } from "../flows/fleet-ports.ts";
 
 /** Fetches that shares are counted over, the latest: so many took 2.7 s on two cores with twenty at work; pages wait 5 s. */
@@ -27,7 +28,7 @@ export async function latestFailures(pool: Pool, query: FailureQuery): Promise<F
        where blame is not null and fetched_at >= $1
          and ($2::text is null or blame = $2)
          and ($3::text is null or crawler_id = (select crawler_id from crawler where name = $3))
-         and ($4::text is null or host_hash = (select host_hash from frontier_host where host = $4))
+         and ($4::bigint is null or host_hash = $4)
        order by fetched_at desc
        limit $5
      ) f
@@ -35,7 +36,7 @@ export async function latestFailures(pool: Pool, query: FailureQuery): Promise<F
      left join frontier_host h using (host_hash)
      left join frontier_url u on u.host_hash = f.host_hash and u.url_hash = f.url_hash
      order by f.fetched_at desc`,
-    [since, blame ?? null, crawler ?? null, host ?? null, most],
+    [since, blame ?? null, crawler ?? null, host === undefined ? null : hostHashOf(host), most],
   );
   return rows.map(({ fetched_at, ...row }) => ({ ...row, at: fetched_at }));
 }

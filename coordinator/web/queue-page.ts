@@ -1,5 +1,11 @@
 /** What is due and not being fetched: how long it has waited, for what, and the hosts that wait longest. */
-import { type QueueAges, queueFront, type WaitingHost, type WaitReason } from "../flows/operation-reads.ts";
+import {
+  type LeftOutUrls,
+  type QueueAges,
+  queueFront,
+  type WaitingHost,
+  type WaitReason,
+} from "../flows/operation-reads.ts";
 import { waitReasonWords, waitWords } from "../flows/operation-words.ts";
 import type { CsvTable } from "./csv.ts";
 import { ago, askAbout, countText, crawlerLink } from "./figures.ts";
@@ -15,6 +21,8 @@ export interface QueueView {
   readonly ages: QueueAges;
   /** The longest waiting first. */
   readonly hosts: readonly WaitingHost[];
+  /** What does not even wait: it was left out at the bounds of its hosts. */
+  readonly leftOut: LeftOutUrls;
 }
 
 export function queueBody(view: QueueView, viewer: PageViewer): Html {
@@ -24,7 +32,18 @@ export function queueBody(view: QueueView, viewer: PageViewer): Html {
 <p class="small">A host waits from the moment when its longest due URL could have been fetched until a crawler has it. It is counted under the first thing in its way.</p>
 ${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}
 <section><h2>Longest waiting${reason === null ? nothing : html` <span class="small">for ${waitReasonWords[reason]} · <a href="/fleet/queue">all</a></span>`}</h2>
-${hostTable(view)}</section>`;
+${hostTable(view)}</section>
+${leftOutSection(view.leftOut)}`;
+}
+
+function leftOutSection({ urls, hosts, more, most }: LeftOutUrls): Html {
+  if (urls === 0) return nothing;
+  return html`<section><h2>Left out at a host's bound</h2>
+<p>${countText(hosts)} ${more ? "hosts or more have" : hosts === 1 ? "host has" : "hosts have"} all the URLs that they may have and hold back; a URL of theirs was left out ${countText(urls)} ${urls === 1 ? "time" : "times"}, and is not kept. A host that names URLs without end is most often a trap.</p>
+<div class="scroll" tabindex="0" role="region" aria-label="Hosts at their bounds"><table>
+<thead><tr><th scope="col">Host</th><th scope="col" class="number">Left out</th></tr></thead>
+<tbody>${most.map((one) => html`<tr><th scope="row" class="break">${askAbout(one.host)}</th><td class="number">${countText(one.urls)}</td></tr>`)}</tbody>
+</table></div></section>`;
 }
 
 function leadWords({ hosts, isEstimate }: QueueAges): Html {

@@ -16,7 +16,7 @@ import type {
   SubnetList,
 } from "../flows/who-answer.ts";
 import { worthWords } from "../flows/who-budget.ts";
-import { type OrderReport, placeWords } from "../flows/who-order.ts";
+import { hostTurnWords, type OrderReport, placeWords } from "../flows/who-order.ts";
 import { connectionText, robotsWords } from "../flows/who-politeness.ts";
 import { changeWords, contentWords, foundWords, nextFetchWords, validatorWords } from "../flows/who-url.ts";
 import { bytesText, msText, rttText } from "../flows/who-words.ts";
@@ -34,6 +34,7 @@ ${fact("Last outcome", url.lastOutcome === null ? "never fetched" : `${url.lastO
 ${fact("Next fetch", nextFetchWords(url, at))}
 ${order ? fact("Its turn", html`${placeWords(order)} <span class="small">order ${order.strategy}: ${order.words}</span>`) : nothing}
 ${order ? fact("Priority", order.reason) : nothing}
+${order ? fact("Its host's turn", hostTurnWords(order)) : nothing}
 ${fact("Visits", countText(url.visits))}
 ${fact("Links to it", countText(url.backLinks))}
 ${fact("Depth", url.depth)}
@@ -72,7 +73,7 @@ export function hostSection(host: HostReport, at: string, besideUrl: boolean): H
 ${fact("Host", askAbout(host.host))}
 ${fact("Address", host.state)}
 ${fact("URLs", html`${countText(host.urlCount)} <span class="small">${states.join(", ")}</span>`)}
-${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span class="small">${howMany(host.budget.pages.good, "good page")}${host.budget.heldUrls > 0 ? `, ${countText(host.budget.heldUrls)} held back` : ""}</span>`)}
+${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span class="small">${howMany(host.budget.pages.good, "good page")}${host.budget.heldUrls > 0 ? `, ${countText(host.budget.heldUrls)} held back` : ""}${host.budget.leftOutUrls > 0 ? `, ${countText(host.budget.leftOutUrls)} times one left out` : ""}</span>`)}
 ${host.robots ? fact("robots.txt", html`${robotsWords[host.robots.state]} <span class="small">${instant(host.robots.at)}</span>`) : nothing}
 ${host.pace && host.pace.crawlDelayMs > 0 ? fact("Crawl-delay", `${host.pace.crawlDelayMs / 1000} s`) : nothing}
 ${host.connection ? fact("Connection", connectionText(host.connection)) : nothing}

@@ -5,7 +5,7 @@ import type { FetchLine } from "#coordinator/flows/frontier-reports";
 import { howMany, instantWords } from "#coordinator/flows/spoken-time";
 import type { ProbeRound, SubnetLine, SubnetList, WhoAnswer } from "#coordinator/flows/who-answer";
 import { worthWords } from "#coordinator/flows/who-budget";
-import { placeWords } from "#coordinator/flows/who-order";
+import { hostTurnWords, placeWords } from "#coordinator/flows/who-order";
 import { hostFactsText } from "#coordinator/flows/who-politeness";
 import {
   changeWords,
@@ -169,7 +169,7 @@ function urlLines(url: NonNullable<WhoAnswer["url"]>, { at, order }: WhoAnswer):
     ...(url.worth ? [`  counts as: ${worthWords[url.worth]}`] : []),
     `  next fetch: ${nextFetchWords(url, at)}`,
     ...(order ? [`  its turn: ${placeWords(order)} (order ${order.strategy}: ${order.words})`] : []),
-    ...(order ? [`  priority: ${order.reason}`] : []),
+    ...(order ? [`  priority: ${order.reason}`, `  its host's turn: ${hostTurnWords(order)}`] : []),
     `  found: ${foundWords(url)}, ${instantWords(url.discoveredAt)}; ${howMany(url.backLinks, "link")} to it`,
     ...(changeWords(url) === "" ? [] : [`  changes: ${changeWords(url)}`]),
     ...(validatorWords(url) === "" ? [] : [printable(`  validators: ${validatorWords(url)}`, 300)]),

@@ -177,9 +177,11 @@ test("a lease holds the due URLs of one host and says where the host is", async 
       ],
     },
   ]);
-  expect(await world.rows("select lease_id, due_at from frontier_host")).toEqual([
-    { lease_id: leases[0]?.leaseId, due_at: null },
-  ]);
+  expect(
+    await world.rows(
+      "select h.lease_id, l.open_urls, cardinality(l.open_url_hashes) as listed from frontier_host h join lease l using (lease_id)",
+    ),
+  ).toEqual([{ lease_id: leases[0]?.leaseId, open_urls: 2, listed: 2 }]);
 });
 
 test("a lease takes so many URLs as asked for; the rest is due, but not to be had before the lease is closed", async () => {
@@ -262,14 +264,12 @@ test("a lease that is given back leaves its URLs due, and a second time nothing 
   expect(await world.frontier.returnLease({ leaseId, crawlerId }, noon)).toBe(true);
   expect(await world.frontier.returnLease({ leaseId, crawlerId }, noon)).toBe(false);
 
-  expect(await world.rows("select state, lease_id from frontier_url")).toEqual([
-    { state: "due", lease_id: null },
-  ]);
+  expect(await world.rows("select state from frontier_url")).toEqual([{ state: "due" }]);
   expect(await world.rows("select lease_id, due_at from frontier_host")).toEqual([
     { lease_id: null, due_at: noon },
   ]);
-  expect(await world.rows("select ending, closed_at from lease")).toEqual([
-    { ending: "returned", closed_at: noon },
+  expect(await world.rows("select ending, closed_at, open_url_hashes from lease")).toEqual([
+    { ending: "returned", closed_at: noon, open_url_hashes: [] },
   ]);
 });
 

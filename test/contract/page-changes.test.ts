@@ -46,8 +46,7 @@ async function visits(...found: readonly Found[]) {
       [arrivedResult({ sequence: hours, leaseId: lease!.leaseId, url: root, ...one })],
       at,
     );
-    await world.rows("update frontier_url set state = 'due', lease_id = null");
-    await world.rows("update lease set closed_at = now(), open_urls = 0");
+    await world.rows("update lease set closed_at = now(), open_urls = 0, open_url_hashes = '{}'");
     await world.rows("update frontier_host set lease_id = null");
   }
   return await world.rows<{ kind: ChangeKind }>("select * from page_change_inbox order by inbox_number");

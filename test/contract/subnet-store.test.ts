@@ -5,6 +5,7 @@ import { type IpAddress, parseAddress } from "#core/ip/address";
 import { formatRange } from "#core/ip/range";
 import { SubnetRows } from "#core/subnet/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#core/subnet/subnet-tree";
+import { notify } from "#db/schema-channel";
 import { newWorld, type World } from "./world.ts";
 
 let world: World;
@@ -111,19 +112,19 @@ test("a notice is heard, also after the listening connection was lost, and not a
   });
 
   const first = nextNotice();
-  await world.rows("notify nearcrawl_registry");
+  await world.rows(`select ${notify("nearcrawl_registry", "''")}`);
   await first;
   const afterLoss = nextNotice();
   await world.rows(
     `select pg_terminate_backend(pid) from pg_stat_activity
-     where query = 'listen nearcrawl_registry' and pid <> pg_backend_pid()`,
+     where query like 'listen nearcrawl_registry%' and datname = current_database() and pid <> pg_backend_pid()`,
   );
   await afterLoss; // it listens again, and counts that as a change
   const second = nextNotice();
-  await world.rows("notify nearcrawl_registry");
+  await world.rows(`select ${notify("nearcrawl_registry", "''")}`);
   await second;
   await listener.stop();
-  await world.rows("notify nearcrawl_registry");
+  await world.rows(`select ${notify("nearcrawl_registry", "''")}`);
 
   expect(heard).toBe(3);
 });

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerWho } from "#coordinator/flows/answer-who";
+import { readChannel } from "#coordinator/flows/read-channel";
 import type { WhoAnswer } from "#coordinator/flows/who-answer";
+import { createChannelStore } from "#coordinator/postgres/channels/channel-store";
 import { createReports } from "#coordinator/postgres/reports/reports";
+import { type UrlKey, urlKeyOf } from "#core/frontier/url-key";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
@@ -186,6 +189,42 @@ describe("why something is not being crawled", () => {
       await seedUrl(database.pool, { url: `https://full.example.org/${page}` });
 
     expect(stops(await who("https://full.example.org/5"))).toContain("host-budget-reached");
+  });
+
+  it("its channel leaves it out: by its filters, by its depth, or after it had been in the frontier", async () => {
+    const seen = "https://www.example.org/docs/seen";
+    await seedUrl(database.pool, { url: seen });
+    await database.pool.query("update frontier_url set depth = 5 where url = $1", [seen]);
+    const settings = { seeds: [], include: [], exclude: ["/docs/old/"], maxDepth: 5 };
+    const store = createChannelStore(database.pool);
+    await store.add(readChannel({ ...settings, prefixes: ["www.example.org/docs/"] }), worldNow);
+    const [from, to] = [urlKeyOf(seen), urlKeyOf("https://www.example.org/docs/deep")] as UrlKey[];
+    const link = [from!.hostHash, from!.urlHash, to!.hostHash, to!.urlHash];
+    await database.pool.query("insert into link values ($1, $2, $3, $4, '', false)", link);
+    const [old, deep, elsewhere] = [
+      await who("https://www.example.org/docs/old/1"),
+      await who("https://www.example.org/docs/deep"),
+      await who("https://www.example.org/else"),
+    ];
+    await database.pool.query("update channel set max_depth = 4");
+    await store.settle(worldNow);
+    const taken = await who(seen);
+    const [channel] = await store.list();
+    await store.remove(channel!.channelId, worldNow);
+    await database.pool.query("delete from link");
+    await database.pool.query("delete from frontier_url where url = $1", [seen]);
+
+    const by = `channel ${channel!.channelId} (www.example.org/docs/) leaves it out, since`;
+    expect(old.standing[0]).toMatchObject({ code: "outside-channel", stops: true });
+    expect(old.standing[0]?.words).toContain(`No channel admits it: ${by} its filter leaves /docs/old/ out.`);
+    expect(deep.standing[0]?.words).toContain(
+      `${by} it is 6 links from a seed, and the channel goes 5 deep.`,
+    );
+    expect(codes(elsewhere)).toContain("url-unknown");
+    expect(taken.standing[0]).toMatchObject({
+      code: "outside-channel",
+      words: expect.stringContaining("4 deep"),
+    });
   });
 
   it("a URL that was refused when it was submitted tells the reason", async () => {

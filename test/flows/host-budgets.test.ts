@@ -3,8 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerWho } from "#coordinator/flows/answer-who";
 import { hostBudgetSql } from "#coordinator/postgres/host-budget-sql";
 import { createReports } from "#coordinator/postgres/reports/reports";
+import { whoBody } from "#coordinator/web/who-page";
 import { hostBudget } from "#core/frontier/host-budget";
 import { seededRandom } from "#core/seeded-random";
+import { whoText } from "#ops/nearcrawl/who-text";
 import { noon, scope, secondsAfterNoon } from "../contract/world.ts";
 import { newShippingWorld, type Shipped, type ShippingWorld, text } from "./shipping-world.ts";
 
@@ -102,7 +104,18 @@ describe("a host", () => {
 
     await world.ship(north, { [root]: { links: pages(1500) } }, noon, { ...wide, pagesPerHost: 10_000 });
 
-    expect(await world.hostRow("a.example")).toMatchObject({ held_urls: 1000 });
+    const host = await world.hostRow("a.example");
+    expect(host).toMatchObject({ held_urls: 1000 });
+    const leftOut = 1501 - 1000 - Number(host?.url_count);
+    expect((await who("a.example")).host?.budget.leftOutUrls).toBe(leftOut);
+    const wordsUnder = async (limit: number) =>
+      (await who("a.example", limit)).standing.find(({ code }) => code === "host-urls-left-out")?.words;
+    expect(await wordsUnder(10_000)).toBe(
+      `A URL of it was left out ${leftOut} times: its budget is used up, and as many URLs as may wait are held back. What is left out is not kept; it comes in when a page links to it again and there is room.`,
+    );
+    expect(await wordsUnder(1000)).toContain("times: scope.pagesPerHost allows it 1,000 URLs. What");
+    expect(whoText(await who("a.example"))).toContain(`, 1000 held back, ${leftOut} times one left out`);
+    expect(whoBody(await who("a.example")).markup).toContain(`${leftOut} times one left out`);
   });
 
   it("never gets more than the operator's limit, held ones and all", async () => {

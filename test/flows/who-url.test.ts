@@ -1,7 +1,7 @@
 /** What `who` tells of a URL: its key, how it was found, its turn with the reason, when it is fetched next, its history. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerWho } from "#coordinator/flows/answer-who";
-import { placeWords } from "#coordinator/flows/who-order";
+import { hostTurnWords, placeWords } from "#coordinator/flows/who-order";
 import { createReports } from "#coordinator/postgres/reports/reports";
 import { whoBody } from "#coordinator/web/who-page";
 import { urlKeyOf } from "#core/frontier/url-key";
@@ -61,7 +61,7 @@ function keyOf(url: string) {
 
 async function who(question: string, order: OrderName = "anansi") {
   const reads = createReports(database.pool, () => performance.now());
-  const inForce = { name: order, newShare: 0.9 };
+  const inForce = { name: order, newShare: 0.9, worthShare: 0.75 };
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null, order: inForce }, worldNow);
 }
 
@@ -90,6 +90,27 @@ describe("its turn", () => {
   it("is unknown of a URL that the frontier does not hold, and of a host", async () => {
     expect((await who("https://www.example.org/nowhere")).order).toBeNull();
     expect((await who("www.example.org")).order).toBeNull();
+  });
+});
+
+describe("the turn of its host", () => {
+  it("goes by the best new URL of the host where the order asks, as far as that is known", async () => {
+    const unknown = await who(page);
+    await database.pool.query("update frontier_host set worth = 3 where host = 'www.example.org'");
+    const known = await who(page);
+
+    expect(hostTurnWords(unknown.order!)).toBe(
+      "75 % of the hosts go by their best new URL, and this one has none that is known and due; the others by how long they are due",
+    );
+    expect(hostTurnWords(known.order!)).toContain("and this one's is worth 3;");
+    expect(whoText(known)).toContain("its host's turn: 75 % of the hosts go by their best new URL");
+    expect(whoBody(known).markup).toContain("is worth 3;");
+  });
+
+  it("goes by how long it is due under breadth-first", async () => {
+    expect(hostTurnWords((await who(page, "breadth-first")).order!)).toBe(
+      "hosts go by how long they are due",
+    );
   });
 });
 

@@ -134,6 +134,8 @@ describe("readiness", () => {
 
 it("the gauges say what the pages say", async () => {
   const metrics = createMetrics();
+  await database.pool.query("update frontier_host set left_out_urls = 1240 where host = 'www.example.org'");
+  const queue = await app.inject("/fleet/queue");
 
   await observeOperation({ reads: reads(), metrics: metrics.operation, now: () => worldNow });
   const text = await metrics.registry.metrics();
@@ -149,10 +151,13 @@ it("the gauges say what the pages say", async () => {
     'nearcrawl_crawler_subnets{crawler="athens"} 1',
     'nearcrawl_crawlers{state="online"} 2',
     `nearcrawl_figures_written_timestamp_seconds ${Date.parse("2026-03-01T11:59:00Z") / 1000}`,
+    "nearcrawl_frontier_left_out_urls 1240",
+    "nearcrawl_frontier_bound_hosts 1",
     "nearcrawl_database_round_trip_seconds_count 1",
   ]) {
     expect(text).toContain(`${line}\n`);
   }
+  expect(queue.body).toContain("a URL of theirs was left out 1,240 times");
 });
 
 it("the first page stays under 150 KB with two hundred crawlers, and lists those that need a look", async () => {

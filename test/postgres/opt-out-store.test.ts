@@ -42,7 +42,6 @@ beforeEach(async () => {
   await database.pool.query(
     "update lease set closed_at = now(), ending = 'returned' where closed_at is null",
   );
-  await database.pool.query("update frontier_url set state = 'due', lease_id = null where state = 'leased'");
   await database.pool.query("delete from opt_out");
   await database.pool.query(
     "update frontier_host set opt_out_id = null, not_before = '-infinity', lease_id = null, due_at = $1",

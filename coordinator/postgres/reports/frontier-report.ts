@@ -4,6 +4,7 @@ import type { PageWorth } from "#core/frontier/page-worth";
 import type { UrlKey } from "#core/frontier/url-key";
 import type { HostHash } from "#core/ids";
 import type { FetchLine, HostReport, UrlReport, WaitingReport } from "../../flows/frontier-reports.ts";
+import { urlsInHand } from "../open-leases.ts";
 import { type HostStateRow, hostState, hostStateColumns } from "./host-state.ts";
 import { pageReport } from "./page-report.ts";
 import { iso, isoOrNull, roundMs } from "./rows.ts";
@@ -46,7 +47,7 @@ interface UrlRow {
 
 export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | null> {
   const { rows } = await pool.query<UrlRow>(
-    `select u.url, u.state, u.depth, u.back_links, u.discovered_at, u.next_fetch_at, u.visits, u.failures,
+    `select u.url, ${stateSql("u", urlsInHand("u.host_hash"))} as state, u.depth, u.back_links, u.discovered_at, u.next_fetch_at, u.visits, u.failures,
        u.last_fetched_at, u.last_outcome, u.last_status, u.last_reason, u.redirects, u.lists, u.worth,
        u.etag, u.last_modified, encode(u.digest, 'hex') as digest, u.changes_per_day, u.compared_visits,
        u.content_changes, u.out_links, u.change_ratio
@@ -92,6 +93,10 @@ function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
   return depth === 0 ? "seed" : "link";
 }
 
+/** SQL: the state of `u`, a row of frontier_url, as reports name it; `inHand`: the host's URLs under a lease. */
+const stateSql = (u: string, inHand: string) =>
+  `case when ${u}.url_hash = any(${inHand}) then 'leased' else ${u}.state end`;
+
 interface HostRow extends HostStateRow {
   host: string;
   state: HostReport["state"];
@@ -135,7 +140,8 @@ export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostRe
     addresses: row.addresses,
     urlCount: row.url_count,
     urlStates,
-    dueAt: isoOrNull(row.due_at),
+    // Of a host under a lease, what else there is of it.
+    dueAt: row.lease_crawler === null ? isoOrNull(row.due_at) : (nextUrls[0]?.nextFetchAt ?? null),
     notBefore: isoOrNull(row.not_before),
     lease: leaseOf(row),
     ...hostState(row),
@@ -157,7 +163,13 @@ function leaseOf(row: HostRow): HostReport["lease"] {
 async function countByState(pool: Pool, hostHash: HostHash): Promise<Record<string, number>> {
   const { rows } = await pool.query<{ state: string; urls: number }>(
     `select state, count(*)::int as urls
-     from (select state from frontier_url where host_hash = $1 limit ${urlCountLimit}) counted
+     from (
+       select ${stateSql("u", "in_lease.urls")} as state
+       from (select ${urlsInHand("$1::bigint")} as urls) in_lease
+       cross join frontier_url u
+       where u.host_hash = $1
+       limit ${urlCountLimit}
+     ) counted
      group by state`,
     [hostHash],
   );
@@ -168,7 +180,7 @@ async function nextUrlsOf(pool: Pool, hostHash: HostHash): Promise<HostReport["n
   const { rows } = await pool.query<{ url: string; next_fetch_at: Date | number }>(
     `select url, next_fetch_at
      from frontier_url
-     where host_hash = $1 and state = 'due'
+     where host_hash = $1 and state = 'due' and url_hash <> all(${urlsInHand("$1::bigint")})
      order by next_fetch_at
      limit ${nextUrlsShown}`,
     [hostHash],

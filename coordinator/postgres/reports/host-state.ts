@@ -14,12 +14,15 @@ export interface HostStateRow {
   http_version: string | null;
   tls_version: string | null;
   held_urls: number;
+  left_out_urls: number;
   pages: HostPages;
 }
 
 /** SQL: the columns of frontier_host (as `h`) that make a HostStateRow. */
 export const hostStateColumns = `h.robots_state, h.robots_at, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at,
-  h.usual_ms, h.http_version, h.tls_version, h.held_urls, json_build_object(${Object.entries(hostPageColumns)
+  h.usual_ms, h.http_version, h.tls_version, h.held_urls, h.left_out_urls::float8 as left_out_urls, json_build_object(${Object.entries(
+    hostPageColumns,
+  )
     .map(([figure, column]) => `'${figure}', h.${column}`)
     .join(", ")}) as pages`;
 
@@ -32,6 +35,7 @@ export function hostState(row: HostStateRow): Pick<HostReport, "robots" | "pace"
     budget: {
       earnedUrls: hostBudget(row.pages, Number.POSITIVE_INFINITY),
       heldUrls: row.held_urls,
+      leftOutUrls: row.left_out_urls,
       pages: row.pages,
     },
   };

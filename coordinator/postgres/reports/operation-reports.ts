@@ -11,7 +11,7 @@ import { createAccuracyStore } from "../accuracy-store.ts";
 import { alertFacts } from "./alert-report.ts";
 import { history, spanFigures } from "./figures-report.ts";
 import { KeptAnswer } from "./kept-answer.ts";
-import { longestWaiting, queueAges } from "./queue-report.ts";
+import { leftOutUrls, longestWaiting, queueAges } from "./queue-report.ts";
 
 /** `nowMs` is a clock that never goes back, for how long answers are kept. */
 export function createOperationReads(pool: Pool, nowMs: () => number): OperationReads {
@@ -34,6 +34,7 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
   return {
     ...shared,
     history: async (range, now) => await histories[range](now),
+    leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
     longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
     accuracySamples: async (query, now) => await accuracy.list({ ...query, after: after(now) }),
     alertFacts: facts,

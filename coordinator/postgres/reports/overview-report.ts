@@ -31,6 +31,10 @@ const sampledTables = [
   "probe",
   "delegation",
 ] as const;
+/** SQL: those without a result yet, exactly; their rows are due meanwhile. */
+const urlsUnderLeases =
+  "select coalesce(sum(open_urls), 0)::float8 from lease where closed_at is null and not is_check";
+
 type Samples = Readonly<Record<(typeof sampledTables)[number], TableSample>>;
 
 function totalsSql(samples: Samples): string {
@@ -52,11 +56,11 @@ function totalsSql(samples: Samples): string {
   ) hosts,
   (
     select ${count("frontier_url")} as urls,
-      ${states("frontier_url", "state = 'due'")} as "urlsDue",
-      ${states("frontier_url", "state = 'leased'")} as "urlsLeased",
+      greatest(0, ${states("frontier_url", "state = 'due'")} - (${urlsUnderLeases})) as "urlsDue",
+      (${urlsUnderLeases}) as "urlsLeased",
       ${states("frontier_url", "state = 'refused'")} as "urlsRefused",
       ${states("frontier_url", "state = 'gone'")} as "urlsGone",
-      ${states("frontier_url", "state in ('due', 'leased') and last_fetched_at is null")} as "urlsPending"
+      ${states("frontier_url", "state = 'due' and last_fetched_at is null")} as "urlsPending"
     from ${part("frontier_url")}
   ) urls,
   (

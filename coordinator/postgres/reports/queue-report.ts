@@ -6,6 +6,7 @@ import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import { nothingDueReason } from "../../flows/hand-out-tasks.ts";
 import {
+  type LeftOutUrls,
   type QueueAge,
   type QueueAges,
   queueFront,
@@ -128,6 +129,33 @@ async function oldest(pool: Pool, now: Date): Promise<number | null> {
     [now],
   );
   return rounded(rows[0]?.age ?? null);
+}
+
+/** Hosts that are looked at: the sum is of those that leave out most. */
+const leftOutHosts = 10_000;
+
+/** At their bounds, those first of which most was left out; an index has them in this order. */
+export async function leftOutUrls(pool: Pool, shown: number): Promise<LeftOutUrls> {
+  const { rows } = await pool.query<{ host: string; urls: number; all_urls: number; all_hosts: number }>(
+    `select host, urls, sum(urls) over () as all_urls, count(*) over ()::float8 as all_hosts
+     from (
+       select host, left_out_urls::float8 as urls
+       from frontier_host
+       where left_out_urls > 0
+       order by left_out_urls desc, host_hash
+       limit ${leftOutHosts}
+     ) bound
+     order by urls desc, host
+     limit $1`,
+    [shown],
+  );
+  const { all_urls: urls = 0, all_hosts: hosts = 0 } = rows[0] ?? {};
+  return {
+    urls,
+    hosts,
+    more: hosts === leftOutHosts,
+    most: rows.map(({ host, urls: of }) => ({ host, urls: of })),
+  };
 }
 
 interface WaitingRow {

@@ -13,6 +13,7 @@ import { finerOfHost, partsOf } from "./finer-report.ts";
 import { hostReport, rejectionOf, urlReport, waitingIn } from "./frontier-report.ts";
 import { organisationNamed } from "./holder-report.ts";
 import { KeptAnswer } from "./kept-answer.ts";
+import { leavingChannel } from "./left-out-report.ts";
 import { namesLike } from "./near-names.ts";
 import { neighboursOf } from "./neighbour-report.ts";
 import { createOperationReads } from "./operation-reports.ts";
@@ -58,6 +59,7 @@ function whoReads(pool: Pool): WhoReads {
     hostReport: (hostHash) => hostReport(pool, hostHash),
     waitingIn: (subnetId) => waitingIn(pool, subnetId),
     rejectionOf: (url) => rejectionOf(pool, url),
+    leavingChannel: (key) => leavingChannel(pool, key),
     wishesOf: (host, addresses) => wishesOf(pool, host, addresses),
   };
 }

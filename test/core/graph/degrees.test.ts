@@ -22,6 +22,7 @@ describe("degrees", () => {
 
   it("name those that have most, the first of equal ones first", () => {
     expect(largest(Uint32Array.of(3, 9, 1, 9, 4), 3)).toEqual([1, 3, 4]);
+    expect(largest(Uint32Array.of(9, 9, 9, 9), 2)).toEqual([0, 1]);
     expect(largest(Uint32Array.of(1), 3)).toEqual([0]);
   });
 });
@@ -35,6 +36,7 @@ describe("numbers for nodes", () => {
     ) as [number, number, number, number][];
     // Many that differ in the host's hash only, or in one half.
     names.push(...names.slice(0, 500).map(([a, b, c, d]) => [a ^ 1, b, c, d] as (typeof names)[0]));
+    names.push(...names.slice(0, 500).map(([a, b, c, d]) => [a, b ^ 1, c, d] as (typeof names)[0]));
     names.push(...names.slice(0, 500).map(([a, b, c, d]) => [a, b, c ^ 1, d] as (typeof names)[0]));
 
     const first = names.map((name) => index.add(...name));

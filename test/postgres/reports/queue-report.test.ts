@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { waitReasons } from "#coordinator/flows/operation-reads";
 import { waitWords } from "#coordinator/flows/operation-words";
 import { crawlTotals } from "#coordinator/postgres/reports/overview-report";
-import { longestWaiting, queueAges } from "#coordinator/postgres/reports/queue-report";
+import { leftOutUrls, longestWaiting, queueAges } from "#coordinator/postgres/reports/queue-report";
 import type { SubnetId } from "#core/ids";
 import { noon, scope, secondsAfterNoon, seeds } from "../../contract/world.ts";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
@@ -61,6 +61,17 @@ it("each host is counted under the first thing in its way, and the longest waiti
     "crawler-offline is offline",
     "no crawler was found for its subnet yet",
   ]);
+});
+
+it("what was left out at the bounds of hosts is told, those first of which most was", async () => {
+  expect(await leftOutUrls(world.pool, 10)).toEqual({ urls: 0, hosts: 0, more: false, most: [] });
+  await world.pool.query(
+    "update frontier_host set left_out_urls = 10 * right(split_part(host, '.', 1), 1)::int where host < 's3'",
+  );
+
+  const leftOut = await leftOutUrls(world.pool, 1);
+
+  expect(leftOut).toEqual({ urls: 30, hosts: 2, more: false, most: [{ host: "s2.example", urls: 20 }] });
 });
 
 it("ages are told for all and for each reason", async () => {
