@@ -2,12 +2,15 @@
  * What it costs to take results: CPU of the database's backend and of the coordinator, a page, in batches of 100
  * through the flow that the gateway uses. Pages of 300 lexemes and 20 links: texts too short to be compared (the
  * baseline), texts that nobody else has, and near-duplicates of one of a thousand; the three take turns. Beside a
- * table of 200,000 texts. Linux: the backend's CPU is read from /proc.
- * Run: npm run bench -- ingest (the file by itself takes another number of texts)
+ * table of 200,000 texts. The second kind once more without the statements of the change feed, and without those of the
+ * web graph (links, adjacency, back-links): what each of them costs. Every page is a first visit, so that all of its links
+ * and a change are written. Linux: the backend's CPU is read from /proc.
+ * Run: npm run bench -- ingest (behind it, other numbers of texts and of rounds)
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Pool, PoolClient } from "pg";
 import { takeResults } from "#coordinator/flows/take-results";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createDelegationStore } from "#coordinator/postgres/delegation-store";
@@ -23,13 +26,30 @@ import { migrate } from "#db/migrate";
 import type { FetchResult } from "#protocol/result";
 
 const texts = Number(process.argv[2] ?? 200_000);
-const rounds = 12;
+const rounds = Number(process.argv[3] ?? 12);
 const hostsPerBatch = 20;
 const urlsPerHost = 5;
 const pagesPerBatch = hostsPerBatch * urlsPerHost;
 const scope = { pagesPerHost: 1000, maxDepth: 8, admitNewHosts: true };
 const spoolId = "00000000-0000-4000-8000-000000000001";
-const kinds = ["too short to compare (baseline)", "a text of its own", "near-duplicate"] as const;
+interface Kind {
+  readonly name: string;
+  readonly words: number;
+  readonly isNear?: true;
+  /** Statements that are left out, as if they had found and written nothing. */
+  readonly without?: RegExp;
+}
+const kinds: readonly Kind[] = [
+  { name: "too short to compare (baseline)", words: 20 },
+  { name: "a text of its own", words: 300 },
+  { name: "near-duplicate", words: 300, isNear: true },
+  { name: "own text, without the change feed", words: 300, without: /page_change_inbox|as "wasRead"/ },
+  {
+    name: "own text, without the web graph",
+    words: 300,
+    without: /page_links|(insert into|delete from|update) link\b/,
+  },
+];
 
 const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
 const database = await openDatabase({
@@ -66,13 +86,14 @@ try {
   await fillTexts();
   const cpu = kinds.map(() => ({ backend: [] as number[], coordinator: [] as number[] }));
   for (let round = 0; round <= rounds; round++) {
-    for (const [kind, measured] of cpu.entries()) {
-      const batch = await leasedBatch(kind, `${round}-${kind}`);
+    for (const [index, measured] of cpu.entries()) {
+      const kind = kinds[index]!;
+      const batch = await leasedBatch(kind, `${round}-${index}`);
       const { pid } = (await pool.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!;
       const before = [backendCpuMs(pid), ownCpuMs()] as const;
       await takeResults(
         { crawlerId, spoolId, results: batch },
-        createResultStore(pool),
+        createResultStore(kind.without === undefined ? pool : poolWithout(pool, kind.without)),
         { scope, recrawl: defaultRecrawlSettings },
         new Date(),
       );
@@ -86,14 +107,30 @@ try {
     `${rounds} rounds of batches of ${pagesPerBatch} pages, beside ${texts} texts: median (least to most), ms CPU a page`,
   );
   for (const [kind, { backend, coordinator }] of cpu.entries()) {
-    console.log(`${kinds[kind]!.padEnd(34)} backend ${line(backend)}  coordinator ${line(coordinator)}`);
+    console.log(`${kinds[kind]!.name.padEnd(34)} backend ${line(backend)}  coordinator ${line(coordinator)}`);
   }
   const baseline = median(cpu[0]!.backend);
   console.log(
     `backend, of the baseline: own text ${(median(cpu[1]!.backend) / baseline).toFixed(2)}, near-duplicate ${(median(cpu[2]!.backend) / baseline).toFixed(2)}`,
   );
 
-  async function leasedBatch(kind: number, name: string) {
+  for (const [index, what] of [
+    [3, "change feed"],
+    [4, "web graph"],
+  ] as const) {
+    const both = ({ backend, coordinator }: (typeof cpu)[number]) => median(backend) + median(coordinator);
+    const costMs = both(cpu[1]!) - both(cpu[index]!);
+    console.log(
+      `the ${what}: ${Math.round(1000 * costMs)} µs a result, ${((100 * costMs) / both(cpu[1]!)).toFixed(0)} %`,
+    );
+  }
+  console.log(
+    `load average ${loadavg()
+      .map((one) => one.toFixed(1))
+      .join(", ")}`,
+  );
+
+  async function leasedBatch(kind: Kind, name: string) {
     const frontier = createFrontierStore(pool);
     const hosts = Array.from({ length: hostsPerBatch }, (_, index) => `h${name}-${index}.example`);
     const urls = hosts.flatMap((host) =>
@@ -153,7 +190,7 @@ async function fillTexts(): Promise<void> {
   await pool.query("analyze text_band");
 }
 
-function resultOf(url: string, host: string, kind: number): FetchResult {
+function resultOf(url: string, host: string, { words, isNear }: Kind): FetchResult {
   const lexemes = Array.from(
     { length: 300 },
     (_, at) => `'w${Math.floor(random() ** 2 * 20_000)}${at % 7}':${at + 1}`,
@@ -184,7 +221,7 @@ function resultOf(url: string, host: string, kind: number): FetchResult {
         .map((lexeme, at) => `${lexeme}:${at + 1}`)
         .join(" "),
       excerpt: "First words of the text ".repeat(10),
-      words: kind === 0 ? 20 : 300,
+      words,
       links: Array.from({ length: 20 }, (_, link) => ({
         url:
           link < 15 ? `http://${host}/${link}` : `http://other${Math.floor(random() * 1000)}.example/${link}`,
@@ -193,7 +230,7 @@ function resultOf(url: string, host: string, kind: number): FetchResult {
       })),
       robots: { noindex: false, nofollow: false },
       digest: hex16().repeat(4),
-      simhash: kind === 2 ? near.toString(16).padStart(16, "0") : hex16(),
+      simhash: isNear ? near.toString(16).padStart(16, "0") : hex16(),
     },
   };
 }
@@ -204,12 +241,28 @@ function keyOf(url: string) {
   return key;
 }
 
-/** User and system time, in ticks of 10 ms (proc(5), fields 14 and 15). */
+/** A pool whose transactions leave these statements out. */
+function poolWithout(pool: Pool, left: RegExp): Pool {
+  const connect = async (): Promise<PoolClient> => {
+    const client = await pool.connect();
+    const query = async (asked: string | { readonly text: string }, values?: unknown[]) =>
+      left.test(typeof asked === "string" ? asked : asked.text)
+        ? { rows: [], rowCount: 0 }
+        : await client.query(asked as string, values);
+    return new Proxy(client, {
+      get: (target, name) => {
+        if (name === "query") return query;
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  };
+  return Object.assign(Object.create(pool) as Pool, { connect });
+}
+
+/** Time on a processor, ns (Documentation/scheduler/sched-stats.rst). */
 function backendCpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/^.*\) /, "")
-    .split(" ");
-  return 10 * (Number(fields[11]) + Number(fields[12]));
+  return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
 }
 
 function ownCpuMs(): number {

@@ -1,117 +1,122 @@
 /**
- * WEB-SAILOR's figures 4 and 6 in the emulated Internet: pages a second of client 1 (.com, 25 connections) and client 2
- * (.edu .net .org, 10 connections), a third client (.org, 10 connections) added while they run, and the connections
- * that pace messages leave each of them. Beside: URLs fetched by two clients, and pages outside a client's domain sets.
- * Run: npm run bench -- web-sailor [seconds] (100 by default); the pictures are written beside the results.
+ * WEB-SAILOR in the emulated Internet: pages a second of client 1 (.com, 25 connections) and client 2 (.edu .net .org, 10
+ * connections), a third client (.org, 10 connections) added while they run, and how steady each rate is; the connections
+ * that pace messages leave each of them; messages for each page; and whether three clients fetch first what one does.
+ * Run: npm run bench -- web-sailor [seconds] (120 by default, and some two minutes for the order): the tables of
+ * results/web-sailor.md are printed and put into it, the pictures written beside it.
  */
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { domainSetHolds, parseDomainSet } from "#core/dset/domain-set";
+import { compareOrders } from "./web-sailor/compare-orders.ts";
+import { percent } from "./web-sailor/percent.ts";
+import { ResultsPage } from "./web-sailor/results-page.ts";
 import { type Client, sailingFleet } from "./web-sailor/sailing-fleet.ts";
 import { connectionPicture, performancePicture, type Sample } from "./web-sailor/sailing-pictures.ts";
+import { steadinessOf } from "./web-sailor/steadiness.ts";
 
-const totalSeconds = Number(process.argv[2] ?? 100);
+const totalSeconds = Number(process.argv[2] ?? 120);
 /** In the paper seeds come one by one; here a few, then the front pages of all sites. */
-const allSeedsAt = Math.round(totalSeconds * 0.1);
-const thirdClientAt = Math.round(totalSeconds * 0.65);
+const allSeedsAt = Math.round(totalSeconds / 12);
+const thirdClientAt = Math.round((totalSeconds * 75) / 120);
+/** Subnets are being delegated before, and clients told of changes after. */
+const settledAt = Math.round((totalSeconds * 40) / 120);
+const settleSeconds = 5;
+const windowSeconds = 5;
 const sites = { com: 260, edu: 30, net: 25, org: 85 };
+const pagesPerSite = 8;
 const pace = { slowDownUnder: 5, hurryUpOver: 20, everySeconds: 2 };
+const folder = join(import.meta.dirname, "results");
+const parts = [
+  { name: "before the third client", from: settledAt, to: thirdClientAt },
+  { name: "with the third client", from: thirdClientAt + settleSeconds, to: totalSeconds },
+];
 
-const fleet = await sailingFleet({
-  ...{ sites, pace, crawlers: 3 },
-  pagesPerSite: 8,
-  politenessFloorMs: 2500,
-});
-const startedMs = Date.now();
-const seconds = () => (Date.now() - startedMs) / 1000;
-const samples: Sample[] = [];
-
-try {
-  console.log(
-    `${availableParallelism()} x ${cpus()[0]?.model ?? "?"}, Node ${process.version}, load ${loadavg()[0]!.toFixed(1)} before, ${Object.entries(
-      sites,
-    )
-      .map(([domain, count]) => `${count} .${domain}`)
-      .join(", ")} sites`,
-  );
-  const first = await fleet.addClient(25, [".com"]);
-  const second = await fleet.addClient(10, [".edu .net .org"]);
-  await sailUntil(allSeedsAt, "few seeds", seedsOf(3));
-  await sailUntil(
-    thirdClientAt,
-    "all seeds",
-    fleet.world.sites.map(({ host }) => host),
-  );
-  const third = await fleet.addClient(10, [".org"]);
-  await fleet.give(second, [".edu .net"]);
-  console.log(`at ${seconds().toFixed(0)} s: ${third.name} comes with .org, ${second.name} keeps .edu .net`);
-  await sailUntil(totalSeconds, "a third client", []);
-  await report([first, second, third]);
-} finally {
-  await fleet.close();
-}
+const page = new ResultsPage(join(folder, "web-sailor.md"));
+const beginning = `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${availableParallelism()} x ${cpus()[0]?.model ?? "?"}, load average ${load()} at the beginning`;
+console.log(beginning);
+await sail();
+write("web-sailor-order.svg", await compareOrders(page));
+page.add("machine", [`${beginning} and ${load()} at the end; ${Math.round(process.uptime())} s in all.`]);
+page.write();
 process.exit();
 
+async function sail(): Promise<void> {
+  const fleet = await sailingFleet({
+    ...{ sites, pace, crawlers: 3 },
+    pagesOf: () => pagesPerSite,
+    politenessFloorMs: 2500,
+  });
+  const startedMs = Date.now();
+  const samples: Sample[] = [];
+  const sailUntil = async (second: number, phase: string) => {
+    for (;;) {
+      const now = (Date.now() - startedMs) / 1000;
+      samples.push(sampleOf(fleet.clients, { second: now, phase }));
+      if (now >= second) return;
+      await new Promise((resolve) => setTimeout(resolve, Math.min(500, 1000 * (second - now))));
+    }
+  };
+  try {
+    const first = await fleet.addClient(25, [".com"]);
+    const second = await fleet.addClient(10, [".edu .net .org"]);
+    await fleet.admit(seedsOf(fleet.world.sites, 3));
+    await sailUntil(allSeedsAt, "few seeds");
+    await fleet.admit(fleet.world.sites.map(({ host }) => host));
+    await sailUntil(thirdClientAt, "all seeds");
+    await fleet.addClient(10, [".org"]);
+    await fleet.give(second, [".edu .net"]);
+    await sailUntil(totalSeconds, "a third client");
+    await report(fleet, { startedMs, samples, clients: [first, second, fleet.clients[2]!] });
+  } finally {
+    await fleet.close();
+  }
+}
+
 /** The first few hosts of each top-level domain. */
-function seedsOf(count: number): string[] {
+function seedsOf(all: readonly { readonly host: string }[], count: number): string[] {
   return Object.keys(sites).flatMap((domain) =>
-    fleet.world.sites
+    all
       .map(({ host }) => host)
       .filter((host) => host.endsWith(`.${domain}`))
       .slice(0, count),
   );
 }
 
-async function sailUntil(second: number, phase: string, hosts: readonly string[]): Promise<void> {
-  if (hosts.length > 0) await fleet.admit(hosts);
-  while (seconds() < second) {
-    samples.push({
-      second: seconds(),
-      phase,
-      clients: fleet.clients.map(({ crawler, connections }) => {
-        const asked = crawler.report().work?.pace ?? null;
-        const open = crawler.usage().find(({ limit }) => limit === "openConnections")?.used ?? 0;
-        const places = Math.min(connections, asked?.places ?? connections);
-        return { places, open, pace: asked?.pace ?? "steady" };
-      }),
-    });
-    await new Promise((resolve) => setTimeout(resolve, 500));
-  }
+function sampleOf(clients: readonly Client[], at: Pick<Sample, "second" | "phase">): Sample {
+  return {
+    ...at,
+    clients: clients.map(({ crawler, connections, wire }) => {
+      const asked = crawler.report().work?.pace ?? null;
+      const open = crawler.usage().find(({ limit }) => limit === "openConnections")?.used ?? 0;
+      const places = Math.min(connections, asked?.places ?? connections);
+      return { places, open, pace: asked?.pace ?? "steady", wire: wire.carried() };
+    }),
+  };
 }
 
-async function report(clients: readonly Client[]): Promise<void> {
-  const rates = await pagesBySecond(clients);
-  const folder = join(import.meta.dirname, "results");
-  writeFileSync(
-    join(folder, "web-sailor-performance.svg"),
-    performancePicture(rates, { allSeedsAt, thirdClientAt, totalSeconds }),
-  );
-  writeFileSync(join(folder, "web-sailor-connections.svg"), connectionPicture(samples, totalSeconds));
-  const phases = [
-    { name: "few seeds", from: 3, to: allSeedsAt },
-    { name: "all seeds", from: allSeedsAt + 25, to: thirdClientAt },
-    { name: "a third client", from: thirdClientAt + 5, to: totalSeconds },
-  ];
-  console.log("\npages a second       client 1  client 2  client 3     total");
-  for (const { name, from, to } of phases) {
-    const means = rates.map((pages) => meanOf(pages.slice(from, to)));
-    const row = [...means, means.reduce((sum, mean) => sum + mean, 0)];
-    console.log(`${name.padEnd(18)} ${row.map((mean) => mean.toFixed(1).padStart(9)).join(" ")}`);
-  }
-  console.log("\nconnections (allowed/in use) at the end of each part");
-  for (const { name } of phases) {
-    const last = samples.filter(({ phase }) => phase === name).at(-1);
-    const shown = last?.clients.map(({ places, open, pace: told }) => `${places}/${open} (${told})`);
-    console.log(`${name.padEnd(18)} ${shown?.join("  ") ?? ""}`);
-  }
-  await counted(clients);
-  console.log(`load ${loadavg()[0]!.toFixed(1)} after`);
+interface Sailed {
+  readonly startedMs: number;
+  readonly samples: readonly Sample[];
+  readonly clients: readonly Client[];
+}
+
+type Fleet = Awaited<ReturnType<typeof sailingFleet>>;
+
+async function report(fleet: Fleet, sailed: Sailed): Promise<void> {
+  const rates = await pagesBySecond(fleet, sailed);
+  write("web-sailor-performance.svg", performancePicture(rates, { allSeedsAt, thirdClientAt, totalSeconds }));
+  write("web-sailor-connections.svg", connectionPicture(sailed.samples, totalSeconds));
+  printRates(rates);
+  printConnections(sailed.samples);
+  printMessages(rates, sailed.samples);
+  await printPromises(fleet, sailed);
 }
 
 /** By client and second since the start. */
-async function pagesBySecond(clients: readonly Client[]): Promise<number[][]> {
-  const { rows } = await fleet.pool.query<{ name: string; second: number; pages: number }>(
+async function pagesBySecond({ pool }: Fleet, { clients, startedMs }: Sailed): Promise<number[][]> {
+  const { rows } = await pool.query<{ name: string; second: number; pages: number }>(
     `select c.name, floor(extract(epoch from f.fetched_at) - $1)::int as second, count(*)::int as pages
      from page_fetch f
      join crawler c using (crawler_id)
@@ -125,8 +130,75 @@ async function pagesBySecond(clients: readonly Client[]): Promise<number[][]> {
   });
 }
 
-async function counted(clients: readonly Client[]): Promise<void> {
-  const { rows } = await fleet.pool.query<{ urls: number; fetches: number; twice: number; seals: number }>(
+function printRates(rates: readonly (readonly number[])[]): void {
+  const total = rates[0]!.map((_, second) => rates.reduce((sum, pages) => sum + pages[second]!, 0));
+  const lines = [
+    `| | pages a second | variation between windows of ${windowSeconds} s | of arrivals by chance | second half to first |`,
+    "|---|---|---|---|---|",
+  ];
+  for (const [at, { name, from, to }] of parts.entries()) {
+    const series = [...rates.slice(0, at === 0 ? 2 : 3), total];
+    for (const [client, pages] of series.entries()) {
+      const who = client === series.length - 1 ? "total" : `client ${client + 1}`;
+      const { mean, variation, byChance, trend } = steadinessOf(pages, { from, to, windowSeconds });
+      lines.push(
+        `| ${name} (${from} to ${to} s), ${who} | ${mean.toFixed(1)} | ${percent(variation)} | ${percent(byChance)} | ${trend.toFixed(2)} |`,
+      );
+    }
+  }
+  page.add("rates", lines);
+}
+
+function printConnections(samples: readonly Sample[]): void {
+  const lines = [
+    "| allowed by limit and pace / in use | client 1 | client 2 | client 3 |",
+    "|---|---|---|---|",
+  ];
+  for (const phase of ["few seeds", "all seeds", "a third client"]) {
+    const last = samples.findLast((sample) => sample.phase === phase);
+    const shown = [0, 1, 2].map((client) => {
+      const one = last?.clients[client];
+      return one === undefined ? "" : `${one.places} / ${one.open}, ${one.pace}`;
+    });
+    lines.push(`| ${phase} | ${shown.join(" | ")} |`);
+  }
+  page.add("connections", lines);
+}
+
+/** Between clients and coordinator; there is no other way that they could talk. */
+function printMessages(rates: readonly (readonly number[])[], samples: readonly Sample[]): void {
+  const lines = [
+    "| | pages | messages up, a page | messages down, a page | bytes up, a page | bytes down, a page |",
+    "|---|---|---|---|---|---|",
+  ];
+  for (const { name, from, to } of parts) {
+    const pages = rates.reduce((sum, one) => sum + sumOf(one.slice(from, to)), 0);
+    const [before, after] = [carriedAt(samples, from), carriedAt(samples, to)];
+    const perPage = (of: "messagesUp" | "messagesDown" | "bytesUp" | "bytesDown") =>
+      (after[of] - before[of]) / pages;
+    const messages = [perPage("messagesUp"), perPage("messagesDown")].map((count) => count.toFixed(2));
+    const bytes = [perPage("bytesUp"), perPage("bytesDown")].map((count) => count.toFixed(0));
+    lines.push(`| ${name} | ${pages} | ${[...messages, ...bytes].join(" | ")} |`);
+  }
+  page.add("messages", lines);
+}
+
+/** By all clients together, at the first sample from that second on. */
+function carriedAt(samples: readonly Sample[], second: number) {
+  const sample = samples.find((one) => one.second >= second) ?? samples.at(-1)!;
+  const wires = sample.clients.map(({ wire }) => wire);
+  const sum = (of: "messagesUp" | "messagesDown" | "bytesUp" | "bytesDown") =>
+    sumOf(wires.map((wire) => wire[of]));
+  return {
+    messagesUp: sum("messagesUp"),
+    messagesDown: sum("messagesDown"),
+    bytesUp: sum("bytesUp"),
+    bytesDown: sum("bytesDown"),
+  };
+}
+
+async function printPromises({ pool }: Fleet, { clients, startedMs, samples }: Sailed): Promise<void> {
+  const { rows } = await pool.query<{ urls: number; fetches: number; twice: number }>(
     `select count(*)::int as urls, sum(fetches)::int as fetches, count(*) filter (where crawlers > 1)::int as twice
      from (
        select count(*) as fetches, count(distinct crawler_id) as crawlers
@@ -135,12 +207,8 @@ async function counted(clients: readonly Client[]): Promise<void> {
      ) u`,
   );
   const { urls, fetches, twice } = rows[0]!;
-  console.log(`\n${fetches} fetches of ${urls} URLs, ${twice} of them by two clients`);
-  const leases = await fleet.pool.query<{ leases: number }>("select count(*)::int as leases from lease");
-  console.log(
-    `${clients.length} connections to the coordinator, none between clients; ${leases.rows[0]!.leases} leases`,
-  );
-  const { rows: places } = await fleet.pool.query<{ name: string; host: string; late: boolean }>(
+  const leases = await pool.query<{ leases: number }>("select count(*)::int as leases from lease");
+  const { rows: places } = await pool.query<{ name: string; host: string; late: boolean }>(
     `select distinct c.name, p.host, f.fetched_at > to_timestamp($1) as late
      from page_fetch f
      join crawler c using (crawler_id)
@@ -155,9 +223,21 @@ async function counted(clients: readonly Client[]): Promise<void> {
   const late = places.filter(
     ({ name, host, late: isLate }) => isLate && name === clients[1]!.name && host.endsWith(".org"),
   );
-  console.log(
-    `${strays.length} hosts fetched from outside a client's domain sets; ${late.length} .org hosts by client 2 later than 10 s after they were client 3's`,
-  );
+  const connections = sumOf((samples.at(-1)?.clients ?? []).map(({ wire }) => wire.connections));
+  page.add("promises", [
+    "| | |",
+    "|---|---|",
+    `| URLs fetched by two clients | ${twice} of ${urls} |`,
+    `| fetches of one URL more than once | ${fetches - urls} |`,
+    `| hosts fetched from outside a client's domain sets | ${strays.length} |`,
+    `| .org hosts still fetched by client 2 later than 10 s after they were client 3's | ${late.length} |`,
+    `| connections to the coordinator, counted | ${connections} for ${clients.length} clients |`,
+    `| leases | ${leases.rows[0]!.leases}, one for ${(urls / leases.rows[0]!.leases).toFixed(1)} pages |`,
+  ]);
+}
+
+function write(name: string, picture: string): void {
+  writeFileSync(join(folder, name), picture);
 }
 
 function setOf(text: string) {
@@ -166,6 +246,10 @@ function setOf(text: string) {
   return set;
 }
 
-function meanOf(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
+function load(): string {
+  return loadavg()[0]!.toFixed(1);
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }

@@ -6,13 +6,12 @@ import type { RunningWorld } from "#ops/world/main";
 import { type ChangeProcess, PageChanges } from "#ops/world/page-changes";
 import { hashText, SeededRandom } from "#ops/world/seeded-random";
 
-/** Median time between two changes of a page, and the spread of its logarithm between hosts and between a host's pages. */
-const medianSeconds = 40;
+/** Spread of the logarithm of a page's rate between hosts and between a host's pages. */
 const hostSpread = 1;
 const pageSpread = 0.8;
 
-/** In time that is scaled: what changes every 40 seconds stands for what changes once in a week. */
-export function changingWeb(seed: number, startMs: number): ChangeProcess {
+/** In time that is scaled: `medianSeconds` between two changes of a page. */
+export function changingWeb(seed: number, startMs: number, medianSeconds: number): ChangeProcess {
   const normalOf = (name: string) => new SeededRandom(hashText(seed, name)).normal();
   return {
     seed,
@@ -29,12 +28,23 @@ export interface FreshShares {
   readonly plain: number;
   /** By importance (core/recrawl/recrawl-plan). */
   readonly weighted: number;
+  /** Both as they are to be expected of when each page was fetched last, and how often it really changes. */
+  readonly expected: number;
+  readonly expectedWeighted: number;
+}
+
+interface StoredPage {
+  readonly url: string;
+  readonly digest: string;
+  readonly back_links: number;
+  readonly fetched_at: Date;
 }
 
 /** Looks at the stored digests and at what the origins would send now. */
 export class FreshnessMeter {
   readonly #pool: Pool;
   readonly #internet: RunningWorld;
+  readonly #process: ChangeProcess;
   /** The same changes as the origins', which are drawn from the seed alone. */
   readonly #changes: PageChanges;
   readonly #digests = new Map<string, { readonly version: number; readonly digest: string }>();
@@ -42,23 +52,41 @@ export class FreshnessMeter {
   constructor(pool: Pool, internet: RunningWorld, process: ChangeProcess) {
     this.#pool = pool;
     this.#internet = internet;
+    this.#process = process;
     this.#changes = new PageChanges(process);
   }
 
   async look(): Promise<FreshShares> {
-    const { rows } = await this.#pool.query<{ url: string; digest: string; back_links: number }>(
-      "select url, encode(digest, 'hex') as digest, back_links from frontier_url where digest is not null",
+    const { rows } = await this.#pool.query<StoredPage>(
+      `select url, encode(digest, 'hex') as digest, back_links, last_fetched_at as fetched_at
+       from frontier_url
+       where digest is not null`,
     );
-    let [fresh, freshWeight, weight] = [0, 0, 0];
-    for (const row of rows) {
-      const importance = importanceOf({ pageRank: null, backLinks: row.back_links }, 0);
-      const isFresh = row.digest === this.#current(row.url);
-      weight += importance;
-      fresh += isFresh ? 1 : 0;
-      freshWeight += isFresh ? importance : 0;
-    }
-    const pages = Math.max(1, rows.length);
-    return { pages: rows.length, plain: fresh / pages, weighted: freshWeight / Math.max(1, weight) };
+    const nowMs = Date.now();
+    const looks = rows.map((row) => ({
+      importance: importanceOf({ pageRank: null, backLinks: row.back_links }, 0),
+      isFresh: row.digest === this.#current(row.url) ? 1 : 0,
+      expected: this.#expected(row, nowMs),
+    }));
+    const weight = Math.max(
+      1,
+      sum(looks, ({ importance }) => importance),
+    );
+    const pages = Math.max(1, looks.length);
+    return {
+      pages: looks.length,
+      plain: sum(looks, ({ isFresh }) => isFresh) / pages,
+      weighted: sum(looks, ({ isFresh, importance }) => isFresh * importance) / weight,
+      expected: sum(looks, ({ expected }) => expected) / pages,
+      expectedWeighted: sum(looks, ({ expected, importance }) => expected * importance) / weight,
+    };
+  }
+
+  /** The chance that a Poisson process has not changed it since: without the luck of the single changes. */
+  #expected({ url, fetched_at: fetchedAt }: StoredPage, nowMs: number): number {
+    const { host, pathname } = new URL(url);
+    const ageDays = Math.max(0, nowMs - fetchedAt.getTime()) / 86_400_000;
+    return Math.exp(-this.#process.changesPerDay(host, pathname) * ageDays);
   }
 
   #current(url: string): string | null {
@@ -74,4 +102,8 @@ export class FreshnessMeter {
       this.#digests.set(url, { version, digest });
     return digest;
   }
+}
+
+function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
+  return items.reduce((all, item) => all + of(item), 0);
 }

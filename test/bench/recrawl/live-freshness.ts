@@ -1,227 +1,193 @@
 /**
- * A running fleet on a changing web, under one recrawl strategy: crawlers come and go, and how fresh the index is gets
- * sampled. Everything is real but the Internet and the pace of time.
+ * Running fleets on the same changing web, each under one recrawl strategy, at once: crawlers come and go, and how
+ * fresh each fleet's index is gets sampled. Beside the strategies run fleets with one interval for all pages, of
+ * several lengths. Everything is real but the Internet and the pace of time.
  */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { admitUrls } from "#coordinator/flows/admit-urls";
-import { silentLog } from "#coordinator/log";
-import { startCoordinator } from "#coordinator/main";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
-import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
 import type { RecrawlStrategy } from "#core/recrawl/recrawl-plan";
-import { crawlerConfig } from "#crawler/config";
-import { type RunningCrawler, startCrawler } from "#crawler/main";
-import { type Database, openDatabase } from "#db/connect";
+import type { Database } from "#db/connect";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
-import { migrate } from "#db/migrate";
-import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
-import { type RunningWorld, startWorld } from "#ops/world/main";
-import { writeRegistryFiles } from "#ops/world/registry-files";
-import { applyImport } from "#rir-import/apply";
+import type { RunningWorld } from "#ops/world/main";
 import { changingWeb, FreshnessMeter, type FreshShares } from "./changing-web.ts";
+import { type LiveFleet, startFleet } from "./live-fleet.ts";
 
 export interface LiveRun {
-  readonly strategy: RecrawlStrategy;
   readonly seed: number;
+  readonly strategies: readonly Exclude<RecrawlStrategy, "fixed">[];
   readonly sites: number;
-  /** In the fleet at once; as many again take their places one by one. */
-  readonly crawlers: number;
   readonly pagesPerHost: number;
+  /** In each fleet at once; as many again take their places one by one. */
+  readonly crawlers: number;
   /** Until the measurement begins, and how long it takes. */
   readonly warmUpSeconds: number;
   readonly measuredSeconds: number;
-  /** Of `fixed`, and of all pages together what `optimal` has to divide. */
+  /** With which all strategies begin, and of all pages together what `optimal` has to divide. */
   readonly intervalSeconds: number;
+  /** Of the fleets with one interval for all pages, which they keep. */
+  readonly fixedSeconds: readonly number[];
 }
+
+export type Sample = FreshShares & { readonly second: number };
 
 export interface LiveFreshness {
   readonly strategy: RecrawlStrategy;
-  /** One a second. */
-  readonly samples: readonly (FreshShares & { readonly second: number })[];
+  readonly samples: readonly Sample[];
   /** In the time that was measured. */
   readonly fetchesPerSecond: number;
   /** Of those that could tell, the fetches that found a change. */
   readonly changedShare: number;
-  /** Times that the intervals were made anew, in all. */
-  readonly plans: number;
+  /** Mean time that hosts are behind at the end, in seconds. */
+  readonly lateSeconds: number;
+  /** Times that the intervals were made anew: before, and while it was measured. */
+  readonly plans: readonly [number, number];
   readonly swaps: number;
 }
 
-type Closing = (() => Promise<void>)[];
+export interface SeedFreshness {
+  readonly strategies: readonly LiveFreshness[];
+  /** One interval for all pages each; the more fetches the later. */
+  readonly fixed: readonly LiveFreshness[];
+}
 
-export async function measureFreshness(run: LiveRun): Promise<LiveFreshness> {
+const sampleEverySeconds = 2;
+
+export async function measureFreshness(run: LiveRun): Promise<SeedFreshness> {
   const folder = mkdtempSync(join(tmpdir(), "nearcrawl-freshness-"));
   // The server runs as another user.
   chmodSync(folder, 0o711);
-  const closing: Closing = [async () => rmSync(folder, { recursive: true, force: true })];
+  const fleets: LiveFleet[] = [];
   try {
-    return await measure(run, folder, closing);
+    const { url } = await startEmbeddedPostgres(folder);
+    return await measure(run, { folder, url, fleets });
   } finally {
-    for (const close of closing.reverse()) await close();
+    await Promise.allSettled(fleets.map((fleet) => fleet.close()));
+    await stopEmbeddedPostgres(folder);
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function measure(run: LiveRun, folder: string, closing: Closing): Promise<LiveFreshness> {
-  const world = generateWorld({ seed: run.seed, sites: run.sites, crawlers: 2 * run.crawlers });
-  const database = await ownDatabase(folder, closing);
-  await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
-  const changes = changingWeb(run.seed, Date.now());
-  const internet = await startWorld(world, { changes });
-  closing.push(async () => await internet.close());
-  const config = configFor(internet, run);
-  const coordinator = await startCoordinator({ database, log: silentLog, version: "bench", config });
-  closing.push(async () => await coordinator.stop());
-  const fleet = new ComingAndGoing({ database, internet, folder, coordinatorUrl: coordinator.webUrl });
-  closing.push(async () => await fleet.close());
-  for (let index = 0; index < run.crawlers; index++) await fleet.add();
-  const ports = {
-    frontier: createFrontierStore(database.pool),
-    rejected: createRejectedUrlStore(database.pool),
-  };
-  const scope = { ...config.scope, admitNewHosts: true };
-  await admitUrls(
-    world.sites.map(({ host }) => `http://${host}/`),
-    ports,
-    { scope, now: new Date() },
-  );
-  await delay(run.warmUpSeconds * 1000);
-  return await sample(run, { database, fleet, meter: new FreshnessMeter(database.pool, internet, changes) });
+interface Place {
+  readonly folder: string;
+  readonly url: string;
+  /** Those that run, to be closed. */
+  readonly fleets: LiveFleet[];
 }
 
-async function ownDatabase(folder: string, closing: Closing): Promise<Database> {
-  const { url } = await startEmbeddedPostgres(folder);
-  closing.push(async () => void (await stopEmbeddedPostgres(folder)));
-  const database = await openDatabase({
-    databaseUrl: url,
-    home: folder,
-    schema: "freshness",
-    maxConnections: 20,
+async function measure(run: LiveRun, place: Place): Promise<SeedFreshness> {
+  const world = generateWorld({ seed: run.seed, sites: run.sites, crawlers: 2 * run.crawlers });
+  // As many changes as fetches, on the average over all pages: their logarithms' variance is 1.64.
+  const medianSeconds = run.intervalSeconds * Math.exp(1.64 / 2);
+  const changes = changingWeb(run.seed, Date.now(), medianSeconds);
+  const start = async (strategy: RecrawlStrategy, name: string, intervalSeconds: number) => {
+    const config = (internet: RunningWorld) => configFor(internet, run, { strategy, intervalSeconds });
+    const { folder, url: databaseUrl } = place;
+    const { crawlers } = run;
+    const fleet = await startFleet({ name, folder, databaseUrl, world, changes, config, crawlers });
+    place.fleets.push(fleet);
+    return { strategy, fleet, meter: new FreshnessMeter(fleet.database.pool, fleet.internet, changes) };
+  };
+  // One after the other, so that nobody's probes wait; the warm-up begins when all are there.
+  const all: Watched[] = [];
+  for (const strategy of run.strategies) all.push(await start(strategy, strategy, run.intervalSeconds));
+  for (const seconds of run.fixedSeconds) all.push(await start("fixed", `fixed_${seconds}`, seconds));
+  const found = await watch(run, all);
+  return {
+    strategies: found.filter(({ strategy }) => strategy !== "fixed"),
+    fixed: found
+      .filter(({ strategy }) => strategy === "fixed")
+      .toSorted((a, b) => a.fetchesPerSecond - b.fetchesPerSecond),
+  };
+}
+
+interface Watched {
+  readonly strategy: RecrawlStrategy;
+  readonly fleet: LiveFleet;
+  readonly meter: FreshnessMeter;
+}
+
+async function watch(run: LiveRun, all: readonly Watched[]): Promise<LiveFreshness[]> {
+  const samples = new Map<Watched, Sample[]>(all.map((one) => [one, []]));
+  const swapEverySeconds = Math.floor(run.measuredSeconds / (run.crawlers + 1));
+  const startMs = Date.now();
+  let from = new Date();
+  let swapping: Promise<unknown> = Promise.resolve();
+  for (let second = 1; second <= run.warmUpSeconds + run.measuredSeconds; second++) {
+    await delay(Math.max(0, startMs + second * 1000 - Date.now()));
+    if (second === run.warmUpSeconds) from = new Date();
+    const measured = second - run.warmUpSeconds;
+    if (measured <= 0) continue;
+    if (measured % sampleEverySeconds === 0)
+      for (const one of all) samples.get(one)!.push({ second: measured, ...(await one.meter.look()) });
+    if (measured % swapEverySeconds === 0)
+      swapping = swapping.then(async () => await Promise.all(all.map(({ fleet }) => fleet.swap())));
+  }
+  await swapping;
+  const until = new Date();
+  const found = async (one: Watched): Promise<LiveFreshness> => ({
+    ...(await figures(one.fleet.database, from, until)),
+    strategy: one.strategy,
+    samples: samples.get(one)!,
+    swaps: one.fleet.swaps(),
   });
-  closing.push(async () => await database.close());
-  await migrate(database);
-  return database;
+  return await Promise.all(all.map(found));
 }
 
 /** Nothing is fetched but for the pages: no second fetches for trust, no balance, no rounds for slow answers. */
-function configFor(internet: RunningWorld, run: LiveRun) {
+function configFor(
+  internet: RunningWorld,
+  run: LiveRun,
+  { strategy, intervalSeconds }: { readonly strategy: RecrawlStrategy; readonly intervalSeconds: number },
+) {
   return readCoordinatorConfig({
     listen: { host: "127.0.0.1", port: 0 },
     resolvers: [internet.dnsAddress],
     delegation: { expectedCrawlers: run.crawlers, settleSeconds: 20 },
-    lease: { addressRestSeconds: 0, urlsPerHost: 5, seconds: 60 },
+    lease: { addressRestSeconds: 0, urlsPerHost: run.pagesPerHost, seconds: 10 },
     scope: { pagesPerHost: run.pagesPerHost, maxDepth: 100, admitNewHosts: false },
     trust: { share: 0, newcomerShare: 0, watchedShare: 0 },
     balance: { policy: "none" },
     recalibration: { everySeconds: 3600 },
     recrawl: {
-      strategy: run.strategy,
-      intervalHours: run.intervalSeconds / 3600,
+      strategy,
+      intervalHours: intervalSeconds / 3600,
       shortestHours: 2 / 3600,
-      longestDays: (6 * run.intervalSeconds) / 86_400,
+      longestDays: (8 * intervalSeconds) / 86_400,
       everySeconds: 3,
-      // 0.1 a day, where a week stands for 40 seconds.
-      usualChangesPerDay: (0.1 * 7 * 86_400) / 40,
+      usualChangesPerDay: 86_400 / (intervalSeconds * Math.exp(1.64 / 2)),
     },
     logLevel: "silent",
   });
 }
 
-interface FleetParts {
-  readonly database: Database;
-  readonly internet: RunningWorld;
-  readonly folder: string;
-  readonly coordinatorUrl: string;
-}
-
-/** Crawlers in the order in which they came; each is used once. */
-class ComingAndGoing {
-  readonly #parts: FleetParts;
-  readonly #running: { readonly name: string; readonly crawler: RunningCrawler }[] = [];
-  #next = 0;
-  swaps = 0;
-
-  constructor(parts: FleetParts) {
-    this.#parts = parts;
-  }
-
-  async add(): Promise<void> {
-    const { database, internet, folder, coordinatorUrl } = this.#parts;
-    const index = this.#next++;
-    const { name, address } = internet.world.crawlers[index]!;
-    const { key, keyHash } = newCrawlerKey();
-    await createCrawlerStore(database.pool).register({ name, keyHash });
-    const crawler = await startCrawler(
-      crawlerConfig({
-        coordinatorUrl: `${coordinatorUrl.replace("http", "ws")}/crawler`,
-        ...{ key, name, home: join(folder, name), publicAddress: address },
-        proxy: internet.proxyUrlOf(index),
-        resolvers: [internet.dnsAddress],
-        politenessFloorMs: 150,
-        responseTimeFactor: 0,
-        probeMethods: ["connect"],
-      }),
-    );
-    this.#running.push({ name, crawler });
-  }
-
-  /** The one that has been there longest is drained and goes; another one comes in its place. */
-  async swap(): Promise<void> {
-    if (this.#next >= this.#parts.internet.world.crawlers.length) return;
-    const leaving = this.#running.shift()!;
-    await createCrawlerStore(this.#parts.database.pool).drain(leaving.name, new Date());
-    await this.add();
-    await delay(1500);
-    await leaving.crawler.stop();
-    this.swaps += 1;
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#running.map(({ crawler }) => crawler.stop()));
-  }
-}
-
-interface Watched {
-  readonly database: Database;
-  readonly fleet: ComingAndGoing;
-  readonly meter: FreshnessMeter;
-}
-
-async function sample(run: LiveRun, { database, fleet, meter }: Watched): Promise<LiveFreshness> {
-  const from = new Date();
-  const samples: (FreshShares & { second: number })[] = [];
-  const swapEverySeconds = Math.floor(run.measuredSeconds / (run.crawlers + 1));
-  let swapping: Promise<void> = Promise.resolve();
-  for (let second = 1; second <= run.measuredSeconds; second++) {
-    await delay(Math.max(0, from.getTime() + second * 1000 - Date.now()));
-    samples.push({ second, ...(await meter.look()) });
-    if (second % swapEverySeconds === 0) swapping = swapping.then(async () => await fleet.swap());
-  }
-  await swapping;
-  const { rows } = await database.pool.query<{
+async function figures({ pool }: Database, from: Date, until: Date) {
+  const { rows } = await pool.query<{
     fetches: number;
     changed: number;
     told: number;
-    plans: number;
+    before: number;
+    since: number;
   }>(
     `select count(*)::int as fetches, (count(*) filter (where changed))::int as changed,
-       count(changed)::int as told, (select count(*)::int from recrawl_plan) as plans
-     from page_fetch where fetched_at >= $1`,
-    [from],
+       count(changed)::int as told,
+       (select count(*)::int from recrawl_plan where made_at < $1) as before,
+       (select count(*)::int from recrawl_plan where made_at >= $1) as since
+     from page_fetch where fetched_at >= $1 and fetched_at < $2`,
+    [from, until],
   );
-  const { fetches, changed, told, plans } = rows[0]!;
-  const seconds = (Date.now() - from.getTime()) / 1000;
+  const { fetches, changed, told, before, since } = rows[0]!;
+  const { rows: late } = await pool.query<{ seconds: number }>(
+    `select coalesce(avg(greatest(0, extract(epoch from now() - due_at))), 0)::float8 as seconds
+     from frontier_host where fetched_urls > 0 and state = 'resolved'`,
+  );
   return {
-    strategy: run.strategy,
-    samples,
-    fetchesPerSecond: fetches / seconds,
+    fetchesPerSecond: fetches / ((until.getTime() - from.getTime()) / 1000),
     changedShare: changed / Math.max(1, told),
-    plans,
-    swaps: fleet.swaps,
+    plans: [before, since] as const,
+    lateSeconds: late[0]!.seconds,
   };
 }

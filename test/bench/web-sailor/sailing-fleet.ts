@@ -14,6 +14,7 @@ import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { giveDomainSets } from "#coordinator/postgres/domain-sets/domain-set-store";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
+import type { OrderName } from "#core/order/order-strategies";
 import { crawlerConfig } from "#crawler/config";
 import { limitsSchema } from "#crawler/limits/limits-config";
 import { type RunningCrawler, startCrawler } from "#crawler/main";
@@ -26,19 +27,24 @@ import { startWorld } from "#ops/world/main";
 import type { World } from "#ops/world/model";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { applyImport } from "#rir-import/apply";
+import { type CountingRelay, startCountingRelay } from "./counting-relay.ts";
 
 export interface SailingSettings {
   /** Sites by top-level domain. */
   readonly sites: Readonly<Record<string, number>>;
-  readonly pagesPerSite: number;
+  /** By the site's number. */
+  readonly pagesOf: (site: number) => number;
   /** Between two requests to a host: what a connection works through. */
   readonly politenessFloorMs: number;
   readonly crawlers: number;
-  readonly pace: {
+  /** Left out: the coordinator's own. */
+  readonly pace?: {
     readonly slowDownUnder: number;
     readonly hurryUpOver: number;
     readonly everySeconds: number;
   };
+  /** Which URLs of a host go first; left out: the coordinator's own. */
+  readonly order?: OrderName;
 }
 
 export interface Client {
@@ -46,6 +52,8 @@ export interface Client {
   /** Connections at a time, as its host allows. */
   readonly connections: number;
   readonly crawler: RunningCrawler;
+  /** Between it and the coordinator. */
+  readonly wire: CountingRelay;
 }
 
 export type SailingFleet = Awaited<ReturnType<typeof sailingFleet>>;
@@ -58,7 +66,8 @@ export async function sailingFleet(settings: SailingSettings) {
   const { pool } = database;
   await applyImport(database, await writeRegistryFiles(world, join(home, "registry")), {});
   const internet = await startWorld(world);
-  const scope = { pagesPerHost: settings.pagesPerSite, maxDepth: 10, admitNewHosts: false };
+  const pagesPerHost = Math.max(...world.sites.map(({ pages }) => pages));
+  const scope = { pagesPerHost, maxDepth: 10, admitNewHosts: false };
   const coordinator = await startCoordinator({
     database,
     log: silentLog,
@@ -71,7 +80,8 @@ export async function sailingFleet(settings: SailingSettings) {
       lease: { urlsPerHost: 4, hostsPerRequest: 20, addressRestSeconds: 1 },
       scope,
       trust: { share: 0, newcomerShare: 0 },
-      pace: settings.pace,
+      ...(settings.pace === undefined ? {} : { pace: settings.pace }),
+      ...(settings.order === undefined ? {} : { frontier: { order: settings.order } }),
     }),
   });
   const clients: Client[] = [];
@@ -83,8 +93,9 @@ export async function sailingFleet(settings: SailingSettings) {
     const { key, keyHash } = newCrawlerKey();
     await createCrawlerStore(pool).register({ name, keyHash });
     await giveDomainSets(pool, name, sets);
+    const wire = await startCountingRelay(new URL(coordinator.webUrl));
     const config = crawlerConfig({
-      coordinatorUrl: `${coordinator.webUrl.replace("http", "ws")}/crawler`,
+      coordinatorUrl: `ws://127.0.0.1:${wire.port}/crawler`,
       ...{ key, name, home: join(home, name), publicAddress: address },
       proxy: internet.proxyUrlOf(index),
       resolvers: [internet.dnsAddress],
@@ -93,7 +104,7 @@ export async function sailingFleet(settings: SailingSettings) {
       probeMethods: ["connect"],
       limits: limitsSchema.parse({ concurrentHosts: connections, priority: 0 }),
     });
-    const client = { name, connections, crawler: await startCrawler(config) };
+    const client = { name, connections, wire, crawler: await startCrawler(config) };
     clients.push(client);
     return client;
   }
@@ -112,6 +123,7 @@ export async function sailingFleet(settings: SailingSettings) {
     },
     close: async () => {
       await Promise.all(clients.map(({ crawler }) => crawler.stop()));
+      await Promise.all(clients.map(({ wire }) => wire.close()));
       await coordinator.stop();
       await internet.close();
       await database.close();
@@ -121,8 +133,8 @@ export async function sailingFleet(settings: SailingSettings) {
   };
 }
 
-/** Sites with one address that everybody sees, renamed, each of as many pages. */
-function namedWorld({ sites: wanted, pagesPerSite, crawlers }: SailingSettings): World {
+/** Sites with one address that everybody sees, renamed, each of so many pages. */
+function namedWorld({ sites: wanted, pagesOf, crawlers }: SailingSettings): World {
   const domains = Object.entries(wanted).flatMap(([domain, count]) =>
     Array.from({ length: count }, () => domain),
   );
@@ -130,7 +142,7 @@ function namedWorld({ sites: wanted, pagesPerSite, crawlers }: SailingSettings):
   const sites = world.sites.map((site, at) => ({
     ...site,
     host: site.host.replace(/\.[a-z]+$/, `.${domains[(at * 7919) % domains.length]!}`),
-    pages: pagesPerSite,
+    pages: pagesOf(at),
   }));
   return { ...world, sites };
 }

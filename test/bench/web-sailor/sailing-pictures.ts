@@ -1,7 +1,9 @@
-/** WEB-SAILOR's figures as pictures: pages a second by client (6), and connections by client as paces come (4). */
+/** WEB-SAILOR's figures as pictures: pages a second by client (6), connections by client as paces come (4), and the order. */
 import { axisFor } from "#ops/evaluate/pictures/axis";
 import type { Role } from "#ops/evaluate/pictures/document";
 import { drawLines, type Line } from "#ops/evaluate/pictures/line-picture";
+import type { Carried } from "./counting-relay.ts";
+import { linkShare } from "./order-quality.ts";
 
 export interface Sample {
   /** Since the start. */
@@ -12,6 +14,7 @@ export interface Sample {
     readonly places: number;
     readonly open: number;
     readonly pace: "slow-down" | "steady" | "hurry-up";
+    readonly wire: Carried;
   }[];
 }
 
@@ -67,6 +70,45 @@ export function connectionPicture(samples: readonly Sample[], totalSeconds: numb
     panels: [
       { title: "allowed by limit and pace", x, y, lines: linesOf("places") },
       { title: "in use", x, y, lines: linesOf("open") },
+    ],
+  });
+}
+
+/** A crawl by the order in which its pages were fetched. */
+export interface NamedCrawl {
+  readonly name: string;
+  readonly role: Role;
+  readonly urls: readonly string[];
+}
+
+export function orderPicture(
+  crawls: readonly NamedCrawl[],
+  backLinks: ReadonlyMap<string, number>,
+  most: number,
+): string {
+  const step = 20;
+  const lines = crawls.map(({ name, role, urls }): Line => {
+    const steps = Math.floor(Math.min(most, urls.length) / step) + 1;
+    const points = Array.from({ length: steps }, (_, at) => ({
+      x: at * step,
+      y: 100 * linkShare(urls, backLinks, at * step),
+    }));
+    return { name, role, points, style: role === "paper" ? "dashed" : "line" };
+  });
+  return drawLines({
+    title: "Links to the pages fetched first",
+    description:
+      "The share of the web's links that lead to the pages fetched so far, with frontier.order back-links and, beside, breadth-first.",
+    panels: [
+      {
+        title: "the same web, the same connections in all",
+        x: axisFor("pages fetched", [most]),
+        y: axisFor(
+          "percent of all links",
+          lines.map(({ points }) => points.at(-1)?.y ?? 0),
+        ),
+        lines,
+      },
     ],
   });
 }
