@@ -12,7 +12,7 @@ const bounds = {
   testTimeout: 120_000,
   hookTimeout: 60_000,
   maxWorkers: 3,
-  setupFiles: ["test/support/remove-temporary-folders.ts"],
+  setupFiles: ["test/support/every-file.ts"],
 };
 
 const all = ["test/**/*.test.ts"];

@@ -1,6 +1,6 @@
 /** What operators see and change of coordinators, by page, API and command: real server, real database. */
 import type { FastifyInstance } from "fastify";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { randomSecrets } from "#coordinator/net/crawler-key";
 import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import { createCoordinatorStore } from "#coordinator/postgres/coordinators/coordinator-store";
@@ -10,6 +10,7 @@ import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-s
 import type { Database } from "#db/connect";
 import { coordinatorsCommand } from "#ops/nearcrawl/commands/coordinators";
 import { coordinatorsText } from "#ops/nearcrawl/coordinators-text";
+import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { worldNow } from "../support/seed-world.ts";
@@ -104,23 +105,8 @@ describe("over HTTP", () => {
 });
 
 describe("nearcrawl coordinators", () => {
-  async function run(...args: readonly string[]): Promise<{ out: string; err: string; code: unknown }> {
-    const [out, err]: [string[], string[]] = [[], []];
-    const spies = [
-      vi.spyOn(process.stdout, "write").mockImplementation((text) => out.push(String(text)) > 0),
-      vi.spyOn(process.stderr, "write").mockImplementation((text) => err.push(String(text)) > 0),
-    ];
-    try {
-      await coordinatorsCommand().parseAsync(
-        [...args, "--database-url", database.url, "--schema", database.schema],
-        { from: "user" },
-      );
-      return { out: out.join(""), err: err.join(""), code: process.exitCode ?? 0 };
-    } finally {
-      for (const spy of spies) spy.mockRestore();
-      process.exitCode = undefined;
-    }
-  }
+  const run = (...args: readonly string[]) =>
+    inProcess(coordinatorsCommand(), [...args, "--database-url", database.url, "--schema", database.schema]);
 
   it("invites, lists and removes, with an exit code for each end", async () => {
     const made = await run("invite", "athens");

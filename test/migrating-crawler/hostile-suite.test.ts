@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startDns } from "#ops/world/dns-server";
 import type { FetchResult } from "#protocol/result";
 import { sharedData } from "../support/shared-data.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { fetchOne } from "./support/fetch-one.ts";
 import { type SmallCrawl, smallCrawl } from "./support/small-crawl.ts";
 
@@ -247,9 +248,11 @@ function kindsOfFailure(code: string): string[] {
 
 /** On a free port and those after it. */
 async function startServer(path: string): Promise<{ readonly child: ChildProcess; readonly base: number }> {
+  // It makes a folder of its own and leaves it.
+  const env = { ...process.env, TMPDIR: temporaryFolder("hostile-origins-") };
   for (let tries = 0; tries < 10; tries++) {
     const base = 20_000 + 80 * Math.floor(Math.random() * 100);
-    const child = spawn(process.execPath, [path, String(base)], { stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn(process.execPath, [path, String(base)], { stdio: ["ignore", "pipe", "ignore"], env });
     const started = once(child.stdout, "data").then(() => true);
     const ended = once(child, "exit").then(() => false);
     if (await Promise.race([started, ended])) return { child, base };

@@ -5,7 +5,9 @@ import { fileURLToPath } from "node:url";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { figures } from "#ops/evaluate/all-figures";
-import { nearcrawl } from "../support/built-command.ts";
+import { evaluateCommand } from "#ops/nearcrawl/commands/evaluate";
+import { nearcrawl, type Outcome } from "../support/built-command.ts";
+import { inProcess } from "../support/command-in-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -13,13 +15,13 @@ const fixture = join(root, "test/fixtures/latency/three-places.json");
 const folder = temporaryFolder("nearcrawl-evaluation-");
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const evaluate = (...args: string[]) => nearcrawl(["evaluate", ...args]);
+const evaluate = (...args: string[]) => inProcess(evaluateCommand(), args);
 
 describe("nearcrawl evaluate --quick", () => {
-  let ended: Awaited<ReturnType<typeof evaluate>>;
+  let ended: Outcome;
   let page: string;
   beforeAll(async () => {
-    ended = await evaluate("--quick", "--measured", fixture, "--out", folder, "--json");
+    ended = await nearcrawl(["evaluate", "--quick", "--measured", fixture, "--out", folder, "--json"]);
     page = readFileSync(join(folder, "delegation.md"), "utf8");
   }, 240_000);
 

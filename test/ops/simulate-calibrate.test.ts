@@ -1,24 +1,9 @@
 /** `nearcrawl simulate calibrate`: what it prints, and what it refuses. */
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { calibrateCommand } from "#ops/nearcrawl/simulate/calibrate-command";
+import { inProcess, said } from "../support/command-in-process.ts";
 
-let printed = "";
-beforeEach(() => {
-  printed = "";
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    printed += String(text);
-    return true;
-  });
-});
-afterEach(() => vi.restoreAllMocks());
-
-async function calibrate(...args: string[]): Promise<string> {
-  const command = calibrateCommand()
-    .exitOverride()
-    .configureOutput({ writeErr: () => {} });
-  await command.parseAsync(args, { from: "user" });
-  return printed;
-}
+const calibrate = (...args: string[]) => said(calibrateCommand(), args);
 
 const small = ["--hosts", "30", "--days", "2", "--fetches-per-day", "48"];
 
@@ -45,9 +30,7 @@ it("prints with --json an object for each change, with the delay of each host", 
 
 it("gives the same figures for the same seed, and others for another", async () => {
   const first = await calibrate(...small, "--json");
-  printed = "";
   const again = await calibrate(...small, "--json");
-  printed = "";
 
   expect(again).toBe(first);
   expect(await calibrate(...small, "--seed", "2", "--json")).not.toBe(first);
@@ -55,9 +38,12 @@ it("gives the same figures for the same seed, and others for another", async () 
 
 it("refuses what is no change, and says what would be one", async () => {
   for (const change of ["abc", "0.5", "+-3", "1.5,", "1e9"]) {
-    await expect(calibrate("--change", change)).rejects.toThrow(
-      "a factor from 1 to 100, or +ms, is expected",
-    );
+    expect(await inProcess(calibrateCommand(), ["--change", change])).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("a factor from 1 to 100, or +ms, is expected"),
+    });
   }
-  await expect(calibrate("--spikes", "2")).rejects.toThrow("a number from 0 to 1 is expected");
+  const spikes = await inProcess(calibrateCommand(), ["--spikes", "2"]);
+  expect([spikes.code, spikes.err]).toEqual([2, expect.stringContaining("a number from 0 to 1 is expected")]);
 });

@@ -1,9 +1,11 @@
-/** The command as a person runs it: a process, its output and its exit code. */
+/** The command as a person runs it, once as a process: its output and its exit code. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { simulateCommand } from "#ops/nearcrawl/commands/simulate";
 import { nearcrawl } from "../support/built-command.ts";
+import { inProcess } from "../support/command-in-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -11,11 +13,13 @@ const fixture = join(root, "test/fixtures/latency/three-places.json");
 const folder = temporaryFolder("nearcrawl-simulate-");
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const simulate = (...args: string[]) => nearcrawl(["simulate", "delegation", ...args]);
+const simulate = (...args: string[]) => inProcess(simulateCommand(), ["delegation", ...args]);
 
 describe("nearcrawl simulate delegation", () => {
   it("prints exactly the stated figures with --json", async () => {
-    const { code, out } = await simulate("--fixture", fixture, "--policy", "exhaustive", "--json");
+    const given = ["--fixture", fixture, "--policy", "exhaustive", "--json"];
+
+    const { code, out } = await nearcrawl(["simulate", "delegation", ...given]);
 
     expect(code).toBe(0);
     expect(JSON.parse(out)).toEqual({

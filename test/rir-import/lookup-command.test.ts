@@ -1,6 +1,8 @@
-/** `nearcrawl rir lookup` as a person and a program run it, straight from files. */
+/** `nearcrawl rir lookup` as a person and a program run it, straight from files; in its own process where it reads standard input. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lookUpCommand } from "#ops/nearcrawl/rir/lookup-command";
 import { nearcrawl } from "../support/built-command.ts";
+import { inProcess } from "../support/command-in-process.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
 let folder: SourceFolder;
@@ -36,11 +38,11 @@ netname: SIX
 source: RIPE
 `;
 
-const rirLookUp = (words: readonly string[], input = "") => nearcrawl(["rir", "lookup", ...words], { input });
+const rirLookUp = (...words: readonly string[]) => inProcess(lookUpCommand(), words);
 
 describe("nearcrawl rir lookup --from", () => {
   it("shows the chain with holder, country and registry, and the range that crosses it", async () => {
-    const { code, out } = await rirLookUp(["45.10.119.7", "--from", file]);
+    const { code, out } = await rirLookUp("45.10.119.7", "--from", file);
 
     expect(code).toBe(0);
     expect(out).toBe(`45.10.119.7 lies in
@@ -56,7 +58,7 @@ range           registry  country  name     holder
   });
 
   it("prints one JSON line for each address, and exits with 3 when one is not found", async () => {
-    const { code, out } = await rirLookUp(["2a02:f00::1", "46.1.1.1", "--from", folder.path, "--json"]);
+    const { code, out } = await rirLookUp("2a02:f00::1", "46.1.1.1", "--from", folder.path, "--json");
 
     const answers = out
       .trimEnd()
@@ -86,7 +88,9 @@ range           registry  country  name     holder
   });
 
   it("answers standard input in JSON lines, and exits with 2 for the bad lines among them", async () => {
-    const { code, out, err } = await rirLookUp(["-", "--from", file], "45.10.1.1\nfoo\n46.1.1.1\n");
+    const { code, out, err } = await nearcrawl(["rir", "lookup", "-", "--from", file], {
+      input: "45.10.1.1\nfoo\n46.1.1.1\n",
+    });
 
     const lines = out
       .trimEnd()
@@ -102,8 +106,8 @@ range           registry  country  name     holder
   });
 
   it("exits with 2 before reading anything when an address is none, or - does not stand alone", async () => {
-    const wrong = await rirLookUp(["45.10.1", "--from", "/nonexistent"]);
-    const dashed = await rirLookUp(["45.10.1.0", "-", "45.10.1.9", "--from", "/nonexistent"]);
+    const wrong = await rirLookUp("45.10.1", "--from", "/nonexistent");
+    const dashed = await rirLookUp("45.10.1.0", "-", "45.10.1.9", "--from", "/nonexistent");
 
     expect(wrong).toMatchObject({
       code: 2,
@@ -117,7 +121,7 @@ range           registry  country  name     holder
   it("exits with 2 for files without a subnet", async () => {
     const empty = folder.write("empty.txt", "mntner: EX-MNT\nsource: RIPE\n");
 
-    const { code, err } = await rirLookUp(["45.10.1.1", "--from", empty]);
+    const { code, err } = await rirLookUp("45.10.1.1", "--from", empty);
 
     expect(code).toBe(2);
     expect(err).toContain(`${empty}: no subnets in these files`);

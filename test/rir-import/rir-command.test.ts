@@ -1,7 +1,9 @@
-/** `nearcrawl rir` as a person runs it: what it prints and how it exits. */
+/** `nearcrawl rir`, once in its own process as a person runs it: what it prints and how it exits. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/connect";
+import { rirCommand } from "#ops/nearcrawl/commands/rir";
 import { nearcrawl } from "../support/built-command.ts";
+import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
@@ -17,7 +19,7 @@ afterAll(async () => {
 });
 
 const rir = (name: string, ...words: readonly string[]) =>
-  nearcrawl(["rir", name, "--database-url", database.url, "--schema", database.schema, ...words]);
+  inProcess(rirCommand(), [name, "--database-url", database.url, "--schema", database.schema, ...words]);
 
 const object = (range: string) =>
   `inetnum: ${range}\nnetname: EX\ncountry: NL\ndescr: Exemplary Networks\nsource: RIPE\n\n`;
@@ -60,7 +62,7 @@ describe("nearcrawl rir", () => {
   it("exits with 2 and one line for a source that is not what it claims to be", async () => {
     const file = folder.write("page.txt", "<html><title>Sorry</title></html>");
 
-    const { code, out, err } = await nearcrawl(["rir", "check", file]);
+    const { code, out, err } = await inProcess(rirCommand(), ["check", file]);
 
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain(`nearcrawl: ${file}:1: a web page ("Sorry"), not a registry file\n`);

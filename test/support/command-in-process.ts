@@ -17,6 +17,13 @@ export function inProcess(command: Command, args: readonly string[]): Promise<Ou
   return outcome;
 }
 
+/** What a command prints that is done; any other end is the test's. */
+export async function said(command: Command, args: readonly string[]): Promise<string> {
+  const { code, out, err } = await inProcess(command, args);
+  if (code !== 0) throw new Error(`${command.name()} ${args.join(" ")} ended with ${code}: ${err || out}`);
+  return out;
+}
+
 async function outcomeOf(command: Command, args: readonly string[]): Promise<Outcome> {
   const [out, err]: [string[], string[]] = [[], []];
   const spies = [keep("stdout", out), keep("stderr", err)];
@@ -40,5 +47,10 @@ function throwInsteadOfExit(command: Command): void {
 }
 
 function keep(stream: "stdout" | "stderr", written: string[]) {
-  return vi.spyOn(process[stream], "write").mockImplementation((text) => written.push(String(text)) > 0);
+  return vi.spyOn(process[stream], "write").mockImplementation((text: unknown, ...rest: unknown[]) => {
+    written.push(String(text));
+    const taken = rest.find((one) => typeof one === "function");
+    taken?.();
+    return true;
+  });
 }

@@ -1,6 +1,6 @@
 /**
  * Folders for tests. They are gone after the last test of the file that asked, whatever became of it: see
- * remove-temporary-folders.ts, which every test file begins with (vitest.config.ts).
+ * every-file.ts, which every test file begins with (vitest.config.ts).
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,11 +1,12 @@
 /** `nearcrawl changes` over a seeded feed: once, from a cursor, and followed. */
-import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { createChangeFeed } from "#coordinator/postgres/changes/change-feed";
 import { numberChanges, removeOldChanges } from "#coordinator/postgres/changes/change-numbers";
 import { everyChange } from "#core/changes/page-change";
 import type { Database } from "#db/connect";
 import { followChanges } from "#ops/nearcrawl/changes/follow-changes";
 import { changesCommand } from "#ops/nearcrawl/commands/changes";
+import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedChange, seenAt } from "../../support/seed-changes.ts";
 
@@ -19,45 +20,46 @@ beforeAll(async () => {
   await seedChange(database.pool, { url: "http://b.example/", kind: "first-seen" });
   await numberChanges(database.pool, seenAt);
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  process.exitCode = undefined;
-});
 afterAll(async () => await database.close());
 
-async function run(...words: string[]): Promise<string> {
-  let out = "";
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    out += String(text);
-    return true;
-  });
+const run = (...words: string[]) => {
   const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
-  await changesCommand()
-    .exitOverride()
-    .parseAsync(["node", "changes", ...words, ...place]);
-  vi.restoreAllMocks();
-  return out;
-}
+  return inProcess(changesCommand(), [...words, ...place]);
+};
 
 it("shows the latest with the cursor to go on from, or JSON", async () => {
-  const text = await run();
-  const json = JSON.parse(await run("--since", "2", "--json"));
+  const [text, json] = [await run(), await run("--since", "2", "--json")];
 
-  expect(text).toMatch(
+  expect([text.code, json.code]).toEqual([0, 0]);
+  expect(text.out).toMatch(
     /2030-01-01 12:00:00 +first seen +http:\/\/b\.example\/ +“A page”; 120 words; 8 links/,
   );
-  expect(text).toContain("what comes: --since 3");
-  expect(json).toMatchObject({ changes: [{ number: 3, kind: "first-seen" }], next: 3, more: false });
+  expect(text.out).toContain("what comes: --since 3");
+  expect(JSON.parse(json.out)).toMatchObject({
+    changes: [{ number: 3, kind: "first-seen" }],
+    next: 3,
+    more: false,
+  });
 });
 
 it("says by its exit code that nothing fits, and refuses cursors that are too old or none", async () => {
-  expect(await run("--host", "c.example")).toContain("nothing changed that fits");
-  expect(process.exitCode).toBe(3);
-
-  await expect(run("--since", "0")).rejects.toThrow(/too old.*since=earliest/);
-  await expect(run("--since", "9")).rejects.toThrow("the latest is 3");
-  await expect(run("--since", "x")).rejects.toThrow("no cursor");
-  await expect(run("--kind", "new")).rejects.toThrow(/"new" is none of first-seen/);
+  expect(await run("--host", "c.example")).toMatchObject({
+    code: 3,
+    out: expect.stringContaining("nothing changed that fits"),
+  });
+  const refused = [
+    await run("--since", "0"),
+    await run("--since", "9"),
+    await run("--since", "x"),
+    await run("--kind", "new"),
+  ];
+  expect(refused.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
+  expect(refused.map(({ err }) => err)).toEqual([
+    expect.stringMatching(/too old.*since=earliest/),
+    expect.stringContaining("the latest is 3"),
+    expect.stringContaining("no cursor"),
+    expect.stringContaining('"new" is none of first-seen'),
+  ]);
 });
 
 it("followed, writes a line for each change as it comes, and ends with the cursor behind the last", async () => {

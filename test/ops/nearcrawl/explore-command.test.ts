@@ -1,7 +1,8 @@
 /** `nearcrawl explore` over a seeded database: a tree, a list, a map and CSV. */
-import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Database } from "#db/connect";
 import { exploreCommand } from "#ops/nearcrawl/commands/explore";
+import { inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedWorld } from "../../support/seed-world.ts";
 
@@ -10,28 +11,14 @@ beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  process.exitCode = undefined;
-});
 afterAll(async () => await database.close());
 
-async function run(...words: string[]): Promise<string> {
-  let out = "";
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    out += String(text);
-    return true;
-  });
-  const place = ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
-  await exploreCommand()
-    .exitOverride()
-    .parseAsync(["node", "explore", ...words, ...place]);
-  vi.restoreAllMocks();
-  return out;
-}
+const place = () => ["--database-url", database.url, "--schema", database.schema, "--home", "/nonexistent"];
+const explored = (...words: string[]) => said(exploreCommand(), [...words, ...place()]);
+const run = (...words: string[]) => inProcess(exploreCommand(), [...words, ...place()]);
 
 it("shows a subnet with what holds it and what is directly within it", async () => {
-  const text = await run("1.2.0.0/16");
+  const text = await explored("1.2.0.0/16");
 
   expect(text).toMatch(
     /^1\.0\.0\.0\/8 APNIC {2}nobody\n {2}└ 1\.2\.0\.0\/16 EXAMPLE-NET {2}athens, 12\.5 ms/,
@@ -41,15 +28,15 @@ it("shows a subnet with what holds it and what is directly within it", async () 
 });
 
 it("lists what a filter leaves, and says by its exit code that nothing is left", async () => {
-  expect(await run("--state", "waiting")).toContain("2 in 0.0.0.0/0.");
-  expect(process.exitCode).toBeUndefined();
-
-  expect(await run("--country", "CY")).toContain("No subnet of 0.0.0.0/0 is like that.");
-  expect(process.exitCode).toBe(3);
+  expect(await explored("--state", "waiting")).toContain("2 in 0.0.0.0/0.");
+  expect(await run("--country", "CY")).toMatchObject({
+    code: 3,
+    out: expect.stringContaining("No subnet of 0.0.0.0/0 is like that."),
+  });
 });
 
 it("draws a map of letters, two to a cell", async () => {
-  const lines = (await run("1.2.0.0/16", "--map")).split("\n");
+  const lines = (await explored("1.2.0.0/16", "--map")).split("\n");
 
   expect(lines[0]).toBe("1.2.0.0/16 by crawler");
   expect(lines.slice(2, 34).join("")).toMatch(/^(│A{64}│)+/);
@@ -57,14 +44,20 @@ it("draws a map of letters, two to a cell", async () => {
 });
 
 it("writes CSV and JSON", async () => {
-  const csv = (await run("ipv6", "--csv")).split("\r\n");
-  const json = JSON.parse(await run("ipv6", "--list", "--json"));
+  const csv = (await explored("ipv6", "--csv")).split("\r\n");
+  const json = JSON.parse(await explored("ipv6", "--list", "--json"));
 
   expect(csv[1]).toMatch(/^2a00:1::\/32,EXAMPLE-V6,Example Networks,DE,ripencc,delegated,berlin,/);
   expect(json.subnets[0]).toMatchObject({ range: "2a00:1::/32", crawler: "berlin" });
 });
 
 it("refuses what it cannot read, and views that exclude each other", async () => {
-  await expect(run("nowhere")).rejects.toThrow("at: nowhere is not an address");
-  await expect(run("--map", "--list")).rejects.toThrow("--list and --map exclude each other");
+  expect(await run("nowhere")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("at: nowhere is not an address"),
+  });
+  expect(await run("--map", "--list")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("--list and --map exclude each other"),
+  });
 });

@@ -1,41 +1,25 @@
 /** `nearcrawl fleet budget`, `domain-sets`, `log`, `absences`, `failures`, `moves` and `trust` as people run them, in one process. */
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { failuresText } from "#ops/nearcrawl/fleet/failures";
 import { absencesText, logText, movesText } from "#ops/nearcrawl/fleet/log";
 import { trustListText } from "#ops/nearcrawl/fleet/trust";
 import { fleetCommand } from "../../../ops/nearcrawl/commands/fleet.ts";
 import { newWorld, noon, type World } from "../../contract/world.ts";
+import { inProcess, said } from "../../support/command-in-process.ts";
 
 let world: World;
-let printed: string;
 beforeAll(async () => {
   world = await newWorld();
   await world.crawler("north");
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    printed += text;
-    return true;
-  });
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    printed += text;
-    return true;
-  });
 });
-afterAll(async () => {
-  vi.restoreAllMocks();
-  process.exitCode = 0;
-  await world.close();
-});
+afterAll(async () => await world.close());
 
-async function fleet(...args: readonly string[]): Promise<string> {
-  printed = "";
-  process.exitCode = 0;
-  const { url, schema } = world.database;
-  const place = ["--database-url", url, "--schema", schema];
-  await fleetCommand()
-    .exitOverride()
-    .parseAsync(["node", "fleet", ...args, ...place]);
-  return printed;
-}
+const placed = (args: readonly string[]) => [
+  ...args,
+  ...["--database-url", world.database.url, "--schema", world.database.schema],
+];
+const outcome = (...args: readonly string[]) => inProcess(fleetCommand(), placed(args));
+const fleet = (...args: readonly string[]) => said(fleetCommand(), placed(args));
 
 it("grants a budget that holds at once, and writes down by whom", async () => {
   const granted = await fleet("budget", "north", "--pages-per-day", "700", "--json");
@@ -59,28 +43,27 @@ it("grants a budget that holds at once, and writes down by whom", async () => {
 
 it("gives domain sets, shows them, takes them back, and refuses what cannot be with the reason", async () => {
   const given = await fleet("domain-sets", "north", ".gr not shop.gr", "LANG:el", "--json");
-  const shown = await fleet("domain-sets", "north");
+  const shown = await outcome("domain-sets", "north");
   await world.rows("update crawler set partner_domain_sets = '{.gr}'");
-  const refusal = async (...sets: string[]) =>
-    await fleet("domain-sets", "north", ...sets).then(
-      () => "taken",
-      ({ message }: Error) => message,
-    );
-  const refused = [await refusal(".com"), await refusal(".gr not .gr"), await refusal(".gr", "--clear")];
-  const nobody = await fleet("domain-sets", "nobody", ".gr");
-  const exitCode = process.exitCode;
+  const refused = [
+    await outcome("domain-sets", "north", ".com"),
+    await outcome("domain-sets", "north", ".gr not .gr"),
+    await outcome("domain-sets", "north", ".gr", "--clear"),
+  ];
+  const nobody = await outcome("domain-sets", "nobody", ".gr");
   const cleared = await fleet("domain-sets", "north", "--clear");
 
   expect(JSON.parse(given)).toEqual({
     ...{ name: "north", operator: [".gr not shop.gr", "lang:el"], partner: [], before: [] },
   });
-  expect(shown).toBe("north may have hosts in .gr not shop.gr or lang:el\n");
-  expect(refused).toEqual([
-    ".com has nothing in common with what its partner allows: .gr",
-    "the domain set has both .gr and not .gr: it can hold neither",
-    "say which sets, or --clear: not both",
+  expect(shown).toEqual({ code: 0, out: "north may have hosts in .gr not shop.gr or lang:el\n", err: "" });
+  expect(refused.map(({ code }) => code)).toEqual([2, 2, 2]);
+  expect(refused.map(({ err }) => err)).toEqual([
+    "nearcrawl: .com has nothing in common with what its partner allows: .gr\n",
+    "nearcrawl: the domain set has both .gr and not .gr: it can hold neither\n",
+    "nearcrawl: say which sets, or --clear: not both\n",
   ]);
-  expect([nobody, exitCode]).toEqual([expect.stringContaining('there is no crawler "nobody"'), 3]);
+  expect([nobody.code, nobody.err]).toEqual([3, expect.stringContaining('there is no crawler "nobody"')]);
   expect(cleared).toContain("north is given hosts of every domain, of those that its partner allows (.gr)");
   const entries = await world.rows(
     "select after from audit_entry where action = 'crawler-domain-sets-given' order by entry_id",
@@ -90,8 +73,10 @@ it("gives domain sets, shows them, takes them back, and refuses what cannot be w
 
 it("says of a crawler that nobody knows that it is not there, with exit code 3", async () => {
   for (const args of [["budget", "--pages-per-day", "1"], ["log"], ["absences"]]) {
-    expect(await fleet(args[0]!, "nobody", ...args.slice(1))).toContain('there is no crawler "nobody"');
-    expect(process.exitCode).toBe(3);
+    expect(await outcome(args[0]!, "nobody", ...args.slice(1))).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('there is no crawler "nobody"'),
+    });
   }
 });
 

@@ -10,7 +10,6 @@ import { operatorTokenCommand } from "#ops/nearcrawl/commands/operator-token";
 import { pinOf } from "#protocol/certificate-pin";
 import { parseInvitation } from "#protocol/invitation";
 import { newWorld, type World } from "../../contract/world.ts";
-import { nearcrawl as run } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 
 let world: World;
@@ -50,7 +49,7 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
     nearcrawl("fleet", "invite", "--name", "cairo"),
     nearcrawl("fleet", "invite", "--name", "delhi", "--no-pin"),
   ]);
-  const listed = await run(["fleet", "invitations"], { database: world.database });
+  const listed = await nearcrawl("fleet", "invitations");
   const withdrawn = await nearcrawl("fleet", "revoke-invitation", "athens");
 
   expect([made.code, nowhere.code, listed.code, withdrawn.code]).toEqual([0, 2, 0, 0]);

@@ -1,9 +1,11 @@
-/** `nearcrawl fleet` as people run it: own process, real database, exit codes. */
+/** `nearcrawl fleet` over a real database, once in its own process as people run it: what is printed, exit codes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import { fleetCommand } from "#ops/nearcrawl/commands/fleet";
 import { arrivedResult, roundOf, secondsAfterNoon } from "../../contract/world.ts";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
-import { nearcrawl as run } from "../../support/built-command.ts";
+import { nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
 
 let world: FlowWorld;
 beforeAll(async () => {
@@ -12,7 +14,10 @@ beforeAll(async () => {
 beforeEach(async () => await world.reset());
 afterAll(async () => await world.close());
 
-const nearcrawl = (...args: readonly string[]) => run(args, { database: world.database });
+const fleet = (...args: readonly string[]) => {
+  const { url, schema } = world.database;
+  return inProcess(fleetCommand(), [...args, "--database-url", url, "--schema", schema]);
+};
 
 describe("nearcrawl fleet", { timeout: 120_000 }, () => {
   it("lists who is there and what each has", async () => {
@@ -23,7 +28,7 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     await world.delegations.saveRound(roundOf(await world.site(1), [[north, 10]]));
     await world.lease(north);
 
-    const { code, out } = await nearcrawl("fleet", "list");
+    const { code, out } = await nearcrawl(["fleet", "list"], { database: world.database });
 
     expect(code).toBe(0);
     expect(out).toMatch(/north +online +1 +1 +0 +500 +0 B +1 TB\n/);
@@ -39,12 +44,12 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     const subnets = [await world.site(1), await world.site(2)];
     for (const subnetId of subnets) await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
 
-    const drained = await nearcrawl("fleet", "drain", "north");
+    const drained = await fleet("drain", "north");
     const move = { subnetId: subnets[0]!, from: north, to: south, cause: "drained", reason: "", rttMs: 12 };
     await world.delegations.move([{ ...move, cause: "drained" }], new Date());
-    const listed = await nearcrawl("fleet", "list", "--json");
-    const text = await nearcrawl("fleet", "list");
-    const resumed = await nearcrawl("fleet", "resume", "north", "--json");
+    const listed = await fleet("list", "--json");
+    const text = await fleet("list");
+    const resumed = await fleet("resume", "north", "--json");
 
     expect([drained.code, resumed.code]).toEqual([0, 0]);
     expect(drained.out).toContain("its subnets go to others");
@@ -68,7 +73,7 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     // The command's clock is the system's, the world's stands still.
     await world.pool.query("update page_fetch set fetched_at = now()");
 
-    const { out } = await nearcrawl("fleet", "list", "--json");
+    const { out } = await fleet("list", "--json");
     const [entry] = JSON.parse(out) as FleetEntry[];
 
     expect(entry).toMatchObject({
@@ -81,14 +86,14 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
 
   it("says so with code 3 where there is no such crawler", async () => {
     for (const verb of ["drain", "resume"]) {
-      const { code, err } = await nearcrawl("fleet", verb, "nobody");
+      const { code, err } = await fleet(verb, "nobody");
 
       expect([code, err]).toEqual([3, 'nearcrawl: there is no crawler "nobody": nearcrawl fleet list\n']);
     }
   });
 
   it("says what to do where nobody is registered", async () => {
-    const { code, out } = await nearcrawl("fleet", "list");
+    const { code, out } = await fleet("list");
 
     expect([code, out]).toEqual([0, "there is no crawler yet: nearcrawl fleet invite --name NAME\n"]);
   });

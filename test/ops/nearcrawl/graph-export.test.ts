@@ -2,12 +2,13 @@
 import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { urlKeyOf } from "#core/frontier/url-key";
 import type { Database } from "#db/connect";
 import { graphCommand } from "#ops/nearcrawl/commands/graph";
 import { rankCommand } from "#ops/nearcrawl/commands/rank";
 import { rankProgressText } from "#ops/nearcrawl/graph/rank-progress-line";
+import { inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -57,38 +58,20 @@ beforeAll(async () => {
     ],
   );
 });
-afterEach(() => {
-  outputFault = undefined;
-  process.exitCode = undefined;
-});
 afterAll(async () => {
   await database.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What writing to standard output ends with. */
-let outputFault: NodeJS.ErrnoException | undefined;
-
-async function run(which: "graph" | "rank", ...args: readonly string[]): Promise<string> {
-  const written: string[] = [];
-  const keep: typeof process.stdout.write = (text: unknown, ...rest: unknown[]) => {
-    const done = rest.find((one) => typeof one === "function");
-    done?.(outputFault);
-    return written.push(String(text)) > 0;
-  };
-  const out = vi.spyOn(process.stdout, "write").mockImplementation(keep);
-  const err = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
-  const place = ["--database-url", database.url, "--schema", database.schema, "--home", folder];
-  try {
-    const command = which === "graph" ? graphCommand() : rankCommand();
-    command.exitOverride().commands.forEach((one) => void one.exitOverride());
-    await command.parseAsync([...args, ...place], { from: "user" });
-  } finally {
-    out.mockRestore();
-    err.mockRestore();
-  }
-  return written.join("");
-}
+const commands = { graph: graphCommand, rank: rankCommand };
+const placed = (args: readonly string[]) => [
+  ...args,
+  ...["--database-url", database.url, "--schema", database.schema, "--home", folder],
+];
+const run = (which: keyof typeof commands, ...args: readonly string[]) =>
+  said(commands[which](), placed(args));
+const outcome = (which: keyof typeof commands, ...args: readonly string[]) =>
+  inProcess(commands[which](), placed(args));
 
 const hash = ({ hostHash, urlHash }: Key) =>
   [hostHash, urlHash].map((one) => BigInt.asUintN(64, BigInt(one)).toString(16).padStart(16, "0")).join("");
@@ -163,12 +146,20 @@ describe("nearcrawl graph export", () => {
   it("refuses a file that cannot be written, and options of other formats, and leaves nothing behind", async () => {
     const nowhere = join(folder, "missing", "web.tsv");
 
-    await expect(run("graph", "export", nowhere)).rejects.toThrow(`${nowhere} cannot be written`);
-    await expect(run("graph", "export", "-", "--format", "csv", "--hashes")).rejects.toThrow(
-      "--hashes is for",
-    );
-    await expect(run("graph", "export", "-", "--nodes")).rejects.toThrow("--nodes is for --format csv");
-    await expect(run("graph", "export", "-", "--format", "parquet")).rejects.toThrow("Allowed choices are");
+    const refused = [
+      await outcome("graph", "export", nowhere),
+      await outcome("graph", "export", "-", "--format", "csv", "--hashes"),
+      await outcome("graph", "export", "-", "--nodes"),
+      await outcome("graph", "export", "-", "--format", "parquet"),
+    ];
+
+    expect(refused.map(({ code, out }) => [code, out])).toEqual(Array(4).fill([2, ""]));
+    expect(refused.map(({ err }) => err)).toEqual([
+      expect.stringContaining(`${nowhere} cannot be written`),
+      expect.stringContaining("--hashes is for"),
+      expect.stringContaining("--nodes is for --format csv"),
+      expect.stringContaining("Allowed choices are"),
+    ]);
     expect(existsSync(`${nowhere}.part`)).toBe(false);
   });
 });
@@ -176,10 +167,24 @@ describe("nearcrawl graph export", () => {
 describe("nearcrawl graph export, where output ends early", () => {
   const fault = (code: string, message: string) => Object.assign(new Error(message), { code });
 
-  it("ends without a word when nobody reads any more", async () => {
-    outputFault = fault("EPIPE", "write EPIPE");
+  /** What was written until each write ended with this; inProcess, which takes every word, is not for this. */
+  async function exported(outputFault: NodeJS.ErrnoException, ...args: string[]) {
+    const written: string[] = [];
+    const spy = vi.spyOn(process.stdout, "write").mockImplementation((text: unknown, ...rest: unknown[]) => {
+      const done = rest.find((one) => typeof one === "function");
+      done?.(outputFault);
+      return written.push(String(text)) > 0;
+    });
+    try {
+      await graphCommand().parseAsync(placed(["export", "-", ...args]), { from: "user" });
+    } finally {
+      spy.mockRestore();
+    }
+    return written.join("");
+  }
 
-    const read = await run("graph", "export", "-", "--format", "graphml");
+  it("ends without a word when nobody reads any more", async () => {
+    const read = await exported(fault("EPIPE", "write EPIPE"), "--format", "graphml");
 
     expect(read).toContain("<graphml");
     expect(read).not.toContain("</graphml>");
@@ -189,22 +194,22 @@ describe("nearcrawl graph export, where output ends early", () => {
   it("says which output is full, and leaves no half of a file behind", async () => {
     const file = join(folder, "full.tsv");
     symlinkSync("/dev/full", `${file}.part`);
-    outputFault = fault("ENOSPC", "ENOSPC: no space left on device, write");
+    const full = fault("ENOSPC", "ENOSPC: no space left on device, write");
 
-    await expect(run("graph", "export", file)).rejects.toThrow(
-      `${file} cannot be written: ENOSPC: no space left on device, write`,
-    );
-    await expect(run("graph", "export", "-")).rejects.toThrow("standard output cannot be written: ENOSPC");
+    const { err } = await outcome("graph", "export", file);
+
+    expect(err).toBe(`nearcrawl: ${file} cannot be written: ${full.message}\n`);
+    await expect(exported(full)).rejects.toThrow("standard output cannot be written: ENOSPC");
     expect([file, `${file}.part`].filter((one) => existsSync(one))).toEqual([]);
   });
 });
 
 describe("nearcrawl rank and graph", () => {
   it("say that nothing was kept before a ranking was, and with exit code 3", async () => {
-    const text = await run("graph", "--latest");
-
-    expect(text).toContain("Nobody has ranked the graph yet");
-    expect(process.exitCode).toBe(3);
+    expect(await outcome("graph", "--latest")).toMatchObject({
+      code: 3,
+      out: expect.stringContaining("Nobody has ranked the graph yet"),
+    });
   });
 
   it("rank, keep, write that down, and show what was kept", async () => {

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createIncidentStore } from "#coordinator/postgres/incident-store";
 import type { Database } from "#db/connect";
-import { nearcrawl } from "../../support/built-command.ts";
+import { fleetCommand } from "#ops/nearcrawl/commands/fleet";
+import { said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 
 let database: Database;
@@ -12,9 +13,8 @@ beforeAll(async () => {
 });
 afterAll(async () => await database.close());
 
-async function fleetIncidents(...args: readonly string[]): Promise<string> {
-  return (await nearcrawl(["fleet", "incidents", ...args], { database })).out;
-}
+const fleetIncidents = (...args: readonly string[]) =>
+  said(fleetCommand(), ["incidents", ...args, "--database-url", database.url, "--schema", database.schema]);
 
 it("shows incidents as a table that no words of a crawler can break, and those of one crawler as JSON", async () => {
   const north = await createCrawlerStore(database.pool).register({ name: "north", keyHash: "0" });

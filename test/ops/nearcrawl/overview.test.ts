@@ -5,11 +5,13 @@ import { createReports } from "#coordinator/postgres/reports/reports";
 import { accuracyEstimate } from "#core/accuracy/accuracy-estimate";
 import type { Database } from "#db/connect";
 import { accuracyText } from "#ops/nearcrawl/commands/accuracy";
+import { overviewCommand } from "#ops/nearcrawl/commands/overview";
 import { queueText } from "#ops/nearcrawl/commands/queue";
 import { barLine } from "#ops/nearcrawl/overview/bar-line";
 import { overviewText } from "#ops/nearcrawl/overview/overview-text";
 import { watchAnswer } from "#ops/nearcrawl/watch-answer";
-import { nearcrawl as run } from "../../support/built-command.ts";
+import { nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedOperation } from "../../support/seed-operation.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
@@ -23,8 +25,6 @@ beforeAll(async () => {
 afterAll(async () => await database?.close());
 
 const reads = () => createReports(database.pool, () => performance.now());
-const nearcrawl = (...args: readonly string[]) =>
-  run(args, { database: { url: database.url, schema: database.schema } });
 
 describe("nearcrawl overview", () => {
   it("says on a terminal what the page says, without a coordinator", async () => {
@@ -43,7 +43,9 @@ describe("nearcrawl overview", () => {
   });
 
   it("prints the same value as the API with --json, and alerts end with 4", async () => {
-    const [overview, alerts] = [await nearcrawl("overview", "--json"), await nearcrawl("alerts")];
+    const place = ["--database-url", database.url, "--schema", database.schema];
+    const overview = await inProcess(overviewCommand(), ["--json", ...place]);
+    const alerts = await nearcrawl(["alerts"], { database });
 
     expect(overview.code).toBe(0);
     expect(JSON.parse(overview.out)).toMatchObject({ startedAt: null, fleet: [{ name: "athens" }, {}, {}] });
@@ -81,12 +83,9 @@ describe("watching", () => {
       if (left.length === 0) stop.abort();
       return (await next?.()) ?? "";
     };
-    const before = process.exitCode;
     const stream = { isTTY, rows: 3, write: (text: string) => written.push(text) };
     await watchAnswer(render, { everySeconds: 0.001, signal: stop.signal, stream });
-    const code = process.exitCode;
-    process.exitCode = before;
-    return { text: written.join(""), code };
+    return { text: written.join(""), code: process.exitCode };
   };
 
   it("in a pipe each answer is a block of its own, and the end is an interruption", async () => {

@@ -131,7 +131,9 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
     const text = "User-agent: FooBot\nDisallow: /\n";
 
     const foo = await nearcrawl(["robots", "-", "--agent", "FooBot", "--json"], { input: text });
-    const other = await nearcrawl(["robots", "-", "--json"], { input: text });
+    const file = join(folder, "robots-of-foo.txt");
+    writeFileSync(file, text);
+    const other = await inHand(["robots", file, "--json"]);
 
     expect(JSON.parse(foo.out)).toMatchObject({
       agent: "foobot",

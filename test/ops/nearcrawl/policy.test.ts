@@ -1,8 +1,10 @@
-/** `nearcrawl policy` as people run it: own process, real database, exit codes. */
+/** `nearcrawl policy` over a real database, once in its own process as people run it: what is printed, exit codes. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/postgres/audit-log";
 import type { Database } from "#db/connect";
-import { nearcrawl as run } from "../../support/built-command.ts";
+import { policyCommand } from "#ops/nearcrawl/commands/policy";
+import { nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedWorld } from "../../support/seed-world.ts";
 
@@ -14,12 +16,12 @@ beforeAll(async () => {
 afterAll(async () => await database?.close());
 
 const policy = (...args: readonly string[]) =>
-  run(["policy", ...args], { database: { url: database.url, schema: database.schema } });
+  inProcess(policyCommand(), [...args, "--database-url", database.url, "--schema", database.schema]);
 
 it("previews, changes and takes back, and the audit log has who did it", { timeout: 120_000 }, async () => {
   const preview = await policy("preview", "recrawl.intervalHours=24", "--json");
   const set = await policy("set", "recrawl.intervalHours=24", "scope.admitNewHosts=yes", "--why", "news");
-  const shown = await policy("show");
+  const shown = await nearcrawl(["policy", "show"], { database });
   const back = await policy("history", "--take-back", "1", "--json");
 
   expect([preview.code, set.code, shown.code, back.code]).toEqual([0, 0, 0, 0]);

@@ -2,7 +2,7 @@
 import { createHash, createPrivateKey } from "node:crypto";
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ReleaseLine } from "#coordinator/flows/release-lines";
 import { createReleaseFleetStore } from "#coordinator/postgres/release-fleet-store";
 import type { ReleaseManifest } from "#protocol/release";
@@ -11,6 +11,8 @@ import { trustedKeys } from "#protocol/release-keys";
 import { releaseCommand } from "../../../ops/nearcrawl/commands/release.ts";
 import { writeNewKey } from "../../../ops/nearcrawl/release/release-key-file.ts";
 import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
+import type { Outcome } from "../../support/built-command.ts";
+import { inProcess, said } from "../../support/command-in-process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let world: FlowWorld;
@@ -38,8 +40,8 @@ describe("a new fleet", () => {
     expect(first).toContain("keep a copy of it elsewhere");
     expect(statSync(at("release-key.pem")).mode & 0o777).toBe(0o600);
     expect(release).toMatchObject({ version: "1.0.0", stage: "all", trusted: true });
-    await expect(run("init", "--bundle", at("bundle.mjs"))).rejects.toThrow(
-      "has a release key or releases already",
+    expect(await refused("init", "--bundle", at("bundle.mjs"))).toEqual(
+      usage("has a release key or releases already"),
     );
   });
 
@@ -47,7 +49,9 @@ describe("a new fleet", () => {
     await run("keygen", "--out", at("key.pem"));
     await signed("1.0.0");
 
-    await expect(publish("1.0.0")).rejects.toThrow("no release key yet: nearcrawl release trust KEY");
+    expect(await refused(...publishing("1.0.0"))).toEqual(
+      usage("no release key yet: nearcrawl release trust KEY"),
+    );
   });
 });
 
@@ -70,13 +74,13 @@ describe("a key", () => {
 
     expect(() => createPrivateKey(pem)).toThrow();
     expect(createPrivateKey({ key: pem, passphrase: "wind in the sails" }).asymmetricKeyType).toBe("ed25519");
-    await expect(run(...sign, "--passphrase-file", at("wrong"))).rejects.toThrow(
-      "or the passphrase is wrong",
+    expect(await refused(...sign, "--passphrase-file", at("wrong"))).toEqual(
+      usage("or the passphrase is wrong"),
     );
-    await expect(run("keygen", "--out", at("key.pem"))).rejects.toThrow("never overwritten");
+    expect(await refused("keygen", "--out", at("key.pem"))).toEqual(usage("never overwritten"));
     await run(...sign, "--passphrase-file", at("passphrase"));
     chmodSync(at("key.pem"), 0o640);
-    await expect(run(...sign, "--passphrase-file", at("passphrase"))).rejects.toThrow("chmod 600");
+    expect(await refused(...sign, "--passphrase-file", at("passphrase"))).toEqual(usage("chmod 600"));
   });
 
   test("never has a public half that a command would take for an option", () => {
@@ -111,9 +115,11 @@ describe("a key", () => {
     expect("refused" in rotation ? rotation : trustedKeys([old], [rotation])).toEqual([next]);
     expect((await list())[0]).toMatchObject({ version: "1.0.0", trusted: false });
     expect(await run("list")).toContain("its key was retired: sign it anew");
-    await expect(publish("1.1.0")).rejects.toThrow("not signed by a trusted key");
-    await expect(publish("1.2.0")).resolves.toContain("release 1.2.0 is published");
-    await expect(run("accept", at("rotation.json"))).rejects.toThrow("not signed by a key that counts now");
+    expect(await refused(...publishing("1.1.0"))).toEqual(usage("not signed by a trusted key"));
+    expect(await run(...publishing("1.2.0"))).toContain("release 1.2.0 is published");
+    expect(await refused("accept", at("rotation.json"))).toEqual(
+      usage("not signed by a key that counts now"),
+    );
   });
 });
 
@@ -137,15 +143,18 @@ describe("a release", () => {
     const other = await newKey("other.pem");
     await run("trust", key);
     await signed("1.4.0");
-    const verify = (...more: string[]) => run("verify", at("crawler-1.4.0.manifest.json"), ...more);
+    const verify = (...more: string[]) => outcome("verify", at("crawler-1.4.0.manifest.json"), ...more);
 
-    expect(await verify(at("bundle.mjs"))).toContain("genuine: release 1.4.0");
-    expect(process.exitCode).toBeUndefined();
-    expect(await verify("--trust", other)).toContain("not genuine: it is not signed by a trusted key");
-    expect(process.exitCode).toBe(1);
-    process.exitCode = undefined;
+    expect(await verify(at("bundle.mjs"))).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^genuine: release 1\.4\.0/),
+    });
+    expect(await verify("--trust", other)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("not genuine: it is not signed by a trusted key"),
+    });
     writeFileSync(at("bundle.mjs"), "console.log('A crawler');\n");
-    await expect(publish("1.4.0")).rejects.toThrow("the bundle's SHA-256 is");
+    expect(await refused(...publishing("1.4.0"))).toEqual(usage("the bundle's SHA-256 is"));
   });
 
   test("goes to one crawler, is counted there, is held, and is revoked", async () => {
@@ -169,7 +178,7 @@ describe("a release", () => {
     expect(running).toMatch(/1\.4\.0 +one \(athens\) +0 +1 +0 +0 +0 +0 /);
     expect(held).toMatch(/1\.4\.0 +nobody .*the notes are wrong/);
     expect(revoked).toContain("revoked: it loses results");
-    await expect(run("stage", "1.4.0", "--to", "all")).rejects.toThrow("it was revoked");
+    expect(await refused("stage", "1.4.0", "--to", "all")).toEqual(usage("it was revoked"));
   });
 
   test("that moves by itself says so, and a list of revoked ones signed elsewhere carries on the one before", async () => {
@@ -205,21 +214,28 @@ describe("a release", () => {
 
 const at = (name: string) => join(folder, name);
 
-/** What it prints; with the words of its error when it fails. */
+async function outcome(...args: string[]): Promise<Outcome> {
+  return await inProcess(releaseCommand(), placed(args));
+}
+
+/** What it prints. */
 async function run(...args: string[]): Promise<string> {
-  const printed: string[] = [];
-  const write = vi
-    .spyOn(process.stdout, "write")
-    .mockImplementation((piece) => printed.push(String(piece)) > 0);
+  return await said(releaseCommand(), placed(args));
+}
+
+/** How it ends, and what it says on standard error. */
+async function refused(...args: string[]): Promise<[code: number, err: string]> {
+  const { code, err } = await outcome(...args);
+  return [code, err];
+}
+
+const usage = (words: string) => [2, expect.stringContaining(words)];
+
+function placed(args: readonly string[]): string[] {
   const { url, schema } = world.database;
   const local = new Set(["keygen", "build", "sign", "rotate-key"]);
   const where = local.has(args[0] ?? "") ? [] : ["--database-url", url, "--schema", schema, "--home", folder];
-  try {
-    await releaseCommand().parseAsync([...args, ...where], { from: "user" });
-  } finally {
-    write.mockRestore();
-  }
-  return printed.join("");
+  return [...args, ...where];
 }
 
 async function list(): Promise<ReleaseLine[]> {
@@ -237,5 +253,7 @@ async function signed(version: string, key = "key.pem", ...more: string[]): Prom
 }
 
 async function publish(version: string): Promise<string> {
-  return await run("publish", at(`crawler-${version}.manifest.json`), at("bundle.mjs"));
+  return await run(...publishing(version));
 }
+
+const publishing = (version: string) => ["publish", at(`crawler-${version}.manifest.json`), at("bundle.mjs")];

@@ -1,8 +1,9 @@
 /** `nearcrawl who` knows the domain sets of the coordinator that started last, whether it runs or not. */
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import type { Database } from "#db/connect";
 import { whoCommand } from "#ops/nearcrawl/commands/who";
+import { said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedPage, seedWorld } from "../../support/seed-world.ts";
 
@@ -14,18 +15,8 @@ beforeAll(async () => {
 });
 afterAll(async () => await database?.close());
 
-async function who(url: string): Promise<string> {
-  const out: string[] = [];
-  const spy = vi.spyOn(process.stdout, "write").mockImplementation((text) => out.push(String(text)) > 0);
-  try {
-    const where = ["--database-url", database.url, "--schema", database.schema];
-    await whoCommand().parseAsync([url, ...where], { from: "user" });
-    return out.join("");
-  } finally {
-    spy.mockRestore();
-    process.exitCode = undefined;
-  }
-}
+const who = (url: string) =>
+  said(whoCommand(), [url, "--database-url", database.url, "--schema", database.schema]);
 
 it("says that a host is in none of the coordinator's own domain sets, until it started without any", async () => {
   const place = { webUrl: "https://search.example", certificatePin: null };

@@ -1,6 +1,5 @@
-/** `nearcrawl opt-outs` and `nearcrawl complaints`: own process, real database, exit codes; and what they say. */
-import type { Command } from "commander";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+/** `nearcrawl opt-outs` and `nearcrawl complaints`: real database, exit codes, each once in its own process; and what they say. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Complaint } from "#coordinator/flows/complaint-ports";
 import { deedsParagraph } from "#coordinator/flows/complaint-words";
 import type { OptOut } from "#coordinator/flows/opt-out-ports";
@@ -11,6 +10,7 @@ import { optOutsCommand } from "#ops/nearcrawl/commands/opt-outs";
 import { complaintText } from "#ops/nearcrawl/complaints-text";
 import { optOutsText, optOutText } from "#ops/nearcrawl/opt-outs-text";
 import { nearcrawl as run } from "../../support/built-command.ts";
+import { inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
 
@@ -24,20 +24,14 @@ afterAll(async () => await database?.close());
 /** As its own process. */
 const nearcrawl = (...args: readonly string[]) => run(args, { database });
 
-/** In this process, which is quicker; what it printed. */
-async function said(command: Command, ...args: readonly string[]): Promise<string> {
-  const written: string[] = [];
-  const write = vi
-    .spyOn(process.stdout, "write")
-    .mockImplementation((text) => written.push(String(text)) > 0);
-  const place = ["--database-url", database.url, "--schema", database.schema];
-  try {
-    await command.parseAsync([...args, ...place], { from: "user" });
-  } finally {
-    write.mockRestore();
-  }
-  return written.join("");
-}
+const commands = { "opt-outs": optOutsCommand, complaints: complaintsCommand };
+const placed = (args: readonly string[]) => [
+  ...args,
+  ...["--database-url", database.url, "--schema", database.schema],
+];
+/** In this process, which is quicker; what it prints. */
+const told = (name: keyof typeof commands, ...args: readonly string[]) =>
+  said(commands[name](), placed(args));
 
 describe("the commands", { timeout: 60_000 }, () => {
   it("add, confirm, list and lift opt-outs, of networks, too", async () => {
@@ -53,10 +47,10 @@ describe("the commands", { timeout: 60_000 }, () => {
       new Date(),
     );
 
-    const added = await said(optOutsCommand(), "add", "192.0.2.0/24", "--words", "by letter");
-    await said(optOutsCommand(), "confirm", "www.example.org");
-    const listed = await said(optOutsCommand(), "list");
-    const lifted = await said(optOutsCommand(), "lift", String(optOutId), "--json");
+    const added = await told("opt-outs", "add", "192.0.2.0/24", "--words", "by letter");
+    await told("opt-outs", "confirm", "www.example.org");
+    const listed = await told("opt-outs", "list");
+    const lifted = await told("opt-outs", "lift", String(optOutId), "--json");
     const unknown = await nearcrawl("opt-outs", "lift", "nobody.example.org");
 
     expect(added).toContain("of 192.0.2.0/24 holds for good");
@@ -65,17 +59,20 @@ describe("the commands", { timeout: 60_000 }, () => {
     expect(JSON.parse(lifted)).toMatchObject({ target: "www.example.org", state: "lifted" });
     expect(unknown.code).toBe(3);
     expect(unknown.err).toContain('"nobody.example.org" has no open opt-out');
-    await expect(said(optOutsCommand(), "add", "not a site")).rejects.toThrow(/is not the name of a site/);
+    expect(await inProcess(optOutsCommand(), placed(["add", "not a site"]))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("is not the name of a site"),
+    });
   });
 
   it("write a complaint down, show what can be sent on, and close it", async () => {
     const report = ["--target", "www.example.org", "--from", "abuse@isp.example", "--text", "too fast"];
-    const added = JSON.parse(await said(complaintsCommand(), "add", ...report, "--json")) as Complaint;
+    const added = JSON.parse(await told("complaints", "add", ...report, "--json")) as Complaint;
     const number = String(added.complaintId);
 
-    const shown = await said(complaintsCommand(), "show", number);
-    await said(complaintsCommand(), "close", number, "--words", "answered");
-    const listed = await said(complaintsCommand(), "list", "--all");
+    const shown = await told("complaints", "show", number);
+    await told("complaints", "close", number, "--words", "answered");
+    const listed = await told("complaints", "list", "--all");
     const missing = await nearcrawl("complaints", "close", number, "--words", "again");
 
     expect(shown).toContain("> too fast");

@@ -1,9 +1,9 @@
 /** `nearcrawl rir generate` as a person gives it: what it prints and how it ends. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { UsageError } from "#core/errors";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { generateCommand } from "#ops/nearcrawl/rir/generate-command";
+import { inProcess, said } from "../../support/command-in-process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let root: string;
@@ -12,19 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-async function printed(...words: readonly string[]): Promise<string> {
-  let text = "";
-  const write = vi.spyOn(process.stdout, "write").mockImplementation((chunk) => {
-    text += chunk;
-    return true;
-  });
-  try {
-    await generateCommand().exitOverride().parseAsync(words, { from: "user" });
-  } finally {
-    write.mockRestore();
-  }
-  return text;
-}
+const printed = (...words: readonly string[]) => said(generateCommand(), words);
 
 it("says for people what an import must find", async () => {
   const out = await printed(
@@ -56,16 +44,20 @@ it("gives programs the account", async () => {
 it("refuses a folder with anything in it", async () => {
   writeFileSync(join(root, "a-file"), "");
 
-  await expect(printed("--objects", "5", "--out", root)).rejects.toThrow(UsageError);
+  const { code, err } = await inProcess(generateCommand(), ["--objects", "5", "--out", root]);
+
+  expect(code).toBe(2);
+  expect(err).toMatch(/^nearcrawl: .* is not empty/);
 });
 
 it.each(["0", "1e3", "101M", "-5", "12kk", ""])(
   "does not take %j for a number of objects",
   async (objects) => {
-    vi.spyOn(process.stderr, "write").mockReturnValue(true);
-    await expect(printed("--objects", objects, "--out", join(root, "c"))).rejects.toThrow(
-      /a whole number from 1/,
-    );
-    vi.restoreAllMocks();
+    const args = ["--objects", objects, "--out", join(root, "c")];
+
+    const { code, err } = await inProcess(generateCommand(), args);
+
+    expect(code).toBe(2);
+    expect(err).toMatch(/a whole number from 1/);
   },
 );
