@@ -6,6 +6,7 @@ import { forgetTold } from "#coordinator/postgres/coordinators/bound-waiting";
 import { splitByOwner } from "#coordinator/postgres/coordinators/foreign-urls";
 import { rankLocally } from "#coordinator/postgres/graph/local-rank";
 import { createReports } from "#coordinator/postgres/reports/reports";
+import { hostHashOf } from "#core/frontier/url-key";
 import { defaultPageRankSettings } from "#core/graph/page-rank";
 import { noon, seeds } from "../contract/world.ts";
 import { until } from "../support/until.ts";
@@ -242,6 +243,23 @@ describe("owners that change", () => {
     expect(before).toEqual({ "http://b.gr/": 1 });
     expect(await low.frontier()).toEqual({ "http://a.gr/": 1, "http://b.gr/": 1 });
     expect(await top.frontier()).toEqual({ "http://x.com/": 0 });
+  });
+
+  it("a leased host goes when it is not, too, where more hosts than a piece has came after it", async () => {
+    const hosts = Array.from({ length: 120 }, (_, number) => `h${number}.gr`);
+    const byHash = hosts.sort((a, b) => (BigInt(hostHashOf(a)) < BigInt(hostHashOf(b)) ? -1 : 1));
+    await top.seed(...hosts.map((host) => `http://${host}/`));
+    const leases = await top.leaseOf(byHash[0]!);
+    const child = await below(low, top, [".gr"]);
+    await child.turn();
+
+    await top.settle();
+    const left = await top.frontier();
+    await top.giveBack(leases);
+    await top.settle();
+
+    expect(left).toEqual({ [`http://${byHash[0]}/`]: 0 });
+    expect(await top.frontier()).toEqual({});
   });
 
   it("pages that were crawled here go with nothing that is counted twice, and can come back", async () => {

@@ -22,6 +22,8 @@ const beforeFirst = "-9223372036854775808";
 
 interface Cursor {
   readonly settled_claims: string | null;
+  /** Something on the way had to wait (a lease, an exchange): after the last piece all begins anew, with the next turn. */
+  readonly settling_waits: boolean;
   readonly host_cursor: string | null;
   readonly url_cursor_host: string | null;
   readonly url_cursor_url: string | null;
@@ -40,26 +42,26 @@ export async function settleClaims(pool: Pool, settings: TakingSettings): Promis
     // As exchanges lock them: while a piece is gone through, none is under way.
     await client.query("select from related_coordinator order by peer_id for update");
     const { rows } = await client.query<Cursor>(
-      "select settled_claims, host_cursor, url_cursor_host, url_cursor_url from coordinator_self for update",
+      "select settled_claims, settling_waits, host_cursor, url_cursor_host, url_cursor_url from coordinator_self for update",
     );
     const relatives = (await holdRelatives(client)) ?? alone;
     const cursor = rows[0] ?? null;
     if (cursor === null) return { handedOver: 0, moved: 0, more: false };
     const { settled_claims: settled } = cursor;
-    const hasWaited = settled === withRest(relatives.text);
-    const isKnown = hasWaited || settled === relatives.text || (settled === null && relatives === alone);
+    const isKnown = settled === relatives.text || (settled === null && relatives === alone);
     const from = isKnown ? cursor : firstCursor;
     if (from.host_cursor === null && from.url_cursor_host === null)
       return { handedOver: 0, moved: 0, more: false };
     const hosts = await settleHosts(client, from.host_cursor, { relatives, now: settings.now });
     const urls = await settleUrls(client, from, { ...settings, relatives });
     const more = hosts.cursor !== null || urls.cursor !== null;
-    const waits = hasWaited || hosts.waits || urls.waits;
+    const waits = (isKnown && cursor.settling_waits) || hosts.waits || urls.waits;
     await client.query(
       `update coordinator_self
-       set settled_claims = $1, host_cursor = $2, url_cursor_host = $3, url_cursor_url = $4`,
+       set settled_claims = $1, settling_waits = $2, host_cursor = $3, url_cursor_host = $4, url_cursor_url = $5`,
       [
-        waits ? (more ? withRest(relatives.text) : "") : relatives.text,
+        waits && !more ? "" : relatives.text,
+        waits && more,
         hosts.cursor,
         urls.cursor?.hostHash ?? null,
         urls.cursor?.urlHash ?? null,
@@ -68,9 +70,6 @@ export async function settleClaims(pool: Pool, settings: TakingSettings): Promis
     return { handedOver: hosts.handedOver, moved: urls.moved, more };
   });
 }
-
-/** Something on the way had to wait (a lease, an exchange): after the last piece all begins anew, with the next turn. */
-const withRest = (text: string) => `${text} and a rest`;
 
 const alone: KnownRelatives = { own: null, children: [], text: "[]", peers: new Set() };
 const firstCursor = { host_cursor: beforeFirst, url_cursor_host: beforeFirst, url_cursor_url: beforeFirst };
