@@ -26,7 +26,7 @@ export interface HostRow {
   host: string;
   due_at: Date;
   /** Set where it goes by that: the least score of what is leased of it. */
-  least_worth?: number | null;
+  leastWorth?: number | null;
   addresses: string[];
   /** What has to be the crawler's turn (address-turns.ts). */
   address_keys: string[];

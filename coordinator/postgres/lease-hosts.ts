@@ -64,7 +64,7 @@ async function leaseDueUrls(
 ): Promise<UrlRow[]> {
   const order = leaseOrder(request.order);
   const statement = leaseStatement(order === null ? longestDue : inOrder(order.picked));
-  const least = hosts.map((host) => host.least_worth ?? null);
+  const least = hosts.map((host) => host.leastWorth ?? null);
   const values = [...leaseValues(hosts, request), ...(order === null ? [] : [order.newShare, least])];
   const { rows } = await prepared<UrlRow>(client, statement, values);
   return rows;

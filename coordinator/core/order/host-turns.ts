@@ -22,7 +22,7 @@ export function hostWorth(strategy: OrderStrategy, due: readonly UrlFacts[]): nu
 }
 
 /** Of a host that goes by its worth: the least score with which a URL is leased; null: a slice like any other. */
-export type ByWorth<Host> = Host & { readonly least_worth?: number | null };
+export type ByWorth<Host> = Host & { readonly leastWorth?: number | null };
 
 /**
  * All hosts as their turns come, each once: `byWorth` of every `wanted` from the worthiest (one more of which tells what
@@ -32,8 +32,8 @@ export function hostsByTurns<Host extends { readonly host_hash: string; readonly
   lists: { readonly worthiest: readonly Host[]; readonly longestDue: readonly Host[] },
   { wanted, byWorth }: { readonly wanted: number; readonly byWorth: number },
 ): ByWorth<Host>[] {
-  const least_worth = lists.worthiest[byWorth]?.worth ?? null;
-  const worthiest = lists.worthiest.slice(0, byWorth).map((host) => ({ ...host, least_worth }));
+  const leastWorth = lists.worthiest[byWorth]?.worth ?? null;
+  const worthiest = lists.worthiest.slice(0, byWorth).map((host) => ({ ...host, leastWorth }));
   const names = new Set(worthiest.map(({ host_hash }) => host_hash));
   const longestDue = lists.longestDue.filter(({ host_hash }) => !names.has(host_hash));
   return spreadLists<ByWorth<Host>>([worthiest, byWorth], [longestDue, wanted - byWorth]);

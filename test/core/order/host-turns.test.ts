@@ -57,8 +57,8 @@ describe("the turns of hosts", () => {
       { wanted: 4, byWorth: 3 },
     );
 
-    expect(turns.map(({ least_worth: least }) => least).slice(0, 4)).toEqual([4, 4, 4, undefined]);
-    expect(last[0]?.least_worth).toBeNull();
+    expect(turns.map(({ leastWorth: least }) => least).slice(0, 4)).toEqual([4, 4, 4, undefined]);
+    expect(last[0]?.leastWorth).toBeNull();
   });
 
   it("fill up with those that are due where nothing is known of worth", () => {
