@@ -1,6 +1,29 @@
-/** Tables of one database whose odd parts are in another, by postgres_fdw. */
+/** Tables of one server's database whose odd parts are on another server, by postgres_fdw. */
+import { chmodSync } from "node:fs";
 import type { WorkPart } from "#coordinator/postgres/graph/sql-rank";
-import type { Database } from "#db/connect";
+import { type Database, openDatabase } from "#db/connect";
+import { stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { migrate } from "#db/migrate";
+import { testDatabase } from "../../support/database.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+/**
+ * A database on a server of its own, beside the run's embedded one. Where DATABASE_URL names the server, which may be on a
+ * machine that reaches none here, it is another database's schema of that one.
+ */
+export async function databaseElsewhere(): Promise<Database> {
+  if (process.env.DATABASE_URL !== undefined) return await testDatabase({ allParts: true });
+  const home = temporaryFolder("second-server-");
+  // The server may run as somebody else.
+  chmodSync(home, 0o711);
+  const database = await openDatabase({ databaseUrl: null, home, schema: "elsewhere" });
+  await migrate(database);
+  const close = async () => {
+    await database.close();
+    await stopEmbeddedPostgres(home);
+  };
+  return { ...database, close };
+}
 
 export interface FarParts {
   readonly placePart: (part: WorkPart) => string;
