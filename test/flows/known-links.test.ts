@@ -257,10 +257,18 @@ test("a crawler is told a set once in a connection, again when it may have lost 
     told.once(crawlerId, [{ ...lease, host }], secondsAfterNoon(seconds))[0]!.knownLinks !== undefined;
 
   const first = [isTold(one, 0), isTold(one, 60), isTold(other, 60), isTold(one, 6 * 3600)];
-  for (let host = 0; host < keptLinkSets; host += 1) isTold(one, 6 * 3600, `h${host}.example`);
-  const pushedOut = isTold(one, 6 * 3600 + 1);
+  const others = (from: number, to: number) => {
+    for (let host = from; host < to; host += 1) isTold(one, 6 * 3600, `h${host}.example`);
+  };
+  others(0, keptLinkSets - 1);
+  const stillKept = isTold(one, 6 * 3600 + 1);
+  others(keptLinkSets - 1, 2 * keptLinkSets - 2);
+  const keptAsOneOfTheLatest = isTold(one, 6 * 3600 + 2);
+  others(2 * keptLinkSets - 2, 3 * keptLinkSets - 2);
+  const pushedOut = isTold(one, 6 * 3600 + 3);
   told.forget(one);
 
   expect(first).toEqual([true, false, true, true]);
-  expect([pushedOut, isTold(one, 6 * 3600 + 2)]).toEqual([true, true]);
+  expect([stillKept, keptAsOneOfTheLatest]).toEqual([false, false]);
+  expect([pushedOut, isTold(one, 6 * 3600 + 4)]).toEqual([true, true]);
 });

@@ -5,6 +5,7 @@ import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { changePart } from "#coordinator/change-part";
 import { silentLog } from "#coordinator/log";
+import { maxOpenRequests } from "#coordinator/net/open-requests";
 import { readOpenApi } from "#coordinator/net/openapi";
 import { numberChanges, removeOldChanges } from "#coordinator/postgres/changes/change-numbers";
 import type { Database } from "#db/connect";
@@ -167,6 +168,19 @@ describe("the feed as events", () => {
     expect([stream.type, ids]).toEqual(["text/event-stream; charset=utf-8", [4]]);
     expect(tooOld.statusCode).toBe(410);
     expect(both.headers["content-type"]).toContain("application/json");
+  });
+
+  it("takes no place of those who are answered at once, at whichever address it is", async () => {
+    const accept = "text/event-stream";
+    const streams = await Promise.all(
+      Array.from({ length: maxOpenRequests }, () => listen("?since=earliest", { accept }, "/api/changes")),
+    );
+
+    const { statusCode } = await request(`${base}/api/changes`);
+    for (const stream of streams) stream.end();
+
+    expect(streams.map((stream) => stream.statusCode)).toEqual(streams.map(() => 200));
+    expect(statusCode).toBe(200);
   });
 
   it("has what a reader asked for alone", async () => {

@@ -1,4 +1,5 @@
 /** Hosts that go by what their best new URL is worth, and the mix of new and old URLs over many small leases. */
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { scheduleHostWorths } from "#coordinator/host-worth-duties";
 import { forgetWorths, reckonFromStart, reckonWorths } from "#coordinator/postgres/host-worths";
@@ -154,6 +155,9 @@ describe("a host that goes by its worth", () => {
   });
 });
 
+const tooLong = async () =>
+  await setTimeout(10_000, undefined, { ref: false }).then(() => expect.fail("it waits for the row"));
+
 describe("what hosts are worth", () => {
   it("is reckoned anew when links have come, a hundred hosts at a time in the order in which they are due", async () => {
     await world.pool.query(
@@ -190,6 +194,28 @@ describe("what hosts are worth", () => {
     expect(known).toEqual({ a: null, b: 3 });
     expect(isMore).toBe(false);
     expect(await worths()).toEqual({ a: null, b: null });
+  });
+
+  it("is not waited for where somebody else has a host's row, nor written where it hardly differs", async () => {
+    await hostsWith({ a: [100], b: [5], c: [7] });
+    await reckoned();
+    const place = async () => await world.rows("select host, text(ctid) from frontier_host order by host");
+    const before = await place();
+    await world.pool.query("update frontier_url set back_links = back_links + 1 where back_links <> 5");
+    const other = await world.pool.connect();
+    try {
+      await other.query("begin");
+      await other.query("select from frontier_host where host = 'c.example' for update");
+      await Promise.race([reckoned(), tooLong()]);
+      expect([await worths(), await place()]).toEqual([{ a: 100, b: 5, c: 7 }, before]);
+    } finally {
+      await other.query("rollback");
+      other.release();
+    }
+
+    await reckoned();
+
+    expect(await worths()).toEqual({ a: 100, b: 5, c: 8 });
   });
 
   it("is reckoned by the clock under the order in force, and forgotten when the order is another", async () => {
