@@ -1,6 +1,7 @@
 /**
  * The explorer in a real browser: with scripts and without, by keyboard, and for people who see little.
  */
+import { setTimeout } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { explorePart } from "#coordinator/explore-part";
 import { silentLog } from "#coordinator/log";
@@ -73,8 +74,12 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
     });
   });
 
-  it("with scripts the map is zoomed by keyboard, and the figures and the address follow", async () => {
+  it("with scripts the map is zoomed by keyboard, and the figures and the address follow, on slow lines too", async () => {
     await site.withPage({}, async (page) => {
+      await page.route("**/api/explore/point*", async (route) => {
+        await setTimeout(600);
+        await route.continue().catch(() => "it was asked anew");
+      });
       await page.goto("/explore", { waitUntil: "networkidle" });
       await page.locator("#explore-map canvas").focus();
       await page.keyboard.press("+");

@@ -262,25 +262,23 @@ function startMap(element) {
   });
 
   let asking = 0;
-  let asked = null;
-  /** What lies at a point of the frame; one question at a time, the latest. */
+  const forReading = latestAlone();
+  /** What lies at a point of the frame. */
   function ask(acrossX, acrossY) {
     clearTimeout(asking);
     asking = setTimeout(async () => {
-      const point = await pointAt(acrossX, acrossY);
+      const point = await pointAt(acrossX, acrossY, { signal: forReading() });
       if (point) tell(point);
     }, 120);
   }
 
-  async function pointAt(acrossX, acrossY, order = pointOrder) {
-    asked?.abort();
-    asked = new AbortController();
+  async function pointAt(acrossX, acrossY, { order = pointOrder, signal = null } = {}) {
     const [x, y] = [left + width * acrossX, top + width * acrossY].map((at) =>
       Math.min(2 ** order - 1, Math.floor(at * 2 ** order)),
     );
     try {
       const url = `/api/explore/point?family=${family}&order=${order}&x=${x}&y=${y}`;
-      const answer = await fetch(url, { signal: asked.signal, headers: { accept: "application/json" } });
+      const answer = await fetch(url, { signal, headers: { accept: "application/json" } });
       return answer.ok ? await answer.json() : null;
     } catch {
       return null;
@@ -307,18 +305,20 @@ function startMap(element) {
   }
 
   let settling = 0;
+  const forSettling = latestAlone();
   /** When the view rests, the figures and the page's address follow it. */
   function settle() {
     clearTimeout(settling);
     settling = setTimeout(async () => {
-      const address = await addressInMiddle();
-      if (address) await showFigures(address);
+      const signal = forSettling();
+      const address = await addressInMiddle(signal);
+      if (address) await showFigures(address, signal);
     }, 350);
   }
 
-  async function addressInMiddle() {
+  async function addressInMiddle(signal) {
     const zoom = Math.max(0, Math.min(deepest, Math.round(-Math.log2(width))));
-    const point = await pointAt(0.5, 0.5, zoom + 8);
+    const point = await pointAt(0.5, 0.5, { order: zoom + 8, signal });
     if (!point?.tile) return null;
     const address = new URL(location.href);
     address.searchParams.set("view", "map");
@@ -326,10 +326,12 @@ function startMap(element) {
     return address;
   }
 
-  async function showFigures(address) {
-    const answer = await fetch(address, { headers: { accept: "text/html" } }).catch(() => null);
-    if (!answer?.ok) return;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  async function showFigures(address, signal) {
+    const html = await fetch(address, { signal, headers: { accept: "text/html" } })
+      .then((answer) => (answer.ok ? answer.text() : null))
+      .catch(() => null);
+    if (html === null) return;
+    const page = new DOMParser().parseFromString(html, "text/html");
     for (const part of document.querySelectorAll("[data-part], h1, .way-out, .tabs")) {
       const selector = part.dataset.part
         ? `[data-part="${part.dataset.part}"]`
@@ -349,6 +351,16 @@ function startMap(element) {
     const point = await pointAt(0.5, 0.5);
     if (point?.subnet) location.href = `/explore?view=tree&at=${encodeURIComponent(point.subnet.range)}`;
   }
+}
+
+// Signals for questions of one kind, one at a time: each aborts the one before it, and no other kind's.
+function latestAlone() {
+  let last = new AbortController();
+  return () => {
+    last.abort();
+    last = new AbortController();
+    return last.signal;
+  };
 }
 
 // The number of a cell along the Hilbert curve, as coordinator/core/explore/hilbert.ts has it.
