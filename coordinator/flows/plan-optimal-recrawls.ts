@@ -24,7 +24,7 @@ export async function planOptimal(
   ports: PlanningPorts,
 ): Promise<RecrawlPlan | null> {
   const { store, policies, now } = ports;
-  await store.refreshHosts(last?.strategy === "optimal" ? last.madeAt : null);
+  await store.refreshChannels(last?.strategy === "optimal" ? last.madeAt : null);
   const [sample, allowedPerDay, rankedPages, lastLeaseId] = await Promise.all([
     store.pages(mostPages),
     store.allowedPerDay(),

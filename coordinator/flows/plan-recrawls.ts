@@ -1,5 +1,5 @@
 /**
- * Makes the plan by which pages are fetched again, when it is time: IIR and ICR when half the most urgent hosts had more
+ * Makes the plan by which pages are fetched again, when it is time: IIR and ICR when half the most urgent channels had more
  * than five updates (SARSS section 3.1), *optimal* at every turn, from what the fleet did since the last one.
  */
 import { iteratedCapacity } from "#core/recrawl/iterated-capacity";
@@ -38,17 +38,17 @@ function isContinued(last: RecrawlPlan | null, { policies }: PlanningPorts): las
   return last !== null && last.strategy === policies.strategy && last.groups.length === policies.groups;
 }
 
-/** Half of the pages have to be known: a host's first group is its first guess. */
+/** Half of the pages have to be known: a channel's first group is its first guess. */
 const knownEnough = 0.5;
 
 async function firstGroups(ports: PlanningPorts): Promise<RecrawlPlan | null> {
   const { store, policies } = ports;
   if ((await store.knownShare()) < knownEnough) return null;
-  await store.refreshHosts(null);
-  const groups = await groupedHosts(ports);
+  await store.refreshChannels(null);
+  const groups = await groupedChannels(ports);
   if (groups.length < policies.groups) return null;
   const intervals = groups.map(({ initialSeconds }) => initialSeconds);
-  const reason = `hosts were divided into ${groups.length} groups by how often they change, with the intervals that follow from it`;
+  const reason = `hosts and channels were divided into ${groups.length} groups by how often they change, with the intervals that follow from it`;
   return await saveGroups(ports, null, { groups, intervals, successRates: groups.map(() => 0), reason });
 }
 
@@ -68,17 +68,17 @@ async function reassign(last: RecrawlPlan, ports: PlanningPorts): Promise<Recraw
   };
   const made = policies.strategy === "iir" ? iteratedInterval(input) : iteratedCapacity(input);
   await store.keepRecords(last, now);
-  await store.refreshHosts(last.madeAt);
-  const groups = await groupedHosts(ports);
-  const reason = `${withEnoughUpdates[first]} of the ${records[first]!.channels} hosts that change most had more than five updates since the last plan`;
+  await store.refreshChannels(last.madeAt);
+  const groups = await groupedChannels(ports);
+  const reason = `${withEnoughUpdates[first]} of the ${records[first]!.channels} hosts and channels that change most had more than five updates since the last plan`;
   const successRates = made.successRates;
   return await saveGroups(ports, last, { groups, intervals: made.intervalSeconds, successRates, reason });
 }
 
-type HostGroup = Pick<PlannedGroup, "hosts" | "pages" | "changesPerDay" | "initialSeconds">;
+type ChannelGroup = Pick<PlannedGroup, "channels" | "pages" | "changesPerDay" | "initialSeconds">;
 
-async function groupedHosts({ store, policies }: PlanningPorts): Promise<HostGroup[]> {
-  const groups = await store.groupHosts(policies.groups);
+async function groupedChannels({ store, policies }: PlanningPorts): Promise<ChannelGroup[]> {
+  const groups = await store.groupChannels(policies.groups);
   return groups.map((group) => ({
     ...group,
     initialSeconds: bounded(daySeconds / group.changesPerDay, policies),
@@ -86,7 +86,7 @@ async function groupedHosts({ store, policies }: PlanningPorts): Promise<HostGro
 }
 
 interface NewGroups {
-  readonly groups: readonly HostGroup[];
+  readonly groups: readonly ChannelGroup[];
   readonly intervals: readonly number[];
   readonly successRates: readonly number[];
   readonly reason: string;

@@ -56,4 +56,4 @@ function toldPlan(plan: RecrawlPlan): ToldPlan {
 
 /** What happens where no plan was ever made. */
 export const noPlanWords =
-  "No plan was made yet: every page is fetched again after the same interval (policy recrawl.intervalHours). iir and icr begin when half of the pages were compared often enough, with at least as many hosts as recrawl.groups.";
+  "No plan was made yet: every page is fetched again after the same interval (policy recrawl.intervalHours). iir and icr begin when half of the pages were compared often enough, with at least as many hosts and channels as recrawl.groups.";

@@ -1,4 +1,7 @@
-/** What planning recrawls knows of the outside (plan-recrawls.ts): plans, hosts in groups, pages, and what was fetched. */
+/**
+ * What planning recrawls knows of the outside (plan-recrawls.ts): plans, channels in groups, pages, and what was fetched.
+ * A channel is a configured one, or what lies in none of a host: most often, the whole host.
+ */
 import type { HostHash } from "#core/ids";
 import type { CapacityState, MeasuredFetches } from "#core/recrawl/measured-capacity";
 import type { GroupRecord } from "#core/recrawl/priority-group";
@@ -6,10 +9,10 @@ import type { PlanInForce } from "#core/recrawl/recrawl-plan";
 
 /** A priority group in a plan. */
 export interface PlannedGroup {
-  readonly hosts: number;
+  readonly channels: number;
   /** Of theirs, those whose changes are estimated. */
   readonly pages: number;
-  /** Mean of its hosts. */
+  /** Mean of its channels. */
   readonly changesPerDay: number;
   /** From the change rates alone. */
   readonly initialSeconds: number;
@@ -55,7 +58,7 @@ export interface SampledPages {
 export interface RecrawlGroups {
   /** Most urgent first. */
   readonly records: readonly GroupRecord[];
-  /** Of each group's hosts, those with more than five updates of each page. */
+  /** Of each group's channels, those with more than five updates of each page. */
   readonly withEnoughUpdates: readonly number[];
 }
 
@@ -67,12 +70,12 @@ export interface RecrawlPlanStore {
   save(plan: RecrawlPlan, hostMultipliers: ReadonlyMap<HostHash, number>): Promise<void>;
   /** Of the pages, those that were compared often enough for an estimate of their own (visit-findings). */
   knownShare(): Promise<number>;
-  /** Estimates of hosts that were fetched since then; null: of all. */
-  refreshHosts(since: Date | null): Promise<void>;
-  /** Divides hosts into groups of equal size by how often they change; gives each group's hosts, pages and mean rate. */
-  groupHosts(groups: number): Promise<{ hosts: number; pages: number; changesPerDay: number }[]>;
+  /** Estimates of channels whose hosts were fetched since then; null: of all. */
+  refreshChannels(since: Date | null): Promise<void>;
+  /** Divides channels into groups of equal size by how often they change; gives each group's channels, pages and mean rate. */
+  groupChannels(groups: number): Promise<{ channels: number; pages: number; changesPerDay: number }[]>;
   groupRecords(plan: RecrawlPlan, now: Date): Promise<RecrawlGroups>;
-  /** What the groups' hosts measured is kept for the next plan, which finds it where it has nothing newer. */
+  /** What the groups' channels measured is kept for the next plan, which finds it where it has nothing newer. */
   keepRecords(plan: RecrawlPlan, now: Date): Promise<void>;
   pages(mostPages: number): Promise<SampledPages>;
   rankedPages(): Promise<number>;

@@ -35,10 +35,10 @@ function perDay(fetches: number | null): string {
 
 function groups({ groups: all }: ToldPlan): Html {
   return html`<h3>Priority groups, those that change most first</h3>
-<div class="table-scroll"><table><thead><tr><th scope="col">Group</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Pages</th><th scope="col" class="number">A page changes every</th><th scope="col" class="number">First interval</th><th scope="col" class="number">Interval</th><th scope="col" class="number">Tasks that succeed</th></tr></thead><tbody>
+<div class="table-scroll"><table><thead><tr><th scope="col">Group</th><th scope="col" class="number">Hosts and channels</th><th scope="col" class="number">Pages</th><th scope="col" class="number">A page changes every</th><th scope="col" class="number">First interval</th><th scope="col" class="number">Interval</th><th scope="col" class="number">Tasks that succeed</th></tr></thead><tbody>
 ${all.map(
   (group, index) =>
-    html`<tr><th scope="row">${index + 1}</th><td class="number">${countText(group.hosts)}</td><td class="number">${countText(group.pages)}</td><td class="number">${spanWords(86_400 / group.changesPerDay)}</td><td class="number">${spanWords(group.initialSeconds)}</td><td class="number">${spanWords(group.intervalSeconds)}</td><td class="number">${group.successRate === 0 ? "—" : percentText(group.successRate)}</td></tr>`,
+    html`<tr><th scope="row">${index + 1}</th><td class="number">${countText(group.channels)}</td><td class="number">${countText(group.pages)}</td><td class="number">${spanWords(86_400 / group.changesPerDay)}</td><td class="number">${spanWords(group.initialSeconds)}</td><td class="number">${spanWords(group.intervalSeconds)}</td><td class="number">${group.successRate === 0 ? "—" : percentText(group.successRate)}</td></tr>`,
 )}
 </tbody></table></div>`;
 }

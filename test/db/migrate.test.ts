@@ -104,3 +104,37 @@ test("what was leased by the state of its URLs is leased by the lists of its lea
     await database.close();
   }
 });
+
+test("plans that were made by host are read as plans by channel, and their hosts are in no channel", async () => {
+  const database = await testDatabase();
+  const rows = async (text: string) => (await database.pool.query(text)).rows;
+  try {
+    await database.pool.query(
+      `alter table recrawl_host drop constraint recrawl_host_pkey, drop column channel_id, add primary key (host_hash);
+       insert into recrawl_host (host_hash, changes_per_day, pages, recrawl_group) values (1, 2, 3, 0);
+       insert into recrawl_plan (made_at, strategy, reason, plan)
+       values ('2030-01-01', 'iir', 'first', '{"pages": 7, "groups": [{"hosts": 1, "pages": 3}, {"hosts": 2, "pages": 4}]}'),
+         ('2030-01-02', 'optimal', 'then', '{"pages": 7, "groups": []}')`,
+    );
+
+    await database.pool.query(readFileSync("db/migrations/0038-recrawl-by-channel.sql", "utf8"));
+
+    expect(await rows("select plan from recrawl_plan order by plan_id")).toEqual([
+      {
+        plan: {
+          pages: 7,
+          groups: [
+            { channels: 1, pages: 3 },
+            { channels: 2, pages: 4 },
+          ],
+        },
+      },
+      { plan: { pages: 7, groups: [] } },
+    ]);
+    expect(await rows("select channel_id, recrawl_group from recrawl_host")).toEqual([
+      { channel_id: 0, recrawl_group: 0 },
+    ]);
+  } finally {
+    await database.close();
+  }
+});

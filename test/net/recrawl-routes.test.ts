@@ -50,8 +50,8 @@ it("shows groups, intervals and rates of the plan in force, and why each was mad
   const plan = emptyPlan({ store: store(), policies, now: worldNow }, null);
   const group = { pages: 300, initialSeconds: 3600, intervalSeconds: 7200, successRate: 0.5 };
   const groups = [
-    { ...group, hosts: 12, changesPerDay: 24 },
-    { ...group, hosts: 13, changesPerDay: 1 },
+    { ...group, channels: 12, changesPerDay: 24 },
+    { ...group, channels: 13, changesPerDay: 1 },
   ];
   await store().save({ ...plan, groups, pages: 600, totalPerDay: 7200, reason: "first <b>" }, new Map());
   const rates = {

@@ -143,7 +143,7 @@ export const policyWords = {
   },
   "recrawl.strategy": {
     title: "Recrawl strategy",
-    help: "fixed: every page after the same interval; iir and icr: groups of hosts at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh.",
+    help: "fixed: every page after the same interval; iir and icr: groups of hosts and channels at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh.",
     unit: null,
     origin:
       "our judgement: optimal keeps one to two points more fresh, and leaves what changes too fast; test/bench/results/recrawl.md",
@@ -156,7 +156,7 @@ export const policyWords = {
   },
   "recrawl.groups": {
     title: "Priority groups",
-    help: "With iir and icr, hosts are divided by how often they change into so many groups, each with an interval.",
+    help: "With iir and icr, hosts, and their channels for themselves, are divided by how often they change into so many groups, each with an interval.",
     unit: "groups",
     origin: "SARSS, section 4",
   },
@@ -204,7 +204,7 @@ export const policyWords = {
   },
   "recrawl.everySeconds": {
     title: "Look at the intervals every",
-    help: "Plans are made anew so often; iir and icr only when half the most urgent hosts had six updates.",
+    help: "Plans are made anew so often; iir and icr only when half the most urgent hosts and channels had six updates.",
     unit: "s",
     origin: "our judgement",
   },

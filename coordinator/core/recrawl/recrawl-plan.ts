@@ -3,7 +3,7 @@
  * A page's own interval follows from it at each of its results, in O(1).
  *
  * fixed     one interval for all pages
- * iir, icr  one interval for each priority group of hosts (SARSS, iterated-interval.ts, iterated-capacity.ts)
+ * iir, icr  one interval for each priority group of channels: hosts, and what is configured of them (SARSS, iterated-interval.ts, iterated-capacity.ts)
  * optimal   the rate at which one more fetch adds the same freshness everywhere (optimal-rates.ts)
  */
 import { usualChangesPerDay } from "./change-hints.ts";

@@ -27,8 +27,8 @@ export interface KnownPage {
   /** By the host's sitemaps and feeds; absent: nothing. */
   readonly stated?: StatedChanges;
   /** Of its host: mean changes a day, priority group, multiplier; null: not known. */
-  readonly hostChangesPerDay: number | null;
-  readonly hostGroup: number | null;
+  readonly channelChangesPerDay: number | null;
+  readonly channelGroup: number | null;
   readonly hostMultiplier: number | null;
 }
 
@@ -82,7 +82,7 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
     usualPerDay: plan.usualChangesPerDay,
     ...(known.stated?.changeFrequency === undefined ? {} : { changeFrequency: known.stated.changeFrequency }),
     ...(stated === null || hasChanged === true ? {} : { unchangedSeconds: stated }),
-    ...(known.hostChangesPerDay === null ? {} : { othersPerDay: known.hostChangesPerDay }),
+    ...(known.channelChangesPerDay === null ? {} : { othersPerDay: known.channelChangesPerDay }),
   });
   const all = addSums(known.sums, sums);
   const changesPerDay = likelyChangesPerDay(all, expected);
@@ -95,7 +95,7 @@ const nothingSeen = { sums: noVisits, changesPerDay: null, intervalSeconds: null
 
 function interval(known: KnownPage, changesPerDay: number, plan: PlanInForce): number | null {
   const importance = importanceOf(known, plan.rankedPages);
-  const { hostGroup: group, hostMultiplier } = known;
+  const { channelGroup: group, hostMultiplier } = known;
   return plannedIntervalSeconds({ changesPerDay, importance, group, hostMultiplier }, plan);
 }
 

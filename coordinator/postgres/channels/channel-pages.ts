@@ -1,6 +1,7 @@
 /** What the index has of a channel: how many pages, which digests, and how many of them say the same. */
 import type { Pool } from "pg";
 import { mostKnownDigests } from "#protocol/known-digests";
+import { holdsPath, pathSql } from "./channel-of-url.ts";
 import type { KeptChannel } from "./channel-rows.ts";
 
 /** Of a host so many pages are looked at. */
@@ -9,11 +10,11 @@ const mostCounted = 1_000_000;
 /** The rows of table page, as `p`, that lie in channel $1; of its host so many are looked at. */
 export const pagesOfChannel = (most: number) => `channel c
        cross join lateral (
-         select *, substring(url from '^[a-z]+://[^/]*(/.*)$') as path
+         select *, ${pathSql("url")} as path
          from page where host_hash = c.host_hash limit ${most}
        ) p
        where c.channel_id = $1
-         and exists (select from unnest(c.directories) directory where starts_with(p.path, directory))`;
+         and ${holdsPath("p.path")}`;
 
 export async function countPages(
   pool: Pool,

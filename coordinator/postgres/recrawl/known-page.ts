@@ -1,15 +1,16 @@
 /** What the frontier knows of a URL's changes, for its next result: one look-up by primary key in each table. */
 import type { KnownPage } from "#core/recrawl/visit-findings";
+import { plannedChannel } from "./planned-channel.ts";
 import { statedChanges } from "./stated-changes.ts";
 
 /** Of the tables that `knownPageJoins` joins to `frontier_url u`. */
 export const knownPageColumns = `u.compared_visits, u.content_changes, u.changed_seconds, u.unchanged_seconds,
        u.last_fetched_at, u.next_fetch_at, encode(u.digest, 'hex') as digest_hex, u.back_links, k.page_rank,
        u.stated_frequency, u.stated_modified_day,
-       p.changes_per_day as host_changes_per_day, p.recrawl_group, p.multiplier`;
+       p.changes_per_day as channel_changes_per_day, p.recrawl_group, p.multiplier`;
 
 export const knownPageJoins = `left join url_rank k on k.host_hash = u.host_hash and k.url_hash = u.url_hash
-     left join recrawl_host p on p.host_hash = u.host_hash`;
+     left join recrawl_host p on p.host_hash = u.host_hash and p.channel_id = ${plannedChannel("u")}`;
 
 export interface KnownPageRow {
   readonly compared_visits: number;
@@ -23,7 +24,7 @@ export interface KnownPageRow {
   readonly page_rank: number | null;
   readonly stated_frequency: number | null;
   readonly stated_modified_day: number | null;
-  readonly host_changes_per_day: number | null;
+  readonly channel_changes_per_day: number | null;
   readonly recrawl_group: number | null;
   readonly multiplier: number | null;
 }
@@ -42,8 +43,8 @@ export function knownPage(row: KnownPageRow): KnownPage {
     backLinks: row.back_links,
     pageRank: row.page_rank,
     stated: statedChanges(row.stated_frequency, row.stated_modified_day),
-    hostChangesPerDay: row.host_changes_per_day,
-    hostGroup: row.recrawl_group,
+    channelChangesPerDay: row.channel_changes_per_day,
+    channelGroup: row.recrawl_group,
     hostMultiplier: row.multiplier,
   };
 }

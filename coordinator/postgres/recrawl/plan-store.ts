@@ -4,6 +4,7 @@ import type { HostHash } from "#core/ids";
 import { learningVisits } from "#core/recrawl/visit-findings";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { RecrawlPlan, RecrawlPlanStore } from "../../flows/recrawl-ports.ts";
+import { channelOfUrl } from "../channels/channel-of-url.ts";
 import { inTransaction } from "../transaction.ts";
 import { groupRecords, keepRecords } from "./group-records.ts";
 import { allowedPerDay, measuredFetches } from "./measured-fetches.ts";
@@ -27,8 +28,8 @@ export function createRecrawlPlanStore(pool: Pool): RecrawlPlanStore {
       );
       return rows[0]!.share;
     },
-    refreshHosts: async (since) => await refreshHosts(pool, since),
-    groupHosts: async (groups) => await groupHosts(pool, groups),
+    refreshChannels: async (since) => await refreshChannels(pool, since),
+    groupChannels: async (groups) => await groupChannels(pool, groups),
     groupRecords: async (plan, now) => await groupRecords(pool, plan, now),
     keepRecords: async (plan, now) => await keepRecords(pool, plan, now),
     pages: async (mostPages) => await sampledPages(pool, mostPages),
@@ -78,12 +79,12 @@ async function save(
       `update recrawl_host p
        set multiplier = given.multiplier
        from (
-         select h.host_hash, g.multiplier
+         select h.host_hash, h.channel_id, g.multiplier
          from recrawl_host h
          left join unnest($1::bigint[], $2::float8[]) as g (host_hash, multiplier) on g.host_hash = h.host_hash
          where h.multiplier is distinct from g.multiplier
        ) given
-       where p.host_hash = given.host_hash`,
+       where p.host_hash = given.host_hash and p.channel_id = given.channel_id`,
       [[...multipliers.keys()], [...multipliers.values()]],
     );
     await client.query(
@@ -93,39 +94,57 @@ async function save(
   });
 }
 
-/** Of hosts that were fetched since then, or of all. */
-async function refreshHosts(pool: Pool, since: Date | null): Promise<void> {
+/** Of hosts that were fetched since then, or of all; those that have channels, or had some, always. */
+async function refreshChannels(pool: Pool, since: Date | null): Promise<void> {
   await pool.query(
-    `insert into recrawl_host (host_hash, changes_per_day, pages)
-     select u.host_hash, avg(u.changes_per_day), count(*)
-     from frontier_url u
-     where u.changes_per_day is not null
-       and ($1::timestamptz is null or u.host_hash in (
-         select f.host_hash from page_fetch f where f.fetched_at >= $1
-       ))
-     group by u.host_hash
-     on conflict (host_hash) do update
+    `with parted as materialized (
+       select host_hash from channel
+       union
+       select host_hash from recrawl_host where channel_id <> 0
+     ), found as materialized (
+       select u.host_hash, v.channel_id, avg(u.changes_per_day) as changes_per_day, count(*) as pages
+       from frontier_url u
+       cross join lateral (
+         select case when u.host_hash in (select host_hash from parted) then ${channelOfUrl("u")} else 0 end as channel_id
+       ) v
+       where u.changes_per_day is not null
+         and ($1::timestamptz is null
+           or u.host_hash in (select f.host_hash from page_fetch f where f.fetched_at >= $1)
+           or u.host_hash in (select host_hash from parted))
+       group by u.host_hash, v.channel_id
+     ), gone as (
+       delete from recrawl_host p
+       where p.host_hash in (select host_hash from parted)
+         and not exists (select from found f where f.host_hash = p.host_hash and f.channel_id = p.channel_id)
+     )
+     insert into recrawl_host (host_hash, channel_id, changes_per_day, pages)
+     select host_hash, channel_id, changes_per_day, pages
+     from found
+     on conflict (host_hash, channel_id) do update
      set changes_per_day = excluded.changes_per_day, pages = excluded.pages`,
     [since],
   );
 }
 
-async function groupHosts(
+async function groupChannels(
   pool: Pool,
   groups: number,
-): Promise<{ hosts: number; pages: number; changesPerDay: number }[]> {
+): Promise<{ channels: number; pages: number; changesPerDay: number }[]> {
   await pool.query(
     `update recrawl_host p
      set recrawl_group = given.place
      from (
-       select host_hash, recrawl_group, ntile($1) over (order by changes_per_day desc, host_hash) - 1 as place
+       select host_hash, channel_id, recrawl_group,
+         ntile($1) over (order by changes_per_day desc, host_hash, channel_id) - 1 as place
        from recrawl_host
      ) given
-     where p.host_hash = given.host_hash and given.recrawl_group is distinct from given.place`,
+     where p.host_hash = given.host_hash
+       and p.channel_id = given.channel_id
+       and given.recrawl_group is distinct from given.place`,
     [groups],
   );
-  const { rows } = await pool.query<{ hosts: number; pages: number; changesPerDay: number }>(
-    `select count(*)::int as hosts, sum(pages)::float8 as pages, avg(changes_per_day)::float8 as "changesPerDay"
+  const { rows } = await pool.query<{ channels: number; pages: number; changesPerDay: number }>(
+    `select count(*)::int as channels, sum(pages)::float8 as pages, avg(changes_per_day)::float8 as "changesPerDay"
      from recrawl_host
      where recrawl_group is not null
      group by recrawl_group

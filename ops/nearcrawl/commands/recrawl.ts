@@ -71,10 +71,10 @@ const perDay = (fetches: number | null) =>
 
 function groupsText({ groups }: ToldPlan): string {
   return formatTable(
-    ["group", "hosts", "pages", "changes every", "first interval", "interval", "succeed"].map(right),
+    ["group", "channels", "pages", "changes every", "first interval", "interval", "succeed"].map(right),
     groups.map((group, index) => [
       String(index + 1),
-      group.hosts.toLocaleString("en-GB"),
+      group.channels.toLocaleString("en-GB"),
       group.pages.toLocaleString("en-GB"),
       spanWords(86_400 / group.changesPerDay),
       spanWords(group.initialSeconds),

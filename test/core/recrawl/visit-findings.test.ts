@@ -15,8 +15,8 @@ const known: KnownPage = {
   digest: "aa",
   backLinks: 0,
   pageRank: null,
-  hostChangesPerDay: null,
-  hostGroup: null,
+  channelChangesPerDay: null,
+  channelGroup: null,
   hostMultiplier: null,
 };
 const visit: ThisVisit = {
@@ -61,7 +61,7 @@ test("a first visit estimates by hints alone, and a failed one estimates nothing
   };
 
   expect(findingsOf(visit, first, fixedPlan).changesPerDay).toBeCloseTo(0.1, 6);
-  expect(findingsOf(visit, { ...first, hostChangesPerDay: 3 }, fixedPlan).changesPerDay).toBeCloseTo(3, 6);
+  expect(findingsOf(visit, { ...first, channelChangesPerDay: 3 }, fixedPlan).changesPerDay).toBeCloseTo(3, 6);
   expect(findingsOf(visit, first, { ...fixedPlan, usualChangesPerDay: 50 }).changesPerDay).toBeCloseTo(50, 6);
   expect(findingsOf(failed, known, fixedPlan)).toMatchObject({ changesPerDay: null, sums: noVisits });
 });

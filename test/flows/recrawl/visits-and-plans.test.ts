@@ -146,7 +146,7 @@ test("iir and icr: hosts are divided when half of the pages are known, and reass
   const next = await planRecrawls({ ...ports, now: secondsAfterNoon(12 * hour) });
 
   expect(early).toBeNull();
-  expect(first.groups.map(({ hosts, pages }) => [hosts, pages])).toEqual([
+  expect(first.groups.map(({ channels, pages }) => [channels, pages])).toEqual([
     [1, 1],
     [1, 1],
   ]);
@@ -155,7 +155,7 @@ test("iir and icr: hosts are divided when half of the pages are known, and reass
   );
   expect(urgent).toBeLessThan(calm);
   expect(soon).toBeNull();
-  expect(next?.reason).toContain("1 of the 1 hosts that change most had more than five updates");
+  expect(next?.reason).toContain("1 of the 1 hosts and channels that change most had more than five updates");
   expect(next?.groups[0]?.successRate).toBeGreaterThan(0.9);
   expect(next?.groupIntervalSeconds).not.toEqual(first.groupIntervalSeconds);
 });
