@@ -8,8 +8,6 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { knownTextsPay } from "#core/channels/known-texts-pay";
-import { seededRandom } from "#core/seeded-random";
-import { extractPage } from "#crawler/extract/extract-page";
 import { withoutKnownText } from "#crawler/fetch/known-text";
 import { axisFor } from "#ops/evaluate/pictures/axis";
 import { drawLines } from "#ops/evaluate/pictures/line-picture";
@@ -21,6 +19,7 @@ import { KnownDigests, packKnownDigests } from "#protocol/known-digests";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
+import { resultOf } from "./extracted-result.ts";
 
 const leaseUrls = 20;
 const sitesMeasured = 12;
@@ -136,26 +135,6 @@ function sha256(text: string): string {
 
 function digestOf({ page }: FetchResult): string {
   return page!.digest;
-}
-
-async function resultOf(url: string, html: Buffer): Promise<FetchResult> {
-  const random = seededRandom(html.length);
-  const body = { url, bytes: html, contentType: "text/html", contentLanguage: null, robotsTag: undefined };
-  const { page } = await extractPage({ ...body, quiet: async () => {} });
-  const tenths = () => Math.round(random() * 2000) / 10;
-  return {
-    url,
-    fetchedAt: new Date(1_795_000_000_000 + Math.floor(random() * 1e8)).toISOString(),
-    outcome: { type: "fetched", status: 200, truncated: false },
-    address: "198.51.100.7",
-    timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: tenths(), totalMs: tenths() },
-    wireBytes: Math.floor(html.length / 4),
-    bodyBytes: html.length,
-    etag: null,
-    lastModified: null,
-    hostDelayMs: 1000,
-    page,
-  };
 }
 
 function asUnchanged(result: FetchResult): FetchResult {

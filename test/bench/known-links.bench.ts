@@ -8,7 +8,6 @@
  */
 import { linksThatPay } from "#core/channels/known-links-pay";
 import { seededRandom } from "#core/seeded-random";
-import { extractPage } from "#crawler/extract/extract-page";
 import { withKnownLinks } from "#crawler/fetch/known-links";
 import { generateWorld } from "#ops/world/generate-world";
 import { siteFurniture } from "#ops/world/page-furniture";
@@ -21,6 +20,7 @@ import { isLinkName, linkDigestOf, linkHashOf } from "#protocol/known-links";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
 import type { FetchResult, PageLink } from "#protocol/result";
+import { resultOf } from "./extracted-result.ts";
 
 const leaseUrls = 20;
 const sitesMeasured = 6;
@@ -166,26 +166,6 @@ function shuffled(results: readonly FetchResult[]): FetchResult[] {
     .map((result) => ({ result, at: random() }))
     .sort((a, b) => a.at - b.at)
     .map(({ result }) => result);
-}
-
-async function resultOf(url: string, html: Buffer): Promise<FetchResult> {
-  const random = seededRandom(html.length);
-  const body = { url, bytes: html, contentType: "text/html", contentLanguage: null, robotsTag: undefined };
-  const { page } = await extractPage({ ...body, quiet: async () => {} });
-  const tenths = () => Math.round(random() * 2000) / 10;
-  return {
-    url,
-    fetchedAt: new Date(1_795_000_000_000 + Math.floor(random() * 1e8)).toISOString(),
-    outcome: { type: "fetched", status: 200, truncated: false },
-    address: "198.51.100.7",
-    timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: tenths(), totalMs: tenths() },
-    wireBytes: Math.floor(html.length / 4),
-    bodyBytes: html.length,
-    etag: null,
-    lastModified: null,
-    hostDelayMs: 1000,
-    page,
-  };
 }
 
 /** Of the lease alone, behind what the connection carried before it. */
