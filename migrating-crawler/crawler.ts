@@ -247,7 +247,7 @@ export class Crawler {
         this.#carrier.pump();
         break;
       case "coordinator:work-pace":
-        this.#tools.governor.workPace.take(message, this.#live.config.limits.concurrentHosts);
+        this.#tools.governor.workPace.take(message);
         this.#loop.askSoon();
         break;
       case "coordinator:key":

@@ -99,7 +99,7 @@ export const coordinatorPace = z.object({
 
 /**
  * From version 4 on: the crawler has little due work, or much, and is to have fewer or more hosts under way at a time,
- * always inside its host's limits. Another one may follow; each makes one step.
+ * always inside its host's limits: one for each due slice, on `hurry-up` as many as the limits allow.
  */
 export const coordinatorWorkPace = z.object({
   type: z.literal("coordinator:work-pace"),

@@ -8,7 +8,7 @@ import { formToken, type PageViewer } from "./page-frame.ts";
 
 const paceWords = {
   "slow-down": "slow down: there is little for it to do",
-  steady: "as it is",
+  steady: "steady: a connection for each host that is due, as far as its partner allows",
   "hurry-up": "hurry up: as many connections as its partner allows",
 } as const;
 

@@ -1,7 +1,7 @@
 /**
- * How many hosts at a time the coordinator asks for, inside what this host allows (WEB-SAILOR section 4.3): `slow-down`
- * halves the places, but leaves as many as there is work for; `hurry-up` doubles them, up to the host's limit. Each
- * host still has one request at a time at most, in its own pace.
+ * How many hosts at a time the coordinator asks for, inside what this host allows (WEB-SAILOR section 4.3): as many as
+ * there is due work for, one at least; on `hurry-up` as many as the limit allows. The number follows each message up
+ * and down at once, whatever was asked for before. Each host still has one request at a time at most, in its own pace.
  */
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 
@@ -13,7 +13,7 @@ export interface AskedPace {
   readonly due: number;
   readonly reason: string;
   readonly since: Date;
-  /** Hosts at a time; null: as many as the host's limits allow. */
+  /** Hosts at a time, which the host's limit may lower; null: as many as that limit allows. */
   readonly places: number | null;
 }
 
@@ -35,34 +35,10 @@ export class WorkPace {
     return Math.min(limit, this.#asked?.places ?? limit);
   }
 
-  take({ pace, due, reason }: PaceMessage, limit: number, now: Date = new Date()): void {
+  take({ pace, due, reason }: PaceMessage, now: Date = new Date()): void {
     const before = this.#asked;
-    this.#asked = {
-      ...{ pace, due, reason },
-      since: before?.pace === pace ? before.since : now,
-      places: nextPlaces({ pace, due, places: before?.places ?? null, limit }),
-    };
+    const since = before?.pace === pace ? before.since : now;
+    const places = pace === "hurry-up" ? null : Math.max(1, due);
+    this.#asked = { pace, due, reason, since, places };
   }
-}
-
-/** Null: as many as the limit allows, whatever that comes to be. */
-export function nextPlaces({
-  pace,
-  due,
-  places,
-  limit,
-}: {
-  readonly pace: PaceMessage["pace"];
-  readonly due: number;
-  readonly places: number | null;
-  readonly limit: number;
-}): number | null {
-  const now = Math.min(limit, places ?? limit);
-  const next =
-    pace === "steady"
-      ? now
-      : pace === "hurry-up"
-        ? now * 2
-        : Math.max(1, Math.min(now, Math.max(due, Math.floor(now / 2))));
-  return next >= limit ? null : next;
 }

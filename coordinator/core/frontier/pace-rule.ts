@@ -1,6 +1,7 @@
 /**
  * Pace of work (WEB-SAILOR section 4.3): a crawler with less due work than a threshold is to slow down, one with more
- * than another is to hurry up, and changes its number of parallel connections. Due work is counted in host slices, due
+ * than another is to hurry up, and changes its number of parallel connections; between the two it has one for each
+ * piece of work. Due work is counted in host slices, due
  * or in hand, which is what a connection works on at a time (the paper counts seed URLs). With hysteresis, which the
  * paper leaves out: a pace ends only once the work is well past its threshold, so that it does not come and go.
  */
@@ -36,8 +37,8 @@ export function countedSlices({ hurryUpOver }: PaceRule): number {
 /** In words, for the crawler's host: why. */
 export function paceReason(pace: WorkPace, due: number, rule: PaceRule): string {
   const slices = `${due} host ${due === 1 ? "slice" : "slices"} due or in hand`;
-  if (pace === "slow-down") return `${slices}, under ${rule.slowDownUnder}: fewer connections will do`;
+  if (pace === "slow-down") return `${slices}, under ${rule.slowDownUnder}: no more connections than that`;
   if (pace === "hurry-up")
     return `${slices}, over ${rule.hurryUpOver / hysteresis}: as many connections as are allowed`;
-  return `${slices}: as it is`;
+  return `${slices}: a connection for each, where the limits allow`;
 }

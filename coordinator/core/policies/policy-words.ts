@@ -271,20 +271,20 @@ export const policyWords = {
   },
   "pace.slowDownUnder": {
     title: "Slow down under",
-    help: "A crawler with less due work is told to slow down: it halves its places for hosts, but keeps one for each slice; it may use them all again from twice as much on.",
+    help: "A crawler with less due work is told to slow down: it works on no more hosts at a time than it has slices, one at least. Above, it has a place for each slice, within its partner's limits.",
     unit: "host slices",
     origin:
       "WEB-SAILOR, section 4.3; the number is our judgement, a few connections keep up with a few hosts",
   },
   "pace.hurryUpOver": {
     title: "Hurry up over",
-    help: "A crawler with more due work is told to hurry up: it doubles its places for hosts, up to what its partner allows, until half of that is left.",
+    help: "A crawler with more due work is told to hurry up: it works on as many hosts at a time as its partner allows, until half of that work is left.",
     unit: "host slices",
     origin: "WEB-SAILOR, section 4.3; the number is our judgement, twice the places of a crawler as it comes",
   },
   "pace.everySeconds": {
     title: "Look at the work every",
-    help: "So often each crawler's due work is counted; each message is one step.",
+    help: "How often each crawler's due work is counted; its places for hosts follow that count, up and down.",
     unit: "s",
     origin: "our judgement",
   },

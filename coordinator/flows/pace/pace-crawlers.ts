@@ -1,6 +1,7 @@
 /**
- * Tells crawlers their pace (core/frontier/pace-rule), crawler by crawler: when it changes, and while it lasts again a
- * few times, since each message makes one step. Crawlers of older releases are not told, and go on as they are.
+ * Tells crawlers their pace (core/frontier/pace-rule), crawler by crawler: when it changes, and when their work has
+ * outgrown the places that they have for it, or needs half of them at most. Crawlers of older releases are not told,
+ * and go on as they are.
  */
 import { countedSlices, nextPace, type PaceRule, paceReason, type WorkPace } from "#core/frontier/pace-rule";
 import type { CrawlerId } from "#core/ids";
@@ -31,13 +32,15 @@ export interface PacePorts {
 
 /** Crawlers in one pass; of more, the others have their turn with the next. */
 const mostPerPass = 200;
-/** Halved so often, any number of connections is one. */
-const mostSteps = 14;
+/** Crawlers of the release before double their places with each `hurry-up`: after so many, any limit is reached. */
+const mostRepeats = 14;
 
 interface Paced {
   readonly pace: WorkPace;
+  /** As it was told: on `steady` and `slow-down`, the places that the crawler has. */
+  readonly due: number;
   /** Messages of this pace. */
-  readonly steps: number;
+  readonly messages: number;
 }
 
 export class PaceOfFleet {
@@ -76,14 +79,22 @@ export class PaceOfFleet {
     const rule = this.#ports.rule();
     const now = this.#ports.now();
     const due = await paces.dueSlices(crawlerId, countedSlices(rule), now);
-    const before = this.#paced.get(crawlerId) ?? { pace: "steady", steps: 0 };
-    const pace = nextPace(before.pace, due, rule);
-    const steps = pace === before.pace ? before.steps + 1 : 1;
-    if (pace === before.pace && (pace === "steady" || steps > mostSteps)) return false;
+    const before = this.#paced.get(crawlerId) ?? null;
+    const pace = nextPace(before?.pace ?? "steady", due, rule);
+    if (!isNews(pace, due, before)) return false;
     const reason = paceReason(pace, due, rule);
     if (!send(crawlerId, { type: "coordinator:work-pace", pace, due, reason })) return false;
-    this.#paced.set(crawlerId, { pace, steps });
+    const messages = pace === before?.pace ? before.messages + 1 : 1;
+    this.#paced.set(crawlerId, { pace, due, messages });
     await paces.told(crawlerId, { pace, due, at: now });
     return true;
   }
+}
+
+function isNews(pace: WorkPace, due: number, before: Paced | null): boolean {
+  // What nobody was told is "steady" with all places of its host's limits.
+  if (before === null) return pace !== "steady";
+  if (pace !== before.pace) return true;
+  if (pace === "hurry-up") return before.messages < mostRepeats;
+  return due > before.due || (due >= 1 && due * 2 <= before.due);
 }

@@ -50,7 +50,7 @@ describe("the pace of a crawler", () => {
   it("is told with its reason, and by no more slices than it takes", () => {
     expect(countedSlices(rule)).toBe(65);
     expect(paceReason("slow-down", 1, rule)).toBe(
-      "1 host slice due or in hand, under 4: fewer connections will do",
+      "1 host slice due or in hand, under 4: no more connections than that",
     );
     expect(paceReason("hurry-up", 65, rule)).toBe(
       "65 host slices due or in hand, over 32: as many connections as are allowed",

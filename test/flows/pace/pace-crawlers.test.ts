@@ -5,14 +5,18 @@ import { giveDomainSets } from "#coordinator/postgres/domain-sets/domain-set-sto
 import { createPaceStore } from "#coordinator/postgres/pace-store";
 import { partitionOf } from "#core/dset/partition";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { type PaceMessage, WorkPace } from "#crawler/limits/work-pace";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { isKnownTo } from "#protocol/version";
 import { newWorld, noon, secondsAfterNoon, type World } from "../../contract/world.ts";
 
-const rule = { slowDownUnder: 4, hurryUpOver: 8 };
+const narrow = { slowDownUnder: 4, hurryUpOver: 8 };
 
 /** A fleet of which each crawler has so much due work, in memory. */
-function pacedFleet(due: Map<number, number>, version = 4) {
+function pacedFleet(
+  due: Map<number, number>,
+  { version = 4, rule = narrow, onPace = (_: PaceMessage) => {} } = {},
+) {
   const sent: string[] = [];
   const kept: ToldPace[] = [];
   const fleet = new PaceOfFleet({
@@ -24,6 +28,7 @@ function pacedFleet(due: Map<number, number>, version = 4) {
     send: (crawlerId: CrawlerId, message: CoordinatorMessage) => {
       if (message.type !== "coordinator:work-pace" || !isKnownTo(version, message)) return false;
       sent.push(`${crawlerId} ${message.pace} ${message.due}`);
+      onPace(message);
       return true;
     },
     rule: () => rule,
@@ -33,46 +38,68 @@ function pacedFleet(due: Map<number, number>, version = 4) {
 }
 
 describe("a crawler", () => {
-  it("is told when its pace changes, step by step while it lasts, and not while it is steady", async () => {
+  it("is told when its pace changes, and when its places no longer fit its work", async () => {
     const due = new Map([[1, 5]]);
     const { fleet, sent } = pacedFleet(due);
 
-    for (const slices of [5, 1, 1, 5, 8, 30, 30, 5, 4]) {
+    for (const slices of [5, 6, 7, 1, 1, 5, 4, 8, 8, 30, 5, 4, 3, 2, 2, 1]) {
       due.set(1, slices);
       await fleet.pass();
     }
 
     expect(sent).toEqual([
       "1 slow-down 1",
-      "1 slow-down 1",
       "1 slow-down 5",
       "1 steady 8",
       "1 hurry-up 9",
-      "1 hurry-up 9",
       "1 hurry-up 5",
       "1 steady 4",
+      "1 slow-down 3",
+      "1 slow-down 1",
     ]);
   });
 
+  it("has places for its work after one pass, whatever the work was before", async () => {
+    const due = new Map([[1, 0]]);
+    const crawler = new WorkPace();
+    const wide = { slowDownUnder: 4, hurryUpOver: 64 };
+    const { fleet } = pacedFleet(due, { rule: wide, onPace: (message) => crawler.take(message) });
+
+    const places: number[] = [];
+    for (const slices of [0, 30, 0, 200, 5, 64, 40, 3, 4]) {
+      due.set(1, slices);
+      await fleet.pass();
+      places.push(crawler.places(14));
+    }
+
+    expect(places).toEqual([1, 14, 1, 14, 5, 14, 14, 3, 4]);
+  });
+
   it("is not told the same for ever", async () => {
-    const { fleet, sent } = pacedFleet(new Map([[1, 0]]));
+    const due = new Map([
+      [1, 0],
+      [2, 100],
+    ]);
+    const { fleet, sent } = pacedFleet(due);
 
     for (let pass = 0; pass < 30; pass++) await fleet.pass();
 
-    expect(sent.length).toBe(14);
+    expect(sent.filter((words) => words.startsWith("1"))).toEqual(["1 slow-down 0"]);
+    expect(sent.filter((words) => words.startsWith("2")).length).toBe(14);
   });
 
   it("is told anew in a new session", async () => {
     const { fleet, sent } = pacedFleet(new Map([[1, 0]]));
-    for (let pass = 0; pass < 20; pass++) await fleet.pass();
+    await fleet.pass();
+    await fleet.pass();
     fleet.forget(asCrawlerId(1));
     await fleet.pass();
 
-    expect(sent.length).toBe(15);
+    expect(sent).toEqual(["1 slow-down 0", "1 slow-down 0"]);
   });
 
   it("of an older release is not told, and nothing is noted of it", async () => {
-    const { fleet, sent, kept } = pacedFleet(new Map([[1, 0]]), 3);
+    const { fleet, sent, kept } = pacedFleet(new Map([[1, 0]]), { version: 3 });
 
     expect([await fleet.pass(), sent, kept]).toEqual([0, [], []]);
   });
