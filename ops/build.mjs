@@ -3,10 +3,25 @@
 // installed (a package installed for production), an existing dist/ is left as it is. It is built aside and put in
 // its place when all is done: what runs from dist/ goes on running. The folder's time is that of the build's start:
 // a source that is newer is not in it. With --unchecked nobody looks whether the types hold, which takes most of the time.
+//
+// `npx nearcrawl` runs node_modules/.bin/nearcrawl, which is linked here. package.json has no "bin" on purpose: for a command
+// that the project's own package.json names, npx (npm 9 to 11) installs the project into its cache before it runs it, which
+// builds everything a second time, and an installation that was interrupted there is never mended.
 import { execFileSync } from "node:child_process";
-import { chmodSync, cpSync, existsSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+} from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -23,7 +38,10 @@ function compilerPath() {
 
 const compiler = compilerPath();
 if (compiler === null) {
-  if (existsSync(join(root, "dist/ops/nearcrawl/main.js"))) process.exit(0);
+  if (existsSync(join(root, "dist/ops/nearcrawl/main.js"))) {
+    linkCommand();
+    process.exit(0);
+  }
   console.error(
     "nearcrawl: TypeScript is not installed, so dist/ cannot be built: run npm install without --omit=dev",
   );
@@ -36,6 +54,7 @@ try {
   await buildInto(unfinished);
   utimesSync(unfinished, startedAt, startedAt);
   replace(dist, unfinished);
+  linkCommand();
 } finally {
   removeUnused();
 }
@@ -66,6 +85,17 @@ function replace(folder, newer) {
     rmSync(folder, { recursive: true, force: true });
   }
   renameSync(newer, folder);
+}
+
+/** By a path inside the project, so that it may be moved; renamed into place, since it may be in use. */
+function linkCommand() {
+  const folder = join(root, "node_modules/.bin");
+  mkdirSync(folder, { recursive: true });
+  const link = join(folder, "nearcrawl");
+  const unfinished = `${link}.new-${process.pid}`;
+  rmSync(unfinished, { force: true });
+  symlinkSync(relative(realpathSync(folder), join(root, "dist/ops/nearcrawl/main.js")), unfinished);
+  renameSync(unfinished, link);
 }
 
 /** What is left of this build, and of builds that were killed. */
