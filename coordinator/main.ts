@@ -38,6 +38,7 @@ import { createIdentityStore } from "./postgres/identity-store.ts";
 import { createIncidentStore } from "./postgres/incident-store.ts";
 import { createPaceStore } from "./postgres/pace-store.ts";
 import { createResultStore } from "./postgres/result-store.ts";
+import { ensureRootSubnets } from "./postgres/root-subnets.ts";
 import { createSubnetStore } from "./postgres/subnet-store.ts";
 import { startProbing } from "./probing.ts";
 import { recrawlDuties } from "./recrawl-duties.ts";
@@ -216,10 +217,13 @@ export async function startCoordinator({
   const optOuts = optOutDuties({ pool, gateway, timekeeper, config, log, now });
   const onChange = async () => void (await Promise.all([keys.review(), moves.review()]));
   const fleet = await followFleet({ ...stores, state, timekeeper, log, onChange });
-  const registry = await followRegistry({ ...stores, state, log, snapshots }).catch(async (error) => {
-    await fleet.stop();
-    throw error;
-  });
+  const ensureRoots = async () => await ensureRootSubnets(pool);
+  const registry = await followRegistry({ ...stores, ensureRoots, state, log, snapshots }).catch(
+    async (error) => {
+      await fleet.stop();
+      throw error;
+    },
+  );
   const opened = openWebServer({
     ...{ config, database, resolver, live, metrics, version, log, registryHost, state },
   });

@@ -41,6 +41,8 @@ async function loadDelegations({ delegations, state }: KnownPorts): Promise<void
 
 interface RegistryPorts {
   readonly subnets: SubnetStore;
+  /** Puts every address into a subnet where no registry is in force; does nothing where one is. */
+  readonly ensureRoots: () => Promise<unknown>;
   readonly frontier: FrontierStore;
   readonly state: CoordinatorState;
   readonly log: Log;
@@ -49,7 +51,8 @@ interface RegistryPorts {
 
 /**
  * Swaps the tree whenever an import or a rollback has committed, and at once where one has since the tree
- * was read: nobody listened then.
+ * was read: nobody listened then. Without any registry the two roots stand for it, so that a first crawl, or one
+ * whose only import was rolled back, has a tree.
  */
 export async function followRegistry(ports: RegistryPorts): Promise<{ stop(): Promise<void> }> {
   let turn = Promise.resolve();
@@ -57,6 +60,7 @@ export async function followRegistry(ports: RegistryPorts): Promise<{ stop(): Pr
     turn = turn.then(async () => await swapTree(ports));
   };
   const notices = await ports.subnets.onChange(changed);
+  await ports.ensureRoots();
   if ((await ports.subnets.currentGeneration()) !== ports.state.generation) changed();
   return {
     stop: async () => {
@@ -68,6 +72,7 @@ export async function followRegistry(ports: RegistryPorts): Promise<{ stop(): Pr
 
 async function swapTree(ports: RegistryPorts): Promise<void> {
   try {
+    await ports.ensureRoots();
     const { subnets, movedHosts } = await refreshTree(ports);
     ports.log.info({ subnets, movedHosts }, "registry changed, new tree in place");
   } catch (error) {

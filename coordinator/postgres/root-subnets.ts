@@ -1,6 +1,6 @@
 /**
  * The two roots of the hierarchy (paper section 4.1 begins with the complete range of addresses), for a
- * coordinator that has no registry yet: every address lies in a subnet, so a single crawler can work.
+ * coordinator that has no registry: every address lies in a subnet, so a crawler can work.
  */
 import type { Pool } from "pg";
 import { inTransaction } from "./transaction.ts";

@@ -30,8 +30,11 @@ const told = async () => await world.pool.query(`select ${notify("nearcrawl_regi
 const newGeneration = async () =>
   await world.pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
 
-async function follow(ports: Parameters<typeof followRegistry>[0]): Promise<{ stop(): Promise<void> }> {
-  const registry = await followRegistry(ports);
+type RegistryPorts = Parameters<typeof followRegistry>[0];
+type GivenPorts = Omit<RegistryPorts, "ensureRoots"> & Partial<RegistryPorts>;
+
+async function follow(ports: GivenPorts): Promise<{ stop(): Promise<void> }> {
+  const registry = await followRegistry({ ensureRoots: async () => false, ...ports });
   following.push(registry);
   return registry;
 }
@@ -271,6 +274,21 @@ describe("the two roots", () => {
 
     expect(await ensureRootSubnets(world.pool)).toBe(false);
     expect((await world.state()).tree.size).toBe(0);
+  });
+
+  it("stand for the registry where there is none: at a start, and once the last import was rolled back", async () => {
+    const state = await world.state();
+
+    await follow({ ...world, state, log: silentLog, ensureRoots: () => ensureRootSubnets(world.pool) });
+    await until(() => state.tree.size === 2, 5000);
+    const [generation, subnetId] = [state.generation, state.subnetOf("5.1.1.7")];
+    await world.pool.query(
+      "update subnet set removed_in = added_in; update registry_generation set state = 'rolled-back'",
+    );
+    await told();
+    await until(() => state.generation !== generation, 5000);
+
+    expect([state.tree.size, state.subnetOf("5.1.1.7")]).toEqual([2, subnetId]);
   });
 
   it("come back after they were rolled back or replaced", async () => {

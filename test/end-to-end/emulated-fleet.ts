@@ -27,6 +27,8 @@ import { crawlerUrl, startQuietCoordinator } from "./quiet-coordinator.ts";
 export interface FleetOptions {
   readonly world: World;
   readonly network?: StartOptions;
+  /** False: no registry is imported. */
+  readonly hasRegistry?: boolean;
   readonly maxConnections?: number;
   /** Of every coordinator, besides where it listens and whom it asks for names. */
   readonly settings: Readonly<Record<string, unknown>>;
@@ -39,14 +41,15 @@ export interface FleetOptions {
 export type EmulatedFleet = Awaited<ReturnType<typeof emulatedFleet>>;
 
 /**
- * With the world's registries imported and nobody started yet. Crawlers are named by their place in the world, and all
+ * With the world's registries imported, where nothing else is said, and nobody started yet. Crawlers are named by their place in the world, and all
  * connect to the coordinator that was started last.
  */
 export async function emulatedFleet(options: FleetOptions) {
   const { world } = options;
   const folder = realpathSync(temporaryFolder("nearcrawl-fleet-"));
   const database = await testDatabase({ maxConnections: options.maxConnections ?? 14 });
-  await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
+  if (options.hasRegistry !== false)
+    await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
   const internet = await startWorld(world, options.network);
   const coordinators: RunningCoordinator[] = [];
   const crawlers = new Map<number, RunningCrawler>();

@@ -106,12 +106,17 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
   }));
 }
 
+/** Where the two roots are in force, they stand for a registry that is not there (root-subnets.ts). */
 async function upkeepFacts(pool: Pool): Promise<Pick<AlertFacts, "figuresAtMs" | "registryAppliedMs">> {
   const { rows } = await pool.query<{ figures_at: Date | null; applied_at: Date | null }>(
     `select (select max(minute) from minute_figures) as figures_at,
        (
          select applied_at from registry_generation
-         where state = 'applied'
+         where state = 'applied' and not exists (
+           select from subnet
+           where first_address = '0.0.0.0' and last_address = '255.255.255.255' and name = 'root'
+             and removed_in is null
+         )
          order by generation desc
          limit 1
        ) as applied_at`,

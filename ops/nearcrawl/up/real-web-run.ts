@@ -9,7 +9,6 @@ import { admitUrls } from "#coordinator/flows/admit-urls";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
-import { ensureRootSubnets } from "#coordinator/postgres/root-subnets";
 import { UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
@@ -96,7 +95,6 @@ export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun
   };
   try {
     const { database } = run;
-    await ensureRootSubnets(database.pool);
     const webUrl = await startProcesses(database, processes, options);
     await admitSeeds(database, parameters, voice);
     const outcome = await followRun({
