@@ -1,5 +1,6 @@
 /** `log`: the last lines of what the crawler and its dock wrote, in words, and those that follow. */
 import { setTimeout as delay } from "node:timers/promises";
+import { readerGone } from "../closed-output.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
 import { checkCrawlerHome } from "./crawler-home.ts";
 import { LogFollower, lastLogLines } from "./log-lines.ts";
@@ -15,9 +16,10 @@ export async function logCommand(context: PartnerContext, options: LogOptions): 
   const { home, json, print, complain } = context;
   checkCrawlerHome(home);
   const follower = options.follow ? new LogFollower(home) : null;
+  const gone = readerGone();
   const lines = lastLogLines(home, options.lines);
   for (const line of lines) print(json ? line : readable(line));
-  if (follower !== null) await followLog(context, follower, new AbortController().signal);
+  if (follower !== null) await followLog(context, follower, gone);
   if (lines.length > 0) return partnerExitCodes.done;
   complain(
     `There is no log in ${home}: the dock writes it (run). A crawler that was started by hand writes to its terminal.`,

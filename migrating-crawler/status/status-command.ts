@@ -1,5 +1,6 @@
 /** `status`: how the crawler of this machine goes; asked of the crawler that runs, else read from its files. */
 import { setTimeout as delay } from "node:timers/promises";
+import { readerGone } from "../closed-output.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
 import { askCrawler, ControlError } from "./ask-crawler.ts";
 import { checkCrawlerHome } from "./crawler-home.ts";
@@ -22,7 +23,7 @@ export async function statusCommand(
   options: StatusOptions,
 ): Promise<PartnerExitCode> {
   checkCrawlerHome(context.home);
-  if (options.watch) return await watchStatus(context, new AbortController().signal);
+  if (options.watch) return await watchStatus(context, readerGone());
   if (context.json) return await printJson(context);
   const { lines, isRunning } = await textOf(context, "text");
   for (const line of lines) context.print(line);

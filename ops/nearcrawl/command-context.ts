@@ -5,7 +5,7 @@
  * Exit codes: 0 done; 1 failed (database, network, a bug); 2 wrong usage, settings or input;
  * 3 asked for something that is not there (`who` without an answer); 4 something needs attention (`alerts`);
  * 130 interrupted. Where nobody reads the
- * output any more (`… | head`) they are the same (closed-output.ts).
+ * output any more (`… | head`) they are the same (migrating-crawler/closed-output.ts).
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The `nearcrawl` command: picks the sub-command and runs it. */
 import { Command } from "commander";
-import { outliveReaders } from "./closed-output.ts";
+import { outliveReaders } from "#crawler/closed-output";
 import { softwareVersion } from "./software-version.ts";
 import { tellFailure } from "./tell-failure.ts";
 
@@ -20,7 +20,7 @@ function programWith(subCommands: readonly Command[]): Command {
     .showHelpAfterError("(nearcrawl --help lists the commands)")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted; alerts: 4 something needs attention.\nA closed pipe (… | head) changes none of them.\n",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted; alerts: 4 something needs attention.\nA closed pipe (… | head) changes none of them; it ends --watch and --follow with 0.\n",
     )
     .exitOverride();
   for (const command of subCommands) program.addCommand(command);
@@ -86,7 +86,7 @@ function overrideExit(command: Command): void {
   command.commands.forEach(overrideExit);
 }
 
-outliveReaders([process.stdout, process.stderr]);
+outliveReaders("nearcrawl");
 try {
   await main(process.argv);
 } catch (error) {

@@ -1,9 +1,10 @@
 /**
  * `--watch`: an answer again and again. On a terminal each takes the place of the one before, below the top left
  * corner and on the terminal's second screen, so that what was there comes back; elsewhere each is a block of its own.
- * Ctrl-C ends it with 130. An answer that fails is said in its place, and the next one is tried.
+ * Ctrl-C ends it with 130, and a reader that is gone (`… | head`) with 0. An answer that fails is said in its place, and the next one is tried.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { readerGone } from "#crawler/closed-output";
 import { exitCodes } from "./command-context.ts";
 import { printable } from "./printable.ts";
 
@@ -26,12 +27,13 @@ const home = "\x1b[H";
 const clearLine = "\x1b[K";
 const clearBelow = "\x1b[J";
 
-/** Resolves when it has been ended; the process then has the exit code 130. */
+/** Resolves when it has been ended; the process then has the exit code that says by what. */
 export async function watchAnswer(render: () => Promise<string>, settings: WatchSettings): Promise<void> {
   const { everySeconds, stream = process.stdout } = settings;
   const interrupt = new AbortController();
   const onInterrupt = () => interrupt.abort();
-  const signal = settings.signal ?? interrupt.signal;
+  const gone = readerGone();
+  const signal = AbortSignal.any([settings.signal ?? interrupt.signal, gone]);
   if (!settings.signal) process.once("SIGINT", onInterrupt).once("SIGTERM", onInterrupt);
   if (stream.isTTY) stream.write(secondScreen);
   try {
@@ -43,7 +45,7 @@ export async function watchAnswer(render: () => Promise<string>, settings: Watch
     if (stream.isTTY) stream.write(firstScreen);
     process.off("SIGINT", onInterrupt).off("SIGTERM", onInterrupt);
   }
-  process.exitCode = exitCodes.interrupted;
+  process.exitCode = gone.aborted ? exitCodes.done : exitCodes.interrupted;
 }
 
 async function answerOf(render: () => Promise<string>): Promise<string> {

@@ -46,8 +46,9 @@ it("crawls without a registry, and goes on with one that is imported later", {
 });
 
 async function alertNames(webUrl: string): Promise<string[]> {
-  const { alerts } = await (await fetch(new URL("/api/alerts", webUrl))).json();
-  return alerts.map(({ name }: { name: string }) => name);
+  const answer = await fetch(new URL("/api/alerts", webUrl));
+  const { alerts } = (await answer.json()) as { readonly alerts: readonly { readonly name: string }[] };
+  return alerts.map(({ name }) => name);
 }
 
 const allVisited = async (sites: number) =>

@@ -4,6 +4,7 @@ import type { ChangeFeed, ChangeQuery } from "#coordinator/flows/change-ports";
 import { tooOldWords, unknownWords } from "#coordinator/flows/read-changes";
 import type { PageChange } from "#core/changes/page-change";
 import { UsageError } from "#core/errors";
+import { readerGone } from "#crawler/closed-output";
 import { exitCodes } from "../command-context.ts";
 
 export interface FollowSettings {
@@ -18,12 +19,13 @@ export interface FollowSettings {
 
 const lookAgainMs = 1000;
 
-/** Resolves when it has been ended, with the cursor to go on from; the process then has the exit code 130. */
+/** Resolves when it has been ended, with the cursor to go on from; the process then has the exit code that says by what. */
 export async function followChanges(feed: ChangeFeed, settings: FollowSettings): Promise<number> {
   const { query, lineOf, stream = process.stdout } = settings;
   const interrupt = new AbortController();
   const onInterrupt = () => interrupt.abort();
-  const signal = settings.signal ?? interrupt.signal;
+  const gone = readerGone();
+  const signal = AbortSignal.any([settings.signal ?? interrupt.signal, gone]);
   if (!settings.signal) process.once("SIGINT", onInterrupt).once("SIGTERM", onInterrupt);
   let { at } = settings;
   try {
@@ -38,6 +40,6 @@ export async function followChanges(feed: ChangeFeed, settings: FollowSettings):
   } finally {
     process.off("SIGINT", onInterrupt).off("SIGTERM", onInterrupt);
   }
-  process.exitCode = exitCodes.interrupted;
+  process.exitCode = gone.aborted ? exitCodes.done : exitCodes.interrupted;
   return at;
 }
