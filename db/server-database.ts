@@ -74,6 +74,27 @@ export function withSearchPath(databaseUrl: string, schema: string): string {
   return parsed.href;
 }
 
+/**
+ * True when a query failed because the server, or the way to it, went away: it was killed, restarts or recovers. The same
+ * query may succeed a moment later, whether or not it had any effect the first time.
+ */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isConnectionLost);
+  if (!(error instanceof Error)) return false;
+  const { code = "" } = error as { code?: unknown };
+  return (
+    (typeof code === "string" && lostCodes.test(code)) ||
+    lostWords.test(error.message) ||
+    isConnectionLost(error.cause)
+  );
+}
+
+/** SQLSTATE: class 08, and what a server says that ends or has not begun; of the system, a socket that leads nowhere. */
+const lostCodes = /^(08...|57P0[123]|ECONNREFUSED|ECONNRESET|EPIPE|ENOTSOCK|ENOENT|ETIMEDOUT)$/;
+/** Of pg's own errors, which have no code. */
+const lostWords =
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered|Client was closed)/;
+
 /** What an error says, whatever it is: a refused connection may come as a bundle of errors without words. */
 export function wordsOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(wordsOf).join("; ");

@@ -1,13 +1,14 @@
 /**
- * `nearcrawl up` as a person runs it, with processes killed in the middle: a crawler, the coordinator, then
- * `up` itself. Nothing is lost, nothing is stored twice, and the run comes to its end.
+ * `nearcrawl up` as a person runs it, with processes killed in the middle: Postgres and one of its backends, a crawler,
+ * the coordinator, then `up` itself. Nothing is lost, nothing is stored twice, and the run comes to its end.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { type Database, openDatabase } from "#db/connect";
-import { stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { readPidFile } from "#db/embedded-pid-file";
+import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { builtProgram, projectRoot } from "../support/built-command.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
@@ -54,12 +55,36 @@ function pidsOf(word: string): number[] {
     });
 }
 
+const goesOn = "the run goes on";
+
+/** A process of the server behind one of the run's connections. */
+async function someBackend(): Promise<number> {
+  const { rows } = await database.pool.query<{ pid: number }>(
+    `select pid from pg_stat_activity
+     where backend_type = 'client backend' and application_name = 'nearcrawl' and pid <> pg_backend_pid()
+     limit 1`,
+  );
+  return rows[0]!.pid;
+}
+
 const exitOf = (child: ChildProcess): Promise<number | null> =>
   new Promise((done) => child.once("exit", (code) => done(code)));
 
+function stillRuns(): void {
+  if (running?.exitCode !== null) throw new Error(`up ended early: ${output}${complaints}`);
+}
+
+/** It says so once Postgres, which was killed, is back. */
+async function isBack(): Promise<void> {
+  await until(() => {
+    stillRuns();
+    return complaints.includes(goesOn);
+  }, 60_000);
+}
+
 async function pagesReach(count: number): Promise<void> {
   await until(async () => {
-    if (running?.exitCode !== null) throw new Error(`up ended early: ${output}${complaints}`);
+    stillRuns();
     const progress = await createFrontierStore(database.pool)
       .progress(new Date())
       .catch(() => null);
@@ -69,7 +94,9 @@ async function pagesReach(count: number): Promise<void> {
 
 beforeAll(async () => {
   await startUp();
-  database = await openDatabase({ databaseUrl: null, home, schema: "world" });
+  // By its URL: who opens it as the embedded one starts a killed server again, which is for the run to do.
+  const { url } = await startEmbeddedPostgres(home);
+  database = await openDatabase({ databaseUrl: url, home, schema: "world" });
 });
 
 afterAll(async () => {
@@ -81,18 +108,28 @@ afterAll(async () => {
 
 describe.skipIf(process.platform !== "linux")(
   "a run whose processes are killed",
-  { timeout: 240_000 },
+  { timeout: 360_000 },
   () => {
-    it("goes on when a crawler, the coordinator and up itself die by SIGKILL, and stores nothing twice", async () => {
-      await pagesReach(6);
+    it("goes on when Postgres, a crawler, the coordinator and up itself die by SIGKILL, and stores nothing twice", async () => {
+      await pagesReach(3);
+      const [first] = pidsOf("settings/coordinator.json");
+      process.kill(readPidFile(home)!.pid, "SIGKILL");
+      await isBack();
+      complaints = "";
+
+      await pagesReach(5);
+      process.kill(await someBackend(), "SIGKILL");
+      await isBack();
+      expect(complaints.match(new RegExp(goesOn, "g"))).toHaveLength(1);
+      expect(pidsOf("settings/coordinator.json")).toEqual([first]);
+
+      await pagesReach(8);
       const [crawler] = pidsOf("crawler-");
       expect(crawler).toBeDefined();
       process.kill(crawler!, "SIGKILL");
 
       await pagesReach(18);
-      const [coordinator] = pidsOf("settings/coordinator.json");
-      expect(coordinator).toBeDefined();
-      process.kill(coordinator!, "SIGKILL");
+      process.kill(first!, "SIGKILL");
 
       await pagesReach(32);
       const ended = exitOf(running!);

@@ -20,6 +20,7 @@ import type { WorldParameters } from "./run-parameters.ts";
 import { type OpenedRun, openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
 import { SystemProcesses } from "./system-processes.ts";
+import { type ThroughOutages, throughOutages } from "./through-outages.ts";
 
 export interface EmulatedRunOptions {
   readonly context: CommandContext;
@@ -50,7 +51,9 @@ export async function runEmulated(options: EmulatedRunOptions): Promise<Emulated
     folder,
     fresh: options.fresh,
     disposable: true,
+    onReturn: (words) => voice.note(words),
   });
+  const steadily = throughOutages(voice, options.stopRequested);
   const processes = new SystemProcesses({ run: folder }, (words) => voice.note(words));
   const stop = async () => {
     await processes.stop();
@@ -58,19 +61,24 @@ export async function runEmulated(options: EmulatedRunOptions): Promise<Emulated
   };
   try {
     const world = await loadWorld(parameters);
-    if (!run.resumed) await importRegistry(world, run, { folder: join(folder, "registry"), voice });
-    const webUrl = await startSystem(world, run, processes, options);
-    if (!run.resumed) await admitSites(world, run, parameters);
+    const registry = join(folder, "registry");
+    if (!run.resumed)
+      await steadily(async () => await importRegistry(world, run, { folder: registry, voice }));
+    const webUrl = await startSystem(world, run, processes, { ...options, steadily });
+    if (!run.resumed) await steadily(async () => await admitSites(world, run, parameters));
     const followed = followRun({
       database: run.database,
       crawlers: world.crawlers.length,
       expectedPages: expectedPages(world, parameters),
       voice,
+      throughOutages: steadily,
       stopRequested: options.stopRequested,
     });
     const outcome = await Promise.race([followed, processes.worldDied]);
-    const policies = await comparePolicies({ pool: run.database.pool, world, parameters });
-    if (outcome.finished) await run.finish({ outcome, policies });
+    const policies = await steadily(
+      async () => await comparePolicies({ pool: run.database.pool, world, parameters }),
+    );
+    if (outcome.finished) await steadily(async () => await run.finish({ outcome, policies }));
     return { webUrl, resumed: run.resumed, outcome, policies, stop };
   } catch (error) {
     await stop();
@@ -108,9 +116,9 @@ async function startSystem(
   world: World,
   run: OpenedRun,
   processes: SystemProcesses,
-  options: EmulatedRunOptions,
+  options: EmulatedRunOptions & { readonly steadily: ThroughOutages },
 ): Promise<string> {
-  const { context, parameters, schema } = options;
+  const { context, parameters, schema, steadily } = options;
   const internet = await processes.startWorld([JSON.stringify(worldArguments(parameters))]);
   const resolvers = [String(internet.dnsAddress)];
   const proxies = internet.proxyUrls as readonly string[];
@@ -121,14 +129,14 @@ async function startSystem(
     schema,
   });
   const webUrl = String(coordinator.webUrl);
-  const { url: signInUrl } = await ownSignInLink(run.database.pool);
+  const { url: signInUrl } = await steadily(async () => await ownSignInLink(run.database.pool));
   options.voice.webUrl(webUrl, run.database.description, signInUrl);
   writeCurrentRun(context.home, { schema, webUrl, pid: process.pid, resolvers });
   const crawlers = createCrawlerStore(run.database.pool);
   const pagesPerDay = Math.ceil((world.sites.length * parameters.pagesPerSite * 50) / world.crawlers.length);
   for (const [index, crawler] of world.crawlers.entries()) {
     const { key, keyHash } = newCrawlerKey();
-    await crawlers.register({ name: crawler.name, keyHash });
+    await steadily(async () => await crawlers.register({ name: crawler.name, keyHash }));
     const place = crawler.place === null ? null : world.places[crawler.place];
     processes.startCrawler({
       coordinatorUrl: `${webUrl.replace(/^http/, "ws")}/crawler`,

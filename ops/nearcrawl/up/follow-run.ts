@@ -6,12 +6,14 @@ import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import type { Database } from "#db/connect";
 import { progressText, RunClock } from "./run-progress.ts";
 import type { RunVoice } from "./run-voice.ts";
+import type { ThroughOutages } from "./through-outages.ts";
 
 export interface FollowedRun {
   readonly database: Database;
   readonly crawlers: number;
   readonly expectedPages: number | null;
   readonly voice: RunVoice;
+  readonly throughOutages: ThroughOutages;
   readonly stopRequested: Promise<unknown>;
 }
 
@@ -44,8 +46,10 @@ export async function followRun(run: FollowedRun): Promise<RunOutcome> {
   let changedMs = startMs;
   let last = "";
   for (;;) {
-    const progress = await frontier.progress(new Date());
-    const online = (await crawlers.list()).filter(({ state }) => state === "online").length;
+    const [progress, known] = await run.throughOutages(
+      async () => [await frontier.progress(new Date()), await crawlers.list()] as const,
+    );
+    const online = known.filter(({ state }) => state === "online").length;
     const nowMs = performance.now();
     const measure = clock.measure(progress, {
       ms: nowMs,

@@ -18,6 +18,7 @@ import { followRun, type RunOutcome } from "./follow-run.ts";
 import { openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
 import { SystemProcesses } from "./system-processes.ts";
+import { type ThroughOutages, throughOutages } from "./through-outages.ts";
 
 const parametersSchema = z.object({
   crawlers: z.coerce.number().int().min(1).max(100).default(1),
@@ -87,7 +88,9 @@ export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun
     folder,
     fresh: false,
     disposable: false,
+    onReturn: (words) => voice.note(words),
   });
+  const steadily = throughOutages(voice, options.stopRequested);
   const processes = new SystemProcesses({ run: folder }, (words) => voice.note(words));
   const stop = async () => {
     await processes.stop();
@@ -95,17 +98,18 @@ export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun
   };
   try {
     const { database } = run;
-    const webUrl = await startProcesses(database, processes, options);
-    await admitSeeds(database, parameters, voice);
+    const webUrl = await startProcesses(database, processes, { ...options, steadily });
+    await steadily(async () => await admitSeeds(database, parameters, voice));
     const outcome = await followRun({
       database,
       crawlers: parameters.crawlers,
       expectedPages: null,
       voice,
+      throughOutages: steadily,
       stopRequested: options.stopRequested,
     });
-    if (outcome.finished) await run.finish({ outcome });
-    return { webUrl, outcome, summary: await outcomesOf(database), stop };
+    if (outcome.finished) await steadily(async () => await run.finish({ outcome }));
+    return { webUrl, outcome, summary: await steadily(async () => await outcomesOf(database)), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -115,9 +119,9 @@ export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun
 async function startProcesses(
   database: Database,
   processes: SystemProcesses,
-  options: RealWebRunOptions,
+  options: RealWebRunOptions & { readonly steadily: ThroughOutages },
 ): Promise<string> {
-  const { context, parameters } = options;
+  const { context, parameters, steadily } = options;
   const coordinator = await processes.startCoordinator(
     {
       listen: { host: "127.0.0.1", port: options.port },
@@ -127,14 +131,14 @@ async function startProcesses(
     { home: context.home, databaseUrl: context.databaseUrl, schema },
   );
   const webUrl = String(coordinator.webUrl);
-  const { url: signInUrl } = await ownSignInLink(database.pool);
+  const { url: signInUrl } = await steadily(async () => await ownSignInLink(database.pool));
   options.voice.webUrl(webUrl, database.description, signInUrl);
   writeCurrentRun(context.home, { schema, webUrl, pid: process.pid, resolvers: [] });
   const crawlers = createCrawlerStore(database.pool);
   for (let number = 1; number <= parameters.crawlers; number += 1) {
     const name = `local-${number}`;
     const { key, keyHash } = newCrawlerKey();
-    await crawlers.register({ name, keyHash });
+    await steadily(async () => await crawlers.register({ name, keyHash }));
     processes.startCrawler({
       coordinatorUrl: `${webUrl.replace(/^http/, "ws")}/crawler`,
       key,

@@ -3,6 +3,7 @@
  * again by the next `up` with the same parameters; one with others starts from an empty schema.
  */
 import { rmSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
@@ -30,13 +31,15 @@ export interface OpenRunOptions {
   readonly fresh: boolean;
   /** True for a demonstration: other parameters empty the schema. */
   readonly disposable: boolean;
+  /** The database went away and is back: one line about it. */
+  readonly onReturn: (words: string) => void;
 }
 
 export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
   const database = await openDatabase(options.database);
-  let lock: PoolClient | null = null;
+  const lock = new SchemaLock(database, options.onReturn);
   try {
-    lock = await lockSchema(database);
+    await lock.take();
     const unfinished = options.disposable ? await unfinishedRun(database, options) : null;
     if (unfinished === null && options.disposable) {
       await database.pool.query(`drop schema if exists "${database.schema}" cascade`);
@@ -53,41 +56,80 @@ export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
         await database.pool.query(text, [runId, JSON.stringify(summary)]);
       },
       close: async () => {
-        await unlock(lock);
+        await lock.release();
         await database.close();
       },
     };
   } catch (error) {
-    await unlock(lock);
+    await lock.release();
     await database.close();
     throw error;
   }
 }
 
-/** Gives the lock back before the connection ends: who comes next need not wait until the server notices that. */
-async function unlock(lock: PoolClient | null): Promise<void> {
-  await lock?.query("select pg_advisory_unlock_all()").catch(() => undefined);
-  lock?.release(true);
-}
-
 /** How long a run that has just ended may still hold its lock: the server notices a closed connection a little later. */
-const LOCK_WAIT_MS = 1000;
+const lockWaitMs = 1000;
+const lockAgainMs = 200;
 
-/** One run a schema: an advisory lock, held by a connection that ends with this process, however it ends. */
-async function lockSchema(database: Database): Promise<PoolClient> {
-  const client = await database.pool.connect();
-  const key = `nearcrawl up ${database.schema}`;
-  try {
-    await client.query(`set lock_timeout = ${LOCK_WAIT_MS}`);
-    await client.query("select pg_advisory_lock(hashtextextended($1, 0))", [key]);
-    await client.query("reset lock_timeout");
-    return client;
-  } catch (error) {
+/**
+ * One run a schema: an advisory lock, held by a connection that ends with this process, however it ends. Where the server
+ * went away, the lock went with it, and is taken again when the server is back.
+ */
+class SchemaLock {
+  readonly #database: Database;
+  readonly #onReturn: (words: string) => void;
+  #client: PoolClient | null = null;
+  #isReleased = false;
+
+  constructor(database: Database, onReturn: (words: string) => void) {
+    this.#database = database;
+    this.#onReturn = onReturn;
+  }
+
+  /** Throws a UsageError while another run holds it. */
+  async take(): Promise<void> {
+    const client = await this.#database.pool.connect();
+    const key = `nearcrawl up ${this.#database.schema}`;
+    try {
+      await client.query(`set lock_timeout = ${lockWaitMs}`);
+      await client.query("select pg_advisory_lock(hashtextextended($1, 0))", [key]);
+      await client.query("reset lock_timeout");
+    } catch (error) {
+      client.release(true);
+      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
+      throw new UsageError(
+        `a run is under way in this database already (schema ${this.#database.schema}): stop it first, or give this one a --home of its own`,
+      );
+    }
+    this.#client = client;
+    client.once("end", () => void this.#lost(client));
+  }
+
+  /** Before the connection ends: who comes next need not wait until the server notices that. */
+  async release(): Promise<void> {
+    this.#isReleased = true;
+    await this.#client?.query("select pg_advisory_unlock_all()").catch(() => undefined);
+    this.#client?.release(true);
+    this.#client = null;
+  }
+
+  async #lost(client: PoolClient): Promise<void> {
+    if (this.#isReleased) return;
+    this.#client = null;
     client.release(true);
-    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
-    throw new UsageError(
-      `a run is under way in this database already (schema ${database.schema}): stop it first, or give this one a --home of its own`,
-    );
+    const lostMs = performance.now();
+    while (!this.#isReleased) {
+      await delay(lockAgainMs);
+      const isBack = await this.take().then(
+        () => true,
+        () => false,
+      );
+      if (!isBack) continue;
+      if (this.#isReleased) return await this.release();
+      const seconds = ((performance.now() - lostMs) / 1000).toFixed(1);
+      this.#onReturn(`the database went away, and is back after ${seconds} s: the run goes on`);
+      return;
+    }
   }
 }
 

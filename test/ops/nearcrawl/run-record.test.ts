@@ -7,11 +7,13 @@ import type { Database } from "#db/connect";
 import { type OpenedRun, type OpenRunOptions, openRun } from "#ops/nearcrawl/up/run-record";
 import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { until } from "../../support/until.ts";
 
 const root = temporaryFolder("nearcrawl-run-");
 let own: Database;
 let folder: string;
 let runs: OpenedRun[] = [];
+const told: string[] = [];
 
 beforeAll(async () => {
   own = await testDatabase();
@@ -38,6 +40,7 @@ async function open(differences: Partial<OpenRunOptions> = {}): Promise<OpenedRu
     folder,
     fresh: false,
     disposable: true,
+    onReturn: (words) => told.push(words),
     ...differences,
   });
   runs.push(run);
@@ -115,6 +118,21 @@ it("refuses a second run in the same schema while the first is under way, and to
   await expect(open()).rejects.toThrow(`schema ${own.schema}`);
 
   expect((await marks(first))[0]).toBe(true);
+});
+
+it("says in one line that the server went away and is back, and is still the only one", async () => {
+  const first = await open();
+
+  // Every connection of the run ends, as when Postgres or one of its processes is killed.
+  await own.pool.query(
+    `select pg_terminate_backend(l.pid) from pg_locks l
+     join pg_stat_activity a using (pid) where a.datname = current_database() and l.locktype = 'advisory'`,
+  );
+  await until(() => told.length > 0, 10_000);
+
+  expect(told).toEqual([expect.stringMatching(/^the database went away, and is back after \d+\.\d s: /)]);
+  await expect(open()).rejects.toThrow(`schema ${own.schema}`);
+  expect(first.resumed).toBe(false);
 });
 
 it("opens one of twenty runs that start at once", async () => {
