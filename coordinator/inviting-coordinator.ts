@@ -3,10 +3,12 @@
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/can-parse-url";
+import { mayRun } from "#core/release/staging";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import type { InvitingCoordinator } from "./flows/issue-invitation.ts";
 import { readCoordinatorPlace } from "./postgres/coordinator-place.ts";
 import { createReleaseKeyStore } from "./postgres/release-key-store.ts";
+import { createReleaseStore } from "./postgres/release-store.ts";
 
 export interface StatedPlace {
   /** In place of what the coordinator said of itself. */
@@ -17,7 +19,8 @@ export interface StatedPlace {
 
 /**
  * As the coordinator that last started on this database said, changed by what is stated. Throws a UsageError where
- * that is nothing that a partner could connect to.
+ * that is nothing that a partner could connect to, and where no release key is there to pin: such a crawler would take
+ * no release, ever.
  */
 export async function invitingCoordinator(
   pool: Pool,
@@ -39,7 +42,19 @@ export async function invitingCoordinator(
   const isSecure = coordinatorUrl.startsWith("wss:");
   const certificatePin = stated.pin === undefined ? (place?.certificatePin ?? null) : stated.pin;
   const releaseKeys = await createReleaseKeyStore(pool).trusted();
-  return { coordinatorUrl, certificatePin: isSecure ? certificatePin : null, releaseKeys };
+  if (releaseKeys.length === 0) throw new UsageError(noReleaseKey);
+  const firstRelease = await releaseForAll(pool);
+  return { coordinatorUrl, certificatePin: isSecure ? certificatePin : null, releaseKeys, firstRelease };
+}
+
+const noReleaseKey =
+  "there is no release key that an invitation could pin, and without one a crawler takes no release: the coordinator makes a key as it starts, where the crawler's bundle is beside it (npm run build) and its home can be written; or run nearcrawl release init, or nearcrawl release trust KEY for a key that is kept elsewhere";
+
+/** What a crawler that has none yet is offered. */
+async function releaseForAll(pool: Pool): Promise<string | null> {
+  const now = new Date();
+  const releases = await createReleaseStore(pool).list();
+  return releases.find((release) => release.stage === "all" && mayRun(release, now))?.version ?? null;
 }
 
 /** Of a page's address, where the crawlers' socket is beside it. */

@@ -22,7 +22,10 @@ export interface InvitingCoordinator {
   /** `wss://HOST/crawler`; `ws://` on loopback only. */
   readonly coordinatorUrl: string;
   readonly certificatePin: string | null;
+  /** One at least. */
   readonly releaseKeys: readonly string[];
+  /** The release that a crawler starts with; null: none is offered to all, and it will wait for one. */
+  readonly firstRelease: string | null;
 }
 
 export interface IssuedInvitation {
@@ -32,6 +35,7 @@ export interface IssuedInvitation {
   readonly coordinatorUrl: string;
   readonly certificatePin: string | null;
   readonly releaseKeys: readonly string[];
+  readonly firstRelease: string | null;
   readonly expiresAt: Date;
   /** Shown this once: its secret is kept as a hash. */
   readonly token: string;
@@ -89,6 +93,13 @@ export function invitationMade(issued: IssuedInvitation, request: InvitationRequ
     words: `Invitation ${invitationId} for ${name}, good until ${expiresAt.toISOString()}.`,
     after: { invitationId, name, renews, scopes, pagesPerDay, bytesPerDay, expiresAt },
   };
+}
+
+/** What the crawler runs first, in a sentence. */
+export function firstReleaseWords({ firstRelease }: Pick<IssuedInvitation, "firstRelease">): string {
+  return firstRelease === null
+    ? "No release is offered to all yet, so it will wait until one is: nearcrawl release list, then nearcrawl release stage VERSION --to all."
+    : `It starts with release ${firstRelease}.`;
 }
 
 /** The file comes from the coordinator that is pinned: curl, too, takes it from nobody else. */

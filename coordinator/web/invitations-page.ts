@@ -2,7 +2,7 @@
 
 import { mayDo } from "#core/access/actor";
 import type { InvitationRecord } from "../flows/identity-ports.ts";
-import { type IssuedInvitation, invitationHours } from "../flows/issue-invitation.ts";
+import { firstReleaseWords, type IssuedInvitation, invitationHours } from "../flows/issue-invitation.ts";
 import { countText, crawlerLink, instant } from "./figures.ts";
 import { buttonForm, crawlerPath, empty, fleetHead } from "./fleet-parts.ts";
 import { type Html, html, nothing } from "./html.ts";
@@ -116,7 +116,8 @@ export function invitedBody(issued: IssuedInvitation): Html {
 <div><dt>The line, where nearcrawl is installed</dt><dd><code class="break">${commands.installed}</code></dd></div>
 <div><dt>Connects to</dt><dd>${coordinatorUrl} and to nothing else of ours</dd></div>
 <div><dt>Accepts as certificate</dt><dd>${pinWords(certificatePin, coordinatorUrl)}</dd></div>
-<div><dt>Takes releases signed by</dt><dd>${releaseKeys.length === 0 ? "nobody: no release key is known here (nearcrawl release init)" : html`<code class="break">${releaseKeys.join(" or ")}</code>`}</dd></div>
+<div><dt>Takes releases signed by</dt><dd><code class="break">${releaseKeys.join(" or ")}</code></dd></div>
+<div><dt>Runs first</dt><dd>${firstReleaseWords(issued)}</dd></div>
 </dl></section>
 <section><h2>What happens next</h2><ol class="plain">
 <li>The partner runs the line as an ordinary user in an empty folder, pastes the token, and starts the crawler.</li>

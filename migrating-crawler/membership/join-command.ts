@@ -34,6 +34,7 @@ export async function joinCommand(context: PartnerContext, options: JoinOptions)
   const start = joinStart(home, invitation, options.again ?? false);
   if (start === "joined") return tellJoined(context, invitation, "before");
   if (now() > new Date(invitation.expiresAt)) return tellExpired(context, invitation);
+  if (invitation.releaseKeys.length === 0) return tellUnpinned(context);
   const report = await checkFor(context, invitation);
   if (!(await goesOn(context, report, options))) return partnerExitCodes.failed;
   prepareHome(home, invitation, { start, neededProxy: report.neededProxy });
@@ -88,6 +89,14 @@ function tellOutcome(
 function tellExpired(context: PartnerContext, { expiresAt }: Invitation): PartnerExitCode {
   context.complain(
     `Not joined: this invitation ran out at ${expiresAt}. Ask the operator for a new one; if you think it is still good, look at this machine's clock.`,
+  );
+  return partnerExitCodes.usage;
+}
+
+/** Of a coordinator that had no release key; newer ones make no such invitations. */
+function tellUnpinned(context: PartnerContext): PartnerExitCode {
+  context.complain(
+    "Not joined: this invitation pins no release key, so no release could ever be believed here, and nothing would run. Ask the operator to make a key (nearcrawl release init), and for a new invitation.",
   );
   return partnerExitCodes.usage;
 }

@@ -9,11 +9,13 @@ import { randomSecrets } from "#coordinator/net/crawler-key";
 import { createIdentityStore } from "#coordinator/postgres/identity-store";
 import { createIncidentStore } from "#coordinator/postgres/incident-store";
 import { createInvitationStore } from "#coordinator/postgres/invitation-store";
+import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
 import type { KeyScope } from "#protocol/identity";
 import { type Invitation, parseInvitation } from "#protocol/invitation";
 import { type Came, type CrawlerFolder, comeFrom, folderOf } from "../net/crawler-folder.ts";
 import type { RawCrawler } from "../net/raw-crawler.ts";
 import { testDatabase } from "../support/database.ts";
+import { testReleaseKey } from "../support/releases.ts";
 import { until } from "../support/until.ts";
 
 const pemFile = (name: string) => new URL(`../fixtures/tls/loopback.${name}.pem`, import.meta.url).pathname;
@@ -35,6 +37,7 @@ export async function newJoiningWorld() {
   const url = `${coordinator.webUrl.replace("http", "ws")}/crawler`;
   const trusting = { ca: readFileSync(pemFile("cert")) };
   const identities = createIdentityStore(pool);
+  await createReleaseKeyStore(pool).trustFirst(testReleaseKey.publicKey, new Date());
 
   async function invite(name: string, given: Invited = {}): Promise<Invitation> {
     const { renews = false, scopes = ["probe", "crawl"], pagesPerDay = null } = given;

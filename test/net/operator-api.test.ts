@@ -5,10 +5,12 @@ import { hashCrawlerKey, randomSecrets } from "#coordinator/net/crawler-key";
 import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
+import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
 import type { Scope } from "#core/access/actor";
 import type { Database } from "#db/connect";
 import { parseInvitation } from "#protocol/invitation";
 import { testDatabase } from "../support/database.ts";
+import { testReleaseKey } from "../support/releases.ts";
 import { webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -17,6 +19,7 @@ beforeAll(async () => {
   database = await testDatabase();
   const place = { webUrl: "https://search.example", certificatePin: "A".repeat(43) };
   await stateCoordinatorPlace(database.pool, place, new Date());
+  await trustKey();
 });
 beforeEach(() => {
   app = webServer(database, { now: () => new Date() });
@@ -34,6 +37,8 @@ async function token(scopes: readonly Scope[], expiresAt: Date | null = null): P
   return secret;
 }
 
+const trustKey = async () =>
+  await createReleaseKeyStore(database.pool).trustFirst(testReleaseKey.publicKey, new Date());
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
 const post = async (url: string, secret: string, payload: object = {}) =>
   await app.inject({ method: "POST", url, headers: bearer(secret), payload });
@@ -62,6 +67,20 @@ it("invites a crawler, and lists the invitation without its secret", async () =>
   expect(listed.json().invitations).toMatchObject([{ name: "athens", pagesPerDay: 500, state: "open" }]);
   expect(listed.body).not.toContain(parseInvitation(invitation).secret);
   expect(made.headers["cache-control"]).toBe("no-store");
+});
+
+it("invites nobody while there is no release key to pin, and makes no invitation then", async () => {
+  const secret = await token(["fleet-write"]);
+  await database.pool.query("delete from release_key");
+
+  const refused = await post("/api/fleet/invitations", secret, { name: "athens" });
+  const made = await database.pool.query("select from invitation");
+  await trustKey();
+  const invited = await post("/api/fleet/invitations", secret, { name: "athens" });
+
+  expect([refused.statusCode, made.rowCount, invited.statusCode]).toEqual([409, 0, 201]);
+  expect(refused.json().error.message).toMatch(/no release key.*nearcrawl release init/);
+  expect(parseInvitation(invited.json().token).releaseKeys).toEqual([testReleaseKey.publicKey]);
 });
 
 it("refuses whoever shows no good token, and says which kind is needed", async () => {

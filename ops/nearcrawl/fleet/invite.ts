@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError } from "commander";
 import type { Pool } from "pg";
 import {
+  firstReleaseWords,
   type InvitingCoordinator,
   type IssuedInvitation,
   invitationHours,
@@ -78,7 +79,7 @@ function withInvitingOptions(command: Command): Command {
     .option("--no-pin", "pin no certificate: public authorities vouch for it, and its key may change")
     .addHelpText(
       "after",
-      "\nA pinned certificate may be renewed as often as you like as long as its key stays the same (certbot: --reuse-key).\n\nThe command that joins reads the token from standard input. Cut short, it may be run again on the same folder until the crawler has its key, for three days at most; after that nearcrawl fleet reinvite makes a new invitation.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, or the name is taken, 3 there is no crawler of that name.",
+      "\nA pinned certificate may be renewed as often as you like as long as its key stays the same (certbot: --reuse-key).\n\nThe command that joins reads the token from standard input. Cut short, it may be run again on the same folder until the crawler has its key, for three days at most; after that nearcrawl fleet reinvite makes a new invitation.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, the name is taken, or there is no release key to pin, 3 there is no crawler of that name.",
     );
 }
 
@@ -157,7 +158,7 @@ export function invitationText(issued: IssuedInvitation): string {
     "It waits for the token: paste it, press Enter, then Ctrl-D. (join TOKEN works, too, but leaves the token in the shell's history and shows it to everybody on the machine.)",
     "",
     `It connects to ${coordinatorUrl} and to nothing else of ours. ${pinText(issued)}`,
-    ...keyText(issued),
+    `It takes releases signed by ${issued.releaseKeys.join(" or ")}. ${firstReleaseWords(issued)}`,
   ].join("\n");
 }
 
@@ -166,9 +167,4 @@ function pinText({ certificatePin: pin, coordinatorUrl }: IssuedInvitation): str
   return coordinatorUrl.startsWith("ws:")
     ? "That is on this machine, so nothing is encrypted."
     : "It accepts what the public authorities vouch for.";
-}
-
-function keyText({ releaseKeys }: IssuedInvitation): string[] {
-  if (releaseKeys.length > 0) return [`It takes releases signed by ${releaseKeys.join(" or ")}.`];
-  return ["No release key is known here, so it will take no releases: nearcrawl release --help"];
 }

@@ -20,6 +20,7 @@ import type { PartnerSurroundings } from "#crawler/partner-commands";
 import { Spool } from "#crawler/spool/spool";
 import { pinOf } from "#protocol/certificate-pin";
 import { builtDoors, projectRoot } from "../../support/built-command.ts";
+import { testReleaseKey } from "../../support/releases.ts";
 import { until } from "../../support/until.ts";
 import { startConnectPasswordProxy, startSocksPasswordProxy } from "../support/password-proxies.ts";
 import { type PartnerConsole, partnerConsole } from "./partner-console.ts";
@@ -53,6 +54,17 @@ const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
 
 describe("join", () => {
+  it("refuses an invitation that pins no release key, before anything is made or redeemed", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+
+    const { code, text } = await run("join", world.invitation({ releaseKeys: [] }));
+
+    expect(code).toBe(2);
+    expect(text).toMatch(/pins no release key.*nothing would run.*nearcrawl release init/);
+    expect([existsSync(home), world.hellos.length]).toEqual([false, 0]);
+  });
+
   it("leaves a folder of the owner's alone, with identity, key and limits, and says what comes next", async () => {
     const world = await coordinator();
     const { home, run } = partner();
@@ -208,7 +220,7 @@ describe("a join that was cut short", () => {
     coordinatorUrl: url,
     name: "amber",
     certificatePin: null,
-    releaseKeys: [],
+    releaseKeys: [testReleaseKey.publicKey],
     ticket: null,
   });
 });

@@ -15,6 +15,7 @@ import { formatInvitation, type Invitation } from "#protocol/invitation";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { NodeInflater } from "#protocol/message-inflater";
 import type { CrawlerHello } from "#protocol/messages";
+import { testReleaseKey } from "../../support/releases.ts";
 
 export interface SmallCoordinator {
   readonly url: string;
@@ -73,7 +74,7 @@ function plainInvitation(coordinatorUrl: string): Invitation {
     name: "amber",
     secret: inviteSecret,
     certificatePin: null,
-    releaseKeys: [],
+    releaseKeys: [testReleaseKey.publicKey],
     expiresAt,
   };
 }

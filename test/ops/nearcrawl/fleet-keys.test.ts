@@ -5,12 +5,14 @@ import type { IssuedInvitation } from "#coordinator/flows/issue-invitation";
 import { hashCrawlerKey } from "#coordinator/net/crawler-key";
 import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
 import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
+import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
 import { fleetCommand } from "#ops/nearcrawl/commands/fleet";
 import { operatorTokenCommand } from "#ops/nearcrawl/commands/operator-token";
 import { pinOf } from "#protocol/certificate-pin";
 import { parseInvitation } from "#protocol/invitation";
 import { newWorld, type World } from "../../contract/world.ts";
 import { inProcess } from "../../support/command-in-process.ts";
+import { publishedRelease, testReleaseKey } from "../../support/releases.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -25,6 +27,31 @@ const nearcrawl = (name: keyof typeof commands, ...args: readonly string[]) => {
   const { url, schema } = world.database;
   return inProcess(commands[name](), [...args, "--database-url", url, "--schema", schema]);
 };
+
+it("without a release key nobody is invited; with one, it is said while no release is offered to all", {
+  timeout: 120_000,
+}, async () => {
+  const invite = async (name: string) =>
+    await nearcrawl("fleet", "invite", "--name", name, "--url", "wss://search.example/crawler");
+
+  const none = await invite("oslo");
+  const kept = await world.rows("select from invitation");
+  await createReleaseKeyStore(world.pool).trustFirst(testReleaseKey.publicKey, new Date());
+  const waiting = await invite("oslo");
+  await publishedRelease(world.pool, {
+    ...{ version: "1.0.0", stage: "all" },
+    manifest: { expiresAt: new Date(Date.now() + 86_400_000).toISOString() },
+  });
+  const ready = await invite("paris");
+  await nearcrawl("fleet", "revoke-invitation", "oslo");
+  await nearcrawl("fleet", "revoke-invitation", "paris");
+  await world.pool.query("truncate invitation restart identity");
+
+  expect([none.code, kept.length, waiting.code, ready.code]).toEqual([2, 0, 0, 0]);
+  expect(none.err).toMatch(/no release key.*nearcrawl release init/);
+  expect(waiting.out).toMatch(/no release is offered to all.*it will wait/i);
+  expect(ready.out).toContain("It starts with release 1.0.0");
+});
 
 it("an invitation pins what it is told, is listed, and is withdrawn", { timeout: 120_000 }, async () => {
   const where = ["--url", "wss://search.example/crawler", "--pin", certificate];
