@@ -14,6 +14,8 @@ export interface CoordinatorOptions {
   readonly snapshotFolder?: string | null;
   /** Runs the registry's jobs; left out: none can be started from the pages. */
   readonly registryHost?: RegistryHost | null;
+  /** Sees to it that there is a release of the crawler: before it listens, and now and then. Left out: operators do. */
+  readonly keepReleases?: (now: Date) => Promise<void>;
   /** The clock; the system's when it is left out. */
   readonly now?: () => Date;
 }

@@ -58,6 +58,8 @@ export interface RunningCoordinator {
 
 /** How often the metrics' gauges are set. */
 const observeMs = 2000;
+/** Between two looks whether the crawler's release ends soon: it is signed for months. */
+const keepReleasesMs = 6 * 3_600_000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator({
@@ -67,6 +69,7 @@ export async function startCoordinator({
   version,
   snapshotFolder = null,
   registryHost = null,
+  keepReleases = async () => {},
   now = () => new Date(),
 }: CoordinatorOptions): Promise<RunningCoordinator> {
   const { pool } = database;
@@ -224,6 +227,8 @@ export async function startCoordinator({
       throw error;
     },
   );
+  // Who is invited by the pages that listen now is to find a release.
+  await keepReleases(now());
   const opened = openWebServer({
     ...{ config, database, resolver, live, metrics, version, log, registryHost, state },
   });
@@ -271,6 +276,7 @@ export async function startCoordinator({
   delegations.start();
   paces.start();
   scheduleTableDuties({ database, incidents, timekeeper, log, now }, config);
+  timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
   gateway.attach(web.server as Server);
   log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");

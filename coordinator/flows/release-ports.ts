@@ -14,6 +14,8 @@ export interface ReleaseKeyStore {
   rotations(): Promise<readonly Envelope[]>;
   /** From now on the fleet's first key, or one more of them; docks that joined before know nothing of it. */
   trustFirst(publicKey: string, now: Date): Promise<void>;
+  /** As `trustFirst`, while no key counts. False: one does, and nothing is changed. */
+  trustIfNone(publicKey: string, now: Date): Promise<boolean>;
   /** Null: done; otherwise why the rotation cannot be followed. Running coordinators are told. */
   rotate(signed: Envelope, now: Date): Promise<string | null>;
 }

@@ -25,11 +25,14 @@ export async function stageRelease(
     to,
     again = false,
     soakMinutes = null,
+    words = "by an operator",
   }: {
     readonly version: string;
     readonly to: string;
     readonly again?: boolean;
     readonly soakMinutes?: number | null;
+    /** Who offers it. */
+    readonly words?: string;
   },
   ports: StagePorts,
   now: Date,
@@ -42,7 +45,7 @@ export async function stageRelease(
   const change: StageChange = {
     stage: stage.stage,
     percent: stage.percent,
-    words: "by an operator",
+    words,
     soakMinutes,
     again,
     ...(first === null ? {} : { firstCrawlerId: first.crawlerId }),

@@ -20,6 +20,9 @@ export function createReleaseKeyStore(pool: Pool): ReleaseKeyStore {
       await tellOfReleases(pool);
     },
 
+    trustIfNone: async (publicKey, now) =>
+      await inTransaction(pool, (client) => trustIfNone(client, publicKey, now)),
+
     rotate: async (signed, now) => await inTransaction(pool, (client) => rotate(client, signed, now)),
   };
 }
@@ -45,6 +48,17 @@ export function storedEnvelope(text: string): Envelope {
   const read = readEnvelope(text);
   if ("refused" in read) throw new TypeError(`a stored envelope cannot be read: ${read.refused}`);
   return read;
+}
+
+/** Coordinators that start at once on one database wait for each other. */
+async function trustIfNone(client: PoolClient, publicKey: string, now: Date): Promise<boolean> {
+  await client.query("lock table release_key in exclusive mode");
+  const { rowCount } = await client.query(
+    "insert into release_key (public_key, added_at) select $1, $2 where not exists (select from release_key)",
+    [publicKey, now],
+  );
+  if (rowCount === 1) await tellOfReleases(client);
+  return rowCount === 1;
 }
 
 async function rotationsOf(pool: Pick<Pool, "query">): Promise<readonly Envelope[]> {

@@ -17,11 +17,14 @@ const states = ["offered", "running", "returned", "pinned", "delayed", "refused"
 
 export function versionsBody(page: VersionsPage, viewer: PageViewer, fault: string | null = null): Html {
   return html`${fleetHead("/fleet/versions", viewer, "Versions")}
-<p class="lead">Releases are signed away from here: <code>nearcrawl release sign</code> and <code>publish</code>. Then each is offered to one crawler, to a share of them, to all; crawlers return by themselves from one that fails.</p>
+<p class="lead">Releases are signed by <code>nearcrawl release sign</code> and published, or by the coordinator while its own key counts. Then each is offered to one crawler, to a share of them, to all; crawlers return by themselves from one that fails.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${
   page.releases.length === 0
-    ? empty("No release is published.", html`<code>nearcrawl release init</code> makes the first one.`)
+    ? empty(
+        "No release is published.",
+        html`The coordinator makes the first one as it starts, where the crawler's bundle is beside it; or <code>nearcrawl release init</code> does.`,
+      )
     : page.releases.map((release) => releaseSection(release, page.now, viewer))
 }
 ${docksSection(page)}`;

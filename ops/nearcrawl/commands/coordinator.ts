@@ -4,8 +4,9 @@ import { Command } from "commander";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { contactWarnings } from "#coordinator/contact-warnings";
 import { linkMinutes } from "#coordinator/flows/access-ports";
-import { createLog } from "#coordinator/log";
+import { createLog, type Log } from "#coordinator/log";
 import { startCoordinator } from "#coordinator/main";
+import { noteOwnChanges } from "#coordinator/own-changes";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
@@ -16,6 +17,8 @@ import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
 import { printJson } from "../output.ts";
 import { registryHost } from "../registry/registry-host.ts";
+import { keepReleases } from "../release/automatic-releases.ts";
+import { type ReleaseStores, releaseStores } from "../release/release-database.ts";
 import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
@@ -72,14 +75,17 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const config = readCoordinatorConfig(settingsOf(options));
   for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
+  const version = softwareVersion();
   await withDatabase(context, async (database) => {
     await migrate(database);
     const coordinator = await startCoordinator({
       config,
       database,
       log,
-      version: softwareVersion(),
+      version,
       snapshotFolder: join(context.home, "snapshots"),
+      keepReleases: async (now) =>
+        await keepReleases({ stores: releaseStoresOf(database, log), home: context.home, version, log }, now),
       registryHost: registryHost({
         own: { entry: process.argv[1] ?? "", execArgv: process.execArgv },
         home: context.home,
@@ -101,6 +107,15 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
     await untilAskedToStop();
     await coordinator.stop();
   });
+}
+
+/** What the coordinator does by itself is the coordinator's in the audit log. */
+function releaseStoresOf({ pool }: Database, log: Log): ReleaseStores {
+  const note = noteOwnChanges({ pool, log, now: () => new Date() });
+  return {
+    ...releaseStores(pool),
+    record: async (change) => await note(change),
+  };
 }
 
 /** On the embedded database, whoever starts this is its operator. */

@@ -22,7 +22,8 @@ export function releaseCommand(): Command {
       `
 Exit codes: 0 done, 1 failed or not genuine, 2 wrong usage or refused.
 
-A new fleet:
+A coordinator without a release key makes one as it starts, and signs and offers the crawler that it ships with.
+To sign from the start, before that (or: nearcrawl release trust KEY):
   nearcrawl release init
 
 A release, the key on a machine of its own:

@@ -27,7 +27,7 @@ export function initCommand(): Command {
     .option("--version <version>", "of the first release (default: this software's)")
     .option("--bundle <file>", "a bundle that was built already (default: it is built now)")
     .description(
-      "for a new fleet: make a key, build and sign the first release, publish it and offer it to all",
+      "for a new fleet that no coordinator has made a key for: make one, build and sign the first release, publish it and offer it to all",
     )
     .addHelpText("after", "\nExample:\n  nearcrawl release init\n  nearcrawl fleet invite --name athens")
     .action(async (options: InitOptions) => {
@@ -62,7 +62,9 @@ interface FirstRelease {
 async function init(home: string, options: InitOptions, stores: ReleaseStores): Promise<FirstRelease> {
   const known = await stores.releases.list();
   if (known.length > 0 || (await stores.keys.trusted()).length > 0) {
-    throw new UsageError("this fleet has a release key or releases already: nearcrawl release list");
+    throw new UsageError(
+      "this fleet has a release key or releases already (the coordinator makes them as it first starts): nearcrawl release list",
+    );
   }
   mkdirSync(home, { recursive: true });
   const file = await bundleFor(home, options.bundle);

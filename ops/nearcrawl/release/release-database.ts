@@ -1,4 +1,5 @@
 /** The stores of releases, for commands that work at the coordinator's database. */
+import type { Pool } from "pg";
 import type { Change } from "#coordinator/flows/audit-ports";
 import type { ReleaseFleetStore, ReleaseKeyStore, ReleaseStore } from "#coordinator/flows/release-ports";
 import { createReleaseFleetStore } from "#coordinator/postgres/release-fleet-store";
@@ -19,6 +20,12 @@ export interface ReleaseStores {
   record(change: Change): Promise<void>;
 }
 
+export const releaseStores = (pool: Pool): Omit<ReleaseStores, "record"> => ({
+  releases: createReleaseStore(pool),
+  releaseFleet: createReleaseFleetStore(pool),
+  keys: createReleaseKeyStore(pool),
+});
+
 /** `setUp`: a database where nothing was set up yet is set up. */
 export async function withReleases<Value>(
   options: DatabaseOptions,
@@ -27,12 +34,7 @@ export async function withReleases<Value>(
 ): Promise<Value> {
   const context = commandContext(options);
   const run = async ({ pool }: Database) =>
-    await work({
-      releases: createReleaseStore(pool),
-      releaseFleet: createReleaseFleetStore(pool),
-      keys: createReleaseKeyStore(pool),
-      record: async (change) => await recordCommand(pool, change),
-    });
+    await work({ ...releaseStores(pool), record: async (change) => await recordCommand(pool, change) });
   if (!setUp) return await readDatabase(context, run);
   return await withDatabase(context, async (database) => {
     await migrate(database);

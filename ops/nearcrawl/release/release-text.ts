@@ -6,7 +6,8 @@ import { printable } from "../printable.ts";
 const states = ["offered", "running", "returned", "pinned", "delayed", "refused"] as const;
 
 export function releaseText(releases: readonly ReleaseLine[], now: Date): string {
-  if (releases.length === 0) return "no release is published: nearcrawl release init makes the first one";
+  if (releases.length === 0)
+    return "no release is published: the coordinator makes the first one as it starts, or nearcrawl release init does";
   return formatTable(
     [
       { title: "release" },

@@ -1,0 +1,171 @@
+/**
+ * A coordinator to which nobody has given a release key makes one, and signs and offers the crawler's bundle that it
+ * ships with, so that an invitation leads to a crawler that runs. It signs only while the key that it made lies in its
+ * home and counts. Where operators sign (release init, release trust, a rotation away from this key) it publishes nothing.
+ *
+ *   no key counts                → it makes one, which counts from then on
+ *   a bundle never published     → signed and published; to all where nothing else is offered to all, else in stages
+ *   the newest release ends soon → the same bundle is signed again, under the same version
+ */
+import type { KeyObject } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { ReleaseEntry } from "#coordinator/flows/release-ports";
+import { stageRelease } from "#coordinator/flows/stage-releases";
+import type { Log } from "#coordinator/log";
+import { defaultSoakMinutes } from "#core/release/automatic-staging";
+import { mayRun } from "#core/release/staging";
+import { rawPublicKey } from "#protocol/release-envelope";
+import { notedCommit, projectFolder } from "./build-bundle.ts";
+import { publishRelease } from "./publish-release.ts";
+import { keyTrusted, releasePublished, releaseStaged } from "./release-changes.ts";
+import type { ReleaseStores } from "./release-database.ts";
+import { type BundleFile, readBundle } from "./release-files.ts";
+import { readSigningKey, writeNewKey } from "./release-key-file.ts";
+import { defaultExpiresDays, firstDock, signManifest } from "./sign-release.ts";
+
+export interface AutomaticReleases {
+  readonly stores: ReleaseStores;
+  /** Where the key lies. */
+  readonly home: string;
+  /** Of this software. */
+  readonly version: string;
+  readonly log: Log;
+  /** Left out: the one of this installation. */
+  readonly bundleFile?: string;
+}
+
+export const automaticKeyFile = (home: string) => join(home, "automatic-release-key.pem");
+
+/** Where the build puts it, beside the compiled program. */
+const builtBundle = () => join(projectFolder(), "dist/crawler-bundle.mjs");
+/** A coordinator that is away for a month comes back in time. */
+const renewMs = 30 * 86_400_000;
+
+/** At a start, and now and then while it runs. Never rejects: without a release the coordinator still does all else. */
+export async function keepReleases(given: AutomaticReleases, now: Date): Promise<void> {
+  const { log, bundleFile = builtBundle() } = given;
+  try {
+    if (!existsSync(bundleFile)) return await missBundle(given, bundleFile);
+    const key = await automaticKey(given, now);
+    if (key === null) return;
+    await offerBundle({ ...given, bundleFile }, { key, bundle: readBundle(bundleFile), now });
+  } catch (error) {
+    log.error({ error }, "the crawler's release could not be signed or published by itself");
+  }
+}
+
+async function missBundle({ stores, log }: AutomaticReleases, bundleFile: string): Promise<void> {
+  if ((await stores.keys.trusted()).length > 0) return;
+  log.warn(
+    { bundleFile },
+    "no crawler can be invited: there is no release key, and no bundle to sign as the first release (npm run build)",
+  );
+}
+
+/** Null: operators sign, or another coordinator of this database does. */
+async function automaticKey(given: AutomaticReleases, now: Date): Promise<KeyObject | null> {
+  const { stores, home, log } = given;
+  const file = automaticKeyFile(home);
+  const trusted = await stores.keys.trusted();
+  if (trusted.length > 0) return await keptKey(file, trusted);
+  const isNew = !existsSync(file);
+  if (isNew) {
+    mkdirSync(home, { recursive: true });
+    writeNewKey(file, null);
+  }
+  const key = await unlockedKey(file);
+  if (key === null) return null;
+  const publicKey = rawPublicKey(key);
+  if (!(await stores.keys.trustIfNone(publicKey, now))) {
+    // Somebody else was first.
+    if (isNew) rmSync(file);
+    return null;
+  }
+  await stores.record(keyTrusted(publicKey));
+  log.info(
+    { keyFile: file, publicKey },
+    "a release key was made: whoever has this file can put code on every partner's machine (runbook: releasing the crawler)",
+  );
+  return key;
+}
+
+async function keptKey(file: string, trusted: readonly string[]): Promise<KeyObject | null> {
+  const key = existsSync(file) ? await unlockedKey(file) : null;
+  return key !== null && trusted.includes(rawPublicKey(key)) ? key : null;
+}
+
+/** Who has put a passphrase on it signs by hand from then on. */
+async function unlockedKey(file: string): Promise<KeyObject | null> {
+  if (readFileSync(file, "utf8").includes("ENCRYPTED")) return null;
+  return await readSigningKey(file, null);
+}
+
+interface Signing {
+  readonly key: KeyObject;
+  readonly bundle: BundleFile;
+  readonly now: Date;
+}
+
+async function offerBundle(
+  given: AutomaticReleases & { bundleFile: string },
+  signing: Signing,
+): Promise<void> {
+  const { stores } = given;
+  const { bundle, now } = signing;
+  const releases = await stores.releases.list();
+  const known = releases.find(({ digest }) => digest === bundle.digest);
+  if (known === undefined) {
+    const version = freeVersion(given.version, bundle.digest, releases);
+    await publish(version, given, signing);
+    await stage(version, releases, given, now);
+  } else if (known === releases[0] && !known.revoked && known.trusted) {
+    // What an operator holds stays held, and what was replaced is not brought back.
+    if (known.stageSince === null) await stage(known.version, releases.slice(1), given, now);
+    else if (known.stage !== "none" && known.expiresAt.getTime() - now.getTime() < renewMs)
+      await publish(known.version, given, signing);
+  }
+}
+
+/** The software's version, with the bundle's first digits where another bundle has that one. */
+function freeVersion(software: string, digest: string, releases: readonly ReleaseEntry[]): string {
+  const plain = /^\d{1,6}(?:\.\d{1,6}){1,3}/.exec(software)?.[0] ?? "0.0";
+  return releases.some(({ version }) => version === plain) ? `${plain}-${digest.slice(0, 8)}` : plain;
+}
+
+async function publish(
+  version: string,
+  { stores, log, bundleFile }: AutomaticReleases & { bundleFile: string },
+  { key, bundle, now }: Signing,
+): Promise<void> {
+  const wishes = {
+    ...{
+      version,
+      notes: "signed by its coordinator",
+      expiresDays: defaultExpiresDays,
+      oldestDock: firstDock,
+    },
+    ...{ builtFrom: notedCommit(bundleFile, bundle.digest), sequence: null },
+  };
+  const { manifest, signed } = signManifest(bundle.bytes, wishes, { keys: [key], now });
+  await publishRelease({ signed, bundle: bundle.bytes }, stores, now);
+  await stores.record(releasePublished(manifest));
+  const { digest, expiresAt } = manifest;
+  log.info({ version, digest, expiresAt }, "the crawler's bundle was signed and published by itself");
+}
+
+async function stage(
+  version: string,
+  others: readonly ReleaseEntry[],
+  { stores, log }: AutomaticReleases,
+  now: Date,
+): Promise<void> {
+  const isReplacing = others.some((release) => release.stage === "all" && mayRun(release, now));
+  const hasDocks = (await stores.releaseFleet.docks()).length > 0;
+  const wished =
+    isReplacing && hasDocks
+      ? { version, to: "one", soakMinutes: defaultSoakMinutes, words: "by the coordinator" }
+      : { version, to: "all", words: "by the coordinator" };
+  await stores.record(releaseStaged(await stageRelease(wished, stores, now), wished));
+  log.info({ version, to: wished.to }, "the release is offered by itself");
+}
