@@ -38,10 +38,20 @@ function start(command: string, args: readonly string[], options: Parameters<typ
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (piece) => (text += String(piece)));
   const ended = once(child, "exit").then(([code]) => code as number | null);
   cleanups.push(async () => {
-    if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, "SIGTERM");
-    await ended;
+    // The shell ends before what it runs.
+    signalGroup(child, "SIGTERM");
+    await until(() => !signalGroup(child, 0), 30_000);
   });
   return { text: () => text, ended };
+}
+
+/** False when nobody of it is left. */
+function signalGroup({ pid }: ChildProcess, signal: "SIGTERM" | 0): boolean {
+  try {
+    return process.kill(-pid!, signal);
+  } catch {
+    return false;
+  }
 }
 
 /** As somebody types it. */
