@@ -8,6 +8,7 @@ import { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
 import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { plainWords } from "#protocol/fields";
 import { challengeHeader, challenge as challengeSchema } from "#protocol/identity";
 import { MessageDeflater } from "#protocol/message-deflater";
 import { NodeInflater } from "#protocol/message-inflater";
@@ -236,6 +237,6 @@ export class LinkConnection {
 }
 
 function closeReason(code: number, reason: Buffer): string {
-  const words = reason.toString("utf8");
+  const words = plainWords(reason.toString("utf8"));
   return `the connection was closed (${code}${words ? `: ${words}` : ""})`;
 }

@@ -6,7 +6,9 @@
  *
  * which takes no request to a site that wants none, and which only who holds the domain can make.
  */
+
 import type { CrawlerId } from "#core/ids";
+import { isHostName } from "#core/ip/url-host";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { OptOutMarks, OptOutStore } from "./opt-out-ports.ts";
 import type { OptOutReport } from "./who-wishes.ts";
@@ -91,7 +93,9 @@ export class OptOutHonours {
 
   async #sitesOfLate(): Promise<string[]> {
     const { optOuts, now } = this.#ports;
-    return await optOuts.sitesSince(new Date(now().getTime() - this.#stopMs), mostSites);
+    const sites = await optOuts.sitesSince(new Date(now().getTime() - this.#stopMs), mostSites);
+    // One that no crawler could have a lease of would only end their sessions.
+    return sites.filter(isHostName);
   }
 
   #send(crawlers: readonly CrawlerId[], sites: readonly string[]): void {

@@ -10,6 +10,7 @@ import type { Server as SecureServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import type { CrawlerId } from "#core/ids";
+import { isHostName } from "#core/ip/url-host";
 import { maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { challengeHeader } from "#protocol/identity";
@@ -90,6 +91,11 @@ export class CrawlerGateway implements Fleet {
   }
 
   probe(crawlerId: CrawlerId, target: Parameters<Fleet["probe"]>[1]): Promise<ProbeOutcome> {
+    // A host that a frontier knows from before crawlers refused such: no session is to end over it.
+    if (!isHostName(target.host)) {
+      const reason = "what the URL calls its host is no host's name";
+      return Promise.resolve({ type: "failed", method: target.method, reason });
+    }
     const waitMs = target.deadlineMs + this.#settings.probeGraceMs;
     return this.#probes.request({ crawlerId, method: target.method, waitMs }, (requestId) =>
       this.send(crawlerId, { type: "coordinator:probe", requestId, ...target }),

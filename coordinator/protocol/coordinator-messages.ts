@@ -2,12 +2,12 @@
  * What the coordinator says to a migrating crawler; the rules are those of messages.ts, which has what crawlers say.
  */
 import { z } from "zod";
-import { address, digest, hostName, milliseconds, words } from "./fields.ts";
+import { address, coordinatorWords, digest, hostName, milliseconds } from "./fields.ts";
 import { keyScope, keyScopes, ticket } from "./identity.ts";
 import { lease } from "./lease.ts";
 import { probeMethod, releaseVersion } from "./messages.ts";
 import { coordinatorMove } from "./move.ts";
-import { userAgent } from "./user-agent.ts";
+import { signatureAgent, userAgent } from "./user-agent.ts";
 
 export const coordinatorWelcome = z.object({
   type: z.literal("coordinator:welcome"),
@@ -34,7 +34,7 @@ export const coordinatorWelcome = z.object({
    * Requests are signed (RFC 9421, Web Bot Auth) with the crawler's key, and name this origin as the place
    * of the public keys. Absent: they are not.
    */
-  signatureAgent: z.string().min(8).max(200).optional(),
+  signatureAgent: signatureAgent.optional(),
 });
 
 /** The session ends: why, in words, and whether trying again later makes sense. */
@@ -57,7 +57,7 @@ export const coordinatorRefuse = z.object({
     /** Not the crawler's fault: the coordinator could not do its part (its database, say). */
     "internal-error",
   ]),
-  reason: words,
+  reason: coordinatorWords,
   retry: z.boolean(),
 });
 
@@ -81,7 +81,7 @@ export const coordinatorTasks = z.object({
   type: z.literal("coordinator:tasks"),
   leases: z.array(lease).max(1000),
   askAgainMs: milliseconds,
-  reason: words,
+  reason: coordinatorWords,
 });
 
 /** Everything up to this sequence is committed. */
@@ -94,7 +94,7 @@ export const coordinatorAcknowledge = z.object({
 export const coordinatorPace = z.object({
   type: z.literal("coordinator:pace"),
   resultCredits: z.int().min(0).max(10_000),
-  reason: words,
+  reason: coordinatorWords,
 });
 
 /**
@@ -106,7 +106,7 @@ export const coordinatorWorkPace = z.object({
   pace: z.enum(["slow-down", "steady", "hurry-up"]),
   /** Host slices that are due for it or in its hands; of many, no more than it took to tell. */
   due: z.int().min(0).max(1_000_000_000),
-  reason: words,
+  reason: coordinatorWords,
 });
 
 /** The other crawlers, to be measured. */
@@ -120,7 +120,7 @@ export const coordinatorPeers = z.object({
 /** A new key in place of the one that was shown in the hello, which is good for so long at most. */
 export const coordinatorKey = z.object({
   type: z.literal("coordinator:key"),
-  key: z.string().min(16).max(200),
+  key: z.string().regex(/^[\x21-\x7e]{16,200}$/),
   scopes: z.array(keyScope).min(1).max(keyScopes.length),
   oldKeySeconds: z
     .number()
@@ -135,7 +135,7 @@ export const coordinatorKey = z.object({
 export const coordinatorStopHosts = z.object({
   type: z.literal("coordinator:stop-hosts"),
   domains: z.array(hostName).min(1).max(1000),
-  reason: words,
+  reason: coordinatorWords,
 });
 
 /** A release that this crawler's dock may take, by its place at the coordinator: `/releases/DIGEST`. */

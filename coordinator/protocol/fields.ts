@@ -1,18 +1,31 @@
 /** What messages are made of: the fields that stand in several of them, each bounded once. */
 import { z } from "zod";
+import { parseAddress } from "../core/ip/address.ts";
+import { isHostName } from "../core/ip/url-host.ts";
 
 /** Longest URL that is accepted anywhere (RFC 9110 section 4.1 recommends at least 8000; the web rarely passes 2 KB). */
 export const maxUrlLength = 2048;
 
 export const url = z.string().min(1).max(maxUrlLength);
-export const hostName = z.string().min(1).max(253);
+/** In the one form that frontier, leases and connections know; nothing in it can end a line or an argument. */
+export const hostName = z.string().max(253).refine(isHostName, { error: "is no host's name" });
 /** A literal IP address. */
-export const address = z.string().min(2).max(45);
+export const address = z
+  .string()
+  .max(45)
+  .refine((text) => parseAddress(text) !== null, { error: "is no IP address" });
 /** A reason, for people. */
 export const words = z.string().max(500);
+/** What the coordinator says to people, who may read it at a terminal: control characters and direction marks go. */
+export const coordinatorWords = words.transform(plainWords);
 export const leaseId = z.string().regex(/^\d{1,19}$/);
 /** SHA-256, hex. */
 export const digest = z.string().regex(/^[0-9a-f]{64}$/);
 /** A day: no message states a longer time. */
 export const maxMilliseconds = 86_400_000;
 export const milliseconds = z.number().min(0).max(maxMilliseconds);
+
+/** Steers no terminal, and does not read backwards. */
+export function plainWords(text: string): string {
+  return text.replace(/\p{Cc}/gu, " ").replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+}

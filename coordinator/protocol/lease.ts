@@ -13,6 +13,15 @@ export const maxLeaseUrls = 1000;
 /** Most links of one page that are asked for by HEAD. */
 export const maxLinkTypeChecks = 100;
 
+/** As a site sent it and gets it back; what cannot stand in a header (RFC 9110 section 5.5) counts as none. */
+const validator = (most: number) =>
+  z
+    .string()
+    .regex(/^[\t\x20-\x7e\x80-\xff]*$/)
+    .max(most)
+    .nullable()
+    .catch(null);
+
 /** A host slice: URLs of one host, for this crawler alone until the lease runs out. */
 export const lease = z.object({
   leaseId,
@@ -40,8 +49,8 @@ export const lease = z.object({
     .array(
       z.object({
         url,
-        etag: z.string().max(500).nullable(),
-        lastModified: z.string().max(100).nullable(),
+        etag: validator(500),
+        lastModified: validator(100),
         /** SHA-256 of the body that the index has, hex: the same one again is reported as unchanged. */
         digest: digest.optional(),
         /** How many redirects in a row led here; absent: none. */

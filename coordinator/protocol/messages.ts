@@ -5,7 +5,7 @@
  * are derived from them. Sizes are bounded here, so that nothing behind the edge has to ask again.
  */
 import { z } from "zod";
-import { address, digest, hostName, leaseId, milliseconds, words } from "./fields.ts";
+import { address, digest, leaseId, milliseconds, words } from "./fields.ts";
 import { helloIdentity, signature } from "./identity.ts";
 import { crawlerMove } from "./move.ts";
 import { fetchResultSchema } from "./result.ts";
@@ -97,7 +97,7 @@ export const crawlerHello = z.object({
   denies: z
     .object({
       networks: z.array(z.string().min(2).max(91)).max(maxDeniedInHello),
-      domains: z.array(hostName).max(maxDeniedInHello),
+      domains: z.array(z.string().min(1).max(253)).max(maxDeniedInHello),
     })
     .optional(),
   /**

@@ -13,7 +13,7 @@
  * side may say `failed` until then; a session that ends is as good.
  */
 import { z } from "zod";
-import { digest, words } from "./fields.ts";
+import { coordinatorWords, digest, words } from "./fields.ts";
 import { publicKey, signature } from "./identity.ts";
 import { crawlerName } from "./invitation.ts";
 
@@ -60,7 +60,7 @@ export const coordinatorMove = z.object({
     z.object({ what: z.literal("take"), bytes, digest }),
     z.object({ what: z.literal("send"), index }),
     z.object({ what: z.literal("part"), index, part }),
-    z.object({ what: z.literal("failed"), reason: words }),
+    z.object({ what: z.literal("failed"), reason: coordinatorWords }),
   ]),
 });
 export type CoordinatorMove = z.infer<typeof coordinatorMove>;

@@ -6,6 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { keyThumbprint } from "#protocol/key-thumbprint";
+import { isSignatureAgent } from "#protocol/user-agent";
 import type { Identity } from "../membership/identity.ts";
 
 /** Header fields (names in lower case) for one request to this authority (`host` or `host:port`, RFC 9421 section 2.2.3). */
@@ -26,7 +27,10 @@ export interface SignerSettings {
   readonly random?: (bytes: number) => Uint8Array;
 }
 
+/** Throws for a `signatureAgent` that cannot stand in the header. */
 export function requestSigner({ identity, signatureAgent, now, random }: SignerSettings): SignRequest {
+  if (!isSignatureAgent(signatureAgent))
+    throw new RangeError("signatureAgent is no URL that a header may name");
   const keyId = keyThumbprint(identity.publicKey);
   const agent = `"${signatureAgent}"`;
   return (authority) => {

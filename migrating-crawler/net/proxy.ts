@@ -6,6 +6,7 @@
  */
 import net from "node:net";
 import type { SocksClient } from "socks";
+import { isHostName } from "#core/ip/url-host";
 import type { ProxyAddress } from "../config.ts";
 import { Failure } from "./failure.ts";
 
@@ -39,6 +40,10 @@ export async function connectThroughProxy(
   proxy: ProxyAddress,
   target: ProxyTarget,
 ): Promise<ProxiedConnection> {
+  // It goes into the line that asks the proxy as it stands.
+  if (!isHostName(target.address.replace(/\.$/, ""))) {
+    throw new Failure("internal", "what to connect to is neither an address nor a host's name");
+  }
   const askSite = proxy.type === "http" ? askHttp : await socksAsking();
   const socket = await reachProxy(proxy, target.timeoutMs);
   target.watch?.(socket);

@@ -1,8 +1,10 @@
 /**
  * HTTP HEAD on one open keep-alive connection: the time from writing the request to the first byte of the
- * answer, several times. Spoken directly on the socket, because the time stamps must sit next to it.
+ * answer, several times. Spoken directly on the socket, because the time stamps must sit next to it; so what goes
+ * into the request is checked here, wherever it comes from.
  */
 import type net from "node:net";
+import { isHostName } from "#core/ip/url-host";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { triesAgree } from "./agreement.ts";
@@ -26,12 +28,13 @@ export interface HeadTimes {
   readonly refused: string | null;
 }
 
-/** Stops early, keeping what was measured, when the site closes the connection. The caller ends the socket. */
+/** Throws a Failure before anything is written when something cannot stand in a request. Stops early, keeping what was measured, when the site closes the connection. The caller ends the socket. */
 export async function timeHeads(socket: net.Socket, settings: HeadSettings): Promise<HeadTimes> {
   const rttsMs: number[] = [];
   for (let tried = 0; tried < settings.tries; tried++) {
+    const request = headRequest(settings);
     try {
-      const answer = await exchange(socket, headRequest(settings));
+      const answer = await exchange(socket, request);
       if (answer.status === null)
         return { rttsMs, refused: rttsMs.length > 0 ? null : "the answer is not HTTP" };
       if (answer.status === 405 || answer.status === 501) {
@@ -50,13 +53,22 @@ export async function timeHeads(socket: net.Socket, settings: HeadSettings): Pro
 }
 
 function headRequest(settings: HeadSettings): string {
+  if (!isHostName(settings.host)) throw new Failure("internal", "the host to ask is no host's name");
   const usual = settings.secure ? 443 : 80;
   const name = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
   const authority = settings.port === usual ? name : `${name}:${settings.port}`;
-  const signed = Object.entries(settings.sign?.(authority) ?? {}).map(
-    ([field, value]) => `${field}: ${value}\r\n`,
-  );
-  return `HEAD / HTTP/1.1\r\nHost: ${authority}\r\nUser-Agent: ${settings.userAgent}\r\nAccept: */*\r\n${signed.join("")}Connection: keep-alive\r\n\r\n`;
+  const lines = [
+    "HEAD / HTTP/1.1",
+    `Host: ${authority}`,
+    `User-Agent: ${settings.userAgent}`,
+    "Accept: */*",
+    ...Object.entries(settings.sign?.(authority) ?? {}).map(([field, value]) => `${field}: ${value}`),
+    "Connection: keep-alive",
+  ];
+  if (!lines.every((line) => /^[\x20-\x7e]+$/.test(line))) {
+    throw new Failure("internal", "a header field holds what cannot stand in it");
+  }
+  return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
 interface HeadAnswer {

@@ -1,6 +1,8 @@
 /** `drain`: the crawler finishes what it has, its subnets go to others, and it leaves; followed until it is gone. */
+
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
+import { plainWords } from "#protocol/fields";
 import { runningDock } from "../dock/one-dock.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
@@ -53,7 +55,7 @@ async function follow(context: PartnerContext, lookMs: number): Promise<PartnerE
       complain("It does not drain any more: somebody resumed it.");
       return partnerExitCodes.failed;
     }
-    if (now !== null && now.words !== last && !json) print(now.words.replace(/\p{Cc}/gu, " "));
+    if (now !== null && now.words !== last && !json) print(plainWords(now.words));
     last = now?.words ?? last;
     await delay(lookMs);
   }

@@ -1,5 +1,7 @@
 /** `log`: the last lines of what the crawler and its dock wrote, in words, and those that follow. */
+
 import { setTimeout as delay } from "node:timers/promises";
+import { plainWords } from "#protocol/fields";
 import { readerGone } from "../closed-output.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
 import { checkCrawlerHome } from "./crawler-home.ts";
@@ -62,4 +64,4 @@ function inWords(value: unknown): string {
 }
 
 /** Lines hold what sites and crawlers said. */
-const plain = (text: string) => text.replace(/\p{Cc}/gu, " ").slice(0, 2000);
+const plain = (text: string) => plainWords(text).slice(0, 2000);

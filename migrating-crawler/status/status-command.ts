@@ -1,5 +1,7 @@
 /** `status`: how the crawler of this machine goes; asked of the crawler that runs, else read from its files. */
+
 import { setTimeout as delay } from "node:timers/promises";
+import { plainWords } from "#protocol/fields";
 import { readerGone } from "../closed-output.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../partner-commands.ts";
 import { askCrawler, ControlError } from "./ask-crawler.ts";
@@ -60,12 +62,10 @@ async function textOf(
 ): Promise<{ readonly lines: readonly string[]; readonly isRunning: boolean }> {
   const path = form === "text" ? "/status.txt" : "/status.txt?line";
   const answer = await askCrawler(home, { method: "GET", path });
-  if (answer !== null) return { lines: answer.trimEnd().split("\n").map(withoutControls), isRunning: true };
+  if (answer !== null) return { lines: answer.trimEnd().split("\n").map(plainWords), isRunning: true };
   const report = restingReport(home, program, now());
   return { lines: form === "text" ? statusText(report) : [statusLine(report)], isRunning: false };
 }
-
-const withoutControls = (line: string) => line.replace(/\p{Cc}/gu, " ");
 
 function jsonOf(text: string): unknown {
   try {

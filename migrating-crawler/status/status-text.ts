@@ -1,4 +1,5 @@
 /** The report for a terminal: plain sentences, bars of characters, lines that fit the width. Pure. */
+import { plainWords } from "#protocol/fields";
 import { bytesInWords } from "../limits/limit-usage.ts";
 import { type GroupedError, groupedErrors } from "./grouped-errors.ts";
 import { durationInWords, minuteOf, paceInWords, plural } from "./in-words.ts";
@@ -24,7 +25,7 @@ export function statusText(report: StatusReport): string[] {
   return sections
     .filter((lines) => lines.length > 0)
     .flatMap((lines, index) => (index === 0 ? lines : ["", ...lines]))
-    .map(plain);
+    .map(plainWords);
 }
 
 /** One line, for where nothing can be drawn over. */
@@ -33,7 +34,7 @@ export function statusLine({ at, words, limits, errors }: StatusReport): string 
   const bytes = limits.find(({ limit }) => limit === "bytesPerDay");
   const today = `today ${plural(pages?.used ?? 0, "page")}, ${bytesInWords(bytes?.used ?? 0)}`;
   const failed = Object.values(errors.today).reduce((sum, count) => sum + count, 0);
-  return plain(`${minuteOf(at)}  ${words} ${today}, ${plural(failed, "error")}`);
+  return plainWords(`${minuteOf(at)}  ${words} ${today}, ${plural(failed, "error")}`);
 }
 
 function head({ crawler, coordinator, versions, words, at }: StatusReport): string[] {
@@ -181,8 +182,3 @@ function ends({ lastEnds }: StatusReport): string[] {
 
 const labelled = (label: string, words: string) => `${label.padEnd(labelCharacters)}${words}`;
 const since = (then: string, now: string) => durationInWords(Date.parse(now) - Date.parse(then));
-
-/** Reasons come from sites and from the coordinator: control characters and direction marks go. */
-function plain(text: string): string {
-  return text.replace(/\p{Cc}/gu, " ").replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
-}

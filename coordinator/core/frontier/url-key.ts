@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import type { HostHash, UrlHash } from "../ids.ts";
 import { canParseUrl } from "../ip/can-parse-url.ts";
-import { urlHost } from "../ip/url-host.ts";
+import { isHostName, urlHost } from "../ip/url-host.ts";
 
 export interface UrlKey {
   /** Canonical text, at most `maxCanonicalUrlLength` characters. */
@@ -33,16 +33,11 @@ export function urlKeyOf(text: string): UrlKey | UrlFault {
   parsed.password = "";
   if (parsed.search === "") parsed.search = "";
   const host = urlHost(parsed);
-  if (!isHost(host)) return "no-host";
+  if (!isHostName(host)) return "no-host";
   if (parsed.hostname.endsWith(".")) parsed.hostname = host;
   const url = parsed.href;
   if (url.length > maxCanonicalUrlLength) return "too-long";
   return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
-}
-
-/** RFC 1035 section 2.3.4: labels of 1 to 63 octets, 253 together. No resolver can answer for anything else. */
-function isHost(host: string): boolean {
-  return host.length <= 253 && host.split(".").every((label) => label.length >= 1 && label.length <= 63);
 }
 
 export function hostHashOf(host: string): HostHash {

@@ -94,6 +94,10 @@ describe("no key", () => {
     ["http://example.com../", "no-host"],
     ["http://a..example.com/", "no-host"],
     ["http://.example.com/", "no-host"],
+    // Which the URL standard takes for a host, and no crawler for one to ask.
+    ["http://a!b.example/", "no-host"],
+    ["http://a'b.example/", "no-host"],
+    ["http://*.example/", "no-host"],
     [`http://${"a".repeat(64)}.example/`, "no-host"],
     [`http://${"abcdefg.".repeat(32)}example/`, "no-host"],
     [`http://example.com/${"a".repeat(maxCanonicalUrlLength)}`, "too-long"],

@@ -1,0 +1,242 @@
+/**
+ * A coordinator that was taken over, or never was honest, against one crawler: real sockets that record what reaches
+ * a third party, and the real gateway, which sends whatever it is told to send.
+ */
+import net, { type AddressInfo } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { asCrawlerId } from "#core/ids";
+import { Introduction } from "#crawler/fetch/introduction";
+import { requestSigner } from "#crawler/fetch/sign-request";
+import { startCrawler } from "#crawler/main";
+import { openIdentity } from "#crawler/membership/identity";
+import { Connector } from "#crawler/net/connector";
+import { connectThroughProxy } from "#crawler/net/proxy";
+import { Prober } from "#crawler/probe/prober";
+import { decodeCoordinatorMessage } from "#protocol/codec";
+import type { CoordinatorMessage, CoordinatorWelcome } from "#protocol/coordinator-messages";
+import { lease as leaseSchema } from "#protocol/lease";
+import { type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+import { testConfig } from "./support/test-config.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const amber = asCrawlerId(1);
+
+/** Somebody who has nothing to do with the crawl: what came over each connection, and how many there were. */
+async function startVictim(answer = "") {
+  const victim = { port: 0, connections: 0, bytes: "" };
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer((socket) => {
+    victim.connections += 1;
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("data", (piece) => {
+      victim.bytes += piece.toString("latin1");
+      if (answer !== "") socket.write(answer);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  victim.port = (server.address() as AddressInfo).port;
+  cleanups.push(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return victim;
+}
+
+async function crawlerUnder(
+  handlers: NonNullable<Parameters<typeof startGateway>[0]["handlers"]> = {},
+  changes: Parameters<typeof testConfig>[0] = {},
+) {
+  const world: LoopbackGateway = await startGateway({ zlibSync: null, handlers });
+  cleanups.push(() => world.close());
+  const crawler = await startCrawler(testConfig({ coordinatorUrl: world.url, ...changes }));
+  cleanups.push(() => crawler.stop());
+  await vi.waitFor(() => expect(world.gateway.online()).toEqual([amber]), wait);
+  return { world, crawler };
+}
+
+const wait = { timeout: 20_000, interval: 10 };
+
+const probeOf = (changes: object): CoordinatorMessage => ({
+  type: "coordinator:probe",
+  requestId: 1,
+  host: "site.example",
+  address: "127.0.0.1",
+  port: 80,
+  secure: false,
+  method: "head",
+  tries: 1,
+  deadlineMs: 1000,
+  ...changes,
+});
+
+const smuggled =
+  "x\r\n\r\nPOST /transfer HTTP/1.1\r\nHost: bank.example\r\nCookie: id=1\r\nContent-Length: 5\r\n\r\nall=1";
+const mail = "x\r\nHELO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA";
+
+describe("bytes of a coordinator's choice", () => {
+  it.each([
+    ["a second request", smuggled],
+    ["lines of SMTP", mail],
+    ["a line feed alone", "x\nX-Evil: 1"],
+    ["a space", "x y"],
+  ])("do not reach a third party in a probe's host: %s", async (_what, host) => {
+    const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    const { world } = await crawlerUnder();
+
+    world.gateway.send(amber, probeOf({ host, port: victim.port }));
+    await vi.waitFor(() => expect(world.seen.leaves.length + victim.connections).toBeGreaterThan(0), wait);
+
+    expect(victim).toMatchObject({ connections: 0, bytes: "" });
+    expect(world.seen.leaves.map(({ reason }) => reason).join()).not.toContain("bank.example");
+  });
+
+  it("do not reach it either where a request is written by hand, whatever was let in before", async () => {
+    const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    const connector = new Connector(testConfig());
+    cleanups.push(() => connector.close());
+    const probeBy = (said: { host: string; userAgent: string; fields?: Record<string, string> }) => {
+      const { host, userAgent, fields = {} } = said;
+      const prober = new Prober({
+        ...{ connector, probeMethods: ["head"], userAgent: () => userAgent, sign: () => fields },
+      });
+      const target = { address: "127.0.0.1", port: victim.port, secure: false, method: "head" as const };
+      return prober.probe({ host, ...target, tries: 1, deadlineMs: 1000 });
+    };
+
+    const outcomes = [
+      await probeBy({ host: smuggled, userAgent: "Nearcrawl/test" }),
+      await probeBy({ host: "site.example", userAgent: "Nearcrawl/test\r\nX-Evil: 1" }),
+      await probeBy({
+        host: "site.example",
+        userAgent: "Nearcrawl/test",
+        fields: { signature: "a\r\nb: c" },
+      }),
+    ];
+
+    expect(outcomes.map(({ type }) => type)).toEqual(["failed", "failed", "failed"]);
+    expect(victim.bytes).toBe("");
+  });
+
+  it("do not reach a proxy in an address", async () => {
+    const proxy = await startVictim("HTTP/1.1 200 OK\r\n\r\n");
+    const way = { type: "http", host: "127.0.0.1", port: proxy.port, user: null, password: null } as const;
+
+    const address = "1.2.3.4:80 HTTP/1.1\r\nX: y\r\n\r\n";
+    const asked = connectThroughProxy(way, { address, port: 80, timeoutMs: 2000 });
+
+    await expect(asked).rejects.toThrow("neither an address");
+    expect(proxy.bytes).toBe("");
+  });
+
+  it.each([
+    'https://crawl.example.org"\r\nX-Evil: 1',
+    'https://crawl.example.org";x="',
+    "https://crawl.example.org\\",
+    "https://user:secret@crawl.example.org",
+    "ftp://crawl.example.org",
+    "javascript:alert(1)",
+    "https://crawl.example.org/ü",
+    "crawl.example.org",
+  ])("do not get into the header that names the keys: %j", (signatureAgent) => {
+    const identity = openIdentity(testConfig().home);
+    const welcome = { ...plainWelcome, signatureAgent };
+
+    expect(() => decodeCoordinatorMessage(JSON.stringify(welcome))).toThrow("signatureAgent");
+    expect(() => requestSigner({ identity, signatureAgent })("site.example")).toThrow("signatureAgent");
+    expect(() => new Introduction(identity).onWelcome(welcome)).toThrow("signatureAgent");
+  });
+
+  it.each([
+    "https://crawl.example.org",
+    "https://crawl.example.org:8443/.well-known/http-message-signatures-directory",
+    "http://127.0.0.1:7411",
+  ])("are not what an honest coordinator names there: %s", (signatureAgent) => {
+    const welcome = { ...plainWelcome, signatureAgent };
+
+    expect(decodeCoordinatorMessage(JSON.stringify(welcome))).toEqual(welcome);
+  });
+
+  it.each([
+    ["userAgent", "Nearcrawl/1\r\nX-Evil: 1"],
+    ["userAgent", "Mozilla/5.0"],
+    ["seenAddress", "127.0.0.1 && reboot"],
+  ])("are refused in a welcome: %s", (field, value) => {
+    expect(() => decodeCoordinatorMessage(JSON.stringify({ ...plainWelcome, [field]: value }))).toThrow(
+      field,
+    );
+  });
+
+  it.each([
+    ["address", probeOf({ address: "-I eth0" })],
+    ["address", probeOf({ address: "127.0.0.1;reboot" })],
+    ["host", probeOf({ host: `${"a".repeat(64)}.example` })],
+    ["host", probeOf({ host: "Site.example" })],
+    ["host", probeOf({ host: "site..example" })],
+    ["host", probeOf({ host: "../../etc" })],
+    ["host", probeOf({ host: "bücher.example" })],
+    ["domains", { type: "coordinator:stop-hosts", domains: ["a b"], reason: "" }],
+    ["peers", { type: "coordinator:peers", peers: [{ crawlerId: 1, address: "x\r\ny", port: 443 }] }],
+    ["version", { type: "coordinator:release", version: "../1.0", digest: "a".repeat(64) }],
+    ["digest", { type: "coordinator:release", version: "1.0", digest: "../../../etc/passwd" }],
+    ["key", { type: "coordinator:key", key: "a key with\r\nlines", scopes: ["crawl"], oldKeySeconds: 0 }],
+  ])("are refused in what else is sent: %s", (field, message) => {
+    expect(() => decodeCoordinatorMessage(JSON.stringify(message))).toThrow(field);
+  });
+
+  it("are none in hosts as the web has them", () => {
+    const hosts = [
+      "site.example",
+      "a_b.site.example",
+      "-a.example",
+      "xn--bcher-kva.example",
+      "127.0.0.1",
+      "2001:db8::1",
+    ];
+
+    for (const host of hosts) {
+      expect(decodeCoordinatorMessage(JSON.stringify(probeOf({ host })))).toMatchObject({ host });
+    }
+  });
+
+  it("go into no validator of a page: one that cannot stand in a header counts as none", () => {
+    const urls = [{ url: "http://site.example/", etag: '"a"\r\nX-Evil: 1', lastModified: "today\n" }];
+    const lease = {
+      leaseId: "1",
+      host: "site.example",
+      addresses: [],
+      expiresInSeconds: 60,
+      waitMs: 0,
+      urls,
+    };
+
+    expect(leaseSchema.parse(lease).urls).toEqual([
+      { url: "http://site.example/", etag: null, lastModified: null },
+    ]);
+  });
+
+  it("do not steer the administrator's terminal by a reason", () => {
+    const refuse = {
+      type: "coordinator:refuse",
+      code: "revoked",
+      reason: "\x1b]0;x\x07gone\u202e\u009b2J",
+      retry: false,
+    };
+
+    expect(decodeCoordinatorMessage(JSON.stringify(refuse))).toMatchObject({ reason: " ]0;x gone 2J" });
+  });
+});
+
+const plainWelcome: CoordinatorWelcome = {
+  type: "coordinator:welcome",
+  protocolVersion: 4,
+  crawlerId: 1,
+  acknowledgedSequence: 0,
+  resultCredits: 10,
+  heartbeatSeconds: 60,
+  userAgent: "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)",
+};
