@@ -15,6 +15,11 @@ export const unconfirmedDays = 30;
 export const mostUnconfirmedADay = 200;
 /** An unconfirmed one by the form that covers more hosts of the frontier waits until it is confirmed. */
 export const mostHostsUnconfirmed = 100;
+/**
+ * So does one that covers several hosts (a name and its `www.` count as one) with more pages in the index: who takes
+ * out others' sites does most harm there, and who runs such a domain can publish a record in its DNS.
+ */
+export const mostPagesUnconfirmed = 1000;
 
 /** A domain with everything below it, or a network from its first address to its last. */
 export type OptOutTarget =

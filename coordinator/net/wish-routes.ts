@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Complaint } from "../flows/complaint-ports.ts";
 import { deedsParagraph } from "../flows/complaint-words.ts";
 import type { OptOut } from "../flows/opt-out-ports.ts";
-import { readTarget, targetText } from "../flows/opt-out-target.ts";
+import { readTarget, targetText, wideWords } from "../flows/opt-out-target.ts";
 import { complaintsBody } from "../web/complaints-page.ts";
 import { optOutsBody } from "../web/opt-outs-page.ts";
 import type { Actions, Outcome } from "./actions.ts";
@@ -96,7 +96,8 @@ const optOutWords = {
 
 function optOutChanged(optOut: OptOut | null | 0, action: keyof typeof optOutWords): Outcome {
   if (!optOut) return notOpen("opt-out");
-  const said = `${optOut.target} ${optOutWords[action]}.`;
+  const wide = action === "opt-out-lifted" ? null : wideWords(optOut.target);
+  const said = `${optOut.target} ${optOutWords[action]}.${wide === null ? "" : ` Mind: ${wide}`}`;
   const { optOutId, state, hosts, pages } = optOut;
   const change = { action, target: optOut.target, words: said, after: { optOutId, state, hosts, pages } };
   return { type: "done", value: optOut, goTo: optOutsPath, said, change };

@@ -4,6 +4,7 @@ import type { Pool, PoolClient } from "pg";
 import { notify } from "#db/schema-channel";
 import {
   mostHostsUnconfirmed,
+  mostPagesUnconfirmed,
   mostUnconfirmedADay,
   type OptOut,
   type OptOutRequest,
@@ -11,7 +12,7 @@ import {
   type OptOutTarget,
   unconfirmedDays,
 } from "../flows/opt-out-ports.ts";
-import { domainsAbove } from "../flows/opt-out-target.ts";
+import { domainsAbove, isPublicSuffix } from "../flows/opt-out-target.ts";
 import { ChannelListener } from "./channel-listener.ts";
 import { clean } from "./database-text.ts";
 import { type OptOutRow, optOutColumns, optOutOf, optOutTables } from "./opt-out-rows.ts";
@@ -27,7 +28,7 @@ export function createOptOutStore(pool: Pool): OptOutStore {
     request: async (request, now) => {
       // Before the lock, so that no admission waits for the count.
       const isWide =
-        request.source === "form" && !request.confirmed && (await liesAboveMany(pool, request.target));
+        request.source === "form" && !request.confirmed && (await isWideOf(pool, request.target));
       const optOutId = await inTransaction(
         pool,
         async (client) => await record(client, { ...request, isWide }, now),
@@ -88,7 +89,7 @@ function targetValues({ site, network }: OptOutTarget): (string | null)[] {
 }
 
 interface WeighedRequest extends OptOutRequest {
-  /** Many hosts of ours lie below it. */
+  /** It would take out more than one site's word should. */
   readonly isWide: boolean;
 }
 
@@ -152,14 +153,25 @@ async function isFlood(client: PoolClient, now: Date): Promise<boolean> {
   return rows[0]!.today >= mostUnconfirmedADay;
 }
 
-/** Nor is a name that half of the web lies below. */
-async function liesAboveMany(pool: Pool, { site }: OptOutTarget): Promise<boolean> {
-  const { rows } = await pool.query<{ hosts: number }>(
-    `select count(*)::int as hosts from (
-       select from frontier_host where ${isOfSite("host", "$1::text")} limit ${mostHostsUnconfirmed + 1}) covered`,
+/** Nor is a name that half of the web lies below, or several hosts that we have many pages of, nor a network. */
+async function isWideOf(pool: Pool, { site }: OptOutTarget): Promise<boolean> {
+  if (site === null || isPublicSuffix(site)) return true;
+  const { rows } = await pool.query<{ hosts: number; several: boolean; pages: number }>(
+    `with covered as (
+       select host_hash, host
+       from frontier_host
+       where ${isOfSite("host", "$1::text")}
+       limit ${mostHostsUnconfirmed + 1}
+     )
+     select count(*)::int as hosts,
+       count(*) filter (where host <> 'www.' || $1::text) > 1 as several,
+       (select count(*)::int from (
+          select from page p join covered using (host_hash) limit ${mostPagesUnconfirmed + 1}) counted) as pages
+     from covered`,
     [site],
   );
-  return rows[0]!.hosts > mostHostsUnconfirmed;
+  const { hosts, several, pages } = rows[0]!;
+  return hosts > mostHostsUnconfirmed || (several && pages > mostPagesUnconfirmed);
 }
 
 /** The number of rows that the statement changed; running coordinators are told of any. */

@@ -38,7 +38,7 @@ ${textField({ id: "opt-out-reply", name: "reply", label: "Where we can reach you
 ${wordsField({ id: "opt-out-words", label: "Anything we should know (optional)", isRequired: false, state: optOut })}
 ${trap("opt-out")}
 <button>Take it out</button>
-<p class="small">It holds for ${unconfirmedDays} days, and for good once you confirm it with a record in your DNS, which you are told next. We keep the address that this form comes from, so that nobody can take out others' sites by the hundred.</p>
+<p class="small">It holds for ${unconfirmedDays} days, and for good once you confirm it with a record in your DNS, which you are told next. A domain with several hosts and many pages of ours waits for that record or for us; one host does not. A public suffix such as co.uk or github.io is nobody's site, and cannot be taken out here. We keep the address that this form comes from, so that nobody can take out others' sites by the hundred.</p>
 </form></section>`;
 }
 
@@ -71,7 +71,7 @@ export function reportTaken(complaintId: number, target: string): Html {
 
 function takenWords({ target, state, lapsesAt }: OptOut): string {
   if (state === "waiting") {
-    return `Many sites were taken out lately, or very many lie below ${target}; so this one takes effect when it is confirmed. Until then robots.txt stops us at once.`;
+    return `Many sites were taken out today, or ${target} stands for many hosts or pages of ours: it takes effect once it is confirmed, by the record below or by us. A single host of it, such as www.${target}, is taken out at once; and robots.txt always stops us.`;
   }
   const now = `No crawler of ours is given a page of ${target}, or of anything below it, any more: those at work are told now, and within a minute they have stopped, requests under way included. Only crawlers of an old release cannot be told: they finish the few pages that they were given, at their pace. No search finds its pages.`;
   return lapsesAt === null

@@ -83,6 +83,15 @@ describe("the form that takes a site out", () => {
     ["192.0.2.0/24", "an address or a network"],
     ["http://192.0.2.7/", "an address or a network"],
     ["not a site", "is not the name of a site"],
+    ["co.uk", "is a public suffix"],
+    ["https://GitHub.io./some/page", "is a public suffix"],
+    ["s3.amazonaws.com", "is a public suffix"],
+    ["compute.amazonaws.com", "is a public suffix"],
+    ["xn--55qx5d.cn", "is a public suffix"],
+    ["0.0.0.0/0", "an address or a network"],
+    ["10.0.0.0-10.255.255.255", "is not the name of a site"],
+    ["::/0", "is not the name of a site"],
+    ["2001:db8::1", "an address or a network"],
     ["x".repeat(2049), "longer than 2048"],
   ])("does not take %j, and says why, with what was typed still in the field", async (site, words) => {
     const answer = await optOut({ site }, {});
@@ -92,6 +101,18 @@ describe("the form that takes a site out", () => {
     expect(page).toContain('role="alert"');
     expect(page).toContain(words);
     expect(await countOf("opt_out")).toBe(0);
+  });
+
+  it.each([
+    "bbc.co.uk",
+    "someone.github.io",
+    "bucket.s3.amazonaws.com",
+    "www.example.org",
+    "xn--bcher-kva.example",
+  ])("takes %s, which is somebody's own below a public suffix", async (site) => {
+    const answer = await optOut({ site });
+
+    expect([answer.status, await answer.json()]).toEqual([201, expect.objectContaining({ site })]);
   });
 
   it("is not for programs that fill in every field, nor for other sites' pages", async () => {

@@ -298,12 +298,15 @@ describe("what is changed", () => {
     const page = (await get("/fleet/complaints")).body;
     const closed = await form(`/fleet/complaints/${complaint.complaintId}/close`, { words: "answered" });
     const wrong = await post("/api/fleet/opt-outs", { target: "no such/thing" });
+    await form("/fleet/opt-outs", { target: "co.uk" });
+    const warned = (await get("/fleet/opt-outs", { ...operator.headers, accept: "text/html" })).body;
 
     const statuses = [lifted, closed, wrong].map(({ statusCode }) => statusCode);
     expect([optOut.state, ...statuses]).toEqual(["confirmed", 303, 303, 400]);
     expect(page).toContain("too &lt;b&gt;fast&lt;/b&gt;");
-    const done = (await changes()).slice(0, 4).map(({ action }) => action);
-    expect(done).toEqual(["complaint-closed", "complaint-added", "opt-out-lifted", "opted-out"]);
+    expect(warned).toContain("co.uk is a public suffix: the sites of many people lie below it");
+    const done = (await changes()).slice(0, 5).map(({ action }) => action);
+    expect(done).toEqual(["opted-out", "complaint-closed", "complaint-added", "opt-out-lifted", "opted-out"]);
   });
 
   it("a release is offered and held where no signature is needed", async () => {

@@ -1,6 +1,6 @@
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { OptOutRequest } from "#coordinator/flows/opt-out-ports";
+import { mostPagesUnconfirmed, type OptOutRequest } from "#coordinator/flows/opt-out-ports";
 import { searchPages } from "#coordinator/flows/search-pages";
 import { addHosts } from "#coordinator/postgres/frontier-admission";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
@@ -249,6 +249,65 @@ describe("what the form can do", () => {
     expect([wide.state, last.state, over.state]).toEqual(["waiting", "unconfirmed", "waiting"]);
     expect(marked.rowCount).toBe(0);
     expect(confirmed?.state).toBe("confirmed");
+  });
+
+  it("waits for several hosts of which we have many pages; one host, or few pages, are taken out at once", async () => {
+    await seedPage(database.pool, { url: "https://model.example.net/", title: "Amber", text: "amber" });
+    const { rows } = await database.pool.query<{ columns: string; copied: string }>(
+      `select string_agg(quote_ident(attname), ', ') as columns,
+         string_agg('copy.' || quote_ident(attname), ', ') as copied
+       from pg_attribute
+       where attrelid = 'page'::regclass and attnum > 0 and not attisdropped and attgenerated = ''`,
+    );
+    const fetched = async (host: string, pages: number) => {
+      await seedHost(database.pool, { host, subnet: "1.2.3.0", address: "1.2.3.9" });
+      await database.pool.query(
+        `insert into page (${rows[0]!.columns})
+         select ${rows[0]!.copied}
+         from frontier_host h, generate_series(1, $2::int) n, page p,
+           jsonb_populate_record(p, jsonb_build_object('host_hash', h.host_hash, 'url_hash', n, 'host', h.host)) copy
+         where h.host = $1 and p.host = 'model.example.net'`,
+        [host, pages],
+      );
+    };
+    const sizes = { small: mostPagesUnconfirmed - 1, large: mostPagesUnconfirmed + 1 };
+    await fetched("www.small.example", sizes.small);
+    await fetched("shop.small.example", 1);
+    await fetched("one.example", sizes.large);
+    await fetched("www.one.example", sizes.large);
+    await fetched("en.encyclopedia.example", sizes.large);
+    await fetched("de.encyclopedia.example", 1);
+
+    const states: Record<string, string> = {};
+    for (const site of ["small.example", "one.example", "encyclopedia.example", "en.encyclopedia.example"]) {
+      states[site] = (await stores.optOuts.request(ask(site), worldNow)).state;
+    }
+    await stores.marks.apply(worldNow);
+    const marked = await database.pool.query<{ host: string }>(
+      "select host from frontier_host where opt_out_id is not null and host like '%encyclopedia.example'",
+    );
+    const byOperator = ask("encyclopedia.example", { source: "operator", confirmed: true });
+
+    expect(states).toEqual({
+      "small.example": "unconfirmed",
+      "one.example": "unconfirmed",
+      "encyclopedia.example": "waiting",
+      "en.encyclopedia.example": "unconfirmed",
+    });
+    expect(marked.rows).toEqual([{ host: "en.encyclopedia.example" }]);
+    expect((await stores.optOuts.request(byOperator, worldNow)).state).toBe("confirmed");
+  });
+
+  it("never takes a network out, nor a public suffix, whichever door the request came in by", async () => {
+    const network = { site: null, network: { first: "0.0.0.0", last: "255.255.255.255" } } as const;
+
+    const states = [
+      (await stores.optOuts.request(ask("", { target: network }), worldNow)).state,
+      (await stores.optOuts.request(ask("github.io"), worldNow)).state,
+      (await stores.optOuts.request(ask("co.uk"), worldNow)).state,
+    ];
+
+    expect(states).toEqual(["waiting", "waiting", "waiting"]);
   });
 
   it("never lets a host slip in beside an opt-out that is being recorded", async () => {

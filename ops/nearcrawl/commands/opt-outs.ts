@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import type { Change } from "#coordinator/flows/audit-ports";
 import type { OptOut, OptOutStore, OptOutTarget } from "#coordinator/flows/opt-out-ports";
-import { readTarget } from "#coordinator/flows/opt-out-target";
+import { readTarget, wideWords } from "#coordinator/flows/opt-out-target";
 import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
@@ -102,6 +102,8 @@ async function answer(
   });
   if (optOut !== null) {
     printAnswer(options, optOut, optOutText(optOut));
+    const wide = action === "opt-out-lifted" ? null : wideWords(optOut.target);
+    if (wide !== null) process.stderr.write(`nearcrawl: warning: ${wide}\n`);
     return;
   }
   process.stderr.write(`nearcrawl: "${named.slice(0, 100)}" has no open opt-out: nearcrawl opt-outs list\n`);

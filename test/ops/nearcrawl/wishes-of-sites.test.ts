@@ -65,6 +65,18 @@ describe("the commands", { timeout: 60_000 }, () => {
     });
   });
 
+  it("leave a public suffix or a very wide network alone when an operator says so, with a warning", async () => {
+    const suffix = await inProcess(optOutsCommand(), placed(["add", "github.io"]));
+    const wide = await inProcess(optOutsCommand(), placed(["add", "10.0.0.0/8"]));
+    const usual = await inProcess(optOutsCommand(), placed(["add", "someone.github.io"]));
+    const lifted = await inProcess(optOutsCommand(), placed(["lift", "github.io"]));
+
+    expect(suffix).toMatchObject({ code: 0, out: expect.stringContaining("github.io holds for good") });
+    expect(suffix.err).toContain("github.io is a public suffix: the sites of many people");
+    expect(wide.err).toContain("10.0.0.0/8 is more than one network");
+    expect([usual.code, usual.err, lifted.code, lifted.err]).toEqual([0, "", 0, ""]);
+  });
+
   it("write a complaint down, show what can be sent on, and close it", async () => {
     const report = ["--target", "www.example.org", "--from", "abuse@isp.example", "--text", "too fast"];
     const added = JSON.parse(await told("complaints", "add", ...report, "--json")) as Complaint;
