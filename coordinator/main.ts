@@ -110,7 +110,7 @@ export async function startCoordinator({
   );
   const trusting = trustDuties(
     {
-      ...{ pool, timekeeper, state, incidents, log, now },
+      ...{ pool, timekeeper, state, incidents, version, log, now },
       ...stores,
       online: () => gateway.online(),
       denied: () => probing.denied,
@@ -239,14 +239,16 @@ export async function startCoordinator({
     throw error;
   });
   const followers = [policies, releases, optOuts, links];
-  await Promise.all([...followers, moves, recrawls].map((one) => one.start())).catch(async (error) => {
-    await timekeeper.stop();
-    await Promise.all(followers.map((one) => one.stop()));
-    await web.close();
-    await registry.stop();
-    await fleet.stop();
-    throw error;
-  });
+  await Promise.all([...followers, moves, recrawls, trusting].map((one) => one.start())).catch(
+    async (error) => {
+      await timekeeper.stop();
+      await Promise.all(followers.map((one) => one.stop()));
+      await web.close();
+      await registry.stop();
+      await fleet.stop();
+      throw error;
+    },
+  );
   scheduleDuties(
     {
       ...stores,
@@ -272,7 +274,6 @@ export async function startCoordinator({
   );
   keys.start();
   watching.start();
-  trusting.start();
   delegations.start();
   paces.start();
   scheduleTableDuties({ database, incidents, timekeeper, log, now }, config);

@@ -35,6 +35,8 @@ export interface TrustingPorts {
   /** Asks for new rounds. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   readonly incidents: IncidentNotes;
+  /** Of this coordinator's software. */
+  readonly version: string;
   readonly log: Log;
   readonly now: () => Date;
 }
@@ -44,7 +46,7 @@ export interface Trusting {
   readonly stores: { readonly results: ResultStore; readonly frontier: FrontierStore };
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
   /** From now on by the clock. */
-  start(): void;
+  start(): Promise<void>;
 }
 
 const settleMs = 5000;
@@ -53,7 +55,20 @@ const drawn = 2 ** 32;
 
 export function trustDuties(ports: TrustingPorts, config: Pick<CoordinatorConfig, "trust">): Trusting {
   const trust = notedTrust(createTrustStore(ports.pool), ports.state, noteOwnChanges(ports));
+  /** Of those that run what we offered to them; what others state is their word alone. */
   const versions = new Map<CrawlerId, string>();
+  const noteVersion = async (crawlerId: CrawlerId, hello: CrawlerHello): Promise<void> => {
+    const version = hello.release?.version ?? hello.softwareVersion;
+    versions.delete(crawlerId);
+    if (await trust.isOffered(crawlerId, hello)) return void versions.set(crawlerId, version);
+    ports.incidents.note({
+      crawlerId,
+      kind: "unknown-version",
+      words: `It says that it runs “${version}”, which is no release that was offered to it: its pages are compared as any other's.`,
+      remoteAddress: null,
+      at: ports.now(),
+    });
+  };
   const settings = following(() => config.trust);
   const judging = () => ({
     rule: { alteredShare: settings.alteredShare, threshold: settings.threshold },
@@ -77,7 +92,8 @@ export function trustDuties(ports: TrustingPorts, config: Pick<CoordinatorConfig
   const { timekeeper } = ports;
   return {
     stores: { results: checks.results, frontier: checks.frontier },
-    start: () => {
+    start: async () => {
+      await trust.ranAs(ports.version);
       timekeeper.every(
         "settle-checks",
         settleMs,
@@ -87,7 +103,14 @@ export function trustDuties(ports: TrustingPorts, config: Pick<CoordinatorConfig
         await doubtImpossibleProbes({ ...ports, trust, peerRtts: async () => await ports.crawlers.rtts() });
       });
     },
-    onHello: (crawlerId, hello) => void versions.set(crawlerId, hello.softwareVersion),
+    onHello: (crawlerId, hello) => {
+      noteVersion(crawlerId, hello).catch((error: unknown) =>
+        ports.log.error(
+          { crawlerId, error },
+          "whether a crawler runs what was offered to it could not be told",
+        ),
+      );
+    },
   };
 }
 

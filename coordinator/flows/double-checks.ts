@@ -32,7 +32,7 @@ export interface DoubleCheckPorts {
   readonly state: CoordinatorState;
   readonly online: () => readonly CrawlerId[];
   readonly denied: () => DeniedTargets | null;
-  /** What each crawler said that it runs: another version may read the same page differently. */
+  /** What each crawler runs, where that is a release of ours (another may read a page differently); null: not known. */
   readonly versionOf: (crawlerId: CrawlerId) => string | null;
   /** Uniform in [0, 1), and such that nobody can foresee it. */
   readonly random: () => number;
@@ -48,6 +48,8 @@ export interface DoubleCheckSettings {
 
 /** Crawlers that may give the next opinion; whoever asks for work first does. */
 const askedAtOnce = 3;
+/** Of the comparisons that crawlers of the same version could make, those that may go to any other. */
+const acrossVersionsShare = 0.25;
 /** Hosts of comparisons in one answer to a crawler that asks for work. */
 const checksPerRequest = 2;
 /** Pages compared at a time of one batch of results. */
@@ -167,8 +169,11 @@ export class DoubleChecks {
   ): Omit<NewCheck, "cause"> {
     const open = this.#mayFetch(target, page.key.host, now).filter((other) => other !== crawlerId);
     const version = this.#ports.versionOf(crawlerId);
-    const alike = open.filter((other) => this.#ports.versionOf(other) === version);
-    const wanted = this.#wanted({ type: "anybody" }, alike.length > 0 ? alike : open);
+    const alike = version === null ? [] : open.filter((other) => this.#ports.versionOf(other) === version);
+    // Not always, or crawlers that work together would only have to state the same old release to be left to themselves.
+    const staysAlike =
+      alike.length > 0 && (alike.length === open.length || this.#ports.random() >= acrossVersionsShare);
+    const wanted = this.#wanted({ type: "anybody" }, staysAlike ? alike : open);
     return { ...page, wanted, nextBy: new Date(now.getTime() + this.#settings.slotMs) };
   }
 

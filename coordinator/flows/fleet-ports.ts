@@ -3,7 +3,7 @@ import type { WorkPace } from "#core/frontier/pace-rule";
 import type { KeyScope } from "#protocol/identity";
 import type { blames } from "#protocol/result";
 import type { MoveStep } from "../core/move/move-step.ts";
-import type { TrustReport, TrustStanding } from "./trust-standing.ts";
+import type { TrustComparisons, TrustReport, TrustStanding } from "./trust-standing.ts";
 
 /** Whose fault it is that a fetch failed. */
 export type Blame = (typeof blames)[number];
@@ -205,9 +205,9 @@ export interface TrustLine {
   readonly standing: TrustStanding;
   /** Fetched under leases since the comparisons began. */
   readonly pages: number;
-  readonly comparisons: { readonly agreed: number; readonly alone: number; readonly once: number };
+  readonly comparisons: TrustComparisons;
   readonly score: number;
-  /** Since when it is not believed, and why. */
+  /** Since when it is not believed, and why; without a time, why it is unproven. */
   readonly since: Date | null;
   readonly words: string;
   readonly restoredAt: Date | null;

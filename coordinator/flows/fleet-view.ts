@@ -87,8 +87,9 @@ const trustOrder = {
   distrusted: 0,
   "probes-doubted": 1,
   watched: 2,
-  "not-compared": 3,
-  trusted: 4,
+  unproven: 3,
+  "not-compared": 4,
+  trusted: 5,
 } as const;
 
 /** What needs a look first; names decide among equals. */

@@ -9,6 +9,7 @@ import {
   type Evidence,
   evidenceOf,
   honestRates,
+  isUnproven,
   type TrustRule,
 } from "#core/trust/evidence";
 import type { Log } from "../log.ts";
@@ -53,6 +54,7 @@ export async function judgeCheck(
     if (isFirstHere) await ports.followUp(check, followUps, now);
     return await weigh(verdict.suspect, ports, settings, now);
   }
+  if (verdict.type === "cannot-tell") return await watchUnproven(check.crawlerId, ports, settings, now);
   // Pages that it agrees on make those count on which it did not.
   if (verdict.type === "agree" && check.cause === "follow-up") {
     await weigh(check.crawlerId, ports, settings, now);
@@ -76,6 +78,19 @@ async function weigh(
     log.info({ crawlerId, score: evidence.score }, "a crawler stands alone with its pages");
   if (evidence.score >= settings.rule.threshold)
     await distrust(crawlerId, { evidence, own }, ports, settings);
+}
+
+/** Too many of its comparisons come to nothing: more of its pages are compared, until enough of them tell something. */
+async function watchUnproven(
+  crawlerId: CrawlerId,
+  { trust, log }: JudgePorts,
+  { watchedPages }: JudgeSettings,
+  now: Date,
+): Promise<void> {
+  const checks = await trust.untold(crawlerId, daysBefore(now, evidenceDays));
+  if (!isUnproven(checks)) return;
+  await trust.watch(crawlerId, watchedPages);
+  log.info({ crawlerId, ...checks }, "too many comparisons of a crawler's pages come to nothing");
 }
 
 function othersOf(crawlerId: CrawlerId, { outcomes, distrusted }: TrustHistory): CheckOutcome[][] {

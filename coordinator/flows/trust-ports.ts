@@ -3,7 +3,7 @@
 import type { UrlKey } from "#core/frontier/url-key";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
 import type { Opinion, Verdict } from "#core/trust/arbitration";
-import type { CheckOutcome } from "#core/trust/evidence";
+import type { CheckOutcome, UntoldChecks } from "#core/trust/evidence";
 import type { HostRecord } from "#core/trust/host-record";
 import type { PageSketch } from "#core/trust/page-sketch";
 import type { ProbedSubnet } from "#core/trust/probe-lies";
@@ -80,6 +80,10 @@ export interface TrustHistory {
 }
 
 export interface TrustStore {
+  /** This version has run here as a coordinator: crawlers of it are ours. */
+  ranAs(version: string): Promise<void>;
+  /** False: what the crawler says that it runs is nothing that we ever offered to it. */
+  isOffered(crawlerId: CrawlerId, runs: StatedSoftware): Promise<boolean>;
   /** Counts pages that a crawler fetched under leases; what its sampling depends on, before them. */
   countPages(crawlerId: CrawlerId, pages: number): Promise<SampledCrawler>;
   /** Hosts of these on which a comparison would say nothing. */
@@ -114,6 +118,10 @@ export interface TrustStore {
   /** Those that nobody fetched in time; gives their number. Decided ones are forgotten from `before` on. */
   dropStale(now: Date, before: Date): Promise<number>;
   history(since: Date, now: Date): Promise<TrustHistory>;
+  /** Its comparisons that came to nothing, and those that came to something, since then or since it was restored. */
+  untold(crawlerId: CrawlerId, since: Date): Promise<UntoldChecks>;
+  /** So many of its next pages are compared more often. */
+  watch(crawlerId: CrawlerId, pages: number): Promise<void>;
   /** The score as it is now; with it the crawler's pages are watched more closely for so many. */
   setScore(crawlerId: CrawlerId, score: number, watchedPages: number): Promise<void>;
   /** Not trusted from now on; false when it was so already. Running coordinators are told. */
@@ -128,6 +136,13 @@ export interface TrustStore {
     readonly words: string;
     readonly now: Date;
   }): Promise<boolean>;
+}
+
+/** As a hello states it. */
+export interface StatedSoftware {
+  readonly softwareVersion: string;
+  /** Where a dock runs it. */
+  readonly release?: { readonly version: string; readonly digest: string } | undefined;
 }
 
 export interface Distrust {

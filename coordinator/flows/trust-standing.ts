@@ -5,7 +5,7 @@ export interface TrustReport {
   readonly standing: TrustStanding;
   /** Fetched under leases since the comparisons began, or since it was restored. */
   readonly pages: number;
-  readonly comparisons: { readonly agreed: number; readonly alone: number; readonly once: number };
+  readonly comparisons: TrustComparisons;
   /** Of the evidence, when it was last weighed. */
   readonly score: number;
   readonly distrusted: { readonly since: Date; readonly words: string } | null;
@@ -17,8 +17,25 @@ export interface TrustReport {
   readonly evidence: readonly TrustEvidence[];
 }
 
-/** not-compared: no page of it was yet. watched: it stood alone of late, and more of its pages are compared. */
-export type TrustStanding = "trusted" | "not-compared" | "watched" | "distrusted" | "probes-doubted";
+/** What a crawler's comparisons came to; `untold`: to nothing that can be concluded, within the last 30 days. */
+export interface TrustComparisons {
+  readonly agreed: number;
+  readonly alone: number;
+  readonly once: number;
+  readonly untold: number;
+}
+
+/**
+ * not-compared: no page of it was yet. watched: it stood alone of late, and more of its pages are compared. unproven:
+ * too many of its comparisons came to nothing for anybody to say that it is honest; more of them are made.
+ */
+export type TrustStanding =
+  | "trusted"
+  | "not-compared"
+  | "unproven"
+  | "watched"
+  | "distrusted"
+  | "probes-doubted";
 
 export interface TrustEvidence {
   readonly url: string;
@@ -43,7 +60,13 @@ export interface SaidOfPage {
 export const standingWords: Readonly<Record<TrustStanding, string>> = {
   trusted: "trusted",
   "not-compared": "not compared yet",
+  unproven: "unproven",
   watched: "watched",
   distrusted: "not trusted",
   "probes-doubted": "probes doubted",
 };
+
+/** Why it is unproven, in words. */
+export function unprovenWords({ agreed, alone, once, untold }: TrustComparisons): string {
+  return `${untold} of ${untold + agreed + alone + once} comparisons of its pages came to nothing: it runs another version than the others, sites did not answer, or there are too few crawlers to say who is right. So nobody knows whether it is honest, and more of its pages are compared.`;
+}

@@ -68,12 +68,45 @@ async function freeHost(client: PoolClient, { key, hostNotBefore }: ArrivedOpini
   await settleHosts(client, [key.hostHash]);
 }
 
+/** SQL: what the crawler (as this alias) says that it runs: its release, or its software where no dock runs it. */
+export const statedVersion = (crawler: string): string =>
+  `coalesce(${crawler}.release_version, ${crawler}.software_version, '')`;
+
+/**
+ * SQL: this version, with the digest of its bundle where a dock runs it, is one of ours: a release that was offered to
+ * this crawler or is being offered, or software that has run here as the coordinator itself.
+ */
+export const isOfferedTo = (of: {
+  crawlerId: string;
+  release: string;
+  digest: string;
+  software: string;
+}): string =>
+  `case when ${of.release} is null then exists (
+       select from coordinator_version v where v.version = ${of.software})
+     else exists (
+       select from release r
+       where r.version = ${of.release} and r.digest = ${of.digest}
+         and (r.stage <> 'none'
+           or exists (select from release_offer o where o.version = r.version and o.crawler_id = ${of.crawlerId})))
+     end`;
+
+/** SQL: the same of a crawler's row. */
+export const runsWhatWeOffered = (crawler: string): string =>
+  isOfferedTo({
+    crawlerId: `${crawler}.crawler_id`,
+    release: `${crawler}.release_version`,
+    digest: `${crawler}.release_digest`,
+    software: `${crawler}.software_version`,
+  });
+
 interface CheckRow {
   readonly check_id: string;
   readonly crawler_id: number;
   readonly cause: NewCheck["cause"];
   readonly opinions: StoredOpinion[];
   readonly version: string;
+  readonly is_offered: boolean;
   readonly address: string | null;
   readonly subnet_id: number | null;
 }
@@ -83,7 +116,7 @@ export async function lockCheck(client: PoolClient, opinion: ArrivedOpinion): Pr
   const { key, leaseId, crawlerId, sketch, fetchedAt } = opinion;
   await lockHosts(client, [key.hostHash]);
   const { rows } = await client.query<CheckRow>(
-    `select c.check_id, c.crawler_id, c.cause, c.opinions, coalesce(w.software_version, '') as version,
+    `select c.check_id, c.crawler_id, c.cause, c.opinions, ${statedVersion("w")} as version, ${runsWhatWeOffered("w")} as is_offered,
        host(h.addresses[1]) as address, h.subnet_id
      from double_check c
      join crawler w on w.crawler_id = $4
@@ -94,7 +127,8 @@ export async function lockCheck(client: PoolClient, opinion: ArrivedOpinion): Pr
   );
   const row = rows[0];
   if (row === undefined) return null;
-  const added: StoredOpinion = { crawlerId, at: fetchedAt.toISOString(), version: row.version, sketch };
+  const { version, is_offered: isOffered } = row;
+  const added: StoredOpinion = { crawlerId, at: fetchedAt.toISOString(), version, isOffered, sketch };
   return {
     checkId: row.check_id,
     key,

@@ -4,6 +4,7 @@ import type { UrlKey } from "#core/frontier/url-key";
 import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
 import { type PageSketch, sketchOfPage } from "#core/trust/page-sketch";
 import type { CheckTarget, NewCheck, TrustStore } from "../flows/trust-ports.ts";
+import { runsWhatWeOffered, statedVersion } from "./check-opinions.ts";
 
 export async function silentHosts(pool: Pool, hosts: readonly HostHash[]): Promise<ReadonlySet<HostHash>> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
@@ -50,8 +51,8 @@ export async function openChecks(
     `insert into double_check (host_hash, url_hash, host, url, crawler_id, cause, opinions, wanted, next_by)
      select given.host_hash, given.url_hash, given.host, given.url, $1, given.cause,
        jsonb_build_array(jsonb_build_object(
-         'crawlerId', $1::int, 'at', given.fetched_at, 'version', coalesce(c.software_version, ''),
-         'sketch', given.sketch)),
+         'crawlerId', $1::int, 'at', given.fetched_at, 'version', ${statedVersion("c")},
+         'isOffered', ${runsWhatWeOffered("c")}, 'sketch', given.sketch)),
        array(select jsonb_array_elements_text(given.wanted)::int), given.next_by
      from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
        $8::jsonb[], $9::jsonb[], $10::timestamptz[])

@@ -15,6 +15,8 @@ export interface FleetFigures {
   readonly shippedBytesToday: number;
   /** Comparisons of its pages with others', ever. */
   readonly comparisons: number;
+  /** Those that came to nothing that can be concluded. */
+  readonly untold: number;
 }
 
 export const noFigures: FleetFigures = {
@@ -26,11 +28,20 @@ export const noFigures: FleetFigures = {
   bodyBytesToday: 0,
   shippedBytesToday: 0,
   comparisons: 0,
+  untold: 0,
 };
 
 interface FiguresRow extends FleetFigures {
   readonly crawlerId: number;
 }
+
+/** SQL: by crawler, its comparisons that came to nothing since it was restored. */
+export const untoldByCrawler = `
+  select n.crawler_id, count(*) as untold
+  from double_check n
+  left join crawler_trust t using (crawler_id)
+  where n.verdict = 'cannot-tell' and n.decided_at >= coalesce(t.restored_at, '-infinity')
+  group by n.crawler_id`;
 
 /** By the crawler's number. */
 export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<number, FleetFigures>> {
@@ -39,7 +50,8 @@ export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<n
        d.mean_rtt_ms::float8 as "meanRttMs", coalesce(l.leases, 0)::int as "openLeases",
        coalesce(f.pages, 0)::int as "pagesToday", coalesce(f.bytes, 0)::float8 as "bytesToday",
        coalesce(f.body_bytes, 0)::float8 as "bodyBytesToday",
-       coalesce(f.shipped_bytes, 0)::float8 as "shippedBytesToday", coalesce(o.comparisons, 0)::int as comparisons
+       coalesce(f.shipped_bytes, 0)::float8 as "shippedBytesToday", coalesce(o.comparisons, 0)::int as comparisons,
+       coalesce(u.untold, 0)::int as untold
      from crawler c
      left join (
        select crawler_id, count(*) as subnets, avg(rtt_ms) as mean_rtt_ms from delegation group by crawler_id
@@ -56,7 +68,8 @@ export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<n
      ) f using (crawler_id)
      left join (
        select crawler_id, count(*) as comparisons from check_outcome group by crawler_id
-     ) o using (crawler_id)`,
+     ) o using (crawler_id)
+     left join (${untoldByCrawler}) u using (crawler_id)`,
     [now],
   );
   return new Map(rows.map((row) => [row.crawlerId, { ...row, meanRttMs: roundMs(row.meanRttMs) }]));

@@ -93,7 +93,10 @@ interface FleetRow {
   incidents: number;
 }
 
-function entryOf(row: FleetRow, { comparisons, ...figures }: FleetFigures): Omit<FleetEntry, "identity"> {
+function entryOf(
+  row: FleetRow,
+  { comparisons, untold, ...figures }: FleetFigures,
+): Omit<FleetEntry, "identity"> {
   const { distrusted_at: distrustedAt, probes_doubted_at: probesDoubtedAt, watched } = row;
   return {
     crawlerId: row.crawler_id,
@@ -113,13 +116,13 @@ function entryOf(row: FleetRow, { comparisons, ...figures }: FleetFigures): Omit
     partnerAllows: { pagesPerDay: row.partner_pages_per_day, bytesPerDay: row.partner_bytes_per_day },
     draining: drainingOf(row),
     joiningSince: row.joining_since,
-    trust: standingOf({ distrustedAt, probesDoubtedAt, watched, comparisons }),
+    trust: standingOf({ distrustedAt, probesDoubtedAt, watched, told: comparisons, untold }),
     incidents: row.incidents,
     release: releaseOf(row),
   };
 }
 
-const figuresOf = (figures: Omit<FleetFigures, "comparisons">) => ({
+const figuresOf = (figures: Omit<FleetFigures, "comparisons" | "untold">) => ({
   subnets: figures.subnets,
   meanRttMs: figures.meanRttMs,
   openLeases: figures.openLeases,

@@ -1,6 +1,8 @@
 /** Whether each crawler is believed, for operators: those that are not stand first. */
 import type { Pool } from "pg";
 import type { TrustLine } from "../flows/fleet-ports.ts";
+import { unprovenWords } from "../flows/trust-standing.ts";
+import { untoldByCrawler } from "./fleet-figures.ts";
 import { standingOf } from "./trust-report.ts";
 
 interface TrustRow {
@@ -16,6 +18,7 @@ interface TrustRow {
   agreed: number;
   alone: number;
   once: number;
+  untold: number;
 }
 
 export async function trustList(pool: Pool): Promise<TrustLine[]> {
@@ -23,7 +26,8 @@ export async function trustList(pool: Pool): Promise<TrustLine[]> {
     `select c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
        coalesce(t.watched_until_page > t.pages, false) as watched,
        t.distrusted_at, t.distrust_words, t.probes_doubted_at, t.probes_words, t.restored_at,
-       coalesce(o.agreed, 0)::int as agreed, coalesce(o.alone, 0)::int as alone, coalesce(o.once, 0)::int as once
+       coalesce(o.agreed, 0)::int as agreed, coalesce(o.alone, 0)::int as alone, coalesce(o.once, 0)::int as once,
+       coalesce(u.untold, 0)::int as untold
      from crawler c
      left join crawler_trust t using (crawler_id)
      left join (
@@ -34,26 +38,31 @@ export async function trustList(pool: Pool): Promise<TrustLine[]> {
        where o.decided_at >= coalesce(t.restored_at, '-infinity')
        group by o.crawler_id
      ) o using (crawler_id)
+     left join (${untoldByCrawler}) u using (crawler_id)
      order by t.distrusted_at is null, t.probes_doubted_at is null, score desc, c.name`,
   );
   return rows.map(lineOf);
 }
 
 function lineOf(row: TrustRow): TrustLine {
-  const { agreed, alone, once } = row;
+  const { agreed, alone, once, untold } = row;
+  const comparisons = { agreed, alone, once, untold };
+  const standing = standingOf({
+    distrustedAt: row.distrusted_at,
+    probesDoubtedAt: row.probes_doubted_at,
+    watched: row.watched,
+    told: agreed + alone + once,
+    untold,
+  });
   return {
     crawler: row.name,
-    standing: standingOf({
-      distrustedAt: row.distrusted_at,
-      probesDoubtedAt: row.probes_doubted_at,
-      watched: row.watched,
-      comparisons: agreed + alone + once,
-    }),
+    standing,
     pages: row.pages,
-    comparisons: { agreed, alone, once },
+    comparisons,
     score: row.score,
     since: row.distrusted_at ?? row.probes_doubted_at,
-    words: row.distrust_words ?? row.probes_words ?? "",
+    words:
+      row.distrust_words ?? row.probes_words ?? (standing === "unproven" ? unprovenWords(comparisons) : ""),
     restoredAt: row.restored_at,
   };
 }

@@ -1,5 +1,6 @@
 /** What is believed of one crawler and why, page by page, for operators. */
 import type { Pool } from "pg";
+import { isUnproven } from "#core/trust/evidence";
 import type { PageSketch } from "#core/trust/page-sketch";
 import type { TrustEvidence, TrustReport, TrustStanding } from "../flows/trust-standing.ts";
 
@@ -15,7 +16,10 @@ export async function trustReport(pool: Pool, name: string): Promise<TrustReport
        coalesce(t.watched_until_page > t.pages, false) as watched,
        t.distrusted_at, t.distrust_words, t.probes_doubted_at, t.probes_words, t.restored_at,
        (select count(*)::int from crawler where state <> 'offline') as connected,
-       o.agreed, o.alone, o.once
+       o.agreed, o.alone, o.once,
+       (select count(*)::int from double_check n
+        where n.crawler_id = c.crawler_id and n.verdict = 'cannot-tell'
+          and n.decided_at >= coalesce(t.restored_at, '-infinity')) as untold
      from crawler c
      left join crawler_trust t using (crawler_id)
      cross join lateral (
@@ -47,20 +51,22 @@ interface ReportRow {
   agreed: number;
   alone: number;
   once: number;
+  untold: number;
 }
 
 function summaryOf(row: ReportRow): Omit<TrustReport, "evidence"> {
-  const { agreed, alone, once } = row;
+  const { agreed, alone, once, untold } = row;
   return {
     crawler: row.name,
     standing: standingOf({
       distrustedAt: row.distrusted_at,
       probesDoubtedAt: row.probes_doubted_at,
       watched: row.watched,
-      comparisons: agreed + alone + once,
+      told: agreed + alone + once,
+      untold,
     }),
     pages: row.pages,
-    comparisons: { agreed, alone, once },
+    comparisons: { agreed, alone, once, untold },
     score: row.score,
     distrusted: row.distrusted_at && { since: row.distrusted_at, words: row.distrust_words ?? "" },
     probesDoubted: row.probes_doubted_at && { since: row.probes_doubted_at, words: row.probes_words ?? "" },
@@ -73,12 +79,14 @@ export function standingOf(of: {
   readonly distrustedAt: Date | null;
   readonly probesDoubtedAt: Date | null;
   readonly watched: boolean;
-  readonly comparisons: number;
+  readonly told: number;
+  readonly untold: number;
 }): TrustStanding {
   if (of.distrustedAt !== null) return "distrusted";
   if (of.probesDoubtedAt !== null) return "probes-doubted";
+  if (isUnproven(of)) return "unproven";
   if (of.watched) return "watched";
-  return of.comparisons === 0 ? "not-compared" : "trusted";
+  return of.told === 0 ? "not-compared" : "trusted";
 }
 
 interface EvidenceRow {

@@ -1,10 +1,10 @@
 /** Tables double_check, check_outcome, host_disagreement and crawler_trust: pages fetched twice, and who is believed. */
 import type { Pool } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type LeaseId } from "#core/ids";
-import type { CheckOutcome } from "#core/trust/evidence";
-import type { TrustHistory, TrustStore } from "../flows/trust-ports.ts";
+import type { CheckOutcome, UntoldChecks } from "#core/trust/evidence";
+import type { StatedSoftware, TrustHistory, TrustStore } from "../flows/trust-ports.ts";
 import { leaseChecks } from "./check-leases.ts";
-import { takeOpinion } from "./check-opinions.ts";
+import { isOfferedTo, takeOpinion } from "./check-opinions.ts";
 import { checkTargets, openChecks, recentPages, silentHosts } from "./check-pages.ts";
 import { settlingSeconds, takeSilences } from "./check-silences.ts";
 import { distrustCrawler, doubtProbes, fetchLeftovers } from "./distrust-writes.ts";
@@ -13,6 +13,19 @@ import { probedSubnets } from "./probed-subnets.ts";
 
 export function createTrustStore(pool: Pool): TrustStore {
   return {
+    ranAs: async (version) => {
+      await pool.query("insert into coordinator_version (version) values ($1) on conflict do nothing", [
+        version,
+      ]);
+    },
+    isOffered: async (crawlerId, runs) => await isOffered(pool, crawlerId, runs),
+    untold: async (crawlerId, since) => await untold(pool, crawlerId, since),
+    watch: async (crawlerId, pages) => {
+      await pool.query("update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1", [
+        crawlerId,
+        pages,
+      ]);
+    },
     countPages: async (crawlerId, pages) => await countPages(pool, crawlerId, pages),
     silentHosts: async (hosts) => await silentHosts(pool, hosts),
     targets: async (hosts) => await checkTargets(pool, hosts),
@@ -49,6 +62,28 @@ async function countPages(pool: Pool, crawlerId: CrawlerId, pages: number) {
     [crawlerId, pages],
   );
   return { pages: rows[0]!.pages, watchedUntilPage: rows[0]!.watched };
+}
+
+async function isOffered(pool: Pool, crawlerId: CrawlerId, runs: StatedSoftware): Promise<boolean> {
+  const { rows } = await pool.query<{ offered: boolean }>(
+    `select ${isOfferedTo({ crawlerId: "$1::int", release: "$2::text", digest: "$3::text", software: "$4::text" })} as offered`,
+    [crawlerId, runs.release?.version ?? null, runs.release?.digest ?? null, runs.softwareVersion],
+  );
+  return rows[0]!.offered;
+}
+
+async function untold(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<UntoldChecks> {
+  const { rows } = await pool.query<UntoldChecks>(
+    `with since as (
+       select greatest($2, coalesce(max(restored_at), '-infinity')) as at from crawler_trust where crawler_id = $1
+     )
+     select
+       (select count(*)::int from double_check, since
+        where crawler_id = $1 and verdict = 'cannot-tell' and decided_at >= since.at) as untold,
+       (select count(*)::int from check_outcome, since where crawler_id = $1 and decided_at >= since.at) as told`,
+    [crawlerId, since],
+  );
+  return rows[0]!;
 }
 
 async function leasesOfChecks(pool: Pool, leaseIds: readonly LeaseId[]): Promise<ReadonlySet<LeaseId>> {

@@ -3,7 +3,12 @@ import { mayDo } from "#core/access/actor";
 import type { CrawlerView, Inside, Operation } from "../flows/crawler-view.ts";
 import type { Absence, CrawlerLogPage } from "../flows/fleet-ports.ts";
 import { howMany, spanWords } from "../flows/spoken-time.ts";
-import { standingWords, type TrustEvidence, type TrustReport } from "../flows/trust-standing.ts";
+import {
+  standingWords,
+  type TrustEvidence,
+  type TrustReport,
+  unprovenWords,
+} from "../flows/trust-standing.ts";
 import { logTable } from "./crawler-log-page.ts";
 import { countText, instant } from "./figures.ts";
 import { askFor, crawlerPath, dateOr, empty, fact } from "./fleet-parts.ts";
@@ -79,6 +84,7 @@ function trustSection(trust: TrustReport | null, viewer: PageViewer): Html {
   const doubts = [trust.distrusted, trust.probesDoubted].filter((one) => one !== null);
   return html`<section id="trust"><h2>Trust: ${standingWords[trust.standing]}</h2>
 ${doubts.map((one) => html`<p class="fault">Since ${instant(one.since.toISOString())}: ${one.words}.</p>`)}
+${trust.standing === "unproven" ? html`<p class="fault">${unprovenWords(trust.comparisons)}</p>` : nothing}
 <p>${comparisonWords(trust)}</p>
 ${
   trust.evidence.length === 0

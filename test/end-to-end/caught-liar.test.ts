@@ -1,6 +1,6 @@
 /**
- * One of four crawlers ships other pages than the sites have, a third of them, on the emulated Internet over real
- * sockets and a real Postgres: it is found out, gets nothing more, and what it shipped is replaced. Every page is
+ * One of four crawlers ships other pages than the sites have, a third of them, and states a version of its own, on the
+ * emulated Internet over real sockets and a real Postgres: it is found out, gets nothing more, and what it shipped is replaced. Every page is
  * compared here, and two hosts are enough, so that it takes seconds; test/bench/trust.bench.ts has the figures of every
  * day.
  */
@@ -58,7 +58,10 @@ beforeAll(async () => {
   ({ pool } = fleet.database);
   proxy = await startLyingProxy(fleet.internet.proxyUrlOf(liar), lie);
   await fleet.addCoordinator();
-  await fleet.startAll((index) => (index === liar ? { proxy: proxy.url } : {}));
+  await fleet.startAll(
+    (index) => (index === liar ? { proxy: proxy.url } : {}),
+    (index) => (index === liar ? { softwareVersion: "9.9.9-mine" } : {}),
+  );
 }, 60_000);
 
 afterAll(async () => {
@@ -115,6 +118,20 @@ describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
       expect(new Set(opinions.map(({ crawler }) => crawler)).size).toBeGreaterThan(2);
     }
     expect(trustText(report!)).toMatch(/not trusted[\s\S]*counts: on \d+ pages of the host it agrees/);
+  });
+
+  it("hides behind no version that it made up, which is an incident of its own", async () => {
+    const since = new Date(Date.now() - 3_600_000);
+    const stated = async () => await createIncidentStore(pool).list({ since, kind: "unknown-version" });
+
+    await until(async () => (await stated()).length > 0, 20_000);
+
+    expect((await stated()).map(({ crawler, words }) => [crawler, words])).toEqual([
+      [liarName, expect.stringContaining("“9.9.9-mine”, which is no release that was offered to it")],
+    ]);
+    expect(
+      await fleet.rows("select from double_check where words like '%versions of the software%'"),
+    ).toEqual([]);
   });
 
   it("accuses nobody else, and stores no page of a comparison", async () => {

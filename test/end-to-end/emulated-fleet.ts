@@ -12,6 +12,7 @@ import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
 import { type CrawlerSettings, crawlerConfig } from "#crawler/config";
+import type { CrawlerSurroundings } from "#crawler/crawler-surroundings";
 import { type RunningCrawler, startCrawler } from "#crawler/main";
 import type { Database } from "#db/connect";
 import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
@@ -83,8 +84,12 @@ export async function emulatedFleet(options: FleetOptions) {
     };
   }
 
-  async function startOne(index: number, own: Partial<CrawlerSettings> = {}): Promise<void> {
-    crawlers.set(index, await startCrawler(crawlerConfig(await settingsOf(index, own))));
+  async function startOne(
+    index: number,
+    own: Partial<CrawlerSettings> = {},
+    surroundings: Partial<CrawlerSurroundings> = {},
+  ): Promise<void> {
+    crawlers.set(index, await startCrawler(crawlerConfig(await settingsOf(index, own)), surroundings));
   }
 
   return {
@@ -96,8 +101,11 @@ export async function emulatedFleet(options: FleetOptions) {
     addCoordinator,
     startOne,
     /** One after the other; `own`: what one of them has for itself. */
-    startAll: async (own: (index: number) => Partial<CrawlerSettings> = () => ({})) => {
-      for (const index of world.crawlers.keys()) await startOne(index, own(index));
+    startAll: async (
+      own: (index: number) => Partial<CrawlerSettings> = () => ({}),
+      surroundings: (index: number) => Partial<CrawlerSurroundings> = () => ({}),
+    ) => {
+      for (const index of world.crawlers.keys()) await startOne(index, own(index), surroundings(index));
     },
     /** In a process of its own, so that it can be killed. */
     startApart: async (index: number): Promise<ChildProcess> => {

@@ -2,12 +2,17 @@
  * Pages that are fetched twice, through the flows and the real stores: how comparisons are handed out, what becomes
  * of their results, and what follows for the crawler that stands alone.
  */
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { trustList } from "#coordinator/postgres/trust-list";
 import { trustReport } from "#coordinator/postgres/trust-report";
 import { asLeaseId, type CrawlerId } from "#core/ids";
+import { seededRandom } from "#core/seeded-random";
+import { extractPage } from "#crawler/extract/extract-page";
+import { trustText } from "#ops/nearcrawl/fleet/trust";
 import { noon, secondsAfterNoon } from "../contract/world.ts";
 import { type CheckedWorld, newCheckedWorld, slotMs } from "./checked-world.ts";
-import { text } from "./shipping-world.ts";
+import { type Shipped, text } from "./shipping-world.ts";
 
 let world: CheckedWorld;
 let [owner, second, third, fourth] = [0, 0, 0, 0] as unknown as CrawlerId[] as [
@@ -384,3 +389,156 @@ describe("a crawler that stands alone", () => {
     expect(due!.due).toBe(0);
   });
 });
+
+describe("a crawler that states another version than the others", () => {
+  const paths = ["a", "b", "c"];
+  const altered = (url: string) => (/\/[ab]$/.test(url) ? { page: text(99) } : null);
+  /** Its dock runs this release; `offered`: it is one of ours, and was offered to it. */
+  const runs = async (crawlerId: CrawlerId, version: string, offered: "offered" | "not-offered") => {
+    const digest = version.replaceAll(".", "").padEnd(64, "0");
+    await world.pool.query(
+      "update crawler set release_version = $2, release_digest = $3 where crawler_id = $1",
+      [crawlerId, version, digest],
+    );
+    if (offered === "not-offered") return;
+    const kept = [
+      ["insert into release_bundle (digest, bundle) values ($1, '') on conflict do nothing", [digest]],
+      [
+        `insert into release (version, sequence, digest, signed, expires_at, published_at)
+         values ($1, (select count(*) + 1 from release), $2, '', 'infinity', now()) on conflict do nothing`,
+        [version, digest],
+      ],
+      [
+        "insert into release_offer (crawler_id, version, offered_at, state) values ($1, $2, now(), 'running')",
+        [crawlerId, version],
+      ],
+    ] as const;
+    for (const [sql, values] of kept) await world.pool.query(sql, [...values]);
+  };
+  const standing = async () => (await trustReport(world.pool, "owner"))!.standing;
+  const untold = async () => (await world.verdicts()).filter(({ verdict }) => verdict === "cannot-tell");
+
+  beforeEach(async () => await world.pool.query("delete from release_offer; delete from release"));
+
+  it("is compared like any other, where no release of ours has that version", async () => {
+    await sites([1, 2, 3, 4, 5], ...paths);
+    await world.pool.query("update crawler set software_version = '9.9.9-mine' where crawler_id = $1", [
+      owner,
+    ]);
+    world.lieOf(owner, altered);
+
+    await world.crawlOn(noon);
+
+    expect(await untold()).toEqual([]);
+    expect(await standing()).toBe("distrusted");
+  });
+
+  it("is compared like any other, where a release of that version was never offered to it", async () => {
+    await sites([1, 2, 3, 4, 5], ...paths);
+    await runs(second, "1.4.0", "offered");
+    await runs(owner, "1.4.0", "not-offered");
+    world.lieOf(owner, altered);
+
+    await world.crawlOn(noon);
+
+    expect(await untold()).toEqual([]);
+    expect(await standing()).toBe("distrusted");
+  });
+
+  it("is accused where it has another text, though it runs a release of ours alone and claims the same bytes", async () => {
+    await sites([1, 2, 3, 4, 5], ...paths);
+    await runs(owner, "1.4.0", "offered");
+    world.lieOf(owner, (url) =>
+      /\/[ab]$/.test(url) ? { page: { ...text(url.length), simhash: text(99).simhash! } } : null,
+    );
+
+    await world.crawlOn(noon);
+
+    expect(await standing()).toBe("distrusted");
+  });
+
+  it("is unproven, in words, where a release of ours may explain its differences, which are many", async () => {
+    await sites([1, 2, 3, 4, 5], ...paths);
+    await runs(owner, "1.4.0", "offered");
+    world.lieOf(owner, (url) =>
+      /\/[ab]$/.test(url) ? { page: { ...text(99), simhash: near(text(url.length).simhash!) } } : null,
+    );
+
+    await world.crawlOn(noon);
+
+    const report = (await trustReport(world.pool, "owner"))!;
+    const [line] = (await trustList(world.pool)).filter(({ crawler }) => crawler === "owner");
+    expect(report).toMatchObject({ standing: "unproven", comparisons: { untold: 10, alone: 0, once: 0 } });
+    expect(trustText(report)).toContain("10 of 20 comparisons of its pages came to nothing");
+    expect(line).toMatchObject({ standing: "unproven", words: expect.stringContaining("10 of 20") });
+    expect(await world.rows(`select from crawler_trust where watched_until_page > pages`)).toHaveLength(1);
+    expect(world.incidents).toEqual([]);
+  });
+
+  it.each([["one of four"], ["two of four"]])(
+    "is honest in the middle of a staged release (%s), whose extractor leaves out what the one before it read",
+    async (share) => {
+      const docked = share === "one of four" ? [owner] : [owner, third];
+      await sites([1, 2, 3, 4, 5], ...paths);
+      for (const crawlerId of docked) await runs(crawlerId, "1.4.0", "offered");
+      const views = { older: new Map<string, Shipped>(), newer: new Map<string, Shipped>() };
+      for (const site of [1, 2, 3, 4, 5]) {
+        for (const path of ["", ...paths]) {
+          const url = `http://s${site}.example/${path}`;
+          views.older.set(url, await extracted(url, (html) => html));
+          views.newer.set(url, await extracted(url, withoutNavigation));
+        }
+      }
+      for (const crawlerId of [owner, second, third, fourth]) {
+        const view = docked.includes(crawlerId) ? views.newer : views.older;
+        world.lieOf(crawlerId, (url) => view.get(url) ?? null);
+      }
+
+      await world.crawlOn(noon);
+
+      const verdicts = await world.verdicts();
+      expect(verdicts).toHaveLength(20);
+      expect(verdicts.filter(({ verdict }) => verdict !== "agree")).toEqual([]);
+      expect(await standing()).toBe("trusted");
+      const read =
+        (views.older.get("http://s1.example/a")!.links?.length ?? 0) -
+        (views.newer.get("http://s1.example/a")!.links?.length ?? 0);
+      expect(read).toBe(5);
+    },
+  );
+});
+
+/** Of the page's text some bits differ, as between two releases. */
+const near = (simhash: string) => (BigInt(`0x${simhash}`) ^ 0x3ffn).toString(16).padStart(16, "0");
+
+const withoutNavigation = (html: string) => html.replace(/<nav>.*?<\/nav>/s, "");
+
+/** What the real extractor makes of a page; its bytes are those of the site, whatever of them a release reads. */
+async function extracted(url: string, read: (html: string) => string): Promise<Shipped> {
+  const html = pageOf(url);
+  const bytes = Buffer.from(read(html));
+  const digest = createHash("sha256").update(html).digest("hex");
+  const body = { url, bytes, digest, contentType: "text/html; charset=utf-8" };
+  const nothing = { contentLanguage: null, robotsTag: undefined, quiet: async () => {} };
+  const { page } = await extractPage({ ...body, ...nothing });
+  return { page: { ...page, links: [] }, links: page.links.map((link) => link.url) };
+}
+
+/** An article of some 300 words, which differ from page to page, with ten links and a navigation of five. */
+function pageOf(url: string): string {
+  const random = seededRandom(
+    [...url].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 65_521, 7),
+  );
+  const words = (count: number) =>
+    Array.from({ length: count }, () => vocabulary[Math.floor(random() * vocabulary.length)]);
+  const links = (name: string, count: number) =>
+    Array.from({ length: count }, (_, at) => `<a href="/${name}/${at}">${words(2).join(" ")}</a>`).join(" ");
+  return `<!doctype html><html lang="en"><title>${words(4).join(" ")}</title>
+<nav>${links("section", 5)}</nav>
+<main><h1>${words(5).join(" ")}</h1><p>${words(300).join(" ")}</p><p>${links("more", 10)}</p></main></html>`;
+}
+
+const vocabulary =
+  "amber trade road river harbour winter stone wool market bridge letter silver grain ship tower coast valley forest garden window paper glass iron copper salt honey bread candle mirror ladder".split(
+    " ",
+  );

@@ -27,8 +27,10 @@ import type { PageSketch } from "./page-sketch.ts";
 export interface Opinion {
   readonly crawlerId: CrawlerId;
   readonly sketch: PageSketch;
-  /** The software that read the page: another version may read the same bytes differently. */
+  /** The software that read the page, as the crawler states it: another version may read the same bytes differently. */
   readonly version: string;
+  /** False: this version was never ours to offer, so it explains nothing. Absent: it was. */
+  readonly isOffered?: boolean;
 }
 
 /** `near`: by one that was not asked yet, as near to that crawler as can be; `again`: by that crawler itself. */
@@ -68,8 +70,12 @@ export function nextStep(arbitration: Arbitration): ArbitrationStep {
   const [first, second, third] = opinions;
   if (first === undefined || second === undefined) return ask({ type: "anybody" });
   const difference = between(first, second);
-  if (difference === null) return untold("they run different versions of the software");
+  if (difference === null) return untold("one of the fetches says nothing of it");
   if (isWithin(difference, volatility)) return verdict({ type: "agree" });
+  if (versionsExplain(first, second, difference))
+    return untold(
+      "they run different versions of the software, which may read a page as differently as that",
+    );
   if (third === undefined) {
     if (others === 0)
       return untold(`with two crawlers nobody can say which is right: ${differenceWords(difference)}`);
@@ -137,17 +143,34 @@ function isApart(one: Opinion, rest: readonly Opinion[], volatility: Volatility)
   const most = own.reduce<Volatility>((widestYet, difference) => widest(widestYet, difference!), volatility);
   return rest.every((other) => {
     const difference = between(one, other);
-    return difference !== null && !isWithin(difference, most);
+    return difference !== null && !isWithin(difference, most) && !versionsExplain(one, other, difference);
   });
 }
 
-/** Where the software differs, the same bytes are the same page; of others only their kind is compared. */
+/** The same bytes are the same page, where two of our versions read them: what they make of them may differ somewhat. */
 function between(a: Opinion, b: Opinion): PageDifference | null {
   const difference = differenceOf(a.sketch, b.sketch);
-  if (difference === null || difference.kind || a.version === b.version) return difference;
+  if (difference === null || !versionsExplain(a, b, difference)) return difference;
   const isSame = a.sketch.digest !== null && a.sketch.digest === b.sketch.digest;
-  return isSame ? { kind: false, ...still } : null;
+  return isSame ? { kind: false, ...still } : difference;
 }
+
+/**
+ * Two of our releases may read a page differently, to a degree: a heading more, navigation left out. A stated version
+ * explains nothing else: not whether there is a page, nor another text, nor links by the dozen; and one that we never
+ * offered explains nothing at all, or whoever alters pages would only have to make one up.
+ */
+function versionsExplain(a: Opinion, b: Opinion, difference: PageDifference): boolean {
+  if (a.version === b.version || a.isOffered === false || b.isOffered === false || difference.kind)
+    return false;
+  const links = Math.max(versionLinks, versionLinkShare * Math.max(a.sketch.linkCount, b.sketch.linkCount));
+  return difference.bits <= versionBits && difference.links <= links;
+}
+
+/** Of 64: texts that share nothing differ by some 32. */
+const versionBits = 16;
+const versionLinks = 12;
+const versionLinkShare = 0.4;
 
 function accuse(type: "alone" | "once", suspect: Opinion, other: Opinion): ArbitrationStep {
   const words = differenceWords(between(suspect, other)!);
@@ -159,7 +182,10 @@ const byPlace = () =>
 
 function byVisit(opinions: readonly Opinion[]): ArbitrationStep {
   const differences = opinions.flatMap((a, index) =>
-    opinions.slice(index + 1).flatMap((b) => between(a, b) ?? []),
+    opinions.slice(index + 1).flatMap((b) => {
+      const difference = between(a, b);
+      return difference === null || versionsExplain(a, b, difference) ? [] : [difference];
+    }),
   );
   // A page that is gone now and then says nothing of how its text changes.
   const volatility = differences

@@ -48,6 +48,22 @@ export interface Evidence {
   readonly against: readonly number[];
 }
 
+/** Comparisons that nobody can conclude anything from, and all others. */
+export interface UntoldChecks {
+  readonly untold: number;
+  readonly told: number;
+}
+
+/** Fewer may be chance. */
+const leastUntold = 5;
+/** Of all comparisons: an honest crawler's come to nothing where sites are down, or two releases read a page differently. */
+const untoldShare = 1 / 3;
+
+/** True: too many of its comparisons come to nothing for anybody to say that it is honest. It is not accused either. */
+export function isUnproven({ untold, told }: UntoldChecks): boolean {
+  return untold >= leastUntold && untold >= untoldShare * (untold + told);
+}
+
 /** Hosts that say nothing: they differ by place or visit, or more than one crawler stood alone on them. */
 export type SilentHosts = ReadonlySet<HostHash>;
 

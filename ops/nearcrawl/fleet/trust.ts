@@ -1,7 +1,12 @@
 /** `nearcrawl fleet trust`: whether a crawler is believed, the evidence page by page, and the way back. */
 import { Command } from "commander";
 import type { TrustLine } from "#coordinator/flows/fleet-ports";
-import { standingWords, type TrustEvidence, type TrustReport } from "#coordinator/flows/trust-standing";
+import {
+  standingWords,
+  type TrustEvidence,
+  type TrustReport,
+  unprovenWords,
+} from "#coordinator/flows/trust-standing";
 import { restoreTrust } from "#coordinator/postgres/distrust-writes";
 import { trustList } from "#coordinator/postgres/trust-list";
 import { trustReport } from "#coordinator/postgres/trust-report";
@@ -58,7 +63,7 @@ export function trustListText(crawlers: readonly TrustLine[]): string {
       ({ crawler, standing, comparisons: { agreed, alone, once }, score, pages, since, words }) => [
         ...[crawler, standingWords[standing], String(agreed), String(alone), String(once)],
         ...[score.toFixed(1), String(pages)],
-        since === null ? "" : printable(`since ${minute(since)}: ${words}`, 160),
+        since === null ? printable(words, 160) : printable(`since ${minute(since)}: ${words}`, 160),
       ],
     ),
   );
@@ -84,6 +89,7 @@ function standingLines({
   probesDoubted,
   restoredAt,
   standing,
+  comparisons,
   score,
 }: TrustReport): string[] {
   const back = `Once you know better: nearcrawl fleet trust ${crawler} --restore`;
@@ -97,6 +103,7 @@ function standingLines({
           `Its probe reports are not believed since ${minute(probesDoubted.since)}: ${printable(probesDoubted.words, 300)}.`,
         ]),
     ...(distrusted === null && probesDoubted === null ? [] : [back]),
+    ...(standing === "unproven" ? [unprovenWords(comparisons)] : []),
     ...(standing === "watched"
       ? [`It stood alone of late (score ${score.toFixed(1)}), so more of its pages are compared.`]
       : []),

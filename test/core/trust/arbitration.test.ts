@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { nextStep, type Opinion } from "#core/trust/arbitration";
 import { still } from "#core/trust/compare-sketches";
+import type { PageSketch } from "#core/trust/page-sketch";
 import { page, said, without } from "./sketches.ts";
 
 const [a, b, c] = [page("0"), page("ffff"), page("ff0000ff")];
@@ -128,14 +129,57 @@ describe("a page's own changes", () => {
 });
 
 describe("crawlers of different versions", () => {
-  it("agree where the page's bytes were the same", () => {
-    const readOtherwise = { ...a, links: [1], linkCount: 1 };
+  const links = (first: number, count: number) => Array.from({ length: count }, (_, at) => first + at);
+  const stated = (crawler: number, sketch: PageSketch, version: string, isOffered = true): Opinion => ({
+    ...said(crawler, sketch, version),
+    isOffered,
+  });
+  const full = page("ff", links(1, 30));
 
-    expect(following([said(1, a, "1.0"), said(2, readOtherwise, "1.1")])).toEqual({ type: "agree" });
+  it("agree where the page's bytes were the same, and they read them somewhat differently", () => {
+    const readOtherwise = { ...full, links: links(1, 20), linkCount: 20, titleHash: 8 };
+
+    expect(following([said(1, full, "1.0"), said(2, readOtherwise, "1.1")])).toEqual({ type: "agree" });
   });
 
-  it("are not compared where they were not", () => {
-    expect(following([said(1, a, "1.0"), said(2, b, "1.1")])).toMatchObject({ type: "cannot-tell" });
+  it("agree where the bytes were not the same, and what they read hardly differs", () => {
+    const later = { ...full, digest: "another", simhash: "0000000000000007" };
+    const sooner = { ...full, simhash: "0000000000000005" };
+
+    expect(following([said(1, later, "1.0"), said(2, sooner, "1.1")])).toEqual({ type: "agree" });
+  });
+
+  it("cannot be told apart where neither the bytes nor what was read are the same, within what releases differ by", () => {
+    expect(following([said(1, a, "1.0"), said(2, page("fff"), "1.1")])).toMatchObject({
+      type: "cannot-tell",
+      words: expect.stringContaining("different versions"),
+    });
+  });
+
+  it("are compared where the text is another or links are there by the dozen, whatever is said of the bytes", () => {
+    const otherText = { ...full, simhash: "ffffffff000000ff" };
+    const spam = { ...full, links: links(1, 60), linkCount: 60 };
+
+    for (const altered of [otherText, spam]) {
+      expect(following([said(1, altered, "1.0"), said(2, full, "1.1")])).toEqual({ type: "near", to: one });
+      const all = [
+        said(1, altered, "1.0"),
+        said(2, full, "1.1"),
+        said(3, full, "1.1"),
+        said(1, altered, "1.0"),
+      ];
+      expect(following([...all, said(4, full, "1.1")])).toMatchObject({ type: "alone", suspect: one });
+    }
+  });
+
+  it("have no excuse in a version that was never offered: one link more is compared", () => {
+    const more = { ...full, links: links(1, 31), linkCount: 31 };
+
+    expect(following([stated(1, more, "9.9", false), stated(2, full, "1.1")])).toEqual({
+      type: "near",
+      to: one,
+    });
+    expect(following([stated(1, more, "1.0"), stated(2, full, "1.1")])).toEqual({ type: "agree" });
   });
 
   it("are compared in whether there is a page at all", () => {
