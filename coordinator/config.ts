@@ -111,8 +111,8 @@ const configSchema = z.strictObject({
   /** Whom webmasters may write to: an e-mail address or a URL, shown on the contact page. */
   contact: z.string().min(3).max(200).nullable().default(null),
   /**
-   * Crawlers with an identity sign their requests to sites (Web Bot Auth, RFC 9421), naming the origin of the
-   * User-Agent's page as the place of their public keys, where this coordinator must be reached.
+   * Crawlers with an identity sign their requests to sites (Web Bot Auth, RFC 9421), naming the key set at publicUrl
+   * (left out: at the origin of the User-Agent's page), where this coordinator must be reached by https.
    */
   signRequests: z.boolean().default(false),
   /** What is crawled by this coordinator's crawlers: hosts in one of these domain sets; empty: every host. */

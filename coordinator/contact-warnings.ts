@@ -1,6 +1,7 @@
 /** What webmasters would miss: who crawls the public web says who he is, and how he can be reached. */
 import { contactPageOf } from "#protocol/user-agent";
 import type { CoordinatorConfig } from "./config.ts";
+import { publishedKeySet } from "./wiring-settings.ts";
 
 /** A line for each fault, with what to do about it; none for a crawl of one's own network or an emulated one. */
 export function contactWarnings(config: CoordinatorConfig): string[] {
@@ -17,9 +18,9 @@ export function contactWarnings(config: CoordinatorConfig): string[] {
       "no contact is set, so nobody who minds our requests can write to us: set contact in the settings to an e-mail address or a URL",
     );
   }
-  if (config.signRequests && page?.protocol !== "https:") {
+  if (config.signRequests && publishedKeySet(config) === null) {
     warnings.push(
-      "signRequests is on, but the User-Agent names no https page: sites look for our public keys at its origin, and trust no other",
+      "signRequests is on, but no request is signed: sites take our public keys by https alone, so publicUrl in the settings must be an https URL",
     );
   }
   return warnings;

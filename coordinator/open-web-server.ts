@@ -29,6 +29,7 @@ import { createReleaseStore } from "./postgres/release-store.ts";
 import { createReports } from "./postgres/reports/reports.ts";
 import type { RegistryHost } from "./registry-host.ts";
 import { webParts } from "./web-parts.ts";
+import { publishedKeySet } from "./wiring-settings.ts";
 
 export interface OpenWebOptions {
   readonly config: CoordinatorConfig;
@@ -86,7 +87,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       version: options.version,
       userAgent: config.userAgent,
       contact: config.contact,
-      signRequests: config.signRequests,
+      signRequests: config.signRequests && publishedKeySet(config) !== null,
       politenessSeconds: defaultPolitenessSeconds,
       tls,
       behindProxy: config.behindProxy,

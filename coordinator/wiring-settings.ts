@@ -5,6 +5,7 @@ import type { CrawlerId } from "#core/ids";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { defaultRecrawlSettings } from "#core/recrawl/fixed-interval";
 import { fixedPlan, type PlanInForce } from "#core/recrawl/recrawl-plan";
+import { keySetUrlAt } from "#protocol/key-thumbprint";
 import { contactPageOf, userAgentOf } from "#protocol/user-agent";
 import { identityVersion } from "#protocol/version";
 import type { CoordinatorConfig } from "./config.ts";
@@ -37,14 +38,23 @@ export function gatewaySettings(config: CoordinatorConfig): GatewaySettings {
 /** How a crawler is to introduce itself to sites; only one with a key of its own can sign, and knows how. */
 export function introductionOf(
   { hello, version, publicKey }: Pick<Arrival, "hello" | "version" | "publicKey">,
-  { userAgent, signRequests }: Pick<CoordinatorConfig, "userAgent" | "signRequests">,
+  config: Pick<CoordinatorConfig, "userAgent" | "publicUrl" | "signRequests">,
 ): Pick<WelcomeExtras, "userAgent" | "signatureAgent"> {
-  const signatureAgent = contactPageOf(userAgent)?.origin;
-  const signs = signRequests && version >= identityVersion && publicKey !== null;
+  const signatureAgent = publishedKeySet(config);
+  const signs = config.signRequests && version >= identityVersion && publicKey !== null;
   return {
-    ...(hello.contact === undefined ? {} : { userAgent: userAgentOf(userAgent, hello.contact) }),
-    ...(signs && signatureAgent !== undefined ? { signatureAgent } : {}),
+    ...(hello.contact === undefined ? {} : { userAgent: userAgentOf(config.userAgent, hello.contact) }),
+    ...(signs && signatureAgent !== null ? { signatureAgent } : {}),
   };
+}
+
+/** The URL of the fleet's key set as sites reach it; null: not by https, and verifiers take no other. */
+export function publishedKeySet({
+  publicUrl,
+  userAgent,
+}: Pick<CoordinatorConfig, "userAgent" | "publicUrl">): string | null {
+  const coordinator = publicUrl === null ? contactPageOf(userAgent) : new URL(publicUrl);
+  return coordinator && keySetUrlAt(coordinator);
 }
 
 /** So that a partner can be told under which address others see the crawler. */

@@ -4,10 +4,11 @@
 import { z } from "zod";
 import { address, coordinatorWords, digest, hostName, milliseconds } from "./fields.ts";
 import { keyScope, keyScopes, ticket } from "./identity.ts";
+import { signatureAgent } from "./key-thumbprint.ts";
 import { lease } from "./lease.ts";
 import { probeMethod, releaseVersion } from "./messages.ts";
 import { coordinatorMove } from "./move.ts";
-import { signatureAgent, userAgent } from "./user-agent.ts";
+import { userAgent } from "./user-agent.ts";
 
 export const coordinatorWelcome = z.object({
   type: z.literal("coordinator:welcome"),
@@ -31,8 +32,8 @@ export const coordinatorWelcome = z.object({
   /** The coordinator's time, so that a crawler can tell that its clock is wrong. */
   time: z.iso.datetime().optional(),
   /**
-   * Requests are signed (RFC 9421, Web Bot Auth) with the crawler's key, and name this origin as the place
-   * of the public keys. Absent: they are not.
+   * Requests are signed (RFC 9421, Web Bot Auth) with the crawler's key, and name this URL as that of the key set.
+   * Absent: they are not.
    */
   signatureAgent: signatureAgent.optional(),
 });

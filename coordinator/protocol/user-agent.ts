@@ -18,21 +18,6 @@ export const userAgent = z
   .max(maxUserAgent)
   .regex(/^Nearcrawl\/[\x20-\x7e]+$/);
 
-/**
- * Where the public keys are that requests are signed with, as a header may name it: an http(s) URL in its canonical form, or
- * an origin, without user, password and fragment, and without what would end a structured field's string (RFC 9651 section 3.3.3).
- */
-export function isSignatureAgent(text: string): boolean {
-  if (!/^https?:\/\/[!#-[\]-~]{1,192}$/.test(text) || !canParseUrl(text)) return false;
-  const url = new URL(text);
-  return url.username + url.password + url.hash === "" && (url.href === text || url.origin === text);
-}
-
-export const signatureAgent = z
-  .string()
-  .max(200)
-  .refine(isSignatureAgent, { error: "signatureAgent must be an http(s) URL in its canonical form" });
-
 /** What a comment can hold (RFC 9110 section 5.6.5) without a parenthesis or a backslash; no space at its ends. */
 export const partnerContact = z.string().regex(/^[!-'*-[\]-~](?:[ -'*-[\]-~]{0,76}[!-'*-[\]-~])?$/, {
   error: "must be up to 78 printable ASCII characters without parentheses, such as abuse@example.org",

@@ -3,6 +3,7 @@
  * by a signature where it asks for one. Before the first welcome there is no introduction, and so no request.
  */
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
+import { keySetUrlOf } from "#protocol/key-thumbprint";
 import type { Identity } from "../membership/identity.ts";
 import { requestSigner, type SignRequest } from "./sign-request.ts";
 
@@ -19,7 +20,8 @@ export class Introduction {
   onWelcome({ userAgent, signatureAgent }: Pick<CoordinatorWelcome, "userAgent" | "signatureAgent">): void {
     const identity = this.#identity;
     this.#userAgent = userAgent;
-    this.#sign = identity && signatureAgent ? requestSigner({ identity, signatureAgent }) : null;
+    const keySetUrl = signatureAgent === undefined ? null : keySetUrlOf(signatureAgent);
+    this.#sign = identity && keySetUrl ? requestSigner({ identity, keySetUrl }) : null;
   }
 
   /** Throws before the first welcome. */

@@ -1,12 +1,12 @@
 /**
  * Requests that a site can verify: HTTP Message Signatures (RFC 9421) by the profile of Web Bot Auth
- * (draft-ietf-webbotauth-httpsig-protocol). What is signed are the site's authority, so that a request cannot be
- * shown to another site, and where the public keys are; the parameters say when and by which key, with a nonce.
+ * (draft-ietf-webbotauth-httpsig-protocol-01, October 2026). What is signed are the site's authority, so that a request
+ * cannot be shown to another site, and the URL of the key set, which a verifier fetches as it stands; the parameters
+ * say when and by which key, with a nonce.
  * The key is named by its JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), as the key directory names it.
  */
 import { randomBytes } from "node:crypto";
-import { keyThumbprint } from "#protocol/key-thumbprint";
-import { isSignatureAgent } from "#protocol/user-agent";
+import { isSignatureAgent, keyThumbprint } from "#protocol/key-thumbprint";
 import type { Identity } from "../membership/identity.ts";
 
 /** Header fields (names in lower case) for one request to this authority (`host` or `host:port`, RFC 9421 section 2.2.3). */
@@ -14,25 +14,24 @@ export type SignRequest = (authority: string) => Readonly<Record<string, string>
 
 /** A signature is good for so long: clocks differ, and a request may wait in a site's queue. */
 const validSeconds = 300;
-/** The draft asks for 64 random bytes. */
+/** The draft leaves the nonce to the signer (RFC 9421 section 7.2.2). */
 const nonceBytes = 64;
 const label = "sig1";
 
 export interface SignerSettings {
   readonly identity: Pick<Identity, "publicKey" | "sign">;
-  /** Origin of the key directory: https://crawl.example.org */
-  readonly signatureAgent: string;
+  /** https://crawl.example.org/.well-known/http-message-signatures-directory */
+  readonly keySetUrl: string;
   readonly now?: () => Date;
   /** Uniform bytes, for the nonce. */
   readonly random?: (bytes: number) => Uint8Array;
 }
 
-/** Throws for a `signatureAgent` that cannot stand in the header. */
-export function requestSigner({ identity, signatureAgent, now, random }: SignerSettings): SignRequest {
-  if (!isSignatureAgent(signatureAgent))
-    throw new RangeError("signatureAgent is no URL that a header may name");
+/** Throws for a `keySetUrl` that cannot stand in the header. */
+export function requestSigner({ identity, keySetUrl, now, random }: SignerSettings): SignRequest {
+  if (!isSignatureAgent(keySetUrl)) throw new RangeError("keySetUrl is no URL that a header may name");
   const keyId = keyThumbprint(identity.publicKey);
-  const agent = `"${signatureAgent}"`;
+  const agent = `"${keySetUrl}"`;
   return (authority) => {
     const created = Math.floor((now?.() ?? new Date()).getTime() / 1000);
     const nonce = Buffer.from((random ?? randomBytes)(nonceBytes)).toString("base64");

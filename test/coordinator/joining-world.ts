@@ -26,10 +26,12 @@ interface Invited {
   readonly pagesPerDay?: number;
 }
 
-export async function newJoiningWorld() {
+/** `settings`: beside where it listens. */
+export async function newJoiningWorld(settings: Record<string, unknown> = {}) {
   const database = await testDatabase();
   const { pool } = database;
   const config = readCoordinatorConfig({
+    ...settings,
     listen: { port: 0 },
     tls: { certificateFile: pemFile("cert"), keyFile: pemFile("key") },
   });

@@ -147,7 +147,7 @@ describe("bytes of a coordinator's choice", () => {
     const welcome = { ...plainWelcome, signatureAgent };
 
     expect(() => decodeCoordinatorMessage(JSON.stringify(welcome))).toThrow("signatureAgent");
-    expect(() => requestSigner({ identity, signatureAgent })("site.example")).toThrow("signatureAgent");
+    expect(() => requestSigner({ identity, keySetUrl: signatureAgent })("site.example")).toThrow("keySetUrl");
     expect(() => new Introduction(identity).onWelcome(welcome)).toThrow("signatureAgent");
   });
 

@@ -24,6 +24,37 @@ describe("what passes", () => {
     expect(messages.map((message) => decodeCrawlerMessage(encodeMessage(message)))).toEqual(messages);
   });
 
+  test("the key set that requests name is a plain URL, and fits between quotation marks in a header", () => {
+    const welcome = {
+      ...{ type: "coordinator:welcome", protocolVersion: 3, crawlerId: 1, acknowledgedSequence: 0 },
+      ...{ resultCredits: 1, heartbeatSeconds: 1, userAgent: "Nearcrawl/0.1" },
+    };
+    const taken = (signatureAgent: string) => {
+      try {
+        return decodeCoordinatorMessage(JSON.stringify({ ...welcome, signatureAgent })) !== null;
+      } catch {
+        return false;
+      }
+    };
+
+    const agents = [
+      "https://crawl.example.org/.well-known/http-message-signatures-directory",
+      "https://crawl.example.org",
+      "http://127.0.0.1:7411",
+      "https://crawl.example.org/\r\nx: y",
+      'https://crawl.example.org/"',
+      "https://crawl.example.org/a b",
+      "https://user:secret@crawl.example.org/",
+      "https://crawl.example.org/?a",
+      "https://crawl.example.org/#a",
+      "ftp://crawl.example.org/",
+      "https://Crawl.example.org/",
+      "https://crawl.example.org/ü",
+      `https://crawl.example.org/${"x".repeat(200)}`,
+    ];
+    expect(agents.filter(taken)).toEqual(agents.slice(0, 3));
+  });
+
   test("bytes are read as UTF-8", () => {
     const goodbye = { type: "crawler:goodbye", reason: "até já 👋" } as const;
 

@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-const signatureAgent = "https://crawl.example.org";
+const keySetUrl = "https://crawl.example.org/.well-known/http-message-signatures-directory";
 
 /** A crawler's tools after a welcome that asks for signatures, and its public key. */
 function signingTools(changes: Parameters<typeof testConfig>[0] = {}) {
@@ -24,7 +24,7 @@ function signingTools(changes: Parameters<typeof testConfig>[0] = {}) {
   const introduction = new Introduction(identity);
   introduction.onWelcome({
     userAgent: "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)",
-    signatureAgent,
+    signatureAgent: keySetUrl,
   });
   const { userAgent, sign } = introduction;
   const tools = fetchTools({ config, home: config.home, userAgent, sign, quiet: async () => {} });
@@ -69,13 +69,11 @@ describe("a signed request", () => {
     };
     const now = () => new Date("2026-03-01T12:00:00.900Z");
 
-    const fields = requestSigner({ identity, signatureAgent, now, random: (n) => Buffer.alloc(n) })(
-      "a.example",
-    );
+    const fields = requestSigner({ identity, keySetUrl, now, random: (n) => Buffer.alloc(n) })("a.example");
 
     const zeros = Buffer.alloc(64).toString("base64");
     expect(fields).toEqual({
-      "signature-agent": 'sig1="https://crawl.example.org"',
+      "signature-agent": 'sig1="https://crawl.example.org/.well-known/http-message-signatures-directory"',
       "signature-input": `sig1=("@authority" "signature-agent";key="sig1");created=1772366400;expires=1772366700;keyid="kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";alg="ed25519";nonce="${zeros}";tag="web-bot-auth"`,
       signature: `sig1=:${zeros}:`,
     });
@@ -155,7 +153,7 @@ describe("a signed request", () => {
 });
 
 describe("a crawler's introduction", () => {
-  const welcome = { userAgent: "Nearcrawl/7 (+https://crawl.example.org/)", signatureAgent };
+  const welcome = { userAgent: "Nearcrawl/7 (+https://crawl.example.org/)", signatureAgent: keySetUrl };
 
   async function crawlAs(introduction: Introduction) {
     const origin = await startOrigin((_request, response) => html(response, "<p>page"));
