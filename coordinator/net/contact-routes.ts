@@ -1,10 +1,12 @@
 /**
  * What sites see of us over HTTP: the contact page with its two forms, the fleet's addresses, and its public keys.
  *
- * The key directory (draft-meunier-webbotauth-httpsig-directory) is to be signed by every key in it, to show that
- * who publishes them holds them. That is not done: private keys never leave the crawlers, and the coordinator has
- * none of them. A verifier that insists takes our requests for unsigned ones, and may go by the addresses.
+ * The key set (draft-ietf-webbotauth-httpsig-protocol-01, October 2026) may be signed by every key in it, so that
+ * others can pass it on. That is not done: private keys never leave the crawlers, and the coordinator has none of them.
+ * Who fetches it here by TLS needs no such signature. The addresses are in the form of draft-illyes-webbotauth-jafar-00
+ * (April 2026).
  */
+import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { keyThumbprint } from "#protocol/key-thumbprint";
 import type { ComplaintStore } from "../flows/complaint-ports.ts";
@@ -26,8 +28,9 @@ export interface ContactPorts {
   readonly fleet: FleetOutside;
 }
 
-/** As the draft names it, without a parameter: bytes, so that the server adds none. */
+/** As the drafts name them, without a parameter: sent as bytes, so that the server adds none. */
 const directoryType = "application/http-message-signatures-directory+json";
+const addressListType = "application/jafar+json";
 
 interface Context {
   readonly settings: ContactSettings & { readonly version: string };
@@ -55,17 +58,18 @@ export function addContactRoutes(app: FastifyInstance, ports: ContactPorts | nul
   });
 }
 
-/** The form that search engines use for theirs: one prefix for each address. */
+/** One prefix for each address; the token changes when one of them does. */
 function addLists(app: FastifyInstance, { fleet }: ContactPorts, { now }: Context): void {
   app.get("/about-crawler/addresses.json", async (_request, reply) => {
     const addresses = await fleet.addresses(now());
+    const prefixes = addresses.map((address) =>
+      address.includes(":") ? { ipv6Prefix: `${address}/128` } : { ipv4Prefix: `${address}/32` },
+    );
+    const synctoken = createHash("sha256").update(JSON.stringify(prefixes)).digest("base64url");
+    const creationTime = `${now().toISOString().slice(0, 19)}Z`;
     reply.header("cache-control", "public, max-age=300");
-    return {
-      creationTime: now().toISOString().slice(0, 19),
-      prefixes: addresses.map((address) =>
-        address.includes(":") ? { ipv6Prefix: `${address}/128` } : { ipv4Prefix: `${address}/32` },
-      ),
-    };
+    reply.header("content-type", addressListType);
+    return reply.send(Buffer.from(JSON.stringify({ synctoken, creationTime, prefixes })));
   });
   app.get("/.well-known/http-message-signatures-directory", async (_request, reply) => {
     const keys = await fleet.publicKeys();

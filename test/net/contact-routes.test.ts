@@ -41,11 +41,17 @@ const whoSays = async (question: string) =>
 const countOf = async (table: "opt_out" | "complaint") =>
   (await database.pool.query<{ n: number }>(`select count(*)::int as n from ${table}`)).rows[0]!.n;
 const fleetAddresses = async () => {
-  const answer = (await (await fetch(`${base}/about-crawler/addresses.json`)).json()) as {
+  const response = await fetch(`${base}/about-crawler/addresses.json`);
+  const answer = (await response.json()) as {
+    synctoken: string;
     creationTime: string;
     prefixes: Record<string, string>[];
   };
-  return { answer, prefixes: answer.prefixes.flatMap((prefix) => Object.values(prefix)) };
+  return {
+    answer,
+    type: response.headers.get("content-type"),
+    prefixes: answer.prefixes.flatMap((prefix) => Object.values(prefix)),
+  };
 };
 const fitsSchema = (value: unknown, name: string) =>
   faultsOf(value, { $ref: `#/components/schemas/${name}` }, openApi.components.schemas);
@@ -244,10 +250,16 @@ describe("the fleet, as sites may know it", () => {
       [worldNow],
     );
 
-    const { answer, prefixes } = await fleetAddresses();
+    const { answer, prefixes, type } = await fleetAddresses();
+    const { answer: again } = await fleetAddresses();
+    await database.pool.query("update crawler set revoked_at = $1 where name = 'v4'", [worldNow]);
+    const { answer: changed } = await fleetAddresses();
 
+    expect(type).toBe("application/jafar+json");
     expect(fitsSchema(answer, "FleetAddresses")).toEqual([]);
-    expect(answer.creationTime).toBe("2026-03-01T12:00:00");
+    expect(answer.creationTime).toBe("2026-03-01T12:00:00Z");
+    expect(again.synctoken).toBe(answer.synctoken);
+    expect(changed.synctoken).not.toBe(answer.synctoken);
     expect(prefixes).toEqual(expect.arrayContaining(["9.9.9.9/32", "2620:fe::fe/128"]));
     expect(prefixes.join()).not.toMatch(/8\.8\.8\.|192\.168\./);
   });
