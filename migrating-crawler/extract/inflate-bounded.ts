@@ -1,6 +1,9 @@
 /** Bytes through a decoder of node:zlib, off the main thread, until there is enough of what comes out. */
 import type { Transform } from "node:stream";
 
+/** A decoder of node:zlib: counts the bytes that it has consumed. */
+export type Decoder = Transform & { readonly bytesWritten: number };
+
 export interface Inflated {
   /** At most as many as were wanted. */
   readonly bytes: Buffer;
@@ -13,12 +16,12 @@ export interface Inflated {
 export interface InflateBounds {
   readonly limit: number;
   /** Looked at with each piece; an error ends it. */
-  readonly check?: (outputBytes: number) => Error | null;
+  readonly check?: (outputBytes: number, inputBytes: number) => Error | null;
 }
 
 /** Never throws: a broken or cut input gives what could be decoded of it, with the error. */
 export function inflateBounded(
-  decoder: Transform,
+  decoder: Decoder,
   input: Buffer,
   { limit, check }: InflateBounds,
 ): Promise<Inflated> {
@@ -32,7 +35,7 @@ export function inflateBounded(
     decoder.on("data", (piece: Buffer) => {
       pieces.push(piece);
       length += piece.length;
-      const error = check?.(length) ?? null;
+      const error = check?.(length, decoder.bytesWritten) ?? null;
       if (error !== null || length > limit) end(length > limit, error);
     });
     decoder.once("end", () => end(false, null));

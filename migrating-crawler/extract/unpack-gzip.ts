@@ -1,13 +1,20 @@
 /**
- * Files that are gzip themselves (RFC 1952), such as `sitemap.xml.gz`, whatever their header says; also
- * packed twice, as servers do that compress what is compressed. Bounded in output; a broken or cut file
- * gives what could be read of it.
+ * gzip (RFC 1952), bounded in output: a content coding, and files that are gzip themselves, such as `sitemap.xml.gz`,
+ * whatever their header says; also packed twice, as servers do that compress what is compressed. What stands behind the
+ * last member and is no member (a line break, a comment of some cache) is passed over, as browsers and gzip itself do;
+ * of a broken or cut file there is what could be read.
  */
-import { constants, createGunzip, gunzipSync } from "node:zlib";
-import { inflateBounded } from "./inflate-bounded.ts";
+import { constants, createGunzip, createInflateRaw, inflateRawSync, type ZlibOptions } from "node:zlib";
+import { type InflateBounds, type Inflated, inflateBounded } from "./inflate-bounded.ts";
 
 /** Unpacked once more at most so often. */
 const maxLayers = 3;
+/** With more members than this, what stands behind them is not told from a broken member. */
+const maxMembers = 1000;
+/** The flags of a member's head that say which fields follow (section 2.3.1). */
+const [hasHeadSum, hasExtra, hasName, hasComment] = [2, 4, 8, 16];
+const fixedHeadBytes = 10;
+const trailerBytes = 8;
 
 export function isGzip(bytes: Buffer): boolean {
   return bytes.length > 3 && bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 8;
@@ -23,11 +30,52 @@ export interface Unpacked {
 export async function unpackGzip(bytes: Buffer, limit: number): Promise<Unpacked> {
   let unpacked: Unpacked = { bytes, truncated: false };
   for (let layer = 0; layer < maxLayers && isGzip(unpacked.bytes); layer++) {
-    const inner = await inflateBounded(createGunzip(), unpacked.bytes, { limit });
+    const inner = await gunzipBounded(unpacked.bytes, { limit });
     const truncated = inner.isCut || inner.error !== null || unpacked.truncated;
     unpacked = { bytes: inner.bytes, truncated };
   }
   return unpacked;
+}
+
+/** All members of a file, one after the other. Never throws. */
+export async function gunzipBounded(
+  bytes: Buffer,
+  bounds: InflateBounds,
+  options: ZlibOptions = {},
+): Promise<Inflated> {
+  const inflated = await inflateBounded(createGunzip(options), bytes, bounds);
+  // Node takes for a broken member what is none.
+  const isBroken = inflated.error !== null && "code" in inflated.error && "errno" in inflated.error;
+  const end = isBroken ? await endOfMembers(bytes, bounds) : null;
+  return end === null ? inflated : await inflateBounded(createGunzip(), bytes.subarray(0, end), bounds);
+}
+
+/** Where the last member ends and something else begins; null: nothing else does, or a member is broken. */
+async function endOfMembers(bytes: Buffer, bounds: InflateBounds): Promise<number | null> {
+  let end = 0;
+  for (let member = 0; member < maxMembers && end < bytes.length; member++) {
+    const rest = bytes.subarray(end);
+    if (!isGzip(rest)) return end === 0 ? null : end;
+    const decoder = createInflateRaw();
+    const headBytes = lengthOfHead(rest);
+    const { error, isCut } = await inflateBounded(decoder, rest.subarray(headBytes), bounds);
+    end += headBytes + decoder.bytesWritten + trailerBytes;
+    if (error !== null || isCut) return null;
+  }
+  return null;
+}
+
+/** Of a member (section 2.3); more than there is when it is cut. */
+function lengthOfHead(member: Buffer): number {
+  const flags = member[3] ?? 0;
+  let length = fixedHeadBytes;
+  if (flags & hasExtra) length += 2 + (member[length] ?? 0) + 256 * (member[length + 1] ?? 0);
+  for (const field of [hasName, hasComment]) {
+    if (!(flags & field)) continue;
+    const zero = member.indexOf(0, length);
+    length = zero < 0 ? member.length : zero + 1;
+  }
+  return flags & hasHeadSum ? length + 2 : length;
 }
 
 /** About the first `most` bytes that are packed in it, to see what it is; empty when it cannot be read. */
@@ -42,8 +90,8 @@ const peekedInputBytes = 4096;
 
 function peekOnce(bytes: Buffer, most: number): Buffer {
   try {
-    const input = bytes.subarray(0, peekedInputBytes);
-    return gunzipSync(input, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, most);
+    const input = bytes.subarray(lengthOfHead(bytes), peekedInputBytes);
+    return inflateRawSync(input, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, most);
   } catch {
     return Buffer.alloc(0);
   }

@@ -1,10 +1,17 @@
 /**
  * Content codings (RFC 9110 section 8.4.1, RFC 8878 for zstd): which are offered, and a body decoded within
  * bounds of size and of ratio. A body that is larger than the bound is cut; one that is broken, or inflates
- * as no real page does, is a failure, never half a page that looks whole.
+ * as no real page does, is a failure, never half a page that looks whole. Bytes behind the end of what was packed are
+ * passed over.
  */
 import zlib from "node:zlib";
-import { inflateBounded } from "../extract/inflate-bounded.ts";
+import {
+  type Decoder,
+  type InflateBounds,
+  type Inflated,
+  inflateBounded,
+} from "../extract/inflate-bounded.ts";
+import { gunzipBounded } from "../extract/unpack-gzip.ts";
 import { Failure } from "../net/failure.ts";
 
 /** Larger compressed bodies are inflated off the main thread. */
@@ -35,10 +42,7 @@ type Options = zlib.ZlibOptions & zlib.BrotliOptions;
 
 interface Codec {
   whole(bytes: Buffer, options: Options): Buffer;
-  stream(
-    bytes: Buffer,
-    options: Options,
-  ): zlib.Gunzip | zlib.Inflate | zlib.InflateRaw | zlib.BrotliDecompress;
+  inPieces(bytes: Buffer, bounds: InflateBounds, options: Options): Promise<Inflated>;
   /** Given to `finishFlush` where the input is cut. */
   readonly softEnd: number;
   readonly options?: Options;
@@ -47,7 +51,7 @@ interface Codec {
 /** What the runtime has beyond Node 20's types: zstd, from 22.15 on. */
 const newer = zlib as unknown as {
   readonly zstdDecompressSync?: Codec["whole"];
-  readonly createZstdDecompress?: (options: Options) => ReturnType<Codec["stream"]>;
+  readonly createZstdDecompress?: (options: Options) => Decoder;
   readonly constants: { readonly ZSTD_d_windowLogMax?: number; readonly ZSTD_e_flush?: number };
 };
 
@@ -56,19 +60,21 @@ const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants;
 const codecs: Readonly<Record<Coding, Codec | null>> = {
   gzip: {
     whole: zlib.gunzipSync,
-    stream: (_bytes, options) => zlib.createGunzip(options),
+    inPieces: gunzipBounded,
     softEnd: Z_SYNC_FLUSH,
   },
   deflate: {
     whole: (bytes, options) =>
       isZlib(bytes) ? zlib.inflateSync(bytes, options) : zlib.inflateRawSync(bytes, options),
-    stream: (bytes, options) =>
-      isZlib(bytes) ? zlib.createInflate(options) : zlib.createInflateRaw(options),
+    inPieces: (bytes, bounds, options) => {
+      const decoder = isZlib(bytes) ? zlib.createInflate(options) : zlib.createInflateRaw(options);
+      return inflateBounded(decoder, bytes, bounds);
+    },
     softEnd: Z_SYNC_FLUSH,
   },
   br: {
     whole: zlib.brotliDecompressSync,
-    stream: (_bytes, options) => zlib.createBrotliDecompress(options),
+    inPieces: (bytes, bounds, options) => inflateBounded(zlib.createBrotliDecompress(options), bytes, bounds),
     softEnd: BROTLI_OPERATION_FLUSH,
   },
   zstd: zstdCodec(),
@@ -108,25 +114,24 @@ export async function decodeBody(coding: Coding, packed: Packed): Promise<Decode
   return decodeInPieces(coding, packed);
 }
 
-/** Null when it is larger than it may be: the pieces tell why. */
+/** Null when it is larger than it may be, or not as it should be: the pieces tell why. */
 function decodeInline(coding: Coding, { bytes, limit }: Packed): Buffer | null {
   const { whole, options } = codecs[coding]!;
   try {
     return whole(bytes, { ...options, maxOutputLength: Math.min(limit, ratioBound(bytes.length)) });
-  } catch (error) {
-    if ((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE") return null;
-    throw broken(coding, error);
+  } catch {
+    return null;
   }
 }
 
 async function decodeInPieces(coding: Coding, { bytes, cut, limit }: Packed): Promise<Decoded> {
-  const { stream, softEnd, options } = codecs[coding]!;
-  const decoder = stream(bytes, { ...options, ...(cut ? { finishFlush: softEnd } : {}) });
-  const check = (outputBytes: number) =>
-    outputBytes > ratioBound(decoder.bytesWritten)
+  const { inPieces, softEnd, options } = codecs[coding]!;
+  const check = (outputBytes: number, inputBytes: number) =>
+    outputBytes > ratioBound(inputBytes)
       ? new Failure("decompression-bomb", `the ${coding} body inflates to over ${maxRatio} times its size`)
       : null;
-  const { bytes: decoded, isCut, error } = await inflateBounded(decoder, bytes, { limit, check });
+  const how = { ...options, ...(cut ? { finishFlush: softEnd } : {}) };
+  const { bytes: decoded, isCut, error } = await inPieces(bytes, { limit, check }, how);
   if (error instanceof Failure) throw error;
   if (error !== null && !(cut && decoded.length > 0)) throw broken(coding, error);
   return { bytes: decoded, truncated: cut || isCut };
@@ -145,7 +150,7 @@ function zstdCodec(): Codec | null {
   if (zstdDecompressSync === undefined || createZstdDecompress === undefined) return null;
   return {
     whole: zstdDecompressSync,
-    stream: (_bytes, options) => createZstdDecompress(options),
+    inPieces: (bytes, bounds, options) => inflateBounded(createZstdDecompress(options), bytes, bounds),
     softEnd: constants.ZSTD_e_flush ?? 0,
     options: { params: { [constants.ZSTD_d_windowLogMax ?? 100]: zstdWindowLog } },
   };

@@ -37,6 +37,10 @@ describe("a sitemap is read", () => {
       [packed, { "content-type": "text/xml", "content-encoding": "gzip" }],
     ],
     ["as a packed file", [packed, { "content-type": "application/x-gzip" }]],
+    [
+      "as a packed file with a line break behind it",
+      [Buffer.concat([packed, Buffer.from("\r\n")]), { "content-type": "application/octet-stream" }],
+    ],
     ["as a packed file of no known type", [packed, { "content-type": "application/octet-stream" }]],
     [
       "as a packed file with a content coding around it",

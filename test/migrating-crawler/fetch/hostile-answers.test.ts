@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, crc32, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
@@ -142,6 +142,75 @@ describe("an answer", () => {
     expect(other.page?.digest).toBe(digest);
   });
 });
+
+describe("a packed body", () => {
+  const page = `<title>Whole</title><p>${"every word of it ".repeat(20)}`;
+  const long = `<title>Whole</title>${Array.from({ length: 60_000 }, (_, at) => `<p>${(at * 7919) % 99_991}`).join("")}`;
+  const packed = gzipSync(page);
+  const served = (coding: string, ...parts: readonly (Buffer | string)[]) => {
+    const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+    return answer(
+      "200 OK",
+      ["content-type: text/html", `content-encoding: ${coding}`],
+      body.toString("latin1"),
+    );
+  };
+  const [head, rest] = [page.slice(0, 40), page.slice(40)];
+
+  // RFC 1952 section 2.2: a file is members one after the other. What is no member is passed over, as gzip does.
+  it.each([
+    ["gzip with a line break behind it", page, served("gzip", packed, "\r\n")],
+    ["gzip with one byte behind it", page, served("gzip", packed, "\x1f")],
+    ["gzip with zeros behind it", page, served("gzip", packed, Buffer.alloc(512))],
+    ["gzip with an unpacked page behind it", page, served("gzip", packed, "<!-- cache -->".repeat(9000))],
+    ["gzip of two members", page, served("gzip", gzipSync(head), gzipSync(rest))],
+    [
+      "gzip of two members with words behind them",
+      page,
+      served("gzip", gzipSync(head), gzipSync(rest), "OK"),
+    ],
+    ["gzip with every field in its head", page, served("gzip", headed(packed), "OK")],
+    ["gzip of 300 KB with words behind it", long, served("gzip", gzipSync(long, { level: 0 }), "OK")],
+    [
+      "gzip, packed twice, with words behind both",
+      page,
+      served("gzip, gzip", gzipSync(Buffer.concat([packed, Buffer.from("in")])), "out"),
+    ],
+    ["deflate with words behind it", page, served("deflate", deflateSync(page), "OK")],
+    ["bare deflate with words behind it", page, served("deflate", deflateRawSync(page), "OK")],
+    ["brotli with words behind it", page, served("br", brotliCompressSync(page), "OK")],
+  ])("of %s is read whole", async (_what, sent, behave) => {
+    const result = await fetchOne({ url: await hostile(behave) }, patient);
+
+    expect(result.outcome).toEqual({ type: "fetched", status: 200, truncated: false });
+    expect(result.page?.digest).toBe(createHash("sha256").update(sent).digest("hex"));
+  });
+
+  const wrongSum = Buffer.from(packed);
+  wrongSum[packed.length - 8]! ^= 1;
+  it.each([
+    ["that ends early", packed.subarray(0, -12), ""],
+    ["whose check sum is wrong", wrongSum, ""],
+    ["whose check sum is wrong, with words behind it", wrongSum, "OK"],
+    ["whose second member ends early", Buffer.concat([packed, packed.subarray(0, -12)]), ""],
+    ["whose second member is broken", Buffer.concat([packed, wrongSum]), "OK"],
+    ["of a thousand members and words behind them", Buffer.concat(Array(1001).fill(gzipSync("x"))), "OK"],
+  ])("%s is broken, never half a page that looks whole", async (_what, body, behind) => {
+    const result = await fetchOne({ url: await hostile(served("gzip", body, behind)) }, patient);
+
+    expect(result.outcome).toMatchObject({ type: "failed", code: "bad-encoding", blame: "target" });
+  });
+});
+
+/** The same member with a file name, a comment, an extra field and a header check sum (RFC 1952 section 2.3). */
+function headed(member: Buffer): Buffer {
+  const fixed = Buffer.from(member.subarray(0, 10));
+  fixed[3] = 4 | 8 | 16 | 2;
+  const head = Buffer.concat([fixed, Buffer.from("\x04\x00abcdname\x00comment\x00", "latin1")]);
+  const sum = Buffer.alloc(2);
+  sum.writeUInt16LE(crc32(head) & 0xffff);
+  return Buffer.concat([head, sum, member.subarray(10)]);
+}
 
 describe("a redirect", () => {
   const redirect = (...locations: string[]) =>
