@@ -36,7 +36,8 @@ interface Rule {
 
 const maxValues = 50;
 const maxCharacters = 2000;
-const ourName = "nearcrawl";
+/** Also as robots.txt may name us: `Nearcrawl*`. */
+const ourName = /^(?:nearcrawl(?![a-z_-]).*|robots|\*)$/;
 /** Rules with a value behind a colon, which else would look like a crawler's name. */
 const valued = new Set(["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]);
 
@@ -56,7 +57,7 @@ function oursOf(value: string): Rule[] {
       rules[rules.length - 1] = { ...last, value: `${last.value}, ${part.trim()}` };
       continue;
     }
-    if (name !== undefined) isOurs = name === ourName || name === "*" || name === "robots";
+    if (name !== undefined) isOurs = ourName.test(name);
     if (isOurs) for (const word of (rest ?? part).trim().split(/\s+/)) rules.push({ name: word, value: "" });
   }
   return rules;

@@ -69,9 +69,15 @@ export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: str
   return [...new Set(urls.map(({ href }) => href))];
 }
 
-/** The product token that a User-Agent line names: `FooBot` of `FooBot/1.2 (x)`. */
+/** The product token of a User-Agent: `FooBot` of `FooBot/1.2 (x)`. */
 export function agentToken(text: string): string {
   return (/^[^\s/;:,()#]+/.exec(text)?.[0] ?? "").toLowerCase();
+}
+
+/** Whether a User-agent line names the token (in lower case): as Google's parser, up to what no token can hold. */
+function addresses(line: string, token: string): boolean {
+  if (token === "" || line.slice(0, token.length).toLowerCase() !== token) return false;
+  return !/[A-Za-z_-]/.test(line[token.length] ?? "");
 }
 
 /** A file that would keep us busy is not obeyed in part: what cannot be judged is forbidden. */
@@ -120,7 +126,7 @@ class RobotsReading {
     if (!this.#inAgents) this.#heard = new Set();
     this.#inAgents = true;
     const isAll = /^\*([ \t]|$)/.test(value);
-    if (!isAll && agentToken(value) !== this.#token) return;
+    if (!isAll && !addresses(value, this.#token)) return;
     const group = isAll ? this.#all : this.#own;
     this.#isOurs ||= !isAll;
     this.#heard.add(group);

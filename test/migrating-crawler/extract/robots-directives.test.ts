@@ -37,6 +37,9 @@ describe("robots directives", () => {
   it("of another crawler are not for us, those by our name are", () => {
     expect(said([], "googlebot: noindex, nofollow")).toMatchObject({ noindex: false, nofollow: false });
     expect(said([], "Nearcrawl: noindex")).toMatchObject({ noindex: true });
+    expect(said([], "Nearcrawl*: noindex")).toMatchObject({ noindex: true });
+    expect(said([], "Nearcrawl/0.1: noindex")).toMatchObject({ noindex: true });
+    expect(said([], "Nearcrawler: noindex")).toMatchObject({ noindex: false });
     expect(said([], "nofollow, otherbot: noindex, nearcrawl: noarchive")).toEqual({
       noindex: false,
       nofollow: true,

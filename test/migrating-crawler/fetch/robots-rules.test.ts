@@ -15,6 +15,31 @@ describe("groups", () => {
     expect(["/a", "/b", "/c"].map((path) => allows(robots, path))).toEqual([false, false, true]);
   });
 
+  // A product token is letters, "_" and "-": it ends where something else stands.
+  it.each([
+    ["Nearcrawl", false],
+    ["nearCRAWL", false],
+    ["Nearcrawl*", false],
+    ["Nearcrawl/1.0", false],
+    ["Nearcrawl/*", false],
+    ["Nearcrawl (all of it)", false],
+    ["Nearcrawl 2", false],
+    ["Nearcrawl2", false],
+    ["Nearcrawl.", false],
+    ["Nearcrawl, Other", false],
+    ["Nearcrawlü", false],
+    ["Nearcrawler", true],
+    ["Nearcrawl-news", true],
+    ["Nearcrawl_news", true],
+    ["NewNearcrawl", true],
+    ["Near", true],
+    ["Near*", true],
+    ["*crawl", true],
+    ["", true],
+  ])("for %j are ours or not", (agent, allowed) => {
+    expect(allows(`User-agent: ${agent}\nDisallow: /\n\nUser-agent: *\nAllow: /`, "/a")).toBe(allowed);
+  });
+
   it("are not ended by lines that are no rules", () => {
     const robots =
       "User-agent: nearcrawl\nSitemap: https://x.example/s.xml\nCrawl-delay: 2.5\nUser-agent: other\nDisallow: /a";
