@@ -1,5 +1,6 @@
 /** URLs from people (seeds): canonical keys go to the frontier, what has no key is recorded with the reason. */
 import { type UrlFault, urlKeyOf } from "#core/frontier/url-key";
+import { withoutUser } from "#core/ip/url-host";
 import type { AdmittedUrl, CrawlScope, FrontierStore, RejectedUrlStore } from "./ports.ts";
 
 const faultWords: Readonly<Record<UrlFault, string>> = {
@@ -31,7 +32,8 @@ export async function admitUrls(
   const rejected: RejectedUrl[] = [];
   for (const text of texts) {
     const key = urlKeyOf(text.trim());
-    if (typeof key === "string") rejected.push({ url: text.slice(0, 500), reason: faultWords[key] });
+    if (typeof key === "string")
+      rejected.push({ url: withoutUser(text).slice(0, 500), reason: faultWords[key] });
     else admitted.push({ key, depth: 0 });
   }
   let newUrls = 0;

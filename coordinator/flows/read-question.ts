@@ -2,6 +2,7 @@
 import { type UrlKey, urlKeyOf } from "#core/frontier/url-key";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
+import { withoutUser } from "#core/ip/url-host";
 
 export type Question =
   /** Several keys when the scheme was left out; the first that the frontier knows is meant. */
@@ -80,7 +81,10 @@ function urlQuestion(text: string, spellings: readonly string[]): Question {
   const [first, ...rest] = keys.filter((key): key is UrlKey => typeof key !== "string");
   if (first) return { type: "url", text: first.url, keys: [first, ...rest] };
   const fault = keys.find((key) => typeof key === "string");
-  return unreadable(text, faultWords[(fault as keyof typeof faultWords | undefined) ?? "not-a-url"]);
+  return unreadable(
+    withoutUser(text),
+    faultWords[(fault as keyof typeof faultWords | undefined) ?? "not-a-url"],
+  );
 }
 
 function unreadable(text: string, reason: string): Question {

@@ -1,12 +1,13 @@
 /** What messages are made of: the fields that stand in several of them, each bounded once. */
 import { z } from "zod";
 import { parseAddress } from "../core/ip/address.ts";
-import { isHostName } from "../core/ip/url-host.ts";
+import { isHostName, withoutUser } from "../core/ip/url-host.ts";
 
 /** Longest URL that is accepted anywhere (RFC 9110 section 4.1 recommends at least 8000; the web rarely passes 2 KB). */
 export const maxUrlLength = 2048;
 
-export const url = z.string().min(1).max(maxUrlLength);
+/** Comes in without user and password, whoever sent them. */
+export const url = z.string().min(1).max(maxUrlLength).overwrite(withoutUser);
 /** In the one form that frontier, leases and connections know; nothing in it can end a line or an argument. */
 export const hostName = z.string().max(253).refine(isHostName, { error: "is no host's name" });
 /** A literal IP address. */

@@ -13,12 +13,9 @@ const wellKnownPath = "/.well-known/http-message-signatures-directory";
  * An http or https URL in its canonical form, without userinfo, query and fragment: it goes into a header as it
  * stands, between quotation marks. A coordinator of version 0.1 states an origin instead.
  */
-export const signatureAgent = z
-  .string()
-  .max(maxKeySetUrl)
-  .refine(isSignatureAgent, {
-    error: "signatureAgent must be an http or https URL without user, query and fragment",
-  });
+export const signatureAgent = z.string().max(maxKeySetUrl).refine(isSignatureAgent, {
+  error: "signatureAgent must be an http or https URL without user, query and fragment",
+});
 
 /** Where the coordinator at this URL publishes the fleet's keys; null: not by https, or at no URL that fits. */
 export function keySetUrlAt(coordinator: URL): string | null {

@@ -36,8 +36,7 @@ interface BaseParts {
 function basePartsOf(base: string): BaseParts | null {
   if (!canParseUrl(base)) return null;
   const url = new URL(base);
-  if ((url.protocol !== "http:" && url.protocol !== "https:") || url.username !== "" || url.password !== "")
-    return null;
+  if (url.protocol !== "http:" && url.protocol !== "https:") return null;
   const file = url.origin + url.pathname;
   return {
     scheme: url.protocol,

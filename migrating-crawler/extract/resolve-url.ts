@@ -2,12 +2,14 @@
 import { canParseUrl } from "#core/ip/can-parse-url";
 import { maxUrlLength } from "#protocol/fields";
 
-/** An absolute http(s) URL without its fragment, at most 2048 characters; null for everything else. */
+/** An absolute http(s) URL without fragment, user and password, at most 2048 characters; null for everything else. */
 export function resolveUrl(reference: string, base: string): string | null {
   const trimmed = reference.trim();
   if (trimmed.length > 4 * maxUrlLength || !canParseUrl(trimmed, base)) return null;
   const url = new URL(trimmed, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") return null;
   url.hash = "";
+  url.username = "";
+  url.password = "";
   return url.href.length > maxUrlLength ? null : url.href;
 }

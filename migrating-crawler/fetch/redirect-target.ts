@@ -3,6 +3,7 @@
  * own URL, bytes beyond ASCII taken for UTF-8 where they are, else for ISO-8859-1.
  */
 import { isUtf8 } from "node:buffer";
+import { withoutUser } from "#core/ip/url-host";
 import { maxRedirects } from "#protocol/result";
 import { resolveUrl } from "../extract/resolve-url.ts";
 import { Failure } from "../net/failure.ts";
@@ -43,7 +44,9 @@ function textOf(latin1: string): string {
 }
 
 function shown(location: string): string {
-  const start = location.slice(0, toldCharacters).replace(/[^\x20-\x7e]/g, "?");
+  const start = withoutUser(location)
+    .slice(0, toldCharacters)
+    .replace(/[^\x20-\x7e]/g, "?");
   return location.length > toldCharacters ? `${start}… (${location.length} bytes)` : start;
 }
 

@@ -3,8 +3,8 @@
  * matching rule wins, Allow on a tie. Beyond the RFC, as the large crawlers do: Crawl-delay; a missing colon; and
  * the usual misspellings of `disallow`, because their writer meant it. Pure: bytes in, rules and verdicts out.
  */
-import { canParseUrl } from "#core/ip/can-parse-url";
 import { maxUrlLength } from "#protocol/fields";
+import { resolveUrl } from "../extract/resolve-url.ts";
 import { byPrecedence, type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 import { robotsText } from "./robots-text.ts";
 
@@ -62,11 +62,7 @@ export function robotsVerdict(rules: RobotsRules, pathAndQuery: string): RobotsV
 
 /** The file's sitemaps as absolute http(s) URLs, each once; relative ones belong to the file's own URL. */
 export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: string): string[] {
-  const urls = rules.sitemaps
-    .filter((sitemap) => canParseUrl(sitemap, robotsUrl))
-    .map((sitemap) => new URL(sitemap, robotsUrl))
-    .filter(({ protocol, href }) => /^https?:$/.test(protocol) && href.length <= maxUrlLength);
-  return [...new Set(urls.map(({ href }) => href))];
+  return [...new Set(rules.sitemaps.flatMap((sitemap) => resolveUrl(sitemap, robotsUrl) ?? []))];
 }
 
 /** The product token of a User-Agent: `FooBot` of `FooBot/1.2 (x)`. */

@@ -105,6 +105,41 @@ test("what was leased by the state of its URLs is leased by the lists of its lea
   }
 });
 
+test("what redirects and pages said of users and passwords is gone from all rows that kept it", async () => {
+  const database = await testDatabase();
+  const rows = async (text: string) => (await database.pool.query(text)).rows;
+  const [url, without] = ["https://us%20er:se@cret@a.example/@b?c@d", "https://a.example/@b?c@d"];
+  try {
+    await database.pool.query(
+      `insert into page_change (change_number, noted_at, host_hash, url_hash, url, kind, seen_at, location, reason)
+       values (1, now(), 1, 10, 'http://a.example/', 'redirected', now(), '${url}', 'to ${url}; not followed'),
+         (2, now(), 1, 11, 'http://a.example/1', 'redirected', now(), '${without}', 'to ${without}');
+       insert into page_change_inbox (host_hash, url_hash, url, kind, seen_at, location)
+       values (1, 10, 'http://a.example/', 'redirected', now(), '${url}');
+       insert into frontier_host (host_hash, host, state, state_reason) values (1, 'a.example', 'resolved', '');
+       insert into frontier_url (host_hash, url_hash, url, state, next_fetch_at, last_reason)
+       values (1, 10, 'http://a.example/', 'due', now(), 'to ${url}'), (1, 11, 'http://a.example/1', 'due', now(), 'a@b');
+       insert into rejected_url (url, reason, source)
+       values ('ftp://user:secret@a.example/', 'no', 'operator'), ('mailto:user@a.example', 'no', 'operator')`,
+    );
+
+    await database.pool.query(readFileSync("db/migrations/0042-urls-without-users.sql", "utf8"));
+
+    expect(await rows("select location, reason from page_change order by change_number")).toEqual([
+      { location: without, reason: `to ${without}; not followed` },
+      { location: without, reason: `to ${without}` },
+    ]);
+    expect(await rows("select location from page_change_inbox")).toEqual([{ location: without }]);
+    expect(await rows("select last_reason from frontier_url order by url_hash")).toEqual([
+      { last_reason: `to ${without}` },
+      { last_reason: "a@b" },
+    ]);
+    expect(await rows("select url from rejected_url")).toEqual([{ url: "mailto:user@a.example" }]);
+  } finally {
+    await database.close();
+  }
+});
+
 test("plans that were made by host are read as plans by channel, and their hosts are in no channel", async () => {
   const database = await testDatabase();
   const rows = async (text: string) => (await database.pool.query(text)).rows;

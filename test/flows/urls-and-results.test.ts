@@ -60,6 +60,7 @@ describe("URLs from people", () => {
     ];
 
     const { rejected } = await admit([...bad, "no url"]);
+    await admit(["ftp://user:secret@files.example/a@b"]);
     await admit(["no url"]);
 
     expect(rejected.map(({ reason }) => reason)).toEqual([
@@ -73,6 +74,9 @@ describe("URLs from people", () => {
     expect(await world.rows("select reason, source, times from rejected_url where url = 'no url'")).toEqual([
       { reason: "it cannot be parsed as an absolute URL", source: "operator", times: 2 },
     ]);
+    expect(await world.rows("select url from rejected_url where url like 'ftp://%'")).toContainEqual({
+      url: "ftp://files.example/a@b",
+    });
     expect(await world.rows("select max(length(url)) as longest from rejected_url")).toEqual([
       { longest: 500 },
     ]);

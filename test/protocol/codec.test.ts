@@ -24,6 +24,33 @@ describe("what passes", () => {
     expect(messages.map((message) => decodeCrawlerMessage(encodeMessage(message)))).toEqual(messages);
   });
 
+  test("URLs come in without user and password, from whatever release of the crawler", () => {
+    const sent = generatedResults({ count: 20, hosts: 3, seed: 1 }).find(
+      ({ result }) => result.page !== null && result.page.links.length > 0,
+    )!;
+    const received = (result: object) => {
+      const message = decodeCrawlerMessage(encodeMessage({ ...sent, result } as CrawlerMessage));
+      return (message as typeof sent).result;
+    };
+    const page = {
+      ...sent.result.page!,
+      canonicalUrl: "https://user:secret@a.example/",
+      feeds: ["http://secret@a.example/"],
+      links: sent.result.page!.links.map((link) => ({
+        ...link,
+        url: "https://user:se@cret@a.example/@b?c@d",
+      })),
+    };
+    const outcome = { type: "redirected", status: 301, location: "https://:secret@a.example" };
+
+    const read = received({ ...sent.result, page }).page!;
+    const moved = received({ ...sent.result, outcome, page: null });
+
+    expect(read).toMatchObject({ canonicalUrl: "https://a.example/", feeds: ["http://a.example/"] });
+    expect(read.links[0]?.url).toBe("https://a.example/@b?c@d");
+    expect(moved.outcome).toMatchObject({ location: "https://a.example" });
+  });
+
   test("the key set that requests name is a plain URL, and fits between quotation marks in a header", () => {
     const welcome = {
       ...{ type: "coordinator:welcome", protocolVersion: 3, crawlerId: 1, acknowledgedSequence: 0 },

@@ -1,9 +1,19 @@
+/**
+ * What a URL says of its authority. Its host as the frontier, leases and connections name it: a name in lower case
+ * without a trailing dot, or a literal address without brackets (WHATWG URL section 3.5 writes IPv6 in brackets).
+ */
 import { parseAddress } from "./address.ts";
 
+/** User and password, and what stands before them: of http also without slashes, as WHATWG URL reads it. */
+const userinfo = /^(\s*(?:https?:[/\\]*|(?:[a-z][a-z0-9+.-]*:)?[/\\]{2,}))[^/\\?#]*@/i;
+
 /**
- * A URL's host as the frontier, leases and connections name it: a name in lower case without a trailing dot, or
- * a literal address without brackets (WHATWG URL section 3.5 writes IPv6 in brackets).
+ * A URL or a reference without user and password, and otherwise as it stands: they are nobody's business but of
+ * whoever wrote them there.
  */
+export function withoutUser(text: string): string {
+  return text.includes("@") ? text.replace(userinfo, "$1") : text;
+}
 
 /** Throws a TypeError for text that is no URL. */
 export function urlHost(url: URL | string): string {

@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/can-parse-url";
+import { withoutUser } from "#core/ip/url-host";
 import { extractPage } from "#crawler/extract/extract-page";
 import { maxBodyBytes } from "#crawler/fetch/body";
 import type { PageExtract } from "#protocol/result";
@@ -52,7 +53,7 @@ async function ofFile(source: string, { url, contentType }: ExtractOptions): Pro
   if (!isUrl(url) || !canParseUrl(url)) throw new UsageError(`--url ${url}: must be an http(s) URL`);
   const { bytes, cut } = readInput(source, maxBodyBytes);
   const extracted = await extractPage({
-    url: new URL(url).href,
+    url: new URL(withoutUser(url)).href,
     bytes,
     contentType,
     contentLanguage: null,
@@ -67,5 +68,9 @@ async function ofUrl(source: string, options: ExtractOptions): Promise<ExtractAn
   const result = hops.at(-1)?.result;
   if (result === undefined) throw new UsageError(`${source}: ${ending ?? "nothing was fetched"}`);
   if (result.page === null) throw new NoPageError(result);
-  return { source, cut: result.outcome.type === "fetched" && result.outcome.truncated, page: result.page };
+  return {
+    source: withoutUser(source),
+    cut: result.outcome.type === "fetched" && result.outcome.truncated,
+    page: result.page,
+  };
 }

@@ -2,6 +2,7 @@
 
 import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/can-parse-url";
+import { withoutUser } from "#core/ip/url-host";
 import { askRobots, type RobotsAnswer } from "#crawler/fetch/ask-robots";
 import { SiteClient } from "#crawler/fetch/site-client";
 import { type RobotsReport, reportOfRules, reportWithoutRules } from "./robots-report.ts";
@@ -19,7 +20,7 @@ export async function robotsOfUrl(source: string, options: Asked): Promise<Robot
   const own = pathname === "/robots.txt" ? "/" : pathname + search;
   const hops: { url: string; status: number | null }[] = [];
   const answer = await ask(origin, options, (hop) => hops.push(hop));
-  const about = { agent: options.agent, source, hops, url: `${origin}/robots.txt` };
+  const about = { agent: options.agent, source: withoutUser(source), hops, url: `${origin}/robots.txt` };
   const paths = options.path ?? [own];
   switch (answer.type) {
     case "rules":

@@ -7,8 +7,10 @@ import type { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/can-parse-url";
 import { type FetchingConfig, fetchingConfig } from "#crawler/config";
+import { resolveUrl } from "#crawler/extract/resolve-url";
 import { type Followed, followRedirects } from "#crawler/follow-redirects";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
+import { maxUrlLength } from "#protocol/fields";
 import { userAgent } from "#protocol/user-agent";
 import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
@@ -36,13 +38,13 @@ export function withFetchOptions(command: Command): Command {
     .option("--user-agent <text>", "what to say of ourselves; begins with Nearcrawl/");
 }
 
-/** Follows up to five redirects. Interrupted by Ctrl-C, which leaves nothing behind. */
+/** Follows up to five redirects, of the URL as any crawler asks for it: without fragment, user and password. Interrupted by Ctrl-C, which leaves nothing behind. */
 export async function singleFetch(url: string, options: SingleFetchOptions): Promise<Followed> {
-  if (!canParseUrl(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new UsageError(`${url}: must be an http(s) URL`);
-  }
+  const asked = canParseUrl(url) ? resolveUrl(url, url) : null;
+  if (asked === null)
+    throw new UsageError(`${url}: must be an http(s) URL of at most ${maxUrlLength} characters`);
   return await withFetchTools(options, (tools) =>
-    followRedirects(withoutFragment(url), tools, new AbortController().signal),
+    followRedirects(asked, tools, new AbortController().signal),
   );
 }
 
@@ -79,10 +81,4 @@ function statedUserAgent(text = `Nearcrawl/${softwareVersion()} (+https://nearcr
   throw new UsageError(
     `--user-agent ${text.slice(0, 100)}: must begin with Nearcrawl/ and be up to 200 printable ASCII characters`,
   );
-}
-
-function withoutFragment(url: string): string {
-  const parsed = new URL(url);
-  parsed.hash = "";
-  return parsed.href;
 }

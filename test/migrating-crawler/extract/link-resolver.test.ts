@@ -77,10 +77,10 @@ describe("a page's links", () => {
   });
 });
 
-/** http(s) only, without fragment, of at most 2048 characters: as links are shipped. */
+/** http(s) only, without fragment, user and password, of at most 2048 characters: as links are shipped. */
 const shipped = (href: string | undefined) => {
   if (href === undefined || !/^https?:/.test(href) || href.length > 2048) return null;
-  return href.replace(/#.*$/s, "");
+  return href.replace(/#.*$/s, "").replace(/^(https?:\/\/)[^/?#]*@/, "$1");
 };
 
 const wpt = sharedData("suites/url/wpt-urltestdata.json");

@@ -7,7 +7,7 @@ import { brotliCompressSync, crc32, deflateRawSync, deflateSync, gzipSync } from
 import { afterEach, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { fetchAll, fetchOne } from "../support/fetch-one.ts";
-import { startRawPages } from "../support/origin.ts";
+import { startRawOrigin, startRawPages } from "../support/origin.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -280,6 +280,47 @@ describe("a redirect", () => {
 
     expect((await fetchOne({ url }, patient)).outcome).toMatchObject({ type: "http-error", status: 302 });
   });
+});
+
+it("user and password of a URL go no further than the crawler: of redirects, links, lists and failures", async () => {
+  const to = (location: string) => answer("302 Found", [`location: ${location}`]);
+  const page = `<link rel="canonical" href="//user:secret@site.example/a"><base href="http://user:secret@site.example/">
+    <a href="b">b</a> <a href="https://user:secret@other.example/@c">c</a> <a href="https:secret@other.example/d">d</a>
+    <meta http-equiv="refresh" content="0; url=https://:secret@other.example/e">
+    <link rel="alternate" type="application/rss+xml" href="https://secret@site.example/feed">`;
+  const robots = "User-agent: *\nAllow: /\nSitemap: https://user:secret@site.example/map.xml\n";
+  const origin = await startRawOrigin((socket, head) => {
+    const behave = head.startsWith("GET /robots.txt ")
+      ? answer("200 OK", ["content-type: text/plain"], robots)
+      : head.startsWith("GET /redirect ")
+        ? to("https://us%20er:se@cret:secret@other.example/@a?b@c")
+        : head.startsWith("GET /nowhere ")
+          ? to("ftp://user:secret@other.example/")
+          : head.startsWith("GET /map ")
+            ? answer(
+                "200 OK",
+                ["content-type: application/xml"],
+                "<urlset><url><loc>https://user:secret@site.example/x</loc></url></urlset>",
+              )
+            : answer("200 OK", ["content-type: text/html"], page);
+    behave(socket);
+  });
+  cleanups.push(() => origin.close());
+
+  const urls = ["/redirect", "/nowhere", "/map", "/page"].map((path) => ({ url: origin.url + path }));
+  const { results } = await fetchAll(urls, patient);
+
+  expect(JSON.stringify(results)).not.toContain("secret");
+  const [redirect, nowhere, , read] = results;
+  expect(redirect?.outcome).toMatchObject({ location: "https://other.example/@a?b@c" });
+  expect(nowhere?.outcome).toMatchObject({ reason: "not a URL that is crawled: ftp://other.example/" });
+  expect(read?.page).toMatchObject({
+    canonicalUrl: "http://site.example/a",
+    feeds: ["https://site.example/feed"],
+  });
+  expect(read?.page?.links.map(({ url }) => url)).toEqual(
+    expect.arrayContaining(["http://site.example/b", "https://other.example/@c", "https://other.example/d"]),
+  );
 });
 
 describe("a body that nobody wants", () => {

@@ -52,6 +52,22 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     expect(out).toMatch(/would ship \d+ bytes/);
   });
 
+  it("and its sisters take a URL without its user and password", async () => {
+    const url = `${site.url.replace("//", "//user:secret@")}/new`;
+    const file = join(folder, "harbour.html");
+    writeFileSync(file, page);
+
+    const answers = await Promise.all([
+      inHand(["fetch", url, ...ours, "--json"]),
+      inHand(["robots", url, ...ours, "--json"]),
+      inHand(["extract", url, ...ours, "--json"]),
+      inHand(["extract", file, "--url", url, "--json"]),
+    ]);
+
+    expect(answers.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    for (const { out } of answers) expect(out).not.toContain("secret");
+  });
+
   it("gives programs the results as they would be shipped", async () => {
     const { code, out } = await inHand(["fetch", `${site.url}/new`, ...ours, "--json"]);
 
