@@ -9,6 +9,7 @@ import { coordinatorsSettings, parentFaults, parentSettings } from "#core/coordi
 import { readLayer } from "#core/dset/partition";
 import { ConfigError } from "#core/errors";
 import { type DeepReadonly, policySections } from "#core/policies/policy-schema";
+import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
 
 const seconds = (most: number) => z.number().positive().max(most);
@@ -99,11 +100,11 @@ const configSchema = z.strictObject({
   heartbeatSeconds: seconds(600).default(10),
   /** A crawler that is gone so long hands its subnets to the runners-up. */
   departureSeconds: seconds(86_400).default(120),
-  /** What every crawler says to sites; left out, it names the contact page at publicUrl. */
+  /** What every crawler says to sites; left out, it names the contact page at publicUrl, else the contact. */
   userAgent: z
     .string()
     .regex(
-      /^Nearcrawl\/\S+ \(\+https?:\/\/\S+\)$/,
+      /^Nearcrawl\/\S+ \(\+(https?:\/\/|mailto:)\S+\)$/,
       "must look like: Nearcrawl/0.1 (+https://example.org/crawler)",
     )
     .max(200)
@@ -127,14 +128,20 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
   const checked = configSchema.safeParse(values);
   const faults = [...(checked.error?.issues.flatMap(faultsOf) ?? []), ...exposureFaults(values)];
   if (!checked.success || faults.length > 0) throw new ConfigError(faults);
-  const { publicUrl, parent, userAgent = defaultUserAgent(publicUrl) } = checked.data;
+  const { parent, userAgent = defaultUserAgent(checked.data) } = checked.data;
   const ofParent = parentFaults(parent, checked.data);
   if (ofParent.length > 0) throw new ConfigError(ofParent);
   return frozen({ ...checked.data, userAgent });
 }
 
-function defaultUserAgent(publicUrl: string | null): string {
-  return `Nearcrawl/0.1 (+${(publicUrl ?? "http://127.0.0.1:7411").replace(/\/+$/, "")}/about-crawler)`;
+/** Of the page and the contact, what somebody outside can reach. */
+function defaultUserAgent({
+  publicUrl,
+  contact,
+}: Pick<z.infer<typeof configSchema>, "publicUrl" | "contact">): string {
+  const page = `${(publicUrl ?? "http://127.0.0.1:7411").replace(/\/+$/, "")}/about-crawler`;
+  const reachable = reachableContact(page) ?? reachableContact(contact ?? "") ?? page;
+  return `Nearcrawl/0.1 (+${reachable})`;
 }
 
 function faultsOf(issue: z.core.$ZodIssue): string[] {

@@ -1,18 +1,23 @@
 /** What webmasters would miss: who crawls the public web says who he is, and how he can be reached. */
-import { contactPageOf } from "#protocol/user-agent";
+import { contactOf, reachableContact } from "#protocol/user-agent";
 import type { CoordinatorConfig } from "./config.ts";
 import { publishedKeySet } from "./wiring-settings.ts";
 
-/** A line for each fault, with what to do about it; none for a crawl of one's own network or an emulated one. */
+/**
+ * Why nobody may crawl the public web with these settings: the User-Agent names nothing that a webmaster can reach. Null
+ * where it does, and for a crawl of one's own network or an emulated one.
+ */
+export function contactFault(config: CoordinatorConfig): string | null {
+  if (!crawlsPublicWeb(config)) return null;
+  const stated = contactOf(config.userAgent);
+  if (stated !== null && reachableContact(stated) !== null) return null;
+  return `the User-Agent "${config.userAgent}" would tell sites of the public web nobody whom they can reach`;
+}
+
+/** A line for each fault beyond that, with what to do about it. */
 export function contactWarnings(config: CoordinatorConfig): string[] {
   if (!crawlsPublicWeb(config)) return [];
-  const page = contactPageOf(config.userAgent);
   const warnings: string[] = [];
-  if (page === null || isNobodys(page.hostname)) {
-    warnings.push(
-      `the User-Agent "${config.userAgent}" names a page that no webmaster can open: set publicUrl in the settings to the address at which this coordinator is reached from outside (or userAgent), before you crawl the public web`,
-    );
-  }
   if (config.contact === null) {
     warnings.push(
       "no contact is set, so nobody who minds our requests can write to us: set contact in the settings to an e-mail address or a URL",
@@ -31,8 +36,4 @@ function crawlsPublicWeb({ allowSpecialPurpose, resolvers }: CoordinatorConfig):
   const isEmulated =
     resolvers.length > 0 && resolvers.every((one) => /^(127\.|\[::1\])/.test(one) && !/:53$/.test(one));
   return !allowSpecialPurpose && !isEmulated;
-}
-
-function isNobodys(host: string): boolean {
-  return /^(localhost|127(\.\d+){3}|\[::1\]|.*\.(invalid|localhost|test|example))$/.test(host);
 }

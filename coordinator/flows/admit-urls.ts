@@ -1,5 +1,7 @@
 /** URLs from people (seeds): canonical keys go to the frontier, what has no key is recorded with the reason. */
 import { type UrlFault, urlKeyOf } from "#core/frontier/url-key";
+import { parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
 import { withoutUser } from "#core/ip/url-host";
 import type { AdmittedUrl, CrawlScope, FrontierStore, RejectedUrlStore } from "./ports.ts";
 
@@ -18,6 +20,15 @@ export interface RejectedUrl {
 export interface AdmitUrlsPorts {
   readonly frontier: Pick<FrontierStore, "admit">;
   readonly rejected: RejectedUrlStore;
+}
+
+/** Why a URL can never be crawled on the public web, as far as it shows by itself; null: nothing does. */
+export function seedFault(text: string): string | null {
+  const key = urlKeyOf(text.trim());
+  if (typeof key === "string") return faultWords[key];
+  const address = parseAddress(key.host);
+  const block = address === null ? null : specialPurposeOf(address);
+  return block === null ? null : `${key.host} is a special-purpose address (${block})`;
 }
 
 const batchSize = 2000;

@@ -7,7 +7,9 @@
  */
 
 import { z } from "zod";
+import { parseAddress } from "../core/ip/address.ts";
 import { canParseUrl } from "../core/ip/can-parse-url.ts";
+import { specialPurposeOf } from "../core/ip/special-purpose.ts";
 
 /** Longest User-Agent that a welcome carries. */
 const maxUserAgent = 200;
@@ -34,4 +36,34 @@ export function userAgentOf(base: string, contact: string | undefined): string {
 export function contactPageOf(text: string): URL | null {
   const named = /\(\+(https?:\/\/[^\s)]+)\)/.exec(text)?.[1];
   return named !== undefined && canParseUrl(named) ? new URL(named) : null;
+}
+
+/** What a User-Agent names for those who mind its requests: a page, or an e-mail address as mailto:…; null: nothing. */
+export function contactOf(text: string): string | null {
+  return /\(\+((?:https?:\/\/|mailto:)[^\s)]+)\)/.exec(text)?.[1] ?? null;
+}
+
+/** Leaves room for the product in a User-Agent. */
+const maxContact = 160;
+
+/**
+ * A contact as a User-Agent names it: an e-mail address as mailto:…, a page by its URL. Null where it is neither, or of a
+ * name or an address that nobody outside this machine and its network can reach.
+ */
+export function reachableContact(contact: string): string | null {
+  if (contact.length > maxContact) return null;
+  const [, mailbox, domain] = /^(?:mailto:)?([!#-'*+\-./0-9=?A-Z^-~]+@([A-Za-z0-9.-]+))$/.exec(contact) ?? [];
+  if (mailbox !== undefined && domain !== undefined) return isPublicHost(domain) ? `mailto:${mailbox}` : null;
+  if (!/^https?:\/\/[!-'*-~]+$/.test(contact) || !canParseUrl(contact)) return null;
+  return isPublicHost(new URL(contact).hostname) ? contact : null;
+}
+
+/** By its name or address alone: nobody is asked. */
+function isPublicHost(host: string): boolean {
+  const address = parseAddress(host.replace(/^\[(.*)\]$/, "$1"));
+  if (address !== null) return specialPurposeOf(address) === null;
+  return (
+    /\.[a-z][a-z0-9-]*\.?$/i.test(host) &&
+    !/\.(invalid|localhost|test|example|local|internal)\.?$/i.test(host)
+  );
 }

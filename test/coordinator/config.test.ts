@@ -1,7 +1,7 @@
 /** The coordinator's settings: what is refused, with every fault at once. */
 import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { contactWarnings } from "#coordinator/contact-warnings";
+import { contactFault, contactWarnings } from "#coordinator/contact-warnings";
 import { CoordinatorState } from "#coordinator/flows/coordinator-state";
 import type { CrawlerRecord } from "#coordinator/flows/crawler-ports";
 import { DayBudget } from "#coordinator/flows/day-budget";
@@ -180,20 +180,54 @@ describe("the settings reach the parts", () => {
 describe("who crawls the public web", () => {
   const warned = (settings: object) => contactWarnings(readCoordinatorConfig(settings)).length;
 
-  it("is told when nobody could find out who he is, or write to him", () => {
-    expect(warned({})).toBe(2);
+  const isRefused = (settings: object) => contactFault(readCoordinatorConfig(settings)) !== null;
+
+  it("may not where requests name nobody whom a webmaster can reach", () => {
+    expect(isRefused({})).toBe(true);
+    for (const publicUrl of ["http://127.0.0.1:7411", "http://10.1.2.3", "https://crawl", "http://[fd00::1]"])
+      expect([publicUrl, isRefused({ publicUrl })]).toEqual([publicUrl, true]);
+    for (const contact of [
+      "nobody",
+      "me@localhost",
+      "http://127.0.0.1/",
+      "https://a.test/",
+      "a@b.org\r\nX: y",
+    ])
+      expect([contact, isRefused({ contact })]).toEqual([contact, true]);
+    expect(isRefused({ contact: "me@example.org", userAgent: "Nearcrawl/1 (+http://127.0.0.1/)" })).toBe(
+      true,
+    );
+
+    expect(isRefused({ publicUrl: "https://crawl.example.org" })).toBe(false);
+    expect(isRefused({ contact: "me@example.org" })).toBe(false);
+    expect(isRefused({ userAgent: "Nearcrawl/1 (+https://example.org/crawler)" })).toBe(false);
+  });
+
+  it("may crawl his own network, or an emulated one, all the same", () => {
+    expect(isRefused({ allowSpecialPurpose: true })).toBe(false);
+    expect(isRefused({ resolvers: ["127.0.0.1:5353"] })).toBe(false);
+    expect(isRefused({ resolvers: ["127.0.0.1:53"] })).toBe(true);
+  });
+
+  it("is told what else webmasters would miss", () => {
+    expect(warned({})).toBe(1);
     expect(warned({ publicUrl: "https://crawl.example.org" })).toBe(1);
     expect(warned({ publicUrl: "https://crawl.example.org", contact: "crawl@example.org" })).toBe(0);
     expect(warned({ publicUrl: "http://crawl.example.org", contact: "x@y.z", signRequests: true })).toBe(1);
     expect(warned({ allowSpecialPurpose: true })).toBe(0);
     expect(warned({ resolvers: ["127.0.0.1:5353"] })).toBe(0);
-    expect(warned({ resolvers: ["127.0.0.1:53"] })).toBe(2);
+    expect(warned({ resolvers: ["127.0.0.1:53"] })).toBe(1);
   });
 
   it("says by default that the contact page is at the public address", () => {
     const { userAgent } = readCoordinatorConfig({ publicUrl: "https://crawl.example.org/" });
 
     expect(userAgent).toBe("Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)");
+    const said = (settings: object) => readCoordinatorConfig(settings).userAgent;
+    expect(said({ publicUrl: "http://127.0.0.1", contact: "me@example.org" })).toBe(
+      "Nearcrawl/0.1 (+mailto:me@example.org)",
+    );
+    expect(said({ contact: "https://example.org/us" })).toBe("Nearcrawl/0.1 (+https://example.org/us)");
   });
 });
 

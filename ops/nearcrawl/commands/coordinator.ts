@@ -1,7 +1,6 @@
 /** `nearcrawl coordinator`: the coordinator alone, and the keys of the crawlers that may connect to it. */
 import { join } from "node:path";
 import { Command } from "commander";
-import { readCoordinatorConfig } from "#coordinator/config";
 import { contactWarnings } from "#coordinator/contact-warnings";
 import { linkMinutes } from "#coordinator/flows/access-ports";
 import { createLog, type Log } from "#coordinator/log";
@@ -13,6 +12,7 @@ import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { recordCommand } from "../audit-command-change.ts";
 import { type ContextOptions, commandContext, withDatabase, writeCurrentRun } from "../command-context.ts";
+import { checkedContact, contactOption, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
 import { printJson } from "../output.ts";
@@ -27,6 +27,7 @@ interface CoordinatorOptions extends ContextOptions {
   readonly config?: string;
   readonly listen?: string;
   readonly policy?: string;
+  readonly contact?: string;
 }
 
 interface AddCrawlerOptions extends ContextOptions {
@@ -43,9 +44,10 @@ export function coordinatorCommand(): Command {
       "where to listen (default 127.0.0.1:7411; TLS is needed beyond loopback)",
     )
     .option("--policy <name>", "random, exhaustive, ipmicra or nearest")
+    .option(...contactOption)
     .addHelpText(
       "after",
-      "\nExamples:\n  nearcrawl coordinator\n  nearcrawl coordinator --config coordinator.json --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
+      "\nExamples:\n  nearcrawl coordinator --contact you@example.org\n  nearcrawl coordinator --config coordinator.json --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
     )
     // add-crawler has options of the same names, and they are its own.
     .enablePositionalOptions()
@@ -72,7 +74,7 @@ function withContextOptions(command: Command): Command {
 
 async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const context = commandContext(options);
-  const config = readCoordinatorConfig(settingsOf(options));
+  const config = requireContact(settingsOf(options));
   for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
   const version = softwareVersion();
@@ -132,6 +134,7 @@ function settingsOf(options: CoordinatorOptions): Record<string, unknown> {
     if (!match) throw new UsageError(`--listen ${options.listen}: must be ADDRESS:PORT`);
     settings.listen = { host: match[1]?.replace(/^\[(.*)\]$/, "$1"), port: Number(match[2]) };
   }
+  if (options.contact !== undefined) settings.contact = checkedContact(options.contact);
   if (options.policy) settings.delegation = { ...(settings.delegation as object), policy: options.policy };
   return settings;
 }

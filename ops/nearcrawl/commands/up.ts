@@ -3,12 +3,13 @@ import { Command, Option } from "commander";
 import { policyNames } from "#core/delegation/round";
 import { UsageError } from "#core/errors";
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { contactOption } from "../contact-option.ts";
 import { printJson } from "../output.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 import { runEmulated } from "../up/emulated-run.ts";
 import { comparePoliciesLive } from "../up/live-comparison.ts";
 import { policyTable } from "../up/policy-comparison.ts";
-import { realWebParameters, runRealWeb } from "../up/real-web-run.ts";
+import { notCrawled, realWebParameters, runRealWeb } from "../up/real-web-run.ts";
 import { worldParameters } from "../up/run-parameters.ts";
 import { createRunVoice } from "../up/run-voice.ts";
 
@@ -45,6 +46,7 @@ export function upCommand(): Command {
     .option("--no-world", "crawl the real web")
     .option("--url <url...>", "real web: where to begin; its host is crawled")
     .option("--url-file <file>", "real web: a file with one URL a line")
+    .option(...contactOption)
     .option("--port <n>", "the web page's port (the next free one if it is taken)", "7411")
     .option("--exit", "end when the work is done instead of keeping the web page up")
     .option("--fresh", "begin anew, even if the same run was broken off")
@@ -60,10 +62,11 @@ Examples:
   npm start
   npm start -- --sites 200 --crawlers 6 --exit
   npm start -- --policy ipmicra --threshold-ms 25 --seed 7
-  npm start -- --no-world --url https://example.org/ --pages-per-site 50
+  npm start -- --no-world --url https://example.org/ --pages-per-site 50 --contact you@example.org
 
 A run on the emulated Internet that was broken off goes on when it is started again with the same options.
-Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 interrupted before the end.
+Exit codes: 0 done, 1 failed, or a URL that was asked for cannot be reached, 2 wrong usage or input, such as a URL that is
+never crawled (the others are), 130 interrupted before the end.
 `;
 
 async function runUp(options: UpOptions): Promise<void> {
@@ -73,8 +76,13 @@ async function runUp(options: UpOptions): Promise<void> {
   const common = { context, voice, stopRequested, port: portOf(options), fresh: options.fresh ?? false };
   if (!options.world) {
     const run = await runRealWeb({ ...common, parameters: realWebParameters(options) });
-    if (options.json) printJson({ webUrl: run.webUrl, ...run.outcome });
+    const { asked, found } = run.refused;
+    const refused = [...asked, ...found];
+    if (options.json) printJson({ webUrl: run.webUrl, ...run.outcome, refused });
     else process.stdout.write(`${run.summary}\n`);
+    for (const line of notCrawled(refused)) process.stderr.write(`nearcrawl: ${line}\n`);
+    if (asked.length > 0) process.exitCode = exitCodes.usage;
+    else if (found.length > 0) process.exitCode = exitCodes.failed;
     await end(run, options, stopRequested);
     return;
   }

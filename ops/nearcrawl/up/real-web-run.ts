@@ -5,15 +5,18 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { admitUrls } from "#coordinator/flows/admit-urls";
+import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/flows/admit-urls";
 import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { createFrontierStore } from "#coordinator/postgres/frontier-store";
 import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
 import { UsageError } from "#core/errors";
+import { urlKeyOf } from "#core/frontier/url-key";
 import type { Database } from "#db/connect";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
+import { checkedContact, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
+import { printable } from "../printable.ts";
 import { followRun, type RunOutcome } from "./follow-run.ts";
 import { openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
@@ -26,6 +29,7 @@ const parametersSchema = z.object({
   policy: z.string().default("nearest"),
   url: z.array(z.string()).default([]),
   urlFile: z.string().optional(),
+  contact: z.string().optional(),
 });
 
 export interface RealWebParameters {
@@ -33,7 +37,14 @@ export interface RealWebParameters {
   readonly pagesPerSite: number;
   readonly policy: string;
   readonly urls: readonly string[];
+  /** What was asked for and can never be crawled. */
+  readonly refused: readonly RejectedUrl[];
+  /** Whom webmasters can reach. */
+  readonly contact: string | undefined;
 }
+
+/** So many are named. */
+const namedUrls = 20;
 
 /** A list of URLs larger than this is no seed list. */
 const maxUrlFileBytes = 64 * 1024 * 1024;
@@ -45,11 +56,35 @@ export function realWebParameters(values: Record<string, unknown>): RealWebParam
       checked.error.issues.map((issue) => `--${String(issue.path[0])}: ${issue.message}`).join("\n"),
     );
   }
-  const { crawlers, pagesPerSite, policy, url, urlFile } = checked.data;
+  const { crawlers, pagesPerSite, policy, url, urlFile, contact } = checked.data;
   const urls = [...url, ...(urlFile === undefined ? [] : readUrlFile(urlFile))];
   if (urls.length === 0)
     throw new UsageError("--no-world needs --url URL or --url-file FILE: where should it begin?");
-  return { crawlers, pagesPerSite, policy, urls };
+  const judged = urls.map((url) => ({ url, reason: seedFault(url) }));
+  const refused = judged.flatMap(({ url, reason }) =>
+    reason === null ? [] : [{ url: url.slice(0, 500), reason }],
+  );
+  if (refused.length === urls.length) throw new UsageError(notCrawled(refused).join("\n"));
+  const accepted = judged.flatMap(({ url, reason }) => (reason === null ? [url] : []));
+  const parameters = {
+    crawlers,
+    pagesPerSite,
+    policy,
+    urls: accepted,
+    refused,
+    contact: checkedContact(contact),
+  };
+  requireContact(coordinatorSettings(parameters, 0));
+  return parameters;
+}
+
+/** A line for each of the first, and one for the others. */
+export function notCrawled(refused: readonly RejectedUrl[]): string[] {
+  const lines = refused
+    .slice(0, namedUrls)
+    .map(({ url, reason }) => `not crawled: ${printable(url, 200)}: ${reason}`);
+  const more = refused.length - lines.length;
+  return more === 0 ? lines : [...lines, `not crawled: ${more} more (table rejected_url)`];
 }
 
 /** One URL a line; blank lines and lines that begin with # are left out. */
@@ -74,6 +109,8 @@ export interface RealWebRun {
   readonly webUrl: string;
   readonly outcome: RunOutcome;
   readonly summary: string;
+  /** URLs that were asked for and cannot be crawled: as they are, or by what DNS and the sites themselves say. */
+  readonly refused: { readonly asked: readonly RejectedUrl[]; readonly found: readonly RejectedUrl[] };
   stop(): Promise<void>;
 }
 
@@ -109,7 +146,9 @@ export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun
       stopRequested: options.stopRequested,
     });
     if (outcome.finished) await steadily(async () => await run.finish({ outcome }));
-    return { webUrl, outcome, summary: await steadily(async () => await outcomesOf(database)), stop };
+    const found = await steadily(async () => await neverCrawled(database, parameters.urls));
+    const summary = await steadily(async () => await outcomesOf(database));
+    return { webUrl, outcome, summary, refused: { asked: parameters.refused, found }, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -122,14 +161,11 @@ async function startProcesses(
   options: RealWebRunOptions & { readonly steadily: ThroughOutages },
 ): Promise<string> {
   const { context, parameters, steadily } = options;
-  const coordinator = await processes.startCoordinator(
-    {
-      listen: { host: "127.0.0.1", port: options.port },
-      delegation: { policy: parameters.policy, expectedCrawlers: parameters.crawlers, settleSeconds: 5 },
-      scope: { pagesPerHost: parameters.pagesPerSite, maxDepth: 20, admitNewHosts: false },
-    },
-    { home: context.home, databaseUrl: context.databaseUrl, schema },
-  );
+  const coordinator = await processes.startCoordinator(coordinatorSettings(parameters, options.port), {
+    home: context.home,
+    databaseUrl: context.databaseUrl,
+    schema,
+  });
   const webUrl = String(coordinator.webUrl);
   const { url: signInUrl } = await steadily(async () => await ownSignInLink(database.pool));
   options.voice.webUrl(webUrl, database.description, signInUrl);
@@ -149,15 +185,50 @@ async function startProcesses(
   return webUrl;
 }
 
+function coordinatorSettings({ policy, crawlers, pagesPerSite, contact }: RealWebParameters, port: number) {
+  return {
+    listen: { host: "127.0.0.1", port },
+    delegation: { policy, expectedCrawlers: crawlers, settleSeconds: 5 },
+    scope: { pagesPerHost: pagesPerSite, maxDepth: 20, admitNewHosts: false },
+    ...(contact === undefined ? {} : { contact }),
+  };
+}
+
 async function admitSeeds(database: Database, parameters: RealWebParameters, voice: RunVoice): Promise<void> {
   const ports = {
     frontier: createFrontierStore(database.pool),
     rejected: createRejectedUrlStore(database.pool),
   };
   const scope = { pagesPerHost: parameters.pagesPerSite, maxDepth: 20, admitNewHosts: true };
-  const { rejected } = await admitUrls(parameters.urls, ports, { scope, now: new Date() });
-  for (const { url, reason } of rejected.slice(0, 20)) voice.note(`not admitted: ${url}: ${reason}`);
-  if (rejected.length > 20) voice.note(`not admitted: ${rejected.length - 20} more (table rejected_url)`);
+  const now = new Date();
+  await admitUrls(parameters.urls, ports, { scope, now });
+  await ports.rejected.record(parameters.refused, "operator", now);
+  for (const line of notCrawled(parameters.refused)) voice.note(line);
+}
+
+const mostFound = 1000;
+
+/** Those of the URLs that nobody will fetch, with the reason: no or a special-purpose address, an opt-out, a full host. */
+async function neverCrawled({ pool }: Database, urls: readonly string[]): Promise<RejectedUrl[]> {
+  const keys = urls.map((url) => urlKeyOf(url.trim())).filter((key) => typeof key !== "string");
+  const { rows } = await pool.query<RejectedUrl>(
+    `select given.url,
+       case
+         when h.opt_out_id is not null then 'its site does not want to be crawled (nearcrawl opt-outs)'
+         when u.url_hash is null then 'its host has as many URLs as it may have'
+         when u.last_outcome = 'refused-address' then coalesce(u.last_reason, h.state_reason)
+         else h.state_reason
+       end as reason
+     from unnest($1::bigint[], $2::bigint[], $3::text[]) as given (host_hash, url_hash, url)
+     left join frontier_host h on h.host_hash = given.host_hash
+     left join frontier_url u on u.host_hash = given.host_hash and u.url_hash = given.url_hash
+     where h.opt_out_id is not null or u.url_hash is null or u.last_outcome = 'refused-address'
+       or (u.visits = 0 and h.state = 'unresolvable')
+     order by given.url
+     limit ${mostFound}`,
+    [keys.map(({ hostHash }) => hostHash), keys.map(({ urlHash }) => urlHash), keys.map(({ url }) => url)],
+  );
+  return rows;
 }
 
 /** What became of the URLs, a line for each outcome. */

@@ -1,0 +1,87 @@
+/** What a crawl of the public web is refused for, and what becomes of URLs that cannot be crawled: with real processes. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Database } from "#db/connect";
+import { nearcrawl } from "../../support/built-command.ts";
+import { testDatabase } from "../../support/database.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+}, 60_000);
+afterAll(async () => await database.close());
+
+/** In a home of its own, on the test's server. */
+const run = async (...args: string[]) =>
+  await nearcrawl([...args, "--home", temporaryFolder("nearcrawl-real-"), "--database-url", database.url]);
+
+const up = ["up", "--no-world", "--port", "0", "--exit", "--json"];
+const contact = ["--contact", "me@example.org"];
+
+it.each([
+  ["up", [...up, "--url", "https://example.org/a?b=c d"]],
+  ["coordinator", ["coordinator", "--listen", "127.0.0.1:0"]],
+])(
+  "%s crawls no public web without a contact that can be reached, and says what to type",
+  async (_, args) => {
+    const { code, err } = await run(...args);
+
+    expect([code, err.trimEnd().split("\n").length]).toEqual([2, 1]);
+    expect(err).toMatch(
+      /^nearcrawl: the User-Agent "Nearcrawl\/0\.1 \(\+http:\/\/127\.0\.0\.1:7411\/about-crawler\)"/,
+    );
+    expect(err).toMatch(/ by nearcrawl (up|coordinator) .* --contact you@example\.org\n$/);
+  },
+);
+
+it("a contact that nobody can reach is none", async () => {
+  const { code, err } = await run(...up, "--url", "https://example.org/", "--contact", "http://127.0.0.1/me");
+
+  expect([code, err]).toEqual([2, expect.stringContaining("--contact http://127.0.0.1/me: must be")]);
+});
+
+it("begins nothing where no URL can be crawled, and names each with its reason", async () => {
+  const { code, err } = await run(
+    ...up,
+    ...contact,
+    "--url",
+    "ftp://x/",
+    "http://10.1.2.3/a",
+    "http://[::1]/",
+  );
+
+  expect([code, err.trimEnd().split("\n")]).toEqual([
+    2,
+    [
+      "nearcrawl: not crawled: ftp://x/: only http and https are crawled",
+      expect.stringMatching(
+        /^not crawled: http:\/\/10\.1\.2\.3\/a: 10\.1\.2\.3 is a special-purpose address/,
+      ),
+      expect.stringMatching(/^not crawled: http:\/\/\[::1\]\/: ::1 is a special-purpose address/),
+    ],
+  ]);
+});
+
+it("names what DNS says cannot be crawled, and fails for it", { timeout: 90_000 }, async () => {
+  const { code, out, err } = await run(...up, ...contact, "--url", "http://localhost/");
+
+  expect([code, err], err).toEqual([
+    1,
+    expect.stringMatching(/^nearcrawl: not crawled: http:\/\/localhost\/: .+$/m),
+  ]);
+  expect(JSON.parse(out)).toMatchObject({ finished: true, refused: [{ url: "http://localhost/" }] });
+});
+
+it("crawls the others, and ends as wrong input does", { timeout: 90_000 }, async () => {
+  const { code, out } = await run(...up, ...contact, "--url", "http://localhost/", "ftp://x/");
+  const { rows } = await database.pool.query(
+    "select reason from nearcrawl.rejected_url where url = 'ftp://x/'",
+  );
+
+  expect(code).toBe(2);
+  expect(JSON.parse(out).refused.map(({ url }: { url: string }) => url)).toEqual([
+    "ftp://x/",
+    "http://localhost/",
+  ]);
+  expect(rows).toEqual([{ reason: "only http and https are crawled" }]);
+});
