@@ -146,4 +146,6 @@ export interface ReadinessReads {
   pendingMigrations(): Promise<readonly string[]>;
   /** Of the registry in force; null: none was imported. */
   currentGeneration(): Promise<number | null>;
+  /** Why the database cannot be written, for anybody to read; null: it can. Looked at every few seconds at most. */
+  writeFault(): Promise<string | null>;
 }

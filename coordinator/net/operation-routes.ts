@@ -1,4 +1,5 @@
 /** For those who run the coordinator: whether it lives (/health), whether it can work (/ready), what it counts (/metrics). */
+import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { ReadinessReads } from "../flows/operation-reads.ts";
 import type { Log } from "../log.ts";
@@ -18,7 +19,7 @@ export interface OperationPorts {
 
 /** What a coordinator cannot work without. */
 export interface MissingPart {
-  readonly name: "database" | "migrations" | "tree";
+  readonly name: "database" | "writes" | "migrations" | "tree";
   readonly words: string;
 }
 
@@ -39,12 +40,28 @@ export function addOperation(app: FastifyInstance, ports: OperationPorts): void 
   });
 }
 
+/** Whoever asks waits no longer: a server whose disk hangs says nothing at all. */
+const answerSeconds = 5;
+
+async function whatIsMissing(ports: OperationPorts): Promise<MissingPart[]> {
+  const answered = new AbortController();
+  const late = delay(answerSeconds * 1000, [tooLate], { signal: answered.signal }).catch(() => [tooLate]);
+  const missing = await Promise.race([lookWhatIsMissing(ports), late]);
+  answered.abort();
+  return missing;
+}
+
 /** Without the database nothing else can be told. A tree that is one import behind serves on, and counts as there. */
-async function whatIsMissing({ reads, live, log }: OperationPorts): Promise<MissingPart[]> {
+async function lookWhatIsMissing({ reads, live, log }: OperationPorts): Promise<MissingPart[]> {
   try {
     await reads.ping();
-    const [pending, generation] = await Promise.all([reads.pendingMigrations(), reads.currentGeneration()]);
+    const [pending, generation, writeFault] = await Promise.all([
+      reads.pendingMigrations(),
+      reads.currentGeneration(),
+      reads.writeFault(),
+    ]);
     const missing: MissingPart[] = [];
+    if (writeFault !== null) missing.push({ name: "writes", words: writeFault });
     if (pending.length > 0) missing.push({ name: "migrations", words: migrationWords(pending) });
     if (generation !== null && live().treeGeneration === null) missing.push(noTree);
     return missing;
@@ -57,6 +74,11 @@ async function whatIsMissing({ reads, live, log }: OperationPorts): Promise<Miss
 function migrationWords(pending: readonly string[]): string {
   return `the database lacks ${pending.length === 1 ? "a migration" : `${pending.length} migrations`} (${pending.slice(0, 5).join(", ")}): start the coordinator of this version`;
 }
+
+const tooLate: MissingPart = {
+  name: "database",
+  words: `the database does not answer within ${answerSeconds} s`,
+};
 
 const noTree: MissingPart = {
   name: "tree",

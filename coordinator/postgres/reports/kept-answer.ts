@@ -5,12 +5,15 @@
 export class KeptAnswer<T> {
   readonly #ask: () => Promise<T>;
   readonly #nowMs: () => number;
+  readonly #leastMs: number;
   #answer: { readonly value: T; readonly staleAtMs: number } | null = null;
   #asking: Promise<T> | null = null;
 
-  constructor(ask: () => Promise<T>, nowMs: () => number) {
+  /** `leastMs`: so long it is kept in any case. */
+  constructor(ask: () => Promise<T>, nowMs: () => number, leastMs = defaultLeastMs) {
     this.#ask = ask;
     this.#nowMs = nowMs;
+    this.#leastMs = leastMs;
   }
 
   async get(): Promise<T> {
@@ -25,13 +28,13 @@ export class KeptAnswer<T> {
     const startedMs = this.#nowMs();
     const value = await this.#ask();
     const doneMs = this.#nowMs();
-    const keepMs = Math.max(leastMs, rest * (doneMs - startedMs));
+    const keepMs = Math.max(this.#leastMs, rest * (doneMs - startedMs));
     this.#answer = { value, staleAtMs: doneMs + keepMs };
     return value;
   }
 }
 
 /** Fresh enough for a page that is renewed every two seconds. */
-const leastMs = 1000;
+const defaultLeastMs = 1000;
 /** At most one part in so many of a database connection goes into these questions. */
 const rest = 20;

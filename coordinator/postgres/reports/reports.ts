@@ -32,7 +32,7 @@ export function createReports(pool: Pool, nowMs: () => number): Reports {
     ...whoReads(pool),
     ...overviewReads(pool, nowMs),
     ...createSearchReads(pool, nowMs),
-    ...readinessReads(pool),
+    ...readinessReads(pool, nowMs),
   };
 }
 
