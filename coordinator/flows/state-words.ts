@@ -58,8 +58,28 @@ function offlineWords(entry: Standing): StateWords {
   return { state: "offline", since: iso(entry.lastSeenAt), why, advice };
 }
 
+/** How the reason begins that a dock leaves behind where nothing runs (migrating-crawler/dock/dock.ts). */
+export const waitingGoodbye = "goodbye: it waits for ";
+
 /** The first that fits; reasons are ours or the crawler's own (net/crawler-connection, the crawler's goodbye). */
 const advices: readonly (readonly [RegExp, string])[] = [
+  [
+    /^goodbye: it waits for a release: /,
+    "Offer one to all: nearcrawl release list, then nearcrawl release stage VERSION --to all. It takes it within a minute.",
+  ],
+  [
+    /^goodbye: it waits for (a release key|a release signed)/,
+    "Make a new identity for it (nearcrawl fleet reinvite): the invitation pins the keys that count now. Its partner joins with it and --again.",
+  ],
+  [
+    /^goodbye: it waits for this machine's administrator/,
+    "Its partner decides which releases run there. Ask for it to be accepted.",
+  ],
+  [/^goodbye: it waits for /, "It says itself what has to be done; its dock looks again by itself."],
+  [
+    /^goodbye: it has joined/,
+    "Its partner starts it: the last line that join printed (nearcrawl-crawler.mjs run). Whatever it waits for then, it says here.",
+  ],
   [
     /copied|another machine/i,
     "Two machines hold its folder: have one of them stopped, or give it a new identity.",

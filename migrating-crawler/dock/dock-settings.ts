@@ -24,6 +24,11 @@ const dockSettings = z.object({
   coordinatorProxy: z.union([z.enum(["as-sites", "none"]), proxy]).default("as-sites"),
   certificateFile: path,
   coordinatorCertificateFile: path,
+  /** A wrong port is for the crawler's release to tell. */
+  status: z
+    .object({ port: z.int().min(1).max(65_535).nullable().default(null) })
+    .catch({ port: null })
+    .prefault({}),
   warc: z
     .object({ folder: z.string().min(1).max(4096) })
     .nullable()
@@ -32,6 +37,8 @@ const dockSettings = z.object({
 
 export interface DockedSettings {
   readonly policy: ReleasePolicy;
+  /** Of the local page; null: none is wanted. */
+  readonly statusPort: number | null;
   readonly route: () => CoordinatorRoute;
   /** Files that the crawler may read besides its home. */
   readonly readable: readonly string[];
@@ -48,7 +55,7 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
       checked.error.issues.map((issue) => `${file}: ${issue.path.join(".")}: ${issue.message}`),
     );
   }
-  const { releases, certificateFile, coordinatorCertificateFile, warc, ...ways } = checked.data;
+  const { releases, certificateFile, coordinatorCertificateFile, status, warc, ...ways } = checked.data;
   const { coordinatorUrl } = membership;
   if (warc !== null && reachesDockFiles(home, warc.folder)) {
     throw new ConfigError([
@@ -57,6 +64,7 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
   }
   return {
     policy: releases,
+    statusPort: status.port,
     route: () => coordinatorRoute({ ...ways, coordinatorCertificateFile, coordinatorUrl }, membership),
     readable: [certificateFile, coordinatorCertificateFile]
       .filter((name) => name !== null)

@@ -14,6 +14,8 @@ export interface DockTiming {
   readonly backOff: { readonly firstMs: number; readonly mostMs: number };
   /** Between two looks at revocations (and at releases, when nothing runs well), and after one in vain. */
   readonly pollMs: number;
+  /** The same while there is nothing to run at all: somebody waits for it. */
+  readonly emptyPollMs: number;
   readonly retryMs: number;
 }
 
@@ -27,5 +29,6 @@ export const dockTiming: DockTiming = {
   stopMs: 30_000,
   backOff: { firstMs: 1000, mostMs: 5 * minuteMs },
   pollMs: 5 * minuteMs,
+  emptyPollMs: 30_000,
   retryMs: 2000,
 };

@@ -36,10 +36,19 @@ export interface DockSettings {
   /** A line that the crawler wrote. */
   readonly onLine: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
+  /** Tells the coordinator in a session of its own, while no crawler runs that could. Never rejects. */
+  readonly tell: (words: string) => Promise<Told>;
+  /** A crawler is about to be started, or none runs for now. */
+  readonly onPresence: (isRunning: boolean) => Promise<void>;
   readonly timing: DockTiming;
   readonly now: () => Date;
   readonly random: () => number;
 }
+
+/** What became of it; `refused`: the coordinator wants no session with this crawler. */
+export type Told =
+  | { readonly type: "told" | "failed" }
+  | { readonly type: "refused"; readonly reason: string };
 
 export class Dock {
   readonly #settings: DockSettings;
@@ -55,21 +64,24 @@ export class Dock {
   #crashes = 0;
   #replacing = false;
   #stopping = false;
+  /** What the coordinator knows that it waits for. */
+  #told: string | null = null;
 
   constructor(settings: DockSettings) {
     this.#settings = settings;
     const { shelf, source, pinnedKeys, log, now, random, timing } = settings;
     const onReports = (reports: ReleaseReport[]) => this.#child?.send({ type: "reports", reports });
     this.#memory = new ReleaseMemory({ shelf, log, now, onReports });
-    const { pollMs, retryMs } = timing;
+    const { pollMs, emptyPollMs, retryMs } = timing;
     this.#updates = new ReleaseUpdates({
-      ...{ shelf, source, pinnedKeys, log, now, random, pollMs, retryMs },
+      ...{ shelf, source, pinnedKeys, log, now, random, pollMs, emptyPollMs, retryMs },
       policy: () => settings.settings().policy,
       state: () => this.#memory.state,
       isCutOff: () => !this.#isHealthy,
       handlers: {
         onRelease: (release) => this.#onRelease(release),
         onLeft: (report, done) => this.#onLeft(report, done),
+        onNothing: (words, isFound) => this.#onNothing(words, isFound),
         onTrust: (trust) => this.#onTrust(trust),
       },
     });
@@ -118,7 +130,9 @@ export class Dock {
     clearTimeout(this.#restart);
     await this.#endChild();
     const release = await this.#startable();
-    if (release !== null && !this.#stopping) this.#startChild(release);
+    if (this.#stopping) return;
+    await this.#settings.onPresence(release !== null);
+    if (release !== null) this.#startChild(release);
   }
 
   /** Drained: its requests end, its results stay in the spool, its leases go back. */
@@ -164,6 +178,8 @@ export class Dock {
     });
     this.#child = child;
     this.#runs = release;
+    this.#told = null;
+    this.#memory.waitFor(null);
     this.#settings.log.info({ version: release.version, pid: child.pid }, "the crawler was started");
     if (this.#memory.isWatched) this.#expectWelcome();
   }
@@ -263,6 +279,12 @@ export class Dock {
     const waitMs =
       end.refused === null ? Math.min(mostMs, firstMs * 2 ** Math.min(this.#crashes - 1, 30)) : mostMs;
     this.#settings.log.info({ waitMs }, "the crawler will be started again");
+    this.#memory.waitFor(
+      end.refused === null
+        ? `its next start, ${Math.ceil(waitMs / 1000)} s after it ended: ${end.words}`
+        : `the coordinator, which refuses this crawler: ${end.refused}`,
+    );
+    void this.#settings.onPresence(false);
     this.#restart = setTimeout(() => void this.#settle(), waitMs);
     // What runs may never be well again: is there another one?
     if (this.#memory.isWatched) this.#updates.look();
@@ -281,6 +303,17 @@ export class Dock {
   #onLeft(report: ReleaseReport, done: string | null): void {
     this.#settings.log.info({ ...report }, "a release that is offered was not taken");
     this.#memory.change((state) => states.withReport(states.withoutOffer(state, done), report));
+  }
+
+  /** The coordinator is told once for each reason, and again for as long as it refuses to hear it. */
+  async #onNothing(words: string, isFound: boolean): Promise<void> {
+    const isNews = isFound && words !== this.#told;
+    const told = isNews ? await this.#settings.tell(`it waits for ${words}`) : null;
+    if (this.#stopping) return;
+    if (told?.type === "told") this.#told = words;
+    this.#memory.waitFor(
+      told?.type === "refused" ? `the coordinator, which refuses this crawler: ${told.reason}` : words,
+    );
   }
 
   #onTrust(trust: Trust): void {

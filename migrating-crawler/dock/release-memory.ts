@@ -53,6 +53,16 @@ export class ReleaseMemory {
     }
   }
 
+  /** Nothing runs, and why; null: something does. Said once in the log. */
+  waitFor(reason: string | null): void {
+    const { log, now } = this.#settings;
+    const before = this.#state.waitsFor?.reason;
+    this.change((state) => states.withWaiting(state, reason, now()));
+    const { waitsFor } = this.#state;
+    if (waitsFor !== null && waitsFor.reason !== before)
+      log.warn({ waitsFor: waitsFor.reason }, "no crawler runs here for now");
+  }
+
   /** The watch is over. */
   pass(): void {
     const { shelf, log } = this.#settings;

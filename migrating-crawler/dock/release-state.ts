@@ -40,6 +40,8 @@ export const releaseState = z.object({
   offered: z.object({ digest, firstAt: z.iso.datetime() }).nullable(),
   reports: z.array(releaseReport).max(maxReleaseReports),
   lastEnd: lastEnd.nullable(),
+  /** While nothing runs: `It waits for …`. */
+  waitsFor: z.object({ reason: words, since: z.iso.datetime() }).nullable().default(null),
 });
 export type ReleaseState = Readonly<z.infer<typeof releaseState>>;
 
@@ -54,6 +56,7 @@ export const emptyState: ReleaseState = {
   offered: null,
   reports: [],
   lastEnd: null,
+  waitsFor: null,
 };
 
 export function isWatched({ current, good }: ReleaseState): boolean {
@@ -84,6 +87,13 @@ export function swapTo(state: ReleaseState, release: KeptRelease): ReleaseState 
     newestSequence: Math.max(state.newestSequence, release.sequence),
     offered: state.offered?.digest === release.digest ? null : state.offered,
   };
+}
+
+/** Nothing runs for this reason; null: something does. */
+export function withWaiting(state: ReleaseState, reason: string | null, at: Date): ReleaseState {
+  const words = reason === null ? null : cut(reason);
+  if ((state.waitsFor?.reason ?? null) === words) return state;
+  return { ...state, waitsFor: words === null ? null : { reason: words, since: at.toISOString() } };
 }
 
 /** The coordinator let it in: it can at least work. */

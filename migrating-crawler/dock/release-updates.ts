@@ -18,6 +18,8 @@ export interface UpdateHandlers {
   onRelease(release: KeptRelease): void;
   /** A release was left where it is. `done`: the offer with this digest need not be looked at again. */
   onLeft(report: ReleaseReport, done: string | null): void;
+  /** There is no release to run. `words`: `It waits for …`; `isFound`: the coordinator was reached, and this is so. */
+  onNothing(words: string, isFound: boolean): Promise<void>;
   /** The lists were asked for: what was revoked may be what runs. */
   onTrust(trust: Trust): void;
 }
@@ -38,6 +40,7 @@ export interface UpdateSettings {
   readonly random: () => number;
   /** Between two looks, and after one in vain (doubled each time). */
   readonly pollMs: number;
+  readonly emptyPollMs: number;
   readonly retryMs: number;
 }
 
@@ -98,7 +101,11 @@ export class ReleaseUpdates {
 
   /** Between four fifths and six fifths of what it is meant to be. */
   #waitMs(): number {
-    const { pollMs, retryMs, random } = this.#settings;
+    const { emptyPollMs, retryMs, random } = this.#settings;
+    const pollMs =
+      this.#settings.state().current === null
+        ? Math.min(emptyPollMs, this.#settings.pollMs)
+        : this.#settings.pollMs;
     const meantMs = this.#vain === 0 ? pollMs : Math.min(pollMs, retryMs * 2 ** Math.min(this.#vain - 1, 30));
     return Math.round(meantMs * (0.8 + 0.4 * random()));
   }
@@ -113,10 +120,18 @@ export class ReleaseUpdates {
       const taken = await this.#take(trust);
       if (taken?.type === "taken") handlers.onRelease(taken.release);
       if (taken?.type === "left") this.#onLeft(taken.report, taken.retry ? null : offered);
+      if (taken?.type !== "taken") await this.#onNothing(whatFor(taken, trust), taken?.type !== "failed");
       return taken?.type === "failed" ? taken.reason : null;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      const reason = error instanceof Error ? error.message : String(error);
+      await this.#onNothing(coordinatorAway(reason), false);
+      return reason;
     }
+  }
+
+  async #onNothing(words: string, isFound: boolean): Promise<void> {
+    if (this.#settings.state().current === null && !this.#stopped)
+      await this.#settings.handlers.onNothing(words, isFound);
   }
 
   /** A release that is left again for the same reason is no news. */
@@ -137,4 +152,25 @@ export class ReleaseUpdates {
     }
     return isCutOff() ? await takeCurrent(known, tools) : null;
   }
+}
+
+const coordinatorAway = (reason: string) =>
+  `an answer of the coordinator, which is asked again by itself: ${reason}`;
+
+/** What is missing before anything can run, and who can do something about it. */
+function whatFor(taken: Exclude<Taken, { type: "taken" }> | null, { keys }: Trust): string {
+  if (keys.length === 0) {
+    return "a release key: the invitation pinned none, so no release can be believed. Ask the operator for a new invitation, and run join with it and --again";
+  }
+  if (taken === null) {
+    return "a release: the coordinator offers none to all crawlers. Its operator has to offer one (nearcrawl release list); it is taken by itself then";
+  }
+  if (taken.type === "failed") return coordinatorAway(taken.reason);
+  const { version, state, reason } = taken.report;
+  if (state !== "refused")
+    return `this machine's administrator: release ${version} is offered, and by [releases] in settings.toml ${reason}`;
+  if (!reason.includes("not signed by a trusted key")) {
+    return `a release that may run: ${version} is refused here, ${reason}. Tell the operator`;
+  }
+  return `a release signed by a key that the invitation pinned: ${version} is not. Ask the operator whether the fleet has a new key, and for a new invitation; then run join with it and --again`;
 }

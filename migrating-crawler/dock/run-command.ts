@@ -8,10 +8,10 @@ import type { PartnerContext, PartnerExitCode } from "../partner-commands.ts";
 import { runDock, untilSignal } from "./run-dock.ts";
 
 export async function runCommand(context: PartnerContext): Promise<PartnerExitCode> {
-  const { home, env, print, complain } = context;
+  const { home, env, print, complain, program } = context;
   try {
     void recheckAfterFailure(context, lineLog(print, "json", basename(home)));
-    await runDock({ home, env, print, untilAsked: untilSignal });
+    await runDock({ home, env, print, program, untilAsked: untilSignal });
     return 0;
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof UsageError)) throw error;

@@ -4,9 +4,15 @@
  */
 import { existsSync, realpathSync } from "node:fs";
 import { ConfigError } from "#core/errors";
-import { lineLog, outliveLog } from "../log.ts";
+import { type CrawlerLog, lineLog, outliveLog, quietLog } from "../log.ts";
+import { homeSettings } from "../membership/home-settings.ts";
+import { openMember } from "../membership/member.ts";
 import { readMembership } from "../membership/membership.ts";
-import { Dock } from "./dock.ts";
+import { withRefusalAdvice } from "../membership/refusal-advice.ts";
+import { shortSession } from "../membership/short-session.ts";
+import { PageServer } from "../status/page-server.ts";
+import { restingReport } from "../status/resting-report.ts";
+import { Dock, type Told } from "./dock.ts";
 import { type DockedSettings, readDockSettings } from "./dock-settings.ts";
 import { type DockTiming, dockTiming } from "./dock-timing.ts";
 import { dockVersion } from "./dock-version.ts";
@@ -22,6 +28,8 @@ export interface DockRun {
   /** The crawler's folder, after `join`. */
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
+  /** What to type to start this program, for words that say what to do. */
+  readonly program: string;
   /** A line of the log. */
   readonly print: (line: string) => void;
   readonly timing?: DockTiming;
@@ -33,6 +41,7 @@ export interface DockRun {
 export async function runDock({
   home: given,
   env,
+  program,
   print,
   timing = dockTiming,
   untilAsked,
@@ -59,12 +68,15 @@ export async function runDock({
   );
   takeHome(home);
   const flusher = new SpoolFlusher(home);
+  const page = new RestingPage({ home, program, port: () => settings().statusPort, log });
   try {
     await outwaitOrphan(home);
     const pings = new PingService();
     await pings.start();
     const dock = new Dock({
       ...{ home, settings, pings, log, onLine: write, env, timing },
+      tell: async (words) => await tellCoordinator(home, words),
+      onPresence: async (isRunning) => await page.show(!isRunning),
       pinnedKeys: pinnedReleaseKeys(home, membership),
       shelf: new ReleaseShelf({ home, warn: (words) => log.warn({}, words) }),
       source: new ReleaseSource({
@@ -82,8 +94,63 @@ export async function runDock({
     else await dock.stop();
     log.info({ asked }, "the dock has stopped");
   } finally {
+    await page.show(false);
     await flusher.stop();
     leaveHome(home);
+  }
+}
+
+/** For the session in which the coordinator hears why nothing runs here. */
+const tellMs = 10_000;
+
+/** The crawler's own session is not there to do it. */
+async function tellCoordinator(home: string, words: string): Promise<Told> {
+  try {
+    const member = openMember(home);
+    if (member === null) return { type: "failed" };
+    const session = { config: homeSettings(home), member, log: quietLog, timeoutMs: tellMs };
+    const outcome = await shortSession(session, words);
+    if (outcome.type === "refused")
+      return { type: "refused", reason: withRefusalAdvice(outcome.reason, outcome.code) };
+    return { type: outcome.type === "joined" ? "told" : "failed" };
+  } catch {
+    // Settings that a later release knows, a full disk: whoever looks here sees it without the coordinator.
+    return { type: "failed" };
+  }
+}
+
+interface RestingPageSettings {
+  readonly home: string;
+  readonly program: string;
+  readonly port: () => number | null;
+  readonly log: CrawlerLog;
+}
+
+/** The local page while no crawler runs that could serve it. One thing at a time: the crawler wants the same port. */
+class RestingPage {
+  readonly #settings: RestingPageSettings;
+  #server: PageServer | null = null;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(settings: RestingPageSettings) {
+    this.#settings = settings;
+  }
+
+  show(isWanted: boolean): Promise<void> {
+    this.#turn = this.#turn.then(async () => {
+      if (isWanted) return this.#open();
+      await this.#server?.close();
+      this.#server = null;
+    });
+    return this.#turn;
+  }
+
+  #open(): void {
+    const { home, program, port: portNow, log } = this.#settings;
+    const port = portNow();
+    if (port === null || this.#server !== null) return;
+    const report = () => restingReport(home, program, new Date());
+    this.#server = new PageServer({ port, report, log });
   }
 }
 

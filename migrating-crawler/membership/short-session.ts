@@ -1,6 +1,6 @@
 /**
- * One session with the coordinator without a crawl: to join, for as long as it takes to be welcomed and to keep what
- * the coordinator gives. It takes no work.
+ * One session with the coordinator without a crawl: to join, or to say why nothing runs here, for as long as it takes
+ * to be welcomed and to keep what the coordinator gives. It takes no work.
  */
 import { ProtocolError } from "#core/errors";
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
@@ -30,15 +30,23 @@ export interface ShortSession {
 
 /** Ends with the first failure; nothing is tried again. */
 export async function joinInSession(session: ShortSession): Promise<SessionOutcome> {
+  return await shortSession(session, "it has joined and will be back");
+}
+
+/** `goodbye`: what the coordinator is to know; it stands there as the reason why this crawler is away. */
+export async function shortSession(session: ShortSession, goodbye: string): Promise<SessionOutcome> {
   const spool = new Spool({ home: session.config.home, maxBytes: session.config.limits.spoolBytes });
   try {
-    return await runSession(session, spool.id);
+    return await runSession(session, { spoolId: spool.id, goodbye: goodbye.slice(0, 500) });
   } finally {
     spool.close();
   }
 }
 
-async function runSession(session: ShortSession, spoolId: string): Promise<SessionOutcome> {
+async function runSession(
+  session: ShortSession,
+  { spoolId, goodbye }: { readonly spoolId: string; readonly goodbye: string },
+): Promise<SessionOutcome> {
   const { config, member, log, timeoutMs } = session;
   let finish: (outcome: SessionOutcome) => void = () => {};
   const finished = new Promise<SessionOutcome>((resolve) => {
@@ -76,12 +84,12 @@ async function runSession(session: ShortSession, spoolId: string): Promise<Sessi
     },
   });
   const late = setTimeout(() => {
-    finish({ type: "failed", reason: `the coordinator gave no key within ${timeoutMs / 1000} s` });
+    finish({ type: "failed", reason: `the coordinator did not answer within ${timeoutMs / 1000} s` });
   }, timeoutMs);
   link.start();
   const outcome = await finished;
   clearTimeout(late);
-  await link.stop("it has joined and will be back");
+  await link.stop(goodbye);
   return outcome;
 }
 
@@ -102,5 +110,5 @@ const idleHeartbeat = {
   pages: 0,
   fetchedBytes: 0,
   shippedBytes: 0,
-  holdingBack: ["it is only joining"],
+  holdingBack: ["no crawler runs here yet"],
 } satisfies import("#protocol/messages").CrawlerHeartbeat;

@@ -19,6 +19,7 @@ import { type LimitReport, type StatusReport, sinceAndWhy, statusVersion } from 
 /** `program`: what to type to start this program, for words that say what to do. */
 export function restingReport(home: string, program: string, now: Date): StatusReport {
   const { config, fault } = settingsOf(home);
+  const waitsFor = waitsForIn(home);
   const story = storyOf(home);
   const today = onDay(story, new LocalTime(config?.limits.timeZone ?? null).at(now).day);
   const policy = config === null ? null : policyWords(config.releases);
@@ -26,7 +27,7 @@ export function restingReport(home: string, program: string, now: Date): StatusR
     statusVersion,
     at: now.toISOString(),
     state: "not-running",
-    words: restingWords(home, program),
+    words: restingWords(home, program, waitsFor),
     crawler: crawlerPart(home, config),
     coordinator: {
       url: config?.coordinatorUrl ?? null,
@@ -35,7 +36,10 @@ export function restingReport(home: string, program: string, now: Date): StatusR
     },
     pause: sinceAndWhy(readPause(home)),
     drain: readDrain(home),
-    holdingBack: fault === null ? [] : [fault],
+    holdingBack: [
+      ...(waitsFor === null ? [] : [`it waits for ${waitsFor}`]),
+      ...(fault === null ? [] : [fault]),
+    ],
     limits: config === null ? [] : capsOnDisk(config, now),
     notTold: [],
     work: null,
@@ -66,11 +70,19 @@ function storyOf(home: string): Story {
   return lastEnd === null ? story : withEnd(story, lastEnd);
 }
 
-function restingWords(home: string, program: string): string {
+/** Null when no dock runs here: what it waited for then is no longer so. */
+function waitsForIn(home: string): string | null {
+  if (runningDock(home) === null || spoolHolder(home) !== null) return null;
+  return readReleaseState(home)?.waitsFor?.reason ?? null;
+}
+
+function restingWords(home: string, program: string, waitsFor: string | null): string {
   const dock = runningDock(home);
   const holder = spoolHolder(home);
   if (holder !== null)
     return `A crawler runs here as process ${holder}, but does not answer: it begins or ends just now, or its release knows no status yet.`;
+  if (dock !== null && waitsFor !== null)
+    return `Nothing is crawled from here for now: the dock runs as process ${dock}, and waits for ${waitsFor.replace(/\.$/, "")}.`;
   if (dock !== null)
     return `The dock runs as process ${dock}, but no crawler under it right now: it has none yet, or starts it again; the log says why (${program} log).`;
   return `No crawler runs in this folder. Start it: ${program} run --home ${home}, or systemctl start nearcrawl-crawler.`;

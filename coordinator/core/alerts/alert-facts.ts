@@ -16,6 +16,8 @@ export interface AlertFacts {
   readonly registryAppliedMs: number | null;
   /** Of the last hour, by crawler and kind. */
   readonly incidents: readonly IncidentFacts[];
+  /** Invitations that can still be used. */
+  readonly openInvitations: number;
   /** Newest first. */
   readonly releases: readonly ReleaseFacts[];
   /** How long the database took for the simplest of questions. */
@@ -53,6 +55,10 @@ export interface CrawlerFacts {
   readonly ownFailures: number;
   /** A copied folder was noticed within the last day. */
   readonly copiedFolder: boolean;
+  /** It has joined, and nothing has run there yet. */
+  readonly neverRan: boolean;
+  /** It is away, and its dock said that it waits for something. */
+  readonly waits: boolean;
 }
 
 export interface FigureFacts {
@@ -75,6 +81,8 @@ export interface ReleaseFacts {
   /** Somebody moved it, or it moved by itself; a release that nobody has offered yet is not held. */
   readonly wasOffered: boolean;
   readonly revoked: boolean;
+  /** Signed by a key that counts, in its time, not revoked. */
+  readonly mayRun: boolean;
   readonly words: string;
   /** Crawlers that would not take it or went back to the one before. */
   readonly turnedDown: number;

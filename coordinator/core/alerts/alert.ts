@@ -35,6 +35,8 @@ export const alertSeverities = {
   "compression-poor": "warning",
   "registry-old": "warning",
   incidents: "warning",
+  "release-missing": "warning",
+  "crawler-waits": "warning",
   "release-held": "warning",
   "release-failing": "warning",
   "database-slow": "warning",

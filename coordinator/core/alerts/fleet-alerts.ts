@@ -16,6 +16,7 @@ export function fleetAlerts(facts: AlertFacts): readonly (Alert | null)[] {
     nobodyConnected(facts),
     copied(facts),
     offline(facts),
+    waiting(facts),
     draining(facts),
     distrusted(facts),
     failing(facts),
@@ -50,8 +51,12 @@ function offline({ crawlers, nowMs }: AlertFacts): Alert | null {
   const limitMs = nowMs - offlineMinutes * minuteMs;
   // Who drains and goes has been taken leave of.
   const gone = crawlers.filter(
-    ({ state, lastSeenMs, drainingSinceMs }) =>
-      state === "offline" && drainingSinceMs === null && lastSeenMs !== null && lastSeenMs < limitMs,
+    ({ state, lastSeenMs, drainingSinceMs, waits }) =>
+      state === "offline" &&
+      !waits &&
+      drainingSinceMs === null &&
+      lastSeenMs !== null &&
+      lastSeenMs < limitMs,
   );
   return alertAbout(
     namesBy(gone, ({ lastSeenMs }) => lastSeenMs ?? 0),
@@ -63,6 +68,16 @@ function offline({ crawlers, nowMs }: AlertFacts): Alert | null {
       link: "/fleet",
     },
   );
+}
+
+function waiting({ crawlers }: AlertFacts): Alert | null {
+  const names = crawlers.filter(({ waits }) => waits).map(({ name }) => name);
+  return alertAbout(names, {
+    name: "crawler-waits",
+    words: "Crawlers that run nothing until something is done",
+    advice: "Each says what it waits for, and who can do it: its page, or nearcrawl fleet show NAME.",
+    link: "/fleet",
+  });
 }
 
 function draining({ crawlers, nowMs }: AlertFacts): Alert | null {

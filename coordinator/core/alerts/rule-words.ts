@@ -36,6 +36,9 @@ export const ruleWords: Readonly<Record<AlertName, string>> = {
   "compression-poor": `over ${percent(shippedShare)} of what was fetched in 24 hours (${leastFetchedBytes / 1e6} MB at least) was shipped`,
   "registry-old": `the registry in force is over ${registryDays} days old, or there is none`,
   incidents: "incidents were noted in the last hour",
+  "release-missing":
+    "no release is offered to all, while invitations are open or crawlers have joined where nothing has run yet",
+  "crawler-waits": "a crawler that is away has said that nothing can run there until something is done",
   "release-held": "the newest release was offered, and is offered to nobody any more",
   "release-failing": "a crawler refused a release that is offered, or went back to the one before",
   "database-slow": `the database takes over ${databaseMs} ms for the simplest of questions`,

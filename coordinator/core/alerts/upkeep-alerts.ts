@@ -10,6 +10,7 @@ export function upkeepAlerts(facts: AlertFacts): readonly (Alert | null)[] {
     silent(facts),
     slowDatabase(facts),
     oldRegistry(facts),
+    missingRelease(facts),
     heldRelease(facts),
     failingRelease(facts),
     incidents(facts),
@@ -47,6 +48,21 @@ function oldRegistry({ registryAppliedMs, nowMs }: AlertFacts): Alert | null {
         : `The registry in force was applied ${days} days ago; it is to be imported each quarter.`,
     advice: "Fetch the files, look at the plan and apply it (runbook: refreshing the registries).",
     link: "/registry",
+  });
+}
+
+/** Who joins now would run nothing. */
+function missingRelease({ releases, crawlers, openInvitations }: AlertFacts): Alert | null {
+  const waiting = crawlers.filter(({ neverRan }) => neverRan).length;
+  if (openInvitations + waiting === 0) return null;
+  if (releases.some(({ stage, mayRun }) => stage === "all" && mayRun)) return null;
+  return alertOf("release-missing", {
+    words: `No release is offered to all, so crawlers that join run nothing: ${waiting} wait${waiting === 1 ? "s" : ""} already, and ${openInvitations} more ${openInvitations === 1 ? "is" : "are"} invited.`,
+    advice:
+      releases.length === 0
+        ? "A coordinator publishes the first one as it starts, while its own release key counts; else sign and publish one (runbook: releasing the crawler)."
+        : "Offer one: nearcrawl release list, then nearcrawl release stage VERSION --to all. One that has expired is signed and published anew.",
+    link: "/fleet/versions",
   });
 }
 

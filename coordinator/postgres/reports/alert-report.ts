@@ -2,8 +2,10 @@
 import type { Pool } from "pg";
 import { accuracyEstimate } from "#core/accuracy/accuracy-estimate";
 import type { AlertFacts, CrawlerFacts, IncidentFacts, ReleaseFacts } from "#core/alerts/alert-facts";
+import { mayRun } from "#core/release/staging";
 import type { OperationReads, SpanFigures } from "../../flows/operation-reads.ts";
 import type { ReleaseEntry } from "../../flows/release-ports.ts";
+import { waitingGoodbye } from "../../flows/state-words.ts";
 import { relativeFacts } from "../coordinators/relative-facts.ts";
 import { createReleaseFleetStore } from "../release-fleet-store.ts";
 import { createReleaseStore } from "../release-store.ts";
@@ -23,9 +25,9 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     reads.queueAges(now),
     reads.figures(hourMinutes, now),
     reads.figures(dayMinutes, now),
-    upkeepFacts(pool),
+    upkeepFacts(pool, now),
     incidentFacts(pool, now),
-    releaseFacts(pool),
+    releaseFacts(pool, now),
     reads.accuracyCounts(now),
     relativeFacts(pool),
   ]);
@@ -67,6 +69,8 @@ interface CrawlerRow {
   fetches: number;
   own_failures: number;
   copied: boolean;
+  never_ran: boolean;
+  waits: boolean;
 }
 
 /** The last hour by quarters: those that began within it. */
@@ -79,7 +83,9 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
          select from incident i
          where i.crawler_id = c.crawler_id and i.kind = 'copied-folder'
            and i.last_at > $1::timestamptz - interval '1 day'
-       ) as copied
+       ) as copied,
+       c.state = 'offline' and c.public_key is not null and c.release_version is null as never_ran,
+       c.state = 'offline' and coalesce(c.offline_reason like $2 || '%', false) as waits
      from crawler c
      left join crawler_trust t using (crawler_id)
      left join (
@@ -91,7 +97,7 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
      where c.revoked_at is null
      order by c.name
      limit ${crawlersLooked}`,
-    [now],
+    [now, waitingGoodbye],
   );
   return rows.map((row) => ({
     name: row.name,
@@ -103,12 +109,21 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     fetches: row.fetches,
     ownFailures: row.own_failures,
     copiedFolder: row.copied,
+    neverRan: row.never_ran,
+    waits: row.waits,
   }));
 }
 
 /** Where the two roots are in force, they stand for a registry that is not there (root-subnets.ts). */
-async function upkeepFacts(pool: Pool): Promise<Pick<AlertFacts, "figuresAtMs" | "registryAppliedMs">> {
-  const { rows } = await pool.query<{ figures_at: Date | null; applied_at: Date | null }>(
+async function upkeepFacts(
+  pool: Pool,
+  now: Date,
+): Promise<Pick<AlertFacts, "figuresAtMs" | "registryAppliedMs" | "openInvitations">> {
+  const { rows } = await pool.query<{
+    figures_at: Date | null;
+    applied_at: Date | null;
+    invitations: number;
+  }>(
     `select (select max(minute) from minute_figures) as figures_at,
        (
          select applied_at from registry_generation
@@ -119,12 +134,18 @@ async function upkeepFacts(pool: Pool): Promise<Pick<AlertFacts, "figuresAtMs" |
          )
          order by generation desc
          limit 1
-       ) as applied_at`,
+       ) as applied_at,
+       (
+         select count(*)::int from invitation
+         where redeemed_at is null and revoked_at is null and expires_at > $1
+       ) as invitations`,
+    [now],
   );
   const row = rows[0];
   return {
     figuresAtMs: row?.figures_at?.getTime() ?? null,
     registryAppliedMs: row?.applied_at?.getTime() ?? null,
+    openInvitations: row?.invitations ?? 0,
   };
 }
 
@@ -143,7 +164,7 @@ async function incidentFacts(pool: Pool, now: Date): Promise<IncidentFacts[]> {
   return rows;
 }
 
-async function releaseFacts(pool: Pool): Promise<ReleaseFacts[]> {
+async function releaseFacts(pool: Pool, now: Date): Promise<ReleaseFacts[]> {
   const [releases, counts] = await Promise.all([
     createReleaseStore(pool).list(),
     createReleaseFleetStore(pool).counts(),
@@ -155,6 +176,7 @@ async function releaseFacts(pool: Pool): Promise<ReleaseFacts[]> {
       stage: entry.stage,
       wasOffered: entry.stageSince !== null,
       revoked: entry.revoked,
+      mayRun: mayRun(entry, now),
       words: entry.stageWords,
       turnedDown: refused + returned,
     };

@@ -1,5 +1,6 @@
 /** `nearcrawl fleet show`: one crawler in plain sentences, as the coordinator has noted it. */
 import { Command } from "commander";
+import { stateWords } from "#coordinator/flows/state-words";
 import { standingWords } from "#coordinator/flows/trust-standing";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/postgres/crawler-record";
 import { commandContext } from "../command-context.ts";
@@ -40,6 +41,7 @@ export function recordText(record: CrawlerRecord): string {
   return [
     `${record.name}: ${stateSentence(record)}`,
     ...pastLines(record),
+    ...adviceLines(record),
     "",
     ...identityLines(record),
     ...limitLines(record),
@@ -66,6 +68,11 @@ function stateSentence({
   return draining === null
     ? `connected${since}.`
     : `connected${since}, and hands its subnets over, as the ${draining.askedBy} asked at ${minute(draining.since)}.`;
+}
+
+function adviceLines(record: CrawlerRecord): string[] {
+  const { advice } = stateWords({ ...record, connectedAt: null });
+  return advice === null ? [] : [`What to do: ${advice}`];
 }
 
 function pastLines({ identity: { lastAway, lastEnd } }: CrawlerRecord): string[] {
@@ -117,8 +124,11 @@ function holdingLines({ holdingBack, state }: CrawlerRecord): string[] {
   return holdingBack.map((reason, index) => labelled(index === 0 ? "held back by" : "", words(reason)));
 }
 
-function releaseLines({ release, offers }: CrawlerRecord): string[] {
-  if (release === null) return [labelled("release", "none: no dock runs it")];
+function releaseLines({ release, offers, identity, state }: CrawlerRecord): string[] {
+  if (release === null) {
+    const hasJoined = identity.publicKey !== null && state === "offline";
+    return [labelled("release", hasJoined ? "none has run there yet" : "none: no dock runs it")];
+  }
   return [
     labelled(
       "release",

@@ -19,6 +19,8 @@ const athens: CrawlerFacts = {
   fetches: 1000,
   ownFailures: 0,
   copiedFolder: false,
+  neverRan: false,
+  waits: false,
 };
 
 const well: AlertFacts = {
@@ -30,6 +32,7 @@ const well: AlertFacts = {
   figuresAtMs: nowMs - minuteMs,
   registryAppliedMs: nowMs - 20 * dayMs,
   incidents: [],
+  openInvitations: 0,
   releases: [],
   databaseMs: 1.5,
   accuracy: { samples: 400, share: 0.96 },
@@ -49,6 +52,7 @@ const release = {
   stage: "all",
   wasOffered: true,
   revoked: false,
+  mayRun: true,
   words: "",
   turnedDown: 0,
 } as const;
@@ -87,6 +91,14 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   ],
   "registry-old": [{ registryAppliedMs: nowMs - 100 * dayMs }, { registryAppliedMs: nowMs - 101 * dayMs }],
   incidents: [{}, { incidents: [{ kind: "flood", crawler: "berlin", count: 3 }] }],
+  "release-missing": [
+    { openInvitations: 1, releases: [{ ...release, version: "1.3.0", stage: "one" }, release] },
+    { openInvitations: 1, releases: [{ ...release, mayRun: false }] },
+  ],
+  "crawler-waits": [
+    withCrawler({ state: "offline", waits: false }),
+    withCrawler({ state: "offline", waits: true, lastSeenMs: nowMs - 20 * dayMs }),
+  ],
   "release-held": [
     { releases: [{ ...release, stage: "none", wasOffered: false }] },
     { releases: [{ ...release, stage: "none", words: "it hangs" }] },

@@ -5,6 +5,7 @@ import { quickTiming } from "./release-world.ts";
 await runDock({
   home: process.argv[2] ?? "",
   env: {},
+  program: "nearcrawl-crawler.mjs",
   print: (line) => void process.stdout.write(`${line}\n`),
   timing: { ...quickTiming, pollMs: 300, mostWatchedStarts: 2 },
   untilAsked: untilSignal,

@@ -1,5 +1,6 @@
 /** The dock over real processes, a real HTTP server and real keys: which releases it takes, and which it leaves. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { pinReleaseKeys } from "#crawler/dock/release-pins";
 import { formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
 import { until } from "../../support/until.ts";
 import {
@@ -46,6 +47,34 @@ describe("a dock that has just joined", () => {
     world.offerToAll(first);
 
     await until(() => dock.state().good?.digest === first.digest, soonMs);
+  });
+
+  it("says once what it waits for, to its log, its state and the coordinator, and no more when something runs", async () => {
+    const told: string[] = [];
+    const waiting = async (words: RegExp, home = world.newHome()) => {
+      const dock = await startDock(home, { emptyPollMs: 20 }, undefined, async (what) => {
+        told.push(what);
+        return { type: "told" };
+      });
+      running.push(dock);
+      await until(() => words.test(dock.state().waitsFor?.reason ?? ""), soonMs);
+      return dock;
+    };
+    const unpinned = world.newHome();
+    pinReleaseKeys(unpinned.path, []);
+    const unsigned = world.publish(nextVersion(), bundleText("u"), {}, newKey());
+
+    world.offerToAll(unsigned);
+    const other = await waiting(/signed by a key that the invitation pinned: .* Ask the operator/);
+    await waiting(/^a release key: the invitation pinned none/, unpinned);
+    const release = publish();
+    world.offerToAll(release);
+    await until(() => other.state().good?.digest === release.digest, soonMs);
+
+    expect(other.state().waitsFor).toBeNull();
+    expect(other.lines.filter((line) => line.includes("no crawler runs here for now")).length).toBe(1);
+    expect(told.filter((words) => words.startsWith("it waits for a release signed by")).length).toBe(1);
+    expect(told.filter((words) => words.startsWith("it waits for a release key")).length).toBe(1);
   });
 
   it("goes on trying a first release that crashes, and takes the next one in its place", async () => {

@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSyn
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { Dock } from "#crawler/dock/dock";
+import { Dock, type Told } from "#crawler/dock/dock";
 import { readDockSettings } from "#crawler/dock/dock-settings";
 import type { DockTiming } from "#crawler/dock/dock-timing";
 import { PingService } from "#crawler/dock/ping-service";
@@ -30,6 +30,7 @@ export const quickTiming: DockTiming = {
   stopMs: 10_000,
   backOff: { firstMs: 20, mostMs: 200 },
   pollMs: 60_000,
+  emptyPollMs: 60_000,
   retryMs: 20,
 };
 
@@ -186,6 +187,7 @@ export async function startDock(
   home: Home,
   timing: Partial<DockTiming> = {},
   now: () => Date = () => new Date(),
+  tell: (words: string) => Promise<Told> = async () => ({ type: "told" }),
 ): Promise<RunningDock> {
   const { path, membership } = home;
   const lines: string[] = [];
@@ -207,6 +209,8 @@ export async function startDock(
     log: lineLog(write, "plain", membership.name),
     onLine: write,
     env: process.env,
+    tell,
+    onPresence: async () => {},
     timing: used,
     now,
     random: () => 0.5,

@@ -1,0 +1,148 @@
+/**
+ * A crawler that has joined and cannot run yet says so wherever somebody looks, at both ends: a whole coordinator
+ * behind TLS, the partner's commands and dock, the real crawler as a release once there is one.
+ */
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { stateWords } from "#coordinator/flows/state-words";
+import { crawlerRecord } from "#coordinator/postgres/crawler-record";
+import { createReleaseStore } from "#coordinator/postgres/release-store";
+import { alertFacts } from "#coordinator/postgres/reports/alert-report";
+import { createReports } from "#coordinator/postgres/reports/reports";
+import { alertsOf } from "#core/alerts/alerts-of";
+import { dockTiming } from "#crawler/dock/dock-timing";
+import { runDock } from "#crawler/dock/run-dock";
+import { recordText } from "#ops/nearcrawl/fleet/show";
+import { formatInvitation } from "#protocol/invitation";
+import { type JoiningWorld, newJoiningWorld } from "../coordinator/joining-world.ts";
+import { type PartnerConsole, partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
+import { builtDoors, projectRoot } from "../support/built-command.ts";
+import { publishedRelease } from "../support/releases.ts";
+import { until } from "../support/until.ts";
+
+let world: JoiningWorld;
+let partner: PartnerConsole;
+let port: number;
+const docks: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  world = await newJoiningWorld();
+}, 60_000);
+beforeEach(async () => {
+  partner = partnerConsole();
+  const { code, text } = await partner.run("join", formatInvitation(await world.invite("athens")));
+  if (code !== 0) throw new Error(text);
+  port = await freePort();
+});
+afterEach(async () => {
+  for (const stop of docks.splice(0)) await stop();
+  partner.close();
+  await world.reset();
+});
+afterAll(async () => await world?.close());
+
+const soonMs = 30_000;
+const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port: free } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return free;
+}
+
+/** `run`, in this process; what it prints is its log. */
+function startDock(settings = ""): string[] {
+  writeFileSync(join(partner.home, "settings.toml"), `[status]\nport = ${port}\n${settings}`);
+  const lines: string[] = [];
+  let ask: (asked: "stop") => void = () => {};
+  const asked = new Promise<"stop">((resolve) => {
+    ask = resolve;
+  });
+  const running = runDock({
+    ...{ home: partner.home, env: {}, program: "nearcrawl-crawler.mjs" },
+    print: (line) => void lines.push(line),
+    timing: { ...dockTiming, emptyPollMs: 300 },
+    untilAsked: async () => await asked,
+  });
+  docks.push(async () => {
+    ask("stop");
+    await running;
+  });
+  return lines;
+}
+
+const page = async () => await (await fetch(`http://127.0.0.1:${port}/`)).text().catch(() => "");
+const reason = async () =>
+  String((await world.rows("select offline_reason from crawler where name = 'athens'"))[0]?.offline_reason);
+const alerts = async () => {
+  const facts = await alertFacts(
+    world.pool,
+    createReports(world.pool, () => performance.now()),
+    new Date(),
+  );
+  return alertsOf(facts).map(({ name, targets }) => [name, ...targets].join(" "));
+};
+
+it("without a release its log, status, local page, and the coordinator's pages, commands and alerts say so; with one it runs", async () => {
+  const lines = startDock();
+  await until(async () => (await reason()).includes("it waits for"), soonMs);
+  await until(async () => (await partner.run("status")).text.includes("waits for"), soonMs);
+  const status = await partner.run("status");
+  const log = await partner.run("log");
+  const shown = await page();
+  const record = await crawlerRecord(world.pool, "athens", new Date());
+  const told = [...(await alerts())];
+  await builtDoors();
+  const bundle = readFileSync(join(projectRoot, "dist/crawler-bundle.mjs"), "utf8");
+  await publishedRelease(world.pool, {
+    ...{ version: "1.0.0", stage: "all", bundle },
+    manifest: { createdAt: day(0), expiresAt: day(1) },
+  });
+  await until(async () => (await world.stateOf("athens")) === "online", soonMs);
+  await until(async () => (await page()).includes("Connected"), soonMs);
+
+  const waits = /waits for a release: the coordinator offers none to all crawlers/;
+  expect(status).toMatchObject({ code: 3, text: expect.stringMatching(waits) });
+  expect(status.text).not.toContain("Nothing holds it back");
+  expect(log.text).toMatch(/warn: no crawler runs here for now waitsFor=.*offers none to all/);
+  expect(lines.filter((line) => line.includes("no crawler runs here for now")).length).toBe(1);
+  expect(shown).toMatch(waits);
+  expect(recordText(record!)).toMatch(waits);
+  expect(recordText(record!)).toMatch(/What to do: Offer one to all: nearcrawl release list/);
+  expect(recordText(record!)).toContain("none has run there yet");
+  expect(stateWords({ ...record!, connectedAt: null }).why).toMatch(waits);
+  expect(told).toEqual(expect.arrayContaining(["release-missing", "crawler-waits athens"]));
+  expect((await alerts()).filter((name) => /release-missing|crawler-waits/.test(name))).toEqual([]);
+  expect((await partner.run("status")).code).toBe(0);
+  await createReleaseStore(world.pool).setStage(
+    "1.0.0",
+    { stage: "none", percent: null, words: "", soakMinutes: null },
+    new Date(),
+  );
+});
+
+it("a release that its administrator has not accepted, and a refusal by the coordinator, are said where they count", async () => {
+  await publishedRelease(world.pool, {
+    ...{ version: "2.0.0", stage: "all", bundle: "process.exit(0);\n" },
+    manifest: { createdAt: day(0), expiresAt: day(1) },
+  });
+  startDock(`[releases]\npolicy = "ask"\n`);
+  await until(async () => (await reason()).includes("administrator"), soonMs);
+  const asked = await partner.run("status");
+  const record = await crawlerRecord(world.pool, "athens", new Date());
+  for (const stop of docks.splice(0)) await stop();
+  await world.rows("update crawler set revoked_at = now() where name = 'athens'");
+  await world.rows("update crawler_key set revoked_at = now()");
+  startDock(`[releases]\npolicy = "ask"\n`);
+  await until(async () => (await partner.run("status")).text.includes("refuses this crawler"), soonMs);
+  const refused = await partner.run("status");
+
+  expect(asked.text).toMatch(/this machine's administrator: release 2\.0\.0 is offered, and by \[releases\]/);
+  expect(recordText(record!)).toContain("What to do: Its partner decides which releases run there");
+  expect(refused.text).toMatch(/waits for the coordinator, which refuses this crawler: .*ask the operator/i);
+});
