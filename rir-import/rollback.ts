@@ -1,7 +1,8 @@
 /**
- * Undoes the newest generations in force, from what `subnet_before` and `holder_before` wrote down: one
- * transaction. Rows are not deleted: what a generation added is marked as removed by it, so that a later
- * import can bring it back with its id and delegation.
+ * Undoes the newest generations in force, from what `subnet_before` and `holder_before` wrote down, and puts one that
+ * was undone in force again: each in one transaction. Rows are not deleted: what a generation added is marked as
+ * removed by it, so that a later import can bring it back with its id and delegation; what it changed is kept in
+ * `subnet_after` and `holder_after` while it is rolled back.
  */
 import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
@@ -18,14 +19,22 @@ export interface RolledBack {
   readonly undone: Readonly<Record<string, number>>;
 }
 
+export interface RollbackLimits {
+  /** The generation that has to be in force; null: whichever is. */
+  readonly expectedGeneration?: number | null;
+  /** The tree may be empty afterwards: no address lies in a subnet then, and nothing can be crawled. */
+  readonly toEmpty?: boolean;
+}
+
 /**
- * Undoes that many imports, one unless told. Throws UsageError, and undoes nothing, when there are not so
- * many, or when the generation in force is not the one that is given; DatabaseError when an import is running.
+ * Undoes that many imports, one unless told. Throws UsageError, and undoes nothing, when there are not so many, when
+ * the generation in force is not the one that is given, or when nothing would be left and nobody has said that this is
+ * meant; DatabaseError when an import is running.
  */
 export async function rollbackImport(
   database: Database,
   imports = 1,
-  expectedGeneration: number | null = null,
+  { expectedGeneration = null, toEmpty = false }: RollbackLimits = {},
 ): Promise<RolledBack> {
   return await withImportLock(database, async (client) => {
     if (expectedGeneration !== null) requireInForce(expectedGeneration, await currentGeneration(client));
@@ -35,6 +44,7 @@ export async function rollbackImport(
       const undone: Record<string, number> = {};
       while (rolledBack.length < imports) rolledBack.push(await undoNewest(client, undone, imports));
       const generation = await currentGeneration(client);
+      if (generation === null && !toEmpty) throw new UsageError(emptyWords(rolledBack));
       await notifyRegistryChange(client, database.schema, generation);
       return { rolledBack, generation, undone };
     });
@@ -45,6 +55,76 @@ function requireInForce(expected: number, generation: number | null): void {
   if (generation === expected) return;
   const now = generation === null ? "no generation is" : `generation ${generation} is`;
   throw new UsageError(`generation ${expected} is not in force, ${now}: nothing is rolled back`);
+}
+
+const emptyWords = (rolledBack: readonly number[]) =>
+  `generation ${rolledBack.at(-1)} is the first one: without it the tree is empty, and nothing can be crawled. Nothing is rolled back; say --to-empty if that is meant`;
+
+export interface RolledForward {
+  /** In force again. */
+  readonly generation: number;
+  /** Changes made again, by their kind. */
+  readonly redone: Readonly<Record<string, number>>;
+}
+
+/**
+ * Puts a generation that was rolled back in force again: the one that was rolled back last, unless told. Throws
+ * UsageError, and changes nothing, when there is none that follows the generation in force; DatabaseError when an import is running.
+ */
+export async function rollForward(database: Database, wanted: number | null = null): Promise<RolledForward> {
+  return await withImportLock(database, async (client) => {
+    await clearInterrupted(client);
+    return await inTransaction(client, async () => {
+      const generation = await nextForward(client, wanted);
+      const redone: Record<string, number> = {};
+      for (const [change, sql] of redoSteps) {
+        const { rows, rowCount } = await client.query<{ change: string; count: string }>(sql, [generation]);
+        if (change === "counted") for (const row of rows) count(redone, row.change, Number(row.count));
+        else if (change !== null) count(redone, change, rowCount ?? 0);
+      }
+      await notifyRegistryChange(client, database.schema, generation);
+      return { generation, redone };
+    });
+  });
+}
+
+async function nextForward(client: PoolClient, wanted: number | null): Promise<number> {
+  const current = await currentGeneration(client);
+  const { rows } = await client.query<{ generation: number }>(
+    `select generation
+     from registry_generation
+     where ${canRollForward("$1")} and generation = coalesce($2, generation)
+     order by rolled_back_at desc, generation
+     limit 1`,
+    [current, wanted],
+  );
+  if (rows[0]) return rows[0].generation;
+  throw new UsageError(await whyNotForward(client, { current, wanted }));
+}
+
+/** `current`: an SQL expression of the generation in force; null: none is. */
+export const canRollForward = (current: string) =>
+  `state = 'rolled-back' and rolled_back_at is not null and rolled_back_to is not distinct from ${current}`;
+
+async function whyNotForward(
+  client: PoolClient,
+  { current, wanted }: { readonly current: number | null; readonly wanted: number | null },
+): Promise<string> {
+  const now = current === null ? "no generation is in force" : `generation ${current} is in force`;
+  if (wanted === null) return `no generation was rolled back from this one (${now})`;
+  const { rows } = await client.query<{ state: string; kept: boolean; before: number | null }>(
+    `select state, rolled_back_at is not null as kept, rolled_back_to as before
+     from registry_generation
+     where generation = $1`,
+    [wanted],
+  );
+  const [row] = rows;
+  if (row === undefined) return `there is no generation ${wanted}`;
+  if (row.state !== "rolled-back") return `generation ${wanted} is not rolled back (${now})`;
+  if (!row.kept)
+    return `generation ${wanted} was rolled back by an older version, which kept nothing of it: apply its files again (nearcrawl rir apply)`;
+  const before = row.before === null ? "an empty tree" : `generation ${row.before}`;
+  return `generation ${wanted} follows ${before}, and ${now}: roll back or forward to ${before} first`;
 }
 
 async function undoNewest(
@@ -74,6 +154,23 @@ function count(undone: Record<string, number>, change: string, rows: number): vo
 
 /** What each undoes; `counted` says itself, by kind. */
 const steps: readonly (readonly [change: string | null, sql: string])[] = [
+  [
+    null,
+    `insert into subnet_after
+       (generation, subnet_id, parent_id, holder_id, country, registry, name, crosses, removed_in)
+     select x.generation, c.subnet_id, c.parent_id, c.holder_id, c.country, c.registry, c.name, c.crosses, c.removed_in
+     from subnet_before x
+     join subnet c using (subnet_id)
+     where x.generation = $1`,
+  ],
+  [
+    null,
+    `insert into holder_after (generation, holder_id, name, handle)
+     select x.generation, h.holder_id, h.name, h.handle
+     from holder_before x
+     join holder h using (holder_id)
+     where x.generation = $1`,
+  ],
   ["counted", "select change, count(*) from subnet_before where generation = $1 group by change"],
   [
     null,
@@ -90,5 +187,41 @@ const steps: readonly (readonly [change: string | null, sql: string])[] = [
      from holder_before x
      where x.generation = $1 and h.holder_id = x.holder_id`,
   ],
-  [null, "update registry_generation set state = 'rolled-back' where generation = $1"],
+  [
+    null,
+    `update registry_generation
+     set state = 'rolled-back', rolled_back_at = now(),
+       rolled_back_to = (
+         select max(generation) from registry_generation where state = 'applied' and generation <> $1
+       )
+     where generation = $1`,
+  ],
+];
+
+/** The same the other way; what was kept for it is not needed any more then. */
+const redoSteps: typeof steps = [
+  ["counted", "select change, count(*) from subnet_before where generation = $1 group by change"],
+  [
+    null,
+    `update subnet c
+     set parent_id = x.parent_id, holder_id = x.holder_id, country = x.country, registry = x.registry,
+       name = x.name, crosses = x.crosses, removed_in = x.removed_in
+     from subnet_after x
+     where x.generation = $1 and c.subnet_id = x.subnet_id`,
+  ],
+  ["added", "update subnet set removed_in = null where added_in = $1 and removed_in = $1"],
+  [
+    "holders renamed",
+    `update holder h set name = x.name, handle = x.handle
+     from holder_after x
+     where x.generation = $1 and h.holder_id = x.holder_id`,
+  ],
+  [null, "delete from subnet_after where generation = $1"],
+  [null, "delete from holder_after where generation = $1"],
+  [
+    null,
+    `update registry_generation
+     set state = 'applied', rolled_back_at = null, rolled_back_to = null
+     where generation = $1`,
+  ],
 ];

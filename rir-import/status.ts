@@ -2,6 +2,7 @@
 import type { Database } from "#db/connect";
 import { isImportRunning } from "./database/import-lock.ts";
 import type { RegistryCounts } from "./database/registry-counts.ts";
+import { canRollForward } from "./rollback.ts";
 
 export interface SourceStatus {
   readonly file: string;
@@ -21,6 +22,8 @@ export interface GenerationStatus {
   readonly state: string;
   readonly appliedAt: string | null;
   readonly changes: Readonly<Record<string, number>>;
+  /** It was rolled back, and can be put in force again as things are. */
+  readonly canRollForward: boolean;
 }
 
 /** What is known without counting rows. */
@@ -109,6 +112,7 @@ interface GenerationRow {
   readonly generation: number;
   readonly state: string;
   readonly applied_at: Date | null;
+  readonly can_roll_forward: boolean;
   readonly counts: { readonly changes?: Readonly<Record<string, number>> };
 }
 
@@ -133,9 +137,13 @@ async function readCounted(
   return row?.registries ? { ...row, crossings: row.crossings ?? 0 } : null;
 }
 
+const forward = canRollForward(
+  "(select max(g.generation) from registry_generation g where g.state = 'applied')",
+);
+
 async function readHistory(database: DatabasePlace): Promise<readonly GenerationStatus[]> {
   const { rows } = await database.pool.query<GenerationRow>(
-    `select generation, state, applied_at, counts
+    `select generation, state, applied_at, counts, ${forward} as can_roll_forward
      from registry_generation
      where state <> 'staged'
      order by generation desc
@@ -147,7 +155,7 @@ async function readHistory(database: DatabasePlace): Promise<readonly Generation
 /** The generation in force when twenty newer ones were rolled back. */
 async function readCurrent(database: DatabasePlace): Promise<GenerationStatus | null> {
   const { rows } = await database.pool.query<GenerationRow>(
-    `select generation, state, applied_at, counts
+    `select generation, state, applied_at, counts, false as can_roll_forward
      from registry_generation
      where state = 'applied'
      order by generation desc
@@ -170,6 +178,7 @@ const toStatus = (row: GenerationRow): GenerationStatus => ({
   state: row.state,
   appliedAt: row.applied_at?.toISOString() ?? null,
   changes: row.counts.changes ?? {},
+  canRollForward: row.can_roll_forward,
 });
 
 async function readSourceRows(

@@ -1,9 +1,9 @@
 /**
- * Work on the registry that people ask for: fetch the registries' files, plan an import, apply a plan, roll one back.
+ * Work on the registry that people ask for: fetch the registries' files, plan an import, apply a plan, roll one back or forward.
  * It runs in a process of its own beside the coordinator; one at a time, however many coordinators there are.
  */
 
-export const registryJobKinds = ["fetch", "plan", "apply", "rollback"] as const;
+export const registryJobKinds = ["fetch", "plan", "apply", "rollback", "rollforward"] as const;
 export type RegistryJobKind = (typeof registryJobKinds)[number];
 
 /** `folder`: below the folder of files that the settings allow; an empty name is that folder itself. */
@@ -20,7 +20,9 @@ export type RegistryOrder =
       readonly files: FilesPlace;
     }
   /** Stops when another generation is in force by then. */
-  | { readonly type: "rollback"; readonly generation: number };
+  | { readonly type: "rollback"; readonly generation: number; readonly toEmpty: boolean }
+  /** Stops when another generation is in force by then than the one that it follows. */
+  | { readonly type: "rollforward"; readonly generation: number };
 
 export const registryJobStates = ["running", "done", "failed", "cancelled", "broken-off"] as const;
 export type RegistryJobState = (typeof registryJobStates)[number];

@@ -10,7 +10,9 @@ export function orderWords(order: RegistryOrder): string {
     case "apply":
       return `Apply plan ${order.planId}`;
     case "rollback":
-      return `Roll back generation ${order.generation}`;
+      return `Roll back generation ${order.generation}${order.toEmpty ? ", to an empty tree" : ""}`;
+    case "rollforward":
+      return `Put generation ${order.generation} in force again`;
   }
 }
 

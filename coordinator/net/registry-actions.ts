@@ -2,9 +2,10 @@
 import { z } from "zod";
 import type { RegistryOrder } from "../flows/registry-job-ports.ts";
 import { orderWords } from "../flows/registry-job-words.ts";
+import { emptyConfirmation } from "../web/registry-facts.ts";
 import type { ActionFault, Actions, AskedAction, Outcome } from "./actions.ts";
 import { knownPlan } from "./registry-plans.ts";
-import type { RegistryPorts } from "./registry-value.ts";
+import { type RegistryPorts, rollbackPreview } from "./registry-value.ts";
 
 const number = z.int().min(1).max(2_147_483_647);
 const fetchBody = z.strictObject({ acceptSmaller: z.boolean().default(false) });
@@ -14,7 +15,8 @@ const planBody = z.strictObject({
   folder: z.string().max(255).default(""),
 });
 const applyBody = z.strictObject({ planId: number, confirmShrinkage: z.boolean().default(false) });
-const rollbackBody = z.strictObject({ generation: number });
+const rollbackBody = z.strictObject({ generation: number, toEmpty: z.boolean().default(false) });
+const rollforwardBody = z.strictObject({ generation: number });
 const cancelBody = z.strictObject({ jobId: number });
 
 const ticked = (value: string | undefined) => value !== undefined;
@@ -55,8 +57,19 @@ export function addRegistryActions(actions: Actions, ports: RegistryPorts): void
     path: "/registry/rollback",
     api: "/api/registry/rollback",
     body: rollbackBody,
-    fromForm: ({ generation }) => ({ generation: Number(generation) }),
+    fromForm: ({ generation, confirmation = "" }) => ({
+      generation: Number(generation),
+      toEmpty: confirmation.trim() === emptyConfirmation,
+    }),
     act: async (asked) => await rollBack(asked, ports),
+  });
+  actions.add({
+    ...base,
+    path: "/registry/rollforward",
+    api: "/api/registry/rollforward",
+    body: rollforwardBody,
+    fromForm: ({ generation }) => ({ generation: Number(generation) }),
+    act: async (asked) => await goForward(asked, ports),
   });
   actions.add({
     ...base,
@@ -117,10 +130,23 @@ async function rollBack(
   asked: AskedAction<z.infer<typeof rollbackBody>>,
   ports: RegistryPorts,
 ): Promise<Outcome> {
-  const { generation } = asked.body;
+  const { generation, toEmpty } = asked.body;
   const overview = await ports.overview(asked.now);
   if (overview.generation !== generation) return notInForce(generation, overview.generation);
-  return await start(asked, ports, { type: "rollback", generation });
+  const isFirst = rollbackPreview(overview.history)?.becomes === null;
+  if (isFirst && !toEmpty) return unconfirmedEmpty(generation);
+  return await start(asked, ports, { type: "rollback", generation, toEmpty });
+}
+
+async function goForward(
+  asked: AskedAction<z.infer<typeof rollforwardBody>>,
+  ports: RegistryPorts,
+): Promise<Outcome> {
+  const { generation } = asked.body;
+  const { history, generation: inForce } = await ports.overview(asked.now);
+  const isNext = history.some((one) => one.generation === generation && one.canRollForward);
+  if (!isNext) return notForward(generation, inForce);
+  return await start(asked, ports, { type: "rollforward", generation });
 }
 
 async function cancel(
@@ -153,7 +179,7 @@ const fault = (status: ActionFault["status"], title: string, words: string): Act
 const notHere = fault(
   503,
   "Not from here",
-  "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback.",
+  "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
 );
 const busy = (jobId: number, kind: string) =>
   fault(409, "Another job runs", `Job ${jobId} (${kind}) is at work. Wait for its end, or cancel it.`);
@@ -180,6 +206,18 @@ const notInForce = (asked: number, current: number | null) =>
     409,
     "Not in force",
     `Generation ${asked} is not in force, ${current === null ? "none is" : `generation ${current} is`}: nothing is rolled back.`,
+  );
+const unconfirmedEmpty = (generation: number) =>
+  fault(
+    422,
+    "To be confirmed",
+    `Generation ${generation} is the first one: without it the tree is empty, and nothing can be crawled. If that is meant, type “${emptyConfirmation}” (API: "toEmpty": true).`,
+  );
+const notForward = (asked: number, current: number | null) =>
+  fault(
+    409,
+    "Not from here",
+    `Generation ${asked} cannot be put in force again as things are (${current === null ? "no generation" : `generation ${current}`} is in force): it was not rolled back from here, or nothing of it was kept.`,
   );
 const notRunning = (jobId: number) =>
   fault(409, "It does not run", `There is no job ${jobId} at work: it has ended, or never was.`);

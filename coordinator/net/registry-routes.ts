@@ -86,6 +86,7 @@ const rolledBack = z.object({
   generation: z.int().nullable(),
   undone: z.record(z.string(), z.number()),
 });
+const rolledForward = z.object({ generation: z.int(), redone: z.record(z.string(), z.number()) });
 const fetched = z.object({ results: z.array(z.custom<FetchResult>()) });
 
 /** From what the command printed. */
@@ -100,6 +101,10 @@ function reportOf({ order, state, result }: RegistryJobWithResult, inForce: numb
     case "rollback": {
       const { data } = rolledBack.safeParse(result);
       return data ? { type: "rollback", ...data } : null;
+    }
+    case "rollforward": {
+      const { data } = rolledForward.safeParse(result);
+      return data ? { type: "rollforward", ...data } : null;
     }
     case "apply": {
       const { data } = applied.safeParse(result);

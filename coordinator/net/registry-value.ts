@@ -89,7 +89,7 @@ function warningsOf(
   ].filter((words) => words !== "");
 }
 
-function rollbackPreview(history: readonly GenerationStatus[]): RollbackPreview | null {
+export function rollbackPreview(history: readonly GenerationStatus[]): RollbackPreview | null {
   const [current, before] = history.filter(({ state }) => state === "applied");
   if (current === undefined) return null;
   const { added = 0, returned = 0, removed = 0, changed = 0, moved = 0 } = current.changes;

@@ -26,6 +26,9 @@ export interface RegistryValue extends Omit<RegistryOverview, "history"> {
   readonly canStartJobs: boolean;
 }
 
+/** Typed by whoever means to be left without a tree. */
+export const emptyConfirmation = "empty the tree";
+
 export interface RollbackPreview {
   readonly generation: number;
   /** Null: the tree would be empty. */

@@ -26,6 +26,11 @@ export type JobReport =
       readonly rolledBack: readonly number[];
       readonly generation: number | null;
       readonly undone: Readonly<Record<string, number>>;
+    }
+  | {
+      readonly type: "rollforward";
+      readonly generation: number;
+      readonly redone: Readonly<Record<string, number>>;
     };
 
 export interface JobPage {
@@ -62,6 +67,8 @@ function reportSection(report: JobReport, job: SeenJob): Html {
       return applyReport(report);
     case "rollback":
       return rollbackReport(report);
+    case "rollforward":
+      return html`<p><strong>Generation ${report.generation} is in force again</strong> (${changeWords(report.redone)}).</p><p class="actions"><a class="button quiet" href="/registry">To the registry</a></p>`;
   }
 }
 
@@ -85,7 +92,7 @@ function applyReport(report: Extract<JobReport, { type: "apply" }>): Html {
 
 function rollbackReport({ rolledBack, generation, undone }: Extract<JobReport, { type: "rollback" }>): Html {
   const now = generation === null ? "the tree is empty now" : `generation ${generation} is in force again`;
-  return html`<p>Rolled back: generation ${rolledBack.join(", ")} (${changeWords(undone)}); <strong>${now}</strong>.</p><p class="actions"><a class="button quiet" href="/registry">To the registry</a></p>`;
+  return html`<p>Rolled back: generation ${rolledBack.join(", ")} (${changeWords(undone)}); <strong>${now}</strong>. <a href="/registry">The registry’s page</a> can put it in force again.</p>`;
 }
 
 function changeWords(changes: Readonly<Record<string, number>>): string {

@@ -4,7 +4,7 @@ import { howMany } from "../flows/spoken-time.ts";
 import { ago, countText, instant } from "./figures.ts";
 import { type Html, html, nothing } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
-import type { PastGeneration, RegistryValue } from "./registry-facts.ts";
+import { emptyConfirmation, type PastGeneration, type RegistryValue } from "./registry-facts.ts";
 import { jobPanel, jobTable } from "./registry-job-parts.ts";
 import { cacheSection, countsSection, publisherSection, sourcesSection } from "./registry-tables.ts";
 
@@ -20,7 +20,7 @@ ${refreshSection(value, viewer, mayAct)}
 ${countsSection(value)}
 ${sourcesSection(value)}
 ${rollbackSection(value, viewer, mayAct)}
-${historySection(value)}
+${historySection(value, viewer, mayAct && value.canStartJobs)}
 ${cacheSection(value)}
 ${jobsSection(value)}
 ${publisherSection(value.publishers)}
@@ -108,29 +108,38 @@ function rollbackSection(value: RegistryValue, viewer: PageViewer, mayAct: boole
     becomes === null
       ? html`The tree would be empty, and nothing could be crawled.`
       : html`Generation ${becomes}${becomesAppliedAt === null ? nothing : html`, applied ${instant(becomesAppliedAt)},`} would be in force again.`;
-  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}"><button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
+  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}">${becomes === null ? typedConfirmation : nothing}<button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
   return html`<section id="rollback"><h2>Roll back</h2>
-<p>${after} ${countText(removed)} subnets would go, ${countText(broughtBack)} come back, ${countText(restored)} be as they were; delegations come back with their subnets.</p>
+<p>${after} ${countText(removed)} subnets would go, ${countText(broughtBack)} come back, ${countText(restored)} be as they were; delegations come back with their subnets. What is rolled back can be put in force again below, as long as nothing else was applied in its place.</p>
 ${mayAct && value.canStartJobs ? form : nothing}</section>`;
 }
 
-function historySection({ history }: RegistryValue): Html {
-  if (history.length === 0) return nothing;
-  return html`<section><h2>Generations</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Generations"><table><thead><tr><th scope="col" class="number">Generation</th><th scope="col">State</th><th scope="col">Applied</th><th scope="col">By</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th><th scope="col" class="number">Moved</th></tr></thead><tbody>${history.map(historyRow)}</tbody></table></div></section>`;
+/** One click is not enough for what leaves nothing. */
+const typedConfirmation = html`<div><label for="confirmation">It is the first one. To be left without a tree, type <strong>${emptyConfirmation}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${emptyConfirmation}" autocomplete="off" spellcheck="false"></div>`;
+
+function forwardButton({ generation, canRollForward }: PastGeneration, acting: Acting | null): Html {
+  if (!canRollForward || acting === null) return nothing;
+  return html` <form class="inline" method="post" action="/registry/rollforward">${formToken(acting.viewer)}<input type="hidden" name="generation" value="${generation}"><button class="quiet slim"${disabled(acting.runningJob)}>Put in force again</button></form>`;
 }
 
-function historyRow({
-  generation,
-  state,
-  appliedAt,
-  changes,
-  appliedBy,
-  rolledBackBy,
-}: PastGeneration): Html {
+/** Null: the reader may not change anything here. */
+interface Acting {
+  readonly viewer: PageViewer;
+  readonly runningJob: RegistryValue["runningJob"];
+}
+
+function historySection({ history, runningJob }: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
+  const acting = mayAct ? { viewer, runningJob } : null;
+  if (history.length === 0) return nothing;
+  return html`<section><h2>Generations</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Generations"><table><thead><tr><th scope="col" class="number">Generation</th><th scope="col">State</th><th scope="col">Applied</th><th scope="col">By</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th><th scope="col" class="number">Moved</th></tr></thead><tbody>${history.map((one) => historyRow(one, acting))}</tbody></table></div></section>`;
+}
+
+function historyRow(past: PastGeneration, acting: Acting | null): Html {
+  const { generation, state, appliedAt, changes, appliedBy, rolledBackBy } = past;
   const count = (name: string) => countText(changes[name] ?? 0);
   const undone = state === "rolled-back";
-  return html`<tr><th scope="row" class="number">${generation}</th><td>${undone ? html`rolled back${rolledBackBy === null ? nothing : html` by ${rolledBackBy}`}` : "applied"}</td>
+  return html`<tr><th scope="row" class="number">${generation}</th><td>${undone ? html`rolled back${rolledBackBy === null ? nothing : html` by ${rolledBackBy}`}` : "applied"}${forwardButton(past, acting)}</td>
 <td>${appliedAt === null ? "–" : instant(appliedAt)}</td><td>${appliedBy ?? "–"}</td>
 <td class="number">${countText((changes.added ?? 0) + (changes.returned ?? 0))}</td><td class="number">${count("removed")}</td><td class="number">${count("changed")}</td><td class="number">${count("moved")}</td></tr>`;
 }

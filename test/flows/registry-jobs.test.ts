@@ -12,7 +12,7 @@ import { until } from "../support/until.ts";
 const at = new Date("2026-03-01T12:00:00Z");
 const anna = { by: "anna", via: "page" } as const;
 const fetchAll = { type: "fetch", acceptSmaller: false } as const;
-const undo = { type: "rollback", generation: 3 } as const;
+const undo = { type: "rollback", generation: 3, toEmpty: false } as const;
 
 let database: Database;
 beforeAll(async () => {

@@ -11,6 +11,7 @@ import { applyImport } from "#rir-import/apply";
 import { sourceOf } from "#rir-import/download/default-sources";
 import { sourceRows } from "#rir-import/download/source-status";
 import { planImport } from "#rir-import/plan";
+import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { type SourceFolder, sourceFolder } from "../rir-import/source-folder.ts";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
@@ -231,6 +232,42 @@ describe("what is asked for", () => {
     expect((await read(`/registry/plans/${planId}`, operator)).body).not.toContain("Apply this plan");
     expect((await send("rollback", { generation: 1 })).statusCode).toBe(409);
     expect((await send("apply", { planId: 999_999 })).statusCode).toBe(404);
+  });
+
+  it("empties the tree only where that is said, and leads back to what was rolled back", async () => {
+    const current = (await read("/api/registry")).json().generation;
+    while ((await read("/api/registry")).json().rollback.becomes !== null) await rollbackImport(database);
+    const first = (await read("/api/registry")).json().generation;
+    const page = (await read("/registry", operator)).body;
+    const before = commands.orders.length;
+
+    const oneClick = await form("rollback", { generation: String(first) }, operator);
+    const mistyped = await form("rollback", { generation: String(first), confirmation: "yes" }, operator);
+    const unsaid = await send("rollback", { generation: first });
+    const unordered = commands.orders.length - before;
+    const typed = await form(
+      "rollback",
+      { generation: String(first), confirmation: "empty the tree" },
+      operator,
+    );
+    commands.end({});
+    await endOf((await read("/api/registry")).json().jobs[0].jobId);
+    const wrong = await send("rollforward", { generation: 999 });
+    const forward = await send("rollforward", { generation: first + 1 });
+    commands.end({});
+    await endOf(forward.json().jobId);
+
+    expect(page).toContain('pattern="empty the tree"');
+    expect(page).toContain("Put in force again");
+    expect([oneClick, mistyped, unsaid].map(({ statusCode }) => statusCode)).toEqual([422, 422, 422]);
+    expect([words(unsaid), unordered]).toEqual([expect.stringContaining('"toEmpty": true'), 0]);
+    expect(typed.statusCode).toBe(303);
+    expect(commands.orders.slice(-2)).toEqual([
+      { type: "rollback", generation: first, toEmpty: true },
+      { type: "rollforward", generation: first + 1 },
+    ]);
+    expect([wrong.statusCode, forward.statusCode]).toEqual([409, 202]);
+    while ((await read("/api/registry")).json().generation !== current) await rollForward(database);
   });
 
   it("is not possible where the coordinator was not told how, and says what to do instead", async () => {

@@ -11,7 +11,7 @@ import type { Database } from "#db/connect";
 import { applyImport } from "#rir-import/apply";
 import { lookUp } from "#rir-import/lookup";
 import { planImport } from "#rir-import/plan";
-import { rollbackImport } from "#rir-import/rollback";
+import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { testDatabase } from "../support/database.ts";
 import { sharedData } from "../support/shared-data.ts";
 import { delegationsInForce, type StoredSubnet, treeInForce } from "./tree-in-force.ts";
@@ -99,5 +99,7 @@ describe.skipIf(earlier === null || later === null)("from 2019 to 2026 and back"
 
     expect(await treeInForce(database)).toEqual(before);
     expect(await delegationsInForce(database)).toEqual(delegations);
+    await rollForward(database);
+    expect(await treeInForce(database)).toEqual(after);
   });
 });

@@ -6,7 +6,7 @@ import { channelName } from "#db/schema-channel";
 import { applyImport } from "#rir-import/apply";
 import { lookUp } from "#rir-import/lookup";
 import { planImport } from "#rir-import/plan";
-import { rollbackImport } from "#rir-import/rollback";
+import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { registryStatus } from "#rir-import/status";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
@@ -263,13 +263,79 @@ describe("rollback", () => {
     });
   });
 
-  it("of the only import leaves an empty tree, and then there is nothing to undo", async () => {
+  it("of the only import is refused; said that it is meant, it leaves an empty tree, and nothing to undo", async () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
+    const before = await treeInForce(database);
 
-    expect(await rollbackImport(database)).toMatchObject({ rolledBack: [1], generation: null });
+    await expect(rollbackImport(database)).rejects.toThrow(/generation 1 is the first one.*--to-empty/);
+    expect(await treeInForce(database)).toEqual(before);
+    expect(await rollbackImport(database, 1, { toEmpty: true })).toMatchObject({
+      rolledBack: [1],
+      generation: null,
+    });
 
     expect(await treeInForce(database)).toEqual([]);
     await expect(rollbackImport(database)).rejects.toThrow(UsageError);
+  });
+
+  it("of all there are is refused as a whole", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    await applyImport(database, [folder.write("b.db", stateB)]);
+    const before = await treeInForce(database);
+
+    await expect(rollbackImport(database, 2)).rejects.toThrow("generation 1 is the first one");
+
+    expect(await treeInForce(database)).toEqual(before);
+    expect((await registryStatus(database)).generation).toBe(2);
+  });
+
+  it("has a way back: subnets, parents, holders, ids, delegations, also from an empty tree, as often as one likes", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    const first = await treeInForce(database);
+    await applyImport(database, [folder.write("b.db", stateB)]);
+    await delegate(database, (await treeInForce(database)).at(-1)!.range, "zurich");
+    const [second, delegations] = [await treeInForce(database), await delegationsInForce(database)];
+
+    for (let round = 0; round < 2; round += 1) {
+      await rollbackImport(database, 2, { toEmpty: true });
+      const empty = await treeInForce(database);
+      await expect(rollForward(database, 2)).rejects.toThrow(
+        "generation 2 follows generation 1, and no generation is in force",
+      );
+      const onlyFirst = await rollForward(database);
+      const again = await treeInForce(database);
+      const both = await rollForward(database);
+
+      expect([empty, onlyFirst.generation, again, both.generation]).toEqual([[], 1, first, 2]);
+      expect(both.redone).toEqual({ added: 2, changed: 2, removed: 1, moved: 1, "holders renamed": 1 });
+      expect(await treeInForce(database)).toEqual(second);
+      expect(await delegationsInForce(database)).toEqual(delegations);
+    }
+    await expect(rollForward(database)).rejects.toThrow("no generation was rolled back from this one");
+    await expect(rollForward(database, 1)).rejects.toThrow("generation 1 is not rolled back");
+    await expect(rollForward(database, 9)).rejects.toThrow("there is no generation 9");
+  });
+
+  it("leads back only from the tree that the generation was applied to, and not where nothing was kept", async () => {
+    await applyImport(database, [folder.write("a.db", stateA)]);
+    await applyImport(database, [folder.write("b.db", stateB)]);
+    await rollbackImport(database);
+    await applyImport(database, [folder.write("c.db", net("46.10.0.0/16"))]);
+    const third = await treeInForce(database);
+
+    await expect(rollForward(database)).rejects.toThrow("no generation was rolled back from this one");
+    await expect(rollForward(database, 2)).rejects.toThrow(
+      "generation 2 follows generation 1, and generation 3 is in force",
+    );
+    expect(await treeInForce(database)).toEqual(third);
+    await rollbackImport(database);
+    expect((await registryStatus(database)).history.map(({ canRollForward }) => canRollForward)).toEqual([
+      ...[true, true, false],
+    ]);
+    await database.pool.query("update registry_generation set rolled_back_at = null where generation = 2");
+    await expect(rollForward(database, 2)).rejects.toThrow(/kept nothing of it.*nearcrawl rir apply/);
+    expect((await rollForward(database)).generation).toBe(3);
+    expect(await treeInForce(database)).toEqual(third);
   });
 });
 

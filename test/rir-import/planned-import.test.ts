@@ -145,11 +145,13 @@ describe("a plan that is applied", () => {
   });
 
   it("is rolled back once, however often that is asked for", async () => {
-    await expect(rollbackImport(database, 1, 1)).rejects.toThrow(
+    await expect(rollbackImport(database, 1, { expectedGeneration: 1 })).rejects.toThrow(
       "generation 1 is not in force, generation 2 is: nothing is rolled back",
     );
-    expect((await rollbackImport(database, 1, 2)).generation).toBe(1);
-    await expect(rollbackImport(database, 1, 2)).rejects.toThrow("generation 2 is not in force");
+    expect((await rollbackImport(database, 1, { expectedGeneration: 2 })).generation).toBe(1);
+    await expect(rollbackImport(database, 1, { expectedGeneration: 2 })).rejects.toThrow(
+      "generation 2 is not in force",
+    );
     const { counted, generation } = await registryOverview(database, new Date());
     expect([generation, counted?.registries[0]?.subnets]).toEqual([1, 3]);
   });

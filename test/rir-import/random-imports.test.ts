@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/seeded-random";
 import type { Database } from "#db/connect";
 import { applyImport } from "#rir-import/apply";
-import { rollbackImport } from "#rir-import/rollback";
+import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder, stateOf } from "./source-folder.ts";
 import { type StoredSubnet, treeInForce } from "./tree-in-force.ts";
@@ -51,8 +51,13 @@ describe.each([1, 2, 3])("seed %i", (seed) => {
     for (let step = 0; step < stepsPerSeed; step++) {
       if (inForce.length > 2 && random() < 0.35) {
         await rollbackImport(database);
-        inForce.pop();
+        const undone = inForce.pop();
         expect(await treeInForce(database)).toEqual(inForce.at(-1));
+        if (random() < 0.5) {
+          await rollForward(database);
+          inForce.push(undone!);
+          expect(await treeInForce(database)).toEqual(undone);
+        }
         continue;
       }
       const content = randomRegistry(random);

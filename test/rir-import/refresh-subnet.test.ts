@@ -6,7 +6,7 @@ import { applyImport } from "#rir-import/apply";
 import type { NetworkRecord } from "#rir-import/formats/record";
 import { rangeHistory } from "#rir-import/history";
 import { refreshSubnet } from "#rir-import/refresh-subnet";
-import { rollbackImport } from "#rir-import/rollback";
+import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { registryStatus } from "#rir-import/status";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
@@ -58,8 +58,11 @@ describe("a range is refreshed", () => {
     ]);
     expect((await treeInForce(database))[0]?.id).toBe(id);
     expect(await delegationsInForce(database)).toEqual({ "45.10.0.0/16": "amsterdam" });
+    const after = await treeInForce(database);
     await rollbackImport(database);
     expect(await treeInForce(database)).toEqual(before);
+    await rollForward(database);
+    expect(await treeInForce(database)).toEqual(after);
   });
 
   it("that is not: it is put between the subnet above and those that lie in it", async () => {
@@ -78,8 +81,12 @@ describe("a range is refreshed", () => {
       "45.10.5.0 - 45.10.8.255 45.10.0.0/20 Old Name NL",
     ]);
     expect((await rangeHistory(database, "45.10.4.0/24")).generations[0]).toMatchObject({ event: "moved" });
+    const after = await treeInForce(database);
     await rollbackImport(database);
     expect(await treeInForce(database)).toEqual(before);
+    await rollForward(database);
+    expect(await treeInForce(database)).toEqual(after);
+    await rollbackImport(database);
   });
 
   it("again after that was rolled back: it returns with its id", async () => {

@@ -52,7 +52,20 @@ describe("nearcrawl rir", () => {
     const found = await rir("lookup", "45.10.1.9");
     expect(found.out).toMatch(/45\.10\.0\.0\/16 .*\n {2}45\.10\.1\.0\/24 .*Exemplary Networks/);
     expect((await rir("lookup", "46.1.1.1")).code).toBe(3);
-    expect((await rir("rollback")).out).toBe("generation 1 rolled back (2 added); the tree is empty now\n");
+    expect(await rir("rollback")).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(
+        /^nearcrawl: generation 1 is the first one: .*say --to-empty if that is meant\n$/,
+      ),
+    });
+    expect((await rir("rollback", "--to-empty")).out).toBe(
+      "generation 1 rolled back (2 added); the tree is empty now; back with: nearcrawl rir rollforward\n",
+    );
+    expect((await rir("rollforward")).out).toBe(
+      "generation 1 is in force again (2 added); undo with: nearcrawl rir rollback\n",
+    );
+    expect((await rir("lookup", "45.10.1.9")).out).toBe(found.out);
+    expect((await rir("rollback", "--to-empty")).code).toBe(0);
     expect(await rir("rollback")).toMatchObject({
       code: 2,
       err: "nearcrawl: there is no import to roll back\n",

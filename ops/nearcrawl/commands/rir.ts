@@ -9,7 +9,7 @@ import { jobsCommand } from "../rir/jobs-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
 import { planCommand } from "../rir/plan-command.ts";
 import { rdapCommand } from "../rir/rdap-command.ts";
-import { rollbackCommand } from "../rir/rollback-command.ts";
+import { rollbackCommand, rollforwardCommand } from "../rir/rollback-command.ts";
 import { sourcesCommand } from "../rir/sources-command.ts";
 import { statusCommand } from "../rir/status-command.ts";
 
@@ -22,6 +22,7 @@ Every quarter:
   nearcrawl rir plan --cache --page differences.html
   nearcrawl rir apply --cache
   nearcrawl rir rollback          # if it was not right
+  nearcrawl rir rollforward       # if it was right after all
 
 Exit codes: 0 done, 1 failed, 2 a source that is not what it claims to be or wrong usage, 3 not found.`;
 
@@ -36,6 +37,7 @@ export function rirCommand(): Command {
     planCommand,
     applyCommand,
     rollbackCommand,
+    rollforwardCommand,
     statusCommand,
     historyCommand,
     jobsCommand,

@@ -60,7 +60,9 @@ function wordsOf(order: RegistryOrder, settings: RegistryHostSettings): readonly
     case "apply":
       return ["apply", ...filesOf(order.files, settings), "--planned", order.fingerprint];
     case "rollback":
-      return ["rollback", "--in-force", String(order.generation)];
+      return ["rollback", "--in-force", String(order.generation), ...(order.toEmpty ? ["--to-empty"] : [])];
+    case "rollforward":
+      return ["rollforward", String(order.generation)];
   }
 }
 

@@ -1,7 +1,7 @@
 /** What `nearcrawl rir plan`, `apply`, `rollback` and `status` say to people. */
 import type { AppliedImport } from "#rir-import/apply";
 import type { ImportPlan } from "#rir-import/plan";
-import type { RolledBack } from "#rir-import/rollback";
+import type { RolledBack, RolledForward } from "#rir-import/rollback";
 import { shrunkRegistries } from "#rir-import/shrinkage";
 import type { RegistryStatus } from "#rir-import/status";
 import { type Column, formatTable } from "../output.ts";
@@ -61,10 +61,18 @@ export function appliedText(applied: AppliedImport): string {
 }
 
 export function rolledBackText({ rolledBack, generation, undone }: RolledBack): string {
-  const changes = Object.entries(undone).map(([change, number]) => `${count(number)} ${change}`);
   const now = generation === null ? "the tree is empty now" : `generation ${generation} is in force again`;
   const which = rolledBack.length === 1 ? "generation" : "generations";
-  return `${which} ${rolledBack.join(", ")} rolled back (${changes.join(", ") || "no changes"}); ${now}`;
+  return `${which} ${rolledBack.join(", ")} rolled back (${changedText(undone)}); ${now}; back with: nearcrawl rir rollforward`;
+}
+
+export function rolledForwardText({ generation, redone }: RolledForward): string {
+  return `generation ${generation} is in force again (${changedText(redone)}); undo with: nearcrawl rir rollback`;
+}
+
+function changedText(changes: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(changes).map(([change, number]) => `${count(number)} ${change}`);
+  return parts.join(", ") || "no changes";
 }
 
 export function statusText(status: RegistryStatus): string {
@@ -101,9 +109,9 @@ export function statusText(status: RegistryStatus): string {
       right("changed"),
       right("moved"),
     ],
-    status.history.map(({ generation, state, appliedAt, changes }) => [
+    status.history.map(({ generation, state, appliedAt, changes, canRollForward }) => [
       String(generation),
-      state,
+      canRollForward ? `${state}, can go forward` : state,
       appliedAt?.slice(0, 19).replace("T", " ") ?? "",
       count(changes.added ?? 0),
       count(changes.removed ?? 0),

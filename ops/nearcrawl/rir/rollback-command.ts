@@ -1,18 +1,18 @@
-/** `nearcrawl rir rollback`: undoes imports, the newest first. */
+/** `nearcrawl rir rollback` and `rollforward`: undo imports, the newest first, and put one in force again. */
 import { Command } from "commander";
-import { type RolledBack, rollbackImport } from "#rir-import/rollback";
+import { type RolledBack, type RolledForward, rollbackImport, rollForward } from "#rir-import/rollback";
 import { boundedInteger } from "../bounded-integer.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, onDatabase, withMigrated } from "./database-options.ts";
 import { recordRegistryChange } from "./job-asker.ts";
 import { endWithCoordinator } from "./job-steps.ts";
-import { rolledBackText } from "./plan-text.ts";
+import { rolledBackText, rolledForwardText } from "./plan-text.ts";
 
-type Options = DatabaseOptions & { readonly inForce?: number };
+type Options = DatabaseOptions & { readonly inForce?: number; readonly toEmpty?: boolean };
 
 const help = `
-Exit code 2 when there are not so many imports, or when another generation is in force than --in-force says; then
-nothing is undone.
+Exit code 2 when there are not so many imports, when another generation is in force than --in-force says, or when the
+tree would be empty without --to-empty; then nothing is undone. \`rir rollforward\` puts back in force what was undone.
 
 Examples:
   nearcrawl rir rollback
@@ -28,11 +28,15 @@ export function rollbackCommand(): Command {
       "only while this one is in force: asked twice, it is done once",
       boundedInteger(1, 2_147_483_647),
     )
+    .option("--to-empty", "the first one, too: no address lies in a subnet then, and nothing can be crawled")
     .addHelpText("after", help)
     .action(async (imports: number, options: Options) => {
       endWithCoordinator();
       const rolledBack = await withMigrated(options, async (database) => {
-        const rolledBack = await rollbackImport(database, imports, options.inForce ?? null);
+        const rolledBack = await rollbackImport(database, imports, {
+          expectedGeneration: options.inForce ?? null,
+          toEmpty: options.toEmpty ?? false,
+        });
         await recordRegistryChange(database.pool, changeOf(rolledBack));
         return rolledBack;
       });
@@ -48,5 +52,42 @@ function changeOf({ rolledBack, generation, undone }: RolledBack) {
     words: `rolled back ${rolledBack.map((one) => `generation ${one}`).join(", ")}; ${now}`,
     before: { generation: rolledBack[0] },
     after: { generation, rolledBack, undone },
+  };
+}
+
+const forwardHelp = `
+Only the tree that the generation was applied to leads on to it: where another one is in force, it says which. Exit code 2
+when there is nothing to put back.
+
+Examples:
+  nearcrawl rir rollforward
+  nearcrawl rir rollforward 12`;
+
+export function rollforwardCommand(): Command {
+  return onDatabase(new Command("rollforward"))
+    .description("put an import that was rolled back in force again, with its delegations")
+    .argument(
+      "[generation]",
+      "which one (default: the one that was rolled back last)",
+      boundedInteger(1, 2_147_483_647),
+    )
+    .addHelpText("after", forwardHelp)
+    .action(async (generation: number | undefined, options: DatabaseOptions) => {
+      endWithCoordinator();
+      const forward = await withMigrated(options, async (database) => {
+        const forward = await rollForward(database, generation ?? null);
+        await recordRegistryChange(database.pool, forwardChange(forward));
+        return forward;
+      });
+      printAnswer(options, forward, rolledForwardText(forward));
+    });
+}
+
+function forwardChange({ generation, redone }: RolledForward) {
+  return {
+    action: "registry-rolled-forward",
+    target: `registry generation ${generation}`,
+    words: `generation ${generation} is in force again`,
+    after: { generation, redone },
   };
 }
