@@ -188,7 +188,7 @@ async function request(
 ): Promise<{ readonly result: PageResult; readonly waitMs: number }> {
   const { tools, visit } = slice;
   const client = visit.clientFor(new URL(asked.url).origin);
-  const turn = await visit.turn(client);
+  const turn = await visit.pageTurn(client);
   let answer: HostAnswer | null = null;
   let waitMs = 0;
   let fetched: FetchedPage;
@@ -198,7 +198,6 @@ async function request(
   } finally {
     waitMs = turn.end(answer);
   }
-  if (answer !== null) tools.governor.countPage();
   const { extract = extractPage, quiet } = tools;
   return { result: await extractedResult(fetched, { extract, quiet }), waitMs };
 }

@@ -105,18 +105,34 @@ export class SiteVisit {
    * The turn for one request over this connection, be it to the slice's own host or to another that its robots.txt
    * redirects to. Throws a NoTurn with the reason when there will be none in time.
    */
-  async turn(client: SiteClient): Promise<VisitTurn> {
+  turn(client: SiteClient): Promise<VisitTurn> {
+    return this.#turn(client, false);
+  }
+
+  /** The same for a page, which is one of the day's from then on; not when it ends without having been asked for. */
+  pageTurn(client: SiteClient): Promise<VisitTurn> {
+    return this.#turn(client, true);
+  }
+
+  async #turn(client: SiteClient, isPage: boolean): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
+    const { governor } = tools;
     const host = urlHost(client.origin);
-    const grant = await tools.governor.admit({ signal, endsAtMs });
+    const grant = await (isPage
+      ? governor.admitPage({ signal, endsAtMs })
+      : governor.admit({ signal, endsAtMs }));
     if (grant === null) throw this.#noTurn();
+    const endGrant = (isAsked: boolean) => {
+      grant.end();
+      if (isPage && !isAsked) governor.takeBackPage();
+    };
     this.#standAfter(longestQueueMs, "resting");
     const turn = await tools.gates.take(
       { host, address: await this.#addressOf(client, host) },
       { signal, endsAtMs },
     );
     if (turn === null) {
-      grant.end();
+      endGrant(false);
       throw this.#noTurn();
     }
     this.#stand("in-place");
@@ -125,7 +141,7 @@ export class SiteVisit {
       take: grant.take,
       end: (answer) => {
         this.#stand("in-place");
-        grant.end();
+        endGrant(answer !== null);
         return turn.end(answer, client.address);
       },
     };

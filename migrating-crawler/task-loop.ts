@@ -3,9 +3,11 @@
  * crawls them side by side (each host alone), and gives back what it does not get to.
  *
  *   asking → slices arrive → crawled → room again → asking …       an empty answer says when to ask again
+ *
+ * No more is begun than was asked for, whatever comes: asking takes the places. The rest goes back unread.
  */
 import { maxMilliseconds } from "#protocol/fields";
-import type { Lease } from "#protocol/lease";
+import { type Lease, lease as leaseSchema, type OfferedLease } from "#protocol/lease";
 import type { CrawlerMessage } from "#protocol/messages";
 import type { Carrier } from "./carrier.ts";
 import { crawlSlice, type SliceTools } from "./crawl-slice.ts";
@@ -27,10 +29,13 @@ const lookAgainMs = 5000;
  * silent, up to so many. Otherwise a few such hosts would hold up all others.
  */
 const openPerPlace = 4;
+/** A lease that cannot be read is not offered again soon. */
+const unreadableWaitMs = maxMilliseconds;
 const mostSilent = 128;
 
 interface OpenSlice {
   readonly host: string;
+  readonly textBytes: number;
   standing: Standing;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
@@ -49,6 +54,8 @@ export class TaskLoop {
   readonly #settings: TaskLoopSettings;
   readonly #slices = new Map<string, OpenSlice>();
   #asked: NodeJS.Timeout | null = null;
+  /** Hosts that were asked for and have not come: their places are taken. */
+  #wanted = 0;
   #timer: NodeJS.Timeout | null = null;
   /** The timer only looks again whether there is room by now. */
   #hasNoRoom = false;
@@ -88,6 +95,7 @@ export class TaskLoop {
     clearTimeout(this.#lost);
     this.#keptMs = keptMs;
     this.#up = true;
+    this.#wanted = 0;
     this.#answered();
     this.#earliestAskMs = 0;
     this.askSoon();
@@ -105,11 +113,14 @@ export class TaskLoop {
     this.#answered();
   }
 
-  onTasks(leases: readonly Lease[], askAgainMs: number, reason: string): void {
+  onTasks(leases: readonly OfferedLease[], askAgainMs: number, reason: string): void {
     this.#answered();
     this.#idleReason = reason;
     this.#earliestAskMs = performance.now() + Math.max(leastAskMs, askAgainMs);
-    for (const lease of leases) this.#begin(lease);
+    const asked = leases.slice(0, this.#wanted);
+    this.#wanted -= asked.length;
+    this.#giveBackUnread(leases.slice(asked.length), "nobody asked for it");
+    for (const lease of asked) this.#take(lease);
     this.askSoon();
   }
 
@@ -167,6 +178,7 @@ export class TaskLoop {
       return;
     }
     if (!send({ type: "crawler:ready", freeHosts })) return;
+    this.#wanted = freeHosts;
     this.#asked = setTimeout(() => {
       this.#asked = null;
       this.askSoon();
@@ -175,9 +187,13 @@ export class TaskLoop {
 
   #freeHosts(): number {
     const { governor } = this.#settings.tools;
-    const exempt = Math.min(mostSilent, this.#count("silent"));
-    const openable = openPerPlace * governor.freeHosts(0) + exempt - this.#slices.size;
+    const openable = this.#mostSlices() - this.#slices.size;
     return Math.min(10_000, openable, governor.freeHosts(this.hostsInPlace));
+  }
+
+  #mostSlices(): number {
+    const exempt = Math.min(mostSilent, this.#count("silent"));
+    return openPerPlace * this.#settings.tools.governor.places() + exempt;
   }
 
   #count(standing: Standing): number {
@@ -191,9 +207,41 @@ export class TaskLoop {
     this.#asked = null;
   }
 
-  #begin(lease: Lease): void {
-    if (this.#slices.has(lease.leaseId)) return;
-    if (this.#stopping) return void this.#giveBack(lease, "the crawler stops");
+  /** What the limits say may have changed since it was asked for. */
+  #take(offered: OfferedLease): void {
+    const { leaseId } = offered;
+    if (this.#slices.has(leaseId)) return;
+    const textBytes = JSON.stringify(offered).length;
+    const held = this.#heldBack(textBytes);
+    if (held !== "") {
+      this.#giveBackUnread([offered], held);
+      return;
+    }
+    const read = leaseSchema.safeParse(offered);
+    if (read.success) {
+      this.#begin(read.data, textBytes);
+      return;
+    }
+    const [fault] = read.error.issues;
+    const reason = `the lease cannot be read: ${fault?.path.join(".")}: ${fault?.message}`;
+    this.#giveBack({ leaseId, host: "" }, reason, unreadableWaitMs);
+  }
+
+  /** Why nothing more is begun now, in words; empty when there is room. */
+  #heldBack(textBytes: number): string {
+    if (this.#stopping) return "the crawler stops";
+    const { tools, spoolHasRoom } = this.#settings;
+    const stop = tools.governor.stop();
+    if (stop !== "") return stop;
+    if (!spoolHasRoom()) return "the crawler takes no new hosts";
+    if (this.#slices.size >= this.#mostSlices()) return "all places for hosts are taken";
+    let openBytes = textBytes;
+    for (const slice of this.#slices.values()) openBytes += slice.textBytes;
+    const isFull = this.#slices.size > 0 && openBytes > tools.governor.leaseBytes();
+    return isFull ? "there is no memory left for its list of URLs" : "";
+  }
+
+  #begin(lease: Lease, textBytes: number): void {
     const stop = this.#settings.tools.connector.stoppedSites.stopOf(lease.host, Date.now());
     if (stop !== null) return void this.#giveBack(lease, stop.words);
     const abort = new AbortController();
@@ -201,7 +249,7 @@ export class TaskLoop {
       this.#slices.delete(lease.leaseId);
       this.askSoon();
     });
-    this.#slices.set(lease.leaseId, { host: lease.host, standing: "in-place", abort, ended });
+    this.#slices.set(lease.leaseId, { host: lease.host, textBytes, standing: "in-place", abort, ended });
   }
 
   async #crawl(lease: Lease, signal: AbortSignal): Promise<void> {
@@ -223,13 +271,24 @@ export class TaskLoop {
     if (standing !== "in-place") this.askSoon();
   }
 
+  /** None of them was begun. */
+  #giveBackUnread(leases: readonly OfferedLease[], reason: string): void {
+    const strange = leases.filter(({ leaseId }) => !this.#slices.has(leaseId));
+    if (strange.length === 0) return;
+    const { carrier, send, log } = this.#settings;
+    log.info({ leases: strange.length, reason }, "leases are given back unread");
+    const end = { type: "crawler:lease-end", reason: reason.slice(0, 500) } as const;
+    for (const { leaseId } of strange) void carrier.settled(leaseId).then(() => send({ ...end, leaseId }));
+  }
+
   /** After the lease's results are acknowledged; while the link is down the lease just runs out. */
-  #giveBack(lease: Pick<Lease, "leaseId" | "host">, reason: string): void {
+  #giveBack(lease: Pick<Lease, "leaseId" | "host">, reason: string, leastWaitMs = 0): void {
     const { carrier, send, log, tools } = this.#settings;
     const { leaseId, host } = lease;
     log.info({ host, leaseId, reason }, "a host slice is given back");
     void carrier.settled(leaseId).then(() => {
-      const waitMs = Math.min(maxMilliseconds, Math.ceil(tools.gates.waitMs(host, Date.now())));
+      const hostMs = Math.max(leastWaitMs, Math.ceil(tools.gates.waitMs(host, Date.now())));
+      const waitMs = Math.min(maxMilliseconds, hostMs);
       const hostWaitMs = waitMs > 0 ? { hostWaitMs: waitMs } : {};
       send({ type: "crawler:lease-end", leaseId, reason: reason.slice(0, 500), ...hostWaitMs });
     });

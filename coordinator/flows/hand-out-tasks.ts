@@ -23,7 +23,9 @@ export interface HandOutSettings {
   readonly partition?: Partition;
 }
 
-type Tasks = Extract<CoordinatorMessage, { type: "coordinator:tasks" }>;
+type Tasks = Omit<Extract<CoordinatorMessage, { type: "coordinator:tasks" }>, "leases"> & {
+  readonly leases: Lease[];
+};
 
 /** What a crawler without work is told, and says of itself from then on: it holds nothing back. */
 export const nothingDueReason = "no URL of its subnets is due";

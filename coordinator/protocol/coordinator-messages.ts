@@ -5,7 +5,7 @@ import { z } from "zod";
 import { address, coordinatorWords, digest, hostName, milliseconds } from "./fields.ts";
 import { keyScope, keyScopes, ticket } from "./identity.ts";
 import { signatureAgent } from "./key-thumbprint.ts";
-import { lease } from "./lease.ts";
+import { offeredLease } from "./lease.ts";
 import { probeMethod, releaseVersion } from "./messages.ts";
 import { coordinatorMove } from "./move.ts";
 import { userAgent } from "./user-agent.ts";
@@ -77,10 +77,10 @@ export const coordinatorProbe = z.object({
   deadlineMs: z.int().min(1).max(60_000),
 });
 
-/** Answer to `crawler:ready`. An empty list says why in words and when asking again makes sense. */
+/** Answer to `crawler:ready`: no more leases than that asked for. Each is read (`lease`) when it is begun. An empty list says why in words and when asking again makes sense. */
 export const coordinatorTasks = z.object({
   type: z.literal("coordinator:tasks"),
-  leases: z.array(lease).max(1000),
+  leases: z.array(offeredLease).max(1000),
   askAgainMs: milliseconds,
   reason: coordinatorWords,
 });

@@ -61,3 +61,10 @@ export const lease = z.object({
     .max(maxLeaseUrls),
 });
 export type Lease = z.infer<typeof lease>;
+
+/**
+ * A lease as it comes to a crawler: nothing but its name is looked at before the crawler begins it, so that one that it
+ * has no place for, or cannot read, goes back alone.
+ */
+export const offeredLease = z.looseObject({ leaseId });
+export type OfferedLease = z.infer<typeof offeredLease>;

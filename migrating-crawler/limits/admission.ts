@@ -16,6 +16,8 @@ export interface AdmissionBounds {
   readonly signal: AbortSignal;
   /** A grant is of no use from then on (`Date.now()`). */
   readonly endsAtMs: number;
+  /** Called at the moment in which it is let in: what it takes is gone before the next one is looked at. */
+  readonly onGrant?: () => void;
 }
 
 export interface AdmissionRules {
@@ -36,7 +38,7 @@ const lookEveryMs = 250;
 
 export class Admission {
   readonly #rules: AdmissionRules;
-  readonly #waiting = new Set<(grant: Grant | null) => void>();
+  readonly #waiting = new Map<(grant: Grant | null) => void, (() => void) | undefined>();
   #underWay = 0;
   #expectedBytes = firstExpectedBytes;
   #timer: NodeJS.Timeout | null = null;
@@ -50,7 +52,7 @@ export class Admission {
   }
 
   /** Null when the limits, or the bounds, let it not begin. */
-  enter({ signal, endsAtMs }: AdmissionBounds): Promise<Grant | null> {
+  enter({ signal, endsAtMs, onGrant }: AdmissionBounds): Promise<Grant | null> {
     if (signal.aborted || Date.now() >= endsAtMs) return Promise.resolve(null);
     return new Promise((resolve) => {
       const end = (grant: Grant | null) => {
@@ -62,7 +64,7 @@ export class Admission {
       const giveUp = () => end(null);
       const late = setTimeout(giveUp, Math.min(longestTimerMs, endsAtMs - Date.now()));
       signal.addEventListener("abort", giveUp);
-      this.#waiting.add(end);
+      this.#waiting.set(end, onGrant);
       this.look();
     });
   }
@@ -71,7 +73,7 @@ export class Admission {
   look(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    for (const end of this.#waiting) {
+    for (const [end, onGrant] of this.#waiting) {
       if (this.#rules.isClosed()) {
         end(null);
         continue;
@@ -81,13 +83,14 @@ export class Admission {
         this.#timer = setTimeout(() => this.look(), Math.min(lookEveryMs, Math.ceil(waitMs)));
         return;
       }
+      onGrant?.();
       end(this.#grant());
     }
   }
 
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
-    for (const end of this.#waiting) end(null);
+    for (const end of this.#waiting.keys()) end(null);
   }
 
   #grant(): Grant {

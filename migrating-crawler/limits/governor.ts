@@ -38,6 +38,8 @@ export interface GovernorSettings {
   readonly cpu?: CpuClock;
 }
 
+/** Far above what a coordinator leases: 100 hosts with 1,000 long URLs each. */
+const mostLeaseBytes = 64 * 1024 * 1024;
 const settleEveryMs = 250;
 const lookForPauseEveryMs = 2000;
 
@@ -159,8 +161,15 @@ export class Governor {
     return this.#admission.enter(bounds);
   }
 
-  countPage(): void {
-    this.#caps.count(1, 0);
+  /** The same for a page: it counts from now on, before it is asked for. */
+  admitPage(bounds: AdmissionBounds): Promise<Grant | null> {
+    return this.#admission.enter({ ...bounds, onGrant: () => this.#caps.count(1, 0) });
+  }
+
+  /** A page that was let in was not asked for after all. */
+  takeBackPage(): void {
+    this.#caps.count(-1, 0);
+    this.#admission.look();
   }
 
   /** Counts bytes that were read; resolves when the rate allows the next piece, null when at once. */
@@ -180,11 +189,20 @@ export class Governor {
     this.#admission.look();
   }
 
-  /** How many more hosts may be opened, when so many are open. */
+  /** How many more hosts may be opened, when so many are open: none for whose first page the day has no room. */
   freeHosts(openHosts: number): number {
-    if (!this.mayFetch()) return 0;
-    const places = this.workPace.places(this.#limits.concurrentHosts);
-    return Math.max(0, this.#memory.hosts(places) - openHosts);
+    return Math.max(0, Math.min(this.places() - openHosts, this.#caps.leftPages()));
+  }
+
+  /** Hosts at a time. */
+  places(): number {
+    return this.mayFetch() ? this.#memory.hosts(this.workPace.places(this.#limits.concurrentHosts)) : 0;
+  }
+
+  /** What the lists of URLs of all open hosts may take. */
+  leaseBytes(): number {
+    const { memoryBytes } = this.#limits;
+    return memoryBytes === null ? mostLeaseBytes : Math.min(mostLeaseBytes, memoryBytes / 64);
   }
 
   spoolMostBytes(): number {
@@ -246,7 +264,7 @@ export class Governor {
     readonly expectedBytes: number;
   }): number {
     const leftBytes = this.#caps.leftBytes("fetch") - this.#queuedBytes();
-    const isShort = this.#memory.isShort() || leftBytes < (underWay + 1) * expectedBytes;
+    const isShort = this.#memory.isShort(underWay) || leftBytes < (underWay + 1) * expectedBytes;
     if ((isShort && underWay > 0) || leftBytes <= 0) return Number.POSITIVE_INFINITY;
     return Math.max(this.#rate.waitMs(), this.#cpu.waitMs());
   }

@@ -58,7 +58,7 @@ export const limitsSchema = z.strictObject({
   openConnections: z.int().min(4).max(65_000).default(512),
   /** Processors' time, in processors: 0.5 is half of one, as in systemd's CPUQuota=50%; null: no limit. */
   cpuShare: z.number().min(0.02).max(1024).nullable().default(null),
-  /** Resident memory of the process; near it, fewer hosts are crawled. Null: no limit. */
+  /** Resident memory of the process; near it, fewer hosts are crawled, and requests take 10 MiB each. Null: no limit. */
   memoryBytes: bytes(192 * mebibyte)
     .nullable()
     .default(null),

@@ -1,6 +1,6 @@
 /**
  * The process's memory against its limit. From four fifths of it on fewer hosts are crawled at a time, at nineteen
- * twentieths requests go out one by one, and garbage is collected earlier than V8 would by itself. The heap has no
+ * twentieths requests go out one by one (a request takes what it may come to before it begins), and garbage is collected earlier than V8 would by itself. The heap has no
  * hard limit of its own: reaching one ends a process, which is worse for everybody than a slow crawler.
  */
 import { setFlagsFromString } from "node:v8";
@@ -10,6 +10,8 @@ import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
 const fewerFrom = 0.8;
 const oneByOneFrom = 0.95;
 const collectFrom = 0.85;
+/** Of one request: a body's limit on the wire (5 MiB), and the same decoded. */
+const mostRequestBytes = 10 * 1024 * 1024;
 const lookEveryMs = 1000;
 const collectEveryMs = 15_000;
 
@@ -48,9 +50,15 @@ export class MemoryWatch {
     return Math.max(1, Math.floor(concurrentHosts * Math.min(1, room)));
   }
 
-  /** Requests go out one by one. */
-  isShort(): boolean {
-    return this.#part() >= oneByOneFrom;
+  /**
+   * Requests go out one by one, or there is no room for another beside those under way. Each may come to a body's limit and
+   * as much again decoded; what those before have brought by now is looked at anew.
+   */
+  isShort(underWay = 0): boolean {
+    if (this.#capBytes === null) return false;
+    if (this.#part() >= oneByOneFrom) return true;
+    const soonBytes = (underWay + 1) * mostRequestBytes;
+    return underWay > 0 && this.#signs.residentBytes() + soonBytes > oneByOneFrom * this.#capBytes;
   }
 
   usage(): LimitUsage {

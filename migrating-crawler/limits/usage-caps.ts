@@ -76,7 +76,11 @@ export class UsageCaps {
   }
 
   hasPages(): boolean {
-    return this.#ledger().today.pages < this.#limits.pagesPerDay;
+    return this.leftPages() > 0;
+  }
+
+  leftPages(): number {
+    return Math.max(0, this.#limits.pagesPerDay - this.#ledger().today.pages);
   }
 
   usage(): LimitUsage[] {

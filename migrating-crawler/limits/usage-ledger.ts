@@ -40,7 +40,10 @@ export function onDay(ledger: UsageLedger, day: string): UsageLedger {
 
 export function withUse(ledger: UsageLedger, pages: number, bytes: number): UsageLedger {
   const { today } = ledger;
-  return { ...ledger, today: { ...today, pages: today.pages + pages, bytes: today.bytes + bytes } };
+  return {
+    ...ledger,
+    today: { ...today, pages: Math.max(0, today.pages + pages), bytes: today.bytes + bytes },
+  };
 }
 
 export const bytesOfMonth = ({ today }: UsageLedger) => today.bytesBefore + today.bytes;

@@ -135,7 +135,7 @@ const limits: SettingTable = {
     setting(
       "concurrentHosts",
       32,
-      "Hosts that are dealt with at a time, each with one request at a time at most. Default: 32.",
+      "Hosts that are dealt with at a time, each with one request at a time at most. Default: 32. No more are begun, whatever\nthe coordinator sends.",
     ),
     setting(
       "openConnections",
@@ -150,7 +150,7 @@ const limits: SettingTable = {
     setting(
       "memoryBytes",
       512 * mebibyte,
-      "Bytes of memory of the process (RSS). From four fifths of it on fewer hosts are crawled. Default: no limit.",
+      "Bytes of memory of the process (RSS). From four fifths of it on fewer hosts are crawled, and a request begins only where\n10 MiB are left for it. Default: no limit.",
     ),
     setting(
       "diskBytes",

@@ -2,11 +2,14 @@
  * A coordinator that was taken over, or never was honest, against one crawler: real sockets that record what reaches
  * a third party, and the real gateway, which sends whatever it is told to send.
  */
+import type { ServerResponse } from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { asCrawlerId } from "#core/ids";
 import { Introduction } from "#crawler/fetch/introduction";
 import { requestSigner } from "#crawler/fetch/sign-request";
+import { Governor } from "#crawler/limits/governor";
+import { limitsSchema } from "#crawler/limits/limits-config";
 import { startCrawler } from "#crawler/main";
 import { openIdentity } from "#crawler/membership/identity";
 import { Connector } from "#crawler/net/connector";
@@ -14,8 +17,10 @@ import { connectThroughProxy } from "#crawler/net/proxy";
 import { Prober } from "#crawler/probe/prober";
 import { decodeCoordinatorMessage } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorWelcome } from "#protocol/coordinator-messages";
-import { lease as leaseSchema } from "#protocol/lease";
+import { type Lease, lease as leaseSchema } from "#protocol/lease";
 import { type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+import { html, startOrigin } from "./support/origin.ts";
+import { sliceRunner } from "./support/slices.ts";
 import { testConfig } from "./support/test-config.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -228,6 +233,160 @@ describe("bytes of a coordinator's choice", () => {
     };
 
     expect(decodeCoordinatorMessage(JSON.stringify(refuse))).toMatchObject({ reason: " ]0;x gone 2J" });
+  });
+});
+
+describe("leases nobody asked for", () => {
+  const hostOf = (index: number) => `h${index}.localhost`;
+  const leasesOf = (count: number, port: number, first = 1): Lease[] =>
+    Array.from({ length: count }, (_, at) => ({
+      leaseId: `${first + at}`,
+      host: hostOf(first + at),
+      addresses: ["127.0.0.1"],
+      expiresInSeconds: 300,
+      waitMs: 0,
+      urls: [{ url: `http://${hostOf(first + at)}:${port}/`, etag: null, lastModified: null }],
+    }));
+  const tasks = (leases: readonly Lease[]): CoordinatorMessage => ({
+    type: "coordinator:tasks",
+    leases: [...leases],
+    askAgainMs: 50,
+    reason: "",
+  });
+  const givenBack = ({ seen }: LoopbackGateway) =>
+    seen.messages.flatMap(({ message }) => (message.type === "crawler:lease-end" ? [message] : []));
+  const asks = ({ seen }: LoopbackGateway) =>
+    seen.messages.flatMap(({ message }) => (message.type === "crawler:ready" ? [message.freeHosts] : []));
+
+  /** Pages that are not answered before the test says so; robots.txt is, at once. */
+  async function holdingSite() {
+    const held: ServerResponse[] = [];
+    const origin = await startOrigin((request, response) => {
+      if (request.url === "/robots.txt") return void response.writeHead(404).end();
+      held.push(response);
+    });
+    cleanups.push(() => origin.close());
+    return { origin, held };
+  }
+
+  it("go back, and no more is begun than there are places", async () => {
+    const { origin, held } = await holdingSite();
+    const limits = { concurrentHosts: 2 };
+    const { world, crawler } = await crawlerUnder({}, { limits, requestsPerAddress: 64 });
+    await vi.waitFor(() => expect(asks(world)).toEqual([2]), wait);
+
+    world.gateway.send(amber, tasks(leasesOf(200, origin.port)));
+    await vi.waitFor(() => expect(givenBack(world)).toHaveLength(198), wait);
+    await vi.waitFor(() => expect(held).toHaveLength(2), wait);
+
+    expect(crawler.status().openHosts).toBe(2);
+    expect(givenBack(world).map(({ leaseId }) => Number(leaseId))).toEqual(
+      Array.from({ length: 198 }, (_, at) => at + 3),
+    );
+    expect(new Set(givenBack(world).map(({ reason }) => reason))).toEqual(new Set(["nobody asked for it"]));
+    for (const response of held) response.end();
+  });
+
+  it("go back when the same question is answered a second time", async () => {
+    const { origin, held } = await holdingSite();
+    const limits = { concurrentHosts: 2 };
+    const { world } = await crawlerUnder({}, { limits, requestsPerAddress: 64 });
+    await vi.waitFor(() => expect(asks(world)).toEqual([2]), wait);
+
+    world.gateway.send(amber, tasks(leasesOf(1, origin.port)));
+    world.gateway.send(amber, tasks(leasesOf(1, origin.port, 2)));
+    world.gateway.send(amber, tasks(leasesOf(1, origin.port, 3)));
+    await vi.waitFor(() => expect(givenBack(world)).toHaveLength(1), wait);
+    await vi.waitFor(() => expect(held).toHaveLength(2), wait);
+
+    expect(givenBack(world)).toMatchObject([{ leaseId: "3" }]);
+    for (const response of held) response.end();
+  });
+
+  it("are not looked into, and one that cannot be read goes back alone, its host for a day", async () => {
+    const { origin, held } = await holdingSite();
+    const { world, crawler } = await crawlerUnder({}, { limits: { concurrentHosts: 2 } });
+    await vi.waitFor(() => expect(asks(world)).toEqual([2]), wait);
+    const [first, second] = leasesOf(2, origin.port);
+    const unread = { leaseId: "3", host: "x\r\ny", urls: "none of ours" } as unknown as Lease;
+
+    world.gateway.send(amber, tasks([{ ...first!, host: "x\r\ny" }, second!, unread]));
+    await vi.waitFor(() => expect(givenBack(world)).toHaveLength(2), wait);
+    await vi.waitFor(() => expect(held).toHaveLength(1), wait);
+
+    expect(givenBack(world)).toMatchObject([
+      { leaseId: "3", reason: "nobody asked for it" },
+      { leaseId: "1", reason: "the lease cannot be read: host: is no host's name", hostWaitMs: 86_400_000 },
+    ]);
+    expect(crawler.status().connected).toBe(true);
+    for (const response of held) response.end();
+  });
+
+  it("fetch no page more than the day has, however many hosts are at work", async () => {
+    const { origin, held } = await holdingSite();
+    const runner = sliceRunner({ limits: { pagesPerDay: 5 }, requestsPerAddress: 64 });
+    cleanups.push(() => runner.close());
+    const slices = Array.from({ length: 20 }, (_, at) =>
+      runner.crawl([`http://${hostOf(at)}:${origin.port}/`]),
+    );
+
+    const endings = Promise.all(slices.map(async (slice) => (await slice).ending));
+    await vi.waitFor(() => expect(held).toHaveLength(5), wait);
+    for (const response of held) html(response, "<p>page");
+
+    expect((await endings).filter((ending) => ending === "the day's 5 pages are fetched")).toHaveLength(15);
+    expect(held).toHaveLength(5);
+  });
+
+  it("are asked for as far as the day has pages", async () => {
+    const { world } = await crawlerUnder({}, { limits: { concurrentHosts: 200, pagesPerDay: 5 } });
+
+    await vi.waitFor(() => expect(asks(world)).toEqual([5]), wait);
+  });
+
+  it("hold no more text than there is room for, within the memory that is allowed", async () => {
+    const { origin, held } = await holdingSite();
+    const limits = { concurrentHosts: 40, memoryBytes: 1024 * 1024 * 1024 };
+    const { world, crawler } = await crawlerUnder({}, { limits, requestsPerAddress: 64 });
+    await vi.waitFor(() => expect(asks(world)).toEqual([40]), wait);
+    const path = "a".repeat(1900);
+    const long = (one: Lease): Lease => ({
+      ...one,
+      urls: Array.from({ length: 1000 }, (_, at) => ({
+        ...{ url: `http://${one.host}:${origin.port}/${at}${path}`, etag: null, lastModified: null },
+      })),
+    });
+    for (const [at, one] of leasesOf(16, origin.port).entries()) {
+      world.gateway.send(amber, tasks([long(one)]));
+      await vi.waitFor(() => expect(givenBack(world).length + crawler.status().openHosts).toBe(at + 1), wait);
+    }
+
+    // A sixty-fourth of the memory is for such text: 16 MiB, eight of these.
+    expect(crawler.status().openHosts).toBe(8);
+    for (const response of held) response.end();
+  });
+});
+
+describe("memory", () => {
+  it("is taken before a request begins: as many begin at once as fit", async () => {
+    const mebibyte = 1024 * 1024;
+    const memory = { residentBytes: () => 140 * mebibyte, collect: () => {}, nowMs: () => 0 };
+    const home = testConfig().home;
+    const governor = new Governor({
+      limits: limitsSchema.parse({ memoryBytes: 192 * mebibyte }),
+      kept: { home, warn: () => {} },
+      memory,
+    });
+    cleanups.push(() => governor.close());
+    const waiting = Array.from({ length: 200 }, () =>
+      governor.admit({ signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 }),
+    );
+    let begun = 0;
+    for (const one of waiting) void one.then((grant) => (begun += grant === null ? 0 : 1));
+    await new Promise(setImmediate);
+
+    // 95 % of the limit, less what is there, at 10 MiB a request.
+    expect(begun).toBe(4);
   });
 });
 

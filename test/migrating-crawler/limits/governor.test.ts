@@ -42,11 +42,11 @@ function governor(
 const soon = () => ({ signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 });
 
 describe("the governor", () => {
-  it("stops at the day's pages, also after a restart, and begins anew on the next day", () => {
+  it("stops at the day's pages, also after a restart, and begins anew on the next day", async () => {
     const home = freshHome();
     const today = governor(home, { pagesPerDay: 2 });
-    today.countPage();
-    today.countPage();
+    (await today.admitPage(soon()))?.end();
+    (await today.admitPage(soon()))?.end();
     today.close();
 
     const restarted = governor(home, { pagesPerDay: 2 });
@@ -58,13 +58,13 @@ describe("the governor", () => {
     expect(tomorrow.mayFetch()).toBe(true);
   });
 
-  it("goes on, and says so once, when its folder cannot be written", () => {
+  it("goes on, and says so once, when its folder cannot be written", async () => {
     const home = join(freshHome(), "a-file");
     writeFileSync(home, "");
     const warnings: string[] = [];
     const one = governor(home, { pagesPerDay: 2 }, { warn: (_fields, words) => void warnings.push(words) });
 
-    one.countPage();
+    (await one.admitPage(soon()))?.end();
     one.close();
 
     expect(one.mayFetch()).toBe(true);
