@@ -8,7 +8,7 @@ import type { Log } from "../log.ts";
 import { errorBody, type PageError } from "../web/error-page.ts";
 import { type PageViewer, pageFrame, type SectionPath } from "../web/page-frame.ts";
 import type { Metrics } from "./metrics.ts";
-import { OpenRequests } from "./open-requests.ts";
+import { defaultBodyTimeoutMs, OpenRequests } from "./open-requests.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -32,11 +32,23 @@ export function guard(
     readonly log: Log;
     readonly metrics: Metrics;
     readonly settings: GuardSettings;
-    /** Who looks at a page that is not there; left out: nobody is known. */
+    /** Who looks at a page that is not there, and who may have a place that is kept; left out: nobody is known. */
     readonly viewerOf?: (request: FastifyRequest) => Promise<PageViewer | undefined>;
+    /** How long a form may take to arrive. */
+    readonly bodyTimeoutMs?: number;
   },
 ): void {
-  const open = new OpenRequests();
+  const open = new OpenRequests({
+    bodyTimeoutMs: ports.bodyTimeoutMs ?? defaultBodyTimeoutMs,
+    isKnown: async (request) => {
+      const viewer = await ports.viewerOf?.(request);
+      return viewer !== undefined && viewer.actor.role !== "anybody";
+    },
+  });
+  const refuseBusy = (request: FastifyRequest, reply: FastifyReply) => {
+    reply.header("retry-after", "2");
+    return sendError(request, reply, tooBusy, ports.settings);
+  };
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(securityHeaders(ports.settings.secure));
     const fault = methodFault(request);
@@ -44,12 +56,13 @@ export function guard(
       reply.header("allow", "GET, HEAD");
       return sendError(request, reply, fault, ports.settings);
     }
-    if (isBoundedElsewhere(request)) return;
-    if (open.take(request, reply)) return;
-    reply.header("retry-after", "2");
-    return sendError(request, reply, tooBusy, ports.settings);
+    if (isBoundedElsewhere(request) || (await open.receive(request, reply))) return;
+    return refuseBusy(request, reply);
   });
-  app.addHook("preHandler", async (request) => open.begin(request));
+  app.addHook("preValidation", async (request, reply) => {
+    if (isBoundedElsewhere(request) || (await open.begin(request))) return;
+    return refuseBusy(request, reply);
+  });
   app.addHook("onSend", async (request, reply) => open.answer(request, reply));
   app.addHook("onResponse", async (request, reply) => {
     open.leave(request);

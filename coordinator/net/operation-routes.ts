@@ -17,6 +17,9 @@ export interface OperationPorts {
   readonly settings: { readonly version: string };
 }
 
+/** However busy the coordinator is: one line from memory, and one look at the database for all that ask. */
+const always = { config: { boundedElsewhere: true } } as const;
+
 /** What a coordinator cannot work without. */
 export interface MissingPart {
   readonly name: "database" | "writes" | "migrations" | "tree";
@@ -25,9 +28,14 @@ export interface MissingPart {
 
 export function addOperation(app: FastifyInstance, ports: OperationPorts): void {
   const { settings } = ports;
-  app.get("/health", async () => ({ status: "ok", version: settings.version }));
-  app.get("/ready", async (_request, reply) => {
-    const missing = await whatIsMissing(ports);
+  app.get("/health", always, async () => ({ status: "ok", version: settings.version }));
+  // Whoever asks while it is being looked gets the same answer.
+  let looking: Promise<MissingPart[]> | null = null;
+  app.get("/ready", always, async (_request, reply) => {
+    looking ??= whatIsMissing(ports).finally(() => {
+      looking = null;
+    });
+    const missing = await looking;
     if (missing.length === 0) return { ready: true };
     const reason = missing.map(({ words }) => words).join("; ");
     return reply.code(503).send({ ready: false, reason, missing });

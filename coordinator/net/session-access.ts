@@ -52,11 +52,19 @@ export function createSessionAccess(ports: SessionAccessPorts): Access {
     return { actor: actorOf(session), signedInAs: name, formToken, said, sessionId };
   }
 
+  async function identify(request: FastifyRequest): Promise<Visit | Refusal> {
+    const program = await bearer.of(request);
+    if (program === null) return await visitOfSession(request);
+    return "status" in program ? program : { ...nobodyOf(request), actor: program };
+  }
+  /** A request that is asked about twice is looked up once: what was said to its session is taken out only once. */
+  const identified = new WeakMap<FastifyRequest, Promise<Visit | Refusal>>();
+
   return {
-    async identify(request) {
-      const program = await bearer.of(request);
-      if (program === null) return await visitOfSession(request);
-      return "status" in program ? program : { ...nobodyOf(request), actor: program };
+    identify(request) {
+      const visit = identified.get(request) ?? identify(request);
+      identified.set(request, visit);
+      return visit;
     },
     refusal: (visit, request, needs = null) => refusalOf(visit, request, needs),
     isOwnForm(request, given) {
