@@ -3,6 +3,7 @@ import { type UrlKey, urlKeyOf } from "#core/frontier/url-key";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
 import { withoutUser } from "#core/ip/url-host";
+import { composed } from "#protocol/composed";
 
 export type Question =
   /** Several keys when the scheme was left out; the first that the frontier knows is meant. */
@@ -66,7 +67,8 @@ function rangeQuestion(text: string): Question | null {
 const hostForm =
   /^(?=.{1,253}\.?$)([\p{L}\p{N}_]([\p{L}\p{N}_-]{0,61}[\p{L}\p{N}_])?\.)+[\p{L}\p{N}-]{2,63}\.?$/u;
 
-function hostOrName(text: string): Question {
+function hostOrName(written: string): Question {
+  const text = composed(written);
   const [beforePath = ""] = text.split(/[/?#]/, 1);
   const hostPart = beforePath.replace(/:\d{1,5}$/, "");
   if (!hostForm.test(hostPart) && hostPart !== "localhost") return { type: "name", text, host: null };

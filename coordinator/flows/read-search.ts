@@ -1,4 +1,5 @@
 /** What was typed into the search and its filters, cleaned and bounded. */
+import { composed } from "#protocol/composed";
 import type { SearchFilters, SearchQuery, SearchSort } from "./search-ports.ts";
 
 /** As a request or a command gives it. */
@@ -86,7 +87,8 @@ export function plainWords(words: string): string[] {
 }
 
 function cleanWords(words: string): string {
-  const text = clean(words.slice(0, maxSearchLength));
+  // A letter may have come as several characters.
+  const text = clean(composed(words.slice(0, 4 * maxSearchLength)).slice(0, maxSearchLength));
   return text.split(/\s+/).slice(0, maxSearchWords).join(" ");
 }
 

@@ -1,4 +1,5 @@
 /** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
+import { composed } from "#protocol/composed";
 import type { PageExtract } from "#protocol/result";
 import { shipLinks } from "../traps/ship-links.ts";
 import { bodyDigest } from "./body-digest.ts";
@@ -147,7 +148,7 @@ async function vectorOf(
 }
 
 function plainPage(source: string): ReadPage {
-  const text = withoutSoftHyphens(source.slice(0, 1_000_000));
+  const text = composed(withoutSoftHyphens(source.slice(0, 1_000_000)));
   return {
     title: "",
     notes: new PageNotes(),

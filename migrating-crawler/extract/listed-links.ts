@@ -4,6 +4,7 @@
  * in it is left out, so that nobody names URLs of others in bulk. A feed may point anywhere, as a page may.
  * When there are more than a message holds, those that changed last are taken.
  */
+import { composed } from "#protocol/composed";
 import {
   type ChangeFrequency,
   changeFrequencyWords,
@@ -82,8 +83,7 @@ function frequencyOf(written: string): ChangeFrequency | undefined {
 
 /** Titles may be escaped HTML (RFC 4287 section 3.1.1.2, and most of RSS). */
 function anchorOf(title: string): string {
-  return title
-    .slice(0, 1000)
+  return composed(title.slice(0, 1000))
     .replace(/<[^<>]*>/g, "")
     .replace(/[\s\0]+/g, " ")
     .trim()

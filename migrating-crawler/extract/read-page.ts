@@ -3,6 +3,7 @@
  * The scanner tells tags and text, the open elements say what a text is part of; blocks, links, properties and
  * notes keep it. Nesting deeper than any real page (38 on 254 of them) ends the reading.
  */
+import { composed } from "#protocol/composed";
 import { countWords } from "./count-words.ts";
 import { marksOf, type TagAttributes } from "./element-marks.ts";
 import type { HtmlTag } from "./html-tags.ts";
@@ -89,7 +90,7 @@ class PageReader implements HtmlSink {
       headings: this.#headings,
       links: this.#links.finish(),
       blocks: this.#blocks.finish(),
-      alts: this.#alts,
+      alts: composed(this.#alts),
       cut: this.#isCut,
     };
   }

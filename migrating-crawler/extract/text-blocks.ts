@@ -2,6 +2,7 @@
  * The page's text as it is met: blocks (paragraphs, list items, cells, headings) in order, each with how much of
  * it is link text and what its elements say of it. All bounded.
  */
+import { composed } from "#protocol/composed";
 import { mark } from "./open-elements.ts";
 
 export interface TextBlock {
@@ -78,7 +79,7 @@ export class TextBlocks {
   }
 
   #close(): void {
-    const text = this.#text.trim();
+    const text = composed(this.#text.trim());
     if (text !== "") {
       this.#blocks.push({
         text,

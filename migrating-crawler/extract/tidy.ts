@@ -1,5 +1,8 @@
-/** Runs of white space as one blank, none at the ends. */
-export function tidy(text: string): string {
+import { composed } from "#protocol/composed";
+
+/** Composed, runs of white space as one blank, none at the ends. */
+export function tidy(written: string): string {
+  const text = composed(written);
   return untidy.test(text) ? text.replace(odd, " ").trim() : text;
 }
 

@@ -114,6 +114,23 @@ describe("names", () => {
     }
   });
 
+  it("an organisation is found, exactly or nearly, however its letters are written", async () => {
+    await database.pool.query(
+      "insert into holder (holder_key, name, handle, registry) values ('name:zug', 'Zürcher Häfen AG', null, null)",
+    );
+
+    const exactly = await who("zürcher häfen ag".normalize("NFD"));
+    const nearly = await who("Zürcher Häfn".normalize("NFD"));
+
+    expect(exactly.takenFor).toEqual({ type: "organisation", value: "Zürcher Häfen AG" });
+    expect(nearly.nearMatches[0]).toMatchObject({
+      name: "Zürcher Häfen AG",
+      similarity: expect.closeTo(0.6, 0.5),
+    });
+    const same = await who("Zürcher Häfn");
+    expect(nearly.nearMatches).toEqual(same.nearMatches);
+  });
+
   it("a misspelt one brings names like it, and is not found", async () => {
     const answer = await who("Exampel Netwroks");
 

@@ -66,6 +66,15 @@ describe("search", () => {
     expect(answer.pages.map((page) => page.host)).toEqual(["de.example.org"]);
   });
 
+  it("takes letters with marks for the composed ones", async () => {
+    const asked = "Die Häfen".normalize("NFD");
+
+    const answer = await search(asked);
+
+    expect(paths(answer)).toEqual(paths(await search("Die Häfen")));
+    expect(answer).toMatchObject({ words: "Die Häfen", pages: [{ title: "Die Häfen" }] });
+  });
+
   it("understands phrases, or, and words to leave out", async () => {
     expect(paths(await search('"harbour wall"'))).toEqual(["/walk"]);
     expect(paths(await search("ferry -walk"))).toEqual(["/ferry"]);

@@ -14,6 +14,7 @@
  *
  * Placeholders ("not allocated", "private customer") and maintainers (`mnt-by`) never name a company.
  */
+import { composed } from "#protocol/composed";
 import { companyNameOf, normaliseCompanyName } from "./company-name.ts";
 import { isPlaceholderHandle, isPlaceholderId, isPlaceholderName } from "./placeholder-names.ts";
 
@@ -84,14 +85,14 @@ function byName({ registry, country }: HolderSource, name: string | null): Holde
   return { key: `name:${registry ?? ""}:${country ?? ""}:${text}`, name, handle: null };
 }
 
-/** The name with its spaces put in order, or null when it is a placeholder, a maintainer or empty. */
+/** The name composed and with its spaces put in order, or null when it is a placeholder, a maintainer or empty. */
 function shownName(name: string | null | undefined): string | null {
   const text = withSingleSpaces(name?.slice(0, 500) ?? "");
   return text === "" || isMaintainer(text) || isPlaceholderName(text) ? null : text;
 }
 
 function withSingleSpaces(text: string): string {
-  const trimmed = text.trim();
+  const trimmed = composed(text.trim());
   return oddSpace.test(trimmed) ? trimmed.replace(/\s+/g, " ") : trimmed;
 }
 

@@ -3,6 +3,7 @@
  * About 3 KB at most; a page of 50 links takes 1 KB.
  */
 import { createHash } from "node:crypto";
+import { composed } from "#protocol/composed";
 import type { FetchResult } from "#protocol/result";
 
 export interface PageSketch {
@@ -78,8 +79,10 @@ function bare(kind: PageSketch["kind"], text: string | null): PageSketch {
 
 const shortHash = (hash: string): number => Number(BigInt.asUintN(48, BigInt(hash)));
 
-/** Letters and digits alone: what a database or a page's markup does to the rest is no difference. */
+/** Composed letters and digits alone: what a database, a markup or an older crawler does to the rest is no difference. */
 function hashOfText(text: string): number {
-  const bare = text.replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+  const bare = composed(text)
+    .replace(/[^\p{L}\p{N}]+/gu, " ")
+    .trim();
   return createHash("sha256").update(bare).digest().readUIntBE(0, 6);
 }

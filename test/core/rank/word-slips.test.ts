@@ -58,11 +58,9 @@ describe("a correction", () => {
 
 describe("the words of a page", () => {
   it("are those of letters, in small ones, each once, neither short nor endless", () => {
-    expect(pageWords(["The Harbour, the harbour's WALL 2026", `${"x".repeat(40)} Häfen`])).toEqual([
-      "harbour",
-      "wall",
-      "häfen",
-    ]);
+    expect(
+      pageWords(["The Harbour, the harbour's WALL 2026", `${"x".repeat(40)} ${"Häfen".normalize("NFD")}`]),
+    ).toEqual(["harbour", "wall", "häfen"]);
   });
 
   it("are at most 80", () => {

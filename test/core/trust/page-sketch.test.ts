@@ -31,6 +31,10 @@ describe("a sketch", () => {
     const clean = sketchOfPage({ digest: "d", simhash: "0".repeat(16), title: "A  page ", links: [] });
 
     expect(clean.titleHash).toBe(withLinks([]).titleHash);
+    const [composed, marked] = ["NFC", "NFD"].map((form) =>
+      sketchOfPage({ digest: "d", simhash: "0".repeat(16), title: "Zürich".normalize(form), links: [] }),
+    );
+    expect(marked?.titleHash).toBe(composed?.titleHash);
   });
 });
 

@@ -33,6 +33,35 @@ it("a page's lexemes are the newest Postgres' unless it is for an older one", as
   expect(await extract(html, { postgresVersion: 18 })).toEqual(newest);
 });
 
+it("letters written with marks are the composed ones in every text of a page, and addresses stay as written", async () => {
+  const html = (
+    text: string,
+  ) => `<html lang="de"><title>${text}</title><meta name="description" content="${text} kurz">
+    <script type="application/ld+json">{"@type": "Article", "name": "${text}", "description": "${text}"}</script>
+    <main><h1>${text}</h1><p>${`Das ${text} liegt am See, und alle gehen gern dorthin. `.repeat(4)}</p>
+    <img alt="${text} am Abend"><p><a href="/Zürich">${text} lesen</a> <map><area href="/b" alt="${text}"></map></p></main>`;
+  const text = "Zürcher Gemäuer";
+  const read = async (page: string, contentType = "text/html; charset=utf-8") => ({
+    ...(await extract(page, { contentType })),
+    digest: "",
+  });
+  const marked = text.normalize("NFD");
+  const referred = marked.replaceAll("\u0308", "&#776;");
+
+  const composed = await read(html(text));
+  expect(JSON.stringify(composed)).toContain("Zürcher Gemäuer lesen");
+  expect(composed.lexemes).toContain("'zurch'");
+  expect(await read(html(marked))).toEqual(composed);
+  const { structured: _, ...shown } = composed;
+  expect(await read(html(referred))).toMatchObject(shown);
+  expect((await read(`<p>${marked.replaceAll("\u0308", "<b>\u0308</b>")}`)).excerpt).toBe(text);
+  expect(await read(marked, "text/plain; charset=utf-8")).toEqual(
+    await read(text, "text/plain; charset=utf-8"),
+  );
+  const [link] = (await read(html(text).normalize("NFD"))).links;
+  expect(link).toMatchObject({ url: "https://site.example/Zu%CC%88rich", anchor: "Zürcher Gemäuer lesen" });
+});
+
 it("soft hyphens, as characters or references, are in no text of a page", async () => {
   const page = await extract(
     `<html lang=de><title>Häuser&shy;zeile</title><meta name=description content="Häuser&#xAD;zeilen am Fluss">

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { dictionaryOf, supportedConfigs, textSearchConfigOf } from "#crawler/extract/dictionaries";
+import { extractPage } from "#crawler/extract/extract-page";
 import { LexemeVector } from "#crawler/extract/lexemes";
 import { stopWordsOf } from "#crawler/extract/stop-words";
 import type { Database } from "#db/connect";
@@ -16,6 +17,26 @@ beforeAll(async () => {
   majorVersion = await postgresVersion(database.pool);
 });
 afterAll(() => database.close());
+
+it("a page whose letters are written with marks has the lexemes of one where they are composed", async () => {
+  const text = "Zürcher Bäder öffnen früh; Ärzte prüfen das Wasser häufig.";
+  const { page } = await extractPage({
+    url: "https://site.example/",
+    bytes: Buffer.from(`<html lang="de"><p>${text.normalize("NFD")}`),
+    contentType: "text/html; charset=utf-8",
+    contentLanguage: null,
+    robotsTag: undefined,
+    postgresVersion: majorVersion,
+    quiet: async () => {},
+  });
+
+  const { rows } = await database.pool.query(
+    `select $1::tsvector::text as ours, to_tsvector('german', $2)::text as theirs,
+       $1::tsvector @@ websearch_to_tsquery('german', 'Zürcher Ärzte') as found`,
+    [page.lexemes, text],
+  );
+  expect(rows[0]).toMatchObject({ ours: rows[0].theirs, found: true });
+});
 
 async function ours(config: string, text: string): Promise<string> {
   const vector = new LexemeVector(await dictionaryOf(config, majorVersion));
