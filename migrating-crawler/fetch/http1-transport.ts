@@ -12,6 +12,10 @@ import type { SiteRequest, Transport } from "./transport.ts";
 
 /** Larger response headers end the request (undici's own default is 16 KiB; some sites set long cookies). */
 export const maxHeaderBytes = 32 * 1024;
+/** The same with the first line, and with what stands between names and values. */
+const maxHeadBytes = 2 * maxHeaderBytes;
+/** The words behind the status, which mean nothing (RFC 9112 section 4). */
+const maxReasonBytes = 4096;
 /** Far above what sites send; each costs more than its bytes. */
 export const maxHeaders = 500;
 /** An idle connection is closed after this; polite gaps between requests are usually shorter. */
@@ -37,7 +41,7 @@ export class Http1Transport implements Transport {
   constructor(origin: string, socket: net.Socket, unread: (bytes: number) => void = () => {}) {
     this.#socket = socket;
     this.#unread = unread;
-    this.#reading = new SocketReading(socket);
+    this.#reading = new SocketReading(socket, maxHeadBytes);
     this.#client = new Client(origin, {
       pipelining: 1,
       maxHeaderSize: maxHeaderBytes,
@@ -107,6 +111,7 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const socket = this.#socket;
+    this.#reading.awaitHead();
     this.#exchange.asked({
       abort: (failure) => {
         const windowBytes = this.#reading.isHeld ? heldWindowBytes : firstWindowBytes;
@@ -124,10 +129,13 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
     headers: AnswerHeaders,
     reason = "",
   ): void {
+    if (reason.length > maxReasonBytes) throw longReason;
     if (status < 200) {
+      this.#reading.awaitHead();
       this.#exchange.informed();
       return;
     }
+    this.#reading.headCame();
     const rawHeaders = controller.rawHeaders as Buffer[];
     if (rawHeaders.length > 2 * maxHeaders) throw tooMany;
     const announced = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
@@ -158,4 +166,8 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
+const longReason = new Failure(
+  "headers-too-large",
+  `the status has more than ${maxReasonBytes} bytes of words behind it`,
+);
 const tooMany = new Failure("headers-too-large", `the response has more than ${maxHeaders} headers`);

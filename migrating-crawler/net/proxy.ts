@@ -114,7 +114,7 @@ function readHead(socket: net.Socket): Promise<{ readonly head: string; readonly
       const end = got.indexOf("\r\n\r\n");
       if (end < 0 && got.length <= maxAnswerBytes) return;
       stop();
-      if (end < 0)
+      if (end < 0 || end > maxAnswerBytes)
         return reject(new Failure("proxy", `the proxy's answer is longer than ${maxAnswerBytes} bytes`));
       if (got.length > end + 4) socket.unshift(got.subarray(end + 4));
       resolve({ head: got.subarray(0, end).toString("latin1"), answeredMs });

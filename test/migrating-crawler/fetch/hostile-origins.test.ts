@@ -168,6 +168,39 @@ describe("a header", () => {
       "headers-too-large",
       (socket: Socket) => socket.end(head(`x-big: ${"v".repeat(1 << 20)}`)),
     ],
+    [
+      "whose first line is one megabyte",
+      "headers-too-large",
+      (socket: Socket) =>
+        socket.end(`HTTP/1.1 200 ${"O".repeat(1 << 20)}\r\ncontent-type: text/html\r\n\r\n<p>x`),
+    ],
+    [
+      "whose first line has no end",
+      "headers-too-large",
+      (socket: Socket) => {
+        socket.write("HTTP/1.1 200 O");
+        pour(socket, "K".repeat(1000));
+      },
+    ],
+    [
+      "whose first line is longer than it may be, in one piece with the page",
+      "headers-too-large",
+      (socket: Socket) =>
+        socket.end(`HTTP/1.1 200 ${"O".repeat(5000)}\r\ncontent-type: text/html\r\n\r\n<p>x`),
+    ],
+    [
+      "that begins with empty lines without end",
+      "headers-too-large",
+      (socket: Socket) => pour(socket, "\r\n".repeat(1000)),
+    ],
+    [
+      "that has an informational one without end before it",
+      "headers-too-large",
+      (socket: Socket) => {
+        socket.write("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 103 ");
+        pour(socket, "Early".repeat(1000));
+      },
+    ],
     ["that is not HTTP", "bad-response", (socket: Socket) => socket.end("BANANA/9.9 hello\r\n\r\n<p>x")],
     ["that is absent", "connection-lost", (socket: Socket) => socket.end()],
   ] as const)("%s fails with %s", async (_what, code, behave) => {

@@ -194,6 +194,7 @@ describe.each([
 
 describe("a proxy that misbehaves", () => {
   it.each([
+    ["has much to say in one line", `HTTP/1.1 200 ${"O".repeat(9000)}\r\n\r\n`, "longer than 8192 bytes"],
     ["never stops its answer", `HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(5000)}`, "longer than 8192 bytes"],
     ["does not speak HTTP", "SSH-2.0-x\r\n\r\n", "not HTTP"],
     ["wants a password", "HTTP/1.1 407 Authenticate\r\n\r\n", "with 407"],
