@@ -55,20 +55,33 @@ interface RegistryPorts {
  * whose only import was rolled back, has a tree.
  */
 export async function followRegistry(ports: RegistryPorts): Promise<{ stop(): Promise<void> }> {
+  const { subnets, state } = ports;
   let turn = Promise.resolve();
+  let again: NodeJS.Timeout | undefined;
+  let isStopped = false;
   const changed = () => {
-    turn = turn.then(async () => await swapTree(ports));
+    turn = turn.then(async () => {
+      if (isStopped) return;
+      await swapTree(ports);
+      clearTimeout(again);
+      // An import is under way that may fail, or the database is away: nobody would tell.
+      if (state.generation === null) again = setTimeout(changed, rootsAgainMs).unref();
+    });
   };
-  const notices = await ports.subnets.onChange(changed);
-  await ports.ensureRoots();
-  if ((await ports.subnets.currentGeneration()) !== ports.state.generation) changed();
+  const notices = await subnets.onChange(changed);
+  const current = await subnets.currentGeneration();
+  if (current === null || current !== state.generation) changed();
   return {
     stop: async () => {
+      isStopped = true;
       await notices.stop();
       await turn;
+      clearTimeout(again);
     },
   };
 }
+
+const rootsAgainMs = 3000;
 
 async function swapTree(ports: RegistryPorts): Promise<void> {
   try {

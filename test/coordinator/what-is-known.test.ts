@@ -276,6 +276,36 @@ describe("the two roots", () => {
     expect((await world.state()).tree.size).toBe(0);
   });
 
+  it("are waited for by nobody while a registry is in force, or the first one is being imported", async () => {
+    const client = await world.pool.connect();
+    await client.query("begin; lock table registry_generation in row exclusive mode");
+
+    expect(await ensureRootSubnets(world.pool)).toBe(false);
+    await client.query("commit");
+    await newGeneration();
+    await client.query("begin; lock table registry_generation in row exclusive mode");
+    expect(await ensureRootSubnets(world.pool)).toBe(false);
+    await client.query("rollback");
+    client.release();
+    expect((await world.state()).tree.size).toBe(0);
+  });
+
+  it("come later where an import is under way at the start and fails", async () => {
+    const client = await world.pool.connect();
+    await client.query("begin; lock table registry_generation in row exclusive mode");
+    const state = await world.state();
+    let tries = 0;
+    const ensureRoots = async () => await ensureRootSubnets(world.pool).finally(() => tries++);
+
+    await follow({ ...world, state, log: silentLog, ensureRoots });
+    await until(() => tries > 0, 10_000);
+    expect(state.tree.size).toBe(0);
+    await client.query("rollback");
+    client.release();
+
+    await until(() => state.tree.size === 2, 20_000);
+  });
+
   it("stand for the registry where there is none: at a start, and once the last import was rolled back", async () => {
     const state = await world.state();
 
