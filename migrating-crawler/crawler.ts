@@ -14,6 +14,7 @@ import type { CrawlerSurroundings } from "./crawler-surroundings.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/introduction.ts";
 import { heldLeases, leasesKeptMs } from "./leases-kept.ts";
+import { ProbeGate } from "./limits/probe-gate.ts";
 import { coordinatorRoute } from "./membership/coordinator-route.ts";
 import { type Member, openMember } from "./membership/member.ts";
 import { withRefusalAdvice } from "./membership/refusal-advice.ts";
@@ -80,7 +81,13 @@ export class Crawler {
     this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
     this.#spool = new Spool({ home: config.home, maxBytes: () => governor.spoolMostBytes() });
     const probeMethods = allowedProbes(config);
-    const limits = { silence: () => governor.silence(), addBytes: (bytes: number) => meter.add(bytes) };
+    const limits = {
+      gate: new ProbeGate({ limits: () => governor.probeLimits(), waitMs: () => governor.probeWaitMs() }),
+      silence: () => governor.silence(),
+      addBytes: (bytes: number) => meter.add(bytes),
+      isLeased: (host: string, port: number) => this.#loop.isLeased(host, port),
+      measured: (address: string) => this.#tools.gates.measured(address),
+    };
     const echoes = surroundings.dock?.echoes;
     this.#prober = new Prober({ connector, probeMethods, userAgent, sign, echoes, limits });
     this.#record = StatusRecord.of(config, surroundings);

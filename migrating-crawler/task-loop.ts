@@ -6,6 +6,7 @@
  *
  * No more is begun than was asked for, whatever comes: asking takes the places. The rest goes back unread.
  */
+import { canParseUrl } from "#core/ip/can-parse-url";
 import { maxMilliseconds } from "#protocol/fields";
 import { type Lease, lease as leaseSchema, type OfferedLease } from "#protocol/lease";
 import type { CrawlerMessage } from "#protocol/messages";
@@ -33,8 +34,14 @@ const openPerPlace = 4;
 const unreadableWaitMs = maxMilliseconds;
 const mostSilent = 128;
 
+function portOf(url: string): number | null {
+  if (!canParseUrl(url)) return null;
+  const { port, protocol } = new URL(url);
+  return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
+}
+
 interface OpenSlice {
-  readonly host: string;
+  readonly lease: Lease;
   readonly textBytes: number;
   standing: Standing;
   readonly abort: AbortController;
@@ -84,6 +91,13 @@ export class TaskLoop {
   /** Leases being worked on. */
   get leases(): Iterable<string> {
     return this.#slices.keys();
+  }
+
+  /** Whether a URL with this host and port is under lease. */
+  isLeased(host: string, port: number): boolean {
+    return [...this.#slices.values()].some(
+      (slice) => slice.lease.host === host && slice.lease.urls.some(({ url }) => portOf(url) === port),
+    );
   }
 
   get idleReason(): string {
@@ -148,8 +162,8 @@ export class TaskLoop {
   stopSites(domains: readonly string[], reason: string): void {
     const { stoppedSites } = this.#settings.tools.connector;
     stoppedSites.stop(domains, reason, Date.now());
-    for (const { host, abort } of this.#slices.values()) {
-      const stop = stoppedSites.stopOf(host, Date.now());
+    for (const { lease, abort } of this.#slices.values()) {
+      const stop = stoppedSites.stopOf(lease.host, Date.now());
       if (stop !== null && !abort.signal.aborted) abort.abort(stop);
     }
   }
@@ -249,7 +263,7 @@ export class TaskLoop {
       this.#slices.delete(lease.leaseId);
       this.askSoon();
     });
-    this.#slices.set(lease.leaseId, { host: lease.host, textBytes, standing: "in-place", abort, ended });
+    this.#slices.set(lease.leaseId, { lease, textBytes, standing: "in-place", abort, ended });
   }
 
   async #crawl(lease: Lease, signal: AbortSignal): Promise<void> {

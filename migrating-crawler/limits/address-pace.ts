@@ -37,6 +37,14 @@ export function addressAfterAnswer(
   return { strain, notBeforeMs: nowMs + restMs };
 }
 
+/** A measurement takes next to no work, and says nothing of how the address copes: it rests no shorter than it did. */
+export function addressAfterProbe(
+  pace: AddressPace,
+  { settings, nowMs }: { readonly settings: PaceSettings; readonly nowMs: number },
+): AddressPace {
+  return { ...pace, notBeforeMs: Math.max(pace.notBeforeMs, nowMs + settings.floorMs * floorPart) };
+}
+
 /** What counts as one address: an IPv4 address, or the /64 that one IPv6 subscriber has (RFC 6177). */
 export function addressKey(text: string): string {
   const address = parseAddress(text);

@@ -189,6 +189,16 @@ export class Governor {
     this.#admission.look();
   }
 
+  /** Until a probe may be let out as far as the rate goes: what was carried up to now is counted first. */
+  probeWaitMs(): number {
+    this.#count(this.#wire.settle());
+    return this.#rate.waitMs();
+  }
+
+  probeLimits(): Pick<CrawlerLimits, "probesPerSecond" | "concurrentHosts"> {
+    return this.#limits;
+  }
+
   /** How many more hosts may be opened, when so many are open: none for whose first page the day has no room. */
   freeHosts(openHosts: number): number {
     return Math.max(0, Math.min(this.places() - openHosts, this.#caps.leftPages()));

@@ -5,7 +5,13 @@
  */
 import { LRUCache } from "lru-cache";
 import type { HostPaceReport } from "#protocol/result";
-import { type AddressPace, addressAfterAnswer, addressKey, newAddressPace } from "./address-pace.ts";
+import {
+  type AddressPace,
+  addressAfterAnswer,
+  addressAfterProbe,
+  addressKey,
+  newAddressPace,
+} from "./address-pace.ts";
 import type { HostAnswer } from "./host-answer.ts";
 import {
   afterAnswer,
@@ -136,6 +142,13 @@ export class HostGates {
       },
     };
     return turn;
+  }
+
+  /** It was measured just now: it rests before it is asked for a page, as after any other request. */
+  measured(address: string): void {
+    const key = addressKey(address);
+    const pace = this.#addresses.get(key) ?? newAddressPace;
+    this.#addresses.set(key, addressAfterProbe(pace, { settings: this.#settings, nowMs: Date.now() }));
   }
 
   /** Requests in a row that the host left unanswered. */

@@ -54,6 +54,11 @@ export const limitsSchema = z.strictObject({
    * many are open besides: three times as many as there are places, and up to 128 silent ones.
    */
   concurrentHosts: z.int().min(1).max(10_000).default(32),
+  /**
+   * Measurements that are begun in any second, whoever asks for them; one address is measured three times a second at most,
+   * and as many at a time as there are places for hosts, up to 16. 0: none.
+   */
+  probesPerSecond: z.int().min(0).max(10_000).default(50),
   /** Connections that are open at a time: to sites, for probes, and the one to the coordinator. */
   openConnections: z.int().min(4).max(65_000).default(512),
   /** Processors' time, in processors: 0.5 is half of one, as in systemd's CPUQuota=50%; null: no limit. */

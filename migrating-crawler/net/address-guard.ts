@@ -14,6 +14,8 @@ import { embeddedIpv4 } from "./embedded-ipv4.ts";
 export interface AddressGuard {
   /** Null when the address may be contacted (at this port, or at any), else the block that it lies in, in words. */
   refusal(address: string, port?: number): string | null;
+  /** Whether the partner names the address, at this port, among those that may be contacted all the same. */
+  isAllowed(address: string, port: number): boolean;
   /** Null, or what of the partner's deny-list holds the host's name or the address, in words. */
   denial(target: { readonly host?: string; readonly address?: string }): string | null;
 }
@@ -43,6 +45,10 @@ export function addressGuard(lists: {
       if (address === null) return "not an IP address";
       if (holds(text)) return "the partner's deny-list";
       return isOwn(text) ? "the crawler's own network" : refusalOf(address, allowed, port);
+    },
+    isAllowed(text, port) {
+      const address = parseAddress(text);
+      return address !== null && isAllowed(allowed, unmapAddress(address), port);
     },
     denial({ host, address }) {
       const domain = host === undefined ? null : deniedDomain(host, domains);

@@ -19,6 +19,8 @@ export interface HeadSettings {
   readonly userAgent: string;
   readonly tries: number;
   readonly sign?: SignRequest | undefined;
+  /** Asked before each further try; absent: always. */
+  readonly mayGoOn?: () => boolean;
 }
 
 export interface HeadTimes {
@@ -41,7 +43,7 @@ export async function timeHeads(socket: net.Socket, settings: HeadSettings): Pro
         return { rttsMs: [], refused: `HEAD is answered with ${answer.status}` };
       }
       rttsMs.push(answer.rttMs);
-      if (!answer.keptOpen || triesAgree(rttsMs)) break;
+      if (!answer.keptOpen || triesAgree(rttsMs) || settings.mayGoOn?.() === false) break;
     } catch (error) {
       if (rttsMs.length > 0) break;
       const failure = failureOf(error);

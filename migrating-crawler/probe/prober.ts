@@ -6,11 +6,16 @@
  *
  * While a probe is under way, `quiet()` holds back the crawler's own long computations (extraction) for a
  * moment: an answer that waits for the processor would measure us, not the network.
+ *
+ * Whoever asks, every measurement goes through the gate (limits/probe-gate.ts), which holds it back for half of its
+ * deadline at most, and only to ports where web sites are: 80 and 443, those of URLs under lease, and what the partner
+ * allows by name (`allowRanges`).
  */
 import type { CoordinatorProbe } from "#protocol/coordinator-messages";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { CrawlerConfig } from "../config.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
+import { ProbeGate } from "../limits/probe-gate.ts";
 import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { ProxyRefusal } from "../net/proxy.ts";
@@ -26,13 +31,36 @@ const betweenConnectsMs = 20;
 /** An echo request or its answer, as `ping` sends them over IPv4. */
 const echoBytes = 84;
 
+/** What TCP takes for a connection that carries nothing: seven segments. No socket shows them. */
+const connectBytes = 400;
+/** Of a deadline, for the wait until it is let out; the measurement has the rest. */
+const waitPart = 1 / 2;
+const webPorts: readonly number[] = [80, 443];
+
 /** What the host's limits have to do with probes. */
 export interface ProbeLimits {
+  readonly gate: ProbeGate;
   /** Why nothing may be contacted now, in words; empty when something may. */
   readonly silence: () => string;
   /** Told of bytes that no socket of ours shows. */
   readonly addBytes: (bytes: number) => void;
+  /** Whether a URL with this host and port is being crawled. */
+  readonly isLeased: (host: string, port: number) => boolean;
+  /** Told of an address that was just measured. */
+  readonly measured: (address: string) => void;
 }
+
+/** Of a crawler without a host that limits it: the gate's own bounds. */
+const noLimits = (): ProbeLimits => ({
+  gate: new ProbeGate({
+    limits: () => ({ probesPerSecond: 50, concurrentHosts: 32 }),
+    waitMs: () => 0,
+  }),
+  silence: () => "",
+  addBytes: () => {},
+  isLeased: () => false,
+  measured: () => {},
+});
 
 export type ProbeRequest = Omit<CoordinatorProbe, "type" | "requestId">;
 
@@ -42,7 +70,7 @@ export class Prober {
   readonly #userAgent: () => string;
   readonly #sign: SignRequest | undefined;
   readonly #echoes: Echoes;
-  readonly #limits: ProbeLimits | null;
+  readonly #limits: ProbeLimits;
   #mayPing = false;
   #running = 0;
   #whenQuiet: (() => void)[] = [];
@@ -61,7 +89,7 @@ export class Prober {
     this.#userAgent = settings.userAgent;
     this.#sign = settings.sign;
     this.#echoes = settings.echoes ?? systemEchoes;
-    this.#limits = settings.limits ?? null;
+    this.#limits = settings.limits ?? noLimits();
   }
 
   /** Finds out whether ICMP works here. Call once before the first probe. */
@@ -97,39 +125,67 @@ export class Prober {
 
   /** Never throws. Asked by name, it measures what the name resolves to here and reports that address. */
   async probe(request: ProbeRequest): Promise<ProbeOutcome> {
-    if (request.byName !== true) return await this.#probeAddress(request);
-    const startedMs = performance.now();
-    const address = await this.#resolve(request);
-    if (address instanceof Failure) return failed(request.method, address);
-    const deadlineMs = Math.max(1, Math.round(request.deadlineMs - (performance.now() - startedMs)));
-    return { ...(await this.#probeAddress({ ...request, address, deadlineMs })), address };
+    const mayBeginUntilMs = performance.now() + waitPart * request.deadlineMs;
+    const deadlineAtMs = performance.now() + request.deadlineMs;
+    if (request.byName !== true) return await this.#probeAddress(request, { mayBeginUntilMs, deadlineAtMs });
+    const address = await this.#resolve(request, mayBeginUntilMs);
+    if (typeof address !== "string") return address;
+    return {
+      ...(await this.#probeAddress({ ...request, address }, { mayBeginUntilMs, deadlineAtMs })),
+      address,
+    };
   }
 
-  /** The address that a fetch of this host would go to. */
-  async #resolve({ host }: ProbeRequest): Promise<string | Failure> {
+  /** The address that a fetch of this host would go to. A question to DNS is let out like a probe. */
+  async #resolve({ host, method }: ProbeRequest, mayBeginUntilMs: number): Promise<string | ProbeOutcome> {
+    const silence = this.#limits.silence();
+    if (silence !== "") return { type: "not-allowed", method, reason: silence.slice(0, 500) };
+    const end = await this.#limits.gate.enter({ address: host, tries: 1 }, leftUntil(mayBeginUntilMs));
+    if (typeof end === "string") return heldBack(method, end);
     try {
       return (await this.#connector.pick({ host })).address;
     } catch (error) {
-      return failureOf(error);
+      return failed(method, failureOf(error));
+    } finally {
+      end();
     }
   }
 
-  async #probeAddress(request: ProbeRequest): Promise<ProbeOutcome> {
-    const stop = this.#connector.stoppedSites.stopOf(request.host, Date.now());
-    if (stop !== null) return { type: "failed", method: request.method, reason: stop.words };
-    const forbidden = this.#forbidden(request);
-    if (forbidden !== null) return { type: "not-allowed", method: request.method, reason: forbidden };
+  async #probeAddress(request: ProbeRequest, times: ProbeTimes): Promise<ProbeOutcome> {
+    const { address, method, tries } = request;
+    const refused = this.#refused(request);
+    if (refused !== null) return refused;
+    const errand = { address, tries, pings: method === "icmp" };
+    const end = await this.#limits.gate.enter(errand, leftUntil(times.mayBeginUntilMs));
+    if (typeof end === "string") return heldBack(method, end);
     this.#running++;
     try {
-      return await this.#measure(request);
+      // Much may have changed while it waited.
+      const deadlineMs = Math.max(1, Math.round(leftUntil(times.deadlineAtMs)));
+      return this.#refused(request) ?? (await this.#measure({ ...request, deadlineMs }));
     } finally {
       this.#running--;
+      end();
+      this.#limits.measured(address);
       if (this.#running === 0) for (const wake of this.#whenQuiet.splice(0)) wake();
     }
   }
 
+  #refused(request: ProbeRequest): ProbeOutcome | null {
+    const { host, address, port, method } = request;
+    const stop = this.#connector.stoppedSites.stopOf(host, Date.now());
+    if (stop !== null) return { type: "failed", method, reason: stop.words };
+    const forbidden = this.#forbidden(request);
+    if (forbidden !== null) return { type: "not-allowed", method, reason: forbidden };
+    const isOpen =
+      webPorts.includes(port) ||
+      this.#connector.guard.isAllowed(address, port) ||
+      this.#limits.isLeased(host, port);
+    return isOpen ? null : heldBack(method, `this crawler does not probe port ${port}`);
+  }
+
   #forbidden(request: ProbeRequest): string | null {
-    const silence = this.#limits?.silence() ?? "";
+    const silence = this.#limits.silence();
     if (silence !== "") return silence.slice(0, 500);
     const block = this.#connector.guard.denial(request) ?? this.#connector.guard.refusal(request.address);
     if (block !== null) return block.slice(0, 500);
@@ -158,11 +214,13 @@ export class Prober {
     const { host, address, port, secure, tries } = request;
     try {
       const timeoutMs = deadlineAtMs - performance.now();
+      this.#limits.addBytes(connectBytes);
       const { socket } = await this.#connector.open({ host, address, port, secure, timeoutMs });
       const late = new Failure("first-byte-timeout", `no answer to HEAD within ${request.deadlineMs} ms`);
       const timer = setTimeout(() => socket.destroy(late), Math.max(1, deadlineAtMs - performance.now()));
       try {
-        const said = { userAgent: this.#userAgent(), sign: this.#sign };
+        const mayGoOn = () => this.#limits.gate.mayGoOn();
+        const said = { userAgent: this.#userAgent(), sign: this.#sign, mayGoOn };
         const heads = await timeHeads(socket, { host, port, secure, tries, ...said });
         return heads.refused === null ? measured("head", heads.rttsMs) : "refused";
       } finally {
@@ -189,7 +247,7 @@ export class Prober {
         last = time;
         if (rttsMs.length === 0) break;
       } else rttsMs.push(time);
-      if (triesAgree(rttsMs)) break;
+      if (triesAgree(rttsMs) || !this.#limits.gate.mayGoOn()) break;
       if (tried + 1 < request.tries) await new Promise((resolve) => setTimeout(resolve, betweenConnectsMs));
     }
     if (rttsMs.length > 0) return measured("connect", rttsMs);
@@ -202,6 +260,7 @@ export class Prober {
   /** A reset is an answer, too: it crossed the network. */
   async #connectOnce(request: ProbeRequest, timeoutMs: number): Promise<number | Failure> {
     const startedMs = performance.now();
+    this.#limits.addBytes(connectBytes);
     try {
       const { socket, phases } = await this.#connector.open({
         host: request.host,
@@ -222,11 +281,24 @@ export class Prober {
 
   async #echo(request: ProbeRequest): Promise<ProbeOutcome> {
     const { address, tries, deadlineMs } = request;
-    this.#limits?.addBytes(2 * tries * echoBytes);
+    this.#limits.addBytes(2 * tries * echoBytes);
     const times = await this.#echoes.timeEchoes({ address, tries, deadlineMs });
     if (times.length > 0) return measured("icmp", times);
     return { type: "timed-out", method: "icmp", reason: `no echo within ${deadlineMs} ms` };
   }
+}
+
+interface ProbeTimes {
+  /** `performance.now()`: it is let out until then, or not at all. */
+  readonly mayBeginUntilMs: number;
+  readonly deadlineAtMs: number;
+}
+
+const leftUntil = (atMs: number) => Math.max(0, atMs - performance.now());
+
+/** The crawler's own limits are to blame; nothing is known of the target, and the round goes on with others. */
+function heldBack(method: ProbeMethod, reason: string): ProbeOutcome {
+  return { type: "failed", method, reason: `held back by the crawler: ${reason}`.slice(0, 500) };
 }
 
 function measured(method: ProbeMethod, rttsMs: readonly number[]): ProbeOutcome {

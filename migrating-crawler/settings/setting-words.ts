@@ -46,7 +46,7 @@ const wishes: SettingTable = {
     setting(
       "allowRanges",
       ["10.1.0.0/16", "192.168.7.5:8080"],
-      "Private and other special networks that may be contacted all the same, with a port or ports if only those are\nmeant. Default: none; the crawler refuses all such networks.",
+      "Private and other special networks that may be contacted all the same, with a port or ports if only those are\nmeant. Their ports may be probed, too; elsewhere 80 and 443 alone, and those of URLs that are being crawled.\nDefault: none; the crawler refuses all such networks.",
     ),
     setting(
       "proxy",
@@ -136,6 +136,11 @@ const limits: SettingTable = {
       "concurrentHosts",
       32,
       "Hosts that are dealt with at a time, each with one request at a time at most. Default: 32. No more are begun, whatever\nthe coordinator sends.",
+    ),
+    setting(
+      "probesPerSecond",
+      50,
+      "Measurements of the way to sites and to other crawlers in any second, whatever the coordinator asks for: probes,\nconnections, echoes. One address is measured three times a second at most, with 20 connections or requests in all,\nand as many at a time as `concurrentHosts`, up to 16. 0: none. Default: 50.",
     ),
     setting(
       "openConnections",

@@ -1,8 +1,11 @@
 /** When a probe may go out. The clock is turned by hand: every time below is in ms after the start. */
 import { describe, expect, it } from "vitest";
+import type { Fleet } from "#coordinator/flows/crawler-ports";
+import { pacedFleet } from "#coordinator/flows/paced-fleet";
 import { ProbeBudget, type ProbeBudgetSettings } from "#coordinator/flows/probe-budget";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/seeded-random";
+import type { ProbeOutcome } from "#protocol/messages";
 import { ManualClock, settled } from "./manual-clock.ts";
 
 const wide: ProbeBudgetSettings = {
@@ -212,3 +215,38 @@ function mostInAnySecond(started: readonly Started[], keyOf: (one: Started) => s
   }
   return most;
 }
+
+describe("the paced fleet", () => {
+  const target: Omit<Parameters<Fleet["probe"]>[1], "port"> = {
+    ...{ host: "a.example", address: "192.0.2.1", secure: false, method: "connect" },
+    ...{ tries: 1, deadlineMs: 100 },
+  };
+  /** Crawlers that probe these ports alone. */
+  const fleetFor = (ports: readonly number[]) => {
+    const asked: number[] = [];
+    const fleet: Fleet = {
+      online: () => [],
+      probe: async (_crawlerId, { port, method }): Promise<ProbeOutcome> => {
+        asked.push(port);
+        return ports.includes(port)
+          ? { type: "measured", method, rttMs: port, tries: 1 }
+          : { type: "failed", method, reason: "held back by the crawler" };
+      },
+    };
+    return { asked, paced: pacedFleet(fleet, new ProbeBudget(wide)) };
+  };
+
+  it.each([
+    ["a web port alone, where that is measured", [80, 443], { port: 443, secure: true }, [443]],
+    ["a web port alone, also where it fails", [], { port: 80 }, [80]],
+    ["another port alone, where that is measured", [8080], { port: 8080 }, [8080]],
+    ["the usual port after another one that failed", [80, 443], { port: 8080 }, [8080, 80]],
+    ["the usual port of https after another one", [80, 443], { port: 8443, secure: true }, [8443, 443]],
+  ])("asks %s", async (_what, ports, changes, asked) => {
+    const fleet = fleetFor(ports);
+
+    await fleet.paced.probe(asCrawlerId(1), { ...target, ...changes });
+
+    expect(fleet.asked).toEqual(asked);
+  });
+});

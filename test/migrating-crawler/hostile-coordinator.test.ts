@@ -5,6 +5,7 @@
 import type { ServerResponse } from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { ProbeBudget } from "#coordinator/flows/probe-budget";
 import { asCrawlerId } from "#core/ids";
 import { Introduction } from "#crawler/fetch/introduction";
 import { requestSigner } from "#crawler/fetch/sign-request";
@@ -15,11 +16,13 @@ import { openIdentity } from "#crawler/membership/identity";
 import { Connector } from "#crawler/net/connector";
 import { connectThroughProxy } from "#crawler/net/proxy";
 import { Prober } from "#crawler/probe/prober";
+import { startDns } from "#ops/world/dns-server";
 import { decodeCoordinatorMessage } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { type Lease, lease as leaseSchema } from "#protocol/lease";
+import type { ProbeOutcome } from "#protocol/messages";
 import { type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
-import { html, startOrigin } from "./support/origin.ts";
+import { closedPort, html, startOrigin, startRawOrigin } from "./support/origin.ts";
 import { sliceRunner } from "./support/slices.ts";
 import { testConfig } from "./support/test-config.ts";
 
@@ -233,6 +236,185 @@ describe("bytes of a coordinator's choice", () => {
     };
 
     expect(decodeCoordinatorMessage(JSON.stringify(refuse))).toMatchObject({ reason: " ]0;x gone 2J" });
+  });
+});
+
+describe("probes without end", () => {
+  type Target = Parameters<LoopbackGateway["gateway"]["probe"]>[1];
+  const target = (changes: Partial<Target> = {}): Target => ({
+    ...{ host: "site.example", address: "127.0.0.1", port: 80, secure: false, method: "connect" },
+    ...{ tries: 1, deadlineMs: 2000, ...changes },
+  });
+  /** What becomes of them when they are asked for at once, and in how many seconds. */
+  async function flood(world: LoopbackGateway, targets: readonly Target[]) {
+    const startedMs = performance.now();
+    const outcomes = await Promise.all(targets.map((each) => world.gateway.probe(amber, each)));
+    return { outcomes, seconds: (performance.now() - startedMs) / 1000 };
+  }
+  const heldBack = ({ type, ...rest }: ProbeOutcome) =>
+    type === "failed" && /^held back by the crawler: /.test("reason" in rest ? rest.reason : "");
+  const triesOf = (outcomes: readonly ProbeOutcome[]) =>
+    outcomes.reduce((sum, outcome) => sum + (outcome.type === "measured" ? outcome.tries : 0), 0);
+  const addresses = (count: number) =>
+    Array.from({ length: count }, (_, at) => `127.9.${at >> 8}.${at & 255 || 1}`);
+  /** Each address refuses, which is an answer, too. */
+  const everywhere = async (count: number, changes: Partial<Target> = {}) => {
+    const port = await closedPort();
+    return addresses(count).map((address) => target({ address, port, ...changes }));
+  };
+
+  it.each(["connect", "head"] as const)(
+    "reach one address three times a second: %s; the others are told whose limit it is",
+    async (method) => {
+      const victim = await startVictim("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+      const { world } = await crawlerUnder();
+      const one = target({ port: victim.port, method });
+
+      const { outcomes, seconds } = await flood(
+        world,
+        Array.from({ length: 1000 }, () => one),
+      );
+
+      expect(victim.connections).toBeLessThanOrEqual(3 * (Math.ceil(seconds) + 1));
+      expect(victim.bytes.split("HEAD ").length - 1).toBeLessThanOrEqual(3 * (Math.ceil(seconds) + 1));
+      expect(outcomes.filter(({ type }) => type === "measured").length).toBeGreaterThanOrEqual(1);
+      expect(outcomes.every((outcome) => outcome.type === "measured" || heldBack(outcome))).toBe(true);
+    },
+  );
+
+  it("reach many addresses as often a second as the partner allows", async () => {
+    const { world } = await crawlerUnder({}, { limits: { probesPerSecond: 10 } });
+
+    const { outcomes, seconds } = await flood(world, await everywhere(500));
+
+    const measured = outcomes.filter(({ type }) => type === "measured").length;
+    expect(measured).toBeLessThanOrEqual(10 * (Math.ceil(seconds) + 1));
+    expect(measured).toBeGreaterThanOrEqual(10);
+    expect(outcomes.every((outcome) => outcome.type === "measured" || heldBack(outcome))).toBe(true);
+  });
+
+  it("carry no more than the bytes of a second, connections that carry nothing with them", async () => {
+    const { world } = await crawlerUnder({}, { limits: { kilobytesPerSecond: 20, probesPerSecond: 1000 } });
+
+    const { outcomes, seconds } = await flood(world, await everywhere(500, { tries: 4 }));
+
+    // The rate's burst, and those that were let out together before the first of them was counted.
+    const allowedBytes = 8 * 1024 + 20 * 1024 * seconds + 16 * 400;
+    expect(400 * triesOf(outcomes)).toBeLessThanOrEqual(allowedBytes);
+    expect(triesOf(outcomes)).toBeGreaterThan(0);
+  });
+
+  it("carry no more than the bytes of the day, and are not allowed from then on", async () => {
+    const { world } = await crawlerUnder({}, { limits: { bytesPerDay: 40_000, probesPerSecond: 1000 } });
+
+    const { outcomes } = await flood(world, await everywhere(500, { deadlineMs: 20_000 }));
+
+    expect(400 * triesOf(outcomes)).toBeLessThanOrEqual(40_000);
+    expect(outcomes.at(-1)).toMatchObject({
+      type: "not-allowed",
+      reason: "the day's 39.1 KiB are used up",
+    });
+  });
+
+  it("are as many at a time as there are places for hosts", async () => {
+    const silent = await Promise.all(addresses(4).map((address) => startRawOrigin(() => {}, address)));
+    cleanups.push(() => Promise.all(silent.map((origin) => origin.close())));
+    const { world } = await crawlerUnder({}, { limits: { concurrentHosts: 1 } });
+    const targets = silent.map(({ port }, at) =>
+      target({ address: addresses(4)[at]!, port, method: "head", deadlineMs: 1000 }),
+    );
+
+    const { outcomes } = await flood(world, targets);
+
+    expect(outcomes.map(({ type }) => type)).toEqual(["timed-out", "failed", "failed", "failed"]);
+    expect(outcomes.slice(1).every(heldBack)).toBe(true);
+    expect(silent.map((origin) => origin.connections())).toEqual([1, 0, 0, 0]);
+  });
+
+  it("start no more than eight pings at a time", async () => {
+    const connector = new Connector(testConfig());
+    cleanups.push(() => connector.close());
+    const pings: (() => void)[] = [];
+    const echoes = {
+      canPing: async () => true,
+      timeEchoes: () => new Promise<number[]>((resolve) => pings.push(() => resolve([1]))),
+    };
+    const prober = new Prober({
+      ...{ connector, probeMethods: ["icmp"], userAgent: () => "Nearcrawl/test", echoes },
+    });
+    await prober.start();
+    const asked = addresses(40).map((address) => prober.probe(target({ address, method: "icmp" })));
+    await new Promise(setImmediate);
+    const atOnce = pings.length;
+
+    const all = Promise.all(asked);
+    const answering = setInterval(() => pings.splice(0).forEach((answer) => void answer()), 5);
+    await all;
+    clearInterval(answering);
+
+    expect(atOnce).toBe(8);
+  });
+
+  it("ask DNS no more often than that either", async () => {
+    let asked = 0;
+    const dns = await startDns(() => {
+      asked += 1;
+      return null;
+    });
+    cleanups.push(() => dns.close());
+    const limits = { probesPerSecond: 10 };
+    const { world } = await crawlerUnder({}, { limits, resolvers: [dns.address] });
+    const named = (_: unknown, at: number) => target({ host: `h${at}.example`, byName: true });
+
+    const { seconds } = await flood(world, Array.from({ length: 300 }, named));
+
+    expect(asked).toBeLessThanOrEqual(10 * (Math.ceil(seconds) + 1));
+    expect(asked).toBeGreaterThanOrEqual(1);
+  });
+
+  it("reach no port but the web's, those of URLs under lease, and what the partner names", async () => {
+    const proxy = await startVictim("HTTP/1.1 200 OK\r\n\r\n");
+    const settings = { proxy: `http://127.0.0.1:${proxy.port}`, coordinatorProxy: "none" };
+    const { world } = await crawlerUnder({}, { ...settings, allowRanges: ["198.41.0.5:2525"] });
+    await vi.waitFor(() => expect(world.seen.messages.length).toBeGreaterThan(0), wait);
+    // Nothing leaves this machine: the proxy is the end.
+    const host = "198.41.0.4";
+    const ask = async (port: number, address = host) =>
+      (await world.gateway.probe(amber, target({ host: address, address, port }))).type;
+
+    const before = [await ask(25), await ask(6379), await ask(8080), await ask(443), await ask(80)];
+    const named = [await ask(2525), await ask(2525, "198.41.0.5")];
+    const urls = [{ url: `http://${host}:8080/`, etag: null, lastModified: null }];
+    const lease = { leaseId: "1", host, addresses: [host], expiresInSeconds: 60, waitMs: 0, urls };
+    world.gateway.send(amber, { type: "coordinator:tasks", leases: [lease], askAgainMs: 50, reason: "" });
+    await vi.waitFor(() => expect(proxy.bytes).toContain(`CONNECT ${host}:8080 `), wait);
+    const leased = [await ask(8080), await ask(25)];
+
+    expect(before).toEqual(["failed", "failed", "failed", "measured", "measured"]);
+    expect(named).toEqual(["failed", "measured"]);
+    expect(leased).toEqual(["measured", "failed"]);
+    const asked = new Set([...proxy.bytes.matchAll(/CONNECT (\S+)/g)].map(([, authority]) => authority));
+    expect(asked).toEqual(new Set([`${host}:443`, `${host}:80`, "198.41.0.5:2525", `${host}:8080`]));
+  });
+
+  it("of an honest coordinator are all measured: eight at a time, twenty a second, six tries", async () => {
+    const { world } = await crawlerUnder();
+    const targets = await everywhere(60, { tries: 6, deadlineMs: 3000 });
+    const outcomes: ProbeOutcome[] = [];
+    const budget = new ProbeBudget({
+      ...{ perCrawlerAtOnce: 8, perCrawlerPerSecond: 20, perTargetPerSecond: 3 },
+      ...{ perNetworkPerSecond: 1000, atOnce: 256, perSecond: 500 },
+    });
+
+    await Promise.all(
+      targets.map((each) =>
+        budget.run({ crawlerId: amber, address: each.address }, async () => {
+          outcomes.push(await world.gateway.probe(amber, each));
+        }),
+      ),
+    );
+
+    expect(outcomes.filter(({ type }) => type !== "measured")).toEqual([]);
   });
 });
 

@@ -1,6 +1,11 @@
 /** How fast one address may be asked, and what counts as one. */
 import { describe, expect, it } from "vitest";
-import { addressAfterAnswer, addressKey, newAddressPace } from "#crawler/limits/address-pace";
+import {
+  addressAfterAnswer,
+  addressAfterProbe,
+  addressKey,
+  newAddressPace,
+} from "#crawler/limits/address-pace";
 
 const settings = { floorMs: 1000, responseTimeFactor: 5 };
 const rest = (answer: { status: number | null; tookMs: number }, pace = newAddressPace) =>
@@ -14,6 +19,14 @@ describe("an address rests", () => {
     ["not for an answer that never came", { status: null, tookMs: 20_000 }, 250],
   ])("%s", (_what, answer, expectedMs) => {
     expect(rest(answer).notBeforeMs).toBe(expectedMs);
+  });
+
+  it("after a probe as after a quick answer, and never less than it already does", () => {
+    const probed = (pace = newAddressPace) => addressAfterProbe(pace, { settings, nowMs: 0 });
+    const strained = rest({ status: 429, tookMs: 0 });
+
+    expect(probed()).toEqual({ notBeforeMs: 250, strain: 1 });
+    expect(probed(strained)).toEqual(strained);
   });
 
   it("twice as long after each time that it turns us away, and recovers slowly", () => {
