@@ -3,13 +3,17 @@
  * throws, or answers something that it must never answer.
  */
 
+import { gzipSync } from "node:zlib";
 import { urlKeyOf } from "#core/frontier/url-key";
 import { canParseUrl } from "#core/ip/can-parse-url";
+import { withoutUser } from "#core/ip/url-host";
 import { extractPage } from "#crawler/extract/extract-page";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { robotsDirectives } from "#crawler/extract/robots-directives";
+import { decodeBody } from "#crawler/fetch/content-codings";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
 import { retryAfterSeconds } from "#crawler/limits/host-pace";
+import { Failure } from "#crawler/net/failure";
 import { fetchResultSchema } from "#protocol/result";
 import { hostileBytes, type Material, pick } from "./mutate.ts";
 
@@ -19,6 +23,7 @@ export interface Target extends Material {
   check(input: string, random: () => number): void | Promise<void>;
 }
 
+const gzipText = (text: string) => gzipSync(text).toString("latin1");
 const pageSchema = fetchResultSchema.shape.page.unwrap();
 const base = "http://site.example/a/b?c";
 
@@ -83,6 +88,7 @@ export const targets: readonly Target[] = [
       "&",
       "&#x",
       "&#1114112;",
+      "\u0301\u0316",
       "&amp",
       "=",
       "/>",
@@ -151,6 +157,29 @@ export const targets: readonly Target[] = [
     },
   },
   {
+    name: "gzip",
+    seeds: [gzipText("<p>a page"), gzipText("<p>two ") + gzipText("members"), `${gzipText("<p>a page")}\r\n`],
+    tokens: [
+      "\x1f\x8b\x08",
+      "\x1f",
+      "\0",
+      "\x04",
+      "\xff",
+      "\r\n",
+      "<!-- cache -->",
+      gzipText(""),
+      gzipText("x".repeat(99)),
+    ],
+    async check(input) {
+      const bytes = Buffer.from(input, "latin1");
+      const cut = input.length % 2 === 1;
+      const decoded = await decodeBody("gzip", { bytes, cut, limit: 10_000 }).catch((error: unknown) => {
+        if (!(error instanceof Failure)) throw error;
+      });
+      if (decoded && decoded.bytes.length > 10_000) throw new Error(`${decoded.bytes.length} bytes`);
+    },
+  },
+  {
     name: "url",
     seeds: [
       "http://site.example/a/b?c=d&e=f#g",
@@ -188,6 +217,9 @@ export const targets: readonly Target[] = [
       const expected = canParseUrl(input.trim(), base) ? new URL(input.trim(), base) : null;
       if (absolute === null) return;
       if (expected !== null) expected.hash = "";
+      const plain = expected === null ? "" : withoutUser(expected.href);
+      if (expected !== null) [expected.username, expected.password] = ["", ""];
+      if (plain !== expected?.href) throw new Error(`${plain} in place of ${expected?.href} without a user`);
       if (absolute !== expected?.href) throw new Error(`${absolute} in place of ${expected?.href}`);
       if (resolveUrl(absolute, base) !== absolute) throw new Error(`${absolute} is not what it resolves to`);
       const key = urlKeyOf(absolute);
