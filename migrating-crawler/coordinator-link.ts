@@ -1,6 +1,6 @@
 /**
  * The crawler's end of the wire: keeps one session with the coordinator open, comes back after every loss
- * (exponential back-off with jitter), and stops for good only when it is told that trying again is useless
+ * (when the coordinator said, else exponential back-off, both with jitter), and stops for good only when it is told that trying again is useless
  * or when the crawler stops. Results are counted against the coordinator's credits.
  *
  *   idle → connecting → up ⇄ waiting (back-off) → stopped
@@ -68,6 +68,9 @@ export interface OutgoingResult {
 }
 
 const defaultBackOff = { firstMs: 500, mostMs: 60_000 };
+/** A coordinator that sends a crawler away for longer is asked again all the same. */
+const mostToldWaitMs = 600_000;
+const lateShare = 0.1;
 const defaultWelcomeTimeoutMs = 30_000;
 /** Results wait in the spool, not in memory, when so much has not left yet. */
 const maxQueuedResultBytes = 4 * 1024 * 1024;
@@ -196,7 +199,7 @@ export class CoordinatorLink {
       sign: this.#settings.sign,
       welcomeTimeoutMs,
       onMessage: (message) => this.#take(message),
-      onEnd: (reason) => this.#onEnd(reason),
+      onEnd: (reason, retryAfterMs) => this.#onEnd(reason, retryAfterMs),
     });
   }
 
@@ -234,14 +237,17 @@ export class CoordinatorLink {
 
   #onRefuse(refuse: CoordinatorRefuse): void {
     this.#refused = refuse;
-    this.#connection?.end(`the coordinator refused (${refuse.code}): ${refuse.reason}`);
+    this.#connection?.end(
+      `the coordinator refused (${refuse.code}): ${refuse.reason}`,
+      refuse.retryAfterMs ?? null,
+    );
   }
 
-  #onEnd(reason: string): void {
+  #onEnd(reason: string, retryAfterMs: number | null): void {
     this.#down();
     if (this.#stopped) return;
     if (this.#refused && !this.#refused.retry) this.#giveUp(reason, this.#refused);
-    else this.#tryLater(reason);
+    else this.#tryLater(reason, retryAfterMs);
   }
 
   #giveUp(reason: string, refused: CoordinatorRefuse): void {
@@ -253,8 +259,9 @@ export class CoordinatorLink {
     this.#settings.handlers.onStopped(reason, refused);
   }
 
-  #tryLater(reason: string): void {
-    const waitMs = this.#isRenewed ? 0 : this.#nextWaitMs();
+  #tryLater(reason: string, retryAfterMs: number | null): void {
+    const waitMs =
+      retryAfterMs !== null ? this.#toldWaitMs(retryAfterMs) : this.#isRenewed ? 0 : this.#nextWaitMs();
     this.#isRenewed = false;
     this.#settings.log.warn({ reason, waitMs }, "the link to the coordinator is down");
     if (!this.#isHeld) this.#retry = setTimeout(() => this.#connect(), waitMs);
@@ -266,6 +273,12 @@ export class CoordinatorLink {
     this.#sentBefore = this.sentBytes;
     this.#connection = null;
     clearInterval(this.#beat);
+  }
+
+  /** Never earlier than told; a little later, since others were told as well. */
+  #toldWaitMs(retryAfterMs: number): number {
+    const askedMs = Math.min(retryAfterMs, mostToldWaitMs);
+    return Math.round(askedMs * (1 + lateShare * this.#settings.random()));
   }
 
   /** Doubles with every failed attempt; between half and all of it, so that a fleet does not return at once. */

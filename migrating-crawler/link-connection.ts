@@ -3,6 +3,7 @@
  * times, but knows nothing of reconnecting or credits (coordinator-link.ts does). Ends exactly once, with
  * the reason in words. The coordinator says little, so node:zlib inflates it: no native code at partners.
  */
+import type { IncomingMessage } from "node:http";
 import type net from "node:net";
 import { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
@@ -17,6 +18,7 @@ import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import { unpackMessage } from "#protocol/packed/unpack-message";
 import { identityVersion } from "#protocol/version";
+import { retryAfterSeconds } from "./limits/host-pace.ts";
 import { type CoordinatorRoute, connectionTo } from "./net/coordinator-socket.ts";
 import { ResultSealer } from "./result-sealer.ts";
 
@@ -30,8 +32,8 @@ export interface ConnectionSettings {
   /** From the start to the coordinator's first message. */
   readonly welcomeTimeoutMs: number;
   readonly onMessage: (message: CoordinatorMessage) => void;
-  /** Called once, never from within the constructor. */
-  readonly onEnd: (reason: string) => void;
+  /** Called once, never from within the constructor. `retryAfterMs`: the coordinator turned it away for so long. */
+  readonly onEnd: (reason: string, retryAfterMs: number | null) => void;
 }
 
 /** What is in one frame; a result's text is UTF-8 already, since it is signed, too. */
@@ -44,6 +46,8 @@ type KeptResult = Pick<Extract<CrawlerMessage, { type: "crawler:result" }>, "lea
 
 /** More than so much waiting to leave: the coordinator does not read any more. */
 const maxQueuedBytes = 2 * maxMessageBytes;
+/** What is read of an answer that is no connection. */
+const mostAnswerWords = 300;
 /** How long a goodbye may take. */
 const closeTimeoutMs = 5000;
 
@@ -152,7 +156,7 @@ export class LinkConnection {
   }
 
   /** At once, without a goodbye. */
-  end(reason: string): void {
+  end(reason: string, retryAfterMs: number | null = null): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#silence);
@@ -160,18 +164,37 @@ export class LinkConnection {
     this.#deflater.close();
     this.#inflater.release();
     this.#socket.terminate();
-    queueMicrotask(() => this.#settings.onEnd(reason));
+    queueMicrotask(() => this.#settings.onEnd(reason, retryAfterMs));
   }
 
   #listen(): void {
     this.#socket.on("upgrade", ({ headers }) => {
       this.#challenge = challengeSchema.safeParse(headers[challengeHeader]).data ?? null;
     });
+    this.#socket.on("unexpected-response", (_request, answer) => this.#onTurnedAway(answer));
     this.#socket.on("open", () => this.#sayHello());
     this.#socket.on("ping", () => this.#heard());
     this.#socket.on("message", (data, isBinary) => this.#take(data as Buffer, isBinary));
     this.#socket.on("error", (error) => this.end(error.message || String(error)));
     this.#socket.on("close", (code, reason) => this.end(closeReason(code, reason)));
+  }
+
+  /** An answer to the upgrade in place of a connection: of the coordinator, or of what stands before it. */
+  #onTurnedAway(answer: IncomingMessage): void {
+    const seconds = retryAfterSeconds(answer.headers["retry-after"], new Date());
+    let words = "";
+    const end = () => {
+      const why = words === "" ? "" : `: ${words.slice(0, mostAnswerWords)}`;
+      this.end(
+        `the connection was refused (HTTP ${answer.statusCode})${why}`,
+        seconds === null ? null : seconds * 1000,
+      );
+    };
+    answer.setEncoding("utf8").on("data", (text: string) => {
+      words += text;
+      if (words.length > mostAnswerWords) end();
+    });
+    answer.once("end", end).once("error", end);
   }
 
   #sayHello(): void {

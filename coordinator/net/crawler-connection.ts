@@ -98,9 +98,10 @@ export class CrawlerConnection {
     this.#inflater = pool.take(this.#inflater);
   }
 
+  /** A stranger's connection is still listened to, so that its end is noticed while its hello is looked at. */
   hold(): void {
     this.#held = true;
-    this.#socket.pause();
+    if (this.#accepted) this.#socket.pause();
   }
 
   resume(): void {
@@ -221,8 +222,9 @@ export class CrawlerConnection {
     while (this.#frames.length > 0 && !this.#ended && this.#mayRead()) this.#take(this.#frames.shift());
     this.#draining = false;
     if (this.#ended) return;
-    if (this.isHeld) this.#socket.pause();
-    else this.#socket.resume();
+    const isListening = !this.isHeld || (!this.#accepted && this.#frames.length === 0);
+    if (isListening) this.#socket.resume();
+    else this.#socket.pause();
   }
 
   #mayRead(): boolean {

@@ -19,10 +19,18 @@ import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
 import type { Admitted } from "../flows/admit-crawler.ts";
 import type { Fleet } from "../flows/crawler-ports.ts";
 import type { Log } from "../log.ts";
+import { AdmissionLine } from "./admission-line.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
 import type { Refusal } from "./crawler-connection.ts";
 import { CrawlerSession, type SessionHandlers } from "./crawler-session.ts";
-import { blameless, busyWithTheOther, replaced, shuttingDown, unableToAdmit } from "./gateway-refusals.ts";
+import {
+  blameless,
+  busyWithTheOther,
+  comeBackLater,
+  replaced,
+  shuttingDown,
+  unableToAdmit,
+} from "./gateway-refusals.ts";
 import type { Arrival, GatewayHandlers, GatewaySettings } from "./gateway-settings.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
 import { PendingProbes } from "./pending-probes.ts";
@@ -50,6 +58,11 @@ export class CrawlerGateway implements Fleet {
   /** Of upgrades under way. */
   readonly #challenges = new WeakMap<IncomingMessage, string>();
   readonly #admissions = new Set<Promise<void>>();
+  /** From the hello on. Who leaves while it waits has done nothing wrong. */
+  readonly #line: AdmissionLine;
+  readonly #inLine = new WeakSet<CrawlerSession>();
+  /** A fleet that goes at once must not keep the database from those that come. */
+  readonly #departures: AdmissionLine;
   readonly #refusals = new Map<string, number>();
   #closing = false;
 
@@ -64,7 +77,10 @@ export class CrawlerGateway implements Fleet {
     this.#handlers = options.handlers;
     this.#log = options.log;
     this.#pool = new InflaterPool(options.zlibSync);
-    this.#limits = new ConnectionLimits(options.settings.limits, () => performance.now());
+    const nowMs = () => performance.now();
+    this.#limits = new ConnectionLimits(options.settings.limits, nowMs);
+    this.#line = new AdmissionLine(options.settings.admission, nowMs);
+    this.#departures = new AdmissionLine(options.settings.admission, nowMs);
     this.#sockets = new WebSocketServer({
       noServer: true,
       perMessageDeflate: false,
@@ -123,6 +139,11 @@ export class CrawlerGateway implements Fleet {
     return session ? sessionInfoOf(session) : null;
   }
 
+  /** Those that have said hello and wait for their turn. */
+  get waitingCrawlers(): number {
+    return this.#line.waiting;
+  }
+
   /** For metrics: connections (strangers included), and refusals by code since the start. */
   counts(): { readonly connections: number; readonly refusals: Readonly<Record<string, number>> } {
     return { connections: this.#connected.size, refusals: Object.fromEntries(this.#refusals) };
@@ -144,6 +165,12 @@ export class CrawlerGateway implements Fleet {
       turnAway(stream, "503 Service Unavailable", shuttingDown.reason);
       return;
     }
+    const laterMs = this.#line.comeBackMs();
+    if (laterMs !== null) {
+      const later = comeBackLater(this.#line.waiting, laterMs);
+      turnAway(stream, "503 Service Unavailable", later.reason, laterMs);
+      return;
+    }
     const full = this.#limits.open(address);
     if (full !== null) {
       this.#handlers.onIncident?.(turnedAway(address, full));
@@ -161,6 +188,11 @@ export class CrawlerGateway implements Fleet {
 
   readonly #sessionHandlers: SessionHandlers = {
     onHello: (session, hello, version) => {
+      const laterMs = this.#line.comeBackMs();
+      if (laterMs !== null) {
+        session.refuse(comeBackLater(this.#line.waiting, laterMs));
+        return;
+      }
       const admission = this.#admit(session, hello, version);
       this.#admissions.add(admission);
       void admission.then(() => this.#admissions.delete(admission));
@@ -177,7 +209,12 @@ export class CrawlerGateway implements Fleet {
   async #admit(session: CrawlerSession, hello: CrawlerHello, version: number): Promise<void> {
     try {
       const { challenge, remoteAddress } = session;
-      const admitted = await this.#handlers.admit({ hello, version, challenge, remoteAddress });
+      this.#inLine.add(session);
+      const admitted = await this.#line.take(isGone(session), async () => {
+        this.#inLine.delete(session);
+        return await this.#handlers.admit({ hello, version, challenge, remoteAddress });
+      });
+      if (admitted === null) return;
       if ("refuse" in admitted) {
         session.refuse(admitted.refuse);
         return;
@@ -203,7 +240,9 @@ export class CrawlerGateway implements Fleet {
       return;
     }
     this.#sessions.get(crawlerId)?.refuse(replaced);
-    await this.#turns.take(crawlerId, () => this.#arrive(session, arrival, admitted));
+    await this.#turns.take(crawlerId, async () => {
+      await this.#line.takeUp(isGone(session), () => this.#arrive(session, arrival, admitted));
+    });
   }
 
   /** A session of the same identity in another process that still answers is another machine's. Null: it is not. */
@@ -225,7 +264,6 @@ export class CrawlerGateway implements Fleet {
 
   async #arrive(session: CrawlerSession, arriving: Arrival, { first }: Admitted): Promise<void> {
     const { crawlerId, hello, remoteAddress, version: protocolVersion } = arriving;
-    if (session.state !== "checking") return;
     const arrival = await this.#handlers.onArrive(arriving);
     if ("refuse" in arrival) {
       session.refuse(arrival.refuse);
@@ -255,7 +293,8 @@ export class CrawlerGateway implements Fleet {
     const incident = incidentOf({ crawlerId, remoteAddress, name: hello?.name ?? null }, refusal);
     if (incident !== null) this.#handlers.onIncident?.(incident);
     if (crawlerId === null) {
-      if (!refusal || !blameless.has(refusal.code)) this.#limits.countFailure(remoteAddress);
+      const isBlameless = refusal ? blameless.has(refusal.code) : this.#inLine.has(session);
+      if (!isBlameless) this.#limits.countFailure(remoteAddress);
       this.#log.warn(
         { remoteAddress, name: session.hello?.name, reason },
         "a connection ended before its welcome",
@@ -271,7 +310,8 @@ export class CrawlerGateway implements Fleet {
   async #depart(session: CrawlerSession, crawlerId: CrawlerId, reason: string): Promise<void> {
     try {
       await session.settled();
-      await this.#handlers.onLeave(crawlerId, reason, session.leavesForGood);
+      const leaves = () => this.#handlers.onLeave(crawlerId, reason, session.leavesForGood);
+      await this.#departures.take(() => false, leaves);
     } catch (error) {
       this.#log.error({ crawlerId, error }, "a crawler's departure could not be recorded");
     }
@@ -282,8 +322,11 @@ function pathOf(request: IncomingMessage): string {
   return (request.url ?? "").split("?")[0] ?? "";
 }
 
-function turnAway(stream: Duplex, status: string, reason: string): void {
+const isGone = (session: CrawlerSession) => () => session.state !== "checking";
+
+function turnAway(stream: Duplex, status: string, reason: string, retryAfterMs?: number): void {
   stream.on("error", () => stream.destroy());
-  const headers = `Content-Type: text/plain\r\nContent-Length: ${Buffer.byteLength(reason)}\r\nConnection: close`;
+  const later = retryAfterMs === undefined ? "" : `Retry-After: ${Math.ceil(retryAfterMs / 1000)}\r\n`;
+  const headers = `Content-Type: text/plain\r\n${later}Content-Length: ${Buffer.byteLength(reason)}\r\nConnection: close`;
   stream.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${reason}`, () => stream.destroy());
 }

@@ -21,6 +21,11 @@ export const unableToAdmit: Refusal = {
   reason: "the coordinator cannot take anyone now",
   retry: true,
 };
+/** More come at once than can be let in. */
+export function comeBackLater(waiting: number, retryAfterMs: number): Refusal {
+  const reason = `${waiting} crawlers wait to be let in; there is room in ${Math.ceil(retryAfterMs / 1000)} s`;
+  return { code: "internal-error", reason, retry: true, retryAfterMs };
+}
 /** Codes of refusals that say nothing bad about whom they went to. */
 export const blameless: ReadonlySet<string> = new Set([
   "internal-error",

@@ -5,6 +5,7 @@ import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import type { Seal } from "#protocol/result-digest";
 import type { Admitted, Introduction } from "../flows/admit-crawler.ts";
+import type { AdmissionLineSettings } from "./admission-line.ts";
 import type { ConnectionLimitSettings } from "./connection-limits.ts";
 import type { Refusal } from "./crawler-connection.ts";
 import type { EdgeIncident } from "./refusal-incidents.ts";
@@ -63,6 +64,7 @@ export interface GatewaySettings {
   /** A session whose crawler answers a ping within this is alive: another machine with its identity is a copy. */
   readonly rivalMs: number;
   readonly limits: ConnectionLimitSettings;
+  readonly admission: AdmissionLineSettings;
   /** Whom a request comes from, where a proxy stands in front; otherwise the socket's peer. */
   readonly remoteAddressOf: (request: IncomingMessage) => string;
 }
@@ -80,6 +82,8 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
   probeGraceMs: 3000,
   rivalMs: 3000,
   limits: { connections: 10_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
+  // Those that are worked on together go to the database together. A crawler gives up after 30 s without a word.
+  admission: { atOnce: 32, mostWaitMs: 10_000 },
   remoteAddressOf: (request) => request.socket.remoteAddress ?? "unknown",
 };
 

@@ -55,11 +55,13 @@ export const coordinatorRefuse = z.object({
     "copied-folder",
     /** The name is another host's by now; or this host's identity has another name. Said where a move was made. */
     "moved",
-    /** Not the crawler's fault: the coordinator could not do its part (its database, say). */
+    /** Not the crawler's fault: the coordinator could not do its part (its database, say, or too many come at once). */
     "internal-error",
   ]),
   reason: coordinatorWords,
   retry: z.boolean(),
+  /** Where trying again makes sense: not before so long. Absent: as the crawler sees fit. */
+  retryAfterMs: milliseconds.optional(),
 });
 
 export const coordinatorProbe = z.object({

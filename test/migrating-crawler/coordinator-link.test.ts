@@ -1,5 +1,6 @@
 /** The crawler's end of the wire against the real gateway, and against servers that misbehave. */
 import { readFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocketServer } from "ws";
@@ -249,6 +250,45 @@ describe("results", () => {
 
     expect(link.sendResult(outgoing(1)[0] as OutgoingResult)).toBe(false);
     expect(link.send({ type: "crawler:ready", freeHosts: 1 })).toBe(false);
+  });
+});
+
+describe("when the coordinator says when to come back", () => {
+  /** What the link waits after its first attempt, at the least and at the most that chance makes of it. */
+  const waits = async (url: string) => {
+    const told: number[] = [];
+    for (const chance of [0, 0.999]) {
+      const warn = (fields: object) => void told.push((fields as { waitMs: number }).waitMs);
+      const { link, heard } = makeLink(url, { random: () => chance, log: { info() {}, warn } });
+      link.start();
+      await vi.waitFor(() => expect(heard.downs.length).toBe(1));
+      await link.stop("the wait is known");
+    }
+    return told;
+  };
+
+  test("in its refusal, the link stays away for so long, and a little longer by chance", async () => {
+    const refuse = { code: "internal-error", reason: "many wait", retry: true, retryAfterMs: 4000 } as const;
+    const { url } = await start({ handlers: { admit: async () => ({ refuse }) } });
+
+    expect(await waits(url)).toEqual([4000, 4400]);
+  });
+
+  test("in place of a connection, the link does the same, and says in which words", async () => {
+    const server = createHttpServer((_request, response) => response.end());
+    server.on("upgrade", (_request, socket) => {
+      socket.end("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\nmany wait");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    cleanups.push(() => new Promise((resolve) => server.close(resolve)));
+    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/crawler`;
+    const { link, heard } = makeLink(url);
+
+    link.start();
+    await vi.waitFor(() => expect(heard.downs.length).toBe(1));
+
+    expect(heard.downs).toEqual(["the connection was refused (HTTP 503): many wait"]);
+    expect(await waits(url)).toEqual([7000, 7699]);
   });
 });
 
