@@ -177,7 +177,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       told.forget(crawlerId);
       await ports.moves?.().onLeave(crawlerId, reason);
       await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
-      await refreshCrawlers(ports);
+      await refreshCrawlers(ports, [crawlerId]);
       ports.log.warn({ crawlerId, reason, forGood }, "crawler left");
       if (forGood) ports.onDraining();
     },

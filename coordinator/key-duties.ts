@@ -32,35 +32,48 @@ export interface KeyDuties {
 }
 
 const rotateMs = 3_600_000;
-const dutyName = "rotate-keys";
+/** Whoever is welcomed meanwhile is looked at together. */
+const welcomeMs = 250;
+const duties = { all: "rotate-keys", welcomed: "rotate-welcomed-keys" } as const;
 
 export function keyDuties(ports: KeyDutyPorts): KeyDuties {
+  const { timekeeper, gateway } = ports;
   /** Welcomed since the last look: a key that was sent in the session before is sent anew. */
-  const arrived = new Set<CrawlerId>();
-  const rotate = async () => {
+  let arrived = new Set<CrawlerId>();
+  const rotateWelcomed = async () => {
     const newcomers = [...arrived];
-    arrived.clear();
+    arrived = new Set();
     // Who was shut out between its key and its welcome was not online when the notice came.
-    await endSessions(ports);
+    await endSessions(newcomers, ports);
     await rotateKeys(newcomers, ports, { ...keyRule, resendMs: 0 });
-    await rotateKeys(ports.gateway.online(), ports, keyRule);
+  };
+  const rotateAll = async () => {
+    await endSessions(gateway.online(), ports);
+    await rotateKeys(gateway.online(), ports, keyRule);
   };
   return {
-    start: () => ports.timekeeper.every(dutyName, rotateMs, rotate),
+    start: () => {
+      timekeeper.every(duties.all, rotateMs, rotateAll);
+      timekeeper.every(duties.welcomed, rotateMs, rotateWelcomed);
+    },
     review: async () => {
-      await endSessions(ports);
-      ports.timekeeper.hurry(dutyName);
+      await endSessions(gateway.online(), ports);
+      timekeeper.hurry(duties.all);
     },
     onWelcome: (crawlerId) => {
       arrived.add(crawlerId);
-      ports.timekeeper.hurry(dutyName);
+      timekeeper.hurry(duties.welcomed, welcomeMs);
     },
   };
 }
 
 /** Of crawlers that were shut out; what they were leased is for others at once. */
-async function endSessions({ identities, frontier, gateway, log, now }: KeyDutyPorts): Promise<void> {
-  for (const crawlerId of await identities.shutOut(gateway.online())) {
+async function endSessions(
+  crawlerIds: readonly CrawlerId[],
+  { identities, frontier, gateway, log, now }: KeyDutyPorts,
+): Promise<void> {
+  if (crawlerIds.length === 0) return;
+  for (const crawlerId of await identities.shutOut(crawlerIds)) {
     gateway.refuse(crawlerId, shutOut);
     const leases = await frontier.returnLeasesOf(crawlerId, now());
     log.warn({ crawlerId, leases }, "a crawler was shut out, and its session ended");

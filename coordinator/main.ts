@@ -141,10 +141,10 @@ export async function startCoordinator({
         log,
         now,
         send: (crawlerId, message) => gateway.send(crawlerId, message),
-        // Crawlers arrive in bunches after a start: one measurement for all of them.
+        // Crawlers arrive in bunches after a start: one measurement, and one look, for all of them.
         onFleetChange: () => {
           timekeeper.hurry(duties.measurePeers, 1000);
-          timekeeper.hurry(fleetDuties.settle);
+          timekeeper.hurry(fleetDuties.settle, 1000);
         },
         onDraining: () => timekeeper.hurry(fleetDuties.handOver),
         onNewUrls: () => timekeeper.hurry(duties.resolveHosts),

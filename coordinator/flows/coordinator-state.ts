@@ -27,7 +27,8 @@ export class CoordinatorState {
   readonly #learnedRtts = new Map<ProbeMethod, LearnedRtts>();
   #delegations = new DelegationTable();
   #crawlers: readonly CrawlerRecord[] = [];
-  #crawlerById: ReadonlyMap<CrawlerId, CrawlerRecord> = new Map();
+  /** Where each stands among them. */
+  #crawlerAt: ReadonlyMap<CrawlerId, number> = new Map();
   readonly #fleets = new RecentFleets();
   readonly #watchers = new Set<StateWatcher>();
   /** Round-trip times between crawlers. */
@@ -86,11 +87,25 @@ export class CoordinatorState {
 
   setCrawlers(crawlers: readonly CrawlerRecord[]): void {
     this.#crawlers = crawlers;
-    this.#crawlerById = new Map(crawlers.map((crawler) => [crawler.crawlerId, crawler]));
+    this.#crawlerAt = new Map(crawlers.map(({ crawlerId }, index) => [crawlerId, index]));
+  }
+
+  /** Some of them have changed, or are new. */
+  putCrawlers(changed: readonly CrawlerRecord[]): void {
+    if (changed.length === 0) return;
+    const crawlers = [...this.#crawlers];
+    const strangers = changed.filter((crawler) => {
+      const index = this.#crawlerAt.get(crawler.crawlerId);
+      if (index !== undefined) crawlers[index] = crawler;
+      return index === undefined;
+    });
+    if (strangers.length === 0) this.#crawlers = crawlers;
+    else this.setCrawlers([...crawlers, ...strangers].sort((a, b) => a.crawlerId - b.crawlerId));
   }
 
   crawler(crawlerId: CrawlerId): CrawlerRecord | null {
-    return this.#crawlerById.get(crawlerId) ?? null;
+    const index = this.#crawlerAt.get(crawlerId);
+    return index === undefined ? null : (this.#crawlers[index] ?? null);
   }
 
   /** All delegations, in place of those that were known. The table is the state's own from now on. */

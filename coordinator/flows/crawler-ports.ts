@@ -65,7 +65,8 @@ export interface CrawlerStore {
   /** `forGood`: it said that it will not come back, so its subnets are handed over at once. */
   leave(departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date }): Promise<void>;
   heartbeat(crawlerId: CrawlerId, heartbeat: CrawlerHeartbeat, now: Date): Promise<void>;
-  list(): Promise<CrawlerRecord[]>;
+  /** By their numbers, ascending: all, or those of the numbers given. */
+  list(crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]>;
   /** At coordinator start: nobody is connected yet. */
   markAllOffline(reason: string, now: Date): Promise<void>;
   saveRtts(rtts: readonly PeerRtt[], now: Date): Promise<void>;

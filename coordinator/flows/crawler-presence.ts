@@ -10,6 +10,7 @@ import type { CrawlerHello } from "#protocol/messages";
 import type { CoordinatorState } from "./coordinator-state.ts";
 import type { CrawlerStore } from "./crawler-ports.ts";
 import type { DelegationStore } from "./delegation-ports.ts";
+import { Gathered } from "./gathered.ts";
 import type { FrontierStore } from "./ports.ts";
 
 export interface PresencePorts {
@@ -35,7 +36,7 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
     // What it was leased and no longer has would otherwise lie idle until the leases run out.
     await ports.frontier.returnLeasesOf(crawlerId, now, hello.heldLeases.map(asLeaseId));
   }
-  await refreshCrawlers(ports);
+  await refreshCrawlers(ports, [crawlerId]);
   const mayCrawl = ports.state.crawler(crawlerId)?.measuresOnly !== true;
   if (subnetId !== null && mayCrawl && isSeenIn(subnetId, arrival, ports)) {
     await takeOwnSubnet(subnetId, crawlerId, ports, now);
@@ -43,11 +44,36 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
   return acknowledged;
 }
 
-export async function refreshCrawlers(ports: {
+interface RefreshPorts {
   readonly crawlers: Pick<CrawlerStore, "list">;
   readonly state: CoordinatorState;
-}): Promise<void> {
-  ports.state.setCrawlers(await ports.crawlers.list());
+}
+
+/**
+ * Reads the crawlers anew, or only some. However many arrive at once, each is read about once, and what was read later
+ * is never replaced by what was read before.
+ */
+export async function refreshCrawlers(ports: RefreshPorts, crawlerIds?: readonly CrawlerId[]): Promise<void> {
+  const reading = readings.get(ports.state) ?? new Gathered(readCrawlers, mostTogether);
+  readings.set(ports.state, reading);
+  await reading.ask({ ports, crawlerIds: crawlerIds ?? null });
+}
+
+interface WantedCrawlers {
+  readonly ports: RefreshPorts;
+  /** Null: all. */
+  readonly crawlerIds: readonly CrawlerId[] | null;
+}
+
+const mostTogether = 1000;
+const readings = new WeakMap<CoordinatorState, Gathered<WantedCrawlers, undefined>>();
+
+async function readCrawlers(wanted: readonly WantedCrawlers[]): Promise<readonly undefined[]> {
+  const { crawlers, state } = wanted[0]!.ports;
+  const some = wanted.map(({ crawlerIds }) => crawlerIds);
+  if (some.includes(null)) state.setCrawlers(await crawlers.list());
+  else state.putCrawlers(await crawlers.list([...new Set(some.flatMap((ids) => ids ?? []))]));
+  return wanted.map(() => undefined);
 }
 
 /** The address that the partner states, else the one the connection came from, if the public Internet knows it. */

@@ -72,7 +72,7 @@ export class HandOvers {
     const { crawlers, onMoved } = this.#ports;
     onMoved(this.#isDraining(crawlerId) ? "drained" : "crawler-left", moved.length);
     await crawlers.mustJoin(crawlerId, now);
-    await refreshCrawlers(this.#ports);
+    await refreshCrawlers(this.#ports, [crawlerId]);
   }
 
   /** How many were asked for. */

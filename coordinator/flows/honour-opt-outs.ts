@@ -10,6 +10,7 @@
 import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { Gathered } from "./gathered.ts";
 import type { OptOutMarks, OptOutStore } from "./opt-out-ports.ts";
 import type { OptOutReport } from "./who-wishes.ts";
 
@@ -36,12 +37,20 @@ export interface OptOutPorts {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => Date;
 }
+/** Crawlers that are told at once. */
+const mostTogether = 1000;
 
 export class OptOutHonours {
   readonly #ports: OptOutPorts;
   readonly #stopMs: number;
   /** Sites that the connected crawlers know of, and when they were told. */
   readonly #told = new Map<string, number>();
+
+  /** For all that are welcomed at once. */
+  readonly #sites = new Gathered(async (crawlerIds: readonly CrawlerId[]) => {
+    const sites = await this.#sitesOfLate();
+    return crawlerIds.map(() => sites);
+  }, mostTogether);
 
   constructor(ports: OptOutPorts) {
     this.#ports = ports;
@@ -64,7 +73,7 @@ export class OptOutHonours {
 
   /** A crawler was welcomed: it may not have heard of what opted out while it was away. */
   async tell(crawlerId: CrawlerId): Promise<void> {
-    this.#send([crawlerId], await this.#sitesOfLate());
+    this.#send([crawlerId], await this.#sites.ask(crawlerId));
   }
 
   /** Looks for the confirmations that sites publish; gives how many it found. */

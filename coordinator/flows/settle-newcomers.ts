@@ -44,6 +44,8 @@ interface Newcomer {
 export class NewcomerSettling {
   readonly #ports: SettlingPorts;
   readonly #newcomers = new Map<CrawlerId, Newcomer>();
+  /** At the beginning of the pass. */
+  #measured: readonly CrawlerId[] = [];
   #rooms = new Map<CrawlerId, number>();
   #roomsAtMs = Number.NEGATIVE_INFINITY;
 
@@ -53,14 +55,15 @@ export class NewcomerSettling {
 
   async pass(): Promise<void> {
     const waiting = this.#waiting();
-    for (const crawlerId of this.#newcomers.keys()) {
-      if (!waiting.some((crawler) => crawler.crawlerId === crawlerId)) this.#newcomers.delete(crawlerId);
-    }
-    const ready = waiting.filter((crawler) => this.#isReady(crawler));
+    const here = new Set(waiting.map(({ crawlerId }) => crawlerId));
+    for (const crawlerId of this.#newcomers.keys())
+      if (!here.has(crawlerId)) this.#newcomers.delete(crawlerId);
+    this.#measured = this.#withMeasurements();
+    const ready = this.#firstReady(waiting);
     if (ready.length === 0) return;
     const rooms = await this.#freshRooms(ready);
     const probes = Math.max(1, Math.floor(probesPerPass / ready.length));
-    for (const crawler of ready.slice(0, probesPerPass)) {
+    for (const crawler of ready) {
       const { crawlerId } = crawler;
       const room = rooms.get(crawlerId) ?? 0;
       const { goesOn, gained } = await this.#settle(crawler, room, probes);
@@ -79,24 +82,42 @@ export class NewcomerSettling {
       .filter(({ joiningSince, drainingSince }) => joiningSince !== null && drainingSince === null);
   }
 
-  #isReady({ crawlerId }: CrawlerRecord): boolean {
-    const { fleet, state, now } = this.#ports;
-    const newcomer = this.#newcomerOf(crawlerId);
-    if (this.#isFirst(crawlerId)) return true;
-    const others = fleet.online().filter((other) => other !== crawlerId);
+  /** As many as one pass settles; each of the others has begun to wait. */
+  #firstReady(waiting: readonly CrawlerRecord[]): CrawlerRecord[] {
+    const online = this.#ports.fleet.online();
+    const ready: CrawlerRecord[] = [];
+    for (const crawler of waiting) {
+      const newcomer = this.#newcomerOf(crawler.crawlerId);
+      if (ready.length < probesPerPass && this.#isReady(crawler, newcomer, online)) ready.push(crawler);
+    }
+    return ready;
+  }
+
+  #isReady({ crawlerId }: CrawlerRecord, newcomer: Newcomer, online: readonly CrawlerId[]): boolean {
+    const { state, now } = this.#ports;
+    if (this.#isFirst(crawlerId) || now().getTime() - newcomer.sinceMs >= patienceMs) return true;
+    const others = online.filter((other) => other !== crawlerId);
     const known = others.filter((other) => state.peerRtts.rttMs(crawlerId, other) !== null);
-    return (
-      known.length >= enoughDistances * others.length || now().getTime() - newcomer.sinceMs >= patienceMs
-    );
+    return known.length >= enoughDistances * others.length;
   }
 
   /** Nothing of the others was measured yet: they have but the subnets that they stand in. */
   #isFirst(newcomer: CrawlerId): boolean {
+    return this.#measured.every((crawlerId) => crawlerId === newcomer);
+  }
+
+  /** Crawlers that have a subnet that was measured; two of them tell all that is asked here. */
+  #withMeasurements(): CrawlerId[] {
     const { state } = this.#ports;
-    const others = state.crawlers.filter(({ crawlerId }) => crawlerId !== newcomer);
-    return others.every(({ crawlerId }) =>
-      state.subnetsOf(crawlerId).every((subnetId) => (state.delegationOf(subnetId)?.rttMs ?? null) === null),
-    );
+    const found: CrawlerId[] = [];
+    for (const { crawlerId } of state.crawlers) {
+      const hasOne = state
+        .subnetsOf(crawlerId)
+        .some((subnetId) => (state.delegationOf(subnetId)?.rttMs ?? null) !== null);
+      if (hasOne) found.push(crawlerId);
+      if (found.length === 2) break;
+    }
+    return found;
   }
 
   #newcomerOf(crawlerId: CrawlerId): Newcomer {
@@ -192,7 +213,7 @@ export class NewcomerSettling {
     const newcomer = this.#newcomers.get(crawlerId);
     this.#newcomers.delete(crawlerId);
     await crawlers.hasJoined(crawlerId);
-    await refreshCrawlers(this.#ports);
+    await refreshCrawlers(this.#ports, [crawlerId]);
     const { probes = 0, gained = 0 } = newcomer?.search.figures ?? {};
     const counts = { crawlerId, returned: newcomer?.returned ?? 0, gained, probes };
     log.info(counts, "a crawler has joined: it has what is nearest to it");

@@ -1,11 +1,12 @@
 /** Tables crawler, spool and crawler_rtt: the crawler registry, and how far the crawlers are from each other. */
 import type { Pool } from "pg";
 import { partitionOf } from "#core/dset/partition";
-import { asCrawlerId, asSubnetId } from "#core/ids";
+import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerRecord, CrawlerStore, PeerRtt } from "../flows/crawler-ports.ts";
+import { Gathered } from "../flows/gathered.ts";
 import { ChannelListener } from "./channel-listener.ts";
-import { noteAbsence } from "./crawler-absences.ts";
+import { forgottenAbsences, notedAbsences } from "./crawler-absences.ts";
 import {
   connectedState,
   crawlerLeaves,
@@ -15,14 +16,21 @@ import {
   resumeCrawler,
 } from "./crawler-draining.ts";
 import { crawlerOfKey, measuresOnly, registerCrawler } from "./crawler-keys.ts";
-import { inTransaction } from "./transaction.ts";
+import { clean } from "./database-text.ts";
+
+/** Crawlers that arrive at once, of which one statement tells. */
+const mostTogether = 200;
 
 export function createCrawlerStore(pool: Pool): CrawlerStore {
+  const arrivals = new Gathered(
+    async (given: readonly ArrivingCrawler[]) => await arrive(pool, given),
+    mostTogether,
+  );
   return {
     register: async (crawler) => await registerCrawler(pool, crawler),
     authenticate: async (name, keyHash) => await crawlerOfKey(pool, name, keyHash),
 
-    arrive: async (arrival) => await arrive(pool, arrival),
+    arrive: async (arrival) => await arrivals.ask(arrival),
 
     leave: async (departure) => await crawlerLeaves(pool, departure),
 
@@ -35,7 +43,7 @@ export function createCrawlerStore(pool: Pool): CrawlerStore {
       ]);
     },
 
-    list: async () => await list(pool),
+    list: async (crawlerIds) => await list(pool, crawlerIds),
 
     async markAllOffline(reason, now) {
       await pool.query(
@@ -75,58 +83,80 @@ export function createCrawlerStore(pool: Pool): CrawlerStore {
   };
 }
 
-async function arrive(pool: Pool, arrival: Parameters<CrawlerStore["arrive"]>[0]): Promise<number> {
-  const { crawlerId, hello, address, subnetId, now } = arrival;
-  return await inTransaction(pool, async (client) => {
-    // Who left for good and comes all the same is taken back; what an operator asked for stays.
-    await client.query(
-      `update crawler
-       set draining_since = null, drain_asked_by = null
-       where crawler_id = $1 and drain_asked_by = 'crawler'`,
-      [crawlerId],
-    );
-    await noteAbsence(client, { crawlerId, lastEnd: hello.lastEnd ?? null, now });
-    await client.query(
-      `update crawler
-       set address = $2, subnet_id = $3, place = $4, country = $5, latitude = $6, longitude = $7,
-           pages_per_day = least($8, granted_pages_per_day), bytes_per_day = least($9, granted_bytes_per_day),
-           partner_pages_per_day = $8, partner_bytes_per_day = $9,
-           concurrent_hosts = $10, probe_methods = $11,
-           software_version = $12, state = ${connectedState}, connected_at = $13, last_seen_at = $13,
-           unlisted = $14, partner_contact = $15, partner_domain_sets = $16,
+type ArrivingCrawler = Parameters<CrawlerStore["arrive"]>[0];
+
+/** In one statement for all, since a whole fleet may come at once. All its parts see the crawlers as they were before. */
+async function arrive(pool: Pool, arrivals: readonly ArrivingCrawler[]): Promise<number[]> {
+  const { rows } = await pool.query<{ crawler_id: number; spool_id: string; acknowledged_sequence: string }>(
+    `with given as (
+       select * from jsonb_to_recordset($1) as given (
+         crawler_id int, address inet, subnet_id int, place text, country text,
+         latitude double precision, longitude double precision,
+         pages_per_day bigint, bytes_per_day bigint, concurrent_hosts int, probe_methods text[],
+         software_version text, at timestamptz, unlisted boolean, contact text, domain_sets text[],
+         end_at timestamptz, end_words text, spool_id uuid
+       )
+     ),
+     absent as (${notedAbsences}),
+     forgotten as (${forgottenAbsences}),
+     kept as (
+       insert into spool (crawler_id, spool_id)
+       select crawler_id, spool_id from given
+       order by crawler_id
+       on conflict (crawler_id, spool_id) do nothing
+     ),
+     arrived as (
+       update crawler c
+       set address = given.address, subnet_id = given.subnet_id, place = given.place, country = given.country,
+           latitude = given.latitude, longitude = given.longitude,
+           pages_per_day = least(given.pages_per_day, granted_pages_per_day),
+           bytes_per_day = least(given.bytes_per_day, granted_bytes_per_day),
+           partner_pages_per_day = given.pages_per_day, partner_bytes_per_day = given.bytes_per_day,
+           concurrent_hosts = given.concurrent_hosts, probe_methods = given.probe_methods,
+           -- Who left for good and comes all the same is taken back; what an operator asked for stays.
+           draining_since = case when drain_asked_by = 'crawler' then null else draining_since end,
+           drain_asked_by = nullif(drain_asked_by, 'crawler'),
+           state = case when drain_asked_by = 'crawler' then 'online' else ${connectedState} end,
+           software_version = given.software_version, connected_at = given.at, last_seen_at = given.at,
+           unlisted = given.unlisted, partner_contact = given.contact, partner_domain_sets = given.domain_sets,
            pace = null, pace_due_slices = null, pace_since = null,
            was_offline_since = case when offline_reason is null then was_offline_since else last_seen_at end,
            was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null
-       where crawler_id = $1`,
-      [
-        crawlerId,
-        address,
-        subnetId,
-        hello.place?.name ?? null,
-        hello.place?.country ?? null,
-        hello.place?.latitude ?? null,
-        hello.place?.longitude ?? null,
-        hello.limits.pagesPerDay,
-        hello.limits.bytesPerDay,
-        hello.limits.concurrentHosts,
-        hello.capabilities.probeMethods,
-        hello.softwareVersion,
-        now,
-        hello.listAddress === false,
-        hello.contact ?? null,
-        hello.domainSets ?? [],
-      ],
-    );
-    await client.query(
-      "insert into spool (crawler_id, spool_id) values ($1, $2) on conflict (crawler_id, spool_id) do nothing",
-      [crawlerId, hello.spoolId],
-    );
-    const { rows } = await client.query<{ acknowledged_sequence: string }>(
-      "select acknowledged_sequence from spool where crawler_id = $1 and spool_id = $2",
-      [crawlerId, hello.spoolId],
-    );
-    return Number(rows[0]!.acknowledged_sequence);
-  });
+       from given
+       where c.crawler_id = given.crawler_id
+     )
+     select s.crawler_id, s.spool_id, s.acknowledged_sequence
+     from spool s
+     join given using (crawler_id, spool_id)`,
+    [JSON.stringify(arrivals.map(asRecord))],
+  );
+  const spools = new Map(
+    rows.map((row) => [`${row.crawler_id} ${row.spool_id}`, Number(row.acknowledged_sequence)]),
+  );
+  return arrivals.map(({ crawlerId, hello }) => spools.get(`${crawlerId} ${hello.spoolId}`) ?? 0);
+}
+
+function asRecord({ crawlerId, hello, address, subnetId, now }: ArrivingCrawler): object {
+  const { place, limits, lastEnd } = hello;
+  return {
+    ...{ crawler_id: crawlerId, address, subnet_id: subnetId, at: now, spool_id: hello.spoolId },
+    ...{
+      place: place?.name,
+      country: place?.country,
+      latitude: place?.latitude,
+      longitude: place?.longitude,
+    },
+    pages_per_day: limits.pagesPerDay,
+    bytes_per_day: limits.bytesPerDay,
+    concurrent_hosts: limits.concurrentHosts,
+    probe_methods: hello.capabilities.probeMethods,
+    software_version: hello.softwareVersion,
+    unlisted: hello.listAddress === false,
+    contact: hello.contact,
+    domain_sets: hello.domainSets ?? [],
+    end_at: lastEnd?.at,
+    end_words: lastEnd ? clean(lastEnd.reason) : null,
+  };
 }
 
 interface CrawlerRow {
@@ -154,7 +184,7 @@ interface CrawlerRow {
   partner_domain_sets: string[];
 }
 
-async function list(pool: Pool): Promise<CrawlerRecord[]> {
+async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select crawler_id, name, host(address) as address, subnet_id, country, place, latitude, longitude,
        pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason,
@@ -162,7 +192,9 @@ async function list(pool: Pool): Promise<CrawlerRecord[]> {
        domain_sets, partner_domain_sets
      from crawler
      left join crawler_trust using (crawler_id)
+     ${crawlerIds === undefined ? "" : "where crawler_id = any($1)"}
      order by crawler_id`,
+    crawlerIds === undefined ? [] : [crawlerIds],
   );
   return rows.map((row) => ({
     crawlerId: asCrawlerId(row.crawler_id),

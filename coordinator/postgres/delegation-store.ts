@@ -7,13 +7,17 @@ import type { Partition } from "#core/dset/partition";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/read-copy";
 import type { Delegation, DelegationStore, FinishedRound, RoundProbe } from "../flows/delegation-ports.ts";
+import { Gathered } from "../flows/gathered.ts";
 import { decidedBefore } from "./delegation-age.ts";
 import { formerSubnets, move } from "./delegation-moves.ts";
 import { subnetsOfHosts, targetsFor, waiting } from "./delegation-targets.ts";
 import { latestRounds } from "./latest-rounds.ts";
 import { anycastSubnets, delegateProvisionally, unmeasured } from "./open-delegations.ts";
 import { crawlerLoads, loads, probedRtts } from "./subnet-loads.ts";
-import { inTransaction } from "./transaction.ts";
+import { columnsOf, inTransaction } from "./transaction.ts";
+
+/** Of crawlers that arrive at once. */
+const mostTogether = 200;
 
 /**
  * `somebody`: what the crawlers may have that could take a subnet now, each partition once; none: nobody has domain sets.
@@ -22,13 +26,17 @@ export function createDelegationStore(
   pool: Pool,
   somebody: () => readonly Partition[] = () => [],
 ): DelegationStore {
+  const own = new Gathered(
+    async (taken: readonly OwnSubnet[]) => await ownSubnets(pool, taken),
+    mostTogether,
+  );
   return {
     readEach: async (visit) => await readEach(pool, visit),
     waiting: async (limit, except) => await waiting(pool, { limit, except, somebody: somebody() }),
     targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds, somebody()),
     latestRounds: async (limit) => await latestRounds(pool, limit),
     saveRound: async (round) => await inTransaction(pool, async (client) => await saveRound(client, round)),
-    delegateOwnSubnet: async (subnetId, crawlerId, now) => await ownSubnet(pool, subnetId, crawlerId, now),
+    delegateOwnSubnet: async (subnetId, crawlerId, now) => await own.ask({ subnetId, crawlerId, now }),
     move: async (moves, now) => await inTransaction(pool, async (client) => await move(client, moves, now)),
     crawlerLoads: async (recrawlDays) => await crawlerLoads(pool, recrawlDays),
     loads: async (recrawlDays, crawlerIds, { displaced } = { displaced: false }) =>
@@ -179,18 +187,31 @@ function historyReason(round: FinishedRound): string {
   return evidence ? `${slowFetchesBrief(evidence)}; ${reason}` : reason;
 }
 
-async function ownSubnet(pool: Pool, subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean> {
-  const { rowCount } = await pool.query(
+interface OwnSubnet {
+  readonly subnetId: SubnetId;
+  readonly crawlerId: CrawlerId;
+  readonly now: Date;
+}
+
+/** Whether each was free. */
+async function ownSubnets(pool: Pool, taken: readonly OwnSubnet[]): Promise<boolean[]> {
+  const { rows } = await pool.query<{ subnet_id: number; crawler_id: number }>(
     `with added as (
        insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
-       values ($1, $2, 'own-subnet', true, $3)
+       select subnet_id, crawler_id, 'own-subnet', true, delegated_at
+       from unnest($1::int[], $2::int[], $3::timestamptz[]) as given (subnet_id, crawler_id, delegated_at)
+       order by subnet_id
        on conflict (subnet_id) do nothing
-       returning subnet_id, crawler_id
+       returning subnet_id, crawler_id, delegated_at
+     ),
+     noted as (
+       insert into delegation_history (subnet_id, changed_at, to_crawler_id, cause, reason)
+       select subnet_id, delegated_at, crawler_id, 'own-subnet', 'the crawler''s own address lies in it'
+       from added
      )
-     insert into delegation_history (subnet_id, changed_at, to_crawler_id, cause, reason)
-     select subnet_id, $3, crawler_id, 'own-subnet', 'the crawler''s own address lies in it'
-     from added`,
-    [subnetId, crawlerId, now],
+     select subnet_id, crawler_id from added`,
+    columnsOf(taken, ["subnetId", "crawlerId", "now"]),
   );
-  return rowCount === 1;
+  const owners = new Map(rows.map((row) => [row.subnet_id, row.crawler_id]));
+  return taken.map(({ subnetId, crawlerId }) => owners.get(subnetId) === crawlerId);
 }

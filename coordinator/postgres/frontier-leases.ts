@@ -42,14 +42,19 @@ export async function returnLeasesOf(
   owner: { readonly crawlerId: CrawlerId; readonly held: readonly LeaseId[] },
   now: Date,
 ): Promise<number> {
+  const held = owner.held.filter(isLeaseNumber);
+  const given = "crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])";
+  // A fleet that arrives at once has let go of its leases, or they ran out: nothing to lock then.
+  const open = await pool.query(`select from lease where ${given} limit 1`, [owner.crawlerId, held]);
+  if (open.rowCount === 0) return 0;
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<OpenLease>(
       `select lease_id, host_hash
        from lease
-       where crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])
+       where ${given}
        order by lease_id
        for update`,
-      [owner.crawlerId, owner.held.filter(isLeaseNumber)],
+      [owner.crawlerId, held],
     );
     return await close(client, rows, { ending: "returned", now });
   });

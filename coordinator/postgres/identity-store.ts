@@ -1,11 +1,18 @@
 /** Tables crawler and crawler_key: tickets and addresses of identities, keys that are issued, kept and replaced. */
-import type { Pool, PoolClient } from "pg";
-import { type FolderArrival, judgeFolder } from "#core/identity/copied-folder";
+import type { Pool } from "pg";
+import { type FolderArrival, judgeFolder, type KnownFolder } from "#core/identity/copied-folder";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
-import type { DueRotation, IdentityStore, TicketTrade, TradedTicket } from "../flows/identity-ports.ts";
+import { Gathered } from "../flows/gathered.ts";
+import type {
+  DueRotation,
+  IdentityStore,
+  SeenArrival,
+  TicketTrade,
+  TradedTicket,
+} from "../flows/identity-ports.ts";
 import { redeemInvitation } from "./redeem-invitation.ts";
-import { inTransaction } from "./transaction.ts";
+import { columnsOf, inTransaction } from "./transaction.ts";
 
 /** How long the keys before a new one stay good when nobody has said otherwise. */
 export const defaultGraceHours = 24;
@@ -17,32 +24,28 @@ const firstKeySeconds = 60;
 const graceEnd = (now: string, hours: string): string =>
   `${now}::timestamptz + make_interval(secs => 3600 * coalesce(c.rotation_grace_hours, ${hours}))`;
 
-export function createIdentityStore(pool: Pool): IdentityStore {
-  return {
-    async noteArrival({ crawlerId, address, lastEnd }, now) {
-      await pool.query(
-        `update crawler
-         set expected_address = case when seen_address is distinct from $2::inet then seen_address else expected_address end,
-             address_changed_at = case when seen_address <> $2::inet then $3 else address_changed_at end,
-             seen_address = coalesce($2::inet, seen_address),
-             last_end_at = coalesce($4::timestamptz, last_end_at),
-             last_words = coalesce($5, last_words)
-         where crawler_id = $1`,
-        [crawlerId, address, now, lastEnd?.at ?? null, lastEnd?.reason ?? null],
-      );
-    },
+/** Crawlers that arrive at once, of which one statement tells. */
+const mostTogether = 200;
 
-    tradeTicket: async (trade) => await inTransaction(pool, async (client) => await tradeIn(client, trade)),
+export function createIdentityStore(pool: Pool): IdentityStore {
+  const arrivals = new Gathered(
+    async (seen: readonly NotedArrival[]) => await noteArrivals(pool, seen),
+    mostTogether,
+  );
+  const trades = new Gathered(
+    async (given: readonly TicketTrade[]) => await tradeIn(pool, given),
+    mostTogether,
+  );
+  const keyUses = new Gathered(
+    async (used: readonly KeyUse[]) => await noteKeyUses(pool, used),
+    mostTogether,
+  );
+  return {
+    noteArrival: async (arrival, now) => await arrivals.ask({ ...arrival, now }),
+    tradeTicket: async (trade) => await trades.ask(trade),
 
     async noteKeyUse({ crawlerId, keyId }, now) {
-      const { rows } = await pool.query<{ is_new: boolean }>(
-        `update crawler_key
-         set last_used_at = $2
-         where key_id = $1
-         returning kept_at is null as is_new`,
-        [keyId, now],
-      );
-      if (rows[0]?.is_new) await keepKey(pool, { crawlerId, keyId, now });
+      if (await keyUses.ask({ keyId, now })) await keepKey(pool, { crawlerId, keyId, now });
     },
 
     keyKept: async (crawlerId, now) => await keepKey(pool, { crawlerId, keyId: null, now }),
@@ -80,28 +83,106 @@ export function createIdentityStore(pool: Pool): IdentityStore {
   };
 }
 
-async function tradeIn(client: PoolClient, trade: TicketTrade): Promise<TradedTicket> {
-  const { crawlerId, shown, next, instanceId, address, now } = trade;
-  const { rows } = await client.query<{
+interface NotedArrival extends SeenArrival {
+  readonly now: Date;
+}
+
+async function noteArrivals(pool: Pool, arrivals: readonly NotedArrival[]): Promise<readonly undefined[]> {
+  const given = arrivals.map(({ crawlerId, address, lastEnd, now }) => ({
+    ...{ crawlerId, address, now },
+    endAt: lastEnd?.at ?? null,
+    words: lastEnd?.reason ?? null,
+  }));
+  await pool.query(
+    `update crawler c
+     set expected_address = case when c.seen_address is distinct from given.address then c.seen_address else c.expected_address end,
+         address_changed_at = case when c.seen_address <> given.address then given.at else c.address_changed_at end,
+         seen_address = coalesce(given.address, c.seen_address),
+         last_end_at = coalesce(given.end_at, c.last_end_at),
+         last_words = coalesce(given.words, c.last_words)
+     from unnest($1::int[], $2::inet[], $3::timestamptz[], $4::timestamptz[], $5::text[])
+       as given (crawler_id, address, at, end_at, words)
+     where c.crawler_id = given.crawler_id`,
+    columnsOf(given, ["crawlerId", "address", "now", "endAt", "words"]),
+  );
+  return arrivals.map(() => undefined);
+}
+
+interface KeyUse {
+  readonly keyId: number;
+  readonly now: Date;
+}
+
+/** Of each: whether it was not known to have arrived. */
+async function noteKeyUses(pool: Pool, used: readonly KeyUse[]): Promise<boolean[]> {
+  const { rows } = await pool.query<{ key_id: number; is_new: boolean }>(
+    `update crawler_key k
+     set last_used_at = given.at
+     from unnest($1::int[], $2::timestamptz[]) as given (key_id, at)
+     where k.key_id = given.key_id
+     returning k.key_id, k.kept_at is null as is_new`,
+    columnsOf(used, ["keyId", "now"]),
+  );
+  const isNew = new Map(rows.map((row) => [row.key_id, row.is_new]));
+  return used.map(({ keyId }) => isNew.get(keyId) ?? false);
+}
+
+/** Read, judged and written without a lock between: where another trade came first, it is judged again. */
+async function tradeIn(pool: Pool, trades: readonly TicketTrade[]): Promise<TradedTicket[]> {
+  const done = new Map<TicketTrade, TradedTicket>();
+  for (let open = [...trades]; open.length > 0; open = open.filter((trade) => !done.has(trade))) {
+    const folders = await foldersOf(pool, open);
+    const changes = open.flatMap((trade) => {
+      const { crawlerId, shown, next, instanceId, address, now } = trade;
+      const known = folders.get(crawlerId)!;
+      const verdict = judgeFolder(known, { ticket: shown, instanceId, address, at: now.toISOString() }, next);
+      if ("copied" in verdict) done.set(trade, verdict);
+      return "copied" in verdict ? [] : [{ trade, before: known.ticket, ...verdict }];
+    });
+    const { rows } = await pool.query<{ ticket_hash: string }>(
+      `update crawler c
+       set ticket_hash = given.ticket, previous_ticket_hash = given.before, arrivals = given.arrivals::jsonb
+       from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[])
+         as given (crawler_id, ticket, before, arrivals, judged)
+       where c.crawler_id = given.crawler_id and c.ticket_hash is not distinct from given.judged
+       returning c.ticket_hash`,
+      [
+        changes.map(({ trade }) => trade.crawlerId),
+        changes.map(({ folder }) => folder.ticket),
+        changes.map(({ folder }) => folder.ticketBefore),
+        changes.map(({ folder }) => JSON.stringify(folder.arrivals)),
+        changes.map(({ before }) => before),
+      ],
+    );
+    // Every trade makes another ticket.
+    const made = new Set(rows.map((row) => row.ticket_hash));
+    for (const { trade, movedFrom, alternates } of changes)
+      if (made.has(trade.next)) done.set(trade, { movedFrom, alternates });
+  }
+  return trades.map((trade) => done.get(trade)!);
+}
+
+async function foldersOf(
+  pool: Pool,
+  trades: readonly TicketTrade[],
+): Promise<ReadonlyMap<CrawlerId, KnownFolder>> {
+  const { rows } = await pool.query<{
+    crawler_id: number;
     ticket_hash: string | null;
     previous_ticket_hash: string | null;
     arrivals: FolderArrival[];
-  }>("select ticket_hash, previous_ticket_hash, arrivals from crawler where crawler_id = $1 for update", [
-    crawlerId,
-  ]);
-  const { ticket_hash, previous_ticket_hash, arrivals } = rows[0]!;
-  const verdict = judgeFolder(
-    { ticket: ticket_hash, ticketBefore: previous_ticket_hash, arrivals },
-    { ticket: shown, instanceId, address, at: now.toISOString() },
-    next,
+  }>(
+    `select crawler_id, ticket_hash, previous_ticket_hash, arrivals
+     from crawler
+     where crawler_id = any($1)`,
+    [trades.map(({ crawlerId }) => crawlerId)],
   );
-  if ("copied" in verdict) return verdict;
-  const { folder, ...change } = verdict;
-  await client.query(
-    "update crawler set ticket_hash = $2, previous_ticket_hash = $3, arrivals = $4 where crawler_id = $1",
-    [crawlerId, folder.ticket, folder.ticketBefore, JSON.stringify(folder.arrivals)],
+  return new Map(
+    rows.map((row) => [
+      asCrawlerId(row.crawler_id),
+      { ticket: row.ticket_hash, ticketBefore: row.previous_ticket_hash, arrivals: row.arrivals },
+    ]),
   );
-  return change;
 }
 
 /**

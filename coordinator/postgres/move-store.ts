@@ -50,8 +50,10 @@ export function createMoveStore(pool: Pool): MoveStore {
       return (await failMoves(pool, { which: "$4", value: true, words, now })).length;
     },
 
-    arrives: async (arrival, now) =>
-      await inTransaction(pool, async (client) => await arrives(client, arrival, now)),
+    arrives: async (arrival, now) => {
+      if (await hasNoMove(pool, arrival)) return { isOutdated: false, failed: [] };
+      return await inTransaction(pool, async (client) => await arrives(client, arrival, now));
+    },
 
     async madeBy({ publicKey, name }) {
       const [move] = await read(
@@ -65,6 +67,23 @@ export function createMoveStore(pool: Pool): MoveStore {
       return move ?? null;
     },
   };
+}
+
+/** As for nearly everybody; a move that is asked for from now on begins with the session that this one becomes. */
+async function hasNoMove(
+  pool: Pool,
+  { crawlerId, publicKey }: Parameters<MoveStore["arrives"]>[0],
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from crawler c
+     where c.crawler_id = $1 and c.public_key is not distinct from $2
+       and not exists (
+         select from crawler_move m
+         where $1 in (m.crawler_id, m.other_crawler_id) and m.step not in ('running', 'failed')
+       )`,
+    [crawlerId, publicKey],
+  );
+  return rowCount === 1;
 }
 
 async function arrives(

@@ -10,7 +10,8 @@ export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
       await pool.query(
         `update crawler
          set release_version = $2, release_digest = $3, dock_version = $4, release_policy = $5
-         where crawler_id = $1`,
+         where crawler_id = $1
+           and (release_version, release_digest, dock_version, release_policy) is distinct from ($2, $3, $4, $5)`,
         [
           crawlerId,
           runs?.version ?? null,

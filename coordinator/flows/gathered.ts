@@ -1,0 +1,50 @@
+/**
+ * The same work for many who ask at once: one piece is under way at a time, and whoever asks meanwhile goes together in
+ * the next. Who asks alone waits for nobody; of thousands, a few pieces are made.
+ */
+export class Gathered<Item, Answer> {
+  readonly #work: (items: readonly Item[]) => Promise<readonly Answer[]>;
+  readonly #most: number;
+  #waiting: Waiting<Item, Answer>[] = [];
+  #isWorking = false;
+
+  /** `work` begins after all of its items were asked for, and answers in their order; `most` of them at once. */
+  constructor(work: (items: readonly Item[]) => Promise<readonly Answer[]>, most: number) {
+    this.#work = work;
+    this.#most = most;
+  }
+
+  ask(item: Item): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      if (!this.#isWorking) void this.#goOn();
+    });
+  }
+
+  async #goOn(): Promise<void> {
+    this.#isWorking = true;
+    while (this.#waiting.length > 0) {
+      const together = this.#waiting.slice(0, this.#most);
+      this.#waiting = this.#waiting.slice(this.#most);
+      await this.#answer(together);
+    }
+    this.#isWorking = false;
+  }
+
+  /** What fails together is tried one by one: nobody fails for what another asked. */
+  async #answer(together: readonly Waiting<Item, Answer>[]): Promise<void> {
+    try {
+      const answers = await this.#work(together.map(({ item }) => item));
+      for (const [index, { resolve }] of together.entries()) resolve(answers[index] as Answer);
+    } catch (error) {
+      if (together.length === 1) together[0]?.reject(error);
+      else for (const one of together) await this.#answer([one]);
+    }
+  }
+}
+
+interface Waiting<Item, Answer> {
+  readonly item: Item;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
