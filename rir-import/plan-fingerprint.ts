@@ -25,7 +25,7 @@ export function requirePlannedGeneration(planned: string, generation: number | n
   if (before === undefined) throw new UsageError(`"${planned.slice(0, 80)}" is no plan's fingerprint`);
   if (Number(before) === (generation ?? 0)) return;
   const was = before === "0" ? "an empty tree" : `generation ${before}`;
-  const now = generation === null ? "the tree is empty" : `generation ${generation} is in force`;
+  const now = generation === null ? "no registry is in force" : `generation ${generation} is in force`;
   throw new UsageError(`the plan was made against ${was}, and now ${now}: plan anew`);
 }
 

@@ -13,7 +13,7 @@ import { inTransaction, withImportLock } from "./database/import-lock.ts";
 export interface RolledBack {
   /** The newest first. */
   readonly rolledBack: readonly number[];
-  /** The generation in force now; null: none, the tree is empty. */
+  /** The generation in force now; null: none, the tree is empty, or a coordinator puts the two roots there. */
   readonly generation: number | null;
   /** Changes undone, by their kind. */
   readonly undone: Readonly<Record<string, number>>;
@@ -22,7 +22,7 @@ export interface RolledBack {
 export interface RollbackLimits {
   /** The generation that has to be in force; null: whichever is. */
   readonly expectedGeneration?: number | null;
-  /** The tree may be empty afterwards: no address lies in a subnet then, and nothing can be crawled. */
+  /** No registry may be in force afterwards. */
   readonly toEmpty?: boolean;
 }
 
@@ -58,7 +58,7 @@ function requireInForce(expected: number, generation: number | null): void {
 }
 
 const emptyWords = (rolledBack: readonly number[]) =>
-  `generation ${rolledBack.at(-1)} is the first one: without it the tree is empty, and nothing can be crawled. Nothing is rolled back; say --to-empty if that is meant`;
+  `generation ${rolledBack.at(-1)} is the first import: without it no registry is in force, and no subnet but the two roots of the address space. Nothing is rolled back; say --to-empty if that is meant`;
 
 export interface RolledForward {
   /** In force again. */
@@ -123,7 +123,7 @@ async function whyNotForward(
   if (row.state !== "rolled-back") return `generation ${wanted} is not rolled back (${now})`;
   if (!row.kept)
     return `generation ${wanted} was rolled back by an older version, which kept nothing of it: apply its files again (nearcrawl rir apply)`;
-  const before = row.before === null ? "an empty tree" : `generation ${row.before}`;
+  const before = row.before === null ? "no registry" : `generation ${row.before}`;
   return `generation ${wanted} follows ${before}, and ${now}: roll back or forward to ${before} first`;
 }
 
@@ -201,6 +201,12 @@ const steps: readonly (readonly [change: string | null, sql: string])[] = [
 /** The same the other way; what was kept for it is not needed any more then. */
 const redoSteps: typeof steps = [
   ["counted", "select change, count(*) from subnet_before where generation = $1 group by change"],
+  [
+    // The roots, where a coordinator has put them in its place since.
+    null,
+    `update subnet set removed_in = $1
+     where removed_in is null and added_in in (select generation from registry_generation where state = 'stand-in')`,
+  ],
   [
     null,
     `update subnet c

@@ -145,7 +145,7 @@ async function readHistory(database: DatabasePlace): Promise<readonly Generation
   const { rows } = await database.pool.query<GenerationRow>(
     `select generation, state, applied_at, counts, ${forward} as can_roll_forward
      from registry_generation
-     where state <> 'staged'
+     where state in ('applied', 'rolled-back')
      order by generation desc
      limit 20`,
   );

@@ -211,7 +211,7 @@ const unconfirmedEmpty = (generation: number) =>
   fault(
     422,
     "To be confirmed",
-    `Generation ${generation} is the first one: without it the tree is empty, and nothing can be crawled. If that is meant, type “${emptyConfirmation}” (API: "toEmpty": true).`,
+    `Generation ${generation} is the first import: without it no registry is in force, and no subnet but the two roots of the address space. If that is meant, type “${emptyConfirmation}” (API: "toEmpty": true).`,
   );
 const notForward = (asked: number, current: number | null) =>
   fault(

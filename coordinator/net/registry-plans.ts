@@ -45,7 +45,8 @@ async function outdatedWords(plan: ImportPlan, { files, ports, now }: Around): P
   const { generation } = await ports.overview(now);
   if (generation !== plan.generation) {
     const then = plan.generation === null ? "an empty tree" : `generation ${plan.generation}`;
-    const since = generation === null ? "the tree is empty now" : `generation ${generation} is in force now`;
+    const since =
+      generation === null ? "no registry is in force now" : `generation ${generation} is in force now`;
     return `It was made against ${then}, and ${since}.`;
   }
   if (files.from !== "cache") return null;

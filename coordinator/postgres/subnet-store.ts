@@ -8,12 +8,7 @@ import { ChannelListener } from "./channel-listener.ts";
 
 export function createSubnetStore(pool: Pool): SubnetStore {
   return {
-    async currentGeneration() {
-      const { rows } = await pool.query<{ generation: number | null }>(
-        "select max(generation) as generation from registry_generation where state = 'applied'",
-      );
-      return rows[0]?.generation ?? null;
-    },
+    currentGeneration: async () => (await registryInForce(pool))?.generation ?? null,
 
     registryInForce: async () => await registryInForce(pool),
 
@@ -27,13 +22,14 @@ export function createSubnetStore(pool: Pool): SubnetStore {
   };
 }
 
+/** The latest import; where none is in force, the roots that stand in for it (root-subnets.ts). */
 async function registryInForce(on: Pool | PoolClient): Promise<RegistryInForce | null> {
   const { rows } = await on.query<RegistryInForce>(
     `select generation,
        to_char(coalesce(applied_at, created_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "appliedAt"
      from registry_generation
-     where state = 'applied'
-     order by generation desc
+     where state in ('applied', 'stand-in')
+     order by state, generation desc
      limit 1`,
   );
   return rows[0] ?? null;

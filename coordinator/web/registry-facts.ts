@@ -31,7 +31,7 @@ export const emptyConfirmation = "empty the tree";
 
 export interface RollbackPreview {
   readonly generation: number;
-  /** Null: the tree would be empty. */
+  /** Null: no registry would be in force. */
   readonly becomes: number | null;
   readonly becomesAppliedAt: string | null;
   /** Subnets that would go, come back, or be again what they were. */

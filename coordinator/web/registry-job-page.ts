@@ -91,7 +91,8 @@ function applyReport(report: Extract<JobReport, { type: "apply" }>): Html {
 }
 
 function rollbackReport({ rolledBack, generation, undone }: Extract<JobReport, { type: "rollback" }>): Html {
-  const now = generation === null ? "the tree is empty now" : `generation ${generation} is in force again`;
+  const now =
+    generation === null ? "no registry is in force now" : `generation ${generation} is in force again`;
   return html`<p>Rolled back: generation ${rolledBack.join(", ")} (${changeWords(undone)}); <strong>${now}</strong>. <a href="/registry">The registry’s page</a> can put it in force again.</p>`;
 }
 

@@ -106,7 +106,7 @@ function rollbackSection(value: RegistryValue, viewer: PageViewer, mayAct: boole
   const { generation, becomes, becomesAppliedAt, removed, broughtBack, restored } = rollback;
   const after =
     becomes === null
-      ? html`The tree would be empty, and nothing could be crawled.`
+      ? html`No registry would be in force, and no subnet but the two roots of the address space.`
       : html`Generation ${becomes}${becomesAppliedAt === null ? nothing : html`, applied ${instant(becomesAppliedAt)},`} would be in force again.`;
   const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}">${becomes === null ? typedConfirmation : nothing}<button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
   return html`<section id="rollback"><h2>Roll back</h2>
@@ -115,7 +115,7 @@ ${mayAct && value.canStartJobs ? form : nothing}</section>`;
 }
 
 /** One click is not enough for what leaves nothing. */
-const typedConfirmation = html`<div><label for="confirmation">It is the first one. To be left without a tree, type <strong>${emptyConfirmation}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${emptyConfirmation}" autocomplete="off" spellcheck="false"></div>`;
+const typedConfirmation = html`<div><label for="confirmation">It is the first import. To be left without a registry, type <strong>${emptyConfirmation}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${emptyConfirmation}" autocomplete="off" spellcheck="false"></div>`;
 
 function forwardButton({ generation, canRollForward }: PastGeneration, acting: Acting | null): Html {
   if (!canRollForward || acting === null) return nothing;

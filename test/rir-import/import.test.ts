@@ -1,5 +1,7 @@
 /** Plan, apply and rollback against a real Postgres. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ensureRootSubnets } from "#coordinator/postgres/root-subnets";
+import { createSubnetStore } from "#coordinator/postgres/subnet-store";
 import { DatabaseError, SourceFileError, UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
 import { channelName } from "#db/schema-channel";
@@ -267,7 +269,7 @@ describe("rollback", () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
     const before = await treeInForce(database);
 
-    await expect(rollbackImport(database)).rejects.toThrow(/generation 1 is the first one.*--to-empty/);
+    await expect(rollbackImport(database)).rejects.toThrow(/generation 1 is the first import.*--to-empty/);
     expect(await treeInForce(database)).toEqual(before);
     expect(await rollbackImport(database, 1, { toEmpty: true })).toMatchObject({
       rolledBack: [1],
@@ -283,7 +285,7 @@ describe("rollback", () => {
     await applyImport(database, [folder.write("b.db", stateB)]);
     const before = await treeInForce(database);
 
-    await expect(rollbackImport(database, 2)).rejects.toThrow("generation 1 is the first one");
+    await expect(rollbackImport(database, 2)).rejects.toThrow("generation 1 is the first import");
 
     expect(await treeInForce(database)).toEqual(before);
     expect((await registryStatus(database)).generation).toBe(2);
@@ -314,6 +316,35 @@ describe("rollback", () => {
     await expect(rollForward(database)).rejects.toThrow("no generation was rolled back from this one");
     await expect(rollForward(database, 1)).rejects.toThrow("generation 1 is not rolled back");
     await expect(rollForward(database, 9)).rejects.toThrow("there is no generation 9");
+  });
+
+  it("does not count the roots that a coordinator puts in the registry's place, and takes their place again", async () => {
+    const file = folder.write("a.db", stateA);
+    const roots = ["0.0.0.0/0", "::/0"];
+    const ranges = async () => (await treeInForce(database)).map(({ range }) => range);
+    const inForce = async () => await createSubnetStore(database.pool).currentGeneration();
+
+    // The registry first, then a coordinator without one.
+    await applyImport(database, [file]);
+    const tree = await ranges();
+    await rollbackImport(database, 1, { toEmpty: true });
+    await ensureRootSubnets(database.pool);
+    expect(await ranges()).toEqual(roots);
+    await expect(rollbackImport(database, 1, { toEmpty: true })).rejects.toThrow("no import to roll back");
+    expect((await registryStatus(database)).history).toMatchObject([{ generation: 1, canRollForward: true }]);
+    await rollForward(database);
+    expect([await ranges(), await inForce()]).toEqual([tree, 1]);
+
+    // The coordinator first, then the registry.
+    await rollbackImport(database, 1, { toEmpty: true });
+    await ensureRootSubnets(database.pool);
+    const { generation } = await applyImport(database, [file]);
+    expect([await ranges(), await ensureRootSubnets(database.pool)]).toEqual([tree, false]);
+    await expect(rollbackImport(database)).rejects.toThrow("--to-empty");
+    await rollbackImport(database, 1, { toEmpty: true });
+    expect([await ensureRootSubnets(database.pool), await ranges()]).toEqual([false, roots]);
+    await rollForward(database, generation);
+    expect([await ranges(), await inForce()]).toEqual([tree, generation]);
   });
 
   it("leads back only from the tree that the generation was applied to, and not where nothing was kept", async () => {

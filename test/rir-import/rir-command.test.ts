@@ -55,11 +55,11 @@ describe("nearcrawl rir", () => {
     expect(await rir("rollback")).toMatchObject({
       code: 2,
       err: expect.stringMatching(
-        /^nearcrawl: generation 1 is the first one: .*say --to-empty if that is meant\n$/,
+        /^nearcrawl: generation 1 is the first import: .*say --to-empty if that is meant\n$/,
       ),
     });
     expect((await rir("rollback", "--to-empty")).out).toBe(
-      "generation 1 rolled back (2 added); the tree is empty now; back with: nearcrawl rir rollforward\n",
+      "generation 1 rolled back (2 added); no registry is in force now; back with: nearcrawl rir rollforward\n",
     );
     expect((await rir("rollforward")).out).toBe(
       "generation 1 is in force again (2 added); undo with: nearcrawl rir rollback\n",

@@ -44,7 +44,7 @@ function oldRegistry({ registryAppliedMs, nowMs }: AlertFacts): Alert | null {
   return alertOf("registry-old", {
     words:
       days === null
-        ? "No registry was imported, so no address lies in a subnet and nothing can be delegated."
+        ? "No registry is in force, so all of IPv4 and all of IPv6 are one subnet each, with one crawler."
         : `The registry in force was applied ${days} days ago; it is to be imported each quarter.`,
     advice: "Fetch the files, look at the plan and apply it (runbook: refreshing the registries).",
     link: "/registry",

@@ -114,7 +114,6 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
   }));
 }
 
-/** Where the two roots are in force, they stand for a registry that is not there (root-subnets.ts). */
 async function upkeepFacts(
   pool: Pool,
   now: Date,
@@ -127,11 +126,7 @@ async function upkeepFacts(
     `select (select max(minute) from minute_figures) as figures_at,
        (
          select applied_at from registry_generation
-         where state = 'applied' and not exists (
-           select from subnet
-           where first_address = '0.0.0.0' and last_address = '255.255.255.255' and name = 'root'
-             and removed_in is null
-         )
+         where state = 'applied'
          order by generation desc
          limit 1
        ) as applied_at,

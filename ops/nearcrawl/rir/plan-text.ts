@@ -61,7 +61,8 @@ export function appliedText(applied: AppliedImport): string {
 }
 
 export function rolledBackText({ rolledBack, generation, undone }: RolledBack): string {
-  const now = generation === null ? "the tree is empty now" : `generation ${generation} is in force again`;
+  const now =
+    generation === null ? "no registry is in force now" : `generation ${generation} is in force again`;
   const which = rolledBack.length === 1 ? "generation" : "generations";
   return `${which} ${rolledBack.join(", ")} rolled back (${changedText(undone)}); ${now}; back with: nearcrawl rir rollforward`;
 }

@@ -12,7 +12,7 @@ type Options = DatabaseOptions & { readonly inForce?: number; readonly toEmpty?:
 
 const help = `
 Exit code 2 when there are not so many imports, when another generation is in force than --in-force says, or when the
-tree would be empty without --to-empty; then nothing is undone. \`rir rollforward\` puts back in force what was undone.
+first import would go without --to-empty; then nothing is undone. \`rir rollforward\` puts back in force what was undone.
 
 Examples:
   nearcrawl rir rollback
@@ -28,7 +28,10 @@ export function rollbackCommand(): Command {
       "only while this one is in force: asked twice, it is done once",
       boundedInteger(1, 2_147_483_647),
     )
-    .option("--to-empty", "the first one, too: no address lies in a subnet then, and nothing can be crawled")
+    .option(
+      "--to-empty",
+      "the first import, too: no registry is in force then, and no subnet but the two roots of the address space",
+    )
     .addHelpText("after", help)
     .action(async (imports: number, options: Options) => {
       endWithCoordinator();
@@ -45,7 +48,7 @@ export function rollbackCommand(): Command {
 }
 
 function changeOf({ rolledBack, generation, undone }: RolledBack) {
-  const now = generation === null ? "the tree is empty" : `generation ${generation} is in force again`;
+  const now = generation === null ? "no registry is in force" : `generation ${generation} is in force again`;
   return {
     action: "registry-rolled-back",
     target: `registry generation ${rolledBack[0]}`,

@@ -116,7 +116,12 @@ it("words of a crawler cannot steer the terminal", () => {
       latest: [{ ...failure, url: null, words: hostile }],
     }),
     trustListText([
-      { crawler: "north", standing: "distrusted", comparisons: { agreed: 0, alone: 3, once: 0, untold: 0 }, ...doubt },
+      {
+        crawler: "north",
+        standing: "distrusted",
+        comparisons: { agreed: 0, alone: 3, once: 0, untold: 0 },
+        ...doubt,
+      },
     ]),
   ];
 
