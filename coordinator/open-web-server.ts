@@ -91,6 +91,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       politenessSeconds: defaultPolitenessSeconds,
       tls,
       behindProxy: config.behindProxy,
+      publicUrl: config.publicUrl,
     },
   });
   web.addHook("onClose", async () => await pool.end());

@@ -46,6 +46,8 @@ export interface WebSettings extends ContactSettings {
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
   /** One proxy stands in front, and says in X-Forwarded-For who asks. */
   readonly behindProxy?: boolean;
+  /** Where people reach the pages, as the settings say. */
+  readonly publicUrl?: string | null;
   /** How long a form may take to arrive; left out: 10 s. */
   readonly bodyTimeoutMs?: number;
 }
@@ -119,7 +121,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   addOverviewViews(views, { ...ports, overview });
   addViews(views, ports);
-  addApiRoutes(app, views);
+  addApiRoutes(app, views, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });
   addEvents(app, { ...ports, access: shared.access }, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });

@@ -64,7 +64,7 @@ export function operationBody(api: OpenApi, { method, path, operation }: ApiOper
 ${operation.description ? html`<p>${operation.description}</p>` : nothing}
 ${parameters(api, operation)}
 ${requestBody(operation)}
-<section><h2>Try it</h2><pre><code>${curlLine({ method, path, operation })}</code></pre></section>
+<section><h2>Try it</h2><pre><code>${curlLine({ method, path, operation }, api.servers[0]?.url ?? "")}</code></pre></section>
 ${responses(api, operation)}
 ${used.length > 0 ? html`<section><h2>Forms of what is sent</h2>${used.map(([name, schema]) => namedSchema(name, schema))}</section>` : nothing}`;
 }
@@ -188,7 +188,8 @@ function resolved<Part extends object>(api: OpenApi, part: object): Part | null 
   return (api.components[kind]?.[name] as Part | undefined) ?? null;
 }
 
-function curlLine({ method, path, operation }: ApiOperation): string {
+/** `origin`: of this coordinator, as the reader reached it. */
+function curlLine({ method, path, operation }: ApiOperation, origin: string): string {
   const listed = (operation.parameters ?? []).filter((one): one is Parameter => "name" in one);
   const exampleOf = (one: Parameter) => encodeURIComponent(String(one.example ?? `{${one.name}}`));
   const inPath = listed
@@ -202,6 +203,6 @@ function curlLine({ method, path, operation }: ApiOperation): string {
     `curl${method === "get" ? "" : ` -X ${method.toUpperCase()}`}`,
     ...((operation.security ?? []).length > 0 ? ["-H 'Authorization: Bearer TOKEN'"] : []),
     ...(json ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(json.example ?? {})}'`] : []),
-    `'https://search.example${inPath}${query.length > 0 ? `?${query.join("&")}` : ""}'`,
+    `'${origin}${inPath}${query.length > 0 ? `?${query.join("&")}` : ""}'`,
   ].join(" \\\n  ");
 }

@@ -48,6 +48,7 @@ export interface OpenApi {
     readonly summary: string;
     readonly description: string;
   };
+  readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, Readonly<Partial<Record<HttpMethod, Operation>>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;

@@ -1,14 +1,18 @@
 /** The API's description as pages: every operation can be found, read and tried. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readOpenApi } from "#coordinator/net/openapi";
 import { operationsOf } from "#coordinator/web/api-page";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
-import { webServer } from "../support/web-server.ts";
+import { webServer, webSettings } from "../support/web-server.ts";
 
 let database: Database;
 let app: FastifyInstance;
+/** Not waited for in place: the server that answers is in this process. */
+const printed = async (line: string) => (await promisify(execFile)("sh", ["-c", line])).stdout;
 const operations = operationsOf(readOpenApi());
 beforeAll(async () => {
   database = await testDatabase();
@@ -40,10 +44,39 @@ it("shows of each operation its parameters, its answers, and a line to try it", 
   }
 });
 
-it("fills in the example in the line to try", async () => {
-  const { body } = await app.inject("/api?operation=who");
+it("fills in the example in the line to try, which a shell can run as it stands", async () => {
+  const { host } = new URL(await app.listen({ host: "127.0.0.1", port: 0 }));
+  const lineOf = async (operation: string) => {
+    const page = await (await fetch(`http://${host}/api?operation=${operation}`)).text();
+    const [line] = /curl[^<]*/.exec(page) ?? [""];
+    return line.replaceAll("&#39;", "'").replaceAll("&amp;", "&");
+  };
 
-  expect(body).toContain("&#39;https://search.example/api/who?q=1.2.9.5&#39;");
+  expect(await lineOf("who")).toContain(`'http://${host}/api/who?q=1.2.9.5'`);
+  const line = await lineOf("overview");
+  expect(await printed(`${line} -sS -m 10 -o /dev/null -w '%{http_code}'`)).toBe("200");
+});
+
+it("names the origin by which it was asked, in its description, its lines to try and its examples", async () => {
+  const asked = async (url: string, headers: Record<string, string>) =>
+    (await app.inject({ url, headers })).body;
+  const behind = webServer(database, { settings: { ...webSettings, behindProxy: true } });
+  const forwarded = { "x-forwarded-host": "crawl.example.net", "x-forwarded-proto": "https" };
+
+  const [document, invite] = [
+    JSON.parse(await asked("/api/openapi.json", { host: "crawl.example.net:8443" })),
+    await asked("/api?operation=invite", { host: "crawl.example.net:8443" }),
+  ];
+  const proxied = JSON.parse((await behind.inject({ url: "/api/openapi.json", headers: forwarded })).body);
+  const odd = JSON.parse(await asked("/api/openapi.json", { host: "x'; reboot; '" }));
+  await behind.close();
+
+  expect(document.servers).toEqual([{ url: "http://crawl.example.net:8443" }]);
+  expect(JSON.stringify([document, invite])).not.toContain("search.example");
+  expect(invite).toContain("http://crawl.example.net:8443/api/fleet/invitations");
+  expect(invite).toContain("ws://crawl.example.net:8443/crawler");
+  expect(proxied.servers).toEqual([{ url: "https://crawl.example.net" }]);
+  expect(JSON.stringify(odd)).not.toContain("reboot");
 });
 
 it("knows no other operation", async () => {
