@@ -192,14 +192,18 @@ async function request(
   let answer: HostAnswer | null = null;
   let waitMs = 0;
   let fetched: FetchedPage;
+  let release = () => {};
   try {
     fetched = await fetchPage(asked, { ...settingOf(tools), take: turn.take, client, robots });
     answer = answerOf(fetched);
+    if (fetched.body !== null) release = tools.governor.holdPage();
   } finally {
     waitMs = turn.end(answer);
   }
   const { extract = extractPage, quiet } = tools;
-  return { result: await extractedResult(fetched, { extract, quiet }), waitMs };
+  const result = await extractedResult(fetched, { extract, quiet });
+  release();
+  return { result, waitMs };
 }
 
 /** The page with what the host's other pages say of it. */

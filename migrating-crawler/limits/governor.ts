@@ -63,6 +63,7 @@ export class Governor {
   readonly #timers: readonly NodeJS.Timeout[];
   #paused: Paused | null;
   #wasSpent = false;
+  #heldPages = 0;
 
   constructor(settings: GovernorSettings) {
     const { limits, kept, meter, now = () => new Date() } = settings;
@@ -164,6 +165,15 @@ export class Governor {
   /** The same for a page: it counts from now on, before it is asked for. */
   admitPage(bounds: AdmissionBounds): Promise<Grant | null> {
     return this.#admission.enter({ ...bounds, onGrant: () => this.#caps.count(1, 0) });
+  }
+
+  /** A page is read and not extracted yet: its memory is still taken. Call what is returned once, when it is. */
+  holdPage(): () => void {
+    this.#heldPages++;
+    return () => {
+      this.#heldPages--;
+      this.#admission.look();
+    };
   }
 
   /** A page that was let in was not asked for after all. */
@@ -274,8 +284,10 @@ export class Governor {
     readonly expectedBytes: number;
   }): number {
     const leftBytes = this.#caps.leftBytes("fetch") - this.#queuedBytes();
-    const isShort = this.#memory.isShort(underWay) || leftBytes < (underWay + 1) * expectedBytes;
-    if ((isShort && underWay > 0) || leftBytes <= 0) return Number.POSITIVE_INFINITY;
+    const inMemory = underWay + this.#heldPages;
+    if (inMemory > 0 && this.#memory.isShort(inMemory)) return Number.POSITIVE_INFINITY;
+    const isShort = underWay > 0 && leftBytes < (underWay + 1) * expectedBytes;
+    if (isShort || leftBytes <= 0) return Number.POSITIVE_INFINITY;
     return Math.max(this.#rate.waitMs(), this.#cpu.waitMs());
   }
 

@@ -51,14 +51,14 @@ export class MemoryWatch {
   }
 
   /**
-   * Requests go out one by one, or there is no room for another beside those under way. Each may come to a body's limit and
+   * Requests go out one by one, or there is no room for another beside those under way and not extracted yet. Each may come to a body's limit and
    * as much again decoded; what those before have brought by now is looked at anew.
    */
-  isShort(underWay = 0): boolean {
+  isShort(taken = 0): boolean {
     if (this.#capBytes === null) return false;
     if (this.#part() >= oneByOneFrom) return true;
-    const soonBytes = (underWay + 1) * mostRequestBytes;
-    return underWay > 0 && this.#signs.residentBytes() + soonBytes > oneByOneFrom * this.#capBytes;
+    const soonBytes = (taken + 1) * mostRequestBytes;
+    return taken > 0 && this.#signs.residentBytes() + soonBytes > oneByOneFrom * this.#capBytes;
   }
 
   usage(): LimitUsage {
