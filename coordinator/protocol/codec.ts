@@ -7,6 +7,7 @@
 import type { z } from "zod";
 import { ProtocolError } from "#core/errors";
 import { type CoordinatorMessage, coordinatorMessage } from "./coordinator-messages.ts";
+import { boundStructure } from "./json-structure.ts";
 import { type CrawlerHello, type CrawlerMessage, crawlerHello, crawlerMessage } from "./messages.ts";
 import type { FrameReader, ReceivedParts } from "./packed/message-frames.ts";
 import { agreeOnVersion, protocolVersions } from "./version.ts";
@@ -18,6 +19,13 @@ import { agreeOnVersion, protocolVersions } from "./version.ts";
 export const maxMessageBytes: number = 8 * 1024 * 1024;
 /** Longest message from a peer that has not shown its key yet. A hello takes under 2 KB. */
 export const maxHelloBytes: number = 64 * 1024;
+
+/**
+ * What a crawler's message may be made of, told before JSON.parse builds it: a few KB of deflate are eight million
+ * brackets, and the longest result that is allowed has 10,000 links of seven fields.
+ */
+export const maxMessageValues = 150_000;
+const maxMessageDepth = 16;
 
 /** The text to send; throws ProtocolError when it is longer than the other side would take. */
 export function encodeMessage(message: CrawlerMessage | CoordinatorMessage): string {
@@ -31,7 +39,7 @@ export function encodeMessage(message: CrawlerMessage | CoordinatorMessage): str
 
 /** Throws ProtocolError for anything but a message that a crawler may send. */
 export function decodeCrawlerMessage(received: Uint8Array | string): CrawlerMessage {
-  return check(crawlerMessage, parse(received));
+  return check(crawlerMessage, parseBounded(received));
 }
 
 /** The same for a packed message, in the order in which they came (`reader` remembers what they refer to). */
@@ -54,7 +62,7 @@ export type DecodedHello =
  * time is told so and not that some field of its hello is wrong. Throws ProtocolError for anything else.
  */
 export function decodeHello(received: Uint8Array | string): DecodedHello {
-  const value = parse(received);
+  const value = parseBounded(received);
   const type = typeOf(value);
   if (type !== "crawler:hello") throw new ProtocolError(`${type}: the first message must be crawler:hello`);
   const { protocolVersions: offered } = check(crawlerHello.pick({ protocolVersions: true }), value);
@@ -62,6 +70,13 @@ export function decodeHello(received: Uint8Array | string): DecodedHello {
   if (version !== null) return { type: "hello", version, hello: check(crawlerHello, value) };
   const reason = `the crawler speaks protocol ${offered.join(", ")}, the coordinator ${protocolVersions.join(", ")}`;
   return { type: "wrong-version", reason };
+}
+
+/** Throws ProtocolError for more values, or nested deeper, than any message of a crawler. */
+function parseBounded(received: Uint8Array | string): unknown {
+  const text = typeof received === "string" ? received : decodeText(received);
+  boundStructure(text, { values: maxMessageValues, depth: maxMessageDepth });
+  return parse(text);
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });

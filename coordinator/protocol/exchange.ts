@@ -5,6 +5,7 @@
  * message, so that the other side may let go of them.
  */
 import { z } from "zod";
+import { listOf } from "./fields.ts";
 import { maxRedirects } from "./result.ts";
 
 export const exchangePath = "/api/coordinators/exchange";
@@ -41,7 +42,7 @@ const exchangedUrl = z.strictObject({
 });
 export type ExchangedUrl = Readonly<z.infer<typeof exchangedUrl>>;
 
-const urls = z.array(exchangedUrl).max(maxExchangedUrls);
+const urls = listOf(exchangedUrl, maxExchangedUrls);
 
 export const childMessage = z.strictObject({
   version: z.int().min(1).max(1000),

@@ -26,6 +26,33 @@ export const digest = z.string().regex(/^[0-9a-f]{64}$/);
 export const maxMilliseconds = 86_400_000;
 export const milliseconds = z.number().min(0).max(maxMilliseconds);
 
+/**
+ * A list of at most so many, looked at up to the first element that is not as it should be: z.array looks at all of
+ * them and describes each fault, which takes longer than everything else that is done with a message of such a list.
+ */
+export function listOf<Element extends z.ZodType>(element: Element, most: number) {
+  return z
+    .array(z.unknown())
+    .max(most)
+    .transform((values, context): z.output<Element>[] => {
+      const list: z.output<Element>[] = [];
+      for (const [at, value] of values.entries()) {
+        const checked = element.safeParse(value);
+        if (checked.success) {
+          list.push(checked.data);
+          continue;
+        }
+        for (const { path, message } of checked.error.issues.slice(0, mostIssues))
+          context.addIssue({ code: "custom", path: [at, ...path], message });
+        return z.NEVER;
+      }
+      return list;
+    });
+}
+
+/** Of one element: who reads them is told of the first. */
+const mostIssues = 3;
+
 /** Steers no terminal, and does not read backwards. */
 export function plainWords(text: string): string {
   return text.replace(/\p{Cc}/gu, " ").replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");

@@ -5,7 +5,7 @@
  * are derived from them. Sizes are bounded here, so that nothing behind the edge has to ask again.
  */
 import { z } from "zod";
-import { address, digest, leaseId, milliseconds, words } from "./fields.ts";
+import { address, digest, leaseId, listOf, milliseconds, words } from "./fields.ts";
 import { helloIdentity, signature } from "./identity.ts";
 import { crawlerMove } from "./move.ts";
 import { fetchResultSchema } from "./result.ts";
@@ -68,7 +68,7 @@ export const crawlerHello = z.object({
    * leases back at once (it was started anew, or they got lost on the way). Null: too many to list, so they
    * are left to run out.
    */
-  heldLeases: z.array(leaseId).max(maxHeldLeases).nullable(),
+  heldLeases: listOf(leaseId, maxHeldLeases).nullable(),
   /** The address other hosts see this crawler under, when its partner states it. */
   publicAddress: address.nullable(),
   place: z
@@ -96,8 +96,8 @@ export const crawlerHello = z.object({
    */
   denies: z
     .object({
-      networks: z.array(z.string().min(2).max(91)).max(maxDeniedInHello),
-      domains: z.array(z.string().min(1).max(253)).max(maxDeniedInHello),
+      networks: listOf(z.string().min(2).max(91), maxDeniedInHello),
+      domains: listOf(z.string().min(1).max(253), maxDeniedInHello),
     })
     .optional(),
   /**
@@ -150,7 +150,7 @@ export const crawlerProbeReport = z.object({
 /** Round-trip times to other crawlers, measured on the coordinator's list of peers. */
 export const crawlerPeerRtts = z.object({
   type: z.literal("crawler:peer-rtts"),
-  peers: z.array(z.object({ crawlerId: z.int().min(1), outcome: probeOutcome })).max(1000),
+  peers: listOf(z.object({ crawlerId: z.int().min(1), outcome: probeOutcome }), 1000),
 });
 
 /** One fetched (or not fetched) URL. Kept in the spool until the coordinator acknowledges `sequence`. */

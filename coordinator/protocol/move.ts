@@ -30,7 +30,7 @@ const index = z
   .max(partsOf(maxMoveBytes) - 1);
 const part = z
   .string()
-  .max(4 * Math.ceil(movePartBytes / 3))
+  .max(4 * Math.ceil(movePartBytes / 3), { abort: true })
   .regex(/^[A-Za-z0-9+/]*={0,2}$/);
 const bytes = z.int().min(1).max(maxMoveBytes);
 

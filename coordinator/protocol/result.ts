@@ -3,7 +3,7 @@
  * under 1/20 of the fetched bytes travel. Every string and list is bounded.
  */
 import { z } from "zod";
-import { digest, milliseconds, url } from "./fields.ts";
+import { digest, listOf, milliseconds, url } from "./fields.ts";
 
 const count = z.int().min(0);
 
@@ -108,7 +108,7 @@ export const pageExtract = z.object({
   canonicalUrl: url.nullable(),
   title: z.string().max(500),
   description: z.string().max(1000),
-  headings: z.array(z.object({ level: z.int().min(1).max(6), text: z.string().max(300) })).max(100),
+  headings: listOf(z.object({ level: z.int().min(1).max(6), text: z.string().max(300) }), 100),
   /** ISO 639-1, or null when undecided. */
   language: z
     .string()
@@ -132,7 +132,7 @@ export const pageExtract = z.object({
     })
     .optional(),
   /** RSS and Atom feeds that the page names. */
-  feeds: z.array(url).max(20).optional(),
+  feeds: listOf(url, 20).optional(),
   /** The Postgres text search configuration the lexemes were made with, such as `english`. */
   textSearchConfig: z.string().regex(/^[a-z_]{1,40}$/),
   /** The text in `tsvector` input form: `'word':1A,5 'other':2B`. */
@@ -141,7 +141,7 @@ export const pageExtract = z.object({
   excerpt: z.string().max(600),
   words: count,
   /** In the page's order, each URL once. At most `maxPageLinks` of a page, `maxListedUrls` of a list. */
-  links: z.array(pageLink).max(maxListedUrls),
+  links: listOf(pageLink, maxListedUrls),
   /** Links left out because they look like a trap (endless calendars, session ids, repeated segments). */
   trappedLinks: count.optional(),
   /** Of a sitemap or feed: entries left out, since they are of other hosts, no web addresses or too many. */
@@ -167,7 +167,7 @@ export const robotsReport = z.object({
   /** rules: read; none: 4xx or too many redirects, all allowed; closed: 5xx or 429; unreachable: no answer. */
   state: z.enum(["rules", "none", "closed", "unreachable"]),
   crawlDelaySeconds: z.number().min(0).max(86_400).nullable(),
-  sitemaps: z.array(url).max(50),
+  sitemaps: listOf(url, 50),
 });
 export type RobotsReport = z.infer<typeof robotsReport>;
 

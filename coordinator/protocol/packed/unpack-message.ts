@@ -1,5 +1,6 @@
 /** Packed messages (packed-message.ts) to values again. What comes out is not checked against any schema yet. */
 import { ProtocolError } from "#core/errors";
+import { boundStructure } from "../json-structure.ts";
 import { checkOrigin, linkOf } from "./link-lines.ts";
 import { NumberReader } from "./number-bytes.ts";
 import type { PackedMessage } from "./packed-message.ts";
@@ -9,6 +10,14 @@ import { unpackVector } from "./vector.ts";
 
 /** Most lines of a message, links included: a sitemap's 10,000 and room for every other list of the protocol. */
 export const maxLines = 40_000;
+
+/** Of all lines of JSON together, as of a message that is JSON as a whole; and how deeply they are nested. */
+const maxValues = 150_000;
+const maxDepth = 16;
+/** Of all vectors together: the words of 900,000 characters, each of which takes six at least; */
+const maxWords = 150_000;
+/** and what occurs again, where a text has 16,383 places, and one word at each. Room for twice as many. */
+const maxRepeated = 32_768;
 
 /** Throws ProtocolError for what `packMessage` does not make. */
 export function unpackMessage({ text, numbers, links }: PackedMessage): unknown {
@@ -24,6 +33,9 @@ class Unpacker {
   readonly #links: readonly string[] | null;
   #origin = "";
   #at = 0;
+  #values = maxValues;
+  #words = maxWords;
+  #repeated = maxRepeated;
 
   constructor(lines: readonly string[], numbers: Buffer, links: readonly string[] | null) {
     this.#lines = lines;
@@ -78,7 +90,7 @@ class Unpacker {
       case "u":
         return this.#origin + this.#line();
       case "j":
-        return parsed(this.#line());
+        return this.#parsed(this.#line());
       case "i":
         return this.#numbers.number();
       case "t":
@@ -100,24 +112,32 @@ class Unpacker {
     }
   }
 
+  /** A few bytes are many places, and one line many words: all vectors of a message are bounded together. */
   #vector(): string {
     const occurrences = this.#numbers.number();
     const places = this.#numbers.bytes(this.#numbers.number());
-    return unpackVector({ words: this.#line().split(" "), occurrences, places });
+    const words = this.#line().split(" ", this.#words + 1);
+    this.#words -= words.length;
+    this.#repeated -= Math.max(0, occurrences - words.length);
+    if (this.#words < 0) throw new ProtocolError("a packed message has too many words");
+    if (this.#repeated < 0) throw new ProtocolError("a packed message has too many occurrences of words");
+    return unpackVector({ words, occurrences, places });
+  }
+
+  #parsed(line: string): unknown {
+    this.#values -= boundStructure(line, { values: maxValues, depth: maxDepth });
+    if (this.#values < 0) throw new ProtocolError(`a packed message has more than ${maxValues} values`);
+    try {
+      return JSON.parse(line);
+    } catch {
+      // Without its cause: JSON.parse quotes the text.
+      throw new ProtocolError("a line of a packed message is not JSON");
+    }
   }
 
   #pageLinks(): object[] {
     if (this.#links === null) throw new ProtocolError("a packed message's links are missing");
     return this.#links.map((line) => linkOf(line, this.#origin));
-  }
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    // Without its cause: JSON.parse quotes the text.
-    throw new ProtocolError("a line of a packed message is not JSON");
   }
 }
 

@@ -1,0 +1,51 @@
+/**
+ * How many values a text of JSON has and how deeply they are nested, counted without building any of them: what a
+ * text makes JSON.parse do has little to do with the bytes that it took on the wire.
+ */
+import { ProtocolError } from "#core/errors";
+
+export interface StructureBounds {
+  readonly values: number;
+  readonly depth: number;
+}
+
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c] as const;
+const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d] as const;
+
+/** Gives the number of values; throws ProtocolError beyond the bounds. What is no JSON may pass: JSON.parse refuses it. */
+export function boundStructure(text: string, bounds: StructureBounds): number {
+  let values = 1;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case quote:
+        at = endOfString(text, at);
+        break;
+      case openList:
+      case openObject:
+        depth += 1;
+        values += 1;
+        if (depth > bounds.depth) throw new ProtocolError(`a message is nested deeper than ${bounds.depth}`);
+        break;
+      case comma:
+        values += 1;
+        break;
+      case closeList:
+      case closeObject:
+        depth -= 1;
+        break;
+    }
+    if (values > bounds.values) throw new ProtocolError(`a message has more than ${bounds.values} values`);
+  }
+  return values;
+}
+
+/** Of the string that opens there: where it is closed, or the text's end. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end - 1;
+    while (text.charCodeAt(before) === backslash) before -= 1;
+    if ((end - before) % 2 === 1) return end;
+  }
+  return text.length;
+}
