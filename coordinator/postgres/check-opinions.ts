@@ -74,7 +74,7 @@ export const statedVersion = (crawler: string): string =>
 
 /**
  * SQL: this version, with the digest of its bundle where a dock runs it, is one of ours: a release that was offered to
- * this crawler or is being offered, or software that has run here as the coordinator itself.
+ * this crawler, or ever staged (its dock may have fetched it as its first), or software that has run here as the coordinator itself.
  */
 export const isOfferedTo = (of: {
   crawlerId: string;
@@ -87,7 +87,7 @@ export const isOfferedTo = (of: {
      else exists (
        select from release r
        where r.version = ${of.release} and r.digest = ${of.digest}
-         and (r.stage <> 'none'
+         and (r.stage_since is not null
            or exists (select from release_offer o where o.version = r.version and o.crawler_id = ${of.crawlerId})))
      end`;
 
