@@ -68,5 +68,8 @@ export const standingWords: Readonly<Record<TrustStanding, string>> = {
 
 /** Why it is unproven, in words. */
 export function unprovenWords({ agreed, alone, once, untold }: TrustComparisons): string {
-  return `${untold} of ${untold + agreed + alone + once} comparisons of its pages came to nothing: it runs another version than the others, sites did not answer, or there are too few crawlers to say who is right. So nobody knows whether it is honest, and more of its pages are compared.`;
+  const of = `${untold} of ${untold + agreed + alone + once} comparisons of its pages came to nothing`;
+  const why =
+    "it runs another version than the others, sites did not answer, or there are too few crawlers to say who is right";
+  return `${of}: ${why}. So nobody knows whether it is honest, and more of its pages are compared.`;
 }

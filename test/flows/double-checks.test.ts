@@ -538,7 +538,11 @@ function pageOf(url: string): string {
 <main><h1>${words(5).join(" ")}</h1><p>${words(300).join(" ")}</p><p>${links("more", 10)}</p></main></html>`;
 }
 
-const vocabulary =
-  "amber trade road river harbour winter stone wool market bridge letter silver grain ship tower coast valley forest garden window paper glass iron copper salt honey bread candle mirror ladder".split(
+const vocabulary = [
+  ..."amber trade road river harbour winter stone wool market bridge letter silver grain ship tower".split(
     " ",
-  );
+  ),
+  ..."coast valley forest garden window paper glass iron copper salt honey bread candle mirror ladder".split(
+    " ",
+  ),
+];
