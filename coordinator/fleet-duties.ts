@@ -7,6 +7,7 @@ import { PutOffMoves } from "./flows/put-off-moves.ts";
 import { rebalanceLoad } from "./flows/rebalance-load.ts";
 import { NewcomerSettling } from "./flows/settle-newcomers.ts";
 import type { DutyPorts } from "./periodic-duties.ts";
+import type { CoordinatorPresence } from "./postgres/coordinator-presence.ts";
 
 /** The names by which a duty can be hurried. */
 export const fleetDuties = {
@@ -16,6 +17,9 @@ export const fleetDuties = {
 } as const;
 
 const handOverMs = 5000;
+const followMs = 5000;
+const takeBackMs = 60_000;
+const takeBackDuty = "take-back-crawlers";
 /** With ten probes a pass: 120 a minute. */
 const settleMs = 5000;
 
@@ -40,8 +44,13 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
       },
       onMoved: (cause, subnets) => counters.moves(cause, subnets),
     },
-    { departureMs: config.departureSeconds * 1000, since: ports.now() },
+    {
+      departureMs: config.departureSeconds * 1000,
+      since: ports.now(),
+      ...(ports.presence ? { coordinatorNumber: ports.presence.number } : {}),
+    },
   );
+  if (ports.presence) followOthers(ports, ports.presence);
   timekeeper.every(fleetDuties.handOver, handOverMs, async () => {
     await handOvers.pass();
   });
@@ -65,6 +74,19 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
     counters.moves("overload", moved.length);
     if (moved.length > 0) log.info({ subnets: moved.length }, "load was rebalanced");
   });
+}
+
+/** Other coordinators on this database: what they say of the fleet is read, and crawlers of those that are gone taken over. */
+function followOthers(ports: DutyPorts, presence: CoordinatorPresence): void {
+  const { timekeeper, gateway, log, now } = ports;
+  timekeeper.every("follow-coordinators", followMs, async () => {
+    const reason = "the coordinator that it was connected to is gone";
+    const crawlers = await presence.takeOver(reason, now(), performance.now());
+    if (crawlers > 0) log.info({ crawlers }, "crawlers of another coordinator were taken over");
+    if (crawlers > 0 || (await presence.others()) > 0) await refreshCrawlers(ports);
+  });
+  timekeeper.every(takeBackDuty, takeBackMs, async () => await presence.takeBack(gateway.online()));
+  presence.onRegained = () => timekeeper.hurry(takeBackDuty);
 }
 
 /** Whenever somebody drains, resumes or shuts out a crawler, or asks for a new key, the fleet is read anew and acted on at once. */

@@ -176,8 +176,15 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     onLeave: async (crawlerId, reason, forGood) => {
       told.forget(crawlerId);
       await ports.moves?.().onLeave(crawlerId, reason);
-      await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
+      const isGone = await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
       await refreshCrawlers(ports, [crawlerId]);
+      if (!isGone) {
+        ports.log.info(
+          { crawlerId, reason },
+          "a session has ended whose crawler is connected to another coordinator",
+        );
+        return;
+      }
       ports.log.warn({ crawlerId, reason, forGood }, "crawler left");
       if (forGood) ports.onDraining();
     },

@@ -31,6 +31,7 @@ import { overviewDuties } from "./overview-duties.ts";
 import { paceDuties } from "./pace-duties.ts";
 import { duties, scheduleDuties } from "./periodic-duties.ts";
 import { policyDuties } from "./policy-duties.ts";
+import { CoordinatorPresence } from "./postgres/coordinator-presence.ts";
 import { createCrawlerStore } from "./postgres/crawler-store.ts";
 import { createDelegationStore } from "./postgres/delegation-store.ts";
 import { createFrontierStore } from "./postgres/frontier-store.ts";
@@ -62,21 +63,34 @@ const observeMs = 2000;
 const keepReleasesMs = 6 * 3_600_000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
-export async function startCoordinator({
-  config: file,
-  database,
-  log,
-  version,
-  snapshotFolder = null,
-  registryHost = null,
-  keepReleases = async () => {},
-  now = () => new Date(),
-}: CoordinatorOptions): Promise<RunningCoordinator> {
+export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
+  const presence = await CoordinatorPresence.begin(options.database.pool);
+  try {
+    return await startPresent(options, presence);
+  } catch (error) {
+    await presence.end();
+    throw error;
+  }
+}
+
+async function startPresent(
+  {
+    config: file,
+    database,
+    log,
+    version,
+    snapshotFolder = null,
+    registryHost = null,
+    keepReleases = async () => {},
+    now = () => new Date(),
+  }: CoordinatorOptions,
+  presence: CoordinatorPresence,
+): Promise<RunningCoordinator> {
   const { pool } = database;
   const startedAt = now();
   const stores = {
     subnets: createSubnetStore(pool),
-    crawlers: createCrawlerStore(pool),
+    crawlers: createCrawlerStore(pool, presence.number),
     delegations: createDelegationStore(pool, () => heldBySomebody(gateway, state, config)),
     frontier: createFrontierStore(pool),
     results: createResultStore(pool),
@@ -216,7 +230,8 @@ export async function startCoordinator({
   });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
   const keys = keyDuties({ ...stores, gateway, secrets: randomSecrets, timekeeper, log, now });
-  const moves = moveDuties({ ...stores, pool, gateway, state, timekeeper, log, now });
+  const others = async () => await presence.others();
+  const moves = moveDuties({ ...stores, others, pool, gateway, state, timekeeper, log, now });
   const optOuts = optOutDuties({ pool, gateway, timekeeper, config, log, now });
   const onChange = async () => void (await Promise.all([keys.review(), moves.review()]));
   const fleet = await followFleet({ ...stores, state, timekeeper, log, onChange });
@@ -267,6 +282,7 @@ export async function startCoordinator({
       counters,
       withoutRoom,
       recrawlDays: recrawls.meanDays,
+      presence,
       log,
       now,
     },
@@ -295,6 +311,7 @@ export async function startCoordinator({
       await Promise.all(followers.map((one) => one.stop()));
       await incidents.flush();
       await roundsGivenUp;
+      await presence.end();
       await web.close();
       log.info({}, "coordinator stopped");
     },

@@ -20,6 +20,8 @@ export interface MoveDutyPorts {
     refuse(crawlerId: CrawlerId, refusal: Refusal): boolean;
   };
   readonly crawlers: Pick<CrawlerStore, "list">;
+  /** How many other coordinators run on this database. */
+  readonly others: () => Promise<number>;
   readonly state: CoordinatorState;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly log: Log;
@@ -48,7 +50,8 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
   });
   return {
     start: async () => {
-      await mover.start();
+      // Moves that another coordinator leads go on; what nobody leads any more ends when nothing happens in it.
+      if ((await ports.others()) === 0) await mover.start();
       timekeeper.every("review-moves", reviewMs, async () => await mover.review());
     },
     review: () => mover.review(),

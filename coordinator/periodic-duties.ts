@@ -18,6 +18,7 @@ import { PeerTurns, peerTurnMs } from "./flows/send-peers.ts";
 import { following } from "./live-config.ts";
 import type { Log } from "./log.ts";
 import type { CrawlerGateway } from "./net/crawler-gateway.ts";
+import type { CoordinatorPresence } from "./postgres/coordinator-presence.ts";
 import type { Timekeeper } from "./timekeeper.ts";
 
 export interface DutyPorts {
@@ -41,6 +42,8 @@ export interface DutyPorts {
   readonly denied?: DeniedTargets;
   /** Without it, nothing is taken for anycast. */
   readonly anycast?: AnycastRanges;
+  /** Left out, no other coordinator shares the database. */
+  readonly presence?: CoordinatorPresence;
   readonly log: Log;
   readonly now: () => Date;
 }

@@ -24,6 +24,8 @@ export interface CrawlerRecord {
   readonly drainingSince: Date | null;
   /** Since when it waits to be given what is nearest to it, having come into a fleet at work; null: it has it. */
   readonly joiningSince: Date | null;
+  /** Of the coordinator that it is, or was last, connected to: that one alone acts when it is away. Absent: none said so. */
+  readonly coordinatorNumber?: number;
   /** True: its key is for measurements, so it is given no subnet and no lease; absent: it crawls, too. */
   readonly measuresOnly?: true;
   /** Since when its results are not believed; absent: they are. */
@@ -63,12 +65,13 @@ export interface CrawlerStore {
     now: Date;
   }): Promise<number>;
   /** `forGood`: it said that it will not come back, so its subnets are handed over at once. */
-  leave(departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date }): Promise<void>;
+  /** False: it is connected to another coordinator by now, and nothing was changed. */
+  leave(departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date }): Promise<boolean>;
   heartbeat(crawlerId: CrawlerId, heartbeat: CrawlerHeartbeat, now: Date): Promise<void>;
   /** By their numbers, ascending: all, or those of the numbers given. */
   list(crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]>;
-  /** At coordinator start: nobody is connected yet. */
-  markAllOffline(reason: string, now: Date): Promise<void>;
+  /** At coordinator start: nobody is connected, but to other coordinators that run. */
+  markAbsent(reason: string, now: Date): Promise<void>;
   saveRtts(rtts: readonly PeerRtt[], now: Date): Promise<void>;
   rtts(): Promise<PeerRtt[]>;
   /**

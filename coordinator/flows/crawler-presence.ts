@@ -8,7 +8,7 @@ import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CoordinatorState } from "./coordinator-state.ts";
-import type { CrawlerStore } from "./crawler-ports.ts";
+import type { CrawlerRecord, CrawlerStore } from "./crawler-ports.ts";
 import type { DelegationStore } from "./delegation-ports.ts";
 import { Gathered } from "./gathered.ts";
 import type { FrontierStore } from "./ports.ts";
@@ -110,19 +110,31 @@ async function takeOwnSubnet(
   });
 }
 
-/**
- * Crawlers that have been gone for longer than `departureMs` and still own something. Nobody could come back
- * before `since`, when this coordinator started, so nobody counts as gone for longer than that.
- */
-export function departedCrawlers(
-  state: CoordinatorState,
-  time: { readonly departureMs: number; readonly since: Date; readonly now: Date },
-): CrawlerId[] {
+/** Whose absence a coordinator acts on, and after how long. */
+export interface DepartureRule {
+  readonly departureMs: number;
+  /** When this coordinator started: nobody could come back before, so nobody counts as gone for longer. */
+  readonly since: Date;
+  /** This coordinator's: crawlers of others are theirs to miss. Absent: there are no others. */
+  readonly coordinatorNumber?: number;
+}
+
+/** Crawlers that have been gone for longer than `departureMs` and still own something. */
+export function departedCrawlers(state: CoordinatorState, rule: DepartureRule, now: Date): CrawlerId[] {
   const goneMs = (lastSeenAt: Date | null) =>
-    time.now.getTime() - Math.max(time.since.getTime(), lastSeenAt?.getTime() ?? 0);
+    now.getTime() - Math.max(rule.since.getTime(), lastSeenAt?.getTime() ?? 0);
   return state.crawlers
     .filter(({ state: presence }) => presence === "offline")
-    .filter(({ lastSeenAt }) => goneMs(lastSeenAt) > time.departureMs)
+    .filter((crawler) => isOwn(crawler, rule))
+    .filter(({ lastSeenAt }) => goneMs(lastSeenAt) > rule.departureMs)
     .filter(({ crawlerId }) => state.subnetsOf(crawlerId).length > 0)
     .map(({ crawlerId }) => crawlerId);
+}
+
+/** Whether it is this coordinator's to give what the crawler has to others. */
+export function isOwn(
+  { coordinatorNumber }: CrawlerRecord,
+  rule: Pick<DepartureRule, "coordinatorNumber">,
+): boolean {
+  return coordinatorNumber === rule.coordinatorNumber;
 }

@@ -7,7 +7,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "../log.ts";
 import type { CoordinatorState } from "./coordinator-state.ts";
 import type { CrawlerStore } from "./crawler-ports.ts";
-import { departedCrawlers, refreshCrawlers } from "./crawler-presence.ts";
+import { type DepartureRule, departedCrawlers, isOwn, refreshCrawlers } from "./crawler-presence.ts";
 import type { DelegationQueue } from "./delegation-queue.ts";
 import { type ReplaceCrawlerPorts, type Replaced, replaceCrawler } from "./replace-crawler.ts";
 
@@ -19,12 +19,6 @@ export interface HandOverPorts extends ReplaceCrawlerPorts {
   readonly now: () => Date;
 }
 
-export interface HandOverSettings {
-  readonly departureMs: number;
-  /** When this coordinator started: nobody could come back before. */
-  readonly since: Date;
-}
-
 /** Rounds that are asked for in one pass, of all crawlers together. */
 const roundsPerPass = 40;
 /** What is left is planned anew after so long (others may have room by now), and its rounds asked for again. */
@@ -32,26 +26,31 @@ const planAgainMs = 60_000;
 
 export class HandOvers {
   readonly #ports: HandOverPorts;
-  readonly #settings: HandOverSettings;
+  readonly #rule: DepartureRule;
   /** Per crawler what the last plan left over and no round was asked for yet, and when that was. */
   readonly #left = new Map<CrawlerId, { readonly orphans: SubnetId[]; readonly atMs: number }>();
   /** Orphans of each crawler when it was last told of; told once, since it may stay so for long. */
   readonly #told = new Map<CrawlerId, number>();
 
-  constructor(ports: HandOverPorts, settings: HandOverSettings) {
+  constructor(ports: HandOverPorts, rule: DepartureRule) {
     this.#ports = ports;
-    this.#settings = settings;
+    this.#rule = rule;
   }
 
   async pass(): Promise<void> {
     const { state, online } = this.#ports;
     const now = this.#ports.now();
-    const leaving = leavingCrawlers(state, { ...this.#settings, now });
+    const leaving = leavingCrawlers(state, this.#rule, now);
     for (const crawlerId of this.#left.keys()) if (!leaving.includes(crawlerId)) this.#left.delete(crawlerId);
     let rounds = roundsPerPass;
     for (const crawlerId of leaving) {
       if (online().every((other) => other === crawlerId)) continue;
-      if (!this.#isPlanned(crawlerId, now)) await this.#replace(crawlerId, now);
+      if (!this.#isPlanned(crawlerId, now)) {
+        // Meanwhile it may have come, to this coordinator or to another one.
+        await refreshCrawlers(this.#ports, [crawlerId]);
+        if (!leavingCrawlers(state, this.#rule, now).includes(crawlerId)) continue;
+        await this.#replace(crawlerId, now);
+      }
       rounds -= this.#askForRounds(crawlerId, rounds);
     }
   }
@@ -99,13 +98,10 @@ export class HandOvers {
 }
 
 /** Draining ones first: somebody waits for them. */
-function leavingCrawlers(
-  state: CoordinatorState,
-  time: { readonly departureMs: number; readonly since: Date; readonly now: Date },
-): CrawlerId[] {
+function leavingCrawlers(state: CoordinatorState, rule: DepartureRule, now: Date): CrawlerId[] {
   const draining = state.crawlers
-    .filter(({ drainingSince }) => drainingSince !== null)
+    .filter((crawler) => crawler.drainingSince !== null && isOwn(crawler, rule))
     .map(({ crawlerId }) => crawlerId)
     .filter((crawlerId) => state.subnetsOf(crawlerId).length > 0);
-  return [...new Set([...draining, ...departedCrawlers(state, time)])];
+  return [...new Set([...draining, ...departedCrawlers(state, rule, now)])];
 }

@@ -69,13 +69,17 @@ export async function resumeCrawler(
   return rowCount === 1;
 }
 
-/** Offline; one that said that it leaves for good hands its subnets over from now on. */
+/**
+ * Offline; one that said that it leaves for good hands its subnets over from now on. False: it is another coordinator's
+ * by now, which knows better.
+ */
 export async function crawlerLeaves(
   pool: Pool,
   departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date },
-): Promise<void> {
+  coordinatorNumber: number | null,
+): Promise<boolean> {
   const { crawlerId, reason, forGood = false, now } = departure;
-  await pool.query(
+  const { rowCount } = await pool.query(
     `update crawler c
      set state = 'offline',
          offline_reason = $2,
@@ -85,9 +89,10 @@ export async function crawlerLeaves(
          drain_subnets = case when $4 and draining_since is null
            then (select count(*) from delegation d where d.crawler_id = c.crawler_id)
            else drain_subnets end
-     where crawler_id = $1`,
-    [crawlerId, reason, now, forGood],
+     where crawler_id = $1 and coordinator_number is not distinct from $5`,
+    [crawlerId, reason, now, forGood, coordinatorNumber],
   );
+  return rowCount === 1;
 }
 
 export async function mustJoin(pool: Pool, crawlerId: CrawlerId, now: Date): Promise<void> {

@@ -6,6 +6,7 @@ import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerRecord, CrawlerStore, PeerRtt } from "../flows/crawler-ports.ts";
 import { Gathered } from "../flows/gathered.ts";
 import { ChannelListener } from "./channel-listener.ts";
+import { takeOverAtStart } from "./coordinator-presence.ts";
 import { forgottenAbsences, notedAbsences } from "./crawler-absences.ts";
 import {
   connectedState,
@@ -21,9 +22,10 @@ import { clean } from "./database-text.ts";
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
 
-export function createCrawlerStore(pool: Pool): CrawlerStore {
+/** `coordinatorNumber`: of the coordinator whose crawlers come and go by this store; null: of none that runs. */
+export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null = null): CrawlerStore {
   const arrivals = new Gathered(
-    async (given: readonly ArrivingCrawler[]) => await arrive(pool, given),
+    async (given: readonly ArrivingCrawler[]) => await arrive(pool, given, coordinatorNumber),
     mostTogether,
   );
   return {
@@ -32,7 +34,7 @@ export function createCrawlerStore(pool: Pool): CrawlerStore {
 
     arrive: async (arrival) => await arrivals.ask(arrival),
 
-    leave: async (departure) => await crawlerLeaves(pool, departure),
+    leave: async (departure) => await crawlerLeaves(pool, departure, coordinatorNumber),
 
     async heartbeat(crawlerId, heartbeat, now) {
       const { type: _, ...said } = heartbeat;
@@ -45,14 +47,7 @@ export function createCrawlerStore(pool: Pool): CrawlerStore {
 
     list: async (crawlerIds) => await list(pool, crawlerIds),
 
-    async markAllOffline(reason, now) {
-      await pool.query(
-        `update crawler
-         set state = 'offline', offline_reason = $1, last_seen_at = coalesce(last_seen_at, $2)
-         where state <> 'offline'`,
-        [reason, now],
-      );
-    },
+    markAbsent: async (reason, now) => await takeOverAtStart(pool, coordinatorNumber, { reason, now }),
 
     saveRtts: async (rtts, now) => await saveRtts(pool, rtts, now),
 
@@ -86,7 +81,11 @@ export function createCrawlerStore(pool: Pool): CrawlerStore {
 type ArrivingCrawler = Parameters<CrawlerStore["arrive"]>[0];
 
 /** In one statement for all, since a whole fleet may come at once. All its parts see the crawlers as they were before. */
-async function arrive(pool: Pool, arrivals: readonly ArrivingCrawler[]): Promise<number[]> {
+async function arrive(
+  pool: Pool,
+  arrivals: readonly ArrivingCrawler[],
+  coordinatorNumber: number | null,
+): Promise<number[]> {
   const { rows } = await pool.query<{ crawler_id: number; spool_id: string; acknowledged_sequence: string }>(
     `with given as (
        select * from jsonb_to_recordset($1) as given (
@@ -119,7 +118,7 @@ async function arrive(pool: Pool, arrivals: readonly ArrivingCrawler[]): Promise
            state = case when drain_asked_by = 'crawler' then 'online' else ${connectedState} end,
            software_version = given.software_version, connected_at = given.at, last_seen_at = given.at,
            unlisted = given.unlisted, partner_contact = given.contact, partner_domain_sets = given.domain_sets,
-           pace = null, pace_due_slices = null, pace_since = null,
+           pace = null, pace_due_slices = null, pace_since = null, coordinator_number = $2,
            was_offline_since = case when offline_reason is null then was_offline_since else last_seen_at end,
            was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null
        from given
@@ -128,7 +127,7 @@ async function arrive(pool: Pool, arrivals: readonly ArrivingCrawler[]): Promise
      select s.crawler_id, s.spool_id, s.acknowledged_sequence
      from spool s
      join given using (crawler_id, spool_id)`,
-    [JSON.stringify(arrivals.map(asRecord))],
+    [JSON.stringify(arrivals.map(asRecord)), coordinatorNumber],
   );
   const spools = new Map(
     rows.map((row) => [`${row.crawler_id} ${row.spool_id}`, Number(row.acknowledged_sequence)]),
@@ -180,6 +179,7 @@ interface CrawlerRow {
   distrusted_at: Date | null;
   probes_doubted_at: Date | null;
   measures_only: boolean;
+  coordinator_number: number | null;
   domain_sets: string[];
   partner_domain_sets: string[];
 }
@@ -189,7 +189,7 @@ async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<Craw
     `select crawler_id, name, host(address) as address, subnet_id, country, place, latitude, longitude,
        pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason,
        draining_since, joining_since, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only,
-       domain_sets, partner_domain_sets
+       domain_sets, partner_domain_sets, coordinator_number
      from crawler
      left join crawler_trust using (crawler_id)
      ${crawlerIds === undefined ? "" : "where crawler_id = any($1)"}
@@ -214,6 +214,7 @@ async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<Craw
     offlineReason: row.offline_reason,
     drainingSince: row.draining_since,
     joiningSince: row.joining_since,
+    ...(row.coordinator_number === null ? {} : { coordinatorNumber: row.coordinator_number }),
     ...(row.measures_only ? { measuresOnly: true } : {}),
     ...(row.distrusted_at === null ? {} : { distrustedSince: row.distrusted_at }),
     ...(row.probes_doubted_at === null ? {} : { probesDoubtedSince: row.probes_doubted_at }),

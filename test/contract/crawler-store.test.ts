@@ -113,7 +113,7 @@ test("at the coordinator's start nobody is online, and who was offline keeps the
   await world.crawlers.arrive({ crawlerId: north, hello, address: null, subnetId: null, now: noon });
   await world.crawlers.leave({ crawlerId: south, reason: "its power failed", now: noon });
 
-  await world.crawlers.markAllOffline("the coordinator started", secondsAfterNoon(5));
+  await world.crawlers.markAbsent("the coordinator started", secondsAfterNoon(5));
 
   expect((await world.crawlers.list()).map((one) => [one.state, one.offlineReason])).toEqual([
     ["offline", "the coordinator started"],
@@ -158,7 +158,7 @@ test("a crawler that is drained stays so when it comes again and when the coordi
   await arriveAt(north, secondsAfterNoon(3));
   await world.crawlers.drain("north", secondsAfterNoon(4));
   expect(await standing()).toEqual([["draining", secondsAfterNoon(1)]]);
-  await world.crawlers.markAllOffline("the coordinator started", secondsAfterNoon(5));
+  await world.crawlers.markAbsent("the coordinator started", secondsAfterNoon(5));
   expect(await standing()).toEqual([["offline", secondsAfterNoon(1)]]);
 });
 

@@ -126,11 +126,8 @@ it("spread them over all who have room, the nearest first, and fill nobody beyon
   await subnetsOfNorth(8);
   const overs = await handOvers();
   online = [near, far];
-  state.setCrawlers(
-    state.crawlers.map((crawler) =>
-      crawler.crawlerId === north ? { ...crawler, state: "offline" } : crawler,
-    ),
-  );
+  await world.crawlers.leave({ crawlerId: north, reason: "its power failed", now: noon });
+  await refreshCrawlers({ ...world, state });
   seconds = 121;
 
   await overs.pass();

@@ -153,7 +153,7 @@ it("counts a crawler as departed when it has been gone for long enough and owns 
   const { gone, near, state } = await threeSubnets();
   const since = noon;
   const departed = (seconds: number) =>
-    departedCrawlers(state, { departureMs: 120_000, since, now: secondsAfterNoon(seconds) });
+    departedCrawlers(state, { departureMs: 120_000, since }, secondsAfterNoon(seconds));
 
   expect(departed(120)).toEqual([]);
   expect(departed(121)).toEqual([gone]);
@@ -164,7 +164,7 @@ it("lets the fleet come back after the coordinator was away for long, before any
   const { gone, state } = await threeSubnets();
   const since = secondsAfterNoon(3600);
   const departed = (seconds: number) =>
-    departedCrawlers(state, { departureMs: 120_000, since, now: secondsAfterNoon(3600 + seconds) });
+    departedCrawlers(state, { departureMs: 120_000, since }, secondsAfterNoon(3600 + seconds));
 
   expect(departed(5)).toEqual([]);
   expect(departed(121)).toEqual([gone]);
