@@ -67,12 +67,16 @@ async function crawlerUnder(
     settings: { probeGraceMs: 60_000 },
   });
   cleanups.push(() => world.close());
-  const crawler = await startCrawler(testConfig({ coordinatorUrl: world.url, ...changes }));
+  const crawler = await startCrawler(
+    testConfig({ coordinatorUrl: world.url, timeouts: patient, ...changes }),
+  );
   cleanups.push(() => crawler.stop());
   await vi.waitFor(() => expect(world.gateway.online()).toEqual([amber]), wait);
   return { world, crawler };
 }
 
+/** A page that a test holds is no failure of its site, however busy this machine is. */
+const patient = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
 const wait = { timeout: 20_000, interval: 10 };
 
 const probeOf = (changes: object): CoordinatorMessage => ({
@@ -319,9 +323,8 @@ describe("probes without end", () => {
     const { outcomes } = await flood(world, await everywhere(500, { deadlineMs: 20_000 }));
 
     expect(400 * triesOf(outcomes)).toBeLessThanOrEqual(40_000);
-    expect(outcomes.at(-1)).toMatchObject({
-      type: "not-allowed",
-      reason: "the day's 39.1 KiB are used up",
+    expect(outcomes).toContainEqual({
+      ...{ type: "not-allowed", method: "connect", reason: "the day's 39.1 KiB are used up" },
     });
   });
 
@@ -515,7 +518,7 @@ describe("leases nobody asked for", () => {
 
   it("fetch no page more than the day has, however many hosts are at work", async () => {
     const { origin, held } = await holdingSite();
-    const runner = sliceRunner({ limits: { pagesPerDay: 5 }, requestsPerAddress: 64 });
+    const runner = sliceRunner({ limits: { pagesPerDay: 5 }, requestsPerAddress: 64, timeouts: patient });
     cleanups.push(() => runner.close());
     const slices = Array.from({ length: 20 }, (_, at) =>
       runner.crawl([`http://${hostOf(at)}:${origin.port}/`]),
