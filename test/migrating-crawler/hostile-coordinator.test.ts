@@ -7,7 +7,6 @@ import net, { type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ProbeBudget } from "#coordinator/flows/probe-budget";
 import { asCrawlerId } from "#core/ids";
-import { Introduction } from "#crawler/fetch/introduction";
 import { requestSigner } from "#crawler/fetch/sign-request";
 import type { Grant } from "#crawler/limits/admission";
 import { Governor } from "#crawler/limits/governor";
@@ -166,7 +165,6 @@ describe("bytes of a coordinator's choice", () => {
 
     expect(() => decodeCoordinatorMessage(JSON.stringify(welcome))).toThrow("signatureAgent");
     expect(() => requestSigner({ identity, keySetUrl: signatureAgent })("site.example")).toThrow("keySetUrl");
-    expect(() => new Introduction(identity).onWelcome(welcome)).toThrow("signatureAgent");
   });
 
   it.each([
