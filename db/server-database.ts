@@ -7,8 +7,8 @@ import { DatabaseError, UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/can-parse-url";
 import type { Database } from "./connect.ts";
 
-/** Connections of one process at most, when the caller does not say. */
-const defaultMaxConnections = 10;
+/** Connections of one process at most, when the caller does not say; a coordinator listens on five and holds its lock on one. */
+const defaultMaxConnections = 16;
 /** How long a connection may take before it counts as failed. */
 const connectionTimeoutMs = 10_000;
 /** A transaction in which nothing happens for so long is ended: it would hold back vacuum and other writers. */
