@@ -8,7 +8,7 @@ import { applyCommand } from "#ops/nearcrawl/rir/apply-command";
 import { fetchCommand } from "#ops/nearcrawl/rir/fetch-command";
 import { planCommand } from "#ops/nearcrawl/rir/plan-command";
 import { rdapCommand } from "#ops/nearcrawl/rir/rdap-command";
-import { rollbackCommand } from "#ops/nearcrawl/rir/rollback-command";
+import { rollbackCommand, rollforwardCommand } from "#ops/nearcrawl/rir/rollback-command";
 import { sourcesCommand } from "#ops/nearcrawl/rir/sources-command";
 import { statusCommand } from "#ops/nearcrawl/rir/status-command";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -27,6 +27,7 @@ const commands: Readonly<Record<string, () => Command>> = {
   plan: planCommand,
   apply: applyCommand,
   rollback: rollbackCommand,
+  rollforward: rollforwardCommand,
   status: statusCommand,
   rdap: rdapCommand,
 };
