@@ -6,6 +6,9 @@
  */
 import { writeSync } from "node:fs";
 
+/** Not the signal SIGPIPE: who listens for it in Node has it no longer ignored, and any socket that breaks sends it, too. */
+const reader = new AbortController();
+
 export function outliveReaders(program: string): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -13,17 +16,14 @@ export function outliveReaders(program: string): void {
         tellLast(`${program}: output cannot be written: ${error.message}\n`);
         process.exit(1);
       }
-      // What the system sends other programs then; Node has it ignored.
-      if (stream === process.stdout) process.emit("SIGPIPE");
+      if (stream === process.stdout) reader.abort();
     });
   }
 }
 
 /** Aborted once nobody reads standard output any more: the end of a view that has no other. */
 export function readerGone(): AbortSignal {
-  const gone = new AbortController();
-  process.once("SIGPIPE", () => gone.abort());
-  return gone.signal;
+  return reader.signal;
 }
 
 /** Past the stream, which may be the one that failed. */

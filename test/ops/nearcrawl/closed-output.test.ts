@@ -1,8 +1,9 @@
 /** `nearcrawl … | head`, with a real pipe of a shell: whoever reads has gone before anything is written. */
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readerGone } from "#crawler/closed-output";
 import type { Database } from "#db/connect";
 import { builtProgram, projectRoot } from "../../support/built-command.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -30,6 +31,17 @@ it("keeps its exit code when nobody reads what it complains of", async () => {
 
   expect(await said(line)).toBe("ended with 2\n");
 });
+
+it.runIf(process.platform === "linux")(
+  "a view leaves SIGPIPE ignored: a socket that breaks ends neither it nor its process",
+  () => {
+    readerGone();
+
+    // proc_pid_status(5): a mask of the signals that are ignored, SIGPIPE is the 13th.
+    const [, ignored] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))!;
+    expect(BigInt(`0x${ignored}`) & (1n << 12n)).toBe(1n << 12n);
+  },
+);
 
 describe("a view without an end", () => {
   let database: Database;
