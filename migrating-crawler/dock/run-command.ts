@@ -1,5 +1,4 @@
 /** `run`: the crawler of a joined folder, under its dock, until it is asked to stop. */
-
 import { basename } from "node:path";
 import { ConfigError, UsageError } from "#core/errors";
 import { recheckAfterFailure } from "../check/recheck.ts";
@@ -9,6 +8,8 @@ import { runDock, untilSignal } from "./run-dock.ts";
 
 export async function runCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, env, print, complain, program } = context;
+  // What the crawler writes is its user's alone.
+  process.umask(0o077);
   try {
     void recheckAfterFailure(context, lineLog(print, "json", basename(home)));
     await runDock({ home, env, print, program, untilAsked: untilSignal });

@@ -46,7 +46,6 @@ export async function runDock({
   timing = dockTiming,
   untilAsked,
 }: DockRun): Promise<void> {
-  process.umask(0o077);
   const home = existsSync(given) ? realpathSync(given) : given;
   const membership = readMembership(home);
   if (membership === null) {
