@@ -5,7 +5,7 @@
  * crawlers, by the policy's own rule.
  */
 
-import { parseReason } from "#core/delegation/reason";
+import { parseReason } from "#core/delegation/reason-record";
 import { trustInTriangle } from "#core/delegation/triangle";
 import type { CrawlerName, RecordedRound, RuledOut } from "./who-answer.ts";
 

@@ -9,8 +9,6 @@ import {
   type RunnerUp,
 } from "./reason-record.ts";
 
-export { type DelegationReason, parseReason } from "./reason-record.ts";
-
 export type NameOf = (crawlerId: CrawlerId) => string;
 
 /** Ruled-out crawlers that are explained one by one. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DelegationKnowledge } from "#core/delegation/knowledge";
-import { explainReason, parseReason } from "#core/delegation/reason";
+import { explainReason } from "#core/delegation/reason";
+import { parseReason } from "#core/delegation/reason-record";
 import type { CrawlerId } from "#core/ids";
 import { decisionOf, id, placement, type RoundSetup, runRound } from "./rounds.ts";
 
