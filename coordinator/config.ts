@@ -5,12 +5,12 @@
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
-import { coordinatorsSettings, parentFaults, parentSettings } from "#core/coordinators/parent-settings";
-import { readLayer } from "#core/dset/partition";
 import { ConfigError } from "#core/errors";
-import { type DeepReadonly, policySections } from "#core/policies/policy-schema";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
+import { readLayer } from "./domain-sets/partition.ts";
+import { coordinatorsSettings, parentFaults, parentSettings } from "./federation/settings.ts";
+import { type DeepReadonly, policySections } from "./settings/schema.ts";
 
 const seconds = (most: number) => z.number().positive().max(most);
 
@@ -28,7 +28,7 @@ const finer = z.strictObject({
   everySeconds: seconds(86_400).default(30),
 });
 
-/** How near the delegations are, by samples that every crawler measures (flows/sample-accuracy). */
+/** How near the delegations are, by samples that every crawler measures (delegation/accuracy). */
 const accuracy = z.strictObject({
   /** 0: none. At 4, some 2,900 samples stand behind an estimate, which is then within 2 % (Wilson interval). */
   subnetsPerHour: z.number().min(0).max(60).default(4),

@@ -1,8 +1,9 @@
 /** What a coordinator is started with. */
+
+import type { Log } from "#core/log";
 import type { Database } from "#db/connect";
 import type { CoordinatorConfig } from "./config.ts";
-import type { Log } from "./log.ts";
-import type { RegistryHost } from "./registry-host.ts";
+import type { RegistryHost } from "./registry/registry-host.ts";
 
 export interface CoordinatorOptions {
   readonly config: CoordinatorConfig;

@@ -3,12 +3,12 @@
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/can-parse-url";
-import { mayRun } from "#core/release/staging";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
-import type { InvitingCoordinator } from "./flows/issue-invitation.ts";
-import { readCoordinatorPlace } from "./postgres/coordinator-place.ts";
-import { createReleaseKeyStore } from "./postgres/release-key-store.ts";
-import { createReleaseStore } from "./postgres/release-store.ts";
+import type { InvitingCoordinator } from "./access/invitations.ts";
+import { readCoordinatorPlace } from "./crawlers/coordinator-place-store.ts";
+import { createReleaseKeyStore } from "./releases/key-store.ts";
+import { createReleaseStore } from "./releases/release-store.ts";
+import { mayRun } from "./releases/staging.ts";
 
 export interface StatedPlace {
   /** In place of what the coordinator said of itself. */

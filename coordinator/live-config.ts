@@ -2,9 +2,10 @@
  * Settings that follow the policies in force. Whoever reads a setting when it is needed follows by itself; whoever
  * keeps its settings from the start is given an object that always reads as they are now.
  */
-import type { PolicySettings } from "#core/policies/policy-schema";
+
 import type { CoordinatorConfig } from "./config.ts";
-import type { PoliciesInForce } from "./flows/policy-ports.ts";
+import type { PoliciesInForce } from "./settings/policy-ports.ts";
+import type { PolicySettings } from "./settings/schema.ts";
 
 /** The file's settings, with the sections of the policies as they are in force whenever they are read. */
 export function liveConfig(config: CoordinatorConfig, policies: PoliciesInForce): CoordinatorConfig {

@@ -1,12 +1,12 @@
 /** The tree, the delegations and the crawlers as the database has them now, for one who only looks: nothing is changed. */
 import type { Database } from "#db/connect";
-import { CoordinatorState } from "./flows/coordinator-state.ts";
-import { DelegationTable } from "./flows/delegation-table.ts";
-import { loadTree } from "./flows/refresh-tree.ts";
-import type { TreeSnapshots } from "./flows/registry-ports.ts";
-import { createCrawlerStore } from "./postgres/crawler-store.ts";
-import { createDelegationStore } from "./postgres/delegation-store.ts";
-import { createSubnetStore } from "./postgres/subnet-store.ts";
+import { createCrawlerStore } from "./crawlers/crawler-store.ts";
+import { DelegationTable } from "./delegation/delegation-table.ts";
+import { loadTree } from "./delegation/refresh-tree.ts";
+import { CoordinatorState } from "./delegation/state.ts";
+import { createDelegationStore } from "./delegation/store.ts";
+import type { TreeSnapshots } from "./subnets/registry-ports.ts";
+import { createSubnetStore } from "./subnets/subnet-store.ts";
 
 /** `snapshots`: where a coordinator keeps its tree, which is ten times quicker to read than its rows. */
 export async function readState(

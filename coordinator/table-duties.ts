@@ -1,15 +1,16 @@
 /** What keeps the database's tables in order by the clock: the index for search, ranks, channels, changes, old rows. */
-import { frontierOrder } from "#core/order/order-strategies";
-import { scheduleChangeDuties } from "./change-duties.ts";
-import { scheduleChannelDuties } from "./channel-part.ts";
+
+import type { IncidentLog } from "#core/incident-log";
+import type { Timekeeper } from "#core/scheduler";
+import { scheduleChangeDuties } from "./changes/start.ts";
+import { scheduleChannelDuties } from "./channels/start.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import type { CoordinatorOptions } from "./coordinator-options.ts";
-import type { IncidentLog } from "./flows/incident-log.ts";
-import { scheduleRanking } from "./graph-duties.ts";
-import { scheduleHostWorths } from "./host-worth-duties.ts";
-import { scheduleSearchDuties } from "./search-duties.ts";
-import type { Timekeeper } from "./timekeeper.ts";
+import { frontierOrder } from "./frontier/order/order-strategies.ts";
+import { scheduleHostWorths } from "./frontier/start.ts";
+import { scheduleSearchDuties } from "./search/start.ts";
 import { scheduleUpkeep } from "./upkeep-duties.ts";
+import { scheduleRanking } from "./web-graph/start.ts";
 
 export function scheduleTableDuties(
   ports: Pick<CoordinatorOptions, "database" | "log"> & {

@@ -1,9 +1,9 @@
 /** What is forgotten in time: incidents, seals and turns that nobody will ask about any more. */
 import type { Pool } from "pg";
-import type { IncidentLog } from "./flows/incident-log.ts";
-import { forgetTurns } from "./postgres/address-turns.ts";
-import { forgetSeals } from "./postgres/seal-rows.ts";
-import type { Timekeeper } from "./timekeeper.ts";
+import type { IncidentLog } from "#core/incident-log";
+import type { Timekeeper } from "#core/scheduler";
+import { forgetTurns } from "./frontier/turn-store.ts";
+import { forgetSeals } from "./results/seal-rows.ts";
 
 export interface UpkeepParts {
   readonly pool: Pool;

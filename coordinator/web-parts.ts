@@ -1,18 +1,18 @@
 /** The parts of the pages beyond the first ones, each with the adapters that it works with. */
 import type { Pool } from "pg";
-import { accessParts } from "./access-parts.ts";
-import { changePart } from "./change-part.ts";
-import { channelPart } from "./channel-part.ts";
-import { coordinatorPart } from "./coordinator-part.ts";
-import { explorePart } from "./explore-part.ts";
-import { fleetPart } from "./fleet-part.ts";
-import { graphPart } from "./graph-part.ts";
-import type { Access } from "./net/access.ts";
-import type { WebPart } from "./net/http-server.ts";
-import type { OpenWebOptions } from "./open-web-server.ts";
-import { policyPart } from "./policy-part.ts";
-import { recrawlPart } from "./recrawl-part.ts";
-import { registryPart } from "./registry-part.ts";
+import { accessParts } from "./access/start.ts";
+import { changePart } from "./changes/change-part.ts";
+import { channelPart } from "./channels/start.ts";
+import { explorePart } from "./explore/start.ts";
+import { coordinatorPart } from "./federation/coordinator-part.ts";
+import { fleetPart } from "./fleet/fleet-part.ts";
+import type { WebPart } from "./http-server.ts";
+import { recrawlPart } from "./recrawl/recrawl-part.ts";
+import { registryPart } from "./registry/start.ts";
+import { policyPart } from "./settings/policy-part.ts";
+import type { OpenWebOptions } from "./start-web.ts";
+import type { Access } from "./web/access.ts";
+import { graphPart } from "./web-graph/graph-part.ts";
 
 export interface WebPartOptions extends OpenWebOptions {
   /** The pages' own connections: few and impatient. */

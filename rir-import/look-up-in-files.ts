@@ -2,10 +2,11 @@
  * The chain of ranges that hold an address or a range, straight from registry files: what `lookup.ts` gives from
  * the database, without one. The files are read and nested once; each look-up then takes microseconds.
  */
+
+import { compareSpecificity, rangeAt } from "#coordinator/subnets/range-columns";
+import { registryAt, unpackCountry } from "#coordinator/subnets/subnet-rows";
 import { SourceFileError } from "#core/errors";
 import { formatRange, type IpRange } from "#core/ip/range";
-import { compareSpecificity, rangeAt } from "#core/subnet/range-columns";
-import { registryAt, unpackCountry } from "#core/subnet/subnet-rows";
 import { readState } from "./check.ts";
 import { HoldingRanges } from "./holding-ranges.ts";
 import { type FoundSubnet, type LookUp, readAsked } from "./lookup.ts";

@@ -1,8 +1,9 @@
 /** The chain of subnets that hold an address or a range, straight from the database. */
+
+import { holdingChain } from "#coordinator/subnets/holding-chain";
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, type IpRange, isUnary, parseRange } from "#core/ip/range";
-import { holdingChain } from "#core/subnet/holding-chain";
 import type { Database } from "#db/connect";
 import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
 import { rangeFrom } from "#db/range-text";
@@ -27,7 +28,7 @@ export interface LookUp {
   readonly asked: string;
   /** From the least to the most specific; empty when nothing in the tree holds it. */
   readonly chain: readonly FoundSubnet[];
-  /** Hold it too, but cross a subnet of the chain (core/subnet/nest has the rule). */
+  /** Hold it too, but cross a subnet of the chain (subnets/nest has the rule). */
   readonly crossing: readonly FoundSubnet[];
 }
 

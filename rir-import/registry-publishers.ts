@@ -2,7 +2,7 @@
  * Who publishes what is imported, and on which terms: hints for operators, with the place where the terms stand. They
  * are no advice; the terms are what counts.
  */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 
 export interface RegistryPublisher {
   readonly registry: Registry;

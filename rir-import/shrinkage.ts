@@ -1,5 +1,5 @@
 /** Registries that an import would leave with suspiciously less than they had: mostly an incomplete file. */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 import type { RegistryChange } from "./database/change-breakdown.ts";
 
 export interface Shrinkage {

@@ -5,7 +5,7 @@
  */
 import { constants, type Inflate, inflateRawSync } from "node:zlib";
 import { ProtocolError } from "#core/errors";
-import { flushTail } from "./message-deflater.ts";
+import { flushTail } from "./deflate.ts";
 
 /** How far back deflate can refer (RFC 1951 section 2). */
 export const windowBytes = 32_768;

@@ -7,7 +7,7 @@
  * No UTF-8 text holds ff, so no two rows of results have the same bytes.
  */
 import { createHash, type Hash } from "node:crypto";
-import { NumberWriter } from "./packed/number-bytes.ts";
+import { NumberWriter } from "./packed/numbers.ts";
 
 /** A crawler seals after so many results, so many bytes of text and numbers, or so long after the first. */
 export const sealAfter = { results: 32, bytes: 1024 * 1024, ms: 1000 } as const;

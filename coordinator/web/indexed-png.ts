@@ -3,7 +3,7 @@
  * no filter, deflated by node:zlib. A map tile takes a millisecond and a few KB.
  */
 import { crc32, deflateSync } from "node:zlib";
-import type { Palette } from "#core/explore/colour-scales";
+import type { Palette } from "../explore/paint.ts";
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const [indexedColour, bitDepth] = [3, 8];

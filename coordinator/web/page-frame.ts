@@ -1,5 +1,5 @@
 /** What every page has around it: head, navigation, footer. No inline script or style, so that the policy can forbid them. */
-import { type Actor, anybody, mayDo, type Scope } from "#core/access/actor";
+import { type Actor, anybody, mayDo, type Scope } from "#core/actor";
 import { type Html, html, nothing } from "./html.ts";
 
 export interface PageFrame {

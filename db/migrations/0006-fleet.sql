@@ -14,7 +14,7 @@ alter table crawler
 -- Crawlers that are registered from now on; those that have worked already have joined.
 alter table crawler alter column joining_since set default now();
 
--- What kinds of causes there are is the business of the code (flows/ports.ts), which grows more of them.
+-- What kinds of causes there are is the business of the code (frontier/ports.ts), which grows more of them.
 alter table delegation
   drop constraint delegation_cause_check,
   add constraint delegation_cause_check check (cause ~ '^[a-z]+(-[a-z0-9]+)*$');

@@ -11,7 +11,7 @@ alter table frontier_url
   add column redirects smallint not null default 0,     -- in a row that led here
   add column lists smallint not null default 0,         -- sitemaps and feeds in a row that led here
   add column digest bytea,                              -- SHA-256 of the body last read: a validator beside etag
-  -- What the URL counts for in its host's budget (core/frontier/page-worth); null: for nothing.
+  -- What the URL counts for in its host's budget (frontier/page-worth); null: for nothing.
   add column worth text;
 create index frontier_url_held on frontier_url (host_hash, depth, discovered_at) where state = 'held';
 

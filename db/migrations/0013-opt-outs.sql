@@ -40,7 +40,7 @@ create index opt_out_created on opt_out (created_at);
 alter table frontier_host add column opt_out_id integer;
 create index frontier_host_opted_out on frontier_host (host_hash) where opt_out_id is not null;
 
--- A site with everything below it is a range of names that are read backwards (postgres/opted-out-hosts.ts).
+-- A site with everything below it is a range of names that are read backwards (frontier/opted-out-hosts.ts).
 create index frontier_host_site on frontier_host (reverse(host) text_pattern_ops);
 
 -- Reports of trouble, with what we did to the target when they came.
@@ -55,7 +55,7 @@ create table complaint (
   words text not null,
   requester inet,
   created_at timestamptz not null,
-  deeds jsonb not null,                      -- flows/complaint-ports.ts: what we did to the target then
+  deeds jsonb not null,                      -- opt-outs/complaints.ts: what we did to the target then
   closed_at timestamptz,
   closing_words text,
   check ((site is null) <> (first_address is null))

@@ -10,7 +10,7 @@ alter table frontier_url
   -- Time between a compared visit and the one before it, in all: of visits that found a change, and that found none.
   add column changed_seconds real not null default 0,
   add column unchanged_seconds real not null default 0,
-  -- Estimated changes a day (core/recrawl/change-rate); null: not known.
+  -- Estimated changes a day (recrawl/change-rate); null: not known.
   add column changes_per_day real,
   -- Links on the page as last visited, and the share of links that the last two visits do not have in common; null: not
   -- visited, or once only.

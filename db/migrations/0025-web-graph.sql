@@ -4,7 +4,7 @@
 -- Up Migration
 
 -- The latest visits of a page that found its links changed, the latest one whole, the others as what differs from the
--- one after them (core/graph/adjacency).
+-- one after them (core/link-set).
 create table page_links (
   host_hash bigint not null,
   url_hash bigint not null,
@@ -34,7 +34,7 @@ begin
   end loop;
 end $$;
 
--- Degrees and top lists of the whole graph (core/graph/graph-summary), for pages that cannot wait for a count.
+-- Degrees and top lists of the whole graph (web-graph/summary), for pages that cannot wait for a count.
 create table graph_summary (
   made_at timestamptz primary key,
   summary jsonb not null

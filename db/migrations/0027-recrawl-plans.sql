@@ -2,7 +2,7 @@
 -- Old coordinators: run on, and fetch again after the fixed interval; their visits leave no gap in page_fetch.
 -- Up Migration
 
--- Time since the visit before, where it can be believed (core/recrawl/change-rate); null: the first visit, or a clock
+-- Time since the visit before, where it can be believed (recrawl/change-rate); null: the first visit, or a clock
 -- that jumped.
 alter table page_fetch add column gap_seconds real;
 
@@ -13,7 +13,7 @@ create table recrawl_plan (
   strategy text not null,
   -- Why it was made, or why nothing else could be, in words.
   reason text not null,
-  -- core/recrawl/recrawl-plan: multiplier, groups, capacity, planned and achieved rates.
+  -- recrawl/recrawl-plan: multiplier, groups, capacity, planned and achieved rates.
   plan jsonb not null
 );
 

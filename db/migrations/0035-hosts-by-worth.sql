@@ -7,7 +7,7 @@
 alter table frontier_host
   -- The highest score of its new URLs that are due and not in hand; null: none, not known, or the order does not ask.
   add column worth double precision,
-  -- Below 1: see core/order/slice-mix; null: no lease was mixed yet.
+  -- Below 1: see frontier/order/mix; null: no lease was mixed yet.
   add column mix_carry double precision;
 
 -- Empty where the order does not ask.

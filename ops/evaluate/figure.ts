@@ -2,8 +2,9 @@
  * What a figure of the evaluation is: it measures by simulation and gives a section of the page, pictures, and
  * the numbers behind both. Each has a file of its own; `figures` in all-figures.ts lists them.
  */
-import type { SimulationInstance } from "#core/delegation/simulation";
-import type { PolicyVariant } from "#core/delegation/simulation-run";
+
+import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
+import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
 import type { World } from "../world/model.ts";
 import type { EvaluationPlan } from "./plan.ts";
 

@@ -1,8 +1,8 @@
 /** What a command has changed goes to the audit log, by whom: the system's user, and the machine it was typed on. */
 import { hostname, userInfo } from "node:os";
 import type { Pool } from "pg";
-import type { Change } from "#coordinator/flows/audit-ports";
-import { createAuditLog } from "#coordinator/postgres/audit-log";
+import { createAuditLog } from "#coordinator/database/audit-log";
+import type { Change } from "#core/audit";
 import { DatabaseError } from "#core/errors";
 import { printable } from "./printable.ts";
 

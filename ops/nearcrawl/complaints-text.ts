@@ -1,6 +1,7 @@
 /** Complaints for people: a table, or one of them with the paragraph that can be sent on. */
-import type { Complaint } from "#coordinator/flows/complaint-ports";
-import { deedsParagraph, partnerLines } from "#coordinator/flows/complaint-words";
+
+import { deedsParagraph, partnerLines } from "#coordinator/opt-outs/complaint-words";
+import type { Complaint } from "#coordinator/opt-outs/complaints";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 

@@ -4,8 +4,8 @@ import {
   ownsWords,
   parentAwayWords,
   standingWords,
-} from "#coordinator/flows/coordinators/coordinator-words";
-import type { Coordinators, RelatedCoordinator } from "#coordinator/flows/coordinators/exchange-ports";
+} from "#coordinator/federation/coordinator-words";
+import type { Coordinators, RelatedCoordinator } from "#coordinator/federation/exchange-ports";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 

@@ -1,10 +1,10 @@
 /** Sign-in links that commands make: for whoever types here, or whom they name. Written to the audit log. */
 import type { Pool } from "pg";
-import { linkMinutes, type Person } from "#coordinator/flows/access-ports";
-import { type IssuedLink, issueSignInLink, linkIssued } from "#coordinator/flows/sign-in";
-import { randomSecrets } from "#coordinator/net/crawler-key";
-import { readCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
-import { createSignInLinkStore } from "#coordinator/postgres/sign-in-link-store";
+import { type IssuedLink, issueSignInLink, linkIssued } from "#coordinator/access/sign-in";
+import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { linkMinutes, type Person } from "#core/access-types";
 import { UsageError } from "#core/errors";
 import { commandActor, recordCommand, systemUser } from "./audit-command-change.ts";
 

@@ -1,7 +1,7 @@
 /** Opt-outs for people: a table with what needs a look first, or one of them in sentences. */
-import { confirmationName, confirmationText } from "#coordinator/flows/honour-opt-outs";
-import type { OptOut } from "#coordinator/flows/opt-out-ports";
-import { howMany } from "#coordinator/flows/spoken-time";
+import { confirmationName, confirmationText } from "#coordinator/opt-outs/honour";
+import type { OptOut } from "#coordinator/opt-outs/opt-out";
+import { howMany } from "#core/format";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 

@@ -1,15 +1,10 @@
 /** Policies, their history, and what a change would come to, as text for a terminal. */
-import type {
-  PoliciesAnswer,
-  PreviewAnswer,
-  ShownPolicy,
-  ShownVersion,
-} from "#coordinator/flows/policy-answer";
-import type { PolicyEffect } from "#coordinator/flows/policy-preview-ports";
-import { differenceText, figureText } from "#coordinator/web/policy-preview-page";
-import { type PolicyValue, policyOf } from "#core/policies/policy-catalogue";
-import { rangeText, valueText } from "#core/policies/policy-values";
-import type { PolicyName } from "#core/policies/policy-words";
+import type { PoliciesAnswer, PreviewAnswer, ShownPolicy, ShownVersion } from "#coordinator/settings/answer";
+import { type PolicyValue, policyOf } from "#coordinator/settings/catalogue";
+import type { PolicyName } from "#coordinator/settings/descriptions";
+import { differenceText, figureText } from "#coordinator/settings/policy-preview-page";
+import { rangeText, valueText } from "#coordinator/settings/policy-values";
+import type { PolicyEffect } from "#coordinator/settings/preview/types";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 

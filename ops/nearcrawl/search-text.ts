@@ -1,5 +1,5 @@
 /** An answer of the search as people read it in a terminal. */
-import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/flows/search-ports";
+import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/reads";
 import { printable } from "./printable.ts";
 
 export function searchText(answer: SearchAnswer): string {

@@ -1,19 +1,17 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
-import { delegationCauseWords, roundCauseWords } from "#coordinator/flows/delegation-causes";
-import type { FetchLine } from "#coordinator/flows/frontier-reports";
-import { howMany, instantWords } from "#coordinator/flows/spoken-time";
-import type { ProbeRound, SubnetLine, SubnetList, WhoAnswer } from "#coordinator/flows/who-answer";
-import { worthWords } from "#coordinator/flows/who-budget";
-import { hostTurnWords, placeWords } from "#coordinator/flows/who-order";
-import { hostFactsText } from "#coordinator/flows/who-politeness";
+import type { FetchLine } from "#coordinator/frontier/frontier-reports";
 import {
   changeWords,
   contentWords,
   foundWords,
   nextFetchWords,
   validatorWords,
-} from "#coordinator/flows/who-url";
+} from "#coordinator/who/explain-url";
+import type { ProbeRound, SubnetLine, SubnetList, WhoAnswer } from "#coordinator/who/who-answer";
+import { worthWords } from "#coordinator/who/who-budget";
+import { hostTurnWords, placeWords } from "#coordinator/who/who-order";
+import { hostFactsText } from "#coordinator/who/who-politeness";
 import {
   bytesText,
   msText,
@@ -22,7 +20,9 @@ import {
   takenForText,
   verdictOf,
   whence,
-} from "#coordinator/flows/who-words";
+} from "#coordinator/who/words";
+import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
+import { howMany, instantWords } from "#core/format";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 import { finerLines } from "./who-finer-text.ts";

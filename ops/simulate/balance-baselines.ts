@@ -2,10 +2,10 @@
  * What balancing policies have to beat. Both give an overloaded crawler's subnets to whoever has room and is
  * nearest; they differ in which subnets go: any, or those that lose the least.
  */
-import { overloads } from "#core/balance/capacity";
-import { PackedSubnets } from "#core/balance/packed-subnets";
-import type { BalanceInput, Move } from "#core/balance/plan";
-import { seededRandom } from "#core/seeded-random";
+import { overloads } from "#coordinator/balance/capacity";
+import { PackedSubnets } from "#coordinator/balance/packed-subnets";
+import type { BalanceInput, Move } from "#coordinator/balance/plan";
+import { seededRandom } from "#core/random";
 
 export function planRandomVictims(input: BalanceInput, seed: number): Move[] {
   const fleet = new LoadedFleet(input);

@@ -2,10 +2,11 @@
  * Two weeks of a fleet whose loads are noisy: every day each subnet's load is drawn anew around its mean and each
  * place has its own week, a plan is made and its moves are carried out. Shows whether subnets wander.
  */
-import { BalancePlanner } from "#core/balance/balance-planner";
-import type { BalanceSettings } from "#core/balance/hysteresis";
+
+import type { BalanceSettings } from "#coordinator/balance/hysteresis";
+import { BalancePlanner } from "#coordinator/balance/planner";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import type { BalanceWorld } from "./balance-world.ts";
 
 export interface FortnightOptions {

@@ -2,10 +2,11 @@
  * The balancing policies that are compared, in one form: plan, hear what was measured, plan again. Beside the
  * product's two there are the obvious ones: whichever subnet chance picks, and whichever move costs the least.
  */
-import { BalancePlanner } from "#core/balance/balance-planner";
-import { noHysteresis } from "#core/balance/hysteresis";
-import type { BalanceInput, BalanceSubnet, Move } from "#core/balance/plan";
-import { planByVarianceRule } from "#core/balance/variance-rule";
+
+import { noHysteresis } from "#coordinator/balance/hysteresis";
+import type { BalanceInput, BalanceSubnet, Move } from "#coordinator/balance/plan";
+import { BalancePlanner } from "#coordinator/balance/planner";
+import { planByVarianceRule } from "#coordinator/balance/variance-rule";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { planGreedily, planRandomVictims } from "./balance-baselines.ts";
 

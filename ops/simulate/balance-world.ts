@@ -2,12 +2,12 @@
  * A balancing problem out of an instance of known RTTs: each target is a subnet, delegated by the policy `nearest`
  * to the crawler that it found; what its probes measured is what balancing knows, the rest it has to predict.
  */
-import type { BalanceInput, BalanceSubnet } from "#core/balance/plan";
-import { type SimulationInstance, simulateDelegation } from "#core/delegation/simulation";
-import { idOf } from "#core/delegation/simulation-run";
+import type { BalanceInput, BalanceSubnet } from "#coordinator/balance/plan";
+import { idOf } from "#coordinator/delegation/simulation/run";
+import { type SimulationInstance, simulateDelegation } from "#coordinator/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
 import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 
 export const loadKinds = ["equal", "heavy-tailed"] as const;
 export type LoadKind = (typeof loadKinds)[number];

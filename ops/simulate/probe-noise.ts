@@ -6,8 +6,8 @@
  * A disturbance hangs on the seed, the target, the crawler and the way it asks, not on the order of the asking:
  * every policy meets the same weather, so that the exhaustive one under the same noise is a fair yardstick.
  */
-import type { ProbeModel } from "#core/delegation/simulation-run";
-import { mix32, seededRandom } from "#core/seeded-random";
+import type { ProbeModel } from "#coordinator/delegation/simulation/run";
+import { mix32, seededRandom } from "#core/random";
 import { triesAgree } from "#crawler/probe/agreement";
 
 export interface ProbeNoise {

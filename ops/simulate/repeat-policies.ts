@@ -2,10 +2,11 @@
  * The same policies over several seeds, for mean and spread: other worlds where the world is generated, other
  * orders of the same targets where it was measured.
  */
-import type { SimulationInstance, SimulationResult } from "#core/delegation/simulation";
-import { simulatePolicies } from "#core/delegation/simulation";
-import type { Figures } from "#core/delegation/simulation-figures";
-import type { PolicyVariant } from "#core/delegation/simulation-run";
+
+import type { Figures } from "#coordinator/delegation/simulation/figures";
+import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
+import type { SimulationInstance, SimulationResult } from "#coordinator/delegation/simulation/simulation";
+import { simulatePolicies } from "#coordinator/delegation/simulation/simulation";
 import { generateWorld } from "../world/generate-world.ts";
 import { noisyProbes, type ProbeNoise } from "./probe-noise.ts";
 import { type Spread, spreadOf } from "./spread.ts";

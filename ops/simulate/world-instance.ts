@@ -2,7 +2,11 @@
  * A world as an instance for the simulator in which each target's RTTs are made when they are read: a hundred
  * thousand sites and a thousand crawlers need no more memory than the sites themselves.
  */
-import type { SimulatedHost, SimulatedTarget, SimulationInstance } from "#core/delegation/simulation";
+import type {
+  SimulatedHost,
+  SimulatedTarget,
+  SimulationInstance,
+} from "#coordinator/delegation/simulation/simulation";
 import { instanceOf } from "../world/compare.ts";
 import type { World } from "../world/model.ts";
 

@@ -8,8 +8,9 @@
  * Blocks whose size is a power of two are aligned, as registries do; other sizes start where the last
  * range ended. A parent gets the power of two that holds its children, or twice that when they fill it.
  */
+
+import type { Registry } from "#coordinator/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
-import type { Registry } from "#core/subnet/subnet";
 import type { SubnetKind, WorldSubnet } from "./model.ts";
 
 export interface PlannedSubnet {

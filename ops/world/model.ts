@@ -4,8 +4,9 @@
  * measurements; everything else in this folder only reads it. Whoever makes the same world twice (the
  * `nearcrawl` command and the world's own process) gets the same values.
  */
+
+import type { Registry } from "#coordinator/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
-import type { Registry } from "#core/subnet/subnet";
 import type { Language, Place } from "./places.ts";
 
 export interface World {

@@ -7,7 +7,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 import { arinXml } from "./arin-xml-text.ts";
 import type { World } from "./model.ts";
 import type { RegionalRegistry } from "./places.ts";

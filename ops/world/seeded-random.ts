@@ -3,7 +3,7 @@
  * of things and must not depend on the order in which they are asked for.
  */
 
-import { mix32, seededRandom } from "#core/seeded-random";
+import { mix32, seededRandom } from "#core/random";
 
 /** A sequence of draws that is the same for the same seed on every machine. */
 export class SeededRandom {

@@ -1,7 +1,7 @@
 /** Where the changes of an import lie: by registry, by country, and the largest ranges among them. */
-import type { RangeColumns } from "#core/subnet/range-columns";
-import { type Registry, registries } from "#core/subnet/subnet";
-import { unpackCountry } from "#core/subnet/subnet-rows";
+import type { RangeColumns } from "#coordinator/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { unpackCountry } from "#coordinator/subnets/subnet-rows";
 import type { RegistryState } from "../tree/registry-state.ts";
 import type { CurrentTree } from "./current-tree.ts";
 import { type Difference, FamilyWords } from "./differences.ts";

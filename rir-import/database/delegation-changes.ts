@@ -4,8 +4,8 @@
  * lost, when nobody above has them, and the next URL there starts a probe round.
  */
 import type { PoolClient } from "pg";
+import { compareSpecificity, rangeAt } from "#coordinator/subnets/range-columns";
 import { formatRange, type IpRange } from "#core/ip/range";
-import { compareSpecificity, rangeAt } from "#core/subnet/range-columns";
 import { HoldingRanges } from "../holding-ranges.ts";
 import { changeKinds, type FamilyDifference, type TreeDifference } from "./tree-difference.ts";
 

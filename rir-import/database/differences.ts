@@ -1,8 +1,9 @@
 /** The differences one by one, as people read them: for samples, and for the page of all of them. */
+
+import { type RangeColumns, rangeAt } from "#coordinator/subnets/range-columns";
+import { registries } from "#coordinator/subnets/subnet";
+import { unpackCountry } from "#coordinator/subnets/subnet-rows";
 import { formatRange } from "#core/ip/range";
-import { type RangeColumns, rangeAt } from "#core/subnet/range-columns";
-import { registries } from "#core/subnet/subnet";
-import { unpackCountry } from "#core/subnet/subnet-rows";
 import type { RegistryState } from "../tree/registry-state.ts";
 import {
   type ChangeKind,

@@ -2,8 +2,8 @@
  * What of the tree each registry has: subnets, holders, crossing ranges, and how many addresses lie in its subnets.
  * An address that several nested or crossing subnets of one registry hold counts once.
  */
-import type { RangeColumns } from "#core/subnet/range-columns";
-import { type Registry, registries } from "#core/subnet/subnet";
+import type { RangeColumns } from "#coordinator/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/subnets/subnet";
 import type { FamilyState, RegistryState } from "../tree/registry-state.ts";
 import type { CurrentFamily, CurrentTree } from "./current-tree.ts";
 

@@ -6,8 +6,8 @@
 import { open, readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { registries } from "#coordinator/subnets/subnet";
 import { CacheError } from "#core/errors";
-import { registries } from "#core/subnet/subnet";
 import { downloadKinds } from "./download-source.ts";
 
 const time = z.iso.datetime();

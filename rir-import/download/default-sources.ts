@@ -3,7 +3,7 @@
  * databases, everybody's extended statistics (with an MD5 file beside each), IANA's address space registries
  * and RDAP bootstrap files (RFC 9224). ARIN's bulk data and LACNIC's bulk copy are handed out on request.
  */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 import type { DownloadKind, DownloadSource } from "./download-source.ts";
 
 /** Losing more than this of a registry's data in one quarter has never been an honest change. */

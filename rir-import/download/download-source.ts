@@ -2,7 +2,7 @@
  * A file that a registry publishes and that we keep a copy of. The list of them is default-sources.ts, changed
  * by the operator's settings (source-settings.ts).
  */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 
 export const downloadKinds = [
   /** IANA's registries of address space, XML. */

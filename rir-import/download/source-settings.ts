@@ -13,9 +13,9 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
+import { registries } from "#coordinator/subnets/subnet";
 import { ConfigError } from "#core/errors";
 import { canParseUrl } from "#core/ip/can-parse-url";
-import { registries } from "#core/subnet/subnet";
 import { defaultSources, sourceOf } from "./default-sources.ts";
 import { type DownloadSource, downloadKinds } from "./download-source.ts";
 

@@ -1,5 +1,5 @@
 /** `rir sources`: what would be fetched from where, and how old our copies are. */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 import { type CachedFile, isInPlace, readManifest } from "./cache-manifest.ts";
 import type { DownloadKind, DownloadSource, SourceAccess } from "./download-source.ts";
 

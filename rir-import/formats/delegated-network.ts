@@ -2,8 +2,9 @@
  * One line of statistics as a record whose texts are made when they are asked for; there is one of these per
  * reader, as in rpsl-network.ts.
  */
+
+import type { Registry } from "#coordinator/subnets/subnet";
 import { type IpRange, rangeOfPrefix } from "#core/ip/range";
-import type { Registry } from "#core/subnet/subnet";
 import { countryCode, readCountry } from "./country.ts";
 import type { DelegatedLines } from "./delegated-lines.ts";
 import { readIpv6 } from "./ipv6-text.ts";

@@ -4,8 +4,9 @@
  * multicast and IANA's own are left out; a block whose designation is a company (legacy /8s) has it as
  * its holder.
  */
+
+import type { Registry } from "#coordinator/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
-import type { Registry } from "#core/subnet/subnet";
 import { type HolderReference, type RecordReader, type RecordSink, registryNamed } from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
 import { ValueDecoder } from "./text-decoding.ts";

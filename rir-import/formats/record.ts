@@ -4,8 +4,9 @@
  * Readers are fed with chunks and answer into a sink at once: memory stays constant whatever the file's
  * size, and the chunk borders may lie anywhere.
  */
+
+import type { Registry } from "#coordinator/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
-import type { Registry } from "#core/subnet/subnet";
 import type { EncodingCounts } from "./text-decoding.ts";
 
 /** Which kind of source said it; tree/precedence.ts ranks them. */

@@ -2,8 +2,9 @@
  * One RPSL network as a record whose texts are made when they are asked for. There is one of these per reader: a
  * database has ten million networks, and whoever takes a record takes what it needs of it at once.
  */
+
+import type { Registry } from "#coordinator/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
-import type { Registry } from "#core/subnet/subnet";
 import type { HolderReference, NetworkRecord } from "./record.ts";
 import { slots } from "./rpsl-attributes.ts";
 import type { RpslValues } from "./rpsl-values.ts";

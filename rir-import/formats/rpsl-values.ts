@@ -3,7 +3,7 @@
  * value that is continued on a second line becomes text at once; what lies in a block that ends within the object is
  * copied.
  */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 import { countryCode, readCountry } from "./country.ts";
 import type { RangeReader } from "./range-reader.ts";
 import { registryNamed } from "./record.ts";

@@ -3,7 +3,7 @@
  * which registry has which block, and in which of them objects are generated. Blocks with special-purpose
  * ranges inside are listed and left empty, so that nothing generated is dropped by accident.
  */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 
 export type RegionalRegistry = Exclude<Registry, "iana">;
 

@@ -1,5 +1,5 @@
 /** Counts, while a file is written, what an importer must report of it (read/file-report.ts). */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 import type { SourceFormat } from "../read/sniff.ts";
 
 export interface FileAccount {

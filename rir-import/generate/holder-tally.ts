@@ -1,7 +1,7 @@
 /**
  * Counts the holders that the importer must tell apart, one bit each: a hundred million objects need a few
  * megabytes. Organisations and customers count by handle within their registry, companies by name wherever
- * they are, names that strangers share by registry and country (core/subnet/holder).
+ * they are, names that strangers share by registry and country (subnets/holder-name).
  */
 import type { RegionalRegistry } from "./address-blocks.ts";
 import type { HolderChoice } from "./holder-choice.ts";

@@ -3,7 +3,7 @@
  * parent's path, and every draw at a node is a function of its path and of what is drawn. So a subtree comes
  * out the same whether or not the rest was made before it, and a change to one object moves no other.
  */
-import { mix32 } from "#core/seeded-random";
+import { mix32 } from "#core/random";
 
 /** A 32-bit number for what is drawn (`purpose`) at this path. Two purposes give unrelated numbers. */
 export function draw(path: number, purpose: number): number {

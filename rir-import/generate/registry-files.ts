@@ -2,7 +2,7 @@
  * Which files a generated registry consists of: named, packed and encoded as the registries publish them.
  * A registry that got no objects has no files, a class without objects has none either.
  */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 import type { SourceFormat } from "../read/sniff.ts";
 import type { RegionalRegistry } from "./address-blocks.ts";
 import { compactDay, fileDay } from "./dates.ts";

@@ -3,6 +3,8 @@
  * between two imports. The server is found through IANA's bootstrap files; answers are bounded in size and time.
  * Expected outcomes are values: nothing registered, "too many requests", a server that cannot be understood.
  */
+
+import type { Registry } from "#coordinator/subnets/subnet";
 import { formatAddress } from "#core/ip/address";
 import {
   firstAddress,
@@ -12,7 +14,6 @@ import {
   rangeCovers,
   rangeOfPrefix,
 } from "#core/ip/range";
-import type { Registry } from "#core/subnet/subnet";
 import type { Clock } from "../download/clock.ts";
 import { downloadFailure } from "../download/download-failure.ts";
 import { type HttpAnswer, HttpClient, type HttpSettings, noSecrets } from "../download/http-client.ts";

@@ -3,9 +3,9 @@
  * a network (class and range), lenient in the rest: a member of a wrong type counts as absent.
  */
 import { z } from "zod";
+import { holderOf } from "#coordinator/subnets/holder-name";
 import { parseAddress } from "#core/ip/address";
 import { type IpRange, rangeBetween } from "#core/ip/range";
-import { holderOf } from "#core/subnet/holder";
 import { namesInCard } from "./jcard.ts";
 
 export interface RdapHolder {
@@ -90,7 +90,7 @@ function rangeOf(start: string, end: string): IpRange | null {
 
 /**
  * RIPE lists the maintainers of a range as registrants besides its organisation: of several, an entity whose card
- * says "org" goes first, and one that identifies no company (core/subnet/holder) is no holder.
+ * says "org" goes first, and one that identifies no company (subnets/holder-name) is no holder.
  */
 function holdersAmong(entities: readonly z.infer<typeof entitySchema>[]) {
   const found = entities

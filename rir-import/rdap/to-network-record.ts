@@ -1,5 +1,5 @@
 /** An RDAP network as the record that an import would have made of the same registration. */
-import type { Registry } from "#core/subnet/subnet";
+import type { Registry } from "#coordinator/subnets/subnet";
 import { type HolderReference, maxTextLength, type NetworkRecord } from "../formats/record.ts";
 import type { RdapNetwork } from "./rdap-network.ts";
 

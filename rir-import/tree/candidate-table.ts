@@ -2,9 +2,9 @@
  * Network records of one family in growing flat columns, before they are merged: tens of bytes a record
  * instead of an object each, so that ten million fit.
  */
-import { emptyColumns, type RangeColumns, writeRange } from "#core/subnet/range-columns";
-import { type Registry, registries } from "#core/subnet/subnet";
-import { packCountry } from "#core/subnet/subnet-rows";
+import { emptyColumns, type RangeColumns, writeRange } from "#coordinator/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { packCountry } from "#coordinator/subnets/subnet-rows";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
 
 /** A table's columns as they lie in memory: what goes from one thread to another. */

@@ -6,11 +6,12 @@
  * ARIN gives every reassignment to a customer a handle of its own (C01234567), so a customer with several
  * ranges has several. Such a customer is known by its parent's handle together with its name instead.
  */
-import { GrowingColumn } from "#core/subnet/growing-column";
-import { type HolderIdentity, type HolderSource, holderOf } from "#core/subnet/holder";
-import { type Registry, registries } from "#core/subnet/subnet";
-import { packCountry, unpackCountry } from "#core/subnet/subnet-rows";
-import type { TextPool } from "#core/text-pool";
+
+import { type HolderIdentity, type HolderSource, holderOf } from "#coordinator/subnets/holder-name";
+import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { packCountry, unpackCountry } from "#coordinator/subnets/subnet-rows";
+import type { TextPool } from "#core/columns";
+import { GrowingColumn } from "#core/growing-column";
 import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
 import { PairIndex, type PairParts } from "./pair-index.ts";
 

@@ -1,7 +1,8 @@
 /** The holders of a state, each key once, as columns of text ids. A holder's index is its key's id. */
-import { GrowingColumn } from "#core/subnet/growing-column";
-import { type Registry, registries } from "#core/subnet/subnet";
-import { TextPool } from "#core/text-pool";
+
+import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { TextPool } from "#core/columns";
+import { GrowingColumn } from "#core/growing-column";
 import type { ResolvedHolder } from "./holder-references.ts";
 
 export interface Holder {

@@ -14,8 +14,9 @@
  * 4. Dropped: records that stand in for another registry's space or for nobody (placeholders), and ranges
  *    that lie wholly in a special-purpose block. They neither make a subnet nor a holder.
  */
+
+import type { Registry } from "#coordinator/subnets/subnet";
 import { mayBeSpecialPurpose, specialPurposeOfRange } from "#core/ip/special-purpose";
-import type { Registry } from "#core/subnet/subnet";
 import type { NetworkRecord, SourceKind } from "../formats/record.ts";
 
 /** Smaller wins. */

@@ -3,7 +3,7 @@
  * which they name their holders, organisations. Several threads fill one each; the first absorbs the others
  * in the order of their files, and it is as if one had read them all.
  */
-import { TextPool, type TextPoolParts } from "#core/text-pool";
+import { TextPool, type TextPoolParts } from "#core/columns";
 import type { NetworkRecord, OrganisationRecord } from "../formats/record.ts";
 import type { RecordReceiver } from "../read/read-sources.ts";
 import { type CandidateParts, CandidateTable } from "./candidate-table.ts";

@@ -2,8 +2,8 @@
  * What an import wants the tree to be: every subnet once, nested, with its holder, in flat columns. A subnet's
  * place is its number within its family, in the order of the tree.
  */
-import type { RangeColumns } from "#core/subnet/range-columns";
-import type { TextPool } from "#core/text-pool";
+import type { RangeColumns } from "#coordinator/subnets/range-columns";
+import type { TextPool } from "#core/columns";
 import type { HolderTable } from "./holder-table.ts";
 
 /** One family, each column indexed by the subnet's place within the family. */
@@ -13,7 +13,7 @@ export interface FamilyState {
   readonly parents: Int32Array;
   /** Index into the state's holders, or −1. */
   readonly holders: Int32Array;
-  /** Packed (core/subnet/subnet-rows); 0 for none. */
+  /** Packed (subnets/subnet-rows); 0 for none. */
   readonly countries: Uint16Array;
   /** Index into `registries`. */
   readonly registries: Uint8Array;

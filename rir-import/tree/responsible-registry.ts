@@ -2,8 +2,8 @@
  * Which registry is responsible for each range: the one whose statistics cover it, else the one that IANA
  * gave the block to. One walk over the ranges in order beside the covering ones, which hardly overlap.
  */
-import { compareWords, type RangeColumns } from "#core/subnet/range-columns";
-import { type Registry, registries } from "#core/subnet/subnet";
+import { compareWords, type RangeColumns } from "#coordinator/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/subnets/subnet";
 import type { SourceKind } from "../formats/record.ts";
 import type { CandidateTable } from "./candidate-table.ts";
 

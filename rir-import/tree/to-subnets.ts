@@ -1,20 +1,21 @@
 /**
  * From records to subnets: equal ranges become one (tree/precedence.ts says whose word counts), holders are
- * joined, and the ranges are nested. Crossing ranges are both kept, placed by the rule of core/subnet/nest,
+ * joined, and the ranges are nested. Crossing ranges are both kept, placed by the rule of subnets/nest,
  * and listed.
  */
-import { formatRange } from "#core/ip/range";
-import { type Nesting, nest } from "#core/subnet/nest";
+
+import { type Nesting, nest } from "#coordinator/subnets/nest";
 import {
   compareWords,
   emptyColumns,
   type RangeColumns,
   rangeAt,
   sortedOrder,
-} from "#core/subnet/range-columns";
-import { type Registry, registries } from "#core/subnet/subnet";
-import { packCountry } from "#core/subnet/subnet-rows";
-import type { TextPool } from "#core/text-pool";
+} from "#coordinator/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { packCountry } from "#coordinator/subnets/subnet-rows";
+import type { TextPool } from "#core/columns";
+import { formatRange } from "#core/ip/range";
 import type { CandidateTable } from "./candidate-table.ts";
 import type { HolderReferences } from "./holder-references.ts";
 import { HolderTable } from "./holder-table.ts";

@@ -12,7 +12,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { randomSecrets } from "#coordinator/net/crawler-key";
+import { randomSecrets } from "#coordinator/web/secrets";
 import { CoordinatorLink } from "#crawler/coordinator-link";
 import { type Database, openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";

@@ -2,13 +2,14 @@
  * Balance: CPU time of a plan from scratch against the dense solver that keeps a cost for every pair (where that
  * still fits), of a re-plan against a plan from scratch, of the variance rule, and memory. Run: npm run bench -- balance
  */
-import { BalancePlanner } from "#core/balance/balance-planner";
-import { noHysteresis } from "#core/balance/hysteresis";
-import type { BalanceInput, BalanceSubnet } from "#core/balance/plan";
-import { planByVarianceRule } from "#core/balance/variance-rule";
+
+import { noHysteresis } from "#coordinator/balance/hysteresis";
+import type { BalanceInput, BalanceSubnet } from "#coordinator/balance/plan";
+import { BalancePlanner } from "#coordinator/balance/planner";
+import { planByVarianceRule } from "#coordinator/balance/variance-rule";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
-import { seededRandom } from "#core/seeded-random";
-import { DenseFlow } from "../core/balance/dense-flow.ts";
+import { seededRandom } from "#core/random";
+import { DenseFlow } from "../balance/dense-flow.ts";
 
 const headroom = 1.25;
 

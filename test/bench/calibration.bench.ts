@@ -3,11 +3,12 @@
  * a fetch costs beside checking its result against the schema, and what it costs `nearest` that a large fleet
  * does not know all its distances. Run: npm run bench -- calibration; parts: alarms, cpu, peers.
  */
-import { type CalibrationOptions, simulateCalibration } from "#core/delegation/calibration-simulation";
-import { FetchWatch } from "#core/delegation/fetch-watch";
-import { defaultRecalibrationRule } from "#core/delegation/recalibration";
+
+import { FetchWatch } from "#coordinator/delegation/recalibration/fetch-watch";
+import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
+import { type CalibrationOptions, simulateCalibration } from "#coordinator/delegation/simulation/calibration";
 import { asCrawlerId } from "#core/ids";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { worldInstance } from "#ops/simulate/world-instance";
 import { generateWorld } from "#ops/world/generate-world";
 import { fetchResultSchema } from "#protocol/result";

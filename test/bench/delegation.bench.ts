@@ -5,12 +5,13 @@
  * is stored. The tree is as registries nest it (delegation/registry-world.ts). Run: npm run
  * bench -- delegation.bench; or this file alone with the policy (nearest unless told) and the size of one fleet.
  */
-import { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import type { Delegation } from "#coordinator/flows/delegation-ports";
-import { backOffLevels } from "#core/delegation/knowledge";
-import type { Placement } from "#core/delegation/placement";
-import { learnFromRound, nextStep, observe, startRound } from "#core/delegation/probe-round";
-import { defaultParameters, policyNames } from "#core/delegation/round";
+
+import type { Delegation } from "#coordinator/delegation/delegation";
+import { backOffLevels } from "#coordinator/delegation/knowledge";
+import type { Placement } from "#coordinator/delegation/placement";
+import { learnFromRound, nextStep, observe, startRound } from "#coordinator/delegation/policies/policies";
+import { defaultParameters, policyNames } from "#coordinator/delegation/policies/round";
+import { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { delegationsIn, stateWith } from "./delegation/delegated-state.ts";
 import { liveRounds } from "./delegation/live-rounds.ts";

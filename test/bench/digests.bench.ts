@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
-import { knownTextsPay } from "#core/channels/known-texts-pay";
+import { knownTextsPay } from "#coordinator/channels/known-texts-pay";
 import { withoutKnownText } from "#crawler/fetch/known-text";
 import { axisFor } from "#ops/evaluate/pictures/axis";
 import { drawLines } from "#ops/evaluate/pictures/line-picture";
@@ -15,8 +15,8 @@ import { generateWorld } from "#ops/world/generate-world";
 import { siteFurniture } from "#ops/world/page-furniture";
 import { pageHtml } from "#ops/world/page-html";
 import { type PlannedPage, planSite } from "#ops/world/site-plan";
+import { MessageDeflater } from "#protocol/deflate";
 import { KnownDigests, packKnownDigests } from "#protocol/known-digests";
-import { MessageDeflater } from "#protocol/message-deflater";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
 import { resultOf } from "./extracted-result.ts";

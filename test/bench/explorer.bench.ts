@@ -6,17 +6,17 @@
  */
 import { writeFileSync } from "node:fs";
 import { cpus } from "node:os";
-import { systemClock } from "#coordinator/explore-part";
-import { DelegationTable } from "#coordinator/flows/delegation-table";
-import { readQuestion } from "#coordinator/flows/explore/explore-question";
-import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/flows/explore/explorer";
-import { type ExplorePorts, showExplore } from "#coordinator/flows/explore/show-explore";
+import { DelegationTable } from "#coordinator/delegation/delegation-table";
+import { type ExplorePorts, showExplore } from "#coordinator/explore/answer";
+import { readQuestion } from "#coordinator/explore/explore-question";
+import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/explore/explorer";
+import { paletteOf } from "#coordinator/explore/paint";
+import { cellPositions, cellsPerTile, ipv4Space, rootTile, type Tile } from "#coordinator/explore/space";
+import { systemClock } from "#coordinator/explore/start";
+import { tilePicture } from "#coordinator/explore/tile-picture";
 import { indexedPng } from "#coordinator/web/indexed-png";
-import { paletteOf } from "#core/explore/colour-scales";
-import { cellPositions, cellsPerTile, ipv4Space, rootTile, type Tile } from "#core/explore/map-space";
-import { tilePicture } from "#core/explore/tile-picture";
 import { asCrawlerId, type SubnetId } from "#core/ids";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { delegationsIn } from "./delegation/delegated-state.ts";
 import { crawlersIn, registryWorld } from "./delegation/registry-world.ts";
 

@@ -1,5 +1,5 @@
 /** A page as a crawler ships it: really extracted, with made-up times that are the same in every run. */
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { extractPage } from "#crawler/extract/extract-page";
 import type { FetchResult } from "#protocol/result";
 

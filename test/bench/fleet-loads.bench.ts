@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createDelegationStore } from "#coordinator/postgres/delegation-store";
+import { createDelegationStore } from "#coordinator/delegation/store";
 import { asCrawlerId } from "#core/ids";
 import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";

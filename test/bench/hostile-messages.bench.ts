@@ -5,7 +5,7 @@
  * Run: npm run bench -- hostile-messages
  */
 import { constants, deflateRawSync } from "node:zlib";
-import { urlKeyOf } from "#core/frontier/url-key";
+import { urlKeyOf } from "#core/url-key";
 import {
   decodeCrawlerMessage,
   decodeHello,
@@ -15,7 +15,7 @@ import {
 } from "#protocol/codec";
 import { NodeInflater } from "#protocol/message-inflater";
 import { FrameReader, joinFrame, splitFrame } from "#protocol/packed/message-frames";
-import { NumberWriter } from "#protocol/packed/number-bytes";
+import { NumberWriter } from "#protocol/packed/numbers";
 import { packVector } from "#protocol/packed/vector";
 
 const runs = 3;

@@ -6,8 +6,8 @@
  * paths of some 50 characters). Each after a reconnect, and in a connection in which a lease of the same host went before,
  * whose links both ends remember by number (packed/link-history.ts).
  */
-import { linksThatPay } from "#core/channels/known-links-pay";
-import { seededRandom } from "#core/seeded-random";
+import { linksThatPay } from "#coordinator/channels/known-links";
+import { seededRandom } from "#core/random";
 import { withKnownLinks } from "#crawler/fetch/known-links";
 import { generateWorld } from "#ops/world/generate-world";
 import { siteFurniture } from "#ops/world/page-furniture";
@@ -15,9 +15,9 @@ import { pageHtml } from "#ops/world/page-html";
 import { hashText, SeededRandom } from "#ops/world/seeded-random";
 import { headline } from "#ops/world/sentences";
 import { type PlannedPage, planSite } from "#ops/world/site-plan";
+import { MessageDeflater } from "#protocol/deflate";
 import { KnownDigests, packKnownDigests } from "#protocol/known-digests";
 import { isLinkName, linkDigestOf, linkHashOf } from "#protocol/known-links";
-import { MessageDeflater } from "#protocol/message-deflater";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
 import type { FetchResult, PageLink } from "#protocol/result";
 import { resultOf } from "./extracted-result.ts";

@@ -6,8 +6,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";

@@ -7,8 +7,8 @@
  *   npm run bench -- order.bench cost         # what each order costs a lease
  */
 import { writeFileSync } from "node:fs";
-import { estimateCrawl, thesisAssumptions } from "#core/estimate/crawl-estimate";
-import { comparePeaks } from "#core/estimate/pending-list";
+import { estimateCrawl, thesisAssumptions } from "#coordinator/overview/estimate";
+import { comparePeaks } from "#coordinator/overview/pending-list";
 import { estimateText } from "#ops/nearcrawl/estimate/estimate-text";
 import { withMeasures } from "#ops/nearcrawl/estimate/with-measures";
 import { formatTable } from "#ops/nearcrawl/output";

@@ -7,7 +7,7 @@
 import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { join } from "node:path";
-import { optimalPlan } from "#core/recrawl/optimal-rates";
+import { optimalPlan } from "#coordinator/recrawl/optimal-rates";
 import { axisFor } from "#ops/evaluate/pictures/axis";
 import { drawLines } from "#ops/evaluate/pictures/line-picture";
 import { SeededRandom } from "#ops/world/seeded-random";

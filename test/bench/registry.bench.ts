@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";

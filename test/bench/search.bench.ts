@@ -12,7 +12,7 @@ import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Agent, request } from "undici";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { backendsCpuMs, cpuMs } from "./search/cpu-time.ts";

@@ -5,9 +5,9 @@
  * below 200,000; reported are seeds from there on, which were looked at once.
  */
 
-import type { SimulationInstance } from "#core/delegation/simulation";
+import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
+import { type ProbedSubnet, probeLies } from "#coordinator/trust/probe-plausibility";
 import { asCrawlerId, asSubnetId } from "#core/ids";
-import { type ProbedSubnet, probeLies } from "#core/trust/probe-lies";
 import { worldInstance } from "#ops/simulate/world-instance";
 import { generateWorld } from "#ops/world/generate-world";
 import { SeededRandom } from "#ops/world/seeded-random";

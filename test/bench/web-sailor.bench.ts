@@ -8,7 +8,7 @@
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { join } from "node:path";
-import { domainSetHolds, parseDomainSet } from "#core/dset/domain-set";
+import { domainSetHolds, parseDomainSet } from "#coordinator/domain-sets/domain-set";
 import { compareOrders } from "./web-sailor/compare-orders.ts";
 import { percent } from "./web-sailor/percent.ts";
 import { ResultsPage } from "./web-sailor/results-page.ts";

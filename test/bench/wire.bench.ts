@@ -8,10 +8,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { canParseUrl } from "#core/ip/can-parse-url";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { extractPage } from "#crawler/extract/extract-page";
 import { decodeCrawlerMessage, decodePackedMessage } from "#protocol/codec";
-import { MessageDeflater } from "#protocol/message-deflater";
+import { MessageDeflater } from "#protocol/deflate";
 import { type MessageInflater, NodeInflater } from "#protocol/message-inflater";
 import {
   FrameReader,

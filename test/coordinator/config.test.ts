@@ -1,10 +1,10 @@
 /** The coordinator's settings: what is refused, with every fault at once. */
 import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { contactFault, contactWarnings } from "#coordinator/contact-warnings";
-import { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import type { CrawlerRecord } from "#coordinator/flows/crawler-ports";
-import { DayBudget } from "#coordinator/flows/day-budget";
+import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
+import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { CoordinatorState } from "#coordinator/delegation/state";
+import { contactFault, contactWarnings } from "#coordinator/opt-outs/contact-warnings";
 import {
   crawlersWithoutRoom,
   gatewaySettings,
@@ -12,7 +12,7 @@ import {
   recalibrationRule,
   takeResultsSettings,
   watchRoom,
-} from "#coordinator/wiring-settings";
+} from "#coordinator/room-settings";
 import { ConfigError } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 

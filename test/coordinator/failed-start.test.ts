@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, it, vi } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { silentLog } from "#coordinator/log";
 import { startCoordinator } from "#coordinator/main";
-import { Timekeeper } from "#coordinator/timekeeper";
+import { silentLog } from "#core/log";
+import { Timekeeper } from "#core/scheduler";
 import { testDatabase } from "../support/database.ts";
 
 afterEach(() => vi.restoreAllMocks());

@@ -1,9 +1,9 @@
 /** A whole coordinator follows an operator's change without a restart. */
 import { expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { silentLog } from "#coordinator/log";
 import { startCoordinator } from "#coordinator/main";
-import { createPolicyStore } from "#coordinator/postgres/policy-store";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
+import { silentLog } from "#core/log";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";

@@ -1,7 +1,7 @@
 /** Migrations on a real server. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { migrate } from "#db/migrate";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";

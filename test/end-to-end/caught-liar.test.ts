@@ -6,10 +6,10 @@
  */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { restoreTrust } from "#coordinator/postgres/distrust-writes";
-import { fleetList } from "#coordinator/postgres/fleet-list";
-import { createIncidentStore } from "#coordinator/postgres/incident-store";
-import { trustReport } from "#coordinator/postgres/trust-report";
+import { fleetList } from "#coordinator/fleet/fleet-list-reads";
+import { createIncidentStore } from "#coordinator/overview/incident-store";
+import { restoreTrust } from "#coordinator/trust/distrust-writes";
+import { trustReport } from "#coordinator/trust/reads";
 import { trustText } from "#ops/nearcrawl/fleet/trust";
 import { generateWorld } from "#ops/world/generate-world";
 import { hashText } from "#ops/world/seeded-random";

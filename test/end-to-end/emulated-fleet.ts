@@ -5,12 +5,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { admitUrls } from "#coordinator/flows/admit-urls";
-import type { CrawlScope } from "#coordinator/flows/ports";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { admitUrls } from "#coordinator/frontier/admit-urls";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import type { CrawlScope } from "#coordinator/frontier/ports";
+import { createRejectedUrlStore } from "#coordinator/frontier/rejected-url-store";
 import type { RunningCoordinator } from "#coordinator/main";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
-import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
 import { type CrawlerSettings, crawlerConfig } from "#crawler/config";
 import type { CrawlerSurroundings } from "#crawler/crawler-surroundings";
 import { type RunningCrawler, startCrawler } from "#crawler/main";

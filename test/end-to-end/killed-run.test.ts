@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { type Database, openDatabase } from "#db/connect";
 import { readPidFile } from "#db/embedded-pid-file";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";

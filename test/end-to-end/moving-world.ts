@@ -5,10 +5,10 @@
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { silentLog } from "#coordinator/log";
+import { createMoveStore } from "#coordinator/crawlers/move-store";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import { createMoveStore } from "#coordinator/postgres/move-store";
 import type { CrawlerId } from "#core/ids";
+import { silentLog } from "#core/log";
 import { type RunningCrawler, startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";
 import { openIdentity } from "#crawler/membership/identity";
@@ -17,7 +17,7 @@ import { Spool } from "#crawler/spool/spool";
 import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
-import { arrivedResult, newWorld, scope, seeds } from "../contract/world.ts";
+import { arrivedResult, newWorld, scope, seeds } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const generated = generateWorld({ seed: 11, sites: 40, crawlers: 2 });

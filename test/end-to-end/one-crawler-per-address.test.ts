@@ -16,7 +16,7 @@ import { type RunningCrawler, startCrawler } from "#crawler/main";
 import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
-import { newWorld, type World } from "../contract/world.ts";
+import { newWorld, type World } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { startProcess } from "./emulated-fleet.ts";

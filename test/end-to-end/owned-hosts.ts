@@ -3,10 +3,10 @@
  * delegation.
  */
 import type { Pool } from "pg";
-import { createDelegationStore } from "#coordinator/postgres/delegation-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
-import { urlKeyOf } from "#core/frontier/url-key";
+import { createDelegationStore } from "#coordinator/delegation/store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
+import { urlKeyOf } from "#core/url-key";
 import type { World, WorldSite } from "#ops/world/model";
 
 export interface OwnedHosts {

@@ -5,12 +5,12 @@
 import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { createFleetKeys } from "#coordinator/postgres/fleet-keys";
+import { createFleetKeys } from "#coordinator/crawlers/fleet-keys";
 import { startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";
 import { readMembership } from "#crawler/membership/membership";
 import { formatInvitation } from "#protocol/invitation";
-import { type JoiningWorld, newJoiningWorld } from "../coordinator/joining-world.ts";
+import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { type PartnerConsole, partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";

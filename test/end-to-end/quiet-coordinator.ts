@@ -1,7 +1,7 @@
 /** A coordinator as the end-to-end tests need it: on loopback, silent, and with the emulated Internet's names. */
 import { readCoordinatorConfig } from "#coordinator/config";
-import { silentLog } from "#coordinator/log";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import type { RunningWorld } from "#ops/world/main";
 

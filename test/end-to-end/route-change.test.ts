@@ -4,8 +4,8 @@
  * again and goes to another crawler, and the answer to "who" says why.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { WhoAnswer } from "#coordinator/flows/who-answer";
-import { slowFetchesIn } from "#core/delegation/slow-fetches";
+import { slowFetchesIn } from "#coordinator/delegation/policies/slow-fetches";
+import type { WhoAnswer } from "#coordinator/who/who-answer";
 import { generateWorld } from "#ops/world/generate-world";
 import { until } from "../support/until.ts";
 import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.ts";

@@ -4,8 +4,8 @@
  */
 import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { RunningCoordinator } from "#coordinator/main";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
 import { readStopWords } from "#crawler/extract/stop-words";
 import { type Membership, writeMembership } from "#crawler/membership/membership";
 import type { Database } from "#db/connect";

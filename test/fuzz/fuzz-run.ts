@@ -1,5 +1,5 @@
 /** Runs a target on many inputs, and on inputs that grow; what goes wrong comes back with what shows it again. */
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { hostileText } from "./mutate.ts";
 import type { Target } from "./targets.ts";
 

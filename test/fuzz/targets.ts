@@ -4,9 +4,9 @@
  */
 
 import { gzipSync } from "node:zlib";
-import { urlKeyOf } from "#core/frontier/url-key";
 import { canParseUrl } from "#core/ip/can-parse-url";
 import { withoutUser } from "#core/ip/url-host";
+import { urlKeyOf } from "#core/url-key";
 import { extractPage } from "#crawler/extract/extract-page";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { robotsDirectives } from "#crawler/extract/robots-directives";

@@ -14,7 +14,7 @@ import type {
   CoordinatorWelcome,
 } from "#protocol/coordinator-messages";
 import { packResult } from "#protocol/packed/message-frames";
-import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "../protocol/generated-results.ts";
 import { makeGate } from "../support/gate.ts";
 

@@ -6,7 +6,7 @@ import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import { fetchResultSchema } from "#protocol/result";
-import { type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
 import { closedPort, html, type Origin, startOrigin, startRawOrigin } from "./support/origin.ts";
 import { testConfig } from "./support/test-config.ts";
 

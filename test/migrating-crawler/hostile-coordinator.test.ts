@@ -5,7 +5,7 @@
 import type { ServerResponse } from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ProbeBudget } from "#coordinator/flows/probe-budget";
+import { ProbeBudget } from "#coordinator/delegation/probe-pacing";
 import { asCrawlerId } from "#core/ids";
 import { requestSigner } from "#crawler/fetch/sign-request";
 import type { Grant } from "#crawler/limits/admission";
@@ -21,7 +21,7 @@ import { decodeCoordinatorMessage } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { type Lease, lease as leaseSchema } from "#protocol/lease";
 import type { ProbeOutcome } from "#protocol/messages";
-import { type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
 import { closedPort, html, startOrigin, startRawOrigin } from "./support/origin.ts";
 import { sliceRunner } from "./support/slices.ts";
 import { testConfig } from "./support/test-config.ts";

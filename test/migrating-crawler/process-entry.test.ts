@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { keyOf, type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+import { keyOf, type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
 import { builtProgram } from "../support/built-command.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

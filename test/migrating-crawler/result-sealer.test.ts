@@ -5,7 +5,7 @@ import { ResultSealer } from "#crawler/result-sealer";
 import { sealText } from "#protocol/identity";
 import { isSignedBy } from "#protocol/identity-signature";
 import { ResultDigest, sealAfter } from "#protocol/result-digest";
-import { testIdentity } from "../net/sealing-crawler.ts";
+import { testIdentity } from "../gateway/sealing-crawler.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

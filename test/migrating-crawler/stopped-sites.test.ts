@@ -5,7 +5,7 @@ import { StoppedSites } from "#crawler/limits/stopped-sites";
 import { startCrawler } from "#crawler/main";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { Lease } from "#protocol/lease";
-import { type LoopbackGateway, startGateway } from "../net/gateway-on-loopback.ts";
+import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
 import { html, startOrigin } from "./support/origin.ts";
 import { testConfig } from "./support/test-config.ts";
 

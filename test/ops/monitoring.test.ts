@@ -1,8 +1,8 @@
 /** What ops/monitoring and the runbook name is what the coordinator has, and the other way round. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { createMetrics } from "#coordinator/net/metrics";
-import { alertSeverities } from "#core/alerts/alert";
+import { alertSeverities } from "#coordinator/overview/alerts";
+import { createMetrics } from "#coordinator/overview/metrics";
 
 const read = (path: string) => readFileSync(new URL(`../../ops/${path}`, import.meta.url), "utf8");
 

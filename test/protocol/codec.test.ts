@@ -11,7 +11,7 @@ import {
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
 import { agreeOnVersion, isKnownTo } from "#protocol/version";
-import { helloOf } from "../net/gateway-on-loopback.ts";
+import { helloOf } from "../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "./generated-results.ts";
 
 describe("what passes", () => {

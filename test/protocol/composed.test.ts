@@ -1,6 +1,6 @@
 /** Composing in slices gives what composing at once gives (UAX #15), but for letters with more marks than any has. */
 import { expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { composed } from "#protocol/composed";
 
 it("text is composed wherever its letters lie, also across the ends of slices", () => {

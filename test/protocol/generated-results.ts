@@ -1,6 +1,6 @@
 /** Seeded, page-like results in the shape of the wire, for tests and benchmarks that need realistic bytes. */
 
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import type { CrawlerMessage } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 

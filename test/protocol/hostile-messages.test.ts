@@ -10,7 +10,7 @@ import { listOf } from "#protocol/fields";
 import { boundStructure } from "#protocol/json-structure";
 import { NodeInflater } from "#protocol/message-inflater";
 import { FrameReader, joinFrame, splitFrame } from "#protocol/packed/message-frames";
-import { NumberWriter } from "#protocol/packed/number-bytes";
+import { NumberWriter } from "#protocol/packed/numbers";
 import { packVector } from "#protocol/packed/vector";
 import { maxListedUrls } from "#protocol/result";
 

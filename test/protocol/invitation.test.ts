@@ -1,7 +1,7 @@
 /** Invitations as partners paste them: whole, cut off, mistyped, of another time. */
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { formatInvitation, type Invitation, parseInvitation } from "#protocol/invitation";
 
 const invitation: Invitation = {

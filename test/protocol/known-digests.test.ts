@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "#core/errors";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import {
   KnownDigests,
   knownPlaces,

@@ -2,8 +2,8 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { ProtocolError } from "#core/errors";
-import { seededRandom } from "#core/seeded-random";
-import { MessageDeflater } from "#protocol/message-deflater";
+import { seededRandom } from "#core/random";
+import { MessageDeflater } from "#protocol/deflate";
 import { type MessageInflater, NodeInflater } from "#protocol/message-inflater";
 import { InflaterPool, loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { generatedResults } from "./generated-results.ts";

@@ -3,7 +3,7 @@
  * text of random registries is read, nested and asked. A failure names the seed.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { openFileLookUps } from "#rir-import/look-up-in-files";
 import { differencesFromTable, registryOfSeed } from "./random-lookups.ts";
 import { randomRegistry } from "./random-ranges.ts";

@@ -6,12 +6,12 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nest } from "#coordinator/subnets/nest";
+import { SubnetTreeBuilder } from "#coordinator/subnets/subnet-tree";
 import { asSubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import { specialPurposeOfRange } from "#core/ip/special-purpose";
-import { nest } from "#core/subnet/nest";
-import { SubnetTreeBuilder } from "#core/subnet/subnet-tree";
 import { openFileLookUps } from "#rir-import/look-up-in-files";
 import { sharedData } from "../support/shared-data.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";

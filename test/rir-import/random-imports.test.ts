@@ -3,7 +3,7 @@
  * describe, and every subnet keeps its id for ever. The seed is in the test's name.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import type { Database } from "#db/connect";
 import { applyImport } from "#rir-import/apply";
 import { rollbackImport, rollForward } from "#rir-import/rollback";

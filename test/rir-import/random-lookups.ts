@@ -1,5 +1,5 @@
 /** What a look-up and the slow table say of the same random registry, compared. */
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import type { LookUp } from "#rir-import/lookup";
 import { type RandomRegistry, randomRegistry } from "./random-ranges.ts";
 import { type ReferenceAnswer, referenceAnswer, withoutDuplicates } from "./reference-table.ts";

@@ -1,6 +1,6 @@
 /**
  * The slow table that fast look-ups are compared with: a plain array, searched from end to end, by the rule of
- * core/subnet/nest and nothing else: the smallest range wins, and of equal sizes the one that starts later.
+ * subnets/nest and nothing else: the smallest range wins, and of equal sizes the one that starts later.
  */
 export interface ReferenceRange {
   readonly first: bigint;

@@ -2,10 +2,11 @@
  * The state of an import as a record for each subnet, for tests that compare it. Subnets are numbered from 0
  * through both families, IPv4 first, in the order of the tree: their ordinal.
  */
+
+import { rangeAt } from "#coordinator/subnets/range-columns";
+import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { unpackCountry } from "#coordinator/subnets/subnet-rows";
 import type { IpRange } from "#core/ip/range";
-import { rangeAt } from "#core/subnet/range-columns";
-import { type Registry, registries } from "#core/subnet/subnet";
-import { unpackCountry } from "#core/subnet/subnet-rows";
 import type { FamilyState, RegistryState } from "#rir-import/tree/registry-state";
 
 export interface WantedSubnet {

@@ -4,7 +4,7 @@ import type {
   JobStep,
   RegistryCommands,
   RegistryOrder,
-} from "#coordinator/flows/registry-job-ports";
+} from "#coordinator/registry/registry-job-ports";
 
 export class CommandInHand implements RegistryCommands {
   readonly orders: RegistryOrder[] = [];

@@ -1,10 +1,10 @@
 /** Every part of the pages over a test's database, as a coordinator has them; its memory is empty. */
 import { readCoordinatorConfig } from "#coordinator/config";
-import { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import { silentLog } from "#coordinator/log";
-import type { WebPart } from "#coordinator/net/http-server";
-import { createMetrics } from "#coordinator/net/metrics";
+import { CoordinatorState } from "#coordinator/delegation/state";
+import type { WebPart } from "#coordinator/http-server";
+import { createMetrics } from "#coordinator/overview/metrics";
 import { webParts } from "#coordinator/web-parts";
+import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { worldNow } from "./seed-world.ts";
 import { liveState, testAccess, tinyResolver } from "./web-server.ts";

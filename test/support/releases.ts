@@ -1,9 +1,9 @@
 /** Signed releases for tests: a key, and releases published in a database as the commands would. */
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { Pool } from "pg";
-import type { StageChange } from "#coordinator/flows/release-ports";
-import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
-import { createReleaseStore } from "#coordinator/postgres/release-store";
+import { createReleaseKeyStore } from "#coordinator/releases/key-store";
+import type { StageChange } from "#coordinator/releases/release-ports";
+import { createReleaseStore } from "#coordinator/releases/release-store";
 import type { ReleaseManifest } from "#protocol/release";
 import { type Envelope, rawPublicKey, signBody } from "#protocol/release-envelope";
 import { protocolVersions } from "#protocol/version";

@@ -10,7 +10,7 @@
  *   2a00:1::/32   EXAMPLE-V6 of Example Networks      berlin
  */
 import type { Pool } from "pg";
-import { urlKeyOf } from "#core/frontier/url-key";
+import { urlKeyOf } from "#core/url-key";
 
 export const worldNow = new Date("2026-03-01T12:00:00.000Z");
 

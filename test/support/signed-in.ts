@@ -1,10 +1,10 @@
 /** Somebody who has signed in, for tests of pages that show forms: a session in the database, and its cookie. */
 import type { BrowserContextOptions } from "playwright-core";
-import { randomSecrets } from "#coordinator/net/crawler-key";
-import { formTokenOf } from "#coordinator/net/session-access";
-import { sessionCookieName } from "#coordinator/net/session-cookie";
-import { createSignInLinkStore } from "#coordinator/postgres/sign-in-link-store";
-import type { Role } from "#core/access/actor";
+import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { formTokenOf } from "#coordinator/web/session-access";
+import { sessionCookieName } from "#coordinator/web/session-cookie";
+import type { Role } from "#core/actor";
 import type { Database } from "#db/connect";
 import { worldNow } from "./seed-world.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sentence } from "#coordinator/web/figures";
+import { sentence } from "#coordinator/web/format";
 import { html, pathWith, safeHref } from "#coordinator/web/html";
 
 describe("html", () => {

@@ -1,15 +1,15 @@
 /** Every link of every page leads somewhere, for each role: pages are followed from the first one, each path once. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Role } from "#core/access/actor";
+import type { Role } from "#core/actor";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
+import { seedFleet } from "../support/seed-fleet.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
-import { seedFleet } from "./seed-fleet.ts";
 
 /** More pages than the tiny world has; what a page repeats with other filters counts once. */
 const mostPages = 400;

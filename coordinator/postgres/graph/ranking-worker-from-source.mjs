@@ -2,4 +2,4 @@
 import { register } from "tsx/esm/api";
 
 register();
-await import("./ranking-worker.ts");
+await import("../../web-graph/ranking-worker.ts");

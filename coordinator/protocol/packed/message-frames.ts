@@ -8,8 +8,8 @@
  * seen; its numbers begin with how far its sequence is from the one before. All state is the session's.
  */
 import { ProtocolError } from "#core/errors";
-import { LinkHistory } from "./link-history.ts";
-import { NumberReader, NumberWriter } from "./number-bytes.ts";
+import { LinkHistory } from "./links.ts";
+import { NumberReader, NumberWriter } from "./numbers.ts";
 import { type PackedMessage, packMessage } from "./packed-message.ts";
 import { maxLines, unpackMessage } from "./unpack-message.ts";
 

@@ -15,7 +15,7 @@
  *   [x]             so many values, all of the form s, j or an object of those
  */
 import { linkLines } from "./link-lines.ts";
-import { NumberWriter } from "./number-bytes.ts";
+import { NumberWriter } from "./numbers.ts";
 import { httpDateOf, instantOf, isDecimal, isHex } from "./text-forms.ts";
 import { packVector } from "./vector.ts";
 

@@ -2,7 +2,7 @@
 import { ProtocolError } from "#core/errors";
 import { boundStructure } from "../json-structure.ts";
 import { checkOrigin, linkOf } from "./link-lines.ts";
-import { NumberReader } from "./number-bytes.ts";
+import { NumberReader } from "./numbers.ts";
 import type { PackedMessage } from "./packed-message.ts";
 import { readShape, type Shape } from "./shape.ts";
 import { httpDateText, instantText } from "./text-forms.ts";

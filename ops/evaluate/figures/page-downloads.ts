@@ -2,7 +2,7 @@
  * How long pages take in one world, by who chose the crawler: round trips, the server's own time, and the bytes on
  * the site's link. Only the first part knows where the crawler is.
  */
-import { type SimulationInstance, simulatePolicies } from "#core/delegation/simulation";
+import { type SimulationInstance, simulatePolicies } from "#coordinator/delegation/simulation/simulation";
 import { worldInstance } from "../../simulate/world-instance.ts";
 import { downloadTimeMs } from "../../world/compare.ts";
 import type { World } from "../../world/model.ts";

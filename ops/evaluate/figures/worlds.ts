@@ -1,6 +1,6 @@
 /** How hard the worlds are, beside the measured instances: a world that flatters a policy is a defect. */
 
-import type { SimulationInstance } from "#core/delegation/simulation";
+import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
 import { worldInstance } from "../../simulate/world-instance.ts";
 import { instanceFigures, type Quartiles, type WorldFigures } from "../../world/figures.ts";
 import { generateWorld } from "../../world/generate-world.ts";

@@ -1,8 +1,8 @@
 /** The change feed, followed: one line for each change, as it comes, until somebody ends it. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { ChangeFeed, ChangeQuery } from "#coordinator/flows/change-ports";
-import { tooOldWords, unknownWords } from "#coordinator/flows/read-changes";
-import type { PageChange } from "#core/changes/page-change";
+import type { ChangeFeed, ChangeQuery } from "#coordinator/changes/change-ports";
+import type { PageChange } from "#coordinator/changes/page-change";
+import { tooOldWords, unknownWords } from "#coordinator/changes/routes";
 import { UsageError } from "#core/errors";
 import { readerGone } from "#crawler/closed-output";
 import { exitCodes } from "../command-context.ts";

@@ -1,10 +1,10 @@
 /** `nearcrawl access`: what the page /access has: who is signed in, which links are out, and how to end either. */
 import { Command } from "commander";
 import type { Pool } from "pg";
-import type { Session, SignInLink } from "#coordinator/flows/access-ports";
-import type { Change } from "#coordinator/flows/audit-ports";
-import { createSessionStore } from "#coordinator/postgres/session-store";
-import { createSignInLinkStore } from "#coordinator/postgres/sign-in-link-store";
+import { createSessionStore } from "#coordinator/access/session-store";
+import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
+import type { Session, SignInLink } from "#core/access-types";
+import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext, exitCodes } from "../command-context.ts";

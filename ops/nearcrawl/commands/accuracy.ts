@@ -1,10 +1,10 @@
 /** `nearcrawl accuracy`: how near the delegations are, by samples that every crawler measured. */
 import { Command } from "commander";
-import type { AccuracySampleEntry } from "#coordinator/flows/accuracy-ports";
-import { howMany, whenWords } from "#coordinator/flows/spoken-time";
-import { rttText } from "#coordinator/flows/who-words";
-import { createReports } from "#coordinator/postgres/reports/reports";
-import { type AccuracyEstimate, accuracyEstimate } from "#core/accuracy/accuracy-estimate";
+import { type AccuracyEstimate, accuracyEstimate } from "#coordinator/delegation/accuracy-estimate";
+import type { AccuracySampleEntry } from "#coordinator/delegation/accuracy-ports";
+import { createReports } from "#coordinator/who/reads";
+import { rttText } from "#coordinator/who/words";
+import { howMany, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

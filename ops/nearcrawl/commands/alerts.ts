@@ -1,8 +1,8 @@
 /** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
 import { Command } from "commander";
 import type { Pool } from "pg";
-import { showAlerts } from "#coordinator/flows/show-alerts";
-import { createReports } from "#coordinator/postgres/reports/reports";
+import { showAlerts } from "#coordinator/overview/show-alerts";
+import { createReports } from "#coordinator/who/reads";
 import { exitCodes } from "../command-context.ts";
 import { withDatabaseOptions } from "../database-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";

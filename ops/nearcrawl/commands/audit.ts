@@ -1,9 +1,9 @@
 /** `nearcrawl audit`: every change of what the system does, by whom, and what was before. */
 import { Command } from "commander";
-import type { AuditEntry } from "#coordinator/flows/audit-ports";
-import { changedFields } from "#coordinator/flows/changed-fields";
-import { auditLimit, readAuditQuery } from "#coordinator/flows/read-audit-query";
-import { createAuditLog } from "#coordinator/postgres/audit-log";
+import { auditLimit, readAuditQuery } from "#coordinator/access/read-audit-query";
+import { createAuditLog } from "#coordinator/database/audit-log";
+import type { AuditEntry } from "#core/audit";
+import { changedFields } from "#core/changed-fields";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

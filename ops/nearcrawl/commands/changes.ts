@@ -1,7 +1,9 @@
 /** `nearcrawl changes`: what visits found new, changed or gone, since a cursor; followed as it comes. */
 import { Command } from "commander";
-import type { ChangesRead } from "#coordinator/flows/change-ports";
-import { changeWords, kindWords, toldChange } from "#coordinator/flows/change-words";
+import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
+import type { ChangesRead } from "#coordinator/changes/change-ports";
+import { changeWords, kindWords, toldChange } from "#coordinator/changes/change-words";
+import { changeKinds, type PageChange } from "#coordinator/changes/page-change";
 import {
   changesLimit,
   readChangeQuery,
@@ -10,9 +12,7 @@ import {
   startOf,
   tooOldWords,
   unknownWords,
-} from "#coordinator/flows/read-changes";
-import { createChangeFeed } from "#coordinator/postgres/changes/change-feed";
-import { changeKinds, type PageChange } from "#core/changes/page-change";
+} from "#coordinator/changes/routes";
 import { UsageError } from "#core/errors";
 import { boundedInteger } from "../bounded-integer.ts";
 import { followChanges } from "../changes/follow-changes.ts";

@@ -1,9 +1,9 @@
 /** `nearcrawl channels`: what is crawled of a host, a directory of it or a set of directories. */
 import { Command } from "commander";
-import type { Channel, ChannelStore } from "#coordinator/flows/channel-ports";
-import { channelChange, placeWords, ruleWords, toldChannel } from "#coordinator/flows/channel-words";
-import { channelBounds, readChannel } from "#coordinator/flows/read-channel";
-import { createChannelStore } from "#coordinator/postgres/channels/channel-store";
+import type { Channel, ChannelStore } from "#coordinator/channels/channel-ports";
+import { createChannelStore } from "#coordinator/channels/channel-store";
+import { channelChange, placeWords, ruleWords, toldChannel } from "#coordinator/channels/channel-words";
+import { channelBounds, readChannel } from "#coordinator/channels/read-channel";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-integer.ts";

@@ -1,8 +1,8 @@
 /** `nearcrawl complaints`: who minded our requests, what we had done, and the answer that can be sent on. */
 import { Command } from "commander";
-import type { Complaint, ComplaintStore } from "#coordinator/flows/complaint-ports";
-import { readTarget, targetText } from "#coordinator/flows/opt-out-target";
-import { createComplaintStore } from "#coordinator/postgres/complaint-store";
+import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
+import type { Complaint, ComplaintStore } from "#coordinator/opt-outs/complaints";
+import { readTarget, targetText } from "#coordinator/opt-outs/opt-out-target";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";

@@ -1,13 +1,13 @@
 /** `nearcrawl coordinator`: the coordinator alone, and the keys of the crawlers that may connect to it. */
 import { join } from "node:path";
 import { Command } from "commander";
-import { contactWarnings } from "#coordinator/contact-warnings";
-import { linkMinutes } from "#coordinator/flows/access-ports";
-import { createLog, type Log } from "#coordinator/log";
+import { noteOwnChanges } from "#coordinator/access/system-audit-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { startCoordinator } from "#coordinator/main";
-import { noteOwnChanges } from "#coordinator/own-changes";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
+import { contactWarnings } from "#coordinator/opt-outs/contact-warnings";
+import { linkMinutes } from "#core/access-types";
 import { UsageError } from "#core/errors";
+import { createLog, type Log } from "#core/log";
 import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { recordCommand } from "../audit-command-change.ts";

@@ -1,15 +1,15 @@
 /** `nearcrawl coordinators`: who is above and below this coordinator, what waits for each; invite and remove children. */
 import { Command } from "commander";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
 import {
   childInvited,
   childRemoved,
   inviteChild,
   invitedSettings,
   inviteFaultWords,
-} from "#coordinator/flows/coordinators/invite-child";
-import { randomSecrets } from "#coordinator/net/crawler-key";
-import { readCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
-import { createCoordinatorStore } from "#coordinator/postgres/coordinators/coordinator-store";
+} from "#coordinator/federation/invite-child";
+import { createCoordinatorStore } from "#coordinator/federation/related-store";
+import { randomSecrets } from "#coordinator/web/secrets";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { coordinatorsText } from "../coordinators-text.ts";

@@ -1,14 +1,14 @@
 /** `nearcrawl estimate`: what crawling a whole web takes, by Anansi's feasibility study and by what this crawl measures. */
 import { Command, Option } from "commander";
-import { measureCrawl } from "#coordinator/postgres/reports/crawl-measures";
-import { UsageError } from "#core/errors";
+import { measureCrawl } from "#coordinator/overview/crawl-measures";
 import {
   assumptionFaults,
   type CrawlAssumptions,
   estimateCrawl,
   thesisAssumptions,
-} from "#core/estimate/crawl-estimate";
-import { comparePeaks } from "#core/estimate/pending-list";
+} from "#coordinator/overview/estimate";
+import { comparePeaks } from "#coordinator/overview/pending-list";
+import { UsageError } from "#core/errors";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

@@ -1,30 +1,25 @@
 /** `nearcrawl explore`: who crawls what in the whole address space, as a tree, a list or a small map. */
 import { join } from "node:path";
 import { Command, Option } from "commander";
-import { systemClock } from "#coordinator/explore-part";
-import { coarseMap } from "#coordinator/flows/explore/coarse-map";
+import { askedCells, type ExplorePorts, everySubnet, showExplore } from "#coordinator/explore/answer";
+import { coarseMap } from "#coordinator/explore/coarse-map";
 import {
   defaultLimit,
   type ExploreQuestion,
   mostLimit,
   readQuestion,
-} from "#coordinator/flows/explore/explore-question";
-import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/flows/explore/explorer";
-import {
-  askedCells,
-  type ExplorePorts,
-  everySubnet,
-  showExplore,
-} from "#coordinator/flows/explore/show-explore";
-import { subnetStates } from "#coordinator/flows/explore/subnet-filter";
-import { silentLog } from "#coordinator/log";
-import { createExploreReads } from "#coordinator/postgres/explore-reads";
+} from "#coordinator/explore/explore-question";
+import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/explore/explorer";
+import { subnetsAsCsv } from "#coordinator/explore/files";
+import { subnetStates } from "#coordinator/explore/filter";
+import { colourings } from "#coordinator/explore/paint";
+import { createExploreReads } from "#coordinator/explore/reads";
+import { systemClock } from "#coordinator/explore/start";
 import { readState } from "#coordinator/read-state";
-import { createTreeSnapshots } from "#coordinator/snapshot/tree-snapshots";
-import { subnetsAsCsv } from "#coordinator/web/subnet-files";
+import { registries } from "#coordinator/subnets/subnet";
+import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshots";
 import { UsageError } from "#core/errors";
-import { colourings } from "#core/explore/colour-scales";
-import { registries } from "#core/subnet/subnet";
+import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

@@ -1,7 +1,7 @@
 /** `nearcrawl fleet`: who crawls, and crawlers that are to leave or to come back. */
 import { Command } from "commander";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { fleetList } from "#coordinator/postgres/fleet-list";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { fleetList } from "#coordinator/fleet/fleet-list-reads";
 import type { Database } from "#db/connect";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";

@@ -1,10 +1,10 @@
 /** `nearcrawl operator-token`: who may change the fleet over HTTP. */
 import { Command, Option } from "commander";
-import type { OperatorToken } from "#coordinator/flows/operator-ports";
-import { tokenCreated, tokenRevoked } from "#coordinator/flows/token-changes";
-import { randomSecrets } from "#coordinator/net/crawler-key";
-import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
-import { type Scope, scopes } from "#core/access/actor";
+import { tokenCreated, tokenRevoked } from "#coordinator/access/token-changes";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { type Scope, scopes } from "#core/actor";
+import type { OperatorToken } from "#core/operator-ports";
 import { migrate } from "#db/migrate";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";

@@ -1,9 +1,9 @@
 /** `nearcrawl opt-outs`: sites and networks that the fleet leaves alone, and who asked for it. */
 import { Command } from "commander";
-import type { Change } from "#coordinator/flows/audit-ports";
-import type { OptOut, OptOutStore, OptOutTarget } from "#coordinator/flows/opt-out-ports";
-import { readTarget, wideWords } from "#coordinator/flows/opt-out-target";
-import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
+import type { OptOut, OptOutStore, OptOutTarget } from "#coordinator/opt-outs/opt-out";
+import { readTarget, wideWords } from "#coordinator/opt-outs/opt-out-target";
+import { createOptOutStore } from "#coordinator/opt-outs/store";
+import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";

@@ -1,8 +1,8 @@
 /** `nearcrawl overview`: the state of the whole crawl, as the page that operators keep open. */
 import { Command, Option } from "commander";
-import { type HistoryRange, historyRangeNames } from "#coordinator/flows/operation-reads";
-import { type Overview, showOverview } from "#coordinator/flows/show-overview";
-import { createReports } from "#coordinator/postgres/reports/reports";
+import { type HistoryRange, historyRangeNames } from "#coordinator/overview/operation-types";
+import { type Overview, showOverview } from "#coordinator/overview/overview";
+import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/connect";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext } from "../command-context.ts";

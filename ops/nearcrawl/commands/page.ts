@@ -1,7 +1,7 @@
 /** `nearcrawl page`: what the index has of one page. */
 import { Command } from "commander";
-import { maxListOffset, pageFacts } from "#coordinator/flows/page-facts";
-import { createReports } from "#coordinator/postgres/reports/reports";
+import { maxListOffset, pageFacts } from "#coordinator/search/page-facts";
+import { createReports } from "#coordinator/who/reads";
 import { UsageError } from "#core/errors";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext, exitCodes } from "../command-context.ts";

@@ -1,5 +1,7 @@
 /** `nearcrawl policy`: what decides how the fleet behaves: shown, previewed, changed and taken back while it runs. */
 import { Command } from "commander";
+import { auditedChange, policiesAnswer, previewAnswer } from "#coordinator/settings/answer";
+import { isPolicyName, type PolicyValue } from "#coordinator/settings/catalogue";
 import {
   type AskedPolicies,
   type ChangeFault,
@@ -7,16 +9,14 @@ import {
   savePolicies,
   type WeighedChange,
   weighPolicies,
-} from "#coordinator/flows/change-policies";
-import { auditedChange, policiesAnswer, previewAnswer } from "#coordinator/flows/policy-answer";
-import type { PolicyStore } from "#coordinator/flows/policy-ports";
-import { previewPolicies } from "#coordinator/flows/preview-policies";
-import { silentLog } from "#coordinator/log";
-import { previewPorts } from "#coordinator/policy-part";
-import { createPolicyStore } from "#coordinator/postgres/policy-store";
+} from "#coordinator/settings/change";
+import { previewPorts } from "#coordinator/settings/policy-part";
+import type { PolicyStore } from "#coordinator/settings/policy-ports";
+import { valueFromText } from "#coordinator/settings/policy-values";
+import { previewPolicies } from "#coordinator/settings/preview/preview";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { UsageError } from "#core/errors";
-import { isPolicyName, type PolicyValue } from "#core/policies/policy-catalogue";
-import { valueFromText } from "#core/policies/policy-values";
+import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-integer.ts";

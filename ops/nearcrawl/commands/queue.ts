@@ -6,10 +6,10 @@ import {
   type WaitingHost,
   type WaitReason,
   waitReasons,
-} from "#coordinator/flows/operation-reads";
-import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/flows/operation-words";
-import { whenWords } from "#coordinator/flows/spoken-time";
-import { createReports } from "#coordinator/postgres/reports/reports";
+} from "#coordinator/overview/operation-types";
+import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/operation-words";
+import { createReports } from "#coordinator/who/reads";
+import { whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-integer.ts";
 import { exitCodes } from "../command-context.ts";
 import { withDatabaseOptions } from "../database-options.ts";

@@ -1,14 +1,14 @@
 /** `nearcrawl recrawl`: how often pages are fetched again, what the fleet manages of it, and why. */
 import { Command } from "commander";
 import type { Pool } from "pg";
+import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import {
   noPlanWords,
   type RecrawlAnswer,
   recrawlAnswer,
   type ToldPlan,
-} from "#coordinator/flows/recrawl-answer";
-import { spanWords, whenWords } from "#coordinator/flows/spoken-time";
-import { createRecrawlPlanStore } from "#coordinator/postgres/recrawl/plan-store";
+} from "#coordinator/recrawl/recrawl-answer";
+import { spanWords, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-integer.ts";
 import { exitCodes } from "../command-context.ts";
 import { withDatabaseOptions } from "../database-options.ts";

@@ -1,13 +1,8 @@
 /** `nearcrawl search`: the pages that hold these words. */
 import { Command } from "commander";
-import {
-  filterFault,
-  maxSearchLimit,
-  maxSearchOffset,
-  type SearchOptions,
-} from "#coordinator/flows/read-search";
-import { searchPages } from "#coordinator/flows/search-pages";
-import { createReports } from "#coordinator/postgres/reports/reports";
+import { filterFault, maxSearchLimit, maxSearchOffset, type SearchOptions } from "#coordinator/search/query";
+import { searchPages } from "#coordinator/search/search";
+import { createReports } from "#coordinator/who/reads";
 import { UsageError } from "#core/errors";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

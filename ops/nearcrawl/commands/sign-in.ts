@@ -1,8 +1,8 @@
 /** `nearcrawl sign-in`: a link that signs somebody in to the web pages, once. */
 import { Command, Option } from "commander";
-import { linkMinutes } from "#coordinator/flows/access-ports";
-import type { IssuedLink } from "#coordinator/flows/sign-in";
-import { type Role, roles } from "#core/access/actor";
+import type { IssuedLink } from "#coordinator/access/sign-in";
+import { linkMinutes } from "#core/access-types";
+import { type Role, roles } from "#core/actor";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

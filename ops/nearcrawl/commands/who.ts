@@ -1,12 +1,12 @@
 /** `nearcrawl who`: who crawls a URL, host, address, range, organisation, and why (not). */
 import { Command } from "commander";
-import { answerWho } from "#coordinator/flows/answer-who";
-import { knownPolicies } from "#coordinator/flows/known-policies";
-import { createNameResolver } from "#coordinator/net/name-resolver";
-import { readCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
-import { createPolicyStore } from "#coordinator/postgres/policy-store";
-import { createReports } from "#coordinator/postgres/reports/reports";
-import { frontierOrder } from "#core/order/order-strategies";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { frontierOrder } from "#coordinator/frontier/order/order-strategies";
+import { knownPolicies } from "#coordinator/settings/known-policies";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
+import { answerWho } from "#coordinator/who/answer";
+import { createReports } from "#coordinator/who/reads";
+import { createNameResolver } from "#core/name-resolver";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";

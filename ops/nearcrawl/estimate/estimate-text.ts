@@ -1,13 +1,14 @@
 /** An estimate for people: the thesis' printed figures beside the ones with these assumptions, and with ours measured. */
-import { howMany, instantWords } from "#coordinator/flows/spoken-time";
-import type { CrawlMeasures } from "#coordinator/postgres/reports/crawl-measures";
+
+import type { CrawlMeasures } from "#coordinator/overview/crawl-measures";
 import {
   type CrawlAssumptions,
   type CrawlEstimate,
   thesisAssumptions,
   thesisMegabyte,
-} from "#core/estimate/crawl-estimate";
-import { type PeakComparison, printedOutDegree } from "#core/estimate/pending-list";
+} from "#coordinator/overview/estimate";
+import { type PeakComparison, printedOutDegree } from "#coordinator/overview/pending-list";
+import { howMany, instantWords } from "#core/format";
 import { formatTable } from "../output.ts";
 
 export interface EstimateAnswer {

@@ -1,7 +1,8 @@
 /** The explorer's answers as a terminal shows them. */
-import type { CoarseCell } from "#coordinator/flows/explore/coarse-map";
-import type { ListAnswer, MapAnswer, TreeAnswer } from "#coordinator/flows/explore/show-explore";
-import type { ExploredSubnet } from "#coordinator/flows/explore/subnet-lines";
+
+import type { ListAnswer, MapAnswer, TreeAnswer } from "#coordinator/explore/answer";
+import type { CoarseCell } from "#coordinator/explore/coarse-map";
+import type { ExploredSubnet } from "#coordinator/explore/lines";
 import { formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
 

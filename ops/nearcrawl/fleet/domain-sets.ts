@@ -1,12 +1,8 @@
 /** `nearcrawl fleet domain-sets`: which domains and languages a crawler may have; running coordinators follow at once. */
 import { Command } from "commander";
-import type { DomainSetsOf } from "#coordinator/flows/domain-sets/domain-set-ports";
-import {
-  type GivenDomainSets,
-  giveDomainSets,
-  givenWords,
-} from "#coordinator/flows/domain-sets/give-domain-sets";
-import { createDomainSetStore } from "#coordinator/postgres/domain-sets/domain-set-store";
+import type { DomainSetsOf } from "#coordinator/domain-sets/domain-set-ports";
+import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
+import { type GivenDomainSets, giveDomainSets, givenWords } from "#coordinator/domain-sets/give";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";

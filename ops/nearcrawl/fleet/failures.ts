@@ -1,7 +1,7 @@
 /** `nearcrawl fleet failures`: fetches that failed, whose fault it was, and the latest with words. */
 import { Command, Option } from "commander";
-import type { Blame, FailureLine, FailureShares } from "#coordinator/flows/fleet-ports";
-import { failureShares, latestFailures } from "#coordinator/postgres/fetch-failures";
+import type { Blame, FailureLine, FailureShares } from "#coordinator/fleet/fleet-ports";
+import { failureShares, latestFailures } from "#coordinator/overview/failure-reads";
 import { blames } from "#protocol/result";
 import { boundedInteger } from "../bounded-integer.ts";
 import { withDatabaseOptions } from "../database-options.ts";

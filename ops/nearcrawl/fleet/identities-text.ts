@@ -1,5 +1,5 @@
 /** Who the crawlers are, as people read it below the fleet's figures: identity, address, last absence, last words. */
-import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import type { FleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import { formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
 

@@ -1,7 +1,7 @@
 /** `nearcrawl fleet incidents`: what crawlers and strangers did that they should not have done. */
 import { Command, InvalidArgumentError } from "commander";
-import { type IncidentEntry, incidentDays } from "#coordinator/flows/incident-ports";
-import { createIncidentStore } from "#coordinator/postgres/incident-store";
+import { createIncidentStore } from "#coordinator/overview/incident-store";
+import { type IncidentEntry, incidentDays } from "#core/incidents";
 import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { formatTable, printAnswer } from "../output.ts";

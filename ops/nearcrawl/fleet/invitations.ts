@@ -1,7 +1,7 @@
 /** `nearcrawl fleet invitations` and `revoke-invitation`: what was handed out, and what is to open nothing any more. */
 import { Command } from "commander";
-import type { InvitationRecord } from "#coordinator/flows/identity-ports";
-import { createInvitationStore } from "#coordinator/postgres/invitation-store";
+import type { InvitationRecord } from "#coordinator/crawlers/identity";
+import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

@@ -9,11 +9,11 @@ import {
   invitationHours,
   invitationMade,
   issueInvitation,
-} from "#coordinator/flows/issue-invitation";
+} from "#coordinator/access/invitations";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
 import { invitingCoordinator, type StatedPlace } from "#coordinator/inviting-coordinator";
-import { randomSecrets } from "#coordinator/net/crawler-key";
-import { readCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
-import { createInvitationStore } from "#coordinator/postgres/invitation-store";
+import { randomSecrets } from "#coordinator/web/secrets";
 import { migrate } from "#db/migrate";
 import { pinOf } from "#protocol/certificate-pin";
 import { certificatePin } from "#protocol/invitation";

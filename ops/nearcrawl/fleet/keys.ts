@@ -1,10 +1,10 @@
 /** `nearcrawl fleet rotate`, `revoke` and `kill`: crawlers' keys, while the crawlers run. */
 import { Command } from "commander";
-import { killCrawler } from "#coordinator/flows/shut-out-crawler";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createFleetKeys } from "#coordinator/postgres/fleet-keys";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
-import { defaultGraceHours } from "#coordinator/postgres/identity-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { createFleetKeys } from "#coordinator/crawlers/fleet-keys";
+import { defaultGraceHours } from "#coordinator/crawlers/identity-store";
+import { killCrawler } from "#coordinator/fleet/shut-out-crawler";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";

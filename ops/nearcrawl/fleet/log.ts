@@ -1,11 +1,11 @@
 /** `nearcrawl fleet log`, `absences` and `moves`: what happened to crawlers, by time. */
 import { Command } from "commander";
-import type { Absence, CrawlerLogPage, MoveLine } from "#coordinator/flows/fleet-ports";
-import { spanWords } from "#coordinator/flows/spoken-time";
-import { absencesOf } from "#coordinator/postgres/crawler-absences";
-import { crawlerLog } from "#coordinator/postgres/crawler-log";
-import { moveList } from "#coordinator/postgres/move-list";
-import { crawlerNamed } from "#coordinator/postgres/reports/crawler-report";
+import { absencesOf } from "#coordinator/crawlers/crawler-absences";
+import { moveList } from "#coordinator/crawlers/move-list";
+import { crawlerLog } from "#coordinator/fleet/crawler-log";
+import type { Absence, CrawlerLogPage, MoveLine } from "#coordinator/fleet/fleet-ports";
+import { crawlerNamed } from "#coordinator/who/crawler-reads";
+import { spanWords } from "#core/format";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

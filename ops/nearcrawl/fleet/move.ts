@@ -4,10 +4,10 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
-import type { CrawlerMoveRecord, MoveRefusal, MoveStore } from "#coordinator/flows/move-ports";
-import { createMoveStore } from "#coordinator/postgres/move-store";
+import type { CrawlerMoveRecord, MoveRefusal, MoveStore } from "#coordinator/crawlers/move-ports";
+import { createMoveStore } from "#coordinator/crawlers/move-store";
+import { type MoveStep, stepSeconds } from "#coordinator/crawlers/moves";
 import { UsageError } from "#core/errors";
-import { type MoveStep, stepSeconds } from "#core/move/move-step";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

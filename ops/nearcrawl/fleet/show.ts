@@ -1,8 +1,8 @@
 /** `nearcrawl fleet show`: one crawler in plain sentences, as the coordinator has noted it. */
 import { Command } from "commander";
-import { stateWords } from "#coordinator/flows/state-words";
-import { standingWords } from "#coordinator/flows/trust-standing";
-import { type CrawlerRecord, crawlerRecord } from "#coordinator/postgres/crawler-record";
+import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-record";
+import { stateWords } from "#coordinator/fleet/state-words";
+import { standingWords } from "#coordinator/trust/trust-standing";
 import { commandContext } from "../command-context.ts";
 import { withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";

@@ -1,15 +1,15 @@
 /** `nearcrawl fleet trust`: whether a crawler is believed, the evidence page by page, and the way back. */
 import { Command } from "commander";
-import type { TrustLine } from "#coordinator/flows/fleet-ports";
+import type { TrustLine } from "#coordinator/fleet/fleet-ports";
+import { restoreTrust } from "#coordinator/trust/distrust-writes";
+import { trustReport } from "#coordinator/trust/reads";
+import { trustList } from "#coordinator/trust/trust-list";
 import {
   standingWords,
   type TrustEvidence,
   type TrustReport,
   unprovenWords,
-} from "#coordinator/flows/trust-standing";
-import { restoreTrust } from "#coordinator/postgres/distrust-writes";
-import { trustList } from "#coordinator/postgres/trust-list";
-import { trustReport } from "#coordinator/postgres/trust-report";
+} from "#coordinator/trust/trust-standing";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";

@@ -1,7 +1,7 @@
 /** The web graph as text: edges, CSV, GraphML (graphml.graphdrawing.org) and WebGraph's ASCIIGraph. */
 
-import type { ExportedLink, ExportedNode, GraphRows } from "#coordinator/postgres/graph/export-rows";
 import { csvField } from "#coordinator/web/csv";
+import type { ExportedLink, ExportedNode, GraphRows } from "#coordinator/web-graph/export-rows";
 
 export const graphFormats = ["edges", "csv", "graphml", "webgraph"] as const;
 export type GraphFormat = (typeof graphFormats)[number];

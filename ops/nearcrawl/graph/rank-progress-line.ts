@@ -1,5 +1,5 @@
 /** How far a ranking is, as one line: the step, how many, how fast, how long it still takes. */
-import type { RankProgress } from "#coordinator/postgres/graph/local-rank";
+import type { RankProgress } from "#coordinator/web-graph/local-rank-store";
 import { ProgressLine } from "../output.ts";
 import { secondsText } from "../rir/progress-text.ts";
 

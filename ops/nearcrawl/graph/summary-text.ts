@@ -1,7 +1,8 @@
 /** What a ranking found, for people. */
-import type { SqlSummary } from "#coordinator/postgres/graph/rank-in-database";
-import type { Degrees } from "#core/graph/degrees";
-import type { GraphSummary, RankedHost, RankedPage } from "#core/graph/graph-summary";
+
+import type { Degrees } from "#coordinator/web-graph/degrees";
+import type { SqlSummary } from "#coordinator/web-graph/rank-in-database";
+import type { GraphSummary, RankedHost, RankedPage } from "#coordinator/web-graph/summary";
 import { formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
 

@@ -1,7 +1,9 @@
 /** The overview as a page of a terminal: what needs attention first, then figures, what waits, what fails, the fleet. */
 
-import { nothingDueReason } from "#coordinator/flows/hand-out-tasks";
-import type { SpanFigures } from "#coordinator/flows/operation-reads";
+import { nearlyBestMs } from "#coordinator/delegation/accuracy-estimate";
+import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
+import type { Alert } from "#coordinator/overview/alerts";
+import type { SpanFigures } from "#coordinator/overview/operation-types";
 import {
   blames,
   blameWords,
@@ -9,13 +11,11 @@ import {
   spanOrDash,
   timesSmaller,
   waitReasonWords,
-} from "#coordinator/flows/operation-words";
-import { allIsWell } from "#coordinator/flows/show-alerts";
-import type { FleetLine, Overview } from "#coordinator/flows/show-overview";
-import { howMany, instantWords, whenWords } from "#coordinator/flows/spoken-time";
-import { bytesText, rttText } from "#coordinator/flows/who-words";
-import { nearlyBestMs } from "#core/accuracy/accuracy-estimate";
-import type { Alert } from "#core/alerts/alert";
+} from "#coordinator/overview/operation-words";
+import type { FleetLine, Overview } from "#coordinator/overview/overview";
+import { allIsWell } from "#coordinator/overview/show-alerts";
+import { bytesText, rttText } from "#coordinator/who/words";
+import { howMany, instantWords, whenWords } from "#core/format";
 import { paint, type Style, stateStyle } from "../colour.ts";
 import { type Column, formatTable } from "../output.ts";
 import { printable } from "../printable.ts";

@@ -10,11 +10,11 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { ReleaseEntry } from "#coordinator/flows/release-ports";
-import { stageRelease } from "#coordinator/flows/stage-releases";
-import type { Log } from "#coordinator/log";
-import { defaultSoakMinutes } from "#core/release/automatic-staging";
-import { mayRun } from "#core/release/staging";
+import { defaultSoakMinutes } from "#coordinator/releases/automatic-staging";
+import type { ReleaseEntry } from "#coordinator/releases/release-ports";
+import { stageRelease } from "#coordinator/releases/stage";
+import { mayRun } from "#coordinator/releases/staging";
+import type { Log } from "#core/log";
 import { rawPublicKey } from "#protocol/release-envelope";
 import { notedCommit, projectFolder } from "./build-bundle.ts";
 import { publishRelease } from "./publish-release.ts";

@@ -1,9 +1,9 @@
 /** What is done at the coordinator's database: releases published, offered, held, looked at. */
 import { Command } from "commander";
-import { releaseLines } from "#coordinator/flows/release-lines";
-import { holdRelease, stageRelease } from "#coordinator/flows/stage-releases";
+import { defaultSoakMinutes } from "#coordinator/releases/automatic-staging";
+import { releaseLines } from "#coordinator/releases/release-lines";
+import { holdRelease, stageRelease } from "#coordinator/releases/stage";
 import { UsageError } from "#core/errors";
-import { defaultSoakMinutes } from "#core/release/automatic-staging";
 import { verifyManifest } from "#protocol/release";
 import { boundedInteger } from "../bounded-integer.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
-import { stageRelease } from "#coordinator/flows/stage-releases";
+import { stageRelease } from "#coordinator/releases/stage";
 import { UsageError } from "#core/errors";
 import { rawPublicKey } from "#protocol/release-envelope";
 import { commandContext } from "../command-context.ts";

@@ -1,6 +1,7 @@
 /** What the release commands change, as the audit log keeps it. */
-import type { Change } from "#coordinator/flows/audit-ports";
-import type { stageRelease } from "#coordinator/flows/stage-releases";
+
+import type { stageRelease } from "#coordinator/releases/stage";
+import type { Change } from "#core/audit";
 import type { ReleaseManifest } from "#protocol/release";
 
 export function keyTrusted(publicKey: string): Change {

@@ -1,10 +1,10 @@
 /** The stores of releases, for commands that work at the coordinator's database. */
 import type { Pool } from "pg";
-import type { Change } from "#coordinator/flows/audit-ports";
-import type { ReleaseFleetStore, ReleaseKeyStore, ReleaseStore } from "#coordinator/flows/release-ports";
-import { createReleaseFleetStore } from "#coordinator/postgres/release-fleet-store";
-import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
-import { createReleaseStore } from "#coordinator/postgres/release-store";
+import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
+import { createReleaseKeyStore } from "#coordinator/releases/key-store";
+import type { ReleaseFleetStore, ReleaseKeyStore, ReleaseStore } from "#coordinator/releases/release-ports";
+import { createReleaseStore } from "#coordinator/releases/release-store";
+import type { Change } from "#core/audit";
 import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { recordCommand } from "../audit-command-change.ts";

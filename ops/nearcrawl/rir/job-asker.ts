@@ -1,8 +1,8 @@
 /** In whose name a `nearcrawl rir` command works: the person's who asked a coordinator for it, else whoever typed it. */
 import type { Pool } from "pg";
-import type { Change } from "#coordinator/flows/audit-ports";
-import type { Asker } from "#coordinator/flows/registry-job-ports";
-import { createAuditLog } from "#coordinator/postgres/audit-log";
+import { createAuditLog } from "#coordinator/database/audit-log";
+import type { Asker } from "#coordinator/registry/registry-job-ports";
+import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";
 
 export function askerVariables({ by, via }: Asker): Readonly<Record<string, string>> {

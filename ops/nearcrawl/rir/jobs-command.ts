@@ -1,6 +1,6 @@
 /** `nearcrawl rir jobs`: what was asked for on the registry's page, how far it is and how it ended. */
 import { Command } from "commander";
-import { createRegistryJobReads } from "#coordinator/postgres/registry-job-store";
+import { createRegistryJobReads } from "#coordinator/registry/job-store";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { withDatabaseOptions } from "../database-options.ts";

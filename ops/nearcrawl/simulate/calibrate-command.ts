@@ -1,11 +1,11 @@
 /** `nearcrawl simulate calibrate`: how soon a changed route is noticed in fetch times, and how many alarms are false. */
 import { Command, InvalidArgumentError, Option } from "commander";
+import { defaultRecalibrationRule, type RecalibrationRule } from "#coordinator/delegation/recalibration/rule";
 import {
   type CalibrationOptions,
   type CalibrationResult,
   simulateCalibration,
-} from "#core/delegation/calibration-simulation";
-import { defaultRecalibrationRule, type RecalibrationRule } from "#core/delegation/recalibration";
+} from "#coordinator/delegation/simulation/calibration";
 import { boundedInteger } from "../bounded-integer.ts";
 import { boundedNumber, milliseconds, share } from "../bounded-number.ts";
 import { formatTable, printJson } from "../output.ts";

@@ -1,8 +1,8 @@
 /** What `simulate delegation` is asked for: its options, and what they mean together. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { defaultParameters, type PolicyName, policyNames } from "#core/delegation/round";
-import { defaultSeed } from "#core/delegation/simulation";
-import type { PolicyVariant } from "#core/delegation/simulation-run";
+import { defaultParameters, type PolicyName, policyNames } from "#coordinator/delegation/policies/round";
+import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
+import { defaultSeed } from "#coordinator/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
 import { isQuiet, noNoise, type ProbeNoise } from "#ops/simulate/probe-noise";
 import { seedsFrom } from "#ops/simulate/repeat-policies";

@@ -1,6 +1,6 @@
 /** What `simulate delegation` prints: one report per policy, as JSON and as a table. */
-import type { PolicyName } from "#core/delegation/round";
-import type { Figures } from "#core/delegation/simulation-figures";
+import type { PolicyName } from "#coordinator/delegation/policies/round";
+import type { Figures } from "#coordinator/delegation/simulation/figures";
 import type { ProbeNoise } from "#ops/simulate/probe-noise";
 import type { RepeatedResult } from "#ops/simulate/repeat-policies";
 import { type Spread, spreadText } from "#ops/simulate/spread";

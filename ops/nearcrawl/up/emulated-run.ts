@@ -3,10 +3,10 @@
  * sites are crawled, and the policies are compared on them.
  */
 import { join } from "node:path";
-import { admitUrls } from "#coordinator/flows/admit-urls";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
-import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { admitUrls } from "#coordinator/frontier/admit-urls";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { createRejectedUrlStore } from "#coordinator/frontier/rejected-url-store";
 import { loadWorld } from "#ops/world/load-world";
 import type { World } from "#ops/world/model";
 import { writeRegistryFiles } from "#ops/world/registry-files";

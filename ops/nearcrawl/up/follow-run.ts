@@ -1,8 +1,8 @@
 /** Follows a run to its end: shows how far it is, says what it waits for when nothing moves. */
 
-import type { FrontierProgress } from "#coordinator/flows/ports";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import type { FrontierProgress } from "#coordinator/frontier/ports";
 import type { Database } from "#db/connect";
 import { progressText, RunClock } from "./run-progress.ts";
 import type { RunVoice } from "./run-voice.ts";

@@ -6,8 +6,8 @@
  * is which.
  */
 import type { Pool } from "pg";
-import { type PolicyName, policyNames } from "#core/delegation/round";
-import { type SimulationResult, simulatePolicies } from "#core/delegation/simulation";
+import { type PolicyName, policyNames } from "#coordinator/delegation/policies/round";
+import { type SimulationResult, simulatePolicies } from "#coordinator/delegation/simulation/simulation";
 import { worldInstance } from "#ops/simulate/world-instance";
 import { downloadTimeMs } from "#ops/world/compare";
 import type { World } from "#ops/world/model";

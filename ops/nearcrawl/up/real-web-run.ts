@@ -5,12 +5,12 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/flows/admit-urls";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createFrontierStore } from "#coordinator/postgres/frontier-store";
-import { createRejectedUrlStore } from "#coordinator/postgres/rejected-url-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/frontier/admit-urls";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { createRejectedUrlStore } from "#coordinator/frontier/rejected-url-store";
 import { UsageError } from "#core/errors";
-import { urlKeyOf } from "#core/frontier/url-key";
+import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/connect";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { checkedContact, requireContact } from "../contact-option.ts";

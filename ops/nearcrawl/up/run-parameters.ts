@@ -1,6 +1,6 @@
 /** What a run is asked for, checked; and what of it decides whether a broken-off run can be taken up again. */
 import { z } from "zod";
-import { policyNames } from "#core/delegation/round";
+import { policyNames } from "#coordinator/delegation/policies/round";
 import { UsageError } from "#core/errors";
 
 /** From the command line as text; an empty one would be read as 0. */

@@ -1,5 +1,5 @@
 /** What a run says while it goes on: to a person on a terminal, or in plain lines, or nothing with --json. */
-import { linkMinutes } from "#coordinator/flows/access-ports";
+import { linkMinutes } from "#core/access-types";
 import { ProgressLine } from "../output.ts";
 
 export interface RunVoice {

@@ -3,9 +3,9 @@
  * page), to what others link to (the copying model, Kumar et al. 2000) or anywhere, and that change by a Poisson process.
  */
 
-import { linkGraph } from "#core/graph/link-graph";
-import { pageRank } from "#core/graph/page-rank";
-import { seededRandom } from "#core/seeded-random";
+import { linkGraph } from "#coordinator/web-graph/link-graph";
+import { pageRank } from "#coordinator/web-graph/page-rank";
+import { seededRandom } from "#core/random";
 
 export interface OrderWebSettings {
   readonly pages: number;

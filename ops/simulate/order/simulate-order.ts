@@ -5,12 +5,16 @@
  * as a single server would. A host that is in hand is passed over while another one is due.
  */
 
-import { pageRank } from "#core/graph/page-rank";
-import { hostWorth } from "#core/order/host-turns";
-import { type FrontierOrder, orderStrategy, worthShareOf } from "#core/order/order-strategies";
-import { isNew, scoreOf, type UrlFacts } from "#core/order/order-strategy";
-import { mixLists, owedAfter, shareOf } from "#core/order/slice-mix";
-import { seededRandom } from "#core/seeded-random";
+import { hostWorth } from "#coordinator/frontier/order/host-turns";
+import { mixLists, owedAfter, shareOf } from "#coordinator/frontier/order/mix";
+import {
+  type FrontierOrder,
+  orderStrategy,
+  worthShareOf,
+} from "#coordinator/frontier/order/order-strategies";
+import { isNew, scoreOf, type UrlFacts } from "#coordinator/frontier/order/strategies";
+import { pageRank } from "#coordinator/web-graph/page-rank";
+import { seededRandom } from "#core/random";
 import { graphOf, type OrderWeb } from "./order-web.ts";
 import { VisitedPages } from "./visited-pages.ts";
 

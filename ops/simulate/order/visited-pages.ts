@@ -1,6 +1,6 @@
 /** The pages that a simulated crawl has a copy of: when it took it, what the page did since, and what is known of that. */
-import type { UrlFacts } from "#core/order/order-strategy";
-import { addSums, changesPerDay, noVisits, type VisitSums } from "#core/recrawl/change-rate";
+import type { UrlFacts } from "#coordinator/frontier/order/strategies";
+import { addSums, changesPerDay, noVisits, type VisitSums } from "#coordinator/recrawl/change-rate";
 import type { OrderWeb } from "./order-web.ts";
 
 /** A change replaces so large a part of a page's links. */

@@ -9,7 +9,7 @@
  * place of rates of updates where each channel's change rate is multiplied with its cost. Importance is 2^rank,
  * times the share of pages that are still current when a download ends. Politeness: one task of a channel at a time.
  */
-import { optimalRates } from "#core/recrawl/optimal-rates";
+import { optimalRates } from "#coordinator/recrawl/optimal-rates";
 import { currentShare } from "./channel-manager.ts";
 import { weightOf } from "./scenario.ts";
 import type { StrategyParts } from "./strategies.ts";

@@ -3,8 +3,8 @@
  * Distributed Web Crawling System" (NPC 2010), and, where the paper is silent, values found by trying which come
  * nearest to its tables (test/bench/results/sarss.md). A step is one minute.
  */
-import { priorityLimitsFault } from "#core/recrawl/check-priorities";
-import { encourageRateFault } from "#core/recrawl/encouragement";
+import { priorityLimitsFault } from "#coordinator/recrawl/check-priorities";
+import { encourageRateFault } from "#coordinator/recrawl/encouragement";
 
 export const strategyNames = ["fixed", "iir", "icr", "optimal"] as const;
 export type StrategyName = (typeof strategyNames)[number];

@@ -1,12 +1,12 @@
-/** A generated fleet that measures itself turn by turn (core/delegation/peer-plan), and how well `nearest` does meanwhile. */
-import { type CandidateFleet, candidateFleet, PeerRttTable } from "#core/delegation/fleet";
-import { PeerMatrix } from "#core/delegation/peer-matrix";
-import { landmarksOf, peerRefreshMs, peersFor } from "#core/delegation/peer-plan";
-import type { SimulationInstance } from "#core/delegation/simulation";
-import { type Figures, figuresOf } from "#core/delegation/simulation-figures";
-import { placementNumbers, shuffledIndices } from "#core/delegation/simulation-paths";
-import { type DelegatedTarget, idOf, SimulationRun } from "#core/delegation/simulation-run";
-import { seededRandom } from "#core/seeded-random";
+/** A generated fleet that measures itself turn by turn (delegation/peer-plan), and how well `nearest` does meanwhile. */
+import { type CandidateFleet, candidateFleet, PeerRttTable } from "#coordinator/delegation/fleet";
+import { landmarksOf, peerRefreshMs, peersFor } from "#coordinator/delegation/peer-plan";
+import { PeerMatrix } from "#coordinator/delegation/peers";
+import { type Figures, figuresOf } from "#coordinator/delegation/simulation/figures";
+import { type DelegatedTarget, idOf, SimulationRun } from "#coordinator/delegation/simulation/run";
+import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
+import { placementNumbers, shuffledIndices } from "#coordinator/delegation/simulation/simulation-paths";
+import { seededRandom } from "#core/random";
 
 const startMs = Date.UTC(2030, 0, 1);
 

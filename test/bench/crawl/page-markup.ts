@@ -3,7 +3,7 @@
  * have (medians of 89 real ones between 20 and 80 KB, per 40 KB: 675 words, 385 tags, an eighth of it text; the
  * rest attributes, scripts, styles and drawings), with more links; `wordy` is nothing but text and its markup.
  */
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { capital, sentences, textLanguages, wordSource } from "./page-text.ts";
 
 const pageBytes = 40_000;

@@ -6,7 +6,7 @@ import type { CrawlerId } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
-import { keyOf, type LoopbackGateway, startGateway } from "../../net/gateway-on-loopback.ts";
+import { keyOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 
 /** What the crawler is told when there is nothing to do. */
 const askAgainMs = 100;

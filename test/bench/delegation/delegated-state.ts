@@ -1,9 +1,10 @@
 /** A coordinator's state in the midst of a crawl: subnets of the world, delegated as the policies would. */
-import { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import type { Delegation } from "#coordinator/flows/delegation-ports";
-import { DelegationTable } from "#coordinator/flows/delegation-table";
+
+import type { Delegation } from "#coordinator/delegation/delegation";
+import { DelegationTable } from "#coordinator/delegation/delegation-table";
+import { CoordinatorState } from "#coordinator/delegation/state";
 import type { SubnetId } from "#core/ids";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import type { Crawlers, RegistryWorld } from "./registry-world.ts";
 
 /** A coordinator with so many delegations, each to the crawler that is nearest to its /16. */

@@ -2,14 +2,15 @@
  * The live flow's part of a decision: candidates, budgets, deny-lists, the look-out for anycast, what is remembered.
  * Crawlers answer at once and nothing is stored.
  */
-import { AnycastRanges } from "#coordinator/flows/anycast-ranges";
-import type { CoordinatorState } from "#coordinator/flows/coordinator-state";
-import type { CrawlerRecord } from "#coordinator/flows/crawler-ports";
-import { DayBudget } from "#coordinator/flows/day-budget";
-import { delegateSubnet } from "#coordinator/flows/delegate-subnet";
-import { DeniedTargets } from "#coordinator/flows/denied-targets";
-import { watchRoom } from "#coordinator/wiring-settings";
-import { defaultParameters, type PolicyName } from "#core/delegation/round";
+
+import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
+import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { AnycastRanges } from "#coordinator/delegation/anycast-ranges";
+import { DeniedTargets } from "#coordinator/delegation/denied-targets";
+import { defaultParameters, type PolicyName } from "#coordinator/delegation/policies/round";
+import { delegateSubnet } from "#coordinator/delegation/probe-round";
+import type { CoordinatorState } from "#coordinator/delegation/state";
+import { watchRoom } from "#coordinator/room-settings";
 import { asRoundId, type SubnetId } from "#core/ids";
 import type { Crawlers, Target } from "./registry-world.ts";
 

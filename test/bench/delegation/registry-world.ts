@@ -2,12 +2,13 @@
  * A world to decide in: a tree as registries nest it, with holders and countries, crawlers in some of the
  * countries, and RTTs that follow the places roughly, as routes do. All of it by a seed.
  */
+
+import type { RangeColumns } from "#coordinator/subnets/range-columns";
+import { SubnetRows } from "#coordinator/subnets/subnet-rows";
+import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
 import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import { formatAddress } from "#core/ip/address";
-import { mix32, seededRandom } from "#core/seeded-random";
-import type { RangeColumns } from "#core/subnet/range-columns";
-import { SubnetRows } from "#core/subnet/subnet-rows";
-import { type SubnetTree, treeOfRows } from "#core/subnet/subnet-tree";
+import { mix32, seededRandom } from "#core/random";
 import { registryLikeIpv4 } from "../ip-tree/registry-like-ranges.ts";
 
 const countries = 200;

@@ -3,9 +3,10 @@
  * that answers for it, unary subnets resolved beforehand. A jump by leading bits, a short binary search, one
  * read of the id. It can answer nothing else: no ranges, no parents, no labels. Right where no ranges cross.
  */
+
+import { type FirstIndex, indexKeys, ipv6Slot, topBit } from "#coordinator/subnets/first-index";
+import type { RangeColumns } from "#coordinator/subnets/range-columns";
 import type { IpAddress } from "#core/ip/address";
-import { type FirstIndex, indexKeys, ipv6Slot, topBit } from "#core/subnet/first-index";
-import type { RangeColumns } from "#core/subnet/range-columns";
 
 export interface FlatTable {
   /** The id of the most specific range, 0 for none. */

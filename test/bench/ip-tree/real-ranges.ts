@@ -2,9 +2,9 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { createGunzip } from "node:zlib";
+import { nestRanges } from "#coordinator/subnets/nested-ranges";
+import { columnsOf, type RangeColumns } from "#coordinator/subnets/range-columns";
 import { type IpRange, parseRange } from "#core/ip/range";
-import { nestRanges } from "#core/subnet/nested-ranges";
-import { columnsOf, type RangeColumns } from "#core/subnet/range-columns";
 
 /** From a gzip file with lines of a block, or `net:` and a block. */
 export async function realRanges(path: string): Promise<Readonly<Record<4 | 6, RangeColumns>>> {

@@ -3,8 +3,9 @@
  * no CIDR blocks, sorted, with none that cross. A block hands its share of ranges down to its children; a third of
  * those are leaves at once, and what a child has no room for goes to the next.
  */
-import { seededRandom } from "#core/seeded-random";
-import { emptyColumns, type RangeColumns } from "#core/subnet/range-columns";
+
+import { emptyColumns, type RangeColumns } from "#coordinator/subnets/range-columns";
+import { seededRandom } from "#core/random";
 
 const deepest = 11;
 /** Of tries; about 15 % of the ranges come out so. */

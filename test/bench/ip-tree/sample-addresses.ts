@@ -1,6 +1,7 @@
 /** Addresses to look up, in random order. */
+
+import { type RangeColumns, rangeAt } from "#coordinator/subnets/range-columns";
 import type { IpAddress } from "#core/ip/address";
-import { type RangeColumns, rangeAt } from "#core/subnet/range-columns";
 
 /** Each within a range taken at random: most ranges are small and at the bottom. */
 export function addressesWithin(columns: RangeColumns, count: number, random: () => number): IpAddress[] {

@@ -3,8 +3,9 @@
  * out-degrees around an average with a long tail, targets copied from other links (so that in-degrees follow a power law),
  * taken from the page's own host, or anywhere. A share of the pages was never visited and has no links.
  */
-import { urlKeyOf } from "#core/frontier/url-key";
-import { seededRandom } from "#core/seeded-random";
+
+import { seededRandom } from "#core/random";
+import { urlKeyOf } from "#core/url-key";
 
 export interface ScaleFreeSettings {
   readonly nodes: number;

@@ -1,7 +1,7 @@
 /** A web whose pages change at rates that differ a lot, and which of the stored copies are the current ones. */
 import { createHash } from "node:crypto";
 import type { Pool } from "pg";
-import { importanceOf } from "#core/recrawl/recrawl-plan";
+import { importanceOf } from "#coordinator/recrawl/recrawl-plan";
 import type { RunningWorld } from "#ops/world/main";
 import { type ChangeProcess, PageChanges } from "#ops/world/page-changes";
 import { hashText, SeededRandom } from "#ops/world/seeded-random";
@@ -26,7 +26,7 @@ export interface FreshShares {
   readonly pages: number;
   /** Of the pages that were fetched at least once, those whose stored digest is the current one's. */
   readonly plain: number;
-  /** By importance (core/recrawl/recrawl-plan). */
+  /** By importance (recrawl/recrawl-plan). */
   readonly weighted: number;
   /** Both as they are to be expected of when each page was fetched last, and how often it really changes. */
   readonly expected: number;

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { readCoordinatorConfig } from "#coordinator/config";
-import type { RecrawlStrategy } from "#core/recrawl/recrawl-plan";
+import type { RecrawlStrategy } from "#coordinator/recrawl/recrawl-plan";
 import type { Database } from "#db/connect";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { generateWorld } from "#ops/world/generate-world";

@@ -4,7 +4,7 @@
  * bunches of twenty at most that lie all over the table. The indexes grow with it, as they do while a crawl runs.
  */
 import type { Pool } from "pg";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 
 export const crawlers = 12;
 export const subnets = 10_000;
@@ -64,7 +64,7 @@ export async function seedMillions(pool: Pool, from: number, to: number): Promis
 /**
  * Another million URLs, more or less; `part` counts them, from 0. All are due; hosts with a whole slice of twenty URLs
  * are due longest, so that leases are of whole slices. A host has the hash
- * of its name (core/frontier/url-key); that of a URL is any, since nothing here needs it.
+ * of its name (core/url-key); that of a URL is any, since nothing here needs it.
  */
 async function seedMillion(pool: Pool, part: number): Promise<void> {
   const client = await pool.connect();

@@ -1,5 +1,5 @@
 /** Registry text for the parse benchmark: objects as the registries print them, the same bytes for the same seed. */
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 
 const random = seededRandom(20260);
 const below = (limit: number) => Math.floor(random() * limit);

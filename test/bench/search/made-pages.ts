@@ -90,7 +90,7 @@ function popularityOf(number: number, random: () => number): number {
   return random() < chance ? Math.min(1000, Math.floor(1 / (random() + 0.001))) : 0;
 }
 
-/** About one in thirty, as the upkeep's rule leaves it (core/rank/page-standing). */
+/** About one in thirty, as the upkeep's rule leaves it (search/ranking). */
 function standsFirst(number: number, popularity: number): boolean {
   return popularity >= 4 || (number === 0 && popularity > 0);
 }

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { finished } from "node:stream/promises";
 import type { Pool, PoolClient } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { keyOf, type Language, type MadeHost, madePage, pageColumns } from "./made-pages.ts";
 import { byShare, Vocabulary } from "./vocabulary.ts";
 

@@ -2,9 +2,8 @@
  * A fleet that crawls a simulated web while its pages are fetched twice now and then, by the rules of core/trust
  * alone: who is accused, and after how many of its pages.
  */
-import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
-import { seededRandom } from "#core/seeded-random";
-import { type Asked, nextStep, type Opinion, type Verdict } from "#core/trust/arbitration";
+
+import { type Asked, nextStep, type Opinion, type Verdict } from "#coordinator/trust/arbitration";
 import {
   type CheckOutcome,
   defaultTrustRule,
@@ -12,10 +11,12 @@ import {
   honestRates,
   type Suspicion,
   type TrustRule,
-} from "#core/trust/evidence";
-import { type HostRecord, isSilent, newHost, outcomesOf, withVerdict } from "#core/trust/host-record";
-import type { PageSketch } from "#core/trust/page-sketch";
-import { defaultSamplingRule, samplingShare } from "#core/trust/sampling";
+} from "#coordinator/trust/evidence";
+import { type HostRecord, isSilent, newHost, outcomesOf, withVerdict } from "#coordinator/trust/host-record";
+import type { PageSketch } from "#coordinator/trust/page-sketch";
+import { defaultSamplingRule, samplingShare } from "#coordinator/trust/sampling";
+import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
+import { seededRandom } from "#core/random";
 import {
   drawHost,
   empty,

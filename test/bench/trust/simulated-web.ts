@@ -2,8 +2,9 @@
  * A web for fleets to disagree about: hosts whose pages change, rotate advertisements, show the time, differ by
  * country, by network or by visit, are cached at edges, or keep some crawlers out. Everything follows from the seed.
  */
-import { mix32, seededRandom } from "#core/seeded-random";
-import type { PageSketch } from "#core/trust/page-sketch";
+
+import type { PageSketch } from "#coordinator/trust/page-sketch";
+import { mix32, seededRandom } from "#core/random";
 
 export interface Visitor {
   readonly crawler: number;

@@ -8,7 +8,7 @@ import {
   parseAddress,
   unmapAddress,
 } from "#core/ip/address";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { sharedData } from "../../support/shared-data.ts";
 
 const ip = (text: string): IpAddress => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { urlKeyOf } from "#core/frontier/url-key";
 import { canParseUrl } from "#core/ip/can-parse-url";
+import { urlKeyOf } from "#core/url-key";
 
 it("says the same however often it is asked, and compiled", () => {
   const wrong = Array.from({ length: 50_000 }, () =>

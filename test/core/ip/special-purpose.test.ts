@@ -6,7 +6,7 @@ import { canParseUrl } from "#core/ip/can-parse-url";
 import { firstAddress, type IpRange, lastAddress, parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
 import { urlHost } from "#core/ip/url-host";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { sharedData } from "../../support/shared-data.ts";
 
 const ip = (text: string): IpAddress => parseAddress(text) as IpAddress;

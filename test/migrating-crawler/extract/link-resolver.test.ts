@@ -1,7 +1,7 @@
 /** The quick way to an absolute URL gives what WHATWG URL gives, whatever the reference and the base. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { linkResolver } from "#crawler/extract/link-resolver";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { sharedData } from "../../support/shared-data.ts";

@@ -4,7 +4,7 @@
  */
 import imported from "robots-parser";
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { parseRobots, robotsVerdict } from "#crawler/fetch/robots-rules";
 
 /** Its types describe a default export that the module does not have. */

@@ -9,7 +9,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Lease } from "#protocol/lease";
-import { keyOf, type LoopbackGateway, startGateway } from "../../net/gateway-on-loopback.ts";
+import { keyOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 import { builtProgram } from "../../support/built-command.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type CountingRelay, startCountingRelay } from "../support/counting-relay.ts";

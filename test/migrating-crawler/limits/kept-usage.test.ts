@@ -2,7 +2,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { KeptUsage } from "#crawler/limits/kept-usage";
 import { type CrawlerLimits, limitsSchema } from "#crawler/limits/limits-config";
 import { UsageCaps } from "#crawler/limits/usage-caps";

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { toldDenials } from "#crawler/limits/told-denials";
 import { encodeMessage, maxHelloBytes } from "#protocol/codec";
 import { crawlerHello, maxHeldLeases } from "#protocol/messages";
-import { hello } from "../../flows/flow-world.ts";
+import { hello } from "../../support/flow-world.ts";
 
 it("tells a short list whole, in the partner's order", () => {
   const lists = { denyRanges: ["192.0.2.0/24", "2001:db8::/32"], denyDomains: ["b.example", "a.example"] };

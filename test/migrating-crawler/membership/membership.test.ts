@@ -14,7 +14,7 @@ import {
 } from "#crawler/membership/membership";
 import { helloText } from "#protocol/identity";
 import { isSignedBy } from "#protocol/identity-signature";
-import { helloOf } from "../../net/gateway-on-loopback.ts";
+import { helloOf } from "../../gateway/gateway-on-loopback.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const membership: Membership = {

@@ -8,7 +8,7 @@ import { type Pack, readPart, writePack } from "#crawler/move/pack";
 import { PackReceiver } from "#crawler/move/receive-pack";
 import { Spool } from "#crawler/spool/spool";
 import { partsOf } from "#protocol/move";
-import { arrivedResult } from "../../contract/world.ts";
+import { arrivedResult } from "../../support/store-world.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface MoveGround {

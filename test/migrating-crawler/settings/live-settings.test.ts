@@ -9,7 +9,7 @@ import { type RunningCrawler, startCrawler } from "#crawler/main";
 import { changedConfig } from "#crawler/settings/changed-config";
 import { settingsFileConfig } from "#crawler/settings/settings-file";
 import { watchSettings } from "#crawler/settings/settings-watch";
-import { type LoopbackGateway, startGateway } from "../../net/gateway-on-loopback.ts";
+import { type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";

@@ -13,7 +13,7 @@ import { openStatus } from "#crawler/status/open-status";
 import { watchStatus } from "#crawler/status/status-command";
 import type { StatusReport } from "#crawler/status/status-report";
 import type { Lease } from "#protocol/lease";
-import { type LoopbackGateway, startGateway } from "../../net/gateway-on-loopback.ts";
+import { type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
 import { until } from "../../support/until.ts";
 import { type PartnerConsole, partnerConsole } from "../membership/partner-console.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";

@@ -3,8 +3,9 @@
  * redirects, sitemaps) is admitted once and leased again, host by host. Only the frontier is a stand-in, a
  * plain list; fetching, guard, robots, pace and extraction are the crawler's own.
  */
-import { urlKeyOf } from "#core/frontier/url-key";
+
 import { urlHost } from "#core/ip/url-host";
+import { urlKeyOf } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import { sliceRunner } from "./slices.ts";

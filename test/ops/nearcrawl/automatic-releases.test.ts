@@ -3,13 +3,13 @@ import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } 
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { invitingCoordinator } from "#coordinator/inviting-coordinator";
-import { silentLog } from "#coordinator/log";
+import { silentLog } from "#core/log";
 import { rawPublicKey } from "#protocol/release-envelope";
 import { automaticKeyFile, keepReleases } from "../../../ops/nearcrawl/release/automatic-releases.ts";
 import { releaseStores } from "../../../ops/nearcrawl/release/release-database.ts";
 import { readSigningKey, writeNewKey } from "../../../ops/nearcrawl/release/release-key-file.ts";
 import { signRotation } from "../../../ops/nearcrawl/release/sign-release.ts";
-import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
+import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
 import { newReleaseKey } from "../../support/releases.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 

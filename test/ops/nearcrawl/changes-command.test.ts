@@ -1,8 +1,8 @@
 /** `nearcrawl changes` over a seeded feed: once, from a cursor, and followed. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createChangeFeed } from "#coordinator/postgres/changes/change-feed";
-import { numberChanges, removeOldChanges } from "#coordinator/postgres/changes/change-numbers";
-import { everyChange } from "#core/changes/page-change";
+import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
+import { numberChanges, removeOldChanges } from "#coordinator/changes/change-numbers";
+import { everyChange } from "#coordinator/changes/page-change";
 import type { Database } from "#db/connect";
 import { followChanges } from "#ops/nearcrawl/changes/follow-changes";
 import { changesCommand } from "#ops/nearcrawl/commands/changes";

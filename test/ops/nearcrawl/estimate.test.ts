@@ -1,8 +1,8 @@
 /** `nearcrawl estimate`: the text for people, what a database tells, and input that is refused. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { measureCrawl } from "#coordinator/postgres/reports/crawl-measures";
-import { estimateCrawl, thesisAssumptions } from "#core/estimate/crawl-estimate";
-import { comparePeaks } from "#core/estimate/pending-list";
+import { measureCrawl } from "#coordinator/overview/crawl-measures";
+import { estimateCrawl, thesisAssumptions } from "#coordinator/overview/estimate";
+import { comparePeaks } from "#coordinator/overview/pending-list";
 import type { Database } from "#db/connect";
 import { estimateCommand } from "#ops/nearcrawl/commands/estimate";
 import { estimateText } from "#ops/nearcrawl/estimate/estimate-text";

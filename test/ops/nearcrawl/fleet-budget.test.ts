@@ -4,8 +4,8 @@ import { failuresText } from "#ops/nearcrawl/fleet/failures";
 import { absencesText, logText, movesText } from "#ops/nearcrawl/fleet/log";
 import { trustListText } from "#ops/nearcrawl/fleet/trust";
 import { fleetCommand } from "../../../ops/nearcrawl/commands/fleet.ts";
-import { newWorld, noon, type World } from "../../contract/world.ts";
 import { inProcess, said } from "../../support/command-in-process.ts";
+import { newWorld, noon, type World } from "../../support/store-world.ts";
 
 let world: World;
 beforeAll(async () => {

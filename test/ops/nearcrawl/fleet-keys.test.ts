@@ -1,18 +1,18 @@
 /** Invitations, keys and tokens as operators handle them by command: a real database, exit codes. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { IssuedInvitation } from "#coordinator/flows/issue-invitation";
-import { hashCrawlerKey } from "#coordinator/net/crawler-key";
-import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
-import { createOperatorTokenStore } from "#coordinator/postgres/operator-token-store";
-import { createReleaseKeyStore } from "#coordinator/postgres/release-key-store";
+import type { IssuedInvitation } from "#coordinator/access/invitations";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { createReleaseKeyStore } from "#coordinator/releases/key-store";
+import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { fleetCommand } from "#ops/nearcrawl/commands/fleet";
 import { operatorTokenCommand } from "#ops/nearcrawl/commands/operator-token";
 import { pinOf } from "#protocol/certificate-pin";
 import { parseInvitation } from "#protocol/invitation";
-import { newWorld, type World } from "../../contract/world.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { publishedRelease, testReleaseKey } from "../../support/releases.ts";
+import { newWorld, type World } from "../../support/store-world.ts";
 
 let world: World;
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 /** `nearcrawl fleet show`: what the coordinator has noted of one crawler, from a real database, in plain sentences. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CrawlerRecord, crawlerRecord } from "#coordinator/postgres/crawler-record";
-import { createIncidentStore } from "#coordinator/postgres/incident-store";
+import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-record";
+import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { asCrawlerId } from "#core/ids";
 import { recordText } from "#ops/nearcrawl/fleet/show";
-import { newWorld, type World } from "../../contract/world.ts";
+import { newWorld, type World } from "../../support/store-world.ts";
 
 let world: World;
 let record: CrawlerRecord;

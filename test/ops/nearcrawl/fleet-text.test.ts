@@ -1,7 +1,7 @@
 /** The fleet as people read it: what the figures are, without a database. */
 import { expect, it } from "vitest";
-import { noIdentity } from "#coordinator/postgres/fleet-identities";
-import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import { noIdentity } from "#coordinator/fleet/fleet-identities";
+import type { FleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import { fleetText } from "#ops/nearcrawl/fleet-text";
 
 const north: FleetEntry = {

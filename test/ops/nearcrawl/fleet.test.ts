@@ -1,11 +1,11 @@
 /** `nearcrawl fleet` over a real database, once in its own process as people run it: what is printed, exit codes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { FleetEntry } from "#coordinator/postgres/fleet-list";
+import type { FleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import { fleetCommand } from "#ops/nearcrawl/commands/fleet";
-import { arrivedResult, roundOf, secondsAfterNoon } from "../../contract/world.ts";
-import { type FlowWorld, newFlowWorld } from "../../flows/flow-world.ts";
 import { nearcrawl } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
+import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
+import { arrivedResult, roundOf, secondsAfterNoon } from "../../support/store-world.ts";
 
 let world: FlowWorld;
 beforeAll(async () => {

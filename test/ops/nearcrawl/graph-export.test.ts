@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { urlKeyOf } from "#core/frontier/url-key";
+import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/connect";
 import { graphCommand } from "#ops/nearcrawl/commands/graph";
 import { rankCommand } from "#ops/nearcrawl/commands/rank";

@@ -1,7 +1,7 @@
 /** `nearcrawl fleet incidents` as people run it. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createCrawlerStore } from "#coordinator/postgres/crawler-store";
-import { createIncidentStore } from "#coordinator/postgres/incident-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { createIncidentStore } from "#coordinator/overview/incident-store";
 import type { Database } from "#db/connect";
 import { fleetCommand } from "#ops/nearcrawl/commands/fleet";
 import { said } from "../../support/command-in-process.ts";

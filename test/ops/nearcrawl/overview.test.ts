@@ -1,8 +1,8 @@
 /** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { showOverview } from "#coordinator/flows/show-overview";
-import { createReports } from "#coordinator/postgres/reports/reports";
-import { accuracyEstimate } from "#core/accuracy/accuracy-estimate";
+import { accuracyEstimate } from "#coordinator/delegation/accuracy-estimate";
+import { showOverview } from "#coordinator/overview/overview";
+import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/connect";
 import { accuracyText } from "#ops/nearcrawl/commands/accuracy";
 import { overviewCommand } from "#ops/nearcrawl/commands/overview";

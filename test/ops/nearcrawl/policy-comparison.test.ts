@@ -9,7 +9,7 @@ import { comparePolicies, liveRow, nearness, policyTable } from "#ops/nearcrawl/
 import { worldParameters } from "#ops/nearcrawl/up/run-parameters";
 import { worldFromFixture } from "#ops/world/fixture-world";
 import type { World } from "#ops/world/model";
-import { newWorld, noon, roundOf, scope, seeds } from "../../contract/world.ts";
+import { newWorld, noon, roundOf, scope, seeds } from "../../support/store-world.ts";
 
 let fixture: { readonly targets: readonly object[] };
 let world: World;

@@ -1,6 +1,6 @@
 /** `nearcrawl policy` over a real database, once in its own process as people run it: what is printed, exit codes. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createAuditLog } from "#coordinator/postgres/audit-log";
+import { createAuditLog } from "#coordinator/database/audit-log";
 import type { Database } from "#db/connect";
 import { policyCommand } from "#ops/nearcrawl/commands/policy";
 import { nearcrawl } from "../../support/built-command.ts";

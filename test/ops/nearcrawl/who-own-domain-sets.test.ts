@@ -1,6 +1,6 @@
 /** `nearcrawl who` knows the domain sets of the coordinator that started last, whether it runs or not. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/postgres/coordinator-place";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
 import type { Database } from "#db/connect";
 import { whoCommand } from "#ops/nearcrawl/commands/who";
 import { said } from "../../support/command-in-process.ts";

@@ -1,9 +1,9 @@
 /** `nearcrawl opt-outs` and `nearcrawl complaints`: real database, exit codes, each once in its own process; and what they say. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Complaint } from "#coordinator/flows/complaint-ports";
-import { deedsParagraph } from "#coordinator/flows/complaint-words";
-import type { OptOut } from "#coordinator/flows/opt-out-ports";
-import { createOptOutStore } from "#coordinator/postgres/opt-out-store";
+import { deedsParagraph } from "#coordinator/opt-outs/complaint-words";
+import type { Complaint } from "#coordinator/opt-outs/complaints";
+import type { OptOut } from "#coordinator/opt-outs/opt-out";
+import { createOptOutStore } from "#coordinator/opt-outs/store";
 import type { Database } from "#db/connect";
 import { complaintsCommand } from "#ops/nearcrawl/commands/complaints";
 import { optOutsCommand } from "#ops/nearcrawl/commands/opt-outs";

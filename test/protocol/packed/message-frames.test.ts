@@ -1,13 +1,13 @@
 /** Protocol version 2: what a crawler says comes out as it went in, in few bytes, and nothing else hurts. */
 import { describe, expect, test } from "vitest";
 import { ProtocolError } from "#core/errors";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { decodePackedMessage } from "#protocol/codec";
 import type { CrawlerMessage } from "#protocol/messages";
 import { FrameReader, FrameWriter, joinFrame, packResult, splitFrame } from "#protocol/packed/message-frames";
-import { helloOf } from "../../net/gateway-on-loopback.ts";
+import { helloOf } from "../../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "../generated-results.ts";
-import { randomResults } from "./random-messages.ts";
+import { randomResults } from "../random-messages.ts";
 
 const bytesOf = (parts: { numbers: Buffer; text: string }) => ({ ...parts, text: Buffer.from(parts.text) });
 

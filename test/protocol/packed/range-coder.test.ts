@@ -1,6 +1,6 @@
 /** The range coder gives back what was put in, whatever bytes that comes to. */
 import { expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { RangeDecoder, RangeEncoder } from "#protocol/packed/range-coder";
 
 function again(values: readonly number[], count: number): { bytes: number; values: number[] } {

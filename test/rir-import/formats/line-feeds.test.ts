@@ -1,6 +1,6 @@
 /** Line feeds found and counted by words, at every alignment, against looking at each byte. */
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { countLineFeeds, lineFeedAt, wordsOf } from "#rir-import/formats/line-feeds";
 
 /** Bytes that differ from a line feed by one bit or by one, which is what the arithmetic could mistake for it. */

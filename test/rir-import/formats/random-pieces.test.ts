@@ -3,7 +3,7 @@
  * random pieces, give the same records, reasons, lines and counts.
  */
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";
 import type { OpenReader } from "#rir-import/formats/record";

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import { formatRange, type IpRange } from "#core/ip/range";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { ipv6Value, RangeReader } from "#rir-import/formats/range-reader";
 import { readRegistryRange } from "#rir-import/formats/registry-range";
 

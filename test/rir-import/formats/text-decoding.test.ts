@@ -1,6 +1,6 @@
 /** Bytes become readable text whatever they were written in, and what was not UTF-8 is counted. */
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { decodeText, ValueDecoder } from "#rir-import/formats/text-decoding";
 
 const decoded = (...bytes: readonly (number | string)[]) => {

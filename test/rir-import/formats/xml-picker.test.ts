@@ -1,6 +1,6 @@
 /** What is picked from the bytes of a record against what fast-xml-parser reads in it. */
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { ValueDecoder } from "#rir-import/formats/text-decoding";
 import { parseXmlRecord } from "#rir-import/formats/xml-content";
 import { XmlPicker } from "#rir-import/formats/xml-picker";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { checkSources } from "#rir-import/check";
 import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import { PairIndex } from "#rir-import/tree/pair-index";
 
 it("numbers pairs as a map of texts does, over 100,000 pairs with repeats and negative numbers", () => {

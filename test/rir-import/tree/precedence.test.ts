@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { parseRange } from "#core/ip/range";
 import { mayBeSpecialPurpose, specialPurposeOfRange } from "#core/ip/special-purpose";
-import { seededRandom } from "#core/seeded-random";
+import { seededRandom } from "#core/random";
 import type { HolderReference, NetworkRecord } from "#rir-import/formats/record";
 import { reasonToDrop } from "#rir-import/tree/precedence";
 

@@ -1,0 +1,69 @@
+/** Table operator_token: who may change the fleet over HTTP. Tokens are kept as their SHA-256. */
+import { timingSafeEqual } from "node:crypto";
+import type { Pool } from "pg";
+import type { Scope } from "#core/actor";
+import type { OperatorToken, OperatorTokenStore } from "#core/operator-ports";
+
+export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
+  return {
+    async create({ name, tokenHash, scopes, createdAt, expiresAt }) {
+      const { rowCount } = await pool.query(
+        `insert into operator_token (name, token_hash, scopes, created_at, expires_at)
+         values ($1, $2, $3, $4, $5)
+         on conflict (name) do nothing`,
+        [name, tokenHash, scopes, createdAt, expiresAt],
+      );
+      return rowCount === 1;
+    },
+
+    async list() {
+      const { rows } = await pool.query<TokenRow>(`select ${columns} from operator_token order by name`);
+      return rows.map(tokenOf);
+    },
+
+    async revoke(name, now) {
+      const { rowCount } = await pool.query(
+        "update operator_token set revoked_at = $2 where name = $1 and revoked_at is null",
+        [name, now],
+      );
+      return rowCount === 1;
+    },
+
+    async use(tokenHash, now) {
+      const { rows } = await pool.query<TokenRow & { token_hash: string }>(
+        `update operator_token
+         set last_used_at = $2
+         where token_hash = $1 and revoked_at is null and (expires_at is null or expires_at > $2)
+         returning ${columns}, token_hash`,
+        [tokenHash, now],
+      );
+      const [row] = rows;
+      // The index has compared hashes, which tell nobody anything; that it was this one is compared in constant time.
+      return row && timingSafeEqual(Buffer.from(row.token_hash), Buffer.from(tokenHash))
+        ? tokenOf(row)
+        : null;
+    },
+  };
+}
+
+const columns = "name, scopes, created_at, expires_at, last_used_at, revoked_at";
+
+interface TokenRow {
+  name: string;
+  scopes: Scope[];
+  created_at: Date;
+  expires_at: Date | null;
+  last_used_at: Date | null;
+  revoked_at: Date | null;
+}
+
+function tokenOf(row: TokenRow): OperatorToken {
+  return {
+    name: row.name,
+    scopes: row.scopes,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+  };
+}

@@ -1,0 +1,197 @@
+/**
+ * Load on the crawlers, moved until nobody has more than its capacity at the least cost: successive shortest
+ * paths with prices (Jewell 1958; Edmonds and Karp 1972) on a graph of the N crawlers and one more node, `room`,
+ * for what the fleet could still carry.
+ *
+ * Every crawler has a price (ms). A subnet lies where cost + price is least; so whatever the prices are, no circle
+ * of exchanges saves anything, and the placement is the cheapest for the loads that result. What remains to do is
+ * to get the loads right: nobody over capacity, and whoever has room at the price of room. Each step finds the
+ * cheapest way from a crawler with too much to one with too little (Dijkstra over `cost + price` differences, which
+ * are never negative), hands load along it and adjusts the prices. It ends exact from any prices to start with;
+ * good ones, from a sample or from before a change, only make it short.
+ */
+import { CandidateArcs } from "./candidate-arcs.ts";
+import { ExchangeRates } from "./exchange-rates.ts";
+import type { FlowProblem } from "./flow-problem.ts";
+import { Holdings } from "./holdings.ts";
+import { type Way, WayFinder } from "./shortest-path.ts";
+
+export class CrawlerFlow {
+  readonly holdings: Holdings;
+  readonly arcs: CandidateArcs;
+  /** Price of each crawler in ms; the last is that of room. */
+  readonly prices: Float64Array;
+  /** Load of each crawler. */
+  readonly loads: Float64Array;
+  /** How many ways load was handed along. */
+  steps = 0;
+  readonly #problem: FlowProblem;
+  readonly #size: number;
+  readonly #rates: ExchangeRates;
+  readonly #finder: WayFinder;
+  /** Too much (positive) or too little per crawler, and of room. */
+  readonly #excess: Float64Array;
+  /** What of a crawler's load counts as carried: all but its excess. */
+  readonly #carried: Float64Array;
+  readonly #dust: number;
+
+  /** Prices: of each crawler and of room. Reach: how far the candidates of a subnet go; see CandidateArcs. */
+  constructor(problem: FlowProblem, start: { readonly prices: Float64Array; readonly reachMs: number }) {
+    const size = problem.capacities.length;
+    this.#problem = problem;
+    this.#size = size;
+    this.arcs = new CandidateArcs(start.prices.subarray(0, size), start.reachMs);
+    this.prices = start.prices.slice();
+    this.loads = new Float64Array(size);
+    this.#excess = new Float64Array(size + 1);
+    this.#carried = new Float64Array(size);
+    this.#dust = dustOf(problem);
+    this.holdings = new Holdings((subnet) => problem.loadOf(subnet), this.#dust);
+    this.#rates = new ExchangeRates(size, this.arcs, this.holdings);
+    this.#finder = new WayFinder({
+      prices: this.prices,
+      rates: this.#rates,
+      excess: this.#excess,
+      carried: this.#carried,
+      capacities: problem.capacities,
+      dust: this.#dust,
+    });
+  }
+
+  /** A subnet that was not there, with an index that was never used; it lies where it is cheapest at the present prices. */
+  add(subnet: number): void {
+    this.arcs.add(subnet, (index, costs) => this.#problem.costsInto(index, costs));
+    this.#place(subnet);
+  }
+
+  /** Chooses candidates for a subnet anew, by the present prices and reach of the arcs. */
+  chooseAgain(subnet: number): void {
+    this.#takeOut(subnet);
+    this.add(subnet);
+  }
+
+  #place(subnet: number): void {
+    const crawler = this.arcs.cheapest(subnet, this.prices);
+    this.holdings.place(subnet, crawler);
+    this.loads[crawler]! += this.#problem.loadOf(subnet);
+    if (this.#problem.loadOf(subnet) > 0) this.#rates.enter(crawler, subnet);
+  }
+
+  remove(subnet: number): void {
+    this.#takeOut(subnet);
+    this.arcs.free(subnet);
+  }
+
+  #takeOut(subnet: number): void {
+    for (const [crawler, amount] of this.holdings.remove(subnet)) {
+      this.loads[crawler]! -= amount;
+      this.#rates.leave(crawler, subnet);
+    }
+  }
+
+  /** Lets `change` set another load; what the subnet costs stays as it was when it was added. */
+  reload(subnet: number, change: () => void): void {
+    const crawler = this.holdings.wholeAt(subnet);
+    const before = this.#problem.loadOf(subnet);
+    if (crawler < 0 || before === 0) {
+      this.#takeOut(subnet);
+      change();
+      this.#place(subnet);
+      return;
+    }
+    change();
+    this.loads[crawler]! += this.#problem.loadOf(subnet) - before;
+  }
+
+  /**
+   * Hands load on until it lies right, whatever was added, removed or changed in the capacities. False when the
+   * candidates do not suffice for that: more reach is needed.
+   */
+  settle(): boolean {
+    this.#count();
+    for (let from = this.#mostOver(); from >= 0; from = this.#mostOver()) {
+      while (this.#excess[from]! > this.#dust) {
+        const way = this.#finder.find(from);
+        if (way === null) return false;
+        this.#handOn(way);
+      }
+    }
+    return true;
+  }
+
+  /** When `settle` came to no end: the crawlers from which no way led on. */
+  get stuck(): ReadonlySet<number> {
+    return new Set(this.#finder.reached);
+  }
+
+  /**
+   * Excess by the prices: who is dearer than room has to be full, who is as dear may have any load up to its
+   * capacity, and room takes what is left.
+   */
+  #count(): void {
+    const room = this.prices[this.#size]!;
+    let balance = 0;
+    for (let crawler = 0; crawler < this.#size; crawler++) {
+      const over = this.loads[crawler]! - this.#problem.capacities[crawler]!;
+      const mustBeFull = this.prices[crawler]! > room + priceGrainMs;
+      const excess = mustBeFull ? over : Math.max(0, over);
+      this.#excess[crawler] = excess;
+      this.#carried[crawler] = this.loads[crawler]! - excess;
+      balance += excess;
+    }
+    this.#excess[this.#size] = -balance;
+  }
+
+  #mostOver(): number {
+    let most = -1;
+    for (let node = 0; node <= this.#size; node++) {
+      if (this.#excess[node]! > Math.max(this.#dust, this.#excess[most] ?? 0)) most = node;
+    }
+    return most;
+  }
+
+  #handOn(way: Way): void {
+    const amount = this.#mostAlong(way);
+    const { nodes, subnets } = way;
+    this.steps++;
+    this.#excess[nodes[0]!]! -= amount;
+    this.#excess[nodes.at(-1)!]! += amount;
+    for (let step = 0; step < subnets.length; step++) {
+      const [from, to] = [nodes[step]!, nodes[step + 1]!];
+      if (to === this.#size) this.#carried[from]! += amount;
+      else if (from === this.#size) this.#carried[to]! -= amount;
+      else this.#exchange(subnets[step]!, { from, to, amount });
+    }
+  }
+
+  #mostAlong({ nodes, subnets }: Way): number {
+    let amount = Math.min(this.#excess[nodes[0]!]!, -this.#excess[nodes.at(-1)!]!);
+    for (let step = 0; step < subnets.length; step++) {
+      const [from, to] = [nodes[step]!, nodes[step + 1]!];
+      if (to === this.#size)
+        amount = Math.min(amount, this.#problem.capacities[from]! - this.#carried[from]!);
+      else if (from === this.#size) amount = Math.min(amount, this.#carried[to]!);
+      else amount = Math.min(amount, this.holdings.amountAt(subnets[step]!, from));
+    }
+    return amount;
+  }
+
+  #exchange(subnet: number, move: { from: number; to: number; amount: number }): void {
+    const { from, to, amount } = move;
+    const isNew = this.holdings.amountAt(subnet, to) <= this.#dust;
+    this.holdings.shift(subnet, from, to, amount);
+    this.loads[from]! -= amount;
+    this.loads[to]! += amount;
+    if (this.holdings.amountAt(subnet, from) <= this.#dust) this.#rates.leave(from, subnet);
+    if (isNew) this.#rates.enter(to, subnet);
+  }
+}
+
+/** Prices that differ by less are the same: rounding. */
+const priceGrainMs = 1e-9;
+
+/** What rounding leaves of a sum of loads; far less than the smallest load that matters. */
+function dustOf({ capacities }: FlowProblem): number {
+  const total = capacities.reduce((sum, capacity) => sum + capacity, 0);
+  return 1e-12 * Math.max(1e-6, total);
+}

@@ -1,0 +1,168 @@
+/**
+ * What balancing has to plan with (design section 6). While nobody has too much and nothing is away from home,
+ * one sum over the hosts is all that is read. Otherwise: every subnet of those who have too much and every one
+ * that went to relieve somebody; of the other crawlers only the room that they have.
+ *
+ * Crawlers that are offline or draining are left alone: their subnets are handed over (hand-overs). So is an
+ * anycast range whose crawler has not too much: it answers from many places, none of which is its home.
+ */
+
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CrawlerRecord, Fleet } from "../crawlers/crawler.ts";
+import type { AnycastRanges } from "../delegation/anycast-ranges.ts";
+import type { CrawlerLoad, DelegationStore, SubnetLoad } from "../delegation/delegation.ts";
+import type { DeniedTargets } from "../delegation/denied-targets.ts";
+import type { CoordinatorState } from "../delegation/state.ts";
+import { overloads } from "./capacity.ts";
+import type { BalanceInput } from "./plan.ts";
+import { unmeasurableMs } from "./predict-rtt.ts";
+import type { PutOffMoves } from "./put-off-moves.ts";
+
+export interface ReliefPorts {
+  readonly state: CoordinatorState;
+  readonly fleet: Pick<Fleet, "online">;
+  readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts" | "targetsFor">;
+  readonly putOff: PutOffMoves;
+  /** Without it, nobody denies anything. */
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
+}
+
+export interface ReliefInput extends BalanceInput {
+  /** Who may not have a subnet, as the partner says; nobody for those that are missing. For planning they could not measure it. */
+  readonly denied: ReadonlyMap<SubnetId, ReadonlySet<CrawlerId>>;
+}
+
+/** Subnets whose RTTs or targets are read at once. */
+const batchSize = 5000;
+
+/** Null: there is nothing to relieve, and nothing away from home. */
+export async function reliefInput(
+  ports: ReliefPorts,
+  recrawlDays: number,
+  now: Date,
+): Promise<ReliefInput | null> {
+  const { state, delegations, anycast } = ports;
+  const crawlers = ports.fleet
+    .online()
+    .map((crawlerId) => state.crawler(crawlerId))
+    .filter((crawler): crawler is CrawlerRecord => crawler !== null && crawler.drainingSince === null);
+  const fleetLoads = await delegations.crawlerLoads(recrawlDays);
+  const over = overloaded(crawlers, fleetLoads);
+  if (over.length === 0 && fleetLoads.every(({ displaced }) => displaced === 0)) return null;
+  const present = new Set(crawlers.map(({ crawlerId }) => crawlerId));
+  const loads = (await delegations.loads(recrawlDays, over, { displaced: true })).filter(
+    ({ subnetId, crawlerId }) =>
+      present.has(crawlerId) && (over.includes(crawlerId) || !anycast?.has(subnetId)),
+  );
+  const known = await knownRtts(loads, ports, now);
+  const denied = await deniedPairs(loads, { crawlers: [...present], ports }, now);
+  for (const [subnetId, crawlerIds] of denied)
+    for (const crawlerId of crawlerIds) known.get(subnetId)?.set(crawlerId, unmeasurableMs);
+  return {
+    denied,
+    crawlers: crawlers.map((crawler) => capacityFor(crawler, fleetLoads, loads)),
+    subnets: loads.map(({ subnetId, crawlerId, pagesPerDay, bytesPerDay }) => ({
+      subnetId,
+      crawlerId,
+      loadPagesPerDay: pagesPerDay,
+      loadBytesPerDay: bytesPerDay,
+      rttMs: known.get(subnetId) ?? new Map(),
+      ...holderOf(subnetId, state),
+    })),
+    crawlerRttMs: (a, b) => state.peerRtts.rttMs(a, b) ?? undefined,
+  };
+}
+
+function overloaded(crawlers: readonly CrawlerRecord[], loads: readonly CrawlerLoad[]): CrawlerId[] {
+  const present = new Set(crawlers.map(({ crawlerId }) => crawlerId));
+  return overloads({
+    crawlers: crawlers.map(limitsOf),
+    // A crawler's whole load, as if it were one subnet: who is over does not depend on how it is divided.
+    subnets: loads
+      .filter(({ crawlerId, subnets }) => present.has(crawlerId) && subnets > 0)
+      .map(({ crawlerId, pagesPerDay, bytesPerDay }) => ({
+        subnetId: crawlerId as number as SubnetId,
+        crawlerId,
+        loadPagesPerDay: pagesPerDay,
+        loadBytesPerDay: bytesPerDay,
+        rttMs: new Map(),
+      })),
+  }).map(({ crawlerId }) => crawlerId);
+}
+
+const limitsOf = ({ crawlerId, pagesPerDay, bytesPerDay }: CrawlerRecord) => ({
+  crawlerId,
+  capacityPagesPerDay: pagesPerDay,
+  capacityBytesPerDay: bytesPerDay,
+});
+
+/** What is left of its limits for the subnets that are planned with. */
+function capacityFor(
+  crawler: CrawlerRecord,
+  fleetLoads: readonly CrawlerLoad[],
+  loads: readonly SubnetLoad[],
+): BalanceInput["crawlers"][number] {
+  const all = fleetLoads.find(({ crawlerId }) => crawlerId === crawler.crawlerId);
+  const planned = loads.filter(({ crawlerId }) => crawlerId === crawler.crawlerId);
+  const othersPages =
+    (all?.pagesPerDay ?? 0) - planned.reduce((sum, { pagesPerDay }) => sum + pagesPerDay, 0);
+  const othersBytes =
+    (all?.bytesPerDay ?? 0) - planned.reduce((sum, { bytesPerDay }) => sum + bytesPerDay, 0);
+  return {
+    crawlerId: crawler.crawlerId,
+    capacityPagesPerDay: Math.max(0, crawler.pagesPerDay - Math.max(0, othersPages)),
+    capacityBytesPerDay: Math.max(0, crawler.bytesPerDay - Math.max(0, othersBytes)),
+  };
+}
+
+/** What is measured of one subnet of a holder helps to predict the others'. */
+function holderOf(subnetId: SubnetId, state: CoordinatorState): { readonly holderId?: number } {
+  const holderKey = state.placementOf(subnetId)?.holderKey;
+  return typeof holderKey === "number" ? { holderId: holderKey } : {};
+}
+
+async function knownRtts(
+  loads: readonly SubnetLoad[],
+  { delegations, putOff }: ReliefPorts,
+  now: Date,
+): Promise<Map<SubnetId, Map<CrawlerId, number>>> {
+  const known = new Map<SubnetId, Map<CrawlerId, number>>();
+  for (const { subnetId, rttMs, crawlerId } of loads) {
+    known.set(subnetId, new Map(rttMs === null ? [] : [[crawlerId, rttMs]]));
+  }
+  const subnetIds = [...known.keys()];
+  for (let start = 0; start < subnetIds.length; start += batchSize) {
+    const rtts = await delegations.probedRtts(subnetIds.slice(start, start + batchSize));
+    for (const { subnetId, crawlerId, rttMs } of rtts) known.get(subnetId)?.set(crawlerId, rttMs);
+  }
+  for (const [subnetId, rtts] of known) {
+    for (const [crawlerId, rttMs] of putOff.of(subnetId, now)) rtts.set(crawlerId, rttMs ?? unmeasurableMs);
+  }
+  return known;
+}
+
+/** While nobody denies anything, nothing is read. Who has a subnet is left out: another round sees to that. */
+async function deniedPairs(
+  loads: readonly SubnetLoad[],
+  {
+    crawlers,
+    ports: { delegations, denied },
+  }: { readonly crawlers: readonly CrawlerId[]; readonly ports: ReliefPorts },
+  now: Date,
+): Promise<Map<SubnetId, Set<CrawlerId>>> {
+  const found = new Map<SubnetId, Set<CrawlerId>>();
+  if (!denied?.deniesAnything) return found;
+  const ownerOf = new Map(loads.map(({ subnetId, crawlerId }) => [subnetId, crawlerId]));
+  const subnetIds = [...ownerOf.keys()];
+  for (let start = 0; start < subnetIds.length; start += batchSize) {
+    for (const target of await delegations.targetsFor(subnetIds.slice(start, start + batchSize))) {
+      const refused = crawlers
+        .filter((crawlerId) => crawlerId !== ownerOf.get(target.subnetId))
+        .filter((crawlerId) => denied.denies(crawlerId, target, now.getTime()));
+      if (refused.length > 0) found.set(target.subnetId, new Set(refused));
+    }
+  }
+  return found;
+}

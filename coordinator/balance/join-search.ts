@@ -1,0 +1,229 @@
+/**
+ * One newcomer's search for the subnets that it is nearest to: the most promising ones are asked about first
+ * (balance/newcomer), a few at a time, and those to which it measures nearer by the margin come to it.
+ *
+ *   rank all ─► the best few thousand, with everything that was measured of them ─► ask the best of these,
+ *   learn, rank again … ─► none left: rank all again ─► over when nothing promises enough, too little was
+ *   found lately, or so many were asked about that it is enough
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { ProbeMethod } from "#protocol/messages";
+import type { Fleet } from "../crawlers/crawler.ts";
+import type { AnycastRanges } from "../delegation/anycast-ranges.ts";
+import type { Delegation, DelegationMove, DelegationStore, WaitingSubnet } from "../delegation/delegation.ts";
+import type { DeniedTargets } from "../delegation/denied-targets.ts";
+import { originOf, type ProbeSettings } from "../delegation/probe-target.ts";
+import type { CoordinatorState } from "../delegation/state.ts";
+import { makeMoves } from "./make-moves.ts";
+import {
+  joinMarginMs,
+  type MeasuredNearby,
+  NewcomerFindings,
+  type PossibleGain,
+  possibleSavingMs,
+} from "./newcomer.ts";
+
+export interface SearchPorts {
+  readonly state: CoordinatorState;
+  /** Whose probes are let out at a pace that nobody minds. */
+  readonly fleet: Pick<Fleet, "online" | "probe">;
+  readonly delegations: Pick<DelegationStore, "probedRtts" | "targetsFor" | "move">;
+  readonly probe: ProbeSettings;
+  readonly now: () => Date;
+  /** Without it, nobody denies anything. */
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
+}
+
+export interface SearchFigures {
+  readonly probes: number;
+  readonly gained: number;
+}
+
+/** Less is no reason to ask; of the same order as λ of the policy, since a mistake here costs one subnet alone. */
+const leastPromiseMs = 0.5;
+/** Over when fewer than so many of the last `yieldWindow` probes found something. */
+const leastYield = 0.05;
+const yieldWindow = 40;
+/** Probes at most, as a share of all delegations. */
+const mostShare = 0.5;
+/** Kept between two rankings of everything. */
+const keptCandidates = 2000;
+/** Subnets ranked between two looks at whatever else is to be done. */
+const rankedAtOnce = 5000;
+
+interface Candidate extends PossibleGain {
+  readonly subnetId: SubnetId;
+  readonly owner: CrawlerId;
+  /** How its owner measured it. */
+  readonly method: ProbeMethod | null;
+}
+
+export class NewcomerSearch {
+  readonly #newcomer: CrawlerId;
+  readonly #ports: SearchPorts;
+  readonly #findings: NewcomerFindings;
+  readonly #asked = new Set<SubnetId>();
+  #kept = new Map<SubnetId, Candidate>();
+  #latest: boolean[] = [];
+  #gained = 0;
+  #probes = 0;
+
+  constructor(newcomer: CrawlerId, ports: SearchPorts) {
+    const own = ports.state.crawler(newcomer)?.subnetId ?? null;
+    this.#newcomer = newcomer;
+    this.#ports = ports;
+    this.#findings = new NewcomerFindings(own === null ? null : ports.state.placementOf(own));
+  }
+
+  get figures(): SearchFigures {
+    return { probes: this.#probes, gained: this.#gained };
+  }
+
+  /** Asks about so many at most; false when the search is over. */
+  async step(most: number): Promise<boolean> {
+    if (this.#isEnough()) return false;
+    let best = this.#best(most);
+    if (best.length === 0) {
+      await this.#fill();
+      best = this.#best(most);
+    }
+    if (best.length === 0) return false;
+    for (const { subnetId } of best) {
+      this.#asked.add(subnetId);
+      this.#kept.delete(subnetId);
+    }
+    const moves = await this.#ask(best);
+    await this.#make(moves);
+    return true;
+  }
+
+  #isEnough(): boolean {
+    const finds = this.#latest.filter(Boolean).length;
+    const isPoor = this.#latest.length >= yieldWindow && finds < leastYield * yieldWindow;
+    return isPoor || this.#probes >= Math.max(yieldWindow, mostShare * this.#ports.state.delegationCount);
+  }
+
+  #best(most: number): Candidate[] {
+    return [...this.#kept.values()]
+      .map((candidate) => ({ candidate, promiseMs: this.#findings.promiseMs(candidate) }))
+      .filter(({ promiseMs }) => promiseMs >= leastPromiseMs)
+      .sort((a, b) => b.promiseMs - a.promiseMs || a.candidate.subnetId - b.candidate.subnetId)
+      .slice(0, most)
+      .map(({ candidate }) => candidate);
+  }
+
+  /** Everything of the others, by the owner's and the runner-up's RTT; then the best with all that was measured. */
+  async #fill(): Promise<void> {
+    const ranked: { readonly subnetId: SubnetId; readonly promiseMs: number }[] = [];
+    let seen = 0;
+    for (const owner of this.#others()) {
+      for (const subnetId of this.#ports.state.subnetsOf(owner)) {
+        seen += 1;
+        if (seen % rankedAtOnce === 0) await nextTurn();
+        const gain = this.#asked.has(subnetId) ? null : this.#gainOf(subnetId);
+        const promiseMs = gain === null ? 0 : this.#findings.promiseMs(gain);
+        if (promiseMs >= leastPromiseMs) ranked.push({ subnetId, promiseMs });
+      }
+    }
+    ranked.sort((a, b) => b.promiseMs - a.promiseMs);
+    await this.#keep(ranked.slice(0, keptCandidates).map(({ subnetId }) => subnetId));
+  }
+
+  /** Crawlers whose subnets are theirs to keep: those that leave have theirs handed over anyway. */
+  #others(): CrawlerId[] {
+    const { fleet, state } = this.#ports;
+    const isStaying = (crawlerId: CrawlerId) =>
+      crawlerId !== this.#newcomer && (state.crawler(crawlerId)?.drainingSince ?? null) === null;
+    return fleet.online().filter(isStaying);
+  }
+
+  /** Of an anycast range there is nothing to gain: it is near to many, and was given away by load. */
+  #gainOf(subnetId: SubnetId): PossibleGain | null {
+    if (this.#ports.anycast?.has(subnetId)) return null;
+    const delegation = this.#ports.state.delegationOf(subnetId);
+    if (delegation === null || delegation.rttMs === null) return null;
+    const measured = this.#measuredBy(delegation);
+    if (possibleSavingMs(delegation.rttMs, measured) <= joinMarginMs) return null;
+    const placement = this.#ports.state.placementOf(subnetId);
+    return placement && { placement, ownerRttMs: delegation.rttMs, measured };
+  }
+
+  #measuredBy({ crawlerId, rttMs, runnerUpId, runnerUpRttMs }: Delegation): MeasuredNearby[] {
+    const measured = rttMs === null ? [] : [this.#nearby(crawlerId, rttMs)];
+    if (runnerUpId === null || runnerUpRttMs === null || runnerUpId === this.#newcomer) return measured;
+    return [...measured, this.#nearby(runnerUpId, runnerUpRttMs)];
+  }
+
+  #nearby(crawlerId: CrawlerId, rttMs: number): MeasuredNearby {
+    return { rttMs, peerRttMs: this.#ports.state.peerRtts.rttMs(crawlerId, this.#newcomer) };
+  }
+
+  async #keep(subnetIds: readonly SubnetId[]): Promise<void> {
+    const { delegations, state } = this.#ports;
+    const probed = new Map<SubnetId, { crawlerId: CrawlerId; rttMs: number; method: ProbeMethod }[]>();
+    for (const { subnetId, ...probe } of await delegations.probedRtts(subnetIds)) {
+      probed.set(subnetId, [...(probed.get(subnetId) ?? []), probe]);
+    }
+    this.#kept = new Map();
+    for (const subnetId of subnetIds) {
+      const delegation = state.delegationOf(subnetId);
+      const gain = this.#gainOf(subnetId);
+      if (!delegation || !gain) continue;
+      const probes = probed.get(subnetId) ?? [];
+      const others = probes
+        .filter(({ crawlerId }) => crawlerId !== delegation.crawlerId && crawlerId !== this.#newcomer)
+        .map(({ crawlerId, rttMs }) => this.#nearby(crawlerId, rttMs));
+      const method = probes.find(({ crawlerId }) => crawlerId === delegation.crawlerId)?.method ?? null;
+      const measured = [this.#nearby(delegation.crawlerId, gain.ownerRttMs), ...others];
+      this.#kept.set(subnetId, { ...gain, measured, subnetId, owner: delegation.crawlerId, method });
+    }
+  }
+
+  /** What it turned out to be nearer to. */
+  async #ask(candidates: readonly Candidate[]): Promise<DelegationMove[]> {
+    const targets = await this.#ports.delegations.targetsFor(candidates.map(({ subnetId }) => subnetId));
+    const targetOf = new Map(targets.map((target) => [target.subnetId, target]));
+    const asked = await Promise.all(
+      candidates.map(async (candidate) => {
+        const target = targetOf.get(candidate.subnetId);
+        return target && !this.#isDenied(target) ? await this.#probe(candidate, target) : null;
+      }),
+    );
+    return asked.filter((move) => move !== null);
+  }
+
+  #isDenied(target: WaitingSubnet): boolean {
+    const { denied, now } = this.#ports;
+    return denied?.denies(this.#newcomer, target, now().getTime()) ?? false;
+  }
+
+  async #probe(candidate: Candidate, target: WaitingSubnet): Promise<DelegationMove | null> {
+    const { fleet, probe } = this.#ports;
+    const method = candidate.method ?? probe.method;
+    const asked = { ...originOf(target), address: target.address, ...probe, method };
+    const outcome = await fleet.probe(this.#newcomer, asked);
+    this.#probes += 1;
+    // Another method is not comparable with the owner's.
+    const isMeasured = outcome.type === "measured" && outcome.method === method;
+    const isNearer = isMeasured && outcome.rttMs < candidate.ownerRttMs - joinMarginMs;
+    this.#latest = [...this.#latest.slice(1 - yieldWindow), isNearer];
+    if (isMeasured) this.#findings.note(candidate.placement, isNearer);
+    if (!isNearer) return null;
+    const ms = `${outcome.rttMs.toFixed(1)} ms against ${candidate.ownerRttMs.toFixed(1)} ms`;
+    return {
+      subnetId: candidate.subnetId,
+      from: candidate.owner,
+      to: this.#newcomer,
+      cause: "joined",
+      reason: `it joined and is nearer: ${ms} of the crawler before`,
+      rttMs: outcome.rttMs,
+    };
+  }
+
+  async #make(moves: readonly DelegationMove[]): Promise<void> {
+    this.#gained += (await makeMoves(moves, this.#ports, this.#ports.now())).length;
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * What subnets cost a day, and what is known of their distances: the input of balancing (paper section 4.4).
+ *
+ * A subnet's pages a day are the URLs of its hosts that were never fetched, wanted within a day, and those
+ * that were, each once in the recrawl interval; no host gives more than politeness allows. Its bytes are
+ * those pages times the host's mean page, held to the usual size while few have been measured. A host with a
+ * finer delegation is no work for the subnet's crawler, but for its own.
+ */
+import type { Pool } from "pg";
+import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
+import type { ProbeMethod } from "#protocol/messages";
+import type { DelegationStore } from "../delegation/delegation.ts";
+import { defaultMeanPageBytes } from "./capacity.ts";
+
+/** One page a second, the usual pace. */
+const mostPagesPerHost = 86_400;
+/** The usual size counts as much as so many measured pages. */
+const pagesOfUsualSize = 5;
+
+const perHost = `
+  select subnet_id, finer_id, pages, pages * (fetched_bytes + ${pagesOfUsualSize * defaultMeanPageBytes}) / (fetches + ${pagesOfUsualSize}) as bytes
+  from (
+    select subnet_id, finer_id, fetched_bytes, fetches,
+      least(${mostPagesPerHost}, greatest(0, url_count - fetched_urls) + fetched_urls / $1::float8) as pages
+    from frontier_host
+    where state = 'resolved' and subnet_id is not null
+  ) h`;
+
+/** One pass over the hosts, whatever their number; one row for each crawler that has a subnet, a part or a host. */
+export async function crawlerLoads(
+  pool: Pool,
+  recrawlDays: number,
+): ReturnType<DelegationStore["crawlerLoads"]> {
+  const { rows } = await pool.query<{
+    crawler_id: number;
+    subnets: number;
+    displaced: number;
+    pages: number;
+    bytes: number;
+  }>(
+    `select crawler_id, sum(subnets)::int as subnets, sum(displaced)::int as displaced, sum(pages) as pages, sum(bytes) as bytes
+     from (
+       select coalesce(f.crawler_id, d.crawler_id) as crawler_id, 0 as subnets, 0 as displaced,
+         sum(pages) as pages, sum(bytes) as bytes
+       from (${perHost}) host
+       left join delegation d on d.subnet_id = host.subnet_id and host.finer_id is null
+       left join finer_delegation f on f.finer_id = host.finer_id
+       where coalesce(f.crawler_id, d.crawler_id) is not null
+       group by 1
+       union all
+       select crawler_id, count(*), count(*) filter (where cause = 'overload'), 0, 0
+       from delegation
+       group by crawler_id
+     ) part
+     group by crawler_id
+     order by crawler_id`,
+    [recrawlDays],
+  );
+  return rows.map((row) => ({
+    crawlerId: asCrawlerId(row.crawler_id),
+    subnets: row.subnets,
+    displaced: row.displaced,
+    pagesPerDay: row.pages,
+    bytesPerDay: row.bytes,
+  }));
+}
+
+/** For each subnet of these crawlers, and for those that are away from home. */
+export async function loads(
+  pool: Pool,
+  recrawlDays: number,
+  of: { readonly crawlerIds: readonly CrawlerId[]; readonly displaced: boolean },
+): ReturnType<DelegationStore["loads"]> {
+  const { rows } = await pool.query<{
+    subnet_id: number;
+    crawler_id: number;
+    pages: number;
+    bytes: number;
+    rtt_ms: number | null;
+  }>(
+    `select d.subnet_id, d.crawler_id, d.rtt_ms, coalesce(sum(h.pages), 0) as pages,
+       coalesce(sum(h.bytes), 0) as bytes
+     from delegation d
+     left join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
+     where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
+     group by d.subnet_id
+     order by d.subnet_id`,
+    [recrawlDays, of.crawlerIds, of.displaced],
+  );
+  return rows.map((row) => ({
+    subnetId: asSubnetId(row.subnet_id),
+    crawlerId: asCrawlerId(row.crawler_id),
+    pagesPerDay: row.pages,
+    bytesPerDay: row.bytes,
+    rttMs: row.rtt_ms,
+  }));
+}
+
+/** Of the latest round with an answer; the smallest where a crawler was asked twice, and how that was measured. */
+export async function probedRtts(
+  pool: Pool,
+  subnetIds: readonly SubnetId[],
+): ReturnType<DelegationStore["probedRtts"]> {
+  const { rows } = await pool.query<{
+    subnet_id: number;
+    crawler_id: number;
+    rtt_ms: number;
+    method: ProbeMethod;
+  }>(
+    `select given.subnet_id, p.crawler_id, min(p.rtt_ms) as rtt_ms,
+       (array_agg(p.method order by p.rtt_ms))[1] as method
+     from unnest($1::int[]) as given (subnet_id)
+     cross join lateral (
+       select r.round_id, r.method
+       from probe_round r
+       where r.subnet_id = given.subnet_id
+         and exists (select from probe p where p.round_id = r.round_id and p.outcome = 'measured')
+       order by r.decided_at desc, r.round_id desc
+       limit 1
+     ) latest
+     join probe p on p.round_id = latest.round_id
+       and p.outcome = 'measured'
+       and p.method = coalesce(latest.method, p.method)
+     group by given.subnet_id, p.crawler_id
+     order by given.subnet_id, min(p.rtt_ms)`,
+    [subnetIds],
+  );
+  return rows.map((row) => ({
+    subnetId: asSubnetId(row.subnet_id),
+    crawlerId: asCrawlerId(row.crawler_id),
+    rttMs: row.rtt_ms,
+    method: row.method,
+  }));
+}

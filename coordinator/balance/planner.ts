@@ -1,0 +1,251 @@
+/**
+ * Plans for a fleet that changes: it is told what changed, and goes on from the plan it had. What it plans costs the
+ * same as a plan from scratch would; a few changes take milliseconds where that takes seconds.
+ *
+ *   note(changes) ──► plan() ──► moves to make, pairs worth probing ──► note({ made, measured }) ──► plan() …
+ *
+ * Loads, capacities, subnets that come and go, owners and single measurements are small changes. A crawler that was
+ * never named before, or measurements enough to learn the predictions anew (1 % of all), make the next plan one from
+ * scratch.
+ *
+ * Memory at 200 crawlers: 300 to 400 bytes a subnet, nearly half of it what was measured (test/bench/results/balance.md).
+ */
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CrawlerFlow } from "./crawler-flow.ts";
+import { type BalanceSettings, defaultBalanceSettings, loadClass } from "./hysteresis.ts";
+import { PackedSubnets } from "./packed-subnets.ts";
+import { type BalanceCrawler, type BalanceSubnet, checkInput, checkNumber, type Move } from "./plan.ts";
+import { PlanningProblem } from "./planning-problem.ts";
+import { proveFlow } from "./prove-flow.ts";
+import type { CrawlerRtt, RttTable } from "./rtt-table.ts";
+import { settledFlow, solveFlow } from "./solve-flow.ts";
+import { type WantedProbe, wantedProbes } from "./wanted-probes.ts";
+import { type PlacementProblem, placeWhole } from "./whole-placement.ts";
+
+/** All optional: what did not change is left out. Unknown subnets in `loads`, `made` and `measured` are passed over. */
+export interface BalanceChanges {
+  /** New, or with another capacity. One of capacity 0 departs. */
+  readonly crawlers?: readonly BalanceCrawler[];
+  /** New, or to be replaced by what is said here. */
+  readonly subnets?: readonly BalanceSubnet[];
+  readonly gone?: readonly SubnetId[];
+  readonly loads?: readonly SubnetLoad[];
+  /** Who crawls a subnet now: moves that were made, by a plan or by anybody. */
+  readonly made?: readonly { readonly subnetId: SubnetId; readonly to: CrawlerId }[];
+  readonly measured?: readonly MeasuredPair[];
+}
+
+export type SubnetLoad = Pick<BalanceSubnet, "subnetId" | "loadPagesPerDay" | "loadBytesPerDay">;
+
+export interface MeasuredPair {
+  readonly subnetId: SubnetId;
+  readonly crawlerId: CrawlerId;
+  readonly rttMs: number;
+}
+
+export interface BalancePlan {
+  /** In the order of the subnets' rows; none while no crawler has any capacity. */
+  readonly moves: readonly Move[];
+  /** Pairs whose RTT is only predicted and worth measuring before moving, the most worth first. */
+  readonly probes: readonly WantedProbe[];
+}
+
+/** Share of new measurements from which predictions are learned anew. */
+const relearnShare = 0.01;
+
+/** Put on top of what is only predicted where measurements alone are to count. */
+const unmeasuredMs = 1_000;
+const leastMeasuredReachMs = 5;
+
+export class BalancePlanner {
+  readonly #settings: BalanceSettings;
+  readonly #crawlerRttMs: CrawlerRtt;
+  #subnets: PackedSubnets;
+  readonly #capacities = new Map<CrawlerId, BalanceCrawler>();
+  #flow: CrawlerFlow | null = null;
+  #problem: PlanningProblem | null = null;
+  #unlearned = 0;
+  #turn = 0;
+
+  constructor(crawlerRttMs: CrawlerRtt, settings: BalanceSettings = defaultBalanceSettings) {
+    this.#crawlerRttMs = crawlerRttMs;
+    this.#settings = settings;
+    this.#subnets = new PackedSubnets(crawlerRttMs);
+  }
+
+  /** Throws a RangeError, and takes nothing in, where a number is not one of zero or more or an id comes twice. */
+  note(changes: BalanceChanges): void {
+    checkChanges(changes);
+    for (const crawler of changes.crawlers ?? []) this.#noteCrawler(crawler);
+    for (const subnetId of changes.gone ?? []) this.#remove(subnetId);
+    for (const subnet of changes.subnets ?? []) this.#put(subnet);
+    for (const load of changes.loads ?? []) this.#noteLoad(load);
+    for (const { subnetId, to } of changes.made ?? []) this.#change(subnetId, { crawlerId: to });
+    for (const { subnetId, crawlerId, rttMs } of changes.measured ?? [])
+      this.#change(subnetId, { measured: [crawlerId, rttMs] });
+  }
+
+  plan(): BalancePlan {
+    if (!this.#canPlan()) return { moves: [], probes: [] };
+    const flow = this.#settledFlow();
+    const places = placeWhole(this.#problem!, flow);
+    return {
+      moves: this.#movesTo(places),
+      probes: wantedProbes({
+        subnets: this.#subnets,
+        problem: this.#problem!,
+        prices: flow.prices,
+        places,
+        turn: this.#turn++,
+      }),
+    };
+  }
+
+  /**
+   * Moves that rely on measurements alone, as far as anybody who measured a subnet has room: for when no more is
+   * going to be probed. The plan to go on from stays as it was.
+   */
+  planMeasured(): readonly Move[] {
+    if (!this.#canPlan()) return [];
+    const flow = this.#settledFlow();
+    const problem = onMeasured(this.#problem!, this.#subnets.rtts);
+    const reachMs = Math.max(flow.arcs.reachMs, leastMeasuredReachMs);
+    const moves = this.#movesTo(placeWhole(problem, settledFlow(problem, flow.prices, reachMs)));
+    return moves.filter(({ predicted }) => !predicted);
+  }
+
+  /** `note`, then `plan`. */
+  update(changes: BalanceChanges): BalancePlan {
+    this.note(changes);
+    return this.plan();
+  }
+
+  #noteCrawler(crawler: BalanceCrawler): void {
+    this.#subnets.rtts.indexOf(crawler.crawlerId);
+    this.#capacities.set(crawler.crawlerId, crawler);
+  }
+
+  #put(subnet: BalanceSubnet): void {
+    const before = this.#subnets.rowOf(subnet.subnetId);
+    if (before !== undefined) this.#flow?.remove(before);
+    const row = this.#subnets.put(subnet);
+    this.#unlearned += subnet.rttMs.size;
+    if (this.#isFlowOf(this.#subnets.rtts.crawlerIds.length)) this.#flow?.add(row);
+    else this.#flow = null;
+  }
+
+  #remove(subnetId: SubnetId): void {
+    const row = this.#subnets.rowOf(subnetId);
+    if (row === undefined) return;
+    this.#flow?.remove(row);
+    this.#subnets.remove(subnetId);
+  }
+
+  #noteLoad({ subnetId, loadPagesPerDay, loadBytesPerDay = 0 }: SubnetLoad): void {
+    const row = this.#subnets.rowOf(subnetId);
+    if (row === undefined) return;
+    const isOtherClass = loadClass(loadPagesPerDay) !== loadClass(this.#subnets.pagesOf(row));
+    const set = () => this.#subnets.setLoad(row, loadPagesPerDay, loadBytesPerDay);
+    if (isOtherClass) {
+      this.#put({ ...this.#subnets.unpacked(row, {}), loadPagesPerDay, loadBytesPerDay });
+    } else if (this.#flow) this.#flow.reload(row, set);
+    else set();
+  }
+
+  #change(
+    subnetId: SubnetId,
+    changes: { crawlerId?: CrawlerId; measured?: readonly [CrawlerId, number] },
+  ): void {
+    const row = this.#subnets.rowOf(subnetId);
+    if (row === undefined) return;
+    const before = this.#unlearned;
+    this.#put(this.#subnets.unpacked(row, changes));
+    this.#unlearned = before + (changes.measured ? 1 : 0);
+  }
+
+  /** Throws away what no longer fits: a flow without the newest crawlers, predictions that missed much, dead rows. */
+  #renew(): void {
+    const { rtts } = this.#subnets;
+    if (this.#subnets.rows > 2 * this.#subnets.alive + 1_000) this.#compact();
+    if (!this.#isFlowOf(rtts.crawlerIds.length)) this.#flow = null;
+    if (this.#unlearned > relearnShare * rtts.learnedFrom) {
+      this.#subnets.rtts.learn(this.#subnets.living());
+      this.#unlearned = 0;
+      this.#flow = null;
+    }
+    if (this.#flow === null) this.#problem = new PlanningProblem(this.#subnets, this.#settings);
+  }
+
+  #isFlowOf(crawlers: number): boolean {
+    return this.#flow !== null && this.#problem?.capacities.length === crawlers;
+  }
+
+  #compact(): void {
+    const packed = new PackedSubnets(this.#crawlerRttMs);
+    for (const crawlerId of this.#subnets.rtts.crawlerIds) packed.rtts.indexOf(crawlerId);
+    for (const row of this.#subnets.living()) packed.put(this.#subnets.unpacked(row, {}));
+    packed.rtts.learn(packed.living());
+    this.#subnets = packed;
+    this.#unlearned = 0;
+    this.#flow = null;
+  }
+
+  #settledFlow(): CrawlerFlow {
+    this.#renew();
+    const problem = this.#problem!;
+    problem.setLimits(this.#capacities, this.#flow);
+    if (this.#flow === null) this.#flow = solveFlow(problem);
+    else if (!proveFlow(this.#flow, problem))
+      this.#flow = settledFlow(problem, this.#flow.prices, this.#flow.arcs.reachMs);
+    return this.#flow;
+  }
+
+  #canPlan(): boolean {
+    return [...this.#capacities.values()].some(({ capacityPagesPerDay }) => capacityPagesPerDay > 0);
+  }
+
+  #movesTo(places: Int32Array): Move[] {
+    const moves: Move[] = [];
+    const { rtts } = this.#subnets;
+    for (const row of this.#subnets.living()) {
+      const [from, to] = [this.#subnets.ownerOf(row), places[row]!];
+      if (from === to) continue;
+      moves.push({
+        subnetId: this.#subnets.idOf(row),
+        from: rtts.crawlerIds[from]!,
+        to: rtts.crawlerIds[to]!,
+        ...rtts.difference(row, from, to),
+      });
+    }
+    return moves;
+  }
+}
+
+/** The same problem, in which whoever did not measure a subnet is far away. */
+function onMeasured(problem: PlanningProblem, rtts: RttTable): PlacementProblem {
+  return {
+    capacities: problem.capacities,
+    capacityPages: problem.capacityPages,
+    capacityBytes: problem.capacityBytes,
+    subnets: problem.subnets,
+    isGone: (row) => problem.isGone(row),
+    loadOf: (row) => problem.loadOf(row),
+    bytesOf: (row) => problem.bytesOf(row),
+    ownerOf: (row) => problem.ownerOf(row),
+    costsInto: (row, costs) => {
+      problem.costsInto(row, costs);
+      for (let crawler = 0; crawler < costs.length; crawler++)
+        if (!rtts.isMeasured(row, crawler)) costs[crawler]! += unmeasuredMs;
+    },
+  };
+}
+
+function checkChanges({ crawlers = [], subnets = [], loads = [], measured = [] }: BalanceChanges): void {
+  checkInput({ crawlers, subnets });
+  for (const { subnetId, loadPagesPerDay, loadBytesPerDay = 0 } of loads) {
+    checkNumber(loadPagesPerDay, () => `load of subnet ${subnetId}`);
+    checkNumber(loadBytesPerDay, () => `load in bytes of subnet ${subnetId}`);
+  }
+  for (const { subnetId, crawlerId, rttMs } of measured)
+    checkNumber(rttMs, () => `RTT of crawler ${crawlerId} to subnet ${subnetId}`);
+}

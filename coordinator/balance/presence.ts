@@ -1,0 +1,141 @@
+/**
+ * A crawler arrives: it is placed in the IP tree at its public address and owns the subnet it stands in
+ * (paper section 4.1). A crawler leaves: for a while nothing happens, since most come back; after that its
+ * leases return and its subnets go to the runners-up.
+ */
+
+import { Gathered } from "#core/gathered";
+import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+import type { CrawlerHello } from "#protocol/messages";
+import type { CrawlerRecord, CrawlerStore } from "../crawlers/crawler.ts";
+import type { DelegationStore } from "../delegation/delegation.ts";
+import type { CoordinatorState } from "../delegation/state.ts";
+import type { FrontierStore } from "../frontier/ports.ts";
+
+export interface PresencePorts {
+  readonly crawlers: CrawlerStore;
+  readonly delegations: DelegationStore;
+  readonly frontier: FrontierStore;
+  readonly state: CoordinatorState;
+}
+
+export interface Arrival {
+  readonly crawlerId: CrawlerId;
+  readonly hello: CrawlerHello;
+  readonly remoteAddress: string;
+}
+
+/** Records the arrival; returns the acknowledged sequence of the crawler's spool. */
+export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now: Date): Promise<number> {
+  const { crawlerId, hello } = arrival;
+  const address = publicAddressOf(arrival);
+  const subnetId = address === null ? null : ports.state.subnetOf(address);
+  const acknowledged = await ports.crawlers.arrive({ crawlerId, hello, address, subnetId, now });
+  if (hello.heldLeases !== null) {
+    // What it was leased and no longer has would otherwise lie idle until the leases run out.
+    await ports.frontier.returnLeasesOf(crawlerId, now, hello.heldLeases.map(asLeaseId));
+  }
+  await refreshCrawlers(ports, [crawlerId]);
+  const mayCrawl = ports.state.crawler(crawlerId)?.measuresOnly !== true;
+  if (subnetId !== null && mayCrawl && isSeenIn(subnetId, arrival, ports)) {
+    await takeOwnSubnet(subnetId, crawlerId, ports, now);
+  }
+  return acknowledged;
+}
+
+interface RefreshPorts {
+  readonly crawlers: Pick<CrawlerStore, "list">;
+  readonly state: CoordinatorState;
+}
+
+/**
+ * Reads the crawlers anew, or only some. However many arrive at once, each is read about once, and what was read later
+ * is never replaced by what was read before.
+ */
+export async function refreshCrawlers(ports: RefreshPorts, crawlerIds?: readonly CrawlerId[]): Promise<void> {
+  const reading = readings.get(ports.state) ?? new Gathered(readCrawlers, mostTogether);
+  readings.set(ports.state, reading);
+  await reading.ask({ ports, crawlerIds: crawlerIds ?? null });
+}
+
+interface WantedCrawlers {
+  readonly ports: RefreshPorts;
+  /** Null: all. */
+  readonly crawlerIds: readonly CrawlerId[] | null;
+}
+
+const mostTogether = 1000;
+const readings = new WeakMap<CoordinatorState, Gathered<WantedCrawlers, undefined>>();
+
+async function readCrawlers(wanted: readonly WantedCrawlers[]): Promise<readonly undefined[]> {
+  const { crawlers, state } = wanted[0]!.ports;
+  const some = wanted.map(({ crawlerIds }) => crawlerIds);
+  if (some.includes(null)) state.setCrawlers(await crawlers.list());
+  else state.putCrawlers(await crawlers.list([...new Set(some.flatMap((ids) => ids ?? []))]));
+  return wanted.map(() => undefined);
+}
+
+/** The address that the partner states, else the one the connection came from, if the public Internet knows it. */
+function publicAddressOf({ hello, remoteAddress }: Arrival): string | null {
+  return [hello.publicAddress, remoteAddress].find(isPublic) ?? null;
+}
+
+function isPublic(text: string | null): text is string {
+  const address = text === null ? null : parseAddress(text);
+  return address !== null && specialPurposeOf(address) === null;
+}
+
+/** What a crawler states is its partner's word: it gets no subnet for it when its connection comes from elsewhere. */
+function isSeenIn(subnetId: SubnetId, { remoteAddress }: Arrival, { state }: PresencePorts): boolean {
+  return !isPublic(remoteAddress) || state.subnetOf(remoteAddress) === subnetId;
+}
+
+async function takeOwnSubnet(
+  subnetId: SubnetId,
+  crawlerId: CrawlerId,
+  ports: PresencePorts,
+  now: Date,
+): Promise<void> {
+  if (ports.state.delegationOf(subnetId)) return;
+  const taken = await ports.delegations.delegateOwnSubnet(subnetId, crawlerId, now);
+  if (!taken) return;
+  ports.state.setDelegation({
+    subnetId,
+    crawlerId,
+    measured: true,
+    rttMs: null,
+    runnerUpId: null,
+    runnerUpRttMs: null,
+  });
+}
+
+/** Whose absence a coordinator acts on, and after how long. */
+export interface DepartureRule {
+  readonly departureMs: number;
+  /** When this coordinator started: nobody could come back before, so nobody counts as gone for longer. */
+  readonly since: Date;
+  /** This coordinator's: crawlers of others are theirs to miss. Absent: there are no others. */
+  readonly coordinatorNumber?: number;
+}
+
+/** Crawlers that have been gone for longer than `departureMs` and still own something. */
+export function departedCrawlers(state: CoordinatorState, rule: DepartureRule, now: Date): CrawlerId[] {
+  const goneMs = (lastSeenAt: Date | null) =>
+    now.getTime() - Math.max(rule.since.getTime(), lastSeenAt?.getTime() ?? 0);
+  return state.crawlers
+    .filter(({ state: presence }) => presence === "offline")
+    .filter((crawler) => isOwn(crawler, rule))
+    .filter(({ lastSeenAt }) => goneMs(lastSeenAt) > rule.departureMs)
+    .filter(({ crawlerId }) => state.subnetsOf(crawlerId).length > 0)
+    .map(({ crawlerId }) => crawlerId);
+}
+
+/** Whether it is this coordinator's to give what the crawler has to others. */
+export function isOwn(
+  { coordinatorNumber }: CrawlerRecord,
+  rule: Pick<DepartureRule, "coordinatorNumber">,
+): boolean {
+  return coordinatorNumber === rule.coordinatorNumber;
+}

@@ -1,0 +1,194 @@
+/**
+ * Balances load (design section 6, paper section 4.4): the chosen policy plans which subnets an overloaded
+ * crawler gives up and to whom, and which may go home since there is room again. What the plan would rely on
+ * without having measured it is measured first, by the crawler that would get the subnet, so many probes a
+ * pass; then it is planned again with what was found. What stands is one transaction.
+ */
+
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { Fleet } from "../crawlers/crawler.ts";
+import type { AnycastRanges } from "../delegation/anycast-ranges.ts";
+import type { DelegationMove, DelegationStore, WaitingSubnet } from "../delegation/delegation.ts";
+import type { DeniedTargets } from "../delegation/denied-targets.ts";
+import { originOf, type ProbeSettings } from "../delegation/probe-target.ts";
+import type { CoordinatorState } from "../delegation/state.ts";
+import { type ReliefInput, reliefInput } from "./input.ts";
+import { makeMoves } from "./make-moves.ts";
+import type { Move } from "./plan.ts";
+import type { BalancePolicyName } from "./policies.ts";
+import { unmeasurableMs } from "./predict-rtt.ts";
+import type { PutOffMoves } from "./put-off-moves.ts";
+import { type MeasuredPair, planRelief, type ReliefPlan } from "./rebalance.ts";
+
+export interface RebalancePorts {
+  readonly state: CoordinatorState;
+  /** Whose probes are let out at a pace that nobody minds. */
+  readonly fleet: Fleet;
+  readonly delegations: Pick<
+    DelegationStore,
+    "crawlerLoads" | "loads" | "probedRtts" | "targetsFor" | "move"
+  >;
+  readonly putOff: PutOffMoves;
+  /** Without it, nobody denies anything. */
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
+}
+
+export interface RebalanceSettings {
+  readonly policy: BalancePolicyName | "none";
+  readonly movesPerPass: number;
+  readonly probe: ProbeSettings;
+  /** Every page is fetched once in so many days. */
+  readonly recrawlDays: number;
+}
+
+type Rtts = Map<SubnetId, Map<CrawlerId, number>>;
+
+/** What is found may call for another plan and other probes: so often in one pass. */
+const turnsPerPass = 3;
+
+/** Plans and makes the moves; returns the subnets that moved. */
+export async function rebalanceLoad(
+  ports: RebalancePorts,
+  settings: RebalanceSettings,
+  now: Date,
+): Promise<SubnetId[]> {
+  if (settings.policy === "none") return [];
+  const input = await reliefInput(ports, settings.recrawlDays, now);
+  if (input === null) return [];
+  const isAnycast = (subnetId: SubnetId) => ports.anycast?.has(subnetId) ?? false;
+  const planning = planRelief(settings.policy, input, isAnycast);
+  const measuring = newMeasuring(input, { ports, settings, now });
+  let plan = planning.plan();
+  for (let turn = 0; turn < turnsPerPass; turn += 1) {
+    const measured = await measure(plan, measuring);
+    if (measured.length === 0) break;
+    planning.note(measured);
+    plan = planning.plan();
+  }
+  const { rtts, empty } = measuring;
+  const sure = plan.moves.filter(
+    ({ subnetId, to }) =>
+      !input.denied.get(subnetId)?.has(to) && (isKnown(rtts.get(subnetId)?.get(to)) || empty.has(subnetId)),
+  );
+  const planned = withinRoom(sure, input)
+    .slice(0, settings.movesPerPass)
+    .map((move) => moveOf(move, rtts, isAnycast(move.subnetId)));
+  return await makeMoves(planned, ports, now);
+}
+
+const isKnown = (rttMs: number | undefined) => rttMs !== undefined && rttMs < unmeasurableMs;
+
+interface Measuring {
+  readonly rtts: Rtts;
+  readonly denied: ReliefInput["denied"];
+  /** Subnets in which nothing was ever resolved: there is nothing to measure, and nothing to lose. */
+  readonly empty: Set<SubnetId>;
+  /** Asked in this pass: not again, whatever came of it. */
+  readonly asked: Set<string>;
+  readonly ports: RebalancePorts;
+  readonly settings: RebalanceSettings;
+  readonly now: Date;
+}
+
+function newMeasuring(
+  { subnets, denied }: ReliefInput,
+  context: Pick<Measuring, "ports" | "settings" | "now">,
+): Measuring {
+  const rtts: Rtts = new Map(subnets.map(({ subnetId, rttMs }) => [subnetId, new Map(rttMs)]));
+  return { rtts, denied, empty: new Set(), asked: new Set(), ...context };
+}
+
+/** Asks for what the plan wants to know; what is found is remembered for the next passes too. */
+async function measure(plan: ReliefPlan, measuring: Measuring): Promise<MeasuredPair[]> {
+  const { empty, ports } = measuring;
+  const wanted = wantedPairs(plan, measuring);
+  if (wanted.length === 0) return [];
+  const found = await ports.delegations.targetsFor([...new Set(wanted.map(({ subnetId }) => subnetId))]);
+  const targets = new Map(found.map((target) => [target.subnetId, target]));
+  for (const { subnetId } of wanted) if (!targets.has(subnetId)) empty.add(subnetId);
+  return await Promise.all(
+    wanted.flatMap(({ subnetId, crawlerId }) => {
+      const target = targets.get(subnetId);
+      return target ? [measurePair(target, crawlerId, measuring)] : [];
+    }),
+  );
+}
+
+/** Whom the plan needs although it could not measure the subnet is asked again: nothing better is left. */
+function wantedPairs({ moves, probes }: ReliefPlan, { rtts, denied, asked, settings }: Measuring) {
+  const again = moves
+    .filter(({ subnetId, to }) => (rtts.get(subnetId)?.get(to) ?? 0) >= unmeasurableMs)
+    .map(({ subnetId, to }) => ({ subnetId, crawlerId: to }));
+  const wanted = [...again, ...probes].filter(
+    (pair) => !asked.has(nameOf(pair)) && !denied.get(pair.subnetId)?.has(pair.crawlerId),
+  );
+  const chosen = wanted.slice(0, Math.max(0, settings.movesPerPass - asked.size));
+  for (const pair of chosen) asked.add(nameOf(pair));
+  return chosen;
+}
+
+const nameOf = ({ subnetId, crawlerId }: { subnetId: SubnetId; crawlerId: CrawlerId }) =>
+  `${subnetId} ${crawlerId}`;
+
+async function measurePair(
+  target: WaitingSubnet,
+  crawlerId: CrawlerId,
+  { rtts, ports, settings, now }: Measuring,
+): Promise<MeasuredPair> {
+  const { subnetId } = target;
+  const asked = { ...originOf(target), address: target.address, ...settings.probe };
+  const outcome = await ports.fleet.probe(crawlerId, asked);
+  // Other methods are not compared with what is known of the subnet.
+  const isMeasured = outcome.type === "measured" && outcome.method === settings.probe.method;
+  const found = isMeasured ? outcome.rttMs : null;
+  ports.putOff.note({ subnetId, to: crawlerId, rttMs: found }, now);
+  const rttMs = found ?? unmeasurableMs;
+  rtts.get(subnetId)?.set(crawlerId, rttMs);
+  return { subnetId, crawlerId, rttMs };
+}
+
+/** Those that can be made now without anybody being filled beyond the plan; the others wait for room. */
+function withinRoom(moves: readonly Move[], { crawlers, subnets }: ReliefInput): Move[] {
+  const pagesOf = new Map(subnets.map(({ subnetId, loadPagesPerDay }) => [subnetId, loadPagesPerDay]));
+  const most = Math.max(shortness({ crawlers, subnets }), 1);
+  const room = new Map(
+    crawlers.map(({ crawlerId, capacityPagesPerDay }) => [crawlerId, capacityPagesPerDay * most]),
+  );
+  const add = (crawlerId: CrawlerId, pages: number) =>
+    room.set(crawlerId, (room.get(crawlerId) ?? 0) - pages);
+  for (const { crawlerId, loadPagesPerDay } of subnets) add(crawlerId, loadPagesPerDay);
+  const made: Move[] = [];
+  for (let waiting = [...moves], left = -1; left !== waiting.length; ) {
+    left = waiting.length;
+    waiting = waiting.filter((move) => {
+      const pages = pagesOf.get(move.subnetId) ?? 0;
+      if ((room.get(move.to) ?? 0) < pages) return true;
+      add(move.to, pages);
+      add(move.from, -pages);
+      made.push(move);
+      return false;
+    });
+  }
+  return made;
+}
+
+/** By how much the fleet's limits fall short of what there is to do; then everybody takes more alike. */
+function shortness({ crawlers, subnets }: Pick<ReliefInput, "crawlers" | "subnets">): number {
+  const load = subnets.reduce((sum, { loadPagesPerDay }) => sum + loadPagesPerDay, 0);
+  const carried = crawlers.reduce((sum, { capacityPagesPerDay }) => sum + capacityPagesPerDay, 0);
+  return carried > 0 ? load / carried : 1;
+}
+
+function moveOf({ subnetId, from, to }: Move, rtts: Rtts, isAnycast: boolean): DelegationMove {
+  const known = rtts.get(subnetId)?.get(to);
+  const rttMs = known !== undefined && isKnown(known) ? known : null;
+  const at = rttMs === null ? "" : `, at ${rttMs.toFixed(1)} ms`;
+  const before = rtts.get(subnetId)?.get(from);
+  const isNearer = !isAnycast && rttMs !== null && before !== undefined && rttMs < before;
+  const reason = isNearer
+    ? `this one is nearer and has room${at}`
+    : `its crawler had more to do than it may; this one has room${at}`;
+  return { subnetId, from, to, cause: isNearer ? "home" : "overload", reason, rttMs };
+}

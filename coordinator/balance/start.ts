@@ -1,0 +1,117 @@
+/** What the coordinator does by the clock as crawlers come, go and have too much: who gets whose subnets. */
+import type { CoordinatorConfig } from "../config.ts";
+import { isBelieved } from "../crawlers/believed.ts";
+import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
+import type { DutyPorts } from "../schedule.ts";
+import { HandOvers } from "./hand-overs.ts";
+import { NewcomerSettling } from "./join.ts";
+import { refreshCrawlers } from "./presence.ts";
+import { PutOffMoves } from "./put-off-moves.ts";
+import { rebalanceLoad } from "./rebalance-load.ts";
+
+/** The names by which a duty can be hurried. */
+export const fleetDuties = {
+  handOver: "hand-over-subnets",
+  settle: "settle-newcomers",
+  rebalance: "rebalance-load",
+} as const;
+
+const handOverMs = 5000;
+const followMs = 5000;
+const takeBackMs = 60_000;
+const takeBackDuty = "take-back-crawlers";
+/** With ten probes a pass: 120 a minute. */
+const settleMs = 5000;
+
+export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig): void {
+  const { timekeeper, gateway, counters, log } = ports;
+  const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
+  const online = () => {
+    const full = ports.withoutRoom();
+    return gateway.online().filter((crawlerId) => !full.has(crawlerId));
+  };
+  // Who is not believed gets nothing new: neither as a newcomer nor to relieve another.
+  const believed = {
+    ...gateway,
+    online: () => gateway.online().filter((id) => isBelieved(ports.state.crawler(id))),
+  };
+  const handOvers = new HandOvers(
+    {
+      ...ports,
+      online,
+      get recrawlDays() {
+        return recrawlDays();
+      },
+      onMoved: (cause, subnets) => counters.moves(cause, subnets),
+    },
+    {
+      departureMs: config.departureSeconds * 1000,
+      since: ports.now(),
+      ...(ports.presence ? { coordinatorNumber: ports.presence.number } : {}),
+    },
+  );
+  if (ports.presence) followOthers(ports, ports.presence);
+  timekeeper.every(fleetDuties.handOver, handOverMs, async () => {
+    await handOvers.pass();
+  });
+  const newcomers = new NewcomerSettling({
+    ...ports,
+    fleet: believed,
+    get probe() {
+      return config.probe;
+    },
+    get recrawlDays() {
+      return recrawlDays();
+    },
+    onMoved: (subnets) => counters.moves("joined", subnets),
+  });
+  timekeeper.every(fleetDuties.settle, settleMs, async () => await newcomers.pass());
+  const putOff = new PutOffMoves();
+  const rebalanceMs = () => config.balance.everySeconds * 1000;
+  timekeeper.every(fleetDuties.rebalance, rebalanceMs, async () => {
+    const settings = { ...config.balance, probe: config.probe, recrawlDays: recrawlDays() };
+    const moved = await rebalanceLoad({ ...ports, fleet: believed, putOff }, settings, ports.now());
+    counters.moves("overload", moved.length);
+    if (moved.length > 0) log.info({ subnets: moved.length }, "load was rebalanced");
+  });
+}
+
+/** Other coordinators on this database: what they say of the fleet is read, and crawlers of those that are gone taken over. */
+function followOthers(ports: DutyPorts, presence: CoordinatorPresence): void {
+  const { timekeeper, gateway, log, now } = ports;
+  timekeeper.every("follow-coordinators", followMs, async () => {
+    const reason = "the coordinator that it was connected to is gone";
+    const crawlers = await presence.takeOver(reason, now(), performance.now());
+    if (crawlers > 0) log.info({ crawlers }, "crawlers of another coordinator were taken over");
+    if (crawlers > 0 || (await presence.others()) > 0) await refreshCrawlers(ports);
+  });
+  timekeeper.every(takeBackDuty, takeBackMs, async () => await presence.takeBack(gateway.online()));
+  presence.onRegained = () => timekeeper.hurry(takeBackDuty);
+}
+
+/** Whenever somebody drains, resumes or shuts out a crawler, or asks for a new key, the fleet is read anew and acted on at once. */
+export async function followFleet(
+  ports: Pick<DutyPorts, "crawlers" | "state" | "timekeeper" | "log"> & {
+    /** What else looks at the fleet anew, before its subnets go to others. */
+    readonly onChange?: () => Promise<void>;
+  },
+): Promise<{ stop(): Promise<void> }> {
+  let turn = Promise.resolve();
+  const refresh = async () => {
+    await refreshCrawlers(ports);
+    await ports.onChange?.();
+    ports.timekeeper.hurry(fleetDuties.handOver);
+    ports.timekeeper.hurry(fleetDuties.settle);
+  };
+  const notices = await ports.crawlers.onChange(() => {
+    turn = turn.then(refresh).catch((error: unknown) => {
+      ports.log.error({ error }, "the fleet changed, but could not be read; the next arrival reads it anew");
+    });
+  });
+  return {
+    stop: async () => {
+      await notices.stop();
+      await turn;
+    },
+  };
+}

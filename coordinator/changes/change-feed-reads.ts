@@ -1,0 +1,118 @@
+/** Tables change_feed and page_change: the feed, as its readers read it. */
+import type { Pool } from "pg";
+import { urlHost } from "#core/ip/url-host";
+import { hostHashOf } from "#core/url-key";
+import type { ChangeFeed, ChangeQuery, ChangesRead, FeedState } from "./change-ports.ts";
+import { type ChangeFilter, changeFits, type PageChange } from "./page-change.ts";
+
+/** Changes that one answer looks at, those of one host where one is named: 0.1 s. */
+const mostLookedAt = 20_000;
+const rowsAtOnce = 1000;
+
+export function createChangeFeed(pool: Pool): ChangeFeed {
+  return {
+    state: async () => (await readRows(pool, everything, { above: 0, through: 0, most: 1 })).state,
+    after: async (since, query) => await after(pool, since, query),
+    latest: async (query) => await latest(pool, query),
+  };
+}
+
+const everything: ChangeFilter = { kinds: [], host: null, prefix: null, domains: null };
+
+async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery): Promise<ChangesRead> {
+  const changes: PageChange[] = [];
+  let at = since;
+  let end: number | null = null;
+  for (let looked = rowsAtOnce; ; looked += rowsAtOnce) {
+    const wanted = { above: at, through: end ?? since + lookedAt(filter), most: rowsAtOnce };
+    const { state, rows } = await readRows(pool, filter, wanted);
+    if (state.removedThrough > at) return { type: "too-old", removedThrough: state.removedThrough };
+    if (at > state.last) return { type: "unknown", last: state.last };
+    end ??= Math.min(state.last, since + lookedAt(filter));
+    // A later look may see changes that came meanwhile; the answer is of the first one's moment.
+    for (const change of rows) {
+      if (change.number > end) break;
+      if (!changeFits(filter, change)) continue;
+      changes.push(change);
+      if (changes.length < limit) continue;
+      return { type: "read", changes, next: change.number, more: change.number < state.last };
+    }
+    at = rows.length < rowsAtOnce ? end : Math.min(end, rows.at(-1)!.number);
+    if (at >= end || looked >= mostLookedAt)
+      return { type: "read", changes, next: at, more: at < state.last };
+  }
+}
+
+async function latest(
+  pool: Pool,
+  { filter, limit }: ChangeQuery,
+): Promise<Extract<ChangesRead, { type: "read" }>> {
+  const found: PageChange[] = [];
+  const { last } = (await readRows(pool, everything, { above: 0, through: 0, most: 1 })).state;
+  const above = Math.max(0, last - lookedAt(filter));
+  let through = last;
+  for (
+    let looked = 0;
+    through > above && found.length < limit && looked < mostLookedAt;
+    looked += rowsAtOnce
+  ) {
+    const { rows } = await readRows(pool, filter, { above, through, most: rowsAtOnce, latestFirst: true });
+    found.push(...rows.filter((change) => changeFits(filter, change)));
+    through = rows.length < rowsAtOnce ? above : rows.at(-1)!.number - 1;
+  }
+  return { type: "read", changes: found.slice(0, limit).reverse(), next: last, more: false };
+}
+
+/** Numbers: those of a host may lie anywhere, and are counted as they are read. */
+const lookedAt = ({ host }: ChangeFilter) => (host === null ? mostLookedAt : 2 ** 52);
+
+interface WantedRows {
+  readonly above: number;
+  readonly through: number;
+  readonly most: number;
+  readonly latestFirst?: boolean;
+}
+
+/** Postgres' columns as the fields that they become; the state is of the same moment as the rows. */
+const rowSql = `c.change_number::float8 as number, c.noted_at as "notedAt", c.url, c.kind, c.seen_at as "seenAt",
+  c.status, c.reason, c.language, c.digest_before as "digestBefore", c.digest_after as "digestAfter",
+  c.simhash_distance as "simhashDistance", c.title_before as "titleBefore", c.title_after as "titleAfter",
+  c.words_before as "wordsBefore", c.words_after as "wordsAfter", c.links_before as "linksBefore",
+  c.links_after as "linksAfter", c.links_added as "linksAdded", c.links_removed as "linksRemoved", c.location`;
+
+type FoundRow = Omit<PageChange, "host" | "number"> & {
+  readonly number: number | null;
+  readonly last: number;
+  readonly removedThrough: number;
+};
+
+async function readRows(
+  pool: Pool,
+  filter: ChangeFilter,
+  { above, through, most, latestFirst = false }: WantedRows,
+): Promise<{ state: FeedState; rows: PageChange[] }> {
+  // Of a host all are read, so that a kind that it never had is not looked for among millions.
+  const [narrowed, by] =
+    filter.host === null
+      ? ["(cardinality($4::text[]) = 0 or kind = any ($4))", filter.kinds]
+      : ["host_hash = $4::bigint", hostHashOf(filter.host)];
+  const { rows } = await pool.query<FoundRow>(
+    `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", ${rowSql}
+     from change_feed f
+     left join lateral (
+       select * from page_change
+       where change_number > $1::bigint and change_number <= $2::bigint and ${narrowed}
+       order by change_number ${latestFirst ? "desc" : ""}
+       limit $3
+     ) c on true
+     order by c.change_number ${latestFirst ? "desc" : ""}`,
+    [above, through, most, by],
+  );
+  const { last, removedThrough } = rows[0]!;
+  return { state: { last, removedThrough }, rows: rows.flatMap(changeOf) };
+}
+
+function changeOf({ number, last: _, removedThrough: __, ...row }: FoundRow): PageChange[] {
+  if (number === null) return [];
+  return [{ ...row, number, host: urlHost(row.url) }];
+}

@@ -1,0 +1,155 @@
+/** /changes: what changed on the pages that are crawled, since a cursor: as a page, JSON, CSV and server-sent events. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { UsageError } from "#core/errors";
+import type { Log } from "#core/log";
+import type { WebPart } from "../http-server.ts";
+import { refusalFor } from "../web/access.ts";
+import { errorBody, type PageError } from "../web/error-page.ts";
+import { EventStreams } from "../web/event-streams.ts";
+import { sendError } from "../web/guard.ts";
+import { type AskedView, queryOf, type Shown, sendRefusal } from "../web/views.ts";
+import type { ChangeFeed, ChangesRead } from "./change-ports.ts";
+import { toldChange } from "./change-words.ts";
+import { changesBody, changesCsv } from "./page.ts";
+import type { PageChange } from "./page-change.ts";
+import {
+  type ChangesAsked,
+  readChangeQuery,
+  readChanges,
+  readSince,
+  startOf,
+  tooOldWords,
+  unknownWords,
+} from "./routes.ts";
+import { ChangeStream, mostChangeReaders } from "./stream-routes.ts";
+
+export interface ChangeRoutePorts {
+  readonly feed: ChangeFeed;
+  readonly log: Log;
+  readonly version: string;
+}
+
+const mostReadersOfAddress = 30;
+
+export function changeRoutes(ports: ChangeRoutePorts): WebPart {
+  return ({ app, views, access }) => {
+    const stream = new ChangeStream({
+      feed: ports.feed,
+      onError: (error) => ports.log.warn({ error }, "changes could not be read for their listeners"),
+      nowMs: () => performance.now(),
+    });
+    const streams = new EventStreams({
+      most: mostChangeReaders,
+      mostOfAddress: mostReadersOfAddress,
+      tooMany,
+    });
+    app.addHook("preClose", async () => stream.close());
+    const events = async (request: FastifyRequest, reply: FastifyReply) =>
+      await follow(request, reply, { ...ports, stream, streams });
+    views.add({
+      path: "/changes",
+      api: "/api/changes",
+      section: "/changes",
+      needs: "read",
+      view: async ({ query }) => await changesView(query, ports.feed),
+      events,
+    });
+    app.get("/api/changes/stream", { config: { boundedElsewhere: true } }, async (request, reply) => {
+      const refusal = await refusalFor(access, request, "read");
+      if (refusal) return sendRefusal(request, reply, refusal, ports);
+      return await events(request, reply);
+    });
+  };
+}
+
+async function changesView(query: AskedView["query"], feed: ChangeFeed): Promise<Shown | string> {
+  const asked = askedOf(query);
+  try {
+    const since = readSince(asked.since);
+    const found = await readChanges(feed, since, readChangeQuery(asked));
+    if (found.type === "read") return shown(asked, found);
+    const at = typeof since === "number" ? since : 0;
+    return found.type === "unknown" ? unknownWords(at, found.last) : tooOld(at, found.removedThrough);
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+}
+
+function askedOf(query: (name: string) => string): ChangesAsked {
+  return {
+    since: query("since"),
+    host: query("host"),
+    dset: query("dset"),
+    prefix: query("prefix"),
+    kind: query("kind"),
+    limit: query("limit"),
+  };
+}
+
+function shown(asked: ChangesAsked, found: Extract<ChangesRead, { type: "read" }>): Shown {
+  const { changes, next, more } = found;
+  return {
+    status: 200,
+    value: { changes: changes.map(toldChange), next, more },
+    title: "Changes",
+    body: () => changesBody({ asked, changes, next, more }),
+    csv: () => changesCsv(changes satisfies readonly PageChange[]),
+  };
+}
+
+function tooOld(since: number, removedThrough: number): Shown {
+  const error = { ...tooOldError, words: tooOldWords(since, removedThrough) };
+  return {
+    status: 410,
+    value: { error: { status: 410, message: error.words }, earliest: removedThrough },
+    title: error.title,
+    body: () => errorBody(error),
+  };
+}
+
+/** Where the stream begins is settled before its head goes out, so that a wrong cursor is a status. */
+async function follow(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  {
+    feed,
+    version,
+    stream,
+    streams,
+  }: ChangeRoutePorts & { readonly stream: ChangeStream; readonly streams: EventStreams },
+): Promise<FastifyReply | undefined> {
+  const asked = askedOf((name) => queryOf(request, name));
+  try {
+    const since = readSince(lastEventId(request) ?? asked.since);
+    const { filter } = readChangeQuery(asked);
+    const state = await feed.state();
+    const at = startOf(since, state);
+    if (at > state.last) throw new UsageError(unknownWords(at, state.last));
+    if (at < state.removedThrough) {
+      const words = tooOldWords(at, state.removedThrough);
+      return sendError(request, reply, { ...tooOldError, words }, { version });
+    }
+    const response = streams.take(request, reply, { isFull: stream.full, version });
+    if (response !== null) stream.listen(response, { at, filter });
+    return reply;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return sendError(request, reply, { ...cannotBeAnswered, words: error.message }, { version });
+  }
+}
+
+/** What a browser sends when it comes back; it knows better than the address that it began with. */
+function lastEventId(request: FastifyRequest): string | null {
+  const id = request.headers["last-event-id"];
+  return typeof id === "string" && id !== "" ? id : null;
+}
+
+const tooOldError: Omit<PageError, "words"> = { status: 410, title: "That cursor is too old" };
+const cannotBeAnswered: Omit<PageError, "words"> = { status: 400, title: "That cannot be answered" };
+const tooMany: PageError = {
+  status: 503,
+  title: "Too many listeners",
+  words:
+    "As many readers as the change feed takes at a time are listening. Ask /api/changes?since=CURSOR from time to time instead; nothing is missed.",
+};

@@ -1,0 +1,154 @@
+/** Table page_change_inbox: what a batch of results changed, in the transaction that stores them. */
+import type { PoolClient } from "pg";
+import type { HostHash, UrlHash } from "#core/ids";
+import { asInteger, clean } from "../database/database-text.ts";
+import { columnsOf } from "../database/transaction.ts";
+import type { UrlAddress } from "../frontier/admission-writes.ts";
+import { type CountedResult, indexedPage } from "../results/arrived-result.ts";
+import type { ChangedLink } from "../results/link-writes.ts";
+import { nameOf } from "../results/page-texts.ts";
+import { fetchedAtOf, replacesPage } from "../results/result-rows.ts";
+import { reasonOf } from "../results/result-words.ts";
+import { changesOfVisit, type SeenPage, type Visit } from "./changes-of-visit.ts";
+
+interface Known {
+  readonly before: SeenPage | null;
+  readonly wasRead: boolean;
+}
+
+/** To be called before the batch's pages and fetches are written; what it gives, when its links are known. */
+export async function watchChanges(
+  client: PoolClient,
+  { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
+): Promise<(links: LinkChanges) => Promise<void>> {
+  const replaced = results.filter(({ result }) => replacesPage(result.outcome));
+  const known = await knownPages(client, replaced);
+  return async (links) => {
+    const added = countByPage(links.added);
+    const removed = countByPage(links.removed);
+    const rows = replaced.flatMap((counted) => {
+      const name = nameOf(counted.key);
+      const changes = {
+        after: counted.links.length,
+        added: added.get(name) ?? 0,
+        removed: removed.get(name) ?? 0,
+      };
+      return rowsOf(counted, visitOf(counted, { known: known.get(name) ?? unknown, links: changes, now }));
+    });
+    if (rows.length > 0) await insert(client, rows);
+  };
+}
+
+interface LinkChanges {
+  readonly added: readonly ChangedLink[];
+  readonly removed: readonly ChangedLink[];
+}
+
+const unknown: Known = { before: null, wasRead: false };
+
+function countByPage(links: readonly ChangedLink[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { from, fromUrl } of links) {
+    const name = nameOf({ hostHash: from, urlHash: fromUrl });
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** By `nameOf`. A URL without a visit has no page, and had none. */
+async function knownPages(
+  client: PoolClient,
+  replaced: readonly CountedResult[],
+): Promise<Map<string, Known>> {
+  const visited = replaced.filter(({ before }) => before.visits > 0).map(({ key }) => key);
+  if (visited.length === 0) return new Map();
+  const { rows } = await client.query<UrlAddress & Known>(
+    `select given.host_hash as "hostHash", given.url_hash as "urlHash",
+       case when p.url_hash is not null then
+         json_build_object('digest', p.digest, 'simhash', p.simhash, 'title', p.title, 'words', p.words,
+           'language', p.language)
+       end as before,
+       p.url_hash is not null or exists (
+         select from page_fetch f
+         where f.host_hash = given.host_hash and f.url_hash = given.url_hash and f.outcome = 'fetched'
+       ) as "wasRead"
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     left join page p using (host_hash, url_hash)`,
+    [visited.map(({ hostHash }) => hostHash), visited.map(({ urlHash }) => urlHash)],
+  );
+  return new Map(rows.map((row) => [nameOf(row), row]));
+}
+
+function visitOf(
+  counted: CountedResult,
+  { known, links, now }: { readonly known: Known; readonly links: Visit["links"]; readonly now: Date },
+): Visit {
+  const { result, key, before } = counted;
+  const { outcome } = result;
+  const after = indexedPage(result);
+  return {
+    ...known,
+    url: key.url,
+    seenAt: fetchedAtOf(result, now),
+    status: "status" in outcome ? outcome.status : null,
+    reason: after === null ? reasonOf(counted) : null,
+    after: after && { ...after, title: clean(after.title), words: asInteger(after.words) },
+    isFirst: before.visits === 0,
+    location: outcome.type === "redirected" ? clean(outcome.location) : null,
+    gaveUp: gaveUp(counted),
+    links,
+  };
+}
+
+/** With this visit, and not with the one before it already. */
+function gaveUp({ again, next, before: { failures } }: CountedResult): boolean {
+  return next.isGone && (failures === 0 || !again(failures - 1).isGone);
+}
+
+type Row = ReturnType<typeof rowsOf>[number];
+
+function rowsOf({ key }: CountedResult, visit: Visit) {
+  const { hostHash, urlHash }: { hostHash: HostHash; urlHash: UrlHash } = key;
+  return changesOfVisit(visit).map((change) => ({ hostHash, urlHash, ...change }));
+}
+
+/** Name of the row's field, column and its type. */
+const columns = [
+  ["hostHash", "host_hash", "bigint"],
+  ["urlHash", "url_hash", "bigint"],
+  ["url", "url", "text"],
+  ["kind", "kind", "text"],
+  ["seenAt", "seen_at", "timestamptz"],
+  ["status", "status", "smallint"],
+  ["reason", "reason", "text"],
+  ["language", "language", "text"],
+  ["digestBefore", "digest_before", "text"],
+  ["digestAfter", "digest_after", "text"],
+  ["simhashDistance", "simhash_distance", "smallint"],
+  ["titleBefore", "title_before", "text"],
+  ["titleAfter", "title_after", "text"],
+  ["wordsBefore", "words_before", "int"],
+  ["wordsAfter", "words_after", "int"],
+  ["linksBefore", "links_before", "int"],
+  ["linksAfter", "links_after", "int"],
+  ["linksAdded", "links_added", "int"],
+  ["linksRemoved", "links_removed", "int"],
+  ["location", "location", "text"],
+] as const satisfies readonly (readonly [keyof Row, string, string])[];
+
+/** Of a change, as the inbox and the feed both have them. */
+export const changeColumns: readonly string[] = columns.map(([, column]) => column);
+
+const insertSql = `insert into page_change_inbox (${changeColumns.join(", ")})
+  select *
+  from unnest(${columns.map(([, , type], index) => `$${index + 1}::${type}[]`).join(", ")})`;
+
+async function insert(client: PoolClient, rows: readonly Row[]): Promise<void> {
+  await client.query(
+    insertSql,
+    columnsOf(
+      rows,
+      columns.map(([field]) => field),
+    ),
+  );
+}

@@ -1,0 +1,99 @@
+/** The page of the change feed: the latest changes with filters; alive where a script runs (changes.js). */
+
+import { feedHead } from "../channels/page.ts";
+import { options } from "../web/components.ts";
+import type { CsvTable } from "../web/csv.ts";
+import { askAbout, instant } from "../web/format.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import { changeWords, kindWords } from "./change-words.ts";
+import { changeKinds, type PageChange } from "./page-change.ts";
+import type { ChangesAsked } from "./routes.ts";
+
+export interface ChangesPage {
+  readonly asked: ChangesAsked;
+  /** By rising numbers. */
+  readonly changes: readonly PageChange[];
+  readonly next: number;
+  readonly more: boolean;
+}
+
+export function changesBody(page: ChangesPage): Html {
+  const { asked, changes } = page;
+  return html`${feedHead("/changes", "Changes", html`<span id="live" hidden></span>`)}
+<p class="lead">What visits found new, changed or gone on the pages that are crawled, the latest first.</p>
+${filters(asked)}
+<div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="feed">
+<thead><tr><th scope="col">When</th><th scope="col">What</th><th scope="col">Page</th><th scope="col">In words</th></tr></thead>
+<tbody${asked.since === "" ? html` data-stream="${streamOf(page)}"` : nothing}>${[...changes].reverse().map(row)}</tbody></table></div>
+${changes.length === 0 ? nothingFound(page) : nothing}
+${pager(page)}
+<p class="small">Programs read on from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>, or follow <code>${streamOf(page)}</code> as server-sent events. On the coordinator's machine: <code>nearcrawl changes --follow</code>.</p>
+<script src="/assets/changes.js" type="module"></script>`;
+}
+
+const streamOf = ({ asked, next }: ChangesPage) =>
+  pathWith("/api/changes/stream", { ...asked, since: next, limit: null });
+
+function filters(asked: ChangesAsked): Html {
+  const kinds = changeKinds.map((kind) => [kind, kindWords[kind]] as const);
+  const isFiltered = [asked.host, asked.prefix, asked.dset, asked.kind].some((text) => text !== "");
+  return html`<form class="feed-filters" action="/changes">
+<div><label for="changes-kind">What</label><select id="changes-kind" name="kind">${options([["", "everything"], ...kinds], asked.kind)}</select></div>
+${field(asked, "host", "Host", "www.example.org")}${field(asked, "prefix", "URLs that begin with", "https://www.example.org/docs/")}${field(asked, "dset", "Domain set", ".gr lang:el")}
+<button>Show</button>${isFiltered ? html`<a class="button quiet" href="/changes">Show all</a>` : nothing}</form>`;
+}
+
+function field(asked: ChangesAsked, name: "host" | "prefix" | "dset", label: string, like: string): Html {
+  return html`<div><label for="changes-${name}">${label}</label><input id="changes-${name}" name="${name}" value="${asked[name]}" placeholder="${like}" maxlength="2000" autocomplete="off" spellcheck="false"></div>`;
+}
+
+function row(change: PageChange): Html {
+  const { kind, url, seenAt } = change;
+  return html`<tr><td class="nowrap">${instant(seenAt.toISOString())}</td><td class="nowrap"><span class="kind kind-${kind}">${kindWords[kind]}</span></td><td class="break">${askAbout(url)}</td><td class="wide">${changeWords(change)}</td></tr>`;
+}
+
+function nothingFound({ asked, more }: ChangesPage): Html {
+  if (asked.since !== "" && more)
+    return html`<div class="empty"><p>Nothing fits in this part of the feed; there is more behind it.</p></div>`;
+  return html`<div class="empty"><p>Nothing has changed that fits. What the next visits find will be here.</p></div>`;
+}
+
+/** Onwards through the feed, where it was asked for since a cursor; the latest have nothing behind them. */
+function pager({ asked, next, more }: ChangesPage): Html {
+  if (asked.since === "")
+    return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: "earliest" })}">From the earliest that is kept</a></nav>`;
+  return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: null })}">The latest</a>${more ? html`<a href="${pathWith("/changes", { ...asked, since: next })}" rel="next">Later ones</a>` : nothing}</nav>`;
+}
+
+const columns = [
+  "number",
+  "kind",
+  "url",
+  "host",
+  "seenAt",
+  "notedAt",
+  "status",
+  "reason",
+  "language",
+  "digestBefore",
+  "digestAfter",
+  "simhashDistance",
+  "titleBefore",
+  "titleAfter",
+  "wordsBefore",
+  "wordsAfter",
+  "linksBefore",
+  "linksAfter",
+  "linksAdded",
+  "linksRemoved",
+  "location",
+] as const satisfies readonly (keyof PageChange)[];
+
+export function changesCsv(changes: readonly PageChange[]): CsvTable {
+  const textOf = (value: PageChange[(typeof columns)[number]]) =>
+    value instanceof Date ? value.toISOString() : value;
+  return {
+    columns: columns.map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+    rows: changes.map((change) => columns.map((name) => textOf(change[name]))),
+  };
+}

@@ -1,0 +1,37 @@
+/** What is done by the clock for the change feed: changes get their numbers, and the oldest are let go. */
+import type { Pool } from "pg";
+import type { Timekeeper } from "#core/scheduler";
+import { numberChanges, removeOldChanges } from "./change-numbers.ts";
+
+export interface ChangeDutyPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly keepDays: () => number;
+  readonly now: () => Date;
+  /** A clock that never goes back. */
+  readonly nowMs: () => number;
+}
+
+/** A change can be read so much later than its result was stored, at most. */
+const numberMs = 500;
+const removeMs = 60_000;
+/** Of one turn. */
+const turnMs = 2000;
+const dayMs = 86_400_000;
+
+export function scheduleChangeDuties(ports: ChangeDutyPorts): void {
+  const { pool, timekeeper, keepDays, now } = ports;
+  timekeeper.every("number-changes", numberMs, async () => {
+    await inTurns(ports, async () => await numberChanges(pool, now()));
+  });
+  timekeeper.every("forget-changes", removeMs, async () => {
+    const before = new Date(now().getTime() - keepDays() * dayMs);
+    await inTurns(ports, async () => await removeOldChanges(pool, before));
+  });
+}
+
+/** Batch after batch until nothing is left, or the turn is over. */
+async function inTurns({ nowMs }: ChangeDutyPorts, batch: () => Promise<number>): Promise<void> {
+  const endMs = nowMs() + turnMs;
+  while ((await batch()) > 0 && nowMs() < endMs);
+}

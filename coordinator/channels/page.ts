@@ -1,0 +1,98 @@
+/** The page of channels: what is crawled of parts of hosts, and the form for another one. */
+import { mayDo } from "#core/actor";
+import { buttonForm } from "../web/components.ts";
+import type { CsvTable } from "../web/csv.ts";
+import { askAbout, countText, instant } from "../web/format.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import { formToken, type PageViewer } from "../web/page-frame.ts";
+import type { Channel } from "./channel-ports.ts";
+import { placeWords, ruleWords, toldChannel } from "./channel-words.ts";
+
+export interface ChannelsPage {
+  readonly channels: readonly Channel[];
+  readonly viewer: PageViewer;
+  /** What was typed, and what is wrong with it. */
+  readonly typed?: { readonly values: Readonly<Record<string, string>>; readonly fault: string };
+}
+
+export function channelsBody({ channels, viewer, typed }: ChannelsPage): Html {
+  const mayChange = mayDo(viewer.actor, "policy-write");
+  return html`${feedHead("/channels", "Channels")}
+<p class="lead">A channel is a host, a directory of it or a set of directories, with seeds, filters and a depth of its own. What lies in no channel is crawled as the <a href="/policies">scope</a> says.</p>
+${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : list(channels, viewer, mayChange)}
+${mayChange ? addForm(viewer, typed?.values ?? {}) : nothing}`;
+}
+
+const tabs = [
+  ["/changes", "Changes"],
+  ["/channels", "Channels"],
+] as const;
+
+/** The heading of the pages about what is followed, with their tabs. */
+export function feedHead(current: (typeof tabs)[number][0], title: string, more: Html = nothing): Html {
+  return html`<div class="title-row"><h1>${title}</h1>${more}</div>
+<nav class="tabs" aria-label="Changes and channels">${tabs.map(
+    ([path, name]) =>
+      html`<a href="${path}"${path === current ? html` aria-current="page"` : nothing}>${name}</a>`,
+  )}</nav>`;
+}
+
+function list(channels: readonly Channel[], viewer: PageViewer, mayChange: boolean): Html {
+  if (channels.length === 0)
+    return html`<div class="empty"><p><strong>There is no channel.</strong> Every host is crawled as the scope says.</p></div>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Channels"><table>
+<thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">Crawled of it</th><th scope="col" class="number">Pages expected</th><th scope="col">Since</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
+<tbody>${channels.map((one) => row(one, viewer, mayChange))}</tbody></table></div>`;
+}
+
+function row(channel: Channel, viewer: PageViewer, mayChange: boolean): Html {
+  const { channelId, host, directories, expectedPages, createdAt } = channel;
+  const feed = pathWith("/changes", { host });
+  return html`<tr><td class="number">${channelId}</td><th scope="row" class="break">${askAbout(host)}${directories.join(", ")}<span class="small"> <a href="${feed}">changes</a></span></th><td class="wide break">${ruleWords(channel)}${channel.settled ? nothing : html`<span class="small"> being brought in line</span>`}</td><td class="number">${expectedPages === null ? "–" : countText(expectedPages)}</td><td>${instant(createdAt.toISOString())}</td>${
+    mayChange
+      ? html`<td>${buttonForm(viewer, { path: `/channels/${channelId}/remove`, label: `Remove no. ${channelId}` })}</td>`
+      : nothing
+  }</tr>`;
+}
+
+const fields = [
+  ["prefixes", "Host or directories of one host", "https://www.example.org/docs/"],
+  ["seeds", "Seeds", "https://www.example.org/docs/index.html"],
+  ["include", "Crawl only what fits (* anything, $ the end)", "/docs/*.html$"],
+  ["exclude", "Leave out what fits", "/docs/old/"],
+] as const;
+
+function addForm(viewer: PageViewer, values: Readonly<Record<string, string>>): Html {
+  return html`<section><h2>Another channel</h2>
+<form class="channel-form" method="post" action="/channels">${formToken(viewer)}
+${fields.map(
+  ([name, label, like]) =>
+    html`<div><label for="channel-${name}">${label}</label><textarea id="channel-${name}" name="${name}" rows="2" placeholder="${like}" maxlength="8000" spellcheck="false"${name === "prefixes" ? html` required` : nothing}>${values[name] ?? ""}</textarea></div>`,
+)}
+<div><label for="channel-depth">Links from a seed</label><input id="channel-depth" name="maxDepth" inputmode="numeric" pattern="\\d{0,4}" value="${values.maxDepth ?? ""}" placeholder="as the scope has it"></div>
+<button>Add it</button></form></section>`;
+}
+
+export function channelsCsv(channels: readonly Channel[]): CsvTable {
+  return {
+    columns: [
+      "channel",
+      "host",
+      "place",
+      "directories",
+      "seeds",
+      "include",
+      "exclude",
+      "max_depth",
+      "expected_pages",
+      "created_at",
+    ],
+    rows: channels.map((channel) => {
+      const { channelId, host, directories, seeds, include, exclude, maxDepth, expectedPages } =
+        toldChannel(channel);
+      const lists = [directories, seeds, include, exclude].map((texts) => texts.join(" "));
+      const created = channel.createdAt.toISOString();
+      return [channelId, host, placeWords(channel), ...lists, maxDepth, expectedPages, created];
+    }),
+  };
+}

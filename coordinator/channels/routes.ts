@@ -1,0 +1,123 @@
+/** /channels: what is crawled of parts of hosts; operators add and remove. */
+import { z } from "zod";
+import { UsageError } from "#core/errors";
+import type { WebPart } from "../http-server.ts";
+import type { AskedAction, Outcome } from "../web/actions.ts";
+import type { ChannelStore } from "./channel-ports.ts";
+import { channelChange, placeWords, toldChannel } from "./channel-words.ts";
+import { channelsBody, channelsCsv } from "./page.ts";
+import { channelBounds, readChannel } from "./read-channel.ts";
+
+const url = z.string().min(1).max(2100);
+const pattern = z.string().min(1).max(400);
+const addBody = z.strictObject({
+  prefixes: z.array(url).min(1).max(channelBounds.directories),
+  seeds: z.array(url).max(channelBounds.seeds).default([]),
+  include: z.array(pattern).max(channelBounds.patterns).default([]),
+  exclude: z.array(pattern).max(channelBounds.patterns).default([]),
+  maxDepth: z.int().min(0).max(channelBounds.depth).nullable().default(null),
+});
+const removeBody = z.strictObject({});
+const section = "/changes" as const;
+const needs = "policy-write" as const;
+
+export function channelRoutes(store: ChannelStore): WebPart {
+  return ({ views, actions }) => {
+    views.add({
+      ...{ path: "/channels", api: "/api/channels", section, needs: "read" },
+      view: async () => {
+        const channels = await store.list();
+        return {
+          status: 200,
+          value: { channels: channels.map(toldChannel) },
+          title: "Channels",
+          body: (viewer) => channelsBody({ channels, viewer }),
+          csv: () => channelsCsv(channels),
+        };
+      },
+    });
+    actions.add({
+      ...{ path: "/channels", api: "/api/channels", section, needs },
+      body: addBody,
+      fromForm: bodyOf,
+      refill: (values, viewer, fault) => channelsBody({ channels: [], viewer, typed: { values, fault } }),
+      act: async (asked) => await add(asked, store),
+    });
+    actions.add({
+      path: "/channels/:number/remove",
+      api: "/api/channels/:number/remove",
+      ...{ section, needs },
+      body: removeBody,
+      fromForm: () => ({}),
+      act: async (asked) => await remove(asked, store),
+    });
+  };
+}
+
+const linesOf = (text = "") => text.split(/[\s,]+/).filter((line) => line !== "");
+
+function bodyOf(values: Readonly<Record<string, string>>): z.input<typeof addBody> {
+  const depth = (values.maxDepth ?? "").trim();
+  return {
+    prefixes: linesOf(values.prefixes),
+    seeds: linesOf(values.seeds),
+    include: linesOf(values.include),
+    exclude: linesOf(values.exclude),
+    maxDepth: depth === "" ? null : Number(depth),
+  };
+}
+
+async function add(
+  { body, now }: AskedAction<z.infer<typeof addBody>>,
+  store: ChannelStore,
+): Promise<Outcome> {
+  try {
+    const made = await store.add(readChannel(body), now);
+    if (!("channelId" in made)) return refused(made.join("\n"), body);
+    const change = channelChange(made, "channel-added");
+    return {
+      type: "done",
+      status: 201,
+      value: toldChannel(made),
+      goTo: "/channels",
+      said: change.words,
+      change,
+    };
+  } catch (error) {
+    if (error instanceof UsageError) return refused(error.message, body);
+    throw error;
+  }
+}
+
+/** The form once more, with what was typed. */
+function refused(words: string, body: z.infer<typeof addBody>): Outcome {
+  const values = {
+    prefixes: body.prefixes.join("\n"),
+    seeds: body.seeds.join("\n"),
+    include: body.include.join("\n"),
+    exclude: body.exclude.join("\n"),
+    maxDepth: body.maxDepth === null ? "" : String(body.maxDepth),
+  };
+  return {
+    type: "fault",
+    status: 422,
+    title: "That channel cannot be",
+    words,
+    again: (viewer, fault) => channelsBody({ channels: [], viewer, typed: { values, fault } }),
+  };
+}
+
+async function remove({ param, now }: AskedAction<unknown>, store: ChannelStore): Promise<Outcome> {
+  const number = param("number");
+  const removed = /^[1-9]\d{0,8}$/.test(number) ? await store.remove(Number(number), now) : null;
+  if (removed === null)
+    return {
+      type: "fault",
+      status: 404,
+      title: "Not known",
+      words: `There is no channel ${number.slice(0, 20)}.`,
+    };
+  const change = channelChange(removed, "channel-removed");
+  const said = `${placeWords(removed)} is crawled as the scope says.`;
+  return { type: "done", value: toldChannel(removed), goTo: "/channels", said, change };
+}

@@ -1,0 +1,22 @@
+/** The pages' part about channels, with its store, and what is done for them by the clock. */
+import type { Pool } from "pg";
+import type { Timekeeper } from "#core/scheduler";
+import type { WebPart } from "../http-server.ts";
+import { createChannelStore } from "./channel-store.ts";
+import { channelRoutes } from "./routes.ts";
+
+export function channelPart(pool: Pool): WebPart {
+  return channelRoutes(createChannelStore(pool));
+}
+
+const settleMs = 15_000;
+
+/** URLs that the frontier had before their channel are brought in line with it. */
+export function scheduleChannelDuties(
+  pool: Pool,
+  timekeeper: Pick<Timekeeper, "every">,
+  now: () => Date,
+): void {
+  const store = createChannelStore(pool);
+  timekeeper.every("settle-channels", settleMs, async () => await store.settle(now()));
+}

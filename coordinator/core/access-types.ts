@@ -1,0 +1,83 @@
+/** Sign-in without passwords: links that are good once, and the sessions that they begin. Both are kept as hashes. */
+import type { Role } from "./actor.ts";
+
+/** Whom a link signs in, and so whose session it is. */
+export interface Person {
+  /** As the audit log names them. */
+  readonly name: string;
+  readonly role: Role;
+  /** Names of the crawlers that a partner hosts; empty for others. */
+  readonly crawlers: readonly string[];
+}
+
+/** How long an unused link is good, in minutes. */
+export const linkMinutes = { least: 1, most: 1440, usual: 15 } as const;
+/** A session ends when nobody has used it for so long, and in any case after so long. */
+export const sessionIdleMs = 8 * 3_600_000;
+export const sessionMs = 7 * 86_400_000;
+
+export interface SignInLink extends Person {
+  readonly linkId: number;
+  readonly issuedBy: string;
+  readonly issuedAt: Date;
+  readonly expiresAt: Date;
+  readonly state: "open" | "used" | "expired" | "revoked";
+}
+
+export interface Session extends Person {
+  readonly sessionId: number;
+  /** Who had issued the link. */
+  readonly issuedBy: string;
+  readonly startedAt: Date;
+  readonly lastUsedAt: Date;
+  /** In any case; earlier when nobody uses it. */
+  readonly endsAt: Date;
+  /** Where it was used last, and with which browser. */
+  readonly remoteAddress: string | null;
+  readonly userAgent: string;
+}
+
+/** What a request tells of where it comes from. */
+export interface Whence {
+  readonly remoteAddress: string | null;
+  readonly userAgent: string;
+}
+
+export interface SignInLinkStore {
+  /** Its number. */
+  issue(
+    link: Pick<SignInLink, keyof Person | "issuedBy" | "issuedAt" | "expiresAt"> & {
+      readonly linkHash: string;
+    },
+  ): Promise<number>;
+  find(linkHash: string, now: Date): Promise<SignInLink | null>;
+  /** Those that can still be used, the latest first. */
+  open(now: Date): Promise<SignInLink[]>;
+  /** Null: there is no open link of this number. */
+  revoke(linkId: number, now: Date): Promise<SignInLink | null>;
+  /** The link opens nothing more, and this session is there; null: the link was not open. One of two at once gets it. */
+  redeem(
+    linkHash: string,
+    session: Whence & { readonly sessionHash: string; readonly endsAt: Date },
+    now: Date,
+  ): Promise<Session | null>;
+}
+
+export interface SessionStore {
+  /** The good session that hashes so, noted as used, with what it has to be told; null: there is none. */
+  use(
+    sessionHash: string,
+    whence: Whence,
+    now: Date,
+  ): Promise<(Session & { readonly said: string | null }) | null>;
+  /** Good ones, the latest used first; of one person where a name is given. */
+  list(now: Date, name?: string): Promise<Session[]>;
+  /** Ends one, or all of a name (but for one); how many there were. */
+  end(
+    which: { readonly sessionId: number } | { readonly name: string; readonly exceptId: number },
+  ): Promise<number>;
+  /** Shown on its next page. */
+  say(sessionId: number, words: string): Promise<void>;
+  /** What there was to say, which is then said. */
+  takeSaid(sessionId: number): Promise<string | null>;
+}

@@ -1,0 +1,63 @@
+/** Why a crawler has what it has, why rounds are held, and why something passed to another, each in words. */
+import type { RoundCause } from "../delegation/delegation.ts";
+
+export type DelegationCause =
+  | "own-subnet"
+  | "probe-round"
+  /** For the time being: the crawler's first fetch is the round's first measurement. */
+  | "first-fetch"
+  | "overload"
+  | "home"
+  | "crawler-left"
+  | "drained"
+  | "joined"
+  | "operator"
+  | "differs-by-place"
+  | "measures-apart"
+  | "domain-set";
+
+/** Of the delegation, or of the round that decided it. */
+export type ChangeCause =
+  | DelegationCause
+  | RoundCause
+  /** What had a delegation of its own goes with its subnet again. */
+  | "joined-again";
+
+export const delegationCauseWords: Readonly<Record<DelegationCause, string>> = {
+  "own-subnet": "its own subnet, without a probe",
+  "probe-round": "nearest in a probe round",
+  "first-fetch":
+    "for the time being: it crawls while it is being decided, and its first fetch counts as a measurement",
+  overload: "moved to relieve a full crawler",
+  home: "moved to a nearer crawler that has room again",
+  "crawler-left": "taken over from a crawler that left",
+  drained: "taken over from a crawler that is being drained",
+  joined: "taken over by a crawler that joined and is nearer",
+  operator: "set by an operator",
+  "differs-by-place": "the name resolves differently by place; nearest to what it sees",
+  "measures-apart": "this part of the subnet measures apart; nearest to it",
+  "domain-set": "in none of the domain sets of its subnet's crawler; nearest of those whose sets hold it",
+};
+
+export const roundCauseWords: Readonly<Record<RoundCause, string>> = {
+  "new-subnet": "the subnet was new",
+  "slow-fetches": "fetches had become slow",
+  "crawler-left": "its crawler had left",
+  drained: "its crawler is being drained",
+  overload: "its crawler was overloaded",
+  operator: "an operator asked for it",
+  retry: "an earlier round had no answer",
+  denied: "the partner of its crawler does not allow it",
+  "differs-by-place": "the name resolves differently by place",
+  "measures-apart": "its addresses measure apart from the rest of their subnet",
+  "domain-set": "its hosts were in none of the domain sets of its crawler",
+  review: "it was to be seen whether it is still so",
+  refresh: "the last decision was old",
+  sampled: "a sample found its crawler far from the nearest",
+};
+
+export const changeCauseWords: Readonly<Record<ChangeCause, string>> = {
+  ...roundCauseWords,
+  ...delegationCauseWords,
+  "joined-again": "it no longer differs from its subnet",
+};

@@ -1,0 +1,59 @@
+/**
+ * DNS for the coordinator: A and AAAA with their real TTLs, by c-ares, never by getaddrinfo (which blocks a
+ * thread pool of four and hides the TTL).
+ */
+import { Resolver } from "node:dns/promises";
+import type { NameResolver } from "../frontier/ports.ts";
+import { parseAddress } from "./ip/address.ts";
+
+const minTtlSeconds = 30;
+const maxTtlSeconds = 86_400;
+const maxAddresses = 32;
+
+export function createNameResolver(options: {
+  servers: readonly string[];
+  timeoutMs?: number;
+}): NameResolver {
+  const resolver = new Resolver({ timeout: options.timeoutMs ?? 3000, tries: 2 });
+  if (options.servers.length > 0) resolver.setServers(options.servers);
+  return {
+    async resolve(host) {
+      if (parseAddress(host)) return { addresses: [host], ttlSeconds: maxTtlSeconds };
+      const [v4, v6] = await Promise.allSettled([
+        resolver.resolve4(host, { ttl: true }),
+        resolver.resolve6(host, { ttl: true }),
+      ]);
+      const records = [v4, v6].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+      if (records.length === 0) return { failed: whyNot([v4, v6]) };
+      const ttlSeconds = Math.min(...records.map((record) => record.ttl));
+      return {
+        addresses: records.slice(0, maxAddresses).map((record) => record.address),
+        ttlSeconds: Math.min(maxTtlSeconds, Math.max(minTtlSeconds, ttlSeconds)),
+      };
+    },
+  };
+}
+
+/** Trouble with either question says more than "no address" of the other, which may not be the whole truth. */
+function whyNot(answers: readonly PromiseSettledResult<unknown>[]): string {
+  const codes = answers.map((answer) =>
+    answer.status === "rejected" ? (answer.reason as { code?: string }).code : undefined,
+  );
+  const code = codes.find((one) => one !== undefined && one !== "ENODATA");
+  switch (code) {
+    case "ENOTFOUND":
+      return "the name does not exist";
+    case undefined:
+      return "the name has no address";
+    case "ETIMEOUT":
+      return "the name servers did not answer in time";
+    case "ESERVFAIL":
+      return "the name servers failed";
+    case "EREFUSED":
+      return "the name servers refused to answer";
+    case "ECONNREFUSED":
+      return "the configured name servers cannot be reached";
+    default:
+      return `the look-up failed (${code})`;
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * Somebody says that he is a crawler: by its name, its key or an invitation, and, where an identity belongs to the
+ * name, by a signature over this connection's challenge. What a stolen key opens without the identity: nothing.
+ * Copies of a whole folder show later, by their tickets (take-ticket.ts).
+ */
+import type { CrawlerId } from "#core/ids";
+import type { IncidentNotes } from "#core/incidents";
+import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
+import { helloText } from "#protocol/identity";
+import { isSignedBy } from "#protocol/identity-signature";
+import type { CrawlerHello } from "#protocol/messages";
+import { identityVersion } from "#protocol/version";
+import type { CrawlerStore } from "./crawler.ts";
+import type { IdentityStore, KeyHolder, RedemptionFault } from "./identity.ts";
+
+export type Refusal = Omit<CoordinatorRefuse, "type">;
+
+/** Who came, before it was believed. */
+export interface Introduction {
+  readonly hello: CrawlerHello;
+  /** Of the protocol, as agreed on. */
+  readonly version: number;
+  /** What this connection was given to sign. */
+  readonly challenge: string;
+  readonly remoteAddress: string;
+}
+
+export interface Admitted {
+  readonly crawlerId: CrawlerId;
+  /** Its identity, as it is bound to its name; null: it has none, and signs nothing. */
+  readonly publicKey: string | null;
+  /** To be sent right after the welcome: the key that an invitation was traded for. */
+  readonly first: readonly CoordinatorMessage[];
+}
+
+export interface AdmissionPorts {
+  readonly crawlers: Pick<CrawlerStore, "authenticate">;
+  readonly identities: Pick<IdentityStore, "noteKeyUse" | "redeem">;
+  readonly incidents: IncidentNotes;
+  readonly secrets: Secrets;
+}
+
+/** How secrets are made and in which form they are kept. */
+export interface Secrets {
+  /** 256 random bits in base64url after the prefix, and their hash. */
+  make(prefix?: string): { readonly secret: string; readonly hash: string };
+  /** SHA-256 in hex. */
+  hash(secret: string): string;
+}
+
+/** What invitations' secrets begin with; no key does. */
+export const invitationPrefix = "inv_";
+
+export async function admitCrawler(
+  introduction: Introduction,
+  ports: AdmissionPorts,
+  now: Date,
+): Promise<Admitted | { readonly refuse: Refusal }> {
+  const { hello } = introduction;
+  if (hello.key.startsWith(invitationPrefix)) return await redeem(introduction, ports, now);
+  const holder = await ports.crawlers.authenticate(hello.name, ports.secrets.hash(hello.key));
+  if (holder === null) return { refuse: wrongKey };
+  if (holder.revoked) return { refuse: shutOut };
+  const fault = identityFault(introduction, holder);
+  if (fault !== null) {
+    noteMisuse(introduction, holder, { fault, incidents: ports.incidents, now });
+    return { refuse: badSignature(fault.words) };
+  }
+  await ports.identities.noteKeyUse(holder, now);
+  const { crawlerId, publicKey } = holder;
+  return { crawlerId, publicKey, first: [] };
+}
+
+interface IdentityFault {
+  readonly kind: "stolen-key" | "no-identity" | "bad-signature";
+  readonly words: string;
+}
+
+function identityFault(introduction: Introduction, { publicKey }: KeyHolder): IdentityFault | null {
+  const { hello, version } = introduction;
+  const shown = version < identityVersion ? undefined : hello.identity;
+  if (shown === undefined) {
+    if (publicKey === null) return null;
+    const words = `${hello.name} has an identity, and this hello shows none: run it from its own folder, with a release that speaks protocol version ${identityVersion}`;
+    return { kind: "no-identity", words };
+  }
+  if (publicKey !== null && shown.publicKey !== publicKey) {
+    const words = `this is not the identity that belongs to ${hello.name}: its folder was lost or is another's; the operator can invite it anew (nearcrawl fleet reinvite)`;
+    return { kind: "stolen-key", words };
+  }
+  if (isHelloSigned(introduction, shown.publicKey)) return null;
+  return { kind: "bad-signature", words: "the hello is not signed with its key for this connection" };
+}
+
+/** Of whoever holds this key, on this connection. */
+export function isHelloSigned({ hello, challenge }: Introduction, publicKey: string): boolean {
+  const { identity, name, spoolId } = hello;
+  if (!identity) return false;
+  const { instanceId, ticket, signature } = identity;
+  return isSignedBy(publicKey, helloText({ challenge, name, spoolId, instanceId, ticket }), signature);
+}
+
+/** The key was right, so whoever holds it should not; a wrong signature alone is counted where it is refused. */
+function noteMisuse(
+  { hello, remoteAddress }: Introduction,
+  { crawlerId }: KeyHolder,
+  noted: { readonly fault: IdentityFault; readonly incidents: IncidentNotes; readonly now: Date },
+): void {
+  const { fault, incidents, now } = noted;
+  const words =
+    fault.kind === "stolen-key"
+      ? `somebody has the key of ${hello.name} and another identity (${hello.identity?.publicKey}): rotate the key, or invite it anew if its folder was lost`
+      : `somebody has the key of ${hello.name}: ${fault.words}`;
+  incidents.note({ crawlerId, kind: fault.kind, words, remoteAddress, at: now });
+}
+
+async function redeem(
+  introduction: Introduction,
+  { identities, secrets }: AdmissionPorts,
+  now: Date,
+): Promise<Admitted | { readonly refuse: Refusal }> {
+  const { hello, version } = introduction;
+  const publicKey = version < identityVersion ? undefined : hello.identity?.publicKey;
+  if (publicKey === undefined || !isHelloSigned(introduction, publicKey)) {
+    return { refuse: badSignature("an invitation is redeemed by a hello that its new identity has signed") };
+  }
+  const { secret: key, hash: keyHash } = secrets.make();
+  const secretHash = secrets.hash(hello.key);
+  const redeemed = await identities.redeem({ secretHash, name: hello.name, publicKey, keyHash, now });
+  if ("refused" in redeemed) return { refuse: refusalOf(redeemed.refused, hello.name) };
+  const { crawlerId, scopes } = redeemed;
+  const given = { type: "coordinator:key" as const, key, scopes: [...scopes], oldKeySeconds: 0 };
+  return { crawlerId, publicKey, first: [given] };
+}
+
+function refusalOf(fault: RedemptionFault, name: string): Refusal {
+  if (fault.type === "shut-out") return shutOut;
+  if (fault.type === "revoked") {
+    return { code: "revoked", reason: "this invitation was withdrawn: ask the operator why", retry: false };
+  }
+  const at = fault.type === "expired" ? ` on ${fault.at.toISOString()}` : "";
+  return { code: "wrong-key", reason: `${faultWords(name)[fault.type]}${at}: ${askAnew}`, retry: false };
+}
+
+const askAnew = "ask the operator for another invitation";
+const faultWords = (name: string) =>
+  ({
+    unknown: "nobody was invited with this token",
+    "other-name": `this invitation is for a crawler of another name than ${name}`,
+    used: "this invitation was used already, by another machine or to its end",
+    expired: "this invitation has expired",
+    "name-taken": `there is a crawler named ${name} already`,
+    "identity-taken": "the identity in this folder belongs to another crawler: use a new folder, or",
+    gone: `there is no crawler named ${name} any more`,
+  }) as const satisfies Record<Exclude<RedemptionFault["type"], "revoked" | "shut-out">, string>;
+
+const wrongKey: Refusal = { code: "wrong-key", reason: "no crawler of that name has this key", retry: false };
+/** Of a crawler that its operator has shut out. */
+export const shutOut: Refusal = {
+  code: "revoked",
+  reason: "the operator has shut this crawler out",
+  retry: false,
+};
+const badSignature = (reason: string): Refusal => ({ code: "bad-signature", reason, retry: false });

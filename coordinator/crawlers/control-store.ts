@@ -1,0 +1,107 @@
+/**
+ * Which crawlers hand their subnets over, and which were not yet given what is nearest to them (table crawler).
+ * Both outlive a coordinator and its crawlers' sessions.
+ */
+import type { Pool } from "pg";
+import type { CrawlerId } from "#core/ids";
+import { notify } from "#db/schema-channel";
+import type { DrainedBy } from "./crawler.ts";
+
+/** `online` and `draining` are the two ways of being connected. */
+export const connectedState = "case when draining_since is null then 'online' else 'draining' end";
+
+/** Draining anew what is draining changes nothing but who asked for it; a partner's word never replaces another's. */
+export async function drainCrawler(
+  pool: Pool,
+  name: string,
+  now: Date,
+  by: DrainedBy = "operator",
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `with drained as (
+       update crawler c
+       set draining_since = coalesce(draining_since, $2),
+           drain_asked_by = case when $3 = 'partner' then coalesce(drain_asked_by, $3) else $3 end,
+           drain_subnets = case when draining_since is null
+             then (select count(*) from delegation d where d.crawler_id = c.crawler_id)
+             else drain_subnets end,
+           state = case when state = 'online' then 'draining' else state end
+       where name = $1
+       returning crawler_id
+     )
+     select ${notify("nearcrawl_fleet", "crawler_id::text")}
+     from drained`,
+    [name, now, by],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * What it had went to others, so it is to be given what is nearest to it. A partner takes back what it drained itself,
+ * and nothing that is not trusted.
+ */
+export async function resumeCrawler(
+  pool: Pool,
+  name: string,
+  now: Date,
+  by: DrainedBy = "operator",
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `with resumed as (
+       update crawler
+       set draining_since = null,
+           drain_asked_by = null,
+           joining_since = case when draining_since is null then joining_since else coalesce(joining_since, $2) end,
+           state = case when state = 'draining' then 'online' else state end
+       where name = $1
+         and ($3 <> 'partner' or (
+           (draining_since is null or drain_asked_by = 'partner')
+           and not exists (
+             select from crawler_trust t where t.crawler_id = crawler.crawler_id and t.distrusted_at is not null
+           )
+         ))
+       returning crawler_id
+     )
+     select ${notify("nearcrawl_fleet", "crawler_id::text")}
+     from resumed`,
+    [name, now, by],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Offline; one that said that it leaves for good hands its subnets over from now on. False: it is another coordinator's
+ * by now, which knows better.
+ */
+export async function crawlerLeaves(
+  pool: Pool,
+  departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date },
+  coordinatorNumber: number | null,
+): Promise<boolean> {
+  const { crawlerId, reason, forGood = false, now } = departure;
+  const { rowCount } = await pool.query(
+    `update crawler c
+     set state = 'offline',
+         offline_reason = $2,
+         last_seen_at = $3,
+         draining_since = case when $4 then coalesce(draining_since, $3) else draining_since end,
+         drain_asked_by = case when $4 then coalesce(drain_asked_by, 'crawler') else drain_asked_by end,
+         drain_subnets = case when $4 and draining_since is null
+           then (select count(*) from delegation d where d.crawler_id = c.crawler_id)
+           else drain_subnets end
+     where crawler_id = $1 and coordinator_number is not distinct from $5`,
+    [crawlerId, reason, now, forGood, coordinatorNumber],
+  );
+  return rowCount === 1;
+}
+
+export async function mustJoin(pool: Pool, crawlerId: CrawlerId, now: Date): Promise<void> {
+  await pool.query("update crawler set joining_since = $2 where crawler_id = $1 and joining_since is null", [
+    crawlerId,
+    now,
+  ]);
+}
+
+export async function hasJoined(pool: Pool, crawlerId: CrawlerId): Promise<void> {
+  await pool.query("update crawler set joining_since = null where crawler_id = $1", [crawlerId]);
+}

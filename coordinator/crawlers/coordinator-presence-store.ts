@@ -1,0 +1,161 @@
+/**
+ * Coordinators that share a database. Each has a number, and an advisory lock of it on a connection of its own: the lock
+ * is gone when the coordinator is, however it ended. A crawler's row names the coordinator that it is, or was last,
+ * connected to. Only that one says that it left, and gives its subnets away; when that one is gone, another takes over.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Pool, PoolClient } from "pg";
+import type { CrawlerId } from "#core/ids";
+import { connectedState } from "./control-store.ts";
+
+const lockAgainMs = 1000;
+/** A connection may break and come back; so long without its lock, and a coordinator is gone. */
+export const goneMs = 10_000;
+
+const lockKey = "hashtext('nearcrawl coordinator ' || current_schema())";
+
+/** Numbers of the coordinators that run. */
+const running = `
+  select objid::bigint
+  from pg_locks
+  where locktype = 'advisory' and granted and objsubid = 2
+    and database = (select oid from pg_database where datname = current_database())
+    and classid::bigint = ${lockKey}::bigint & 4294967295`;
+
+/** Who was offline keeps its reason; $1 is the reason, $2 the time. */
+const absent = `
+  offline_reason = case when state = 'offline' then offline_reason else $1 end,
+  last_seen_at = case when state = 'offline' then last_seen_at else coalesce(last_seen_at, $2) end,
+  state = 'offline'`;
+
+/** Nobody is connected to a coordinator that starts: what is no other's that runs is its own from now on. */
+export async function takeOverAtStart(
+  pool: Pool,
+  coordinatorNumber: number | null,
+  { reason, now }: { readonly reason: string; readonly now: Date },
+): Promise<void> {
+  await pool.query(
+    `update crawler
+     set ${absent},
+         coordinator_number = $3
+     where coordinator_number is null or coordinator_number not in (${running})`,
+    [reason, now, coordinatorNumber],
+  );
+}
+
+export class CoordinatorPresence {
+  readonly number: number;
+  readonly #pool: Pool;
+  /** Others that have no lock, and since when. */
+  readonly #missing = new Map<number, number>();
+  #client: PoolClient | null = null;
+  #stopped = false;
+  /** The connection was lost, and others may have taken this coordinator for gone. */
+  onRegained: () => void = () => {};
+
+  private constructor(pool: Pool, number: number) {
+    this.#pool = pool;
+    this.number = number;
+  }
+
+  static async begin(pool: Pool): Promise<CoordinatorPresence> {
+    const { rows } = await pool.query<{ number: number }>(
+      "select nextval('coordinator_number')::integer as number",
+    );
+    const presence = new CoordinatorPresence(pool, rows[0]!.number);
+    await presence.#lock();
+    return presence;
+  }
+
+  async end(): Promise<void> {
+    this.#stopped = true;
+    this.#client?.release(true);
+    this.#client = null;
+  }
+
+  /** How many other coordinators run. */
+  async others(): Promise<number> {
+    const { rows } = await this.#pool.query<{ others: number }>(
+      `select count(*)::int as others from (${running}) r where objid <> $1`,
+      [this.number],
+    );
+    return rows[0]!.others;
+  }
+
+  /**
+   * Takes over the crawlers of coordinators that are gone; returns how many. `nowMs`: a clock that never goes back. Of
+   * one that runs and has nobody connected, those that are absent too: it has nobody to give their subnets to.
+   */
+  async takeOver(reason: string, now: Date, nowMs: number): Promise<number> {
+    const gone = await this.#gone(nowMs);
+    const { rowCount } = await this.#pool.query(
+      `update crawler
+       set ${absent},
+           coordinator_number = $3
+       where coordinator_number = any($4)
+         or (
+           state = 'offline' and coordinator_number is distinct from $3
+           and exists (select from crawler o where o.state <> 'offline' and o.coordinator_number = $3)
+           and not exists (
+             select from crawler o
+             where o.state <> 'offline' and o.coordinator_number = crawler.coordinator_number
+           )
+         )`,
+      [reason, now, this.number, gone],
+    );
+    return rowCount ?? 0;
+  }
+
+  /** Of those connected here, the ones that others have taken over as absent. */
+  async takeBack(connected: readonly CrawlerId[]): Promise<void> {
+    await this.#pool.query(
+      `update crawler
+       set state = ${connectedState}, offline_reason = null, coordinator_number = $2
+       where crawler_id = any($1) and state = 'offline'`,
+      [connected, this.number],
+    );
+  }
+
+  async #gone(nowMs: number): Promise<number[]> {
+    const { rows } = await this.#pool.query<{ number: number }>(
+      `select distinct coordinator_number as number
+       from crawler
+       where coordinator_number <> $1 and coordinator_number not in (${running})`,
+      [this.number],
+    );
+    const missing = rows.map((row) => row.number);
+    for (const number of this.#missing.keys()) if (!missing.includes(number)) this.#missing.delete(number);
+    for (const number of missing) if (!this.#missing.has(number)) this.#missing.set(number, nowMs);
+    return missing.filter((number) => nowMs - (this.#missing.get(number) ?? nowMs) >= goneMs);
+  }
+
+  async #lock(): Promise<void> {
+    const client = await this.#pool.connect();
+    client.on("error", (error) => {
+      if (this.#client !== client) return;
+      this.#client = null;
+      client.release(error);
+      void this.#lockAgain();
+    });
+    try {
+      // Waits where Postgres has not noticed yet that the connection before is lost.
+      await client.query(`select pg_advisory_lock(${lockKey}, $1)`, [this.number]);
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+    if (this.#stopped) client.release(true);
+    else this.#client = client;
+  }
+
+  async #lockAgain(): Promise<void> {
+    while (!this.#stopped && this.#client === null) {
+      await delay(lockAgainMs, undefined, { ref: false });
+      if (this.#stopped) return;
+      await this.#lock().then(
+        () => this.onRegained(),
+        () => {},
+      );
+    }
+  }
+}

@@ -1,0 +1,248 @@
+/** Tables crawler, spool and crawler_rtt: the crawler registry, and how far the crawlers are from each other. */
+import type { Pool } from "pg";
+import { Gathered } from "#core/gathered";
+import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
+import type { ProbeMethod } from "#protocol/messages";
+import { ChannelListener } from "../database/channel-listener.ts";
+import { clean } from "../database/database-text.ts";
+import { partitionOf } from "../domain-sets/partition.ts";
+import {
+  connectedState,
+  crawlerLeaves,
+  drainCrawler,
+  hasJoined,
+  mustJoin,
+  resumeCrawler,
+} from "./control-store.ts";
+import { takeOverAtStart } from "./coordinator-presence-store.ts";
+import type { CrawlerRecord, CrawlerStore, PeerRtt } from "./crawler.ts";
+import { forgottenAbsences, notedAbsences } from "./crawler-absences.ts";
+import { crawlerOfKey, measuresOnly, registerCrawler } from "./crawler-keys.ts";
+
+/** Crawlers that arrive at once, of which one statement tells. */
+const mostTogether = 200;
+
+/** `coordinatorNumber`: of the coordinator whose crawlers come and go by this store; null: of none that runs. */
+export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null = null): CrawlerStore {
+  const arrivals = new Gathered(
+    async (given: readonly ArrivingCrawler[]) => await arrive(pool, given, coordinatorNumber),
+    mostTogether,
+  );
+  return {
+    register: async (crawler) => await registerCrawler(pool, crawler),
+    authenticate: async (name, keyHash) => await crawlerOfKey(pool, name, keyHash),
+
+    arrive: async (arrival) => await arrivals.ask(arrival),
+
+    leave: async (departure) => await crawlerLeaves(pool, departure, coordinatorNumber),
+
+    async heartbeat(crawlerId, heartbeat, now) {
+      const { type: _, ...said } = heartbeat;
+      await pool.query("update crawler set heartbeat = $2, last_seen_at = $3 where crawler_id = $1", [
+        crawlerId,
+        JSON.stringify(said),
+        now,
+      ]);
+    },
+
+    list: async (crawlerIds) => await list(pool, crawlerIds),
+
+    markAbsent: async (reason, now) => await takeOverAtStart(pool, coordinatorNumber, { reason, now }),
+
+    saveRtts: async (rtts, now) => await saveRtts(pool, rtts, now),
+
+    async rtts() {
+      const { rows } = await pool.query<{ from: number; to: number; rtt_ms: number; method: ProbeMethod }>(
+        `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms, method
+         from crawler_rtt
+         order by from_crawler_id, to_crawler_id`,
+      );
+      return rows.map((row) => ({
+        from: asCrawlerId(row.from),
+        to: asCrawlerId(row.to),
+        rttMs: row.rtt_ms,
+        method: row.method,
+      }));
+    },
+
+    drain: async (name, now, by) => await drainCrawler(pool, name, now, by),
+    resume: async (name, now, by) => await resumeCrawler(pool, name, now, by),
+    mustJoin: async (crawlerId, now) => await mustJoin(pool, crawlerId, now),
+    hasJoined: async (crawlerId) => await hasJoined(pool, crawlerId),
+
+    onChange: async (changed) => {
+      const listener = new ChannelListener(pool, "nearcrawl_fleet", changed);
+      await listener.listen();
+      return { stop: async () => await listener.stop() };
+    },
+  };
+}
+
+type ArrivingCrawler = Parameters<CrawlerStore["arrive"]>[0];
+
+/** In one statement for all, since a whole fleet may come at once. All its parts see the crawlers as they were before. */
+async function arrive(
+  pool: Pool,
+  arrivals: readonly ArrivingCrawler[],
+  coordinatorNumber: number | null,
+): Promise<number[]> {
+  const { rows } = await pool.query<{ crawler_id: number; spool_id: string; acknowledged_sequence: string }>(
+    `with given as (
+       select * from jsonb_to_recordset($1) as given (
+         crawler_id int, address inet, subnet_id int, place text, country text,
+         latitude double precision, longitude double precision,
+         pages_per_day bigint, bytes_per_day bigint, concurrent_hosts int, probe_methods text[],
+         software_version text, at timestamptz, unlisted boolean, contact text, domain_sets text[],
+         end_at timestamptz, end_words text, spool_id uuid
+       )
+     ),
+     absent as (${notedAbsences}),
+     forgotten as (${forgottenAbsences}),
+     kept as (
+       insert into spool (crawler_id, spool_id)
+       select crawler_id, spool_id from given
+       order by crawler_id
+       on conflict (crawler_id, spool_id) do nothing
+     ),
+     arrived as (
+       update crawler c
+       set address = given.address, subnet_id = given.subnet_id, place = given.place, country = given.country,
+           latitude = given.latitude, longitude = given.longitude,
+           pages_per_day = least(given.pages_per_day, granted_pages_per_day),
+           bytes_per_day = least(given.bytes_per_day, granted_bytes_per_day),
+           partner_pages_per_day = given.pages_per_day, partner_bytes_per_day = given.bytes_per_day,
+           concurrent_hosts = given.concurrent_hosts, probe_methods = given.probe_methods,
+           -- Who left for good and comes all the same is taken back; what an operator asked for stays.
+           draining_since = case when drain_asked_by = 'crawler' then null else draining_since end,
+           drain_asked_by = nullif(drain_asked_by, 'crawler'),
+           state = case when drain_asked_by = 'crawler' then 'online' else ${connectedState} end,
+           software_version = given.software_version, connected_at = given.at, last_seen_at = given.at,
+           unlisted = given.unlisted, partner_contact = given.contact, partner_domain_sets = given.domain_sets,
+           pace = null, pace_due_slices = null, pace_since = null, coordinator_number = $2,
+           was_offline_since = case when offline_reason is null then was_offline_since else last_seen_at end,
+           was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null
+       from given
+       where c.crawler_id = given.crawler_id
+     )
+     select s.crawler_id, s.spool_id, s.acknowledged_sequence
+     from spool s
+     join given using (crawler_id, spool_id)`,
+    [JSON.stringify(arrivals.map(asRecord)), coordinatorNumber],
+  );
+  const spools = new Map(
+    rows.map((row) => [`${row.crawler_id} ${row.spool_id}`, Number(row.acknowledged_sequence)]),
+  );
+  return arrivals.map(({ crawlerId, hello }) => spools.get(`${crawlerId} ${hello.spoolId}`) ?? 0);
+}
+
+function asRecord({ crawlerId, hello, address, subnetId, now }: ArrivingCrawler): object {
+  const { place, limits, lastEnd } = hello;
+  return {
+    ...{ crawler_id: crawlerId, address, subnet_id: subnetId, at: now, spool_id: hello.spoolId },
+    ...{
+      place: place?.name,
+      country: place?.country,
+      latitude: place?.latitude,
+      longitude: place?.longitude,
+    },
+    pages_per_day: limits.pagesPerDay,
+    bytes_per_day: limits.bytesPerDay,
+    concurrent_hosts: limits.concurrentHosts,
+    probe_methods: hello.capabilities.probeMethods,
+    software_version: hello.softwareVersion,
+    unlisted: hello.listAddress === false,
+    contact: hello.contact,
+    domain_sets: hello.domainSets ?? [],
+    end_at: lastEnd?.at,
+    end_words: lastEnd ? clean(lastEnd.reason) : null,
+  };
+}
+
+interface CrawlerRow {
+  crawler_id: number;
+  name: string;
+  address: string | null;
+  subnet_id: number | null;
+  country: string | null;
+  place: string | null;
+  latitude: number | null;
+  longitude: number | null;
+  pages_per_day: number;
+  bytes_per_day: string;
+  concurrent_hosts: number;
+  probe_methods: ProbeMethod[];
+  state: CrawlerRecord["state"];
+  last_seen_at: Date | null;
+  offline_reason: string | null;
+  draining_since: Date | null;
+  joining_since: Date | null;
+  distrusted_at: Date | null;
+  probes_doubted_at: Date | null;
+  measures_only: boolean;
+  coordinator_number: number | null;
+  domain_sets: string[];
+  partner_domain_sets: string[];
+}
+
+async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]> {
+  const { rows } = await pool.query<CrawlerRow>(
+    `select crawler_id, name, host(address) as address, subnet_id, country, place, latitude, longitude,
+       pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason,
+       draining_since, joining_since, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only,
+       domain_sets, partner_domain_sets, coordinator_number
+     from crawler
+     left join crawler_trust using (crawler_id)
+     ${crawlerIds === undefined ? "" : "where crawler_id = any($1)"}
+     order by crawler_id`,
+    crawlerIds === undefined ? [] : [crawlerIds],
+  );
+  return rows.map((row) => ({
+    crawlerId: asCrawlerId(row.crawler_id),
+    name: row.name,
+    address: row.address,
+    subnetId: row.subnet_id === null ? null : asSubnetId(row.subnet_id),
+    country: row.country,
+    place: row.place,
+    latitude: row.latitude,
+    longitude: row.longitude,
+    pagesPerDay: row.pages_per_day,
+    bytesPerDay: Number(row.bytes_per_day),
+    concurrentHosts: row.concurrent_hosts,
+    probeMethods: row.probe_methods,
+    state: row.state,
+    lastSeenAt: row.last_seen_at,
+    offlineReason: row.offline_reason,
+    drainingSince: row.draining_since,
+    joiningSince: row.joining_since,
+    ...(row.coordinator_number === null ? {} : { coordinatorNumber: row.coordinator_number }),
+    ...(row.measures_only ? { measuresOnly: true } : {}),
+    ...(row.distrusted_at === null ? {} : { distrustedSince: row.distrusted_at }),
+    ...(row.probes_doubted_at === null ? {} : { probesDoubtedSince: row.probes_doubted_at }),
+    ...(row.domain_sets.length + row.partner_domain_sets.length === 0
+      ? {}
+      : { partition: partitionOf(row.domain_sets, row.partner_domain_sets) }),
+  }));
+}
+
+/** What a crawler says of peers that the registry doesn't hold is left out; of several values for a pair the last counts. */
+async function saveRtts(pool: Pool, rtts: readonly PeerRtt[], now: Date): Promise<void> {
+  const latest = [...new Map(rtts.map((one) => [`${one.from}-${one.to}`, one])).values()];
+  await pool.query(
+    `insert into crawler_rtt (from_crawler_id, to_crawler_id, rtt_ms, method, measured_at)
+     select given.from_id, given.to_id, given.rtt_ms, given.method, $5
+     from unnest($1::int[], $2::int[], $3::real[], $4::text[]) as given (from_id, to_id, rtt_ms, method)
+     join crawler f on f.crawler_id = given.from_id
+     join crawler t on t.crawler_id = given.to_id
+     where given.from_id <> given.to_id
+     order by given.from_id, given.to_id
+     on conflict (from_crawler_id, to_crawler_id) do update
+       set rtt_ms = excluded.rtt_ms, method = excluded.method, measured_at = excluded.measured_at`,
+    [
+      latest.map((one) => one.from),
+      latest.map((one) => one.to),
+      latest.map((one) => one.rttMs),
+      latest.map((one) => one.method),
+      now,
+    ],
+  );
+}

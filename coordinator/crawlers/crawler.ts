@@ -1,0 +1,114 @@
+/** What the flows know of the crawlers: all that are registered, as they are stored, and the connected fleet. */
+
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { Partition } from "../domain-sets/partition.ts";
+import type { KeyHolder } from "./identity.ts";
+
+export interface CrawlerRecord {
+  readonly crawlerId: CrawlerId;
+  readonly name: string;
+  readonly address: string | null;
+  readonly subnetId: SubnetId | null;
+  readonly country: string | null;
+  readonly place: string | null;
+  readonly latitude: number | null;
+  readonly longitude: number | null;
+  readonly pagesPerDay: number;
+  readonly bytesPerDay: number;
+  readonly concurrentHosts: number;
+  readonly probeMethods: readonly ProbeMethod[];
+  readonly state: "online" | "offline" | "draining";
+  readonly lastSeenAt: Date | null;
+  readonly offlineReason: string | null;
+  /** Since when it is to hand its subnets over, online or not; null: it is not. */
+  readonly drainingSince: Date | null;
+  /** Since when it waits to be given what is nearest to it, having come into a fleet at work; null: it has it. */
+  readonly joiningSince: Date | null;
+  /** Of the coordinator that it is, or was last, connected to: that one alone acts when it is away. Absent: none said so. */
+  readonly coordinatorNumber?: number;
+  /** True: its key is for measurements, so it is given no subnet and no lease; absent: it crawls, too. */
+  readonly measuresOnly?: true;
+  /** Since when its results are not believed; absent: they are. */
+  readonly distrustedSince?: Date;
+  /** Since when its probe reports are not; absent: they are. */
+  readonly probesDoubtedSince?: Date;
+  /** Which hosts it may have by its domain sets; absent: any. */
+  readonly partition?: Partition;
+}
+
+export interface PeerRtt {
+  readonly from: CrawlerId;
+  readonly to: CrawlerId;
+  readonly rttMs: number;
+  readonly method: ProbeMethod;
+}
+
+/** `partner`: whoever hosts it. */
+export type DrainedBy = "operator" | "partner";
+
+export interface CrawlerStore {
+  /** Adds a crawler, or gives the one of that name a new key; returns its id. The key arrives hashed. */
+  register(crawler: {
+    name: string;
+    keyHash: string;
+    pagesPerDay?: number;
+    bytesPerDay?: number;
+  }): Promise<CrawlerId>;
+  /** Whom the key that hashes to this opens the door for; null: for nobody (any more). */
+  authenticate(name: string, keyHash: string): Promise<KeyHolder | null>;
+  /** Records what the hello says and that it is online; returns the spool's acknowledged sequence. */
+  arrive(arrival: {
+    crawlerId: CrawlerId;
+    hello: CrawlerHello;
+    address: string | null;
+    subnetId: SubnetId | null;
+    now: Date;
+  }): Promise<number>;
+  /** `forGood`: it said that it will not come back, so its subnets are handed over at once. */
+  /** False: it is connected to another coordinator by now, and nothing was changed. */
+  leave(departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date }): Promise<boolean>;
+  heartbeat(crawlerId: CrawlerId, heartbeat: CrawlerHeartbeat, now: Date): Promise<void>;
+  /** By their numbers, ascending: all, or those of the numbers given. */
+  list(crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]>;
+  /** At coordinator start: nobody is connected, but to other coordinators that run. */
+  markAbsent(reason: string, now: Date): Promise<void>;
+  saveRtts(rtts: readonly PeerRtt[], now: Date): Promise<void>;
+  rtts(): Promise<PeerRtt[]>;
+  /**
+   * Has the crawler of this name hand its subnets over; false when there is none. Running coordinators are told.
+   * `by`: the operator, when it is left out.
+   */
+  drain(name: string, now: Date, by?: DrainedBy): Promise<boolean>;
+  /**
+   * Takes a draining crawler back into the fleet; false when there is none of that name, or when its partner may not
+   * take it back: an operator drained it, or it is not trusted. Running coordinators are told.
+   */
+  resume(name: string, now: Date, by?: DrainedBy): Promise<boolean>;
+  /** Subnets of it went to others: when it is back, it is to be given what is nearest to it. */
+  mustJoin(crawlerId: CrawlerId, now: Date): Promise<void>;
+  /** It was given what is nearest to it. */
+  hasJoined(crawlerId: CrawlerId): Promise<void>;
+  /** Calls back whenever `drain` or `resume` has committed (Postgres NOTIFY `nearcrawl_fleet`). */
+  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
+}
+
+/** The connected fleet, as the gateway offers it. */
+export interface Fleet {
+  online(): readonly CrawlerId[];
+  /** Asks a crawler to measure; resolves with its report, or with a `failed` outcome when it is gone or silent past the deadline. Never rejects. */
+  probe(
+    crawlerId: CrawlerId,
+    target: {
+      host: string;
+      address: string;
+      /** True: the address that the crawler itself resolves the host to is measured, and reported with the outcome. */
+      byName?: boolean;
+      port: number;
+      secure: boolean;
+      method: ProbeMethod;
+      tries: number;
+      deadlineMs: number;
+    },
+  ): Promise<ProbeOutcome>;
+}

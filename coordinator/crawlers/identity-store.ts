@@ -1,0 +1,273 @@
+/** Tables crawler and crawler_key: tickets and addresses of identities, keys that are issued, kept and replaced. */
+import type { Pool } from "pg";
+import { Gathered } from "#core/gathered";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { KeyScope } from "#protocol/identity";
+import { columnsOf, inTransaction } from "../database/transaction.ts";
+import { type FolderArrival, judgeFolder, type KnownFolder } from "./copied-folder.ts";
+import type { DueRotation, IdentityStore, SeenArrival, TicketTrade, TradedTicket } from "./identity.ts";
+import { redeemInvitation } from "./redeem-invitation.ts";
+
+/** How long the keys before a new one stay good when nobody has said otherwise. */
+export const defaultGraceHours = 24;
+
+/** A crawler that has just joined is about to say that it has its key. */
+const firstKeySeconds = 60;
+
+/** SQL: when the keys of crawler `c` before a new one end. */
+const graceEnd = (now: string, hours: string): string =>
+  `${now}::timestamptz + make_interval(secs => 3600 * coalesce(c.rotation_grace_hours, ${hours}))`;
+
+/** Crawlers that arrive at once, of which one statement tells. */
+const mostTogether = 200;
+
+export function createIdentityStore(pool: Pool): IdentityStore {
+  const arrivals = new Gathered(
+    async (seen: readonly NotedArrival[]) => await noteArrivals(pool, seen),
+    mostTogether,
+  );
+  const trades = new Gathered(
+    async (given: readonly TicketTrade[]) => await tradeIn(pool, given),
+    mostTogether,
+  );
+  const keyUses = new Gathered(
+    async (used: readonly KeyUse[]) => await noteKeyUses(pool, used),
+    mostTogether,
+  );
+  return {
+    noteArrival: async (arrival, now) => await arrivals.ask({ ...arrival, now }),
+    tradeTicket: async (trade) => await trades.ask(trade),
+
+    async noteKeyUse({ crawlerId, keyId }, now) {
+      if (await keyUses.ask({ keyId, now })) await keepKey(pool, { crawlerId, keyId, now });
+    },
+
+    keyKept: async (crawlerId, now) => await keepKey(pool, { crawlerId, keyId: null, now }),
+
+    async issueKey({ crawlerId, keyHash, scopes }, now) {
+      await pool.query(
+        `with forgotten as (
+           delete from crawler_key
+           where crawler_id = $1 and kept_at is null and (revoked_at is not null or expires_at <= $4)
+         ),
+         ending as (
+           update crawler_key k
+           set expires_at = least(k.expires_at, ${graceEnd("$4", "$5")})
+           from crawler c
+           where c.crawler_id = $1 and k.crawler_id = $1 and k.kept_at is null and k.revoked_at is null
+             and (k.expires_at is null or k.expires_at > $4)
+         )
+         insert into crawler_key (crawler_id, key_hash, scopes, created_at) values ($1, $2, $3, $4)`,
+        [crawlerId, keyHash, scopes, now, defaultGraceHours],
+      );
+    },
+
+    dueRotations: async (crawlerIds, rule) => await dueRotations(pool, crawlerIds, rule),
+
+    async shutOut(crawlerIds) {
+      const { rows } = await pool.query<{ crawler_id: number }>(
+        "select crawler_id from crawler where crawler_id = any($1) and revoked_at is not null",
+        [crawlerIds],
+      );
+      return rows.map((row) => asCrawlerId(row.crawler_id));
+    },
+
+    redeem: async (redemption) =>
+      await inTransaction(pool, async (client) => await redeemInvitation(client, redemption)),
+  };
+}
+
+interface NotedArrival extends SeenArrival {
+  readonly now: Date;
+}
+
+async function noteArrivals(pool: Pool, arrivals: readonly NotedArrival[]): Promise<readonly undefined[]> {
+  const given = arrivals.map(({ crawlerId, address, lastEnd, now }) => ({
+    ...{ crawlerId, address, now },
+    endAt: lastEnd?.at ?? null,
+    words: lastEnd?.reason ?? null,
+  }));
+  await pool.query(
+    `update crawler c
+     set expected_address = case when c.seen_address is distinct from given.address then c.seen_address else c.expected_address end,
+         address_changed_at = case when c.seen_address <> given.address then given.at else c.address_changed_at end,
+         seen_address = coalesce(given.address, c.seen_address),
+         last_end_at = coalesce(given.end_at, c.last_end_at),
+         last_words = coalesce(given.words, c.last_words)
+     from unnest($1::int[], $2::inet[], $3::timestamptz[], $4::timestamptz[], $5::text[])
+       as given (crawler_id, address, at, end_at, words)
+     where c.crawler_id = given.crawler_id`,
+    columnsOf(given, ["crawlerId", "address", "now", "endAt", "words"]),
+  );
+  return arrivals.map(() => undefined);
+}
+
+interface KeyUse {
+  readonly keyId: number;
+  readonly now: Date;
+}
+
+/** Of each: whether it was not known to have arrived. */
+async function noteKeyUses(pool: Pool, used: readonly KeyUse[]): Promise<boolean[]> {
+  const { rows } = await pool.query<{ key_id: number; is_new: boolean }>(
+    `update crawler_key k
+     set last_used_at = given.at
+     from unnest($1::int[], $2::timestamptz[]) as given (key_id, at)
+     where k.key_id = given.key_id
+     returning k.key_id, k.kept_at is null as is_new`,
+    columnsOf(used, ["keyId", "now"]),
+  );
+  const isNew = new Map(rows.map((row) => [row.key_id, row.is_new]));
+  return used.map(({ keyId }) => isNew.get(keyId) ?? false);
+}
+
+/** Read, judged and written without a lock between: where another trade came first, it is judged again. */
+async function tradeIn(pool: Pool, trades: readonly TicketTrade[]): Promise<TradedTicket[]> {
+  const done = new Map<TicketTrade, TradedTicket>();
+  for (let open = [...trades]; open.length > 0; open = open.filter((trade) => !done.has(trade))) {
+    const folders = await foldersOf(pool, open);
+    const changes = open.flatMap((trade) => {
+      const { crawlerId, shown, next, instanceId, address, now } = trade;
+      const known = folders.get(crawlerId)!;
+      const verdict = judgeFolder(known, { ticket: shown, instanceId, address, at: now.toISOString() }, next);
+      if ("copied" in verdict) done.set(trade, verdict);
+      return "copied" in verdict ? [] : [{ trade, before: known.ticket, ...verdict }];
+    });
+    const { rows } = await pool.query<{ ticket_hash: string }>(
+      `update crawler c
+       set ticket_hash = given.ticket, previous_ticket_hash = given.before, arrivals = given.arrivals::jsonb
+       from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[])
+         as given (crawler_id, ticket, before, arrivals, judged)
+       where c.crawler_id = given.crawler_id and c.ticket_hash is not distinct from given.judged
+       returning c.ticket_hash`,
+      [
+        changes.map(({ trade }) => trade.crawlerId),
+        changes.map(({ folder }) => folder.ticket),
+        changes.map(({ folder }) => folder.ticketBefore),
+        changes.map(({ folder }) => JSON.stringify(folder.arrivals)),
+        changes.map(({ before }) => before),
+      ],
+    );
+    // Every trade makes another ticket.
+    const made = new Set(rows.map((row) => row.ticket_hash));
+    for (const { trade, movedFrom, alternates } of changes)
+      if (made.has(trade.next)) done.set(trade, { movedFrom, alternates });
+  }
+  return trades.map((trade) => done.get(trade)!);
+}
+
+async function foldersOf(
+  pool: Pool,
+  trades: readonly TicketTrade[],
+): Promise<ReadonlyMap<CrawlerId, KnownFolder>> {
+  const { rows } = await pool.query<{
+    crawler_id: number;
+    ticket_hash: string | null;
+    previous_ticket_hash: string | null;
+    arrivals: FolderArrival[];
+  }>(
+    `select crawler_id, ticket_hash, previous_ticket_hash, arrivals
+     from crawler
+     where crawler_id = any($1)`,
+    [trades.map(({ crawlerId }) => crawlerId)],
+  );
+  return new Map(
+    rows.map((row) => [
+      asCrawlerId(row.crawler_id),
+      { ticket: row.ticket_hash, ticketBefore: row.previous_ticket_hash, arrivals: row.arrivals },
+    ]),
+  );
+}
+
+/**
+ * `keyId` null: the newest, if it was not kept yet; else nothing happens. What a crawler
+ * shows is on its disk, what it said to have kept may have been another: so the kept one has no end any more, unless
+ * a newer one was used since, and newer ones that were not stay good, and count as kept once they are shown.
+ */
+async function keepKey(
+  pool: Pool,
+  kept: { readonly crawlerId: CrawlerId; readonly keyId: number | null; readonly now: Date },
+): Promise<void> {
+  await pool.query(
+    `with kept as (
+       update crawler_key
+       set kept_at = $3,
+           expires_at = case when exists (
+             select from crawler_key newer
+             where newer.crawler_id = $1 and newer.key_id > crawler_key.key_id
+               and newer.revoked_at is null and newer.last_used_at is not null
+           ) then expires_at end
+       where key_id = coalesce($2, (
+           select max(key_id) from crawler_key
+           where crawler_id = $1 and kept_at is null and revoked_at is null
+             and key_id > coalesce((
+               select max(key_id) from crawler_key
+               where crawler_id = $1 and kept_at is not null and revoked_at is null
+             ), 0)
+         ))
+       returning key_id, crawler_id
+     ),
+     replaced as (
+       update crawler_key k
+       set replaced_by = kept.key_id,
+           expires_at = least(k.expires_at, ${graceEnd("$3", "$4")})
+       from kept
+       join crawler c using (crawler_id)
+       where k.crawler_id = kept.crawler_id and k.key_id < kept.key_id and k.revoked_at is null
+     ),
+     doubted as (
+       update crawler_key k
+       set kept_at = null
+       from kept
+       where k.crawler_id = kept.crawler_id and k.key_id > kept.key_id and k.last_used_at is null
+     ),
+     used as (
+       update invitation i
+       set kept_at = $3
+       from kept
+       where i.crawler_id = kept.crawler_id and i.redeemed_at is not null and i.kept_at is null
+     )
+     update crawler c
+     set rotation_asked_at = null, rotation_grace_hours = null
+     from kept
+     where c.crawler_id = kept.crawler_id`,
+    [kept.crawlerId, kept.keyId, kept.now, defaultGraceHours],
+  );
+}
+
+async function dueRotations(
+  pool: Pool,
+  crawlerIds: readonly CrawlerId[],
+  { maxAgeDays, resendMs, now }: { maxAgeDays: number; resendMs: number; now: Date },
+): Promise<DueRotation[]> {
+  const { rows } = await pool.query<{ crawler_id: number; scopes: KeyScope[]; grace_hours: number }>(
+    `select c.crawler_id, k.scopes, coalesce(c.rotation_grace_hours, $5)::float8 as grace_hours
+     from crawler c
+     cross join lateral (
+       select scopes, created_at, kept_at
+       from crawler_key
+       where crawler_id = c.crawler_id and revoked_at is null
+       order by kept_at is null, key_id desc
+       limit 1
+     ) k
+     where c.crawler_id = any($1)
+       and c.public_key is not null
+       and c.revoked_at is null
+       and (c.rotation_asked_at is not null
+         or (k.kept_at is null and k.created_at <= $2::timestamptz - interval '${firstKeySeconds} s')
+         or k.created_at < $2::timestamptz - make_interval(days => $3))
+       and not exists (
+         select from crawler_key sent
+         where sent.crawler_id = c.crawler_id
+           and sent.kept_at is null
+           and sent.revoked_at is null
+           and sent.created_at > $2::timestamptz - make_interval(secs => $4)
+       )`,
+    [crawlerIds, now, maxAgeDays, resendMs / 1000, defaultGraceHours],
+  );
+  return rows.map((row) => ({
+    crawlerId: asCrawlerId(row.crawler_id),
+    scopes: row.scopes,
+    graceHours: row.grace_hours,
+  }));
+}

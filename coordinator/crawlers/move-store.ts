@@ -1,0 +1,189 @@
+/**
+ * Table crawler_move. Who runs a crawler is the public key in its row (table crawler), which changes in the same
+ * transaction as the move's step. Locks: crawlers by number, then the move.
+ */
+import type { Pool, PoolClient } from "pg";
+import { asCrawlerId } from "#core/ids";
+import { inTransaction } from "../database/transaction.ts";
+import { bindToHost } from "./bind-to-host.ts";
+import type { CrawlerMoveRecord, MoveStore } from "./move-ports.ts";
+import { askMove } from "./move-request-store.ts";
+import { type MoveStep, openMoveSteps } from "./moves.ts";
+
+export function createMoveStore(pool: Pool): MoveStore {
+  return {
+    ask: async (asked, now) => await inTransaction(pool, async (client) => await askMove(client, asked, now)),
+
+    async find(moveId) {
+      return (await read(pool, "where move_id = $1", [moveId]))[0] ?? null;
+    },
+
+    open: async () => await read(pool, "where step = any($1) order by move_id", [openMoveSteps]),
+
+    async advance(moveId, { from, to, packed }, now) {
+      const { rowCount } = await pool.query(
+        `update crawler_move
+         set step = $3, changed_at = $4,
+             bytes = coalesce($5, bytes), digest = coalesce($6, digest), signature = coalesce($7, signature)
+         where move_id = $1 and step = $2`,
+        [moveId, from, to, now, packed?.bytes, packed?.digest, packed?.signature],
+      );
+      return rowCount === 1;
+    },
+
+    async progressed(moveId, sentBytes, now) {
+      await pool.query(
+        "update crawler_move set sent_bytes = $2, changed_at = $3 where move_id = $1 and step = 'sending'",
+        [moveId, sentBytes, now],
+      );
+    },
+
+    commit: async (moveId, now) =>
+      await inTransaction(pool, async (client) => await commit(client, moveId, now)),
+
+    async fail(moveId, words, now) {
+      const failed = await failMoves(pool, { which: "move_id = $4", value: moveId, words, now });
+      return failed.length === 1;
+    },
+
+    async failOpen(words, now) {
+      return (await failMoves(pool, { which: "$4", value: true, words, now })).length;
+    },
+
+    arrives: async (arrival, now) => {
+      if (await hasNoMove(pool, arrival)) return { isOutdated: false, failed: [] };
+      return await inTransaction(pool, async (client) => await arrives(client, arrival, now));
+    },
+
+    async madeBy({ publicKey, name }) {
+      const [move] = await read(
+        pool,
+        `where step in ('moved', 'running')
+           and ((from_public_key = $1 and name = $2) or (to_public_key = $1 and other_name = $2))
+         order by move_id desc
+         limit 1`,
+        [publicKey, name],
+      );
+      return move ?? null;
+    },
+  };
+}
+
+/** As for nearly everybody; a move that is asked for from now on begins with the session that this one becomes. */
+async function hasNoMove(
+  pool: Pool,
+  { crawlerId, publicKey }: Parameters<MoveStore["arrives"]>[0],
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from crawler c
+     where c.crawler_id = $1 and c.public_key is not distinct from $2
+       and not exists (
+         select from crawler_move m
+         where $1 in (m.crawler_id, m.other_crawler_id) and m.step not in ('running', 'failed')
+       )`,
+    [crawlerId, publicKey],
+  );
+  return rowCount === 1;
+}
+
+async function arrives(
+  client: PoolClient,
+  { crawlerId, publicKey }: Parameters<MoveStore["arrives"]>[0],
+  now: Date,
+): ReturnType<MoveStore["arrives"]> {
+  const { rows } = await client.query<{ public_key: string | null }>(
+    "select public_key from crawler where crawler_id = $1 for update",
+    [crawlerId],
+  );
+  if (rows[0]?.public_key !== publicKey) return { isOutdated: true, failed: [] };
+  const words = "it came anew, as a process that knows nothing of the move";
+  const which = "$4 in (crawler_id, other_crawler_id)";
+  const failed = await failMoves(client, { which, value: crawlerId, words, now });
+  await client.query(
+    `update crawler_move
+     set step = 'running', changed_at = $3
+     where crawler_id = $1 and to_public_key = $2 and step = 'moved'`,
+    [crawlerId, publicKey, now],
+  );
+  return { isOutdated: false, failed };
+}
+
+async function commit(client: PoolClient, moveId: number, now: Date): Promise<boolean> {
+  const [move] = await read(client, "where move_id = $1", [moveId]);
+  if (!move) return false;
+  const { rows: keys } = await client.query<{ crawler_id: number; public_key: string | null }>(
+    "select crawler_id, public_key from crawler where crawler_id = any($1) order by crawler_id for update",
+    [[move.crawlerId, move.otherCrawlerId]],
+  );
+  const keyOf = (id: number) => keys.find(({ crawler_id }) => crawler_id === id)?.public_key;
+  const isAsItWas =
+    keyOf(move.crawlerId) === move.fromPublicKey && keyOf(move.otherCrawlerId) === move.toPublicKey;
+  if (!isAsItWas) return false;
+  const { rowCount } = await client.query(
+    `update crawler_move
+     set step = 'moved', changed_at = $2, sent_bytes = bytes
+     where move_id = $1 and step = 'sending'`,
+    [moveId, now],
+  );
+  if (rowCount !== 1) return false;
+  await bindToHost(client, move, now);
+  return true;
+}
+
+/** `which`: a condition on $4. */
+async function failMoves(
+  client: Pool | PoolClient,
+  failing: { readonly which: string; readonly value: unknown; readonly words: string; readonly now: Date },
+): Promise<CrawlerMoveRecord[]> {
+  const { which, value, words, now } = failing;
+  const { rows } = await client.query<MoveRow>(
+    `update crawler_move
+     set step = 'failed', words = $1, changed_at = $2
+     where step = any($3) and ${which}
+     returning ${columns}`,
+    [words.slice(0, 500), now, openMoveSteps, value],
+  );
+  return rows.map(recordOf);
+}
+
+interface MoveRow {
+  move_id: number;
+  crawler_id: number;
+  other_crawler_id: number;
+  name: string;
+  other_name: string;
+  from_public_key: string;
+  to_public_key: string;
+  step: MoveStep;
+  words: string;
+  changed_at: Date;
+  bytes: string;
+  sent_bytes: string;
+}
+
+const columns = `move_id, crawler_id, other_crawler_id, name, other_name, from_public_key, to_public_key, step, words,
+  changed_at, bytes, sent_bytes`;
+
+async function read(
+  client: Pool | PoolClient,
+  which: string,
+  values: readonly unknown[],
+): Promise<CrawlerMoveRecord[]> {
+  const { rows } = await client.query<MoveRow>(`select ${columns} from crawler_move ${which}`, [...values]);
+  return rows.map(recordOf);
+}
+
+const recordOf = (row: MoveRow): CrawlerMoveRecord => ({
+  moveId: row.move_id,
+  crawlerId: asCrawlerId(row.crawler_id),
+  otherCrawlerId: asCrawlerId(row.other_crawler_id),
+  name: row.name,
+  otherName: row.other_name,
+  fromPublicKey: row.from_public_key,
+  toPublicKey: row.to_public_key,
+  step: row.step,
+  words: row.words,
+  changedAt: row.changed_at,
+  bytes: Number(row.bytes),
+  sentBytes: Number(row.sent_bytes),
+});

@@ -1,0 +1,114 @@
+/** Table audit_entry: who changed what. Rows are added and never changed; what they hold is bounded here. */
+import type { Pool } from "pg";
+import type { AuditEntry, AuditLog, AuditQuery, AuditVia } from "#core/audit";
+import { clean } from "./database-text.ts";
+
+const most = { actor: 120, action: 60, target: 300, words: 1000, remoteAddress: 80 };
+/** Of one value as JSON; a longer one is cut and says so. */
+const mostValueCharacters = 4000;
+const mostListed = 500;
+
+export function createAuditLog(pool: Pool): AuditLog {
+  return {
+    record: async (entry) => await record(pool, entry),
+    list: async (query) => await list(pool, query),
+  };
+}
+
+async function record(pool: Pool, entry: Omit<AuditEntry, "entryId">): Promise<void> {
+  await pool.query(
+    `insert into audit_entry (at, actor, via, action, target, words, before, after, remote_address)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      entry.at,
+      bounded(entry.actor, most.actor),
+      entry.via,
+      bounded(entry.action, most.action),
+      entry.target === null ? null : bounded(entry.target, most.target),
+      bounded(entry.words, most.words),
+      keptValue(entry.before),
+      keptValue(entry.after),
+      entry.remoteAddress === null ? null : bounded(entry.remoteAddress, most.remoteAddress),
+    ],
+  );
+}
+
+function bounded(text: string, length: number): string {
+  return clean(text.length > length ? `${text.slice(0, length - 1)}…` : text);
+}
+
+/** As JSON text; null: there is nothing to tell. */
+function keptValue(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  const json = JSON.stringify(value, withoutSecrets);
+  if (json === undefined) return null;
+  if (json.length <= mostValueCharacters) return withoutNul(json);
+  const cut = clean(json.slice(0, mostValueCharacters / 2));
+  return withoutNul(JSON.stringify({ cutOff: true, characters: json.length, beginning: cut }));
+}
+
+/** Whoever records a change leaves secrets out; what is named like one is left out here in any case. */
+const secretName = /secret|password|passphrase|privatekey|private_key|^token$|tokenhash|keyhash/i;
+
+function withoutSecrets(name: string, value: unknown): unknown {
+  return secretName.test(name) && typeof value !== "boolean" ? "(not kept)" : value;
+}
+
+/** Postgres' jsonb holds every character but this one, and no half of a pair. */
+function withoutNul(json: string): string {
+  return json.replace(/\\u0000|\\ud[89a-f][0-9a-f]{2}/gi, "\\ufffd");
+}
+
+interface AuditRow {
+  entry_id: string;
+  at: Date;
+  actor: string;
+  via: AuditVia;
+  action: string;
+  target: string | null;
+  words: string;
+  before: unknown;
+  after: unknown;
+  remote_address: string | null;
+}
+
+async function list(pool: Pool, query: AuditQuery) {
+  const limit = Math.min(Math.max(1, query.limit), mostListed);
+  const { rows } = await pool.query<AuditRow>(
+    `select entry_id, at, actor, via, action, target, words, before, after, remote_address
+     from audit_entry
+     where ($1::text is null or actor = $1)
+       and ($2::text is null or action = $2)
+       and ($3::text is null or target = $3)
+       and ($4::timestamptz is null or at >= $4)
+       and ($5::timestamptz is null or at < $5)
+       and ($6::bigint is null or entry_id < $6)
+     order by entry_id desc
+     limit $7`,
+    [
+      query.actor ?? null,
+      query.action ?? null,
+      query.target ?? null,
+      query.since ?? null,
+      query.until ?? null,
+      query.beforeId ?? null,
+      limit + 1,
+    ],
+  );
+  return { entries: rows.slice(0, limit).map(entryOf), more: rows.length > limit };
+}
+
+function entryOf(row: AuditRow): AuditEntry {
+  return {
+    entryId: Number(row.entry_id),
+    at: row.at,
+    actor: row.actor,
+    via: row.via,
+    action: row.action,
+    target: row.target,
+    words: row.words,
+    ...(row.before === null ? {} : { before: row.before }),
+    ...(row.after === null ? {} : { after: row.after }),
+    remoteAddress: row.remote_address,
+  };
+}

@@ -1,0 +1,153 @@
+/**
+ * How near are the delegations? Now and then a delegated subnet is picked at random and every crawler measures it,
+ * by the method that rounds use and at the pace that all probes keep. What comes out is a sample for the estimate
+ * (core/accuracy) and changes nothing by itself: no delegation, nothing that rounds learn from. Where the subnet's
+ * crawler turns out far off, an ordinary round is asked for, which decides as always.
+ *
+ * An address is part of a sample once a month at most, crawlers whose partners deny it are not asked, and what
+ * rounds may not probe (special-purpose addresses, hosts that opted out) samples do not either.
+ */
+
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+import { isBelieved } from "../crawlers/believed.ts";
+import type { Fleet } from "../crawlers/crawler.ts";
+import { nearlyBestMs } from "./accuracy-estimate.ts";
+import type { AccuracySample, AccuracyStore } from "./accuracy-ports.ts";
+import type { AnycastRanges } from "./anycast-ranges.ts";
+import type { Delegation, DelegationStore, RoundCause, WaitingSubnet } from "./delegation.ts";
+import type { DeniedTargets } from "./denied-targets.ts";
+import { originOf, type ProbeSettings } from "./probe-target.ts";
+import type { CoordinatorState } from "./state.ts";
+
+export interface SamplingPorts {
+  readonly state: CoordinatorState;
+  /** Paced: each probe waits for its turn among all others. */
+  readonly fleet: Fleet;
+  readonly delegations: Pick<DelegationStore, "targetsFor">;
+  readonly accuracy: Pick<AccuracyStore, "add" | "wasSampled">;
+  readonly denied?: DeniedTargets;
+  readonly anycast?: AnycastRanges;
+  /** Crawlers that get no new subnet now: nobody compares with those. */
+  readonly withoutRoom: () => ReadonlySet<CrawlerId>;
+  readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly now: () => Date;
+}
+
+export interface SamplingSettings {
+  readonly probe: ProbeSettings;
+  readonly allowSpecialPurpose: boolean;
+}
+
+const hourMs = 3_600_000;
+/** An address is left alone by samples for so long. */
+const restDays = 30;
+/** Subnets that are looked at until one can be sampled: one may have no host to probe, or was sampled lately. */
+const tries = 5;
+/** So far off the best, a new round is worth its probes: four times what counts as nearly the best. */
+const farOffMs = 4 * nearlyBestMs;
+
+/** Whether it is time for a sample: one pace for all coordinators, and for one that was started anew. */
+export async function isSampleDue(
+  { accuracy, now }: { readonly accuracy: Pick<AccuracyStore, "lastSampledAt">; readonly now: () => Date },
+  subnetsPerHour: number,
+): Promise<boolean> {
+  if (subnetsPerHour === 0) return false;
+  const lastAt = await accuracy.lastSampledAt();
+  return lastAt === null || now().getTime() - lastAt.getTime() >= hourMs / subnetsPerHour;
+}
+
+/** Takes one sample; null: there was nothing to compare or nothing to measure. */
+export async function sampleAccuracy(
+  ports: SamplingPorts,
+  settings: SamplingSettings,
+): Promise<AccuracySample | null> {
+  if (ports.fleet.online().length < 2) return null;
+  for (let tried = 0; tried < tries; tried += 1) {
+    const picked = pick(ports);
+    const target = picked && (await targetOf(picked, ports, settings));
+    if (picked && target) return await measure(picked, target, { ports, settings });
+  }
+  return null;
+}
+
+/** One that its crawler, being there, could measure; anycast has no nearest crawler. */
+function pick({ state, fleet, anycast, random }: SamplingPorts): Delegation | null {
+  const picked = state.delegationAt(Math.floor(random() * state.delegationCount));
+  if (!picked?.measured || anycast?.has(picked.subnetId)) return null;
+  return fleet.online().includes(picked.crawlerId) ? picked : null;
+}
+
+async function targetOf(
+  { subnetId, crawlerId }: Delegation,
+  { delegations, accuracy, denied, now }: SamplingPorts,
+  { allowSpecialPurpose }: SamplingSettings,
+): Promise<WaitingSubnet | null> {
+  const [target] = await delegations.targetsFor([subnetId]);
+  const address = target && parseAddress(target.address);
+  if (!target || !address) return null;
+  if (!allowSpecialPurpose && specialPurposeOf(address) !== null) return null;
+  if (denied?.denies(crawlerId, target, now().getTime())) return null;
+  const since = new Date(now().getTime() - restDays * 86_400_000);
+  return (await accuracy.wasSampled(target.address, since)) ? null : target;
+}
+
+async function measure(
+  { subnetId, crawlerId: ownerId }: Delegation,
+  target: WaitingSubnet,
+  { ports, settings }: { readonly ports: SamplingPorts; readonly settings: SamplingSettings },
+): Promise<AccuracySample> {
+  const asked = crawlersFor(target, ownerId, { ports, settings });
+  const probe = { ...originOf(target), address: target.address, ...settings.probe };
+  const answers = await Promise.all(
+    asked.map(async (crawlerId) => ({ crawlerId, outcome: await ports.fleet.probe(crawlerId, probe) })),
+  );
+  // What another method measured is not compared, as in rounds; the owner may have had to fall back to one.
+  const own = answers.find(({ crawlerId }) => crawlerId === ownerId)?.outcome;
+  const method = own?.type === "measured" ? own.method : settings.probe.method;
+  const rtts = answers.flatMap(({ crawlerId, outcome }) =>
+    outcome.type === "measured" && outcome.method === method ? [{ crawlerId, rttMs: outcome.rttMs }] : [],
+  );
+  const best = rtts.reduce<(typeof rtts)[number] | null>((a, b) => (a && a.rttMs <= b.rttMs ? a : b), null);
+  const sample: AccuracySample = {
+    subnetId,
+    targetAddress: target.address,
+    targetHost: target.host,
+    method,
+    ownerId,
+    ownerRttMs: rtts.find(({ crawlerId }) => crawlerId === ownerId)?.rttMs ?? null,
+    bestId: best?.crawlerId ?? null,
+    bestRttMs: best?.rttMs ?? null,
+    asked: asked.length,
+    answered: rtts.length,
+    sampledAt: ports.now(),
+  };
+  await ports.accuracy.add(sample);
+  if (isFarOff(sample) && ports.state.ownerOf(subnetId) === ownerId) ports.request([subnetId], "sampled");
+  return sample;
+}
+
+/** The subnet's own crawler, and everybody who could have it in its place. */
+function crawlersFor(
+  target: WaitingSubnet,
+  ownerId: CrawlerId,
+  { ports, settings }: { readonly ports: SamplingPorts; readonly settings: SamplingSettings },
+): CrawlerId[] {
+  const { state, fleet, denied, withoutRoom, now } = ports;
+  const full = withoutRoom();
+  const nowMs = now().getTime();
+  return fleet.online().filter((crawlerId) => {
+    if (crawlerId === ownerId) return true;
+    const crawler = state.crawler(crawlerId);
+    const methods = crawler?.probeMethods ?? [];
+    const isAble = methods.length === 0 || methods.includes(settings.probe.method);
+    return isAble && isBelieved(crawler) && !full.has(crawlerId) && !denied?.denies(crawlerId, target, nowMs);
+  });
+}
+
+function isFarOff({ ownerRttMs, bestRttMs }: AccuracySample): boolean {
+  return ownerRttMs !== null && bestRttMs !== null && ownerRttMs - bestRttMs > farOffMs;
+}

@@ -1,0 +1,221 @@
+/**
+ * When a probe round looks for anycast, whom it asks for that, and who gets such a range. A round of `nearest`
+ * asks crawlers that are near each other, so an anycast range would show itself as one fast answer and no more.
+ *
+ * - check: the round is decided by a fast answer, and the range is suspect: other ranges of its holder are
+ *   anycast, or it is registered in another country than the one the fast crawler stands in, or so much waits
+ *   in it that it matters who has the load. One crawler far from the fast one is asked. A holder that was
+ *   checked and clear is not checked again for a while.
+ * - confirm: two answers contradict one place. One of the two crawlers may be at fault (something beside it
+ *   answers for everybody), so one or two more are asked, until every one of them could be left out and a
+ *   contradiction would remain: somebody far from both, or neighbours of the two.
+ *
+ * So a round asks at most three crawlers more than its policy, and most rounds none.
+ */
+import type { CrawlerId } from "#core/ids";
+import {
+  type AnycastEvidence,
+  contradictions,
+  type KnownFleet,
+  leastSum,
+  mostSumMs,
+  type PlacedAnswer,
+} from "./anycast.ts";
+
+/** An answer faster than this can come from a machine beside the crawler; two of them must contradict to tell. */
+export const fastMs = 15;
+
+export interface AnycastCrawler {
+  readonly crawlerId: CrawlerId;
+  readonly place: PlacedAnswer["place"];
+  readonly country: string | null;
+}
+
+export interface AnycastView {
+  /** Of the fleet's candidates. */
+  readonly crawlers: ReadonlyMap<CrawlerId, AnycastCrawler>;
+  /** What a crawler has to do, as a share of what it may: the smallest is preferred. */
+  readonly loadOf: (crawlerId: CrawlerId) => number;
+  readonly fleet: KnownFleet;
+  /** The round's measurements so far, all by one method. */
+  readonly answers: readonly Omit<PlacedAnswer, "place">[];
+  /** Everybody the round has asked, whatever became of it. */
+  readonly asked: ReadonlySet<CrawlerId>;
+  /** The subnet's registered country. */
+  readonly country: string | null;
+  /** Whether other ranges of its holder are anycast: true, false (it was checked lately), null (not known). */
+  readonly holder: boolean | null;
+  /** There is so much to fetch in it that it matters who does. */
+  readonly isLarge: boolean;
+}
+
+export interface AnycastRange {
+  readonly evidence: AnycastEvidence;
+  /** Another crawler whose answer contradicts as well. */
+  readonly confirmed: Answer;
+  /** Those that answered fast, the one with the most room first. */
+  readonly byLoad: readonly Answer[];
+}
+
+interface Answer {
+  readonly crawlerId: CrawlerId;
+  readonly rttMs: number;
+}
+
+/** What the answers prove together: null while no contradiction, or one that a single crawler may be at fault for. */
+export function provenAnycast(view: AnycastView): AnycastRange | null {
+  const pairs = contradictions(placed(view), view.fleet);
+  const [first] = pairs;
+  if (first === undefined || suspectsOf(pairs).length > 0) return null;
+  const pair = new Set([first.near.crawlerId, first.far.crawlerId]);
+  const confirmed = answersOf(pairs).find(({ crawlerId }) => !pair.has(crawlerId));
+  return confirmed === undefined ? null : { evidence: first, confirmed, byLoad: fastByLoad(view) };
+}
+
+/** Whom to ask so that no single crawler can be at fault; null where nothing contradicts, or nobody could tell. */
+export function confirmingCrawler(view: AnycastView): CrawlerId | null {
+  const pairs = contradictions(placed(view), view.fleet);
+  const suspects = suspectsOf(pairs);
+  const [one, other] = suspects;
+  if (one === undefined) return null;
+  if (other !== undefined) {
+    const third = farthest(view, suspects);
+    if (third !== null) return third;
+  }
+  const mustMiss = (crawler: AnycastCrawler) =>
+    Math.max(...besides(pairs, suspects).map((pair) => mustMissMs(view, crawler, pair)));
+  const neighbour = best(unasked(view), mustMiss);
+  return neighbour && mustMiss(neighbour) > 0 ? neighbour.crawlerId : null;
+}
+
+/** Crawlers that have a part in every contradiction. */
+function suspectsOf(pairs: readonly AnycastEvidence[]): Answer[] {
+  const [first] = pairs;
+  if (first === undefined) return [];
+  return [first.near, first.far].filter(({ crawlerId }) =>
+    pairs.every(({ near, far }) => near.crawlerId === crawlerId || far.crawlerId === crawlerId),
+  );
+}
+
+const answersOf = (pairs: readonly AnycastEvidence[]): Answer[] =>
+  pairs.flatMap(({ near, far }) => [near, far]);
+
+/** Beside whom a neighbour is to be asked, and whose answer it would contradict. */
+function besides(pairs: readonly AnycastEvidence[], suspects: readonly Answer[]): Pair[] {
+  const others = answersOf(pairs);
+  return suspects.flatMap((beside) =>
+    others.filter(({ crawlerId }) => crawlerId !== beside.crawlerId).map((against) => ({ beside, against })),
+  );
+}
+
+/** Whom to ask whether a range that was decided by `fastest` is anycast; null when nothing suggests it is. */
+export function checkingCrawler(view: AnycastView, fastest: Answer): CrawlerId | null {
+  const own = crawlerOf(view, fastest.crawlerId);
+  if (own === null || fastest.rttMs > fastMs || !isSuspect(view, own)) return null;
+  const asked = [...view.asked].flatMap((crawlerId) => view.crawlers.get(crawlerId) ?? []);
+  const wasChecked = asked.some((other) => other !== own && roomBetween(view, other, [fastest]) >= fastMs);
+  if (wasChecked) return null;
+  // Where it is registered, a range that is announced from many places most likely has one of them.
+  const { country } = view;
+  const choose = view.holder ? idlest : farthest;
+  return (country === null ? null : choose(view, [fastest], country)) ?? choose(view, [fastest]);
+}
+
+/** Of those so far from all of these that a fast answer of theirs would contradict: the farthest. */
+function farthest(view: AnycastView, answers: readonly Answer[], country?: string): CrawlerId | null {
+  let found: CrawlerId | null = null;
+  let foundMs = fastMs;
+  for (const crawler of view.crawlers.values()) {
+    if (country !== undefined && crawler.country !== country) continue;
+    // Shorter ways over others only take room away: they are looked for among few.
+    const mostMs = mostRoomBetween(view, crawler, answers);
+    if (mostMs < foundMs || (found !== null && mostMs === foundMs)) continue;
+    if (view.asked.has(crawler.crawlerId)) continue;
+    const roomMs = roomBetween(view, crawler, answers);
+    if (roomMs < foundMs || (found !== null && roomMs === foundMs)) continue;
+    found = crawler.crawlerId;
+    foundMs = roomMs;
+  }
+  return found;
+}
+
+/** Of the same: the one that has the least to do. */
+function idlest(view: AnycastView, answers: readonly Answer[], country?: string): CrawlerId | null {
+  const isFar = (crawler: AnycastCrawler) =>
+    mostRoomBetween(view, crawler, answers) >= fastMs && roomBetween(view, crawler, answers) >= fastMs;
+  const byLoad = unasked(view)
+    .filter((crawler) => country === undefined || crawler.country === country)
+    .map((crawler) => ({ crawler, load: view.loadOf(crawler.crawlerId) }))
+    .sort((a, b) => a.load - b.load);
+  return byLoad.find(({ crawler }) => isFar(crawler))?.crawler.crawlerId ?? null;
+}
+
+function isSuspect({ holder, country, isLarge }: AnycastView, fastest: AnycastCrawler): boolean {
+  if (holder !== null) return holder;
+  return isLarge || (country !== null && fastest.country !== null && country !== fastest.country);
+}
+
+interface Pair {
+  readonly beside: Answer;
+  readonly against: Answer;
+}
+
+/**
+ * If the target is beside one crawler of a pair, as its answer says, the third answers within its way to that
+ * crawler. By how many ms this contradicts the pair's other answer, at least; below 0 it need not.
+ */
+function mustMissMs(view: AnycastView, third: AnycastCrawler, pair: Pair): number {
+  const against = crawlerOf(view, pair.against.crawlerId);
+  const wayMs = view.fleet.peerRtts.rttMs(third.crawlerId, pair.beside.crawlerId);
+  const least = against === null ? null : leastSum(third, against, view.fleet);
+  if (wayMs === null || least === null) return Number.NEGATIVE_INFINITY;
+  return least.ms - pair.against.rttMs - (wayMs + pair.beside.rttMs);
+}
+
+/** How slow the third may answer at most to contradict all of them; below 0 where it is not far from one. */
+function roomBetween(view: AnycastView, third: AnycastCrawler, answers: readonly Answer[]): number {
+  const rooms = answers.map(({ crawlerId, rttMs }) => {
+    const crawler = crawlerOf(view, crawlerId);
+    return (crawler === null ? 0 : (leastSum(crawler, third, view.fleet)?.ms ?? 0)) - rttMs;
+  });
+  return Math.min(...rooms);
+}
+
+/** What `roomBetween` comes to at most, for little. */
+function mostRoomBetween(view: AnycastView, third: AnycastCrawler, answers: readonly Answer[]): number {
+  let mostMs = Number.POSITIVE_INFINITY;
+  for (const { crawlerId, rttMs } of answers) {
+    const crawler = crawlerOf(view, crawlerId);
+    mostMs = Math.min(mostMs, (crawler === null ? 0 : mostSumMs(crawler, third, view.fleet)) - rttMs);
+  }
+  return mostMs;
+}
+
+/** Answers near the fastest one, by load. */
+function fastByLoad(view: AnycastView): Answer[] {
+  const fastestMs = Math.min(...view.answers.map(({ rttMs }) => rttMs));
+  return view.answers
+    .filter(({ rttMs }) => rttMs <= Math.max(fastMs, 2 * fastestMs))
+    .toSorted((a, b) => view.loadOf(a.crawlerId) - view.loadOf(b.crawlerId) || a.rttMs - b.rttMs);
+}
+
+function placed(view: AnycastView): PlacedAnswer[] {
+  return view.answers.map((answer) => ({
+    ...answer,
+    place: crawlerOf(view, answer.crawlerId)?.place ?? null,
+  }));
+}
+
+function crawlerOf(view: AnycastView, crawlerId: CrawlerId): AnycastCrawler | null {
+  return view.crawlers.get(crawlerId) ?? null;
+}
+
+function unasked(view: AnycastView): AnycastCrawler[] {
+  return [...view.crawlers.values()].filter(({ crawlerId }) => !view.asked.has(crawlerId));
+}
+
+function best(crawlers: readonly AnycastCrawler[], score: (crawler: AnycastCrawler) => number) {
+  let found: AnycastCrawler | null = null;
+  for (const crawler of crawlers) if (found === null || score(crawler) > score(found)) found = crawler;
+  return found;
+}

@@ -1,0 +1,187 @@
+/**
+ * Every delegation, in columns: 29 bytes a subnet (`delegation-columns.ts`) and 11 to 16 for finding it by its
+ * id, plus at most half as much room to grow; a map of records and a set for each crawler take 200. A delegation
+ * stands in a row; the rows of one crawler are a ring in the order in which they came to it.
+ *
+ *   crawler 7 ─► row 0 ◄─► row 3 ◄─► row 4 ◄─┐        ids and crawlers are those of the database, 32 bits;
+ *               ▲                            │        RTTs are rounded as the database's `real` is
+ *               └────────────────────────────┘
+ */
+
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { NumberMap } from "#core/small-collections";
+import type { Delegation } from "./delegation.ts";
+import { columnsFor, grownColumns, rttAt } from "./delegation-columns.ts";
+
+/** Every field is in a column: a new one that is optional does not get lost unseen. */
+type WholeDelegation = Required<Delegation>;
+
+const firstRoom = 64;
+/** Stands for no crawler; ids count from 1. */
+const nobody = -1;
+const noRow = -1;
+const measuredFlag = 1;
+
+export class DelegationTable {
+  /** Row + 1 by subnet. */
+  readonly #rows = new NumberMap();
+  readonly #rings = new Map<CrawlerId, Ring>();
+  #columns = columnsFor(firstRoom);
+  #size = 0;
+
+  /** How many subnets are delegated. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Besides a few for each crawler. */
+  get bytes(): number {
+    return Object.values(this.#columns).reduce((sum, column) => sum + column.byteLength, this.#rows.bytes);
+  }
+
+  get(subnetId: SubnetId): WholeDelegation | null {
+    const row = this.#rowOf(subnetId);
+    return row === noRow ? null : this.#delegationAt(row);
+  }
+
+  /** Who crawls the subnet, without the record. */
+  ownerOf(subnetId: SubnetId): CrawlerId | null {
+    const row = this.#rowOf(subnetId);
+    return row === noRow ? null : (this.#columns.crawlerIds[row] as CrawlerId);
+  }
+
+  /** The delegation of the subnet that was the n-th to be delegated, counted from 0; null beyond the last. */
+  at(row: number): WholeDelegation | null {
+    return row >= 0 && row < this.#size ? this.#delegationAt(row) : null;
+  }
+
+  /** The subnet's row, which it keeps; −1 for none. What goes over millions reads rows, not records. */
+  rowOf(subnetId: SubnetId): number {
+    return this.#rowOf(subnetId);
+  }
+
+  subnetAt(row: number): SubnetId {
+    return this.#columns.subnetIds[row] as SubnetId;
+  }
+
+  crawlerAt(row: number): CrawlerId {
+    return this.#columns.crawlerIds[row] as CrawlerId;
+  }
+
+  /** NaN where it is not known. */
+  rttMsAt(row: number): number {
+    return this.#columns.rttsMs[row] as number;
+  }
+
+  /** Takes the place of what was known of this subnet. */
+  set(delegation: Delegation): void {
+    const known = this.#rowOf(delegation.subnetId);
+    const row = known === noRow ? this.#newRow(delegation.subnetId) : known;
+    const { crawlerIds, rttsMs, runnerUpIds, runnerUpRttsMs, flags } = this.#columns;
+    if (known === noRow) this.#link(row, delegation.crawlerId);
+    else if (crawlerIds[row] !== delegation.crawlerId) {
+      this.#unlink(row);
+      this.#link(row, delegation.crawlerId);
+    }
+    rttsMs[row] = delegation.rttMs ?? Number.NaN;
+    runnerUpIds[row] = delegation.runnerUpId ?? nobody;
+    runnerUpRttsMs[row] = delegation.runnerUpRttMs ?? Number.NaN;
+    flags[row] = delegation.measured ? measuredFlag : 0;
+  }
+
+  /** How many subnets the crawler has. */
+  countOf(crawlerId: CrawlerId): number {
+    return this.#rings.get(crawlerId)?.count ?? 0;
+  }
+
+  /** The crawler's subnets, first come first. */
+  subnetsOf(crawlerId: CrawlerId): SubnetId[] {
+    const subnetIds: SubnetId[] = [];
+    const ring = this.#rings.get(crawlerId);
+    let row = ring?.first ?? noRow;
+    for (let left = ring?.count ?? 0; left > 0; left -= 1) {
+      subnetIds.push(this.#columns.subnetIds[row] as SubnetId);
+      row = this.#columns.next[row] as number;
+    }
+    return subnetIds;
+  }
+
+  /** Every delegation, the subnets in the order in which they were first delegated. */
+  *[Symbol.iterator](): IterableIterator<WholeDelegation> {
+    for (let row = 0; row < this.#size; row += 1) yield this.#delegationAt(row);
+  }
+
+  /** The same without records, and only those that somebody measured: what knowledge is made from. */
+  eachMeasured(visit: (subnetId: SubnetId, crawlerId: CrawlerId) => void): void {
+    const { subnetIds, crawlerIds, flags } = this.#columns;
+    for (let row = 0; row < this.#size; row += 1) {
+      if (((flags[row] as number) & measuredFlag) === 0) continue;
+      visit(subnetIds[row] as SubnetId, crawlerIds[row] as CrawlerId);
+    }
+  }
+
+  #rowOf(subnetId: SubnetId): number {
+    return this.#rows.get(subnetId) - 1;
+  }
+
+  #delegationAt(row: number): WholeDelegation {
+    const { subnetIds, crawlerIds, rttsMs, runnerUpIds, runnerUpRttsMs, flags } = this.#columns;
+    const runnerUpId = runnerUpIds[row] as number;
+    return {
+      subnetId: subnetIds[row] as SubnetId,
+      crawlerId: crawlerIds[row] as CrawlerId,
+      measured: ((flags[row] as number) & measuredFlag) !== 0,
+      rttMs: rttAt(rttsMs, row),
+      runnerUpId: runnerUpId === nobody ? null : (runnerUpId as CrawlerId),
+      runnerUpRttMs: rttAt(runnerUpRttsMs, row),
+    };
+  }
+
+  #newRow(subnetId: SubnetId): number {
+    const row = this.#size;
+    if (row === this.#columns.subnetIds.length) this.#columns = grownColumns(this.#columns);
+    this.#size += 1;
+    this.#columns.subnetIds[row] = subnetId;
+    this.#rows.set(subnetId, row + 1);
+    return row;
+  }
+
+  /** To the end of the crawler's ring. */
+  #link(row: number, crawlerId: CrawlerId): void {
+    const { crawlerIds, next, previous } = this.#columns;
+    crawlerIds[row] = crawlerId;
+    const ring = this.#rings.get(crawlerId);
+    if (!ring) {
+      next[row] = row;
+      previous[row] = row;
+      this.#rings.set(crawlerId, { first: row, count: 1 });
+      return;
+    }
+    const last = previous[ring.first] as number;
+    next[last] = row;
+    previous[row] = last;
+    next[row] = ring.first;
+    previous[ring.first] = row;
+    ring.count += 1;
+  }
+
+  #unlink(row: number): void {
+    const { crawlerIds, next, previous } = this.#columns;
+    const crawlerId = crawlerIds[row] as CrawlerId;
+    const ring = this.#rings.get(crawlerId) as Ring;
+    ring.count -= 1;
+    if (ring.count === 0) {
+      this.#rings.delete(crawlerId);
+      return;
+    }
+    next[previous[row] as number] = next[row] as number;
+    previous[next[row] as number] = previous[row] as number;
+    if (ring.first === row) ring.first = next[row] as number;
+  }
+}
+
+interface Ring {
+  /** The row that came first. */
+  first: number;
+  count: number;
+}

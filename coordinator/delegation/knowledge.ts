@@ -1,0 +1,148 @@
+/**
+ * What past delegations teach: for every key of a placement (subnet, less specific subnets, holder,
+ * country, /8, root) how many subnets under that key each crawler owns. Seeded with each crawler's own
+ * subnet, where the paper (section 4.1) delegates without a probe; fed with every decision after.
+ *
+ * Both policies that learn read it: `ipmicra` asks who owns anything at a key, `nearest` how much.
+ *
+ * Memory: see `owner-counts.ts`. Slots number the crawlers in the order in which they appeared. A million
+ * delegated subnets of a registry take some 40 MB.
+ */
+import type { CrawlerId } from "#core/ids";
+import type { CandidateFleet } from "./fleet.ts";
+import { OwnerCounts } from "./owner-counts.ts";
+import { OwnerLists } from "./owner-lists.ts";
+import type { PlaceKey, Placement } from "./placement.ts";
+
+/**
+ * One place where counts are kept. `subnet` counts a subnet and all within it, `own` the subnet itself,
+ * `children` those directly under it. There is one root, with the key 0.
+ */
+export interface Level {
+  readonly kind: "holder" | "subnet" | "own" | "children" | "country" | "slash8" | "root";
+  readonly key: PlaceKey;
+}
+
+export interface CrawlerCount {
+  readonly crawlerId: CrawlerId;
+  readonly count: number;
+}
+
+/** Levels in the order in which `nearest` backs off (design section 5): from what says most to what says least. */
+export function backOffLevels(placement: Placement): Level[] {
+  const levels: Level[] = [];
+  if (placement.holderKey !== null) levels.push({ kind: "holder", key: placement.holderKey });
+  levels.push({ kind: "subnet", key: placement.subnetKey });
+  for (const key of placement.ancestorKeys) levels.push({ kind: "subnet", key });
+  if (placement.country !== null) levels.push({ kind: "country", key: placement.country });
+  levels.push({ kind: "slash8", key: placement.slash8Key }, rootLevel);
+  return levels;
+}
+
+/**
+ * The way `ipmicra` climbs (paper section 4.3), one list a step: the subnet itself, then its parent, and so on up
+ * to the root. Of each subnet on the way first its own crawler, then those of its children, then of their
+ * descendants; who was met before is met again in the later ones.
+ */
+export function climbLevels({ subnetKey, ancestorKeys, widerKeys = [] }: Placement): Level[][] {
+  const steps = [subnetKey, ...ancestorKeys, ...widerKeys].map((key): Level[] => [
+    { kind: "own", key },
+    { kind: "children", key },
+    { kind: "subnet", key },
+  ]);
+  return [...steps, [rootLevel]];
+}
+
+export class DelegationKnowledge {
+  readonly #lists = new OwnerLists();
+  readonly #counts: Readonly<Record<Level["kind"], OwnerCounts>> = {
+    holder: new OwnerCounts(this.#lists),
+    subnet: new OwnerCounts(this.#lists),
+    own: new OwnerCounts(this.#lists),
+    children: new OwnerCounts(this.#lists),
+    country: new OwnerCounts(this.#lists),
+    slash8: new OwnerCounts(this.#lists),
+    root: new OwnerCounts(this.#lists),
+  };
+  readonly #crawlers: CrawlerId[] = [];
+  readonly #slots = new Map<CrawlerId, number>();
+  readonly #fleetIndices = new WeakMap<CandidateFleet, Int32Array>();
+
+  /** The subnet is delegated to the crawler: by a round, a move, or because the crawler stands in it. */
+  record(placement: Placement, crawlerId: CrawlerId): void {
+    const slot = this.#slotOf(crawlerId);
+    this.#eachKey(placement, (counts, key) => counts.raise(key, slot));
+  }
+
+  /**
+   * Takes back one `record` of the same placement and crawler, before the subnet goes to another crawler
+   * or leaves the tree. Keys at which the crawler owns nothing are left alone.
+   */
+  forget(placement: Placement, crawlerId: CrawlerId): void {
+    const slot = this.#slots.get(crawlerId);
+    if (slot !== undefined) this.#eachKey(placement, (counts, key) => counts.lower(key, slot));
+  }
+
+  /** Who owns how many subnets at and under this level, first come first. */
+  owners(level: Level): CrawlerCount[] {
+    const owners: CrawlerCount[] = [];
+    this.eachOwner(level, (crawlerId, count) => owners.push({ crawlerId, count }));
+    return owners;
+  }
+
+  /** The same without making a list. */
+  eachOwner({ kind, key }: Level, visit: (crawlerId: CrawlerId, count: number) => void): void {
+    this.#counts[kind].each(key, (slot, count) => visit(this.#crawlers[slot]!, count));
+  }
+
+  /** How many subnets at and under this level the candidates own, all together. */
+  totalAmong(fleet: CandidateFleet, { kind, key }: Level): number {
+    return this.#counts[kind].total(key, this.#indicesIn(fleet));
+  }
+
+  /** Adds each candidate's count at this level, times the weight, to its place in `shares`. */
+  addAmong(fleet: CandidateFleet, { kind, key }: Level, weight: number, shares: Float64Array): void {
+    this.#counts[kind].addTo(shares, key, this.#indicesIn(fleet), weight);
+  }
+
+  /** What the counts take in memory, in bytes, but for the keys that are texts. */
+  get bytes(): number {
+    return Object.values(this.#counts).reduce((sum, counts) => sum + counts.bytes, this.#lists.bytes);
+  }
+
+  #eachKey(placement: Placement, change: ChangeCount): void {
+    const { holderKey, subnetKey, ancestorKeys, widerKeys = [], country, slash8Key } = placement;
+    const { holder, subnet, own, children, country: countries, slash8, root } = this.#counts;
+    const parentKey = ancestorKeys[0] ?? widerKeys[0];
+    if (holderKey !== null) change(holder, holderKey);
+    change(own, subnetKey);
+    if (parentKey !== undefined) change(children, parentKey);
+    change(subnet, subnetKey);
+    for (const key of ancestorKeys) change(subnet, key);
+    for (const key of widerKeys) change(subnet, key);
+    if (country !== null) change(countries, country);
+    change(slash8, slash8Key);
+    change(root, rootLevel.key);
+  }
+
+  /** The fleet's index of the crawler in each slot, −1 for one that is no candidate. Made once a fleet. */
+  #indicesIn(fleet: CandidateFleet): Int32Array {
+    const known = this.#fleetIndices.get(fleet);
+    if (known?.length === this.#crawlers.length) return known;
+    const indices = Int32Array.from(this.#crawlers, (crawlerId) => fleet.indexOf.get(crawlerId) ?? -1);
+    this.#fleetIndices.set(fleet, indices);
+    return indices;
+  }
+
+  #slotOf(crawlerId: CrawlerId): number {
+    const known = this.#slots.get(crawlerId);
+    if (known !== undefined) return known;
+    const slot = this.#crawlers.push(crawlerId) - 1;
+    this.#slots.set(crawlerId, slot);
+    return slot;
+  }
+}
+
+type ChangeCount = (counts: OwnerCounts, key: PlaceKey) => void;
+
+const rootLevel: Level = { kind: "root", key: 0 };

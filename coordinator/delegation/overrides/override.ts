@@ -1,0 +1,141 @@
+/**
+ * Delegations finer than a subnet, and the store that keeps them: one host whose name resolves differently by
+ * place, or a part of a leaf that measures apart. One rule for all: a host is crawled by the crawler of its
+ * finer delegation, if it has one, else by its subnet's.
+ */
+import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
+import type { FinishedRound } from "../delegation.ts";
+
+declare const brand: unique symbol;
+export type FinerId = number & { readonly [brand]: "FinerId" };
+export const asFinerId = (value: number): FinerId => value as FinerId;
+
+/** Most finer delegations in all; beyond that, hosts go with their subnets. */
+export const maxFinerDelegations = 20_000;
+
+/** A round for one host or for an address of a part; what is known of the subnet around it stays as it is. */
+export type FinerRound = Omit<FinishedRound, "subnetId"> & { readonly withinSubnetId: SubnetId };
+
+/** What a finer delegation is for. The addresses of a part are text. */
+export type FinerPlace =
+  | { readonly type: "host"; readonly hostHash: HostHash; readonly host: string }
+  | { readonly type: "part"; readonly first: string; readonly last: string };
+
+export interface FinerDelegation extends FinerDecision {
+  readonly finerId: FinerId;
+  readonly place: FinerPlace;
+  /** The leaf that is split; for a host, the subnet in which it was found. */
+  readonly subnetId: SubnetId;
+  /** Who has the subnet as a whole now; null: nobody. */
+  readonly subnetCrawlerId: CrawlerId | null;
+  /** What its latest round probed. */
+  readonly target: ProbedTarget;
+}
+
+export interface ProbedTarget {
+  readonly url: string;
+  readonly host: string;
+  readonly address: string;
+}
+
+/** Who gets it, by which round. */
+export interface FinerDecision {
+  readonly roundId: RoundId;
+  readonly crawlerId: CrawlerId;
+  readonly rttMs: number | null;
+  readonly runnerUpId: CrawlerId | null;
+  readonly runnerUpRttMs: number | null;
+  /** What the subnet's own crawler measured in the same round. */
+  readonly subnetRttMs: number | null;
+}
+
+export interface PlannedPart extends FinerDecision {
+  readonly first: string;
+  readonly last: string;
+  /** For the history, in words. */
+  readonly reason: string;
+}
+
+/** What one vantage point was told; null stands for the coordinator. */
+export interface SeenAnswer {
+  readonly crawlerId: CrawlerId | null;
+  readonly addresses: readonly string[];
+}
+
+export interface DelegatedHost extends FinerDecision {
+  readonly hostHash: HostHash;
+  readonly subnetId: SubnetId;
+  readonly seen: readonly SeenAnswer[];
+  /** For the history, in words. */
+  readonly reason: string;
+}
+
+/** A host as the frontier has it. */
+export interface HostPlace {
+  readonly hostHash: HostHash;
+  readonly host: string;
+  /** One of its URLs. */
+  readonly url: string;
+  /** As the coordinator resolved it, the first one first. */
+  readonly addresses: readonly string[];
+  readonly subnetId: SubnetId;
+  /** True: it is delegated by itself already. */
+  readonly byItself: boolean;
+}
+
+export interface FinerDelegationStore {
+  /** Those of the hosts that are resolved and have a subnet and a URL. */
+  hostPlaces(hosts: readonly HostHash[]): Promise<HostPlace[]>;
+  saveRound(round: FinerRound): Promise<RoundId>;
+  /** Delegates a host by itself, or decides anew for one that is; false when there is no room for more. */
+  setHost(host: DelegatedHost, times: ReviewTimes): Promise<boolean>;
+  partsOf(subnetId: SubnetId): Promise<FinerDelegation[]>;
+  /**
+   * The parts of a leaf from now on; without any it is joined again. Null, and nothing happens, when the leaf
+   * has passed to another crawler than `subnetCrawlerId` meanwhile. Counts what was added and what ended.
+   */
+  setParts(
+    leaf: {
+      readonly subnetId: SubnetId;
+      readonly subnetCrawlerId: CrawlerId;
+      readonly parts: readonly PlannedPart[];
+    },
+    times: ReviewTimes,
+  ): Promise<{ readonly added: number; readonly ended: number } | null>;
+  /** Those whose review is due, longest due first. */
+  dueForReview(limit: number, now: Date): Promise<FinerDelegation[]>;
+  /** A review confirmed the crawler or found another; null as the decision only puts the next review off. */
+  reviewed(
+    finerId: FinerId,
+    decision: (FinerDecision & { readonly reason: string }) | null,
+    times: ReviewTimes,
+  ): Promise<void>;
+  /** It goes with its subnet again. */
+  end(finerId: FinerId, reason: string, now: Date): Promise<void>;
+  /** Crawlers that have any. */
+  crawlers(): Promise<CrawlerId[]>;
+  /**
+   * Hands over what a crawler that is gone has: to the nearest of the heirs by its latest round, else to the
+   * subnet's crawler, if that is an heir, until a review. The rest stays where it is.
+   */
+  inherit(
+    gone: CrawlerId,
+    heirs: readonly CrawlerId[],
+    now: Date,
+  ): Promise<{ readonly moved: number; readonly left: number }>;
+  /** Ends the parts of ranges that are no leaves any more, after the registry changed; gives their number. */
+  endOutdated(now: Date): Promise<number>;
+}
+
+export interface ReviewTimes {
+  readonly now: Date;
+  /** When it is to be probed again. */
+  readonly reviewAt: Date;
+}
+
+const reviewEveryMs = 6 * 3_600_000;
+
+/** What is decided now is looked at again so much later. */
+export function reviewTimes(now: Date): ReviewTimes {
+  return { now, reviewAt: new Date(now.getTime() + reviewEveryMs) };
+}

@@ -1,0 +1,195 @@
+/**
+ * A probe round for something finer than a subnet: an address of a leaf that measured apart, or a host by its
+ * name. It is the policies' own round, with two differences: those whom the answer is held against are asked
+ * first, whatever the policy would do, and nothing that is known of the subnet as a whole changes by it.
+ *
+ * By name every candidate measures what the name leads it to. The triangle inequality says nothing then (each
+ * may meet another machine), so all are asked, up to a dozen spread over the fleet.
+ */
+import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+import type { ProbeOutcome } from "#protocol/messages";
+import type { Fleet } from "../../crawlers/crawler.ts";
+import type { RoundCause } from "../delegation.ts";
+import type { DeniedTargets } from "../denied-targets.ts";
+import type { RoundSettings } from "../probe-round.ts";
+import { originOf } from "../probe-target.ts";
+import { RoundQuestions } from "../round-questions.ts";
+import { type Decided, decided } from "../round-result.ts";
+import type { CoordinatorState } from "../state.ts";
+import type {
+  FinerDecision,
+  FinerDelegationStore,
+  FinerRound,
+  ProbedTarget,
+  SeenAnswer,
+} from "./override.ts";
+
+export interface FinerRoundPorts {
+  readonly state: CoordinatorState;
+  readonly fleet: Fleet;
+  readonly finer: Pick<FinerDelegationStore, "saveRound">;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly now: () => Date;
+  /** Crawlers that get nothing new now. */
+  readonly excluded: () => ReadonlySet<CrawlerId>;
+  readonly denied?: DeniedTargets;
+  readonly settings: RoundSettings;
+  readonly onDecided: (round: FinerRound) => void;
+  /** True: what is under way is given up, and nothing more is stored. */
+  readonly isStopping?: () => boolean;
+}
+
+export interface FinerErrand {
+  readonly target: ProbedTarget;
+  readonly withinSubnetId: SubnetId;
+  readonly cause: RoundCause;
+  /** Asked before the policy has its turn. */
+  readonly first: readonly CrawlerId[];
+  readonly byName: boolean;
+  /** Nobody else is asked; left out: whom the policy wants. */
+  readonly only?: readonly CrawlerId[];
+}
+
+export interface FinerOutcome {
+  readonly roundId: RoundId;
+  /** Null: nobody measured anything. */
+  readonly decision: Omit<FinerDecision, "subnetRttMs"> | null;
+  /** What was measured by the method that counts. */
+  readonly rttsMs: ReadonlyMap<CrawlerId, number>;
+  /** By name: where the name led each crawler that reported it. */
+  readonly seen: readonly SeenAnswer[];
+}
+
+/** Crawlers that measure a host by its name at most. */
+const mostByName = 12;
+
+/** Runs the round and stores it; null when the address may not be probed, the subnet has gone, or we stop. */
+export async function finerRound(errand: FinerErrand, ports: FinerRoundPorts): Promise<FinerOutcome | null> {
+  const startedAt = ports.now();
+  const questions = openQuestions(errand, ports);
+  if (questions === null) return null;
+  const ending = await endingOf(errand, questions, ports);
+  if (ending === null) return null;
+  const round: FinerRound = {
+    withinSubnetId: errand.withinSubnetId,
+    cause: errand.cause,
+    policy: policyOf(errand, ports),
+    parameters: { ...ports.settings.parameters },
+    targetUrl: errand.target.url,
+    targetAddress: errand.target.address,
+    startedAt,
+    decidedAt: ports.now(),
+    probes: questions.probes,
+    method: questions.method,
+    ...ending,
+  };
+  const roundId = await ports.finer.saveRound(round);
+  ports.onDecided(round);
+  const { crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs } = round;
+  const rttsMs = new Map(questions.answers.map((answer) => [answer.crawlerId, answer.rttMs]));
+  const isKnown = crawlerId !== null && measured && rttsMs.size > 0;
+  return {
+    roundId,
+    decision: isKnown ? { roundId, crawlerId, rttMs, runnerUpId, runnerUpRttMs } : null,
+    rttsMs,
+    seen: seenIn(questions),
+  };
+}
+
+/** Asks until the round has its end; null when we stop before. */
+async function endingOf(
+  errand: FinerErrand,
+  questions: RoundQuestions,
+  ports: FinerRoundPorts,
+): Promise<Decided | null> {
+  const connected = new Set(ports.fleet.online());
+  const first = [...new Set(errand.first)].filter(
+    (crawlerId) => connected.has(crawlerId) && !isDenied(crawlerId, errand, ports),
+  );
+  for (;;) {
+    if (ports.isStopping?.()) return null;
+    const heldAgainst = first.shift();
+    const step = questions.step();
+    if (heldAgainst !== undefined) await questions.probe(heldAgainst);
+    else if (step.type === "probe") await questions.probe(step.crawlerId);
+    else return decided(step);
+  }
+}
+
+function openQuestions(errand: FinerErrand, ports: FinerRoundPorts): RoundQuestions | null {
+  const { state, settings } = ports;
+  const placement = state.placementOf(errand.withinSubnetId);
+  if (!placement || isForbidden(errand, ports)) return null;
+  return new RoundQuestions({
+    policy: policyOf(errand, ports),
+    input: {
+      placement,
+      fleet: state.fleetOf(candidatesFor(errand, ports)),
+      knowledge: state.knowledge,
+      parameters: { ...settings.parameters, getFirst: false },
+      random: ports.random(),
+    },
+    learned: (method) => state.learnedRtts(method),
+    method: settings.probe.method,
+    ask: async (crawlerId, method) => {
+      const { target, withinSubnetId, byName } = errand;
+      const { tries, deadlineMs } = settings.probe;
+      const origin = originOf({ ...target, subnetId: withinSubnetId });
+      const asked = { ...origin, address: target.address, method, tries, deadlineMs };
+      if (!byName) return await ports.fleet.probe(crawlerId, asked);
+      return byNameOnly(await ports.fleet.probe(crawlerId, { ...asked, byName }));
+    },
+  });
+}
+
+function policyOf(errand: FinerErrand, { settings }: FinerRoundPorts) {
+  return errand.byName ? "exhaustive" : settings.policy;
+}
+
+/** A crawler whose software knows nothing of names has measured the coordinator's address. */
+function byNameOnly(outcome: ProbeOutcome): ProbeOutcome {
+  if (outcome.type !== "measured" || outcome.address !== undefined) return outcome;
+  return { type: "failed", method: outcome.method, reason: "its software does not measure by name" };
+}
+
+function seenIn(questions: RoundQuestions): SeenAnswer[] {
+  const seen = questions.probes.flatMap(({ crawlerId, outcome }) =>
+    outcome.address === undefined ? [] : [[crawlerId, [outcome.address]] as const],
+  );
+  return [...new Map(seen)].map(([crawlerId, addresses]) => ({ crawlerId, addresses }));
+}
+
+function candidatesFor(errand: FinerErrand, ports: FinerRoundPorts): CrawlerId[] {
+  const excluded = ports.excluded();
+  const able = ports.fleet
+    .online()
+    .filter((crawlerId) => !excluded.has(crawlerId) && !isDenied(crawlerId, errand, ports))
+    .filter((crawlerId) => errand.only?.includes(crawlerId) ?? true);
+  if (!errand.byName || able.length <= mostByName) return able;
+  const first = able.filter((crawlerId) => errand.first.includes(crawlerId)).slice(0, mostByName);
+  const others = able.filter((crawlerId) => !first.includes(crawlerId));
+  return [...first, ...spreadOver(others, mostByName - first.length, ports.random())];
+}
+
+function isDenied(crawlerId: CrawlerId, { target, withinSubnetId }: FinerErrand, ports: FinerRoundPorts) {
+  const denied = { ...target, subnetId: withinSubnetId };
+  return ports.denied?.denies(crawlerId, denied, ports.now().getTime()) ?? false;
+}
+
+/** So many of the crawlers at even distances, beginning anywhere. */
+function spreadOver(crawlers: readonly CrawlerId[], most: number, random: number): CrawlerId[] {
+  const offset = Math.floor(random * crawlers.length);
+  return Array.from({ length: most }, (_, index) => {
+    const place = offset + Math.floor((index * crawlers.length) / most);
+    return crawlers[place % crawlers.length]!;
+  });
+}
+
+function isForbidden({ target }: FinerErrand, { settings }: FinerRoundPorts): boolean {
+  const address = parseAddress(target.address);
+  if (address === null) return true;
+  return !settings.allowSpecialPurpose && specialPurposeOf(address) !== null;
+}

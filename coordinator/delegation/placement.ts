@@ -1,0 +1,102 @@
+/**
+ * Where a subnet sits, as far as delegation is concerned: the keys under which past delegations are counted.
+ * Keys are opaque (subnet ids in the coordinator, path names in the simulator), so that the same policies
+ * run on both.
+ *
+ *   root ─ /8 ─ ancestor ─ … ─ ancestor ─ the subnet        and beside them: its holder, its country
+ *
+ * The "/8" of an IPv4 address is its first octet; for IPv6 it is the first 16 bits, since the registries
+ * hold IPv6 in blocks of about that size (2001::/16, 2600::/12 …).
+ */
+import type { SubnetId } from "#core/ids";
+import { topBit } from "../subnets/first-index.ts";
+import { type Ipv4Places, ipv4ParentOf, ipv4RangeAt } from "../subnets/ipv4-places.ts";
+import { type Ipv6Places, ipv6ParentOf, ipv6RangeAt } from "../subnets/ipv6-places.ts";
+import { extentIn, oddExtent } from "../subnets/place-index.ts";
+import { countryOf } from "../subnets/subnet-label.ts";
+import { noId } from "../subnets/subnet-rows.ts";
+import type { TreeColumns } from "../subnets/tree-columns.ts";
+
+export type PlaceKey = string | number;
+
+/** Labels are below this (`subnet-label.ts`). */
+const labelCount = 2 ** 12;
+
+export interface Placement {
+  readonly subnetKey: PlaceKey;
+  readonly holderKey: PlaceKey | null;
+  /** The less specific subnets, nearest first, as far as they are smaller than the /8 level. */
+  readonly ancestorKeys: readonly PlaceKey[];
+  /** Those as wide as that level or wider, nearest first; absent: none. Only `ipmicra` climbs so far. */
+  readonly widerKeys?: readonly PlaceKey[];
+  readonly country: string | null;
+  readonly slash8Key: PlaceKey;
+}
+
+/** The placement of a subnet of the tree; null when the tree does not hold it (any more). */
+export function placementOf(
+  { columns }: { readonly columns: TreeColumns },
+  subnetId: SubnetId,
+): Placement | null {
+  const place = columns.byId.firstRow(subnetId);
+  if (place < 0) return null;
+  const holderId = columns.holderIds[place] as number;
+  const isIpv4 = place < columns.ipv6Base;
+  const above = isIpv4 ? aboveIpv4(columns, place) : aboveIpv6(columns, place - columns.ipv6Base);
+  return {
+    subnetKey: subnetId,
+    holderKey: holderId === noId ? null : holderId,
+    ancestorKeys: above.ancestorKeys,
+    widerKeys: above.widerKeys,
+    country: countries[columns.labels[place] as number] ?? null,
+    slash8Key: isIpv4 ? ipv4Slash8(columns, place) : ipv6Slash8(columns, place - columns.ipv6Base),
+  };
+}
+
+/** By label, made once: a placement is asked for with every decision. */
+const countries = Array.from({ length: labelCount }, (_, label) => countryOf(label));
+
+/** A number per /8, 0 to 255, of the range's first address. */
+function ipv4Slash8({ ipv4 }: TreeColumns, place: number): number {
+  return ((ipv4.keys[place] as number) ^ topBit) >>> 24;
+}
+
+/** A number per /16, 256 and up. */
+function ipv6Slash8({ ipv6 }: TreeColumns, place: number): number {
+  return 256 + (((ipv6.keys[2 * place] as number) ^ topBit) >>> 16);
+}
+
+type Above = Required<Pick<Placement, "ancestorKeys" | "widerKeys">>;
+
+function aboveIpv4({ ipv4, ids }: TreeColumns, place: number): Above {
+  const ancestorKeys: number[] = [];
+  const widerKeys: number[] = [];
+  for (let at = ipv4ParentOf(ipv4, place); at >= 0; at = ipv4ParentOf(ipv4, at)) {
+    (spansSlash8(ipv4, at) ? widerKeys : ancestorKeys).push(ids[at] as number);
+  }
+  return { ancestorKeys, widerKeys };
+}
+
+function aboveIpv6({ ipv6, ipv6Base, ids }: TreeColumns, place: number): Above {
+  const ancestorKeys: number[] = [];
+  const widerKeys: number[] = [];
+  for (let at = ipv6ParentOf(ipv6, place); at >= 0; at = ipv6ParentOf(ipv6, at)) {
+    (spansSlash16(ipv6, at) ? widerKeys : ancestorKeys).push(ids[ipv6Base + at] as number);
+  }
+  return { ancestorKeys, widerKeys };
+}
+
+/** True when the range is as wide as the /8 level or wider: that level and the root stand for it. */
+function spansSlash8(ipv4: Ipv4Places, place: number): boolean {
+  // Below this, the extent is the number of addresses less one.
+  if (extentIn(ipv4.links[place] as number) < oddExtent) return false;
+  const { first, last } = ipv4RangeAt(ipv4, place);
+  return last - first + 1 >= 2 ** 24;
+}
+
+function spansSlash16(ipv6: Ipv6Places, place: number): boolean {
+  const prefixLength = extentIn(ipv6.links[place] as number);
+  if (prefixLength < oddExtent) return prefixLength <= 16;
+  const { first, last } = ipv6RangeAt(ipv6, place);
+  return last - first + 1n >= 1n << 112n;
+}

@@ -1,0 +1,122 @@
+/**
+ * ipmicra: the paper's delegation procedure (section 4.3). Is the company known to one crawler, that one
+ * takes the subnet without a probe; to several, they are asked until one answers under the threshold. Else
+ * the tree is climbed: at each step the crawlers that own it, its children or their descendants are asked,
+ * until one is under the threshold. When all were asked, the fastest.
+ *
+ * Where the paper leaves room:
+ * - several crawlers of the company and none under the threshold: the climb goes on (the text says "the
+ *   fastest", then "only if this search is unsuccessful"); nobody is asked twice;
+ * - the climb starts at the subnet itself, as in the worked example, where the children of subnet 8 are asked
+ *   first;
+ * - within a step the subnet's own crawler is asked first, as in the pseudo-code, then those of its children,
+ *   then those of their descendants, each in the order in which they came to own something there;
+ * - the root is the whole space: who owns anything anywhere is asked there;
+ * - a crawler of the company that is no candidate now does not count; candidates that own nothing anywhere
+ *   are asked last.
+ */
+import type { CrawlerId } from "#core/ids";
+import type { CandidateFleet } from "../fleet.ts";
+import { type CrawlerCount, climbLevels, type DelegationKnowledge } from "../knowledge.ts";
+import type { Placement } from "../placement.ts";
+import { priorOf } from "../prior.ts";
+import { decidedAtOnce, decidedByPrior, decidedFor } from "./decide.ts";
+import type { ReasonOf } from "./reason.ts";
+import {
+  askedCrawlers,
+  type DelegationPolicy,
+  fastestIndex,
+  looksSilent,
+  openState,
+  probeStep,
+  type RoundInput,
+  type RoundState,
+  type RoundStep,
+  withObservation,
+} from "./round.ts";
+
+type AskedAt = ReasonOf<"under-threshold">["level"];
+
+export interface IpmicraState extends RoundState {
+  /** The one crawler of the same company, where there is exactly one. */
+  readonly sole: CrawlerCount | null;
+  /** All candidates in the order in which they would be asked, fixed when the round starts. */
+  readonly queue: readonly { readonly crawlerId: CrawlerId; readonly level: AskedAt }[];
+}
+
+export const ipmicraPolicy: DelegationPolicy<IpmicraState> = {
+  start(input) {
+    const { placement, fleet, knowledge } = input;
+    const company = companyOwners(input);
+    return {
+      ...openState("ipmicra", input, priorOf(placement, fleet, knowledge)),
+      sole: company.length === 1 ? company[0]! : null,
+      queue: askingOrder(placement, fleet, knowledge),
+    };
+  },
+  step(state) {
+    return decidedAtOnce(state) ?? soleOfCompany(state) ?? underThreshold(state) ?? nextOrFastest(state);
+  },
+  observe: withObservation,
+};
+
+function soleOfCompany(state: IpmicraState): RoundStep | null {
+  if (state.sole === null) return null;
+  const index = state.fleet.indexOf.get(state.sole.crawlerId)!;
+  return decidedFor(state, index, { type: "same-company", subnetsOwned: state.sole.count });
+}
+
+function underThreshold(state: IpmicraState): RoundStep | null {
+  const fastest = fastestIndex(state);
+  if (fastest < 0) return null;
+  const { thresholdMs } = state.parameters;
+  const rttMs = state.rttsMs[fastest]!;
+  if (rttMs >= thresholdMs) return null;
+  const level = state.queue.find(({ crawlerId }) => crawlerId === state.fleet.candidates[fastest])!.level;
+  return decidedFor(state, fastest, {
+    type: "under-threshold",
+    thresholdMs,
+    rttMs,
+    level,
+    ...askedCrawlers(state),
+  });
+}
+
+/** The queue is asked from its head, so what was asked is its beginning. */
+function nextOrFastest(state: IpmicraState): RoundStep {
+  if (looksSilent(state)) return decidedByPrior(state);
+  const next = state.queue[state.probes.length];
+  if (next !== undefined) return probeStep(state, next.crawlerId);
+  const fastest = fastestIndex(state);
+  if (fastest < 0) return decidedByPrior(state);
+  const { thresholdMs } = state.parameters;
+  const rttMs = state.rttsMs[fastest]!;
+  return decidedFor(state, fastest, { type: "fastest-of-all", thresholdMs, rttMs, ...askedCrawlers(state) });
+}
+
+function companyOwners({ placement, fleet, knowledge }: RoundInput): CrawlerCount[] {
+  if (placement.holderKey === null) return [];
+  const owners = knowledge.owners({ kind: "holder", key: placement.holderKey });
+  return owners.filter(({ crawlerId }) => fleet.indexOf.has(crawlerId));
+}
+
+function askingOrder(
+  placement: Placement,
+  fleet: CandidateFleet,
+  knowledge: DelegationKnowledge,
+): { crawlerId: CrawlerId; level: AskedAt }[] {
+  const order = new Map<CrawlerId, AskedAt>();
+  const add = (crawlerId: CrawlerId, level: AskedAt) => {
+    if (fleet.indexOf.has(crawlerId) && !order.has(crawlerId)) order.set(crawlerId, level);
+  };
+  if (placement.holderKey !== null) {
+    knowledge.eachOwner({ kind: "holder", key: placement.holderKey }, (id) => add(id, "company"));
+  }
+  const steps = climbLevels(placement);
+  steps.forEach((levels, height) => {
+    const at = height === 0 ? "subnet" : height < steps.length - 1 ? "ancestor" : "root";
+    for (const level of levels) knowledge.eachOwner(level, (id) => add(id, at));
+  });
+  for (const crawlerId of fleet.candidates) add(crawlerId, "root");
+  return Array.from(order, ([crawlerId, level]) => ({ crawlerId, level }));
+}

@@ -1,0 +1,122 @@
+/**
+ * What finished probe rounds taught about distances: for some past subnets the round-trip times from every
+ * crawler, measured where somebody asked and expected where nobody did. A new subnet is held against them
+ * (see `rtt-mixture.ts`): whoever answers alike most likely lies alike.
+ *
+ * Bounded, in two ways of looking: each crawler keeps a few subnets that it won, of which a later one replaces any
+ * at random, so that they are spread over time and place; and the latest few of each holder and neighbourhood are
+ * kept for as many of these as there is room for. 8 bytes a crawler and kept subnet.
+ */
+import type { CrawlerId } from "#core/ids";
+import { seededRandom } from "#core/random";
+import { smallestOf } from "#core/smallest";
+import type { PlaceKey, Placement } from "../placement.ts";
+import { GainCalibration } from "./gain-calibration.ts";
+
+/** A past subnet as the crawlers see it. Indexed by the crawlers' slots; crawlers that came later have none. */
+export interface LearnedVector {
+  /** The crawler that was found nearest. */
+  readonly crawlerId: CrawlerId;
+  readonly placement: Placement;
+  /** Measured or expected RTT in ms; NaN: nothing known. */
+  readonly rttsMs: Float32Array;
+  /** How far off the expectation may be, in ms (one standard deviation); 0 where it was measured. */
+  readonly spreadsMs: Float32Array;
+  /** Slots of the crawlers that measured it. */
+  readonly measured: Int32Array;
+  /** Slots of the nearest crawlers, nearest first. */
+  readonly nearest: Int32Array;
+}
+
+/** Subnets that a fleet keeps by their winners, all crawlers together. */
+const keptInAll = 3200;
+/** Bounds of what one crawler keeps: few of a large fleet, enough of a small one. */
+const leastKept = 2;
+const mostKept = 32;
+/** The latest subnets of one holder or neighbourhood that are kept. */
+const keptAlike = 4;
+/** Room for all of these, in RTTs (8 bytes each): 32 MB. */
+const roomForAlike = 4_000_000;
+/** Crawlers that a vector lists as nearest: a farther one is no candidate for being the nearest. */
+export const listedAsNearest = 24;
+
+export class LearnedRtts {
+  /** Whether rounds gained what was expected of them. */
+  readonly calibration = new GainCalibration();
+  readonly #slots = new Map<CrawlerId, number>();
+  readonly #kept = new Map<CrawlerId, LearnedVector[]>();
+  readonly #byHolder = new Map<PlaceKey, LearnedVector[]>();
+  readonly #byNeighbourhood = new Map<PlaceKey, LearnedVector[]>();
+  readonly #draw = seededRandom(1);
+
+  /** The slot of a crawler, given at its first appearance. */
+  slotOf(crawlerId: CrawlerId): number {
+    const known = this.#slots.get(crawlerId);
+    if (known !== undefined) return known;
+    const slot = this.#slots.size;
+    this.#slots.set(crawlerId, slot);
+    return slot;
+  }
+
+  /** Crawlers that have a slot. */
+  get slots(): number {
+    return this.#slots.size;
+  }
+
+  /** The kept subnets that this crawler won. */
+  wonBy(crawlerId: CrawlerId): readonly LearnedVector[] {
+    return this.#kept.get(crawlerId) ?? [];
+  }
+
+  /** How many are kept in all. */
+  get size(): number {
+    let size = 0;
+    for (const kept of this.#kept.values()) size += kept.length;
+    return size;
+  }
+
+  /** Of the same holder and of the same neighbourhood, the latest few of each. */
+  alike({ holderKey, ancestorKeys }: Placement): ReadonlySet<LearnedVector> {
+    const alike = new Set<LearnedVector>();
+    if (holderKey !== null) for (const vector of this.#byHolder.get(holderKey) ?? []) alike.add(vector);
+    for (const key of ancestorKeys.slice(0, 2))
+      for (const vector of this.#byNeighbourhood.get(key) ?? []) alike.add(vector);
+    return alike;
+  }
+
+  keep(vector: Omit<LearnedVector, "nearest">): void {
+    const { crawlerId, placement } = vector;
+    this.slotOf(crawlerId);
+    const entry = { ...vector, nearest: smallestOf(vector.rttsMs, listedAsNearest) };
+    this.#keepForWinner(entry);
+    if (placement.holderKey !== null) this.#keepAlike(this.#byHolder, placement.holderKey, entry);
+    for (const key of placement.ancestorKeys.slice(0, 2)) this.#keepAlike(this.#byNeighbourhood, key, entry);
+  }
+
+  #keepForWinner(entry: LearnedVector): void {
+    const kept = this.#kept.get(entry.crawlerId);
+    if (kept === undefined) this.#kept.set(entry.crawlerId, [entry]);
+    else if (kept.length < this.keptByEach) kept.push(entry);
+    else kept[Math.floor(this.#draw() * kept.length)] = entry;
+  }
+
+  /** The key that was added longest ago goes when there is no more room. */
+  #keepAlike(lists: Map<PlaceKey, LearnedVector[]>, key: PlaceKey, entry: LearnedVector): void {
+    const list = lists.get(key);
+    if (list !== undefined) {
+      if (list.length >= keptAlike) list.shift();
+      list.push(entry);
+      return;
+    }
+    lists.set(key, [entry]);
+    const mostKeys = roomForAlike / (keptAlike * this.#slots.size);
+    const [oldest] = lists.size > mostKeys ? lists.keys() : [];
+    if (oldest !== undefined) lists.delete(oldest);
+  }
+
+  /** How many subnets a crawler keeps in a fleet of this size, at most. */
+  get keptByEach(): number {
+    const share = Math.floor(keptInAll / Math.max(1, this.#slots.size));
+    return Math.max(leastKept, Math.min(mostKept, share));
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * One probe round for one subnet: asks the policy for the next step, has the crawler measure, and records the
+ * decision with every probe, the reason and the runner-up. Candidates are the crawlers that are connected, not
+ * draining, not full, and whose partners allow the target. On the way the round looks out for anycast, and
+ * where a subnet has many URLs waiting, its first observation is the crawl's own first fetch (get-first).
+ */
+
+import type { CrawlerId } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+import type { Fleet } from "../crawlers/crawler.ts";
+import { AnycastLook, decidedByLoad } from "./anycast-look.ts";
+import type { AnycastRanges } from "./anycast-ranges.ts";
+import type { DelegationStore, FinishedRound, RoundCause, WaitingSubnet } from "./delegation.ts";
+import type { DeniedTargets } from "./denied-targets.ts";
+import type { FirstFetches } from "./first-fetches.ts";
+import { openQuestions } from "./open-round.ts";
+import type { Placement } from "./placement.ts";
+import type { PolicyName, PolicyParameters, RoundStep } from "./policies/round.ts";
+import type { ProbeSettings } from "./probe-target.ts";
+import type { RoundQuestions } from "./round-questions.ts";
+import { type Decided, decided, kept, remember } from "./round-result.ts";
+import type { CoordinatorState } from "./state.ts";
+
+export interface RoundSettings {
+  readonly policy: PolicyName;
+  readonly parameters: PolicyParameters;
+  readonly probe: ProbeSettings;
+  readonly allowSpecialPurpose: boolean;
+  /** A new subnet with so many URLs waiting is crawled while it is probed; 0: none is. */
+  readonly getFirstFromUrls?: number;
+}
+
+export interface RoundPorts {
+  readonly state: CoordinatorState;
+  readonly fleet: Fleet;
+  readonly delegations: Pick<DelegationStore, "saveRound" | "delegateProvisionally">;
+  /** Uniform in [0, 1): the policy `random` draws from it. */
+  readonly random: () => number;
+  readonly now: () => Date;
+  /** Crawlers that must not take this subnet now (full, draining, the one that turned slow …). */
+  readonly excluded: (subnet: WaitingSubnet) => ReadonlySet<CrawlerId>;
+  readonly denied?: DeniedTargets;
+  /** Without it, nothing is taken for anycast. */
+  readonly anycast?: AnycastRanges;
+  /** Without it, no round begins with a fetch. */
+  readonly firstFetches?: FirstFetches;
+  /** True: what is under way is given up, and nothing more is stored. */
+  readonly isStopping?: () => boolean;
+}
+
+/** Runs the round and stores it; null when the subnet is no longer in the tree, may not be probed, or we stop. */
+export async function delegateSubnet(
+  subnet: WaitingSubnet,
+  cause: RoundCause,
+  ports: RoundPorts & { readonly settings: RoundSettings },
+): Promise<FinishedRound | null> {
+  const placement = ports.state.placementOf(subnet.subnetId);
+  if (!placement || isForbidden(subnet.address, ports.settings)) return null;
+  const startedAt = ports.now();
+  const round: LiveRound = { subnet, cause, placement, ports };
+  const parameters = parametersOf(round);
+  const questions = openQuestions(round, parameters);
+  const ending = await endingOf(round, questions);
+  if (ending === null) return null;
+  const finished: FinishedRound = {
+    subnetId: subnet.subnetId,
+    cause,
+    policy: ports.settings.policy,
+    parameters: { ...parameters },
+    targetUrl: subnet.url,
+    targetAddress: subnet.address,
+    startedAt,
+    decidedAt: ports.now(),
+    probes: questions.probes,
+    method: questions.method,
+    ...ending,
+  };
+  await ports.delegations.saveRound(finished);
+  remember(finished, { ...ports, placement });
+  if (finished.measured && finished.reason.type !== "anycast") questions.learn();
+  return finished;
+}
+
+export interface LiveRound {
+  readonly subnet: WaitingSubnet;
+  readonly cause: RoundCause;
+  readonly placement: Placement;
+  readonly ports: RoundPorts & { readonly settings: RoundSettings };
+}
+
+/** Asks until the round has its end; null when we stop before. */
+async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<Decided | null> {
+  const look = lookFor(round, questions);
+  for (;;) {
+    if (round.ports.isStopping?.()) return null;
+    const range = look?.proven(questions) ?? null;
+    if (range !== null) return decidedByLoad(range);
+    const step = questions.step();
+    const suspect = look?.next(questions, step) ?? null;
+    const doubted = suspect === null ? doubtedFetch(questions, step) : null;
+    if (suspect !== null || doubted !== null) await questions.probe((suspect ?? doubted)!);
+    else if (step.type !== "probe") {
+      look?.noteNothing(questions);
+      return kept(round.subnet.subnetId, questions.fleet, round.ports.state, decided(step));
+    } else if (step.how === "get") await fetchFirst(round, questions, step.crawlerId);
+    else await questions.probe(step.crawlerId);
+  }
+}
+
+/**
+ * One fetch is one try, taken while the crawler was busy, where a probe is the smallest of several: before the
+ * subnet is taken from the crawler that fetched first, it is probed as well.
+ */
+function doubtedFetch(questions: RoundQuestions, step: RoundStep): CrawlerId | null {
+  const fetched = questions.probes.find(({ how }) => how === "get")?.crawlerId;
+  if (fetched === undefined || step.type !== "decided" || step.crawlerId === fetched) return null;
+  const isProbed = questions.probes.some(({ crawlerId, how }) => crawlerId === fetched && how !== "get");
+  return isProbed ? null : fetched;
+}
+
+/** The crawler has the subnet for the time being, and crawls; where no fetch tells a time, it is probed. */
+async function fetchFirst(
+  { subnet: { subnetId }, ports }: LiveRound,
+  questions: RoundQuestions,
+  crawlerId: CrawlerId,
+): Promise<void> {
+  const { delegations, firstFetches, state } = ports;
+  const isOurs = await delegations.delegateProvisionally(subnetId, crawlerId, ports.now());
+  if (!isOurs || !firstFetches) return await questions.probe(crawlerId);
+  const unknown = { measured: false, rttMs: null, runnerUpId: null, runnerUpRttMs: null };
+  state.setDelegation({ subnetId, crawlerId, ...unknown });
+  const outcome = await firstFetches.of(subnetId, crawlerId);
+  if (ports.isStopping?.()) return;
+  if (outcome === null) await questions.probe(crawlerId);
+  else questions.take({ crawlerId, outcome, how: "get" });
+}
+
+function lookFor(round: LiveRound, questions: RoundQuestions): AnycastLook | null {
+  const { state, anycast, settings, now } = round.ports;
+  if (!anycast) return null;
+  return new AnycastLook({
+    policy: settings.policy,
+    subnetId: round.subnet.subnetId,
+    placement: round.placement,
+    fleet: questions.fleet,
+    state,
+    ranges: anycast,
+    nowMs: now().getTime(),
+    isLarge: hasMuch(round),
+  });
+}
+
+function hasMuch({ subnet, ports }: LiveRound): boolean {
+  const { getFirstFromUrls = 0 } = ports.settings;
+  return getFirstFromUrls > 0 && (subnet.dueUrls ?? 0) >= getFirstFromUrls;
+}
+
+/** get-first is for new subnets with much to fetch, where the crawl's connects can be held against probes. */
+function parametersOf(round: LiveRound): PolicyParameters {
+  const { subnet, cause, ports } = round;
+  const { parameters, probe } = ports.settings;
+  const isPossible = cause === "new-subnet" && probe.method === "connect" && ports.firstFetches !== undefined;
+  const isNew = ports.state.delegationOf(subnet.subnetId) === null;
+  return { ...parameters, getFirst: isPossible && isNew && (hasMuch(round) || parameters.getFirst) };
+}
+
+function isForbidden(address: string, settings: RoundSettings): boolean {
+  if (settings.allowSpecialPurpose) return false;
+  const parsed = parseAddress(address);
+  return parsed === null || specialPurposeOf(parsed) !== null;
+}

@@ -1,0 +1,184 @@
+/**
+ * Recalibration (paper section 4.4): every fetch is held against its host's own past as it arrives; subnets
+ * in which a host turned slow are probed anew. A subnet that was probed for this reason is left alone for a
+ * while, so that a restless site does not cost a round with every alarm; an alarm meanwhile waits.
+ *
+ * The watch is a cache of what page_fetch holds: the past of a host that it does not know (after a start,
+ * after a move, after others have pushed it out) is read from there, in batches, and played through the same
+ * rules. Of alarms in what is played only those of the last hour count.
+ */
+
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
+import { urlKeyOf } from "#core/url-key";
+import type { ResultStore } from "../../frontier/ports.ts";
+import type { ResultBatch, WireResult } from "../../results/take-results.ts";
+import type { DelegationStore, FinishedRound } from "../delegation.ts";
+import type { SlowFetches } from "../policies/slow-fetches.ts";
+import type { CoordinatorState } from "../state.ts";
+import { type CrawlerAlarm, FetchWatch, type HostAlarm } from "./fetch-watch.ts";
+import type { RecalibrationRule } from "./rule.ts";
+
+export interface RecalibrationPorts {
+  readonly results: Pick<ResultStore, "recentFetches">;
+  readonly state: CoordinatorState;
+  readonly now: () => Date;
+}
+
+type RecentFetch = Awaited<ReturnType<ResultStore["recentFetches"]>>[number];
+
+/** Past fetches of a host that are read: enough for a full window. */
+const historyLength = 50;
+const coolDownMs = 3_600_000;
+/** Hosts read from the database in one pass; the rest waits for the next. */
+const hostsPerPass = 2000;
+/** Hosts that wait to be read; more are not remembered, and come with their next fetch. */
+const mostWaiting = 100_000;
+/** Hosts whose past is kept in memory: 1.2 KB each. */
+const mostWatched = 50_000;
+/** Alarms whose round has not come yet: older ones are dropped beyond this. */
+const mostAlarms = 10_000;
+
+export class RecalibrationQueue {
+  readonly #ports: RecalibrationPorts;
+  readonly #watch: FetchWatch;
+  readonly #unread = new Set<HostHash>();
+  readonly #alarms = new Map<HostHash, HostAlarm>();
+  readonly #probed = new Map<SubnetId, { readonly atMs: number; readonly evidence: SlowFetches }>();
+
+  constructor(ports: RecalibrationPorts, rule: RecalibrationRule) {
+    this.#ports = ports;
+    this.#watch = new FetchWatch(rule, mostWatched);
+  }
+
+  /** Results came in and are stored. */
+  note(batch: ResultBatch): void {
+    for (const { result } of batch.results) {
+      const key = urlKeyOf(result.url);
+      if (typeof key === "string" || !wasContacted(result)) continue;
+      if (!this.#watch.knows(key.hostHash, batch.crawlerId)) this.#read(key.hostHash);
+      else {
+        const { connectMs, firstByteMs } = result.timing;
+        const atMs = Math.min(Date.parse(result.fetchedAt), this.#nowMs());
+        this.#weigh({ hostHash: key.hostHash, crawlerId: batch.crawlerId, atMs, connectMs, firstByteMs });
+      }
+    }
+  }
+
+  /** Subnets to probe anew, because a host in them turned slow. */
+  async findSlow(): Promise<SubnetId[]> {
+    await this.#readPasts();
+    const hosts = [...this.#alarms.keys()].slice(0, hostsPerPass);
+    if (hosts.length === 0) return [];
+    const slow = new Set<SubnetId>();
+    const places = new Map(
+      (await this.#ports.results.recentFetches(hosts, 1)).map((one) => [one.hostHash, one]),
+    );
+    for (const hostHash of hosts) {
+      const subnetId = this.#take(hostHash, places.get(hostHash));
+      if (subnetId !== null) slow.add(subnetId);
+    }
+    return [...slow];
+  }
+
+  /** Crawlers for which everything turned slow since the last call: their own network. */
+  takeSlowCrawlers(): CrawlerAlarm[] {
+    return this.#watch.takeCrawlerAlarms();
+  }
+
+  /** The store, with the evidence written into the rounds that it led to. */
+  explaining<Store extends Pick<DelegationStore, "saveRound">>(store: Store): Store {
+    return { ...store, saveRound: async (round) => await store.saveRound(this.#explained(round)) };
+  }
+
+  #explained(round: FinishedRound): FinishedRound {
+    const evidence = this.#probed.get(round.subnetId)?.evidence;
+    if (round.cause !== "slow-fetches" || !evidence) return round;
+    return { ...round, parameters: { ...round.parameters, evidence } };
+  }
+
+  #read(hostHash: HostHash): void {
+    if (this.#unread.size < mostWaiting) this.#unread.add(hostHash);
+  }
+
+  async #readPasts(): Promise<void> {
+    const hosts = [...this.#unread].slice(0, hostsPerPass);
+    if (hosts.length === 0) return;
+    for (const host of hosts) this.#unread.delete(host);
+    const fetches = await this.#ports.results.recentFetches(hosts, historyLength);
+    const hourAgoMs = this.#nowMs() - coolDownMs;
+    for (const history of this.#historiesByOwner(fetches)) {
+      for (const fetch of history) this.#weigh({ ...fetch, atMs: fetch.fetchedAt.getTime() }, hourAgoMs);
+    }
+  }
+
+  #weigh(fetch: WeighedFetch, sinceMs = Number.NEGATIVE_INFINITY): void {
+    const alarm = this.#watch.note({ ...fetch, hostKey: fetch.hostHash });
+    if (!alarm || alarm.atMs < sinceMs) return;
+    this.#alarms.set(fetch.hostHash, alarm);
+    if (this.#alarms.size > mostAlarms) this.#alarms.delete(this.#alarms.keys().next().value!);
+  }
+
+  /**
+   * One history a host, of the crawler that owns its subnet now, since the last fetch by another: after a
+   * move the past starts anew, also when the subnet comes back.
+   */
+  #historiesByOwner(fetches: readonly RecentFetch[]): RecentFetch[][] {
+    const histories = new Map<HostHash, RecentFetch[]>();
+    for (const fetch of fetches) {
+      if (fetch.subnetId === null) continue;
+      if (this.#ports.state.delegationOf(fetch.subnetId)?.crawlerId !== fetch.crawlerId) {
+        histories.delete(fetch.hostHash);
+        continue;
+      }
+      const known = histories.get(fetch.hostHash);
+      if (known) known.push(fetch);
+      else histories.set(fetch.hostHash, [fetch]);
+    }
+    return [...histories.values()];
+  }
+
+  /**
+   * The subnet of an alarm that leads to a round now. Null: the host has moved on since, the subnet was probed
+   * for another host of it, or the alarm waits (behind the others) for the end of the cool-down.
+   */
+  #take(hostHash: HostHash, place: RecentFetch | undefined): SubnetId | null {
+    const alarm = this.#alarms.get(hostHash);
+    this.#alarms.delete(hostHash);
+    const subnetId = place?.subnetId ?? null;
+    if (!alarm || !place || subnetId === null) return null;
+    if (this.#ports.state.delegationOf(subnetId)?.crawlerId !== alarm.crawlerId) return null;
+    const nowMs = this.#nowMs();
+    for (const [known, { atMs }] of this.#probed) {
+      if (nowMs - atMs <= coolDownMs) break;
+      this.#probed.delete(known);
+    }
+    const probed = this.#probed.get(subnetId);
+    if (!probed) {
+      this.#probed.set(subnetId, { atMs: nowMs, evidence: evidenceOf(alarm, place.host) });
+      return subnetId;
+    }
+    if (probed.atMs < nowMs) this.#alarms.set(hostHash, alarm);
+    return null;
+  }
+
+  #nowMs(): number {
+    return this.#ports.now().getTime();
+  }
+}
+
+interface WeighedFetch {
+  readonly hostHash: HostHash;
+  readonly crawlerId: CrawlerId;
+  readonly atMs: number;
+  readonly connectMs: number | null;
+  readonly firstByteMs: number | null;
+}
+
+/** A refusal has no times; a fetch that failed may have none either. */
+function wasContacted({ timing }: WireResult["result"]): boolean {
+  return timing.connectMs !== null || timing.firstByteMs !== null;
+}
+
+function evidenceOf({ rule, kind, usualMs, nowMs, fetches }: HostAlarm, host: string): SlowFetches {
+  return { type: "slow-fetches", host, rule, kind, usualMs, nowMs, fetches };
+}

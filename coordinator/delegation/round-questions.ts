@@ -1,0 +1,134 @@
+/**
+ * The questions of one probe round. What is compared was measured by one method: a HEAD contains the server's
+ * own time and may come from a cache nearby, a connect does not. Where a crawler could not use the round's
+ * method and fell back to TCP connect, which every other one can do as well, the round settles on connect:
+ * it starts again with what was measured by connect so far, and the policy asks anew whom it still needs.
+ * That happens once at most, so nobody is asked more than twice. All answers stay recorded, with their method.
+ *
+ *   head: 20 ms by a ── head refused, connect: 8 ms by b ──► settled on connect: 8 ms by b ── ask a again …
+ */
+
+import type { CrawlerId } from "#core/ids";
+import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import type { RoundProbe } from "./delegation.ts";
+import type { CandidateFleet } from "./fleet.ts";
+import type { LearnedRtts } from "./policies/learned-rtts.ts";
+import { learnFromRound, nextStep, observe, type ProbeRound, startRound } from "./policies/policies.ts";
+import type { Observation, PolicyName, RoundInput, RoundStep } from "./policies/round.ts";
+
+export interface RoundOpening {
+  readonly policy: PolicyName;
+  readonly input: Omit<RoundInput, "learned">;
+  /** What earlier rounds measured by this method. */
+  readonly learned: (method: ProbeMethod) => LearnedRtts;
+  readonly method: ProbeMethod;
+  /** Has the crawler measure; never rejects. */
+  readonly ask: (crawlerId: CrawlerId, method: ProbeMethod) => Promise<ProbeOutcome>;
+}
+
+/** What all fall back to. */
+const common: ProbeMethod = "connect";
+
+export class RoundQuestions {
+  readonly #opening: RoundOpening;
+  readonly #probes: RoundProbe[] = [];
+  #method: ProbeMethod;
+  #round: ProbeRound;
+
+  constructor(opening: RoundOpening) {
+    this.#opening = opening;
+    this.#method = opening.method;
+    this.#round = this.#start();
+  }
+
+  /** Every answer in the order in which it came, those by another method too. */
+  get probes(): readonly RoundProbe[] {
+    return this.#probes;
+  }
+
+  /** What is compared. */
+  get method(): ProbeMethod {
+    return this.#method;
+  }
+
+  /** What can be compared: of each crawler the smallest, since noise only adds. */
+  get answers(): { readonly crawlerId: CrawlerId; readonly rttMs: number }[] {
+    const smallest = new Map<CrawlerId, number>();
+    for (const { crawlerId, outcome } of this.#probes) {
+      if (outcome.type !== "measured" || outcome.method !== this.#method) continue;
+      smallest.set(crawlerId, Math.min(outcome.rttMs, smallest.get(crawlerId) ?? Number.POSITIVE_INFINITY));
+    }
+    return [...smallest].map(([crawlerId, rttMs]) => ({ crawlerId, rttMs }));
+  }
+
+  /** Who was asked by the method that counts. */
+  get asked(): ReadonlySet<CrawlerId> {
+    const counting = this.#probes.filter(({ outcome }) => outcome.method === this.#method);
+    return new Set(counting.map(({ crawlerId }) => crawlerId));
+  }
+
+  /** The candidates. */
+  get fleet(): CandidateFleet {
+    return this.#opening.input.fleet;
+  }
+
+  step(): RoundStep {
+    return nextStep(this.#round);
+  }
+
+  async probe(crawlerId: CrawlerId): Promise<void> {
+    const outcome = await this.#opening.ask(crawlerId, this.#method);
+    this.take({ crawlerId, outcome });
+    if (!isFiltered(outcome)) return;
+    // An echo that does not come back says little: many networks drop them.
+    this.take({ crawlerId, outcome: await this.#opening.ask(crawlerId, common) });
+  }
+
+  /**
+   * An answer that came, also one that no probe was sent for. A second one of the same crawler counts with its
+   * first: the round is gone through again with the smaller of the two.
+   */
+  take(probe: RoundProbe): void {
+    const { crawlerId, outcome } = probe;
+    const isSecond = this.asked.has(crawlerId);
+    const settles = outcome.type === "measured" && outcome.method === common && this.#method !== common;
+    this.#probes.push(probe);
+    if (settles) this.#method = common;
+    if (settles || isSecond) this.#goThroughAgain();
+    else if (!isFiltered(outcome)) this.#observe(crawlerId, outcome);
+  }
+
+  /** The round has ended with a decision that its answers bear out: later rounds may learn from it. */
+  learn(): void {
+    learnFromRound(this.#round);
+  }
+
+  #start(): ProbeRound {
+    const { policy, input, learned } = this.#opening;
+    return startRound(policy, { ...input, learned: learned(this.#method) });
+  }
+
+  #goThroughAgain(): void {
+    this.#round = this.#start();
+    const smallest = new Map(this.answers.map(({ crawlerId, rttMs }) => [crawlerId, rttMs]));
+    for (const { crawlerId, outcome } of this.#probes) {
+      if (outcome.method !== this.#method) continue;
+      const rttMs = smallest.get(crawlerId);
+      if (rttMs === undefined) this.#observe(crawlerId, outcome);
+      else this.#round = observe(this.#round, crawlerId, { rttMs });
+    }
+  }
+
+  #observe(crawlerId: CrawlerId, outcome: ProbeOutcome): void {
+    this.#round = observe(this.#round, crawlerId, observationOf(outcome, this.#method));
+  }
+}
+
+/** Also where a crawler cannot send echoes at all. */
+const isFiltered = ({ type, method }: ProbeOutcome) => method === "icmp" && type !== "measured";
+
+function observationOf(outcome: ProbeOutcome, method: ProbeMethod): Observation {
+  if (outcome.type !== "measured") return { failed: `${outcome.type}: ${outcome.reason}`.slice(0, 200) };
+  if (outcome.method === method) return { rttMs: outcome.rttMs };
+  return { failed: `measured by ${outcome.method}, which is not comparable with ${method}` };
+}

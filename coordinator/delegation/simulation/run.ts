@@ -1,0 +1,119 @@
+/**
+ * One policy in a simulated run: what it has learned so far, whom each leaf went to, and what that cost. The
+ * targets are fed to it one after the other.
+ */
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { CandidateFleet } from "../fleet.ts";
+import { DelegationKnowledge } from "../knowledge.ts";
+import type { PlaceKey, Placement } from "../placement.ts";
+import { LearnedRtts } from "../policies/learned-rtts.ts";
+import { learnFromRound, nextStep, observe, startRound } from "../policies/policies.ts";
+import {
+  defaultParameters,
+  type Observation,
+  type PolicyName,
+  type PolicyParameters,
+  type RoundInput,
+} from "../policies/round.ts";
+import type { SimulatedRound } from "./figures.ts";
+
+export interface PolicyVariant {
+  readonly policy: PolicyName;
+  readonly parameters?: Partial<PolicyParameters>;
+}
+
+/** A measurement about to be made; `target` and `crawler` are positions in the instance. */
+export interface SimulatedProbe {
+  readonly target: number;
+  readonly crawler: number;
+  /** Undisturbed. */
+  readonly rttMs: number;
+  /** `get`: by the crawl's own request. */
+  readonly how: "probe" | "get";
+}
+
+/** What a crawler sees of an RTT. */
+export type ProbeModel = (probe: SimulatedProbe) => Observation;
+
+export interface ArrivedTarget {
+  /** Position in the instance. */
+  readonly target: number;
+  readonly placement: Placement;
+  /** From each crawler. */
+  readonly rttsMs: ArrayLike<number>;
+  readonly bestRttMs: number;
+}
+
+export interface DelegatedTarget extends SimulatedRound {
+  /** Position of the crawler that got it. */
+  readonly chosen: number;
+}
+
+export interface SimulationRunSettings {
+  readonly variant: PolicyVariant;
+  readonly fleet: CandidateFleet;
+  /** Where the crawlers stand, in their order. */
+  readonly crawlerPlacements: readonly Placement[];
+  readonly observe: ProbeModel;
+  /** For the policy `random`. */
+  readonly draw: () => number;
+}
+
+/** Crawler ids start at 1, as in the database. */
+export const idOf = (index: number): CrawlerId => asCrawlerId(index + 1);
+const indexOf = (crawlerId: CrawlerId): number => crawlerId - 1;
+
+export class SimulationRun {
+  readonly #settings: SimulationRunSettings;
+  readonly #input: Omit<RoundInput, "placement" | "random">;
+  readonly #knowledge = new DelegationKnowledge();
+  readonly #owners = new Map<PlaceKey, CrawlerId>();
+
+  /** Each crawler owns the subnet it stands in (paper section 4.1); of several in one, the first. */
+  constructor(settings: SimulationRunSettings) {
+    this.#settings = settings;
+    settings.crawlerPlacements.forEach((placement, index) => {
+      this.#knowledge.record(placement, idOf(index));
+      if (!this.#owners.has(placement.subnetKey)) this.#owners.set(placement.subnetKey, idOf(index));
+    });
+    this.#input = {
+      fleet: settings.fleet,
+      knowledge: this.#knowledge,
+      learned: new LearnedRtts(),
+      parameters: { ...defaultParameters, ...settings.variant.parameters },
+    };
+  }
+
+  /** A leaf that is owned already is its owner's, without a probe (paper section 4.3). */
+  delegate(arrived: ArrivedTarget): DelegatedTarget {
+    const owner = this.#owners.get(arrived.placement.subnetKey);
+    const { crawlerId, probes } = owner ? { crawlerId: owner, probes: 0 } : this.#decide(arrived);
+    const chosen = indexOf(crawlerId);
+    return { chosen, probes, rttMs: arrived.rttsMs[chosen]!, bestRttMs: arrived.bestRttMs };
+  }
+
+  #decide(arrived: ArrivedTarget): { crawlerId: CrawlerId; probes: number } {
+    const { target, placement, rttsMs } = arrived;
+    const { variant, draw } = this.#settings;
+    let round = startRound(variant.policy, { ...this.#input, placement, random: draw() });
+    let probes = 0;
+    for (;;) {
+      const step = nextStep(round);
+      if (step.type === "nobody") throw new RangeError("the instance has no crawlers");
+      if (step.type === "decided") {
+        // The round is finished, and `round.state` holds every observation. As in the coordinator, a guess that
+        // nobody measured teaches nothing, and the next target in the leaf tries again.
+        if (step.measured) {
+          this.#owners.set(placement.subnetKey, step.crawlerId);
+          this.#knowledge.record(placement, step.crawlerId);
+          learnFromRound(round);
+        }
+        return { crawlerId: step.crawlerId, probes };
+      }
+      if (step.how === "probe") probes += 1;
+      const crawler = indexOf(step.crawlerId);
+      const seen = this.#settings.observe({ target, crawler, rttMs: rttsMs[crawler]!, how: step.how });
+      round = observe(round, step.crawlerId, seen);
+    }
+  }
+}

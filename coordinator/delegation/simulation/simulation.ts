@@ -1,0 +1,148 @@
+/**
+ * Runs delegation policies over an instance whose every RTT is known, without a network: the targets arrive
+ * one by one in a shuffled order, each round learns from those before it, and each choice is held against the
+ * best one. Deterministic: the same instance, options and seed give the same figures on every machine.
+ *
+ * Several policies run side by side over one order, each with a memory of its own, so that a target's row of
+ * RTTs is made once for all of them: 1,000 crawlers and 100,000 sites have 100 million RTTs, and nobody keeps
+ * them. What a policy sees may be disturbed (`observe`); what it is judged by is the row itself.
+ */
+import { seededRandom } from "#core/random";
+import { type CandidateFleet, candidateFleet, type MeasuredPeer, PeerRttTable } from "../fleet.ts";
+import { type Figures, figuresOf } from "./figures.ts";
+import {
+  type ArrivedTarget,
+  type DelegatedTarget,
+  idOf,
+  type PolicyVariant,
+  type ProbeModel,
+  SimulationRun,
+} from "./run.ts";
+import { placementNumbers, shuffledIndices } from "./simulation-paths.ts";
+
+export interface SimulatedHost {
+  /** Names of the subnets from the root over the /8 down to the leaf; at least root and leaf. */
+  readonly path: readonly string[];
+  /** Who holds the leaf; empty: nobody known. */
+  readonly org: string;
+  /** Country; empty: unknown. */
+  readonly cc: string;
+}
+
+export interface SimulatedTarget extends SimulatedHost {
+  /** RTT in ms from each crawler. May be made anew at each reading: read it once. */
+  readonly rtt: ArrayLike<number>;
+}
+
+export interface SimulationInstance {
+  readonly crawlers: readonly SimulatedHost[];
+  /** RTTs in ms between crawlers. */
+  readonly crawlerRtt: readonly (readonly number[])[];
+  readonly targets: readonly SimulatedTarget[];
+}
+
+export interface SimulationSettings {
+  /** Shuffles the order of the targets and draws for `random`. */
+  readonly seed?: number;
+  /** What a crawler measures; the undisturbed RTT when absent. */
+  readonly observe?: ProbeModel;
+  /** Called after each target. */
+  readonly onProgress?: (doneTargets: number, targets: number) => void;
+}
+
+export const defaultSeed = 1;
+
+export interface SimulationResult extends Figures {
+  readonly policy: PolicyVariant["policy"];
+  readonly crawlers: number;
+  readonly targets: number;
+  /** Per target, in the instance's order: the index of the crawler that got it. */
+  readonly chosen: readonly number[];
+  /** Per target, in the instance's order: paid probes. */
+  readonly probes: readonly number[];
+  /** Positions of the targets in the order in which they arrived. */
+  readonly arrival: readonly number[];
+}
+
+export function simulateDelegation(
+  instance: SimulationInstance,
+  options: PolicyVariant & SimulationSettings,
+): SimulationResult {
+  return simulatePolicies(instance, [options], options)[0]!;
+}
+
+/** One result per variant, in their order; the same as of each run alone. */
+export function simulatePolicies(
+  instance: SimulationInstance,
+  variants: readonly PolicyVariant[],
+  settings: SimulationSettings = {},
+): SimulationResult[] {
+  const placementOf = placementNumbers();
+  const crawlerPlacements = instance.crawlers.map(placementOf);
+  const fleet = fleetOf(instance);
+  const { arrival } = orderOf(instance, settings);
+  const runs = variants.map((variant) => {
+    const { draw } = orderOf(instance, settings);
+    const observe = settings.observe ?? (({ rttMs }) => ({ rttMs }));
+    return new SimulationRun({ variant, fleet, crawlerPlacements, observe, draw });
+  });
+  const delegated: DelegatedTarget[][] = runs.map(() => []);
+  arrival.forEach((target, position) => {
+    const host = instance.targets[target]!;
+    const rttsMs = host.rtt;
+    const arrived: ArrivedTarget = {
+      target,
+      placement: placementOf(host),
+      rttsMs,
+      bestRttMs: smallest(rttsMs),
+    };
+    runs.forEach((run, index) => {
+      delegated[index]!.push(run.delegate(arrived));
+    });
+    settings.onProgress?.(position + 1, arrival.length);
+  });
+  return variants.map(({ policy }, index) => ({
+    policy,
+    crawlers: instance.crawlers.length,
+    targets: instance.targets.length,
+    ...figuresOf(delegated[index]!),
+    ...inInstanceOrder(delegated[index]!, arrival),
+    arrival,
+  }));
+}
+
+/** The order of arrival, and the draws that follow those which made it. */
+function orderOf(
+  { targets }: SimulationInstance,
+  { seed = defaultSeed }: SimulationSettings,
+): { arrival: number[]; draw: () => number } {
+  const draw = seededRandom(seed);
+  return { arrival: shuffledIndices(targets.length, draw), draw };
+}
+
+function inInstanceOrder(
+  delegated: readonly DelegatedTarget[],
+  arrival: readonly number[],
+): { chosen: number[]; probes: number[] } {
+  const chosen = new Array<number>(arrival.length).fill(0);
+  const probes = new Array<number>(arrival.length).fill(0);
+  arrival.forEach((target, position) => {
+    chosen[target] = delegated[position]!.chosen;
+    probes[target] = delegated[position]!.probes;
+  });
+  return { chosen, probes };
+}
+
+function fleetOf({ crawlers, crawlerRtt }: SimulationInstance): CandidateFleet {
+  const peers = crawlerRtt.flatMap((row, from) =>
+    row.map((rttMs, to): MeasuredPeer => ({ from: idOf(from), to: idOf(to), rttMs })),
+  );
+  const ids = crawlers.map((_, index) => idOf(index));
+  return candidateFleet(ids, new PeerRttTable(peers));
+}
+
+function smallest(values: ArrayLike<number>): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let index = 0; index < values.length; index++) least = Math.min(least, values[index]!);
+  return least;
+}

@@ -1,0 +1,209 @@
+/**
+ * What the coordinator keeps in memory: the IP tree, who owns what, what past delegations teach, the fleet and
+ * its distances. All of it is in the database too and is read again at the start; the flows write there first
+ * and here after, so a crash loses nothing.
+ */
+
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import type { ProbeMethod } from "#protocol/messages";
+import type { CrawlerRecord, PeerRtt } from "../crawlers/crawler.ts";
+import { buildSubnetTree, type SubnetTree } from "../subnets/subnet-tree.ts";
+import type { Delegation, DelegationMove } from "./delegation.ts";
+import { DelegationTable } from "./delegation-table.ts";
+import type { CandidateFleet, PeerRttTable } from "./fleet.ts";
+import { DelegationKnowledge } from "./knowledge.ts";
+import { PeerRtts } from "./peer-rtts.ts";
+import { type Placement, placementOf } from "./placement.ts";
+import { LearnedRtts } from "./policies/learned-rtts.ts";
+import { RecentFleets } from "./recent-fleets.ts";
+
+/** Told of a subnet that was delegated anew; null: the tree, or all delegations, are others now. */
+export type StateWatcher = (changed: SubnetId | null) => void;
+
+export class CoordinatorState {
+  #tree: SubnetTree = buildSubnetTree([]);
+  #generation: number | null = null;
+  #knowledge = new DelegationKnowledge();
+  readonly #learnedRtts = new Map<ProbeMethod, LearnedRtts>();
+  #delegations = new DelegationTable();
+  #crawlers: readonly CrawlerRecord[] = [];
+  /** Where each stands among them. */
+  #crawlerAt: ReadonlyMap<CrawlerId, number> = new Map();
+  readonly #fleets = new RecentFleets();
+  readonly #watchers = new Set<StateWatcher>();
+  /** Round-trip times between crawlers. */
+  readonly rtts = new PeerRtts();
+
+  get tree(): SubnetTree {
+    return this.#tree;
+  }
+
+  /** What finished rounds measured by this method; methods are not compared with each other. */
+  learnedRtts(method: ProbeMethod): LearnedRtts {
+    const known = this.#learnedRtts.get(method) ?? new LearnedRtts();
+    this.#learnedRtts.set(method, known);
+    return known;
+  }
+
+  get knowledge(): DelegationKnowledge {
+    return this.#knowledge;
+  }
+
+  get crawlers(): readonly CrawlerRecord[] {
+    return this.#crawlers;
+  }
+
+  /** What all delegations stand in; another one after `setDelegations`. To be read only. */
+  get delegationTable(): Omit<DelegationTable, "set"> {
+    return this.#delegations;
+  }
+
+  /** Returns how to stop watching. */
+  watch(watcher: StateWatcher): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
+  }
+
+  get delegationCount(): number {
+    return this.#delegations.size;
+  }
+
+  /** Round-trip times between crawlers, as rounds read them. */
+  get peerRtts(): PeerRttTable {
+    return this.rtts.table;
+  }
+
+  /** The registry's generation that the tree was read from; a newer one may have begun meanwhile. */
+  get generation(): number | null {
+    return this.#generation;
+  }
+
+  /** A new tree: everything that was learned is placed in it anew. */
+  setTree(tree: SubnetTree, generation: number | null): void {
+    this.#tree = tree;
+    this.#generation = generation;
+    this.#relearn();
+  }
+
+  setCrawlers(crawlers: readonly CrawlerRecord[]): void {
+    this.#crawlers = crawlers;
+    this.#crawlerAt = new Map(crawlers.map(({ crawlerId }, index) => [crawlerId, index]));
+  }
+
+  /** Some of them have changed, or are new. */
+  putCrawlers(changed: readonly CrawlerRecord[]): void {
+    if (changed.length === 0) return;
+    const crawlers = [...this.#crawlers];
+    const strangers = changed.filter((crawler) => {
+      const index = this.#crawlerAt.get(crawler.crawlerId);
+      if (index !== undefined) crawlers[index] = crawler;
+      return index === undefined;
+    });
+    if (strangers.length === 0) this.#crawlers = crawlers;
+    else this.setCrawlers([...crawlers, ...strangers].sort((a, b) => a.crawlerId - b.crawlerId));
+  }
+
+  crawler(crawlerId: CrawlerId): CrawlerRecord | null {
+    const index = this.#crawlerAt.get(crawlerId);
+    return index === undefined ? null : (this.#crawlers[index] ?? null);
+  }
+
+  /** All delegations, in place of those that were known. The table is the state's own from now on. */
+  setDelegations(delegations: DelegationTable): void {
+    this.#delegations = delegations;
+    this.#relearn();
+  }
+
+  /** Measured now, or at a time that is not known. */
+  learnRtts(rtts: readonly PeerRtt[], now?: Date): void {
+    this.rtts.learn(rtts, now?.getTime() ?? 0);
+  }
+
+  /** Whether the first crawler has measured the second by itself. */
+  hasMeasured(from: CrawlerId, to: CrawlerId): boolean {
+    return this.rtts.hasMeasured(from, to);
+  }
+
+  /** How far these crawlers have got with measuring each other, 0 to 1. */
+  rttCoverage(crawlerIds: readonly CrawlerId[]): number {
+    return this.rtts.coverage(crawlerIds);
+  }
+
+  /** The same fleet again while the candidates and what is known of their distances are the same. */
+  fleetOf(candidates: readonly CrawlerId[]): CandidateFleet {
+    return this.#fleets.of(candidates, this.peerRtts);
+  }
+
+  /** The most specific subnet with more than one address that holds this one (paper section 4.3). */
+  subnetOf(address: string): SubnetId | null {
+    const parsed = parseAddress(address);
+    return parsed ? this.#tree.mostSpecificNonUnaryId(parsed) : null;
+  }
+
+  placementOf(subnetId: SubnetId): Placement | null {
+    return placementOf(this.#tree, subnetId);
+  }
+
+  delegationOf(subnetId: SubnetId): Delegation | null {
+    return this.#delegations.get(subnetId);
+  }
+
+  /** One of `delegationCount`, counted from 0 in the order of `delegations`; null: there is none. */
+  delegationAt(index: number): Delegation | null {
+    return this.#delegations.at(index);
+  }
+
+  /** Who crawls the subnet, without the record. */
+  ownerOf(subnetId: SubnetId): CrawlerId | null {
+    return this.#delegations.ownerOf(subnetId);
+  }
+
+  /** Every delegation, one record at a time, in the order in which the subnets were first delegated. */
+  delegations(): Iterable<Delegation> {
+    return this.#delegations;
+  }
+
+  /** As they are now, first come first. */
+  subnetsOf(crawlerId: CrawlerId): readonly SubnetId[] {
+    return this.#delegations.subnetsOf(crawlerId);
+  }
+
+  /** How many subnets a crawler has, without listing them. */
+  subnetCountOf(crawlerId: CrawlerId): number {
+    return this.#delegations.countOf(crawlerId);
+  }
+
+  /** What nobody measured teaches nothing: a guess must not become the evidence for the next one. */
+  setDelegation(delegation: Delegation): void {
+    const { subnetId } = delegation;
+    const before = this.#delegations.get(subnetId);
+    const placement = this.placementOf(subnetId);
+    if (placement && before?.measured) this.#knowledge.forget(placement, before.crawlerId);
+    this.#delegations.set(delegation);
+    if (placement && delegation.measured) this.#knowledge.record(placement, delegation.crawlerId);
+    for (const watcher of this.#watchers) watcher(subnetId);
+  }
+
+  /** As the store moves it: the former crawler stays as runner-up, unless it has left. */
+  moveDelegation(move: DelegationMove): void {
+    const stays = move.cause !== "crawler-left";
+    this.setDelegation({
+      subnetId: move.subnetId,
+      crawlerId: move.to,
+      measured: move.rttMs !== null,
+      rttMs: move.rttMs,
+      runnerUpId: stays ? move.from : null,
+      runnerUpRttMs: stays ? (this.#delegations.get(move.subnetId)?.rttMs ?? null) : null,
+    });
+  }
+
+  #relearn(): void {
+    this.#knowledge = new DelegationKnowledge();
+    this.#delegations.eachMeasured((subnetId, crawlerId) => {
+      const placement = this.placementOf(subnetId);
+      if (placement) this.#knowledge.record(placement, crawlerId);
+    });
+    for (const watcher of this.#watchers) watcher(null);
+  }
+}

@@ -1,0 +1,217 @@
+/** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
+import type { Pool, PoolClient } from "pg";
+import { Gathered } from "#core/gathered";
+import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
+import { type CopiedRow, readCopy } from "#db/read-copy";
+import { crawlerLoads, loads, probedRtts } from "../balance/load-store.ts";
+import { columnsOf, inTransaction } from "../database/transaction.ts";
+import type { Partition } from "../domain-sets/partition.ts";
+import type { Delegation, DelegationStore, FinishedRound, RoundProbe } from "./delegation.ts";
+import { decidedBefore } from "./delegation-age.ts";
+import { formerSubnets, move } from "./delegation-moves.ts";
+import { latestRounds } from "./latest-round-reads.ts";
+import { anycastSubnets, delegateProvisionally, unmeasured } from "./open-delegations.ts";
+import { briefReason } from "./policies/delegation-reason.ts";
+import { slowFetchesBrief, slowFetchesIn } from "./policies/slow-fetches.ts";
+import { retryWaitMs } from "./retry-wait.ts";
+import { subnetsOfHosts, targetsFor, waiting } from "./target-store.ts";
+
+/** Of crawlers that arrive at once. */
+const mostTogether = 200;
+
+/**
+ * `somebody`: what the crawlers may have that could take a subnet now, each partition once; none: nobody has domain sets.
+ */
+export function createDelegationStore(
+  pool: Pool,
+  somebody: () => readonly Partition[] = () => [],
+): DelegationStore {
+  const own = new Gathered(
+    async (taken: readonly OwnSubnet[]) => await ownSubnets(pool, taken),
+    mostTogether,
+  );
+  return {
+    readEach: async (visit) => await readEach(pool, visit),
+    waiting: async (limit, except) => await waiting(pool, { limit, except, somebody: somebody() }),
+    targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds, somebody()),
+    latestRounds: async (limit) => await latestRounds(pool, limit),
+    saveRound: async (round) => await inTransaction(pool, async (client) => await saveRound(client, round)),
+    delegateOwnSubnet: async (subnetId, crawlerId, now) => await own.ask({ subnetId, crawlerId, now }),
+    move: async (moves, now) => await inTransaction(pool, async (client) => await move(client, moves, now)),
+    crawlerLoads: async (recrawlDays) => await crawlerLoads(pool, recrawlDays),
+    loads: async (recrawlDays, crawlerIds, { displaced } = { displaced: false }) =>
+      await loads(pool, recrawlDays, { crawlerIds, displaced }),
+    formerSubnets: async (crawlerId, since) => await formerSubnets(pool, crawlerId, since),
+    probedRtts: async (subnetIds) => await probedRtts(pool, subnetIds),
+    decidedBefore: async (before, behind, limit) => await decidedBefore(pool, before, behind, limit),
+
+    unmeasured: async (limit, now) => await unmeasured(pool, limit, now),
+    delegateProvisionally: async (subnetId, crawlerId, now) =>
+      await delegateProvisionally(pool, subnetId, crawlerId, now),
+    anycastSubnets: async () => await anycastSubnets(pool),
+    subnetsOfHosts: async (hosts) => await subnetsOfHosts(pool, hosts),
+  };
+}
+
+async function readEach(pool: Pool, visit: (delegation: Delegation) => void): Promise<number> {
+  const client = await pool.connect();
+  let isUsable = false;
+  try {
+    const rows = await readCopy(client, selectDelegations, (row) => visit(delegationIn(row)));
+    isUsable = true;
+    return rows;
+  } finally {
+    client.release(!isUsable);
+  }
+}
+
+const selectDelegations = `
+  select subnet_id, crawler_id, measured and not anycast as measured, rtt_ms, runner_up_id, runner_up_rtt_ms
+  from delegation
+  order by subnet_id`;
+
+function delegationIn(row: CopiedRow): Delegation {
+  return {
+    subnetId: asSubnetId(row.int32(0)),
+    crawlerId: asCrawlerId(row.int32(1)),
+    measured: row.boolean(2),
+    rttMs: row.isNull(3) ? null : row.float32(3),
+    runnerUpId: row.isNull(4) ? null : asCrawlerId(row.int32(4)),
+    runnerUpRttMs: row.isNull(5) ? null : row.float32(5),
+  };
+}
+
+async function saveRound(client: PoolClient, round: FinishedRound): Promise<RoundId> {
+  const { rows } = await client.query<{ round_id: number }>(
+    `insert into probe_round (subnet_id, cause, policy, parameters, target_url, target_address,
+       started_at, decided_at, crawler_id, runner_up_id, reason, method)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+     returning round_id`,
+    [
+      round.subnetId,
+      round.cause,
+      round.policy,
+      JSON.stringify(round.parameters),
+      round.targetUrl,
+      round.targetAddress,
+      round.startedAt,
+      round.decidedAt,
+      round.crawlerId,
+      round.runnerUpId,
+      JSON.stringify(round.reason),
+      round.probes.length === 0 ? null : (round.method ?? null),
+    ],
+  );
+  const roundId = asRoundId(rows[0]!.round_id);
+  await saveProbes(client, roundId, round);
+  if (round.crawlerId !== null) await delegate(client, roundId, { ...round, crawlerId: round.crawlerId });
+  return roundId;
+}
+
+/** The probes of a round, whatever it was for. */
+export async function saveProbes(
+  client: PoolClient,
+  roundId: RoundId,
+  round: Pick<FinishedRound, "probes">,
+): Promise<void> {
+  await client.query(
+    `insert into probe (round_id, ordinal, crawler_id, method, outcome, rtt_ms, detail, how)
+     select $1, given.ordinal, given.crawler_id, given.method, given.outcome, given.rtt_ms, given.detail, given.how
+     from unnest($2::int[], $3::text[], $4::text[], $5::real[], $6::text[], $7::text[])
+       with ordinality as given (crawler_id, method, outcome, rtt_ms, detail, how, ordinal)`,
+    [
+      roundId,
+      round.probes.map((probe) => probe.crawlerId),
+      round.probes.map(({ outcome }) => outcome.method),
+      round.probes.map(({ outcome }) => outcome.type),
+      round.probes.map(({ outcome }) => (outcome.type === "measured" ? outcome.rttMs : null)),
+      round.probes.map(detailOf),
+      round.probes.map(({ how }) => how ?? "probe"),
+    ],
+  );
+}
+
+function detailOf({ outcome, how }: RoundProbe): string {
+  if (outcome.type !== "measured") return outcome.reason.replaceAll("\0", "");
+  return how === "get" ? "the crawl's own first fetch, no probe" : "";
+}
+
+/** The history gets a line when the crawler changes, not when a round confirms it. */
+async function delegate(
+  client: PoolClient,
+  roundId: RoundId,
+  round: FinishedRound & { crawlerId: CrawlerId },
+): Promise<void> {
+  const { rows } = await client.query<{ crawler_id: number; unanswered_rounds: number }>(
+    "select crawler_id, unanswered_rounds from delegation where subnet_id = $1 for update",
+    [round.subnetId],
+  );
+  const unanswered = round.measured ? 0 : (rows[0]?.unanswered_rounds ?? 0) + 1;
+  await client.query(
+    `insert into delegation (subnet_id, crawler_id, round_id, cause, measured, rtt_ms, runner_up_id,
+       runner_up_rtt_ms, delegated_at, anycast, unanswered_rounds, retry_at)
+     values ($1, $2, $3, 'probe-round', $4, $5, $6, $7, $8, $9, least($10, 32000), $11)
+     on conflict (subnet_id) do update
+       set crawler_id = excluded.crawler_id, round_id = excluded.round_id, cause = excluded.cause,
+           measured = excluded.measured, rtt_ms = excluded.rtt_ms, runner_up_id = excluded.runner_up_id,
+           runner_up_rtt_ms = excluded.runner_up_rtt_ms, delegated_at = excluded.delegated_at,
+           anycast = excluded.anycast, unanswered_rounds = excluded.unanswered_rounds,
+           retry_at = excluded.retry_at`,
+    [
+      round.subnetId,
+      round.crawlerId,
+      roundId,
+      round.measured,
+      round.rttMs,
+      round.runnerUpId,
+      round.runnerUpRttMs,
+      round.decidedAt,
+      round.anycast === true,
+      unanswered,
+      unanswered === 0 ? null : new Date(round.decidedAt.getTime() + retryWaitMs(unanswered)),
+    ],
+  );
+  const before = rows[0]?.crawler_id ?? null;
+  if (before === round.crawlerId) return;
+  await client.query(
+    `insert into delegation_history (subnet_id, changed_at, from_crawler_id, to_crawler_id, cause, round_id, reason)
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [round.subnetId, round.decidedAt, before, round.crawlerId, round.cause, roundId, historyReason(round)],
+  );
+}
+
+/** What led to the round goes first, where it is known. */
+function historyReason(round: FinishedRound): string {
+  const evidence = slowFetchesIn(round.parameters);
+  const reason = briefReason(round.reason);
+  return evidence ? `${slowFetchesBrief(evidence)}; ${reason}` : reason;
+}
+
+interface OwnSubnet {
+  readonly subnetId: SubnetId;
+  readonly crawlerId: CrawlerId;
+  readonly now: Date;
+}
+
+/** Whether each was free. */
+async function ownSubnets(pool: Pool, taken: readonly OwnSubnet[]): Promise<boolean[]> {
+  const { rows } = await pool.query<{ subnet_id: number; crawler_id: number }>(
+    `with added as (
+       insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
+       select subnet_id, crawler_id, 'own-subnet', true, delegated_at
+       from unnest($1::int[], $2::int[], $3::timestamptz[]) as given (subnet_id, crawler_id, delegated_at)
+       order by subnet_id
+       on conflict (subnet_id) do nothing
+       returning subnet_id, crawler_id, delegated_at
+     ),
+     noted as (
+       insert into delegation_history (subnet_id, changed_at, to_crawler_id, cause, reason)
+       select subnet_id, delegated_at, crawler_id, 'own-subnet', 'the crawler''s own address lies in it'
+       from added
+     )
+     select subnet_id, crawler_id from added`,
+    columnsOf(taken, ["subnetId", "crawlerId", "now"]),
+  );
+  const owners = new Map(rows.map((row) => [row.subnet_id, row.crawler_id]));
+  return taken.map(({ subnetId, crawlerId }) => owners.get(subnetId) === crawlerId);
+}

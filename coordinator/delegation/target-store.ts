@@ -1,0 +1,163 @@
+/**
+ * What to probe for a subnet: one of its hosts, at the address that put the host there, with a URL of it. A host
+ * with a finer delegation (its name resolves differently by place, or it lies in a part that measures apart)
+ * does not stand for the whole subnet, unless there is no other. Where crawlers have domain sets, a host that somebody's
+ * sets hold comes before those that nobody may have.
+ */
+import type { Pool } from "pg";
+import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
+import type { HostToHold } from "../domain-sets/domain-set.ts";
+import { heldByOneSql } from "../domain-sets/held-sql.ts";
+import type { Partition } from "../domain-sets/partition.ts";
+import type { WaitingSubnet } from "./delegation.ts";
+
+/** Of the subnets of one holder that wait, so many are named: the others come when these are decided. */
+const perHolder = 8;
+/** Due URLs are counted up to this: more would change nothing. */
+const countedUrls = 1000;
+/** Hosts of a subnet by which its candidates are told apart; held ones come first. */
+const hostsNamed = 200;
+
+/** Subnets without a delegation of their own that hold due URLs, by the time their first host was admitted. */
+export async function waiting(
+  pool: Pool,
+  {
+    limit,
+    except,
+    somebody,
+  }: {
+    readonly limit: number;
+    readonly except: readonly SubnetId[];
+    readonly somebody: readonly Partition[];
+  },
+): Promise<WaitingSubnet[]> {
+  const held = heldFirst(somebody, 3);
+  const { rows } = await pool.query<TargetRow>(
+    `with open as (
+       select h.subnet_id, min(h.admitted_at) as since
+       from frontier_host h
+       where h.state = 'resolved'
+         and h.due_at is not null
+         and h.subnet_id <> all($2::int[])
+         and not exists (select from delegation d where d.subnet_id = h.subnet_id)
+       group by h.subnet_id
+     ), placed as (
+       select open.subnet_id, open.since,
+         row_number() over (
+           partition by coalesce(s.holder_id, -open.subnet_id) order by open.since, open.subnet_id
+         ) as place
+       from open
+       left join subnet s on s.subnet_id = open.subnet_id
+     ), waiting as (
+       select subnet_id, since
+       from placed
+       where place <= ${perHolder}
+       order by since, subnet_id
+       limit $1
+     )
+     select w.subnet_id, u.url, h.host, host(h.addresses[1]) as address, due.urls as due_urls, ${held.hostsOf("w")}
+     from waiting w
+     cross join lateral (
+       select host_hash, host, addresses
+       from frontier_host h
+       where subnet_id = w.subnet_id and state = 'resolved' and due_at is not null
+       order by ${held.order} finer_id is not null, admitted_at, host_hash
+       limit 1
+     ) h
+     cross join lateral (
+       select url
+       from frontier_url
+       where host_hash = h.host_hash and state = 'due'
+       order by depth, discovered_at, url_hash
+       limit 1
+     ) u
+     cross join lateral (
+       select count(*)::int as urls
+       from (
+         select
+         from frontier_host f
+         join frontier_url fu on fu.host_hash = f.host_hash and fu.state = 'due'
+         where f.subnet_id = w.subnet_id
+           and f.state = 'resolved'
+           and f.due_at is not null
+           and f.finer_id is null
+         limit ${countedUrls}
+       ) counted
+     ) due
+     order by w.since, w.subnet_id`,
+    [limit, except, ...held.values],
+  );
+  return rows.map((row) => ({ ...targetOf(row), dueUrls: row.due_urls ?? 0 }));
+}
+
+/** For subnets that were delegated before, due or not: a URL that answered last time, if there is one. */
+export async function targetsFor(
+  pool: Pool,
+  subnetIds: readonly SubnetId[],
+  somebody: readonly Partition[],
+): Promise<WaitingSubnet[]> {
+  const held = heldFirst(somebody, 2);
+  const { rows } = await pool.query<TargetRow>(
+    `select found.*, ${held.hostsOf("found")}
+     from (
+       select distinct on (given.subnet_id) given.subnet_id, u.url, h.host, host(h.addresses[1]) as address
+       from unnest($1::int[]) as given (subnet_id)
+       join frontier_host h
+         on h.subnet_id = given.subnet_id and h.state = 'resolved' and h.opt_out_id is null
+       cross join lateral (
+         select url, failures
+         from frontier_url
+         where host_hash = h.host_hash and state = 'due'
+         order by failures, depth, url_hash
+         limit 1
+       ) u
+       order by given.subnet_id, ${held.order} h.finer_id is not null, u.failures, h.admitted_at, h.host_hash
+     ) found`,
+    [subnetIds, ...held.values],
+  );
+  return rows.map(targetOf);
+}
+
+/** The subnets of these hosts; what is not in the frontier, or has no address yet, lies in none. */
+export async function subnetsOfHosts(pool: Pool, hosts: readonly HostHash[]): Promise<SubnetId[]> {
+  if (hosts.length === 0) return [];
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `select distinct subnet_id
+     from frontier_host
+     where host_hash = any($1::bigint[]) and state = 'resolved' and subnet_id is not null`,
+    [hosts],
+  );
+  return rows.map((row) => asSubnetId(row.subnet_id));
+}
+
+interface TargetRow {
+  subnet_id: number;
+  due_urls?: number;
+  url: string;
+  host: string;
+  address: string;
+  hosts: HostToHold[] | null;
+}
+
+/** Parts of a statement whose hosts are `h`; without domain sets in the fleet, they ask nothing. */
+function heldFirst(somebody: readonly Partition[], first: number) {
+  if (somebody.length === 0) return { order: "", values: [], hostsOf: () => "null::jsonb as hosts" };
+  const { condition, values } = heldByOneSql(somebody, "h", first);
+  const hostsOf = (subnets: string) => `(
+         select jsonb_agg(jsonb_build_object('host', named.host, 'language', named.language))
+         from (
+           select h.host, h.language
+           from frontier_host h
+           where h.subnet_id = ${subnets}.subnet_id and h.state = 'resolved' and h.due_at is not null
+           order by ${condition} desc, h.admitted_at, h.host_hash
+           limit ${hostsNamed}
+         ) named
+       ) as hosts`;
+  return { order: `${condition} desc,`, values, hostsOf };
+}
+
+function targetOf(row: TargetRow): WaitingSubnet {
+  const { url, host, address, hosts } = row;
+  const target = { subnetId: asSubnetId(row.subnet_id), url, host, address };
+  return hosts === null ? target : { ...target, hosts };
+}

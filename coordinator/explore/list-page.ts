@@ -1,0 +1,105 @@
+/** Subnets as a table: the list view, and the lines of the tree. */
+
+import { ago, askAbout, country, countText, crawlerLink, msOrDash } from "../web/format.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import type { ListAnswer } from "./answer.ts";
+import type { ExploredSubnet } from "./lines.ts";
+import type { Asking } from "./page.ts";
+
+const orders = {
+  address: "address",
+  size: "size, largest first",
+  load: "load, most first",
+  rtt: "round-trip time, longest first",
+  age: "age, oldest first",
+} as const;
+
+export function listBody(answer: ListAnswer, asking: Asking, now: string): Html {
+  if (answer.subnets.length === 0) return emptyList(asking);
+  return html`
+<section aria-labelledby="list-title">
+<h2 id="list-title">${countWords(answer)}</h2>
+<p class="sorts small">Sorted by ${Object.entries(orders).map(([order, words]) => orderLink(order, words, { answer, asking }))}</p>
+${subnetTable(answer.subnets, now)}
+${pager(answer, asking)}
+${filesLine(asking)}
+</section>`;
+}
+
+/** The same list whole. */
+export function filesLine(asking: Asking): Html {
+  const query = asking({ view: null }).split("?")[1] ?? "";
+  return html`<p class="small files">All of it, up to 1,000,000 subnets: <a href="/explore/subnets.csv?${query}">CSV</a>, <a href="/api/explore/subnets?${query}">JSON</a>.</p>`;
+}
+
+function countWords({ count, isWholeCount, subnets }: ListAnswer): string {
+  if (isWholeCount) return `${countText(count)} ${count === 1 ? "subnet" : "subnets"}`;
+  return count > subnets.length
+    ? `More than ${countText(count)} subnets`
+    : `${countText(count)} more subnets`;
+}
+
+function orderLink(
+  order: string,
+  words: string,
+  { answer, asking }: { readonly answer: ListAnswer; readonly asking: Asking },
+): Html {
+  if (order === answer.sort) return html`<strong>${words}</strong> `;
+  return html`<a href="${asking({ sort: order === "address" ? null : order })}">${words}</a> `;
+}
+
+function emptyList(asking: Asking): Html {
+  return html`
+<div class="empty"><p>No subnet here is like that. <a href="${asking({ at: null })}">Look in all of IPv4</a>,
+<a href="${asking({ at: "ipv6" })}">in all of IPv6</a>, or ask for less above.</p></div>`;
+}
+
+function pager(answer: ListAnswer, asking: Asking): Html {
+  if (answer.sort !== "address" && answer.count > answer.subnets.length)
+    return html`<p class="small">The first ${answer.subnets.length} in this order. Filter to see others, or sort by address to see all.</p>`;
+  if (answer.next === null) return nothing;
+  return html`<nav class="pager" aria-label="Pages"><a href="${asking({ after: answer.next })}" rel="next">Further subnets</a></nav>`;
+}
+
+export function subnetTable(subnets: readonly ExploredSubnet[], now: string): Html {
+  return html`
+<div class="scroll" tabindex="0" role="region" aria-label="Subnets">
+<table class="subnets">
+<thead><tr><th scope="col">Subnet</th><th scope="col">Registered to</th><th scope="col">Registry</th><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">Since</th><th scope="col" class="number">Pages a day</th><th scope="col" class="number">Within</th></tr></thead>
+<tbody>${subnets.map((subnet) => row(subnet, now))}</tbody>
+</table>
+</div>`;
+}
+
+function row(subnet: ExploredSubnet, now: string): Html {
+  return html`<tr>
+<th scope="row">${askAbout(subnet.range)}${subnet.name === "" ? nothing : html` <span class="small">${subnet.name}</span>`}</th>
+<td>${holder(subnet)}</td>
+<td>${subnet.registry} ${country(subnet.country)}</td>
+<td>${crawler(subnet)}</td>
+<td class="number">${msOrDash(subnet.rttMs)}</td>
+<td>${subnet.delegatedAt === null ? "–" : ago(subnet.delegatedAt, now)}</td>
+<td class="number">${load(subnet)}</td>
+<td class="number">${subnet.subnetsWithin === 0 ? "–" : countText(subnet.subnetsWithin)}</td>
+</tr>`;
+}
+
+function holder({ holder: known }: ExploredSubnet): Html {
+  return known === null ? html`–` : html`<span class="holder">${known.name}</span>`;
+}
+
+export function crawler(subnet: ExploredSubnet): Html {
+  const marks = [subnet.anycast ? "anycast" : "", subnet.finer ? "in parts" : ""].filter(
+    (mark) => mark !== "",
+  );
+  const words = marks.length === 0 ? nothing : html` <span class="small">${marks.join(", ")}</span>`;
+  if (subnet.state === "none") return html`${subnet.waiting ? "waits" : "nobody"}${words}`;
+  const name = subnet.crawler === null ? html`one that left` : crawlerLink(subnet.crawler);
+  if (subnet.state === "delegated") return html`${name}${words}`;
+  return html`${name}${words} <span class="small">with ${subnet.decidedFor ?? "a larger one"}${subnet.waiting ? "; waits for its own" : ""}</span>`;
+}
+
+function load({ pagesPerDay, dueHosts }: ExploredSubnet): Html {
+  if (pagesPerDay === 0 && dueHosts === 0) return html`–`;
+  return html`${countText(Math.ceil(pagesPerDay))}${dueHosts === 0 ? nothing : html` <span class="small">${countText(dueHosts)} due ${dueHosts === 1 ? "host" : "hosts"}</span>`}`;
+}

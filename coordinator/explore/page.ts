@@ -1,0 +1,131 @@
+/** The explorer's page around its three views: where one is, which subnets are meant, what they are coloured by. */
+
+import { registries } from "../subnets/subnet.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import type { ExploreAnswer } from "./answer.ts";
+import { mapBody } from "./explore-map.ts";
+import type { ExploreQuestion, ExploreView } from "./explore-question.ts";
+import { exploreViews } from "./explore-question.ts";
+import { treeBody } from "./explore-tree.ts";
+import { filterQuery, isEmptyFilter, type SubnetFilter, subnetStates } from "./filter.ts";
+import { listBody } from "./list-page.ts";
+import { colourings } from "./paint.ts";
+
+export interface ExploreContext {
+  readonly question: ExploreQuestion;
+  /** Names, in order. */
+  readonly crawlers: readonly string[];
+  readonly now: string;
+}
+
+/** Query of the same question with some things changed. */
+export type Asking = (changed: Readonly<Record<string, string | number | null>>) => string;
+
+export function exploreTitle({ at, view }: ExploreAnswer): string {
+  return `${placeName(at)} · Explore${view === "map" ? "" : ` as a ${view}`}`;
+}
+
+export function placeName(at: string): string {
+  if (at === "0.0.0.0/0") return "IPv4";
+  return at === "2000::/3" || at === "::/0" ? "IPv6" : at;
+}
+
+export function exploreBody(answer: ExploreAnswer, context: ExploreContext): Html {
+  const asking = askingFrom(answer, context.question);
+  return html`
+<div class="title-row"><h1>Explore ${placeName(answer.at)}</h1><a href="/graph">The graph of links</a></div>
+<nav class="tabs" aria-label="Views">${exploreViews.map((view) => tab(view, answer.view, asking))}</nav>
+${questionForm(answer, context)}
+${viewBody(answer, context, asking)}
+<script src="/assets/explore.js" type="module"></script>`;
+}
+
+export function notReadyBody(progress: number): Html {
+  return html`
+<h1>Explore</h1>
+<div class="empty" role="status"><p>The explorer is reading the registry and the delegations into its map:
+${Math.round(100 * progress)} % done. Reload the page in a moment.</p></div>`;
+}
+
+function askingFrom(answer: ExploreAnswer, { filter, colouring }: ExploreQuestion): Asking {
+  const own = {
+    view: answer.view,
+    at: answer.at,
+    colour: colouring === "crawler" ? null : colouring,
+    ...filterQuery(filter),
+  };
+  return (changed) => pathWith("/explore", { ...own, ...changed });
+}
+
+const viewNames: Readonly<Record<ExploreView, string>> = { map: "Map", tree: "Tree", list: "List" };
+
+function tab(view: ExploreView, current: ExploreView, asking: Asking): Html {
+  return html`<a href="${asking({ view })}"${view === current ? html` aria-current="page"` : nothing}>${viewNames[view]}</a>`;
+}
+
+function viewBody(answer: ExploreAnswer, context: ExploreContext, asking: Asking): Html {
+  if (answer.view === "map") return mapBody(answer, asking, context.now);
+  if (answer.view === "tree") return treeBody(answer, asking, context.now);
+  return listBody(answer, asking, context.now);
+}
+
+function questionForm(answer: ExploreAnswer, { question, crawlers }: ExploreContext): Html {
+  const { filter } = question;
+  return html`
+<form class="explore-form" action="/explore" method="get">
+<input type="hidden" name="view" value="${answer.view}">
+<div class="explore-row">
+<label>Block or address <input name="at" value="${answer.at}" maxlength="100" size="24" autocomplete="off" spellcheck="false"></label>
+${answer.view === "map" ? html`<label>Colour by <select name="colour">${colourings.map((name) => option(name, colourNames[name], question.colouring))}</select></label>` : nothing}
+<button class="slim">Show</button>
+</div>
+${answer.view === "tree" ? nothing : filterFields(answer, filter, crawlers)}
+</form>`;
+}
+
+/** A tree has all its branches: filters are for maps and lists. */
+function filterFields(answer: ExploreAnswer, filter: SubnetFilter, crawlers: readonly string[]): Html {
+  const filtered = !isEmptyFilter(filter);
+  return html`<details class="filters"${filtered ? html` open` : nothing}>
+<summary>Only some subnets</summary>
+<div class="filter-row">
+<label>Crawler <select name="crawler">${option("", "any", filter.crawler ?? "")}${crawlers.map((name) => option(name, name, filter.crawler ?? ""))}</select></label>
+<label>State <select name="state">${option("", "any", filter.state ?? "")}${subnetStates.map((state) => option(state, stateWords[state], filter.state ?? ""))}</select></label>
+<label>Registry <select name="registry">${option("", "any", filter.registry ?? "")}${registries.map((name) => option(name, name, filter.registry ?? ""))}</select></label>
+<label>Country <input name="country" value="${filter.country ?? ""}" size="3" maxlength="2" placeholder="CY"></label>
+<label>Holder <input name="holder" value="${filter.holder ?? ""}" size="18" maxlength="200" placeholder="handle or full name"></label>
+<label>RTT from ${numberField("minRttMs", filter.minRttMs)} ms</label>
+<label>RTT to ${numberField("maxRttMs", filter.maxRttMs)} ms</label>
+<label>Load from ${numberField("minLoad", filter.minPagesPerDay)} pages a day</label>
+<label>Delegated for over ${numberField("olderThanDays", filter.olderThanDays)} days</label>
+<label>Size from / ${numberField("minPrefix", filter.minPrefix)}</label>
+<label>Size to / ${numberField("maxPrefix", filter.maxPrefix)}</label>
+<span class="actions"><button class="quiet slim">Filter</button>${filtered ? html`<a href="${pathWith("/explore", { view: answer.view, at: answer.at })}">All subnets</a>` : nothing}</span>
+</div>
+</details>`;
+}
+
+function option(value: string, shown: string, chosen: string): Html {
+  return html`<option value="${value}"${value === chosen ? html` selected` : nothing}>${shown}</option>`;
+}
+
+function numberField(name: string, value: number | null): Html {
+  return html`<input name="${name}" value="${value ?? ""}" size="5" inputmode="decimal" maxlength="12">`;
+}
+
+const colourNames = {
+  crawler: "crawler",
+  rtt: "round-trip time",
+  load: "load",
+  age: "age of the decision",
+  registry: "registry",
+} as const;
+
+export const stateWords = {
+  delegated: "delegated itself",
+  inherited: "goes with a larger one",
+  waiting: "waits for a decision",
+  none: "nobody crawls it",
+  anycast: "answers from many places",
+  finer: "delegated in parts",
+} as const;

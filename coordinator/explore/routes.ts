@@ -1,0 +1,184 @@
+/** The explorer's addresses: pages and their JSON, pictures of tiles, what lies under a point, whole lists as files. */
+import { Readable } from "node:stream";
+import { formatAddress } from "#core/ip/address";
+import type { WebPart } from "../http-server.ts";
+import { indexedPng } from "../web/indexed-png.ts";
+import type { AskedView, SentFile, Shown } from "../web/views.ts";
+import { askedCells, type ExplorePorts, everySubnet, showExplore } from "./answer.ts";
+import type { ExploreQuestion } from "./explore-question.ts";
+import { readQuestion } from "./explore-question.ts";
+import type { ExploredMap } from "./explorer.ts";
+import { subnetsAsCsv, subnetsAsJson } from "./files.ts";
+import { deepestOrder, indexOfCell } from "./hilbert.ts";
+import { exploreBody, exploreTitle, notReadyBody } from "./page.ts";
+import { paletteOf } from "./paint.ts";
+import { addressAt, spaceOf, type Tile, tileAt, tileOrder, tileText } from "./space.ts";
+import { spreadMarks } from "./spread-marks.ts";
+import { tilePicture, tileSide } from "./tile-picture.ts";
+
+export interface ExploreRoutePorts extends ExplorePorts {
+  /** Resolves when the explorer is ready, or after a moment. */
+  readonly whenReady: () => Promise<void>;
+}
+
+/** Subnets in one file. */
+export const mostInFile = 1_000_000;
+const mostFilesAtOnce = 2;
+/** A million subnets are 100 MB; who reads more slowly than 170 KB/s keeps others waiting. */
+const mostFileMs = 600_000;
+/** A browser may show a tile again for so long. */
+const tileSeconds = 20;
+const notReady = "The explorer is still reading what is known. Try again in a moment.";
+
+export function exploreRoutes(ports: ExploreRoutePorts): WebPart {
+  return ({ app, views }) => {
+    app.addHook("onReady", async () => ports.explorer.start());
+    views.add({
+      path: "/explore",
+      api: "/api/explore",
+      section: "/explore",
+      needs: "read",
+      view: async (asked) => await exploreView(asked, ports),
+    });
+    const shared = { section: "/explore", needs: "read" } as const;
+    views.addFile({
+      path: "/explore/tile.png",
+      ...shared,
+      file: async (asked) => await tileFile(asked, ports),
+    });
+    views.addFile({
+      path: "/api/explore/point",
+      ...shared,
+      file: async (asked) => await pointFile(asked, ports),
+    });
+    const files = new FileTurns();
+    const csv = async (asked: AskedView) => await listFile(asked, ports, { files, kind: "csv" });
+    const json = async (asked: AskedView) => await listFile(asked, ports, { files, kind: "json" });
+    views.addFile({ path: "/explore/subnets.csv", ...shared, boundedElsewhere: true, file: csv });
+    views.addFile({ path: "/api/explore/subnets", ...shared, boundedElsewhere: true, file: json });
+  };
+}
+
+async function exploreView({ query, now }: AskedView, ports: ExploreRoutePorts): Promise<Shown | string> {
+  const question = readQuestion(query);
+  if (typeof question === "string") return question;
+  const map = await readyMap(ports);
+  if (map === null) {
+    const value = { error: { status: 503, message: notReady } };
+    const body = () => notReadyBody(ports.explorer.progress);
+    return { status: 503, value, title: "Explore", body };
+  }
+  const value = await showExplore(ports, map, question);
+  const crawlers = ports.state.crawlers.map(({ name }) => name).sort();
+  return {
+    status: 200,
+    value,
+    title: exploreTitle(value),
+    body: () => exploreBody(value, { question, crawlers, now: now.toISOString() }),
+  };
+}
+
+async function readyMap({ explorer, whenReady }: ExploreRoutePorts): Promise<ExploredMap | null> {
+  explorer.start();
+  if (explorer.map === null) await whenReady();
+  return explorer.map;
+}
+
+/** `family`, `zoom` and the tile's place on the map: `x` to the right, `y` downwards. */
+function tileOf(query: AskedView["query"]): Tile | null {
+  const [zoom, x, y] = ["zoom", "x", "y"].map((name) => wholeNumber(query(name)));
+  const space = spaceOf(query("family") === "6" ? 6 : 4);
+  if (zoom === undefined || x === undefined || y === undefined) return null;
+  if (zoom > space.deepestZoom || x >= 2 ** zoom || y >= 2 ** zoom) return null;
+  return tileAt(space, zoom, indexOfCell({ x, y }, zoom));
+}
+
+/** At most `deepestOrder` bits. */
+function wholeNumber(text: string): number | undefined {
+  const number = /^\d{1,8}$/.test(text) ? Number(text) : Number.NaN;
+  return number < 2 ** deepestOrder ? number : undefined;
+}
+
+async function tileFile({ query, now }: AskedView, ports: ExploreRoutePorts): Promise<SentFile | string> {
+  const question = readQuestion(query);
+  if (typeof question === "string") return question;
+  const tile = tileOf(query);
+  if (tile === null) return "There is no tile of this family, zoom, x and y.";
+  const map = await readyMap(ports);
+  if (map === null) return notReady;
+  const cells = await askedCells(ports, map, { tile, filter: question.filter });
+  const paint = { colouring: question.colouring, nowSeconds: now.getTime() / 1000 };
+  const pixels = tilePicture(tile, cells, paint);
+  spreadMarks(pixels);
+  const palette = paletteOf(question.colouring);
+  return {
+    type: "image/png",
+    body: indexedPng({ width: tileSide, height: tileSide, pixels, palette }),
+    headers: { "cache-control": `private, max-age=${tileSeconds}` },
+  };
+}
+
+/** What is at a cell of the whole map, drawn so many bits deep: `order` bits of x and of y. */
+async function pointFile({ query }: AskedView, ports: ExploreRoutePorts): Promise<SentFile | string> {
+  const space = spaceOf(query("family") === "6" ? 6 : 4);
+  const [order, x, y] = ["order", "x", "y"].map((name) => wholeNumber(query(name)));
+  const isThere = order !== undefined && order >= 1 && order <= space.positionBits / 2;
+  if (!isThere || x === undefined || y === undefined || x >= 2 ** order || y >= 2 ** order)
+    return "There is no such point: order is 1 to 16 (IPv6: 26), x and y below 2 to the order.";
+  const map = await readyMap(ports);
+  if (map === null) return notReady;
+  const index = indexOfCell({ x, y }, order);
+  const position = index * 2 ** (space.positionBits - 2 * order);
+  const address = addressAt(space, position);
+  const question = readQuestion((name) =>
+    name === "at" ? formatAddress(address) : name === "view" ? "tree" : name === "limit" ? "1" : "",
+  ) as ExploreQuestion;
+  const answer = await showExplore(ports, map, question);
+  const zoom = Math.max(0, Math.min(space.deepestZoom, order - tileOrder));
+  const tile = tileAt(space, zoom, Math.floor(index / 4 ** (order - zoom)));
+  const value = {
+    address: formatAddress(address),
+    tile: tile === null ? null : tileText(tile),
+    subnet: answer.view === "tree" ? answer.subnet : null,
+  };
+  return { type: "application/json; charset=utf-8", body: Buffer.from(JSON.stringify(value)) };
+}
+
+/** How many files are being sent. */
+class FileTurns {
+  #sending = 0;
+
+  /** False: as many as may be sent at once are. */
+  take(): boolean {
+    if (this.#sending >= mostFilesAtOnce) return false;
+    this.#sending += 1;
+    return true;
+  }
+
+  /** Gives the turn back when the stream has ended, however. */
+  until(stream: Readable): Readable {
+    const cut = setTimeout(() => stream.destroy(new Error("it was read too slowly")), mostFileMs).unref();
+    return stream.once("close", () => {
+      clearTimeout(cut);
+      this.#sending -= 1;
+    });
+  }
+}
+
+async function listFile(
+  { query }: AskedView,
+  ports: ExploreRoutePorts,
+  { files, kind }: { readonly files: FileTurns; readonly kind: "csv" | "json" },
+): Promise<SentFile | string> {
+  const question = readQuestion(query);
+  if (typeof question === "string") return question;
+  const map = await readyMap(ports);
+  if (map === null) return notReady;
+  if (!files.take()) return `${mostFilesAtOnce} lists are being sent already. Try again when one has ended.`;
+  const subnets = everySubnet(ports, map, { ...question, most: mostInFile + 1 });
+  const text = kind === "csv" ? subnetsAsCsv(subnets, mostInFile) : subnetsAsJson(subnets, mostInFile);
+  const body = files.until(Readable.from(text));
+  if (kind === "json") return { type: "application/json; charset=utf-8", body };
+  const headers = { "content-disposition": 'attachment; filename="nearcrawl-subnets.csv"' };
+  return { type: "text/csv; charset=utf-8", body, headers };
+}

@@ -1,0 +1,54 @@
+/** Counts and gauges of the exchange between coordinators; related coordinators are few. */
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { TakenUrls } from "./exchange-ports.ts";
+
+export class CoordinatorMetrics {
+  readonly #waiting: Gauge<"coordinator">;
+  readonly #dropped: Counter;
+  readonly #urls: Counter<"with" | "taken">;
+  readonly #exchanges: Counter<"with">;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#waiting = new Gauge({
+      name: "nearcrawl_foreign_urls_waiting",
+      help: "URLs that wait for the coordinator that they go to, under way included",
+      labelNames: ["coordinator"],
+      registers,
+    });
+    this.#dropped = new Counter({
+      name: "nearcrawl_foreign_urls_dropped_total",
+      help: "URLs of other coordinators given up because too many waited",
+      registers,
+    });
+    this.#urls = new Counter({
+      name: "nearcrawl_exchanged_urls_total",
+      help: "URLs exchanged with parent or children: told, and by what became of those that came: admitted, passed-on, repeated",
+      labelNames: ["with", "taken"],
+      registers,
+    });
+    this.#exchanges = new Counter({
+      name: "nearcrawl_coordinator_exchanges_total",
+      help: "Exchanges with parent or children that succeeded",
+      labelNames: ["with"],
+      registers,
+    });
+  }
+
+  exchanged(
+    withWhom: "parent" | "child",
+    { admitted, passedOn, repeated, told = 0 }: TakenUrls & { told?: number },
+  ): void {
+    this.#exchanges.inc({ with: withWhom });
+    for (const [taken, urls] of Object.entries({ admitted, "passed-on": passedOn, repeated, told })) {
+      this.#urls.inc({ with: withWhom, taken }, urls);
+    }
+  }
+
+  /** Anew each time, so that one that is no longer there leaves no series behind. */
+  observe(waiting: readonly { readonly name: string; readonly urls: number }[], dropped: number): void {
+    this.#waiting.reset();
+    for (const { name, urls } of waiting) this.#waiting.set({ coordinator: name }, urls);
+    this.#dropped.inc(dropped);
+  }
+}

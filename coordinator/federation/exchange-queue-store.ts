@@ -1,0 +1,134 @@
+/**
+ * What waits for a related coordinator, and what is under way to it. A batch gets its numbers once and is sent again
+ * as it is until the other side has acknowledged it; only then comes the next. All run under the lock on the related
+ * coordinator's row.
+ */
+import type { PoolClient } from "pg";
+import { type ExchangedUrl, maxExchangedUrlBytes, maxExchangedUrls } from "#protocol/exchange";
+import { linksWithin } from "../frontier/back-link-writes.ts";
+
+interface UnderWayRow {
+  number: string;
+  url: string;
+  depth: number;
+  redirects: number;
+  lists: number;
+  hops: number;
+  sent_links: number;
+}
+
+const columns = "number, url, depth, redirects, lists, hops, sent_links";
+
+/** The batch under way, or the next one; empty: nothing waits. The longest waiting first. */
+export async function nextBatch(
+  client: PoolClient,
+  peerId: number,
+  most = maxExchangedUrls,
+): Promise<ExchangedUrl[]> {
+  const { rows } = await client.query<UnderWayRow>(
+    `select ${columns} from foreign_url where peer_id = $1 and number is not null order by number`,
+    [peerId],
+  );
+  return (rows.length > 0 ? rows : await numberNext(client, peerId, most)).map((row) => ({
+    number: Number(row.number),
+    url: row.url,
+    depth: row.depth,
+    redirects: row.redirects,
+    lists: row.lists,
+    hops: row.hops,
+    links: row.sent_links,
+  }));
+}
+
+async function numberNext(client: PoolClient, peerId: number, most: number): Promise<UnderWayRow[]> {
+  const { rows } = await client.query<UnderWayRow>(
+    `with first as (
+       select host_hash, url_hash, url, waits_since
+       from foreign_url
+       where peer_id = $1 and waits_since is not null and number is null
+       order by waits_since, host_hash, url_hash
+       limit $2
+       for update
+     ), measured as (
+       select host_hash, url_hash,
+         row_number() over longest as place,
+         sum(octet_length(url)) over longest as bytes
+       from first
+       window longest as (order by waits_since, host_hash, url_hash)
+     ), numbered as (
+       update foreign_url f
+       set number = r.sent_number + m.place, sent_links = f.links, links = 0, waits_since = null
+       from measured m
+       cross join related_coordinator r
+       where r.peer_id = $1
+         and f.host_hash = m.host_hash and f.url_hash = m.url_hash
+         and (m.bytes <= $3 or m.place = 1)
+       returning f.*
+     ), counted as (
+       update related_coordinator
+       set sent_number = greatest(sent_number, (select max(number) from numbered))
+       where peer_id = $1
+     )
+     select ${columns} from numbered order by number`,
+    [peerId, most, maxExchangedUrlBytes],
+  );
+  return rows;
+}
+
+/**
+ * The other side has committed everything up to `received`; gives how many URLs that was. One that has committed more
+ * than was ever numbered here knows numbers that this database has forgotten (it was restored from a copy): then what
+ * is under way is numbered anew, beyond them.
+ */
+export async function acknowledge(
+  client: PoolClient,
+  peerId: number,
+  received: number,
+  now: Date,
+): Promise<number> {
+  const { rows } = await client.query<{ sent_number: string }>(
+    "select sent_number from related_coordinator where peer_id = $1",
+    [peerId],
+  );
+  if (received > Number(rows[0]!.sent_number)) {
+    await client.query("update related_coordinator set sent_number = $2 where peer_id = $1", [
+      peerId,
+      received,
+    ]);
+    await waitAgain(client, peerId, now);
+    return 0;
+  }
+  const { rowCount } = await client.query(
+    `with told as (
+       select host_hash, url_hash
+       from foreign_url
+       where peer_id = $1 and number <= $2
+       order by host_hash, url_hash
+       for update
+     )
+     update foreign_url f
+     set number = null, sent_links = 0, sent_at = $3
+     from told
+     where f.host_hash = told.host_hash and f.url_hash = told.url_hash`,
+    [peerId, received, now],
+  );
+  return rowCount ?? 0;
+}
+
+async function waitAgain(client: PoolClient, peerId: number, now: Date): Promise<void> {
+  await client.query(
+    `update foreign_url
+     set number = null, links = ${linksWithin("links::bigint + sent_links")}, sent_links = 0,
+       waits_since = coalesce(waits_since, $2)
+     where peer_id = $1 and number is not null`,
+    [peerId, now],
+  );
+}
+
+export async function waitsFor(client: PoolClient, peerId: number): Promise<boolean> {
+  const { rowCount } = await client.query(
+    "select from foreign_url where peer_id = $1 and waits_since is not null and number is null limit 1",
+    [peerId],
+  );
+  return rowCount === 1;
+}

@@ -1,0 +1,134 @@
+/**
+ * The parent's side of an exchange: one transaction takes what the child sends, lets go of what the child has, and
+ * numbers what waits for it. The child's row is locked throughout, so that messages of one child take turns.
+ */
+import type { Pool, PoolClient } from "pg";
+import { exchangeVersion, maxChain } from "#protocol/exchange";
+import { inTransaction } from "../database/transaction.ts";
+import { type Claims, claimBeyond, overlapOf, readClaims } from "./claims.ts";
+import type { ChildExchangeStore } from "./exchange-ports.ts";
+import { acknowledge, nextBatch } from "./exchange-queue-store.ts";
+import { placeGiven } from "./given-url-store.ts";
+import { ownId } from "./own-identity.ts";
+import { cycleFault, parentId } from "./owner.ts";
+import { lockPeer, noteExchange, noteFailure, type PeerRow } from "./peer-row.ts";
+import { holdClaims, holdRelatives, readRelatives } from "./relatives.ts";
+
+type Message = Parameters<ChildExchangeStore["answer"]>[1];
+
+export function createChildExchangeStore(pool: Pool): ChildExchangeStore {
+  return {
+    answer: async (childId, message, settings) =>
+      await inTransaction(pool, async (client) => {
+        const chain = await chainHere(client);
+        const child = await lockPeer(client, childId);
+        if (child === null) return { refused: "this child was removed" };
+        const refused = await faultOf(client, { child, message, chain });
+        if (refused !== null) {
+          await noteFailure(client, childId, { words: refused, now: settings.now });
+          return { refused };
+        }
+        const linkId = await linkOf(client, child, message);
+        const told =
+          message.linkId === linkId ? await acknowledge(client, childId, message.received, settings.now) : 0;
+        const before = Number(child.received_number);
+        const fresh = message.given.urls.filter(({ number }) => number > before);
+        const relatives = (await holdRelatives(client))!;
+        const placed = await placeGiven(client, fresh, { ...settings, relatives, from: childId });
+        const { highest, faulty } = message.given;
+        const received = fresh.length;
+        await noteExchange(client, {
+          peerId: childId,
+          highest,
+          received,
+          told,
+          faulty: highest > before ? faulty : 0,
+          now: settings.now,
+        });
+        const urls = await nextBatch(client, childId);
+        const { newHosts, ...counts } = placed;
+        return {
+          answer: { coordinatorId: chain[0]!, chain, linkId, received: Math.max(before, highest), urls },
+          taken: { ...counts, repeated: message.given.urls.length - received },
+          newHosts,
+        };
+      }),
+  };
+}
+
+/** This coordinator and those above it. */
+async function chainHere(client: PoolClient): Promise<string[]> {
+  const { rows } = await client.query<{ chain: string[] }>(
+    "select chain from related_coordinator where peer_id = $1",
+    [parentId],
+  );
+  return [await ownId(client), ...(rows[0]?.chain ?? [])].slice(0, maxChain);
+}
+
+interface Judged {
+  readonly child: PeerRow;
+  readonly message: Message;
+  readonly chain: readonly string[];
+}
+
+/** Why it cannot be a child, in words for whoever runs it; null: it can. */
+async function faultOf(client: PoolClient, { child, message, chain }: Judged): Promise<string | null> {
+  if (message.version !== exchangeVersion) {
+    return `it speaks version ${message.version} of the exchange, and this coordinator version ${exchangeVersion}: bring both to the same software`;
+  }
+  const cycle = cycleFault(message.coordinatorId, chain);
+  if (cycle !== null) return `a cycle of coordinators: ${cycle}; one of them must have no parent`;
+  if (chain.length >= maxChain) return `there are ${maxChain - 1} coordinators above one another already`;
+  if (child.coordinator_id !== null && child.coordinator_id !== message.coordinatorId) {
+    return `the key of "${child.name}" belongs to another coordinator: invite this one under a name of its own`;
+  }
+  const taken = child.coordinator_id === null ? await nameOfId(client, message.coordinatorId) : null;
+  if (taken !== null) return `this coordinator has joined as "${taken}" already`;
+  if (child.claims.join("\n") === message.owns.join("\n")) return null;
+  return await claimFault(client, child, message.owns);
+}
+
+async function nameOfId(client: PoolClient, coordinatorId: string): Promise<string | null> {
+  const { rows } = await client.query<{ name: string }>(
+    "select name from related_coordinator where coordinator_id = $1",
+    [coordinatorId],
+  );
+  return rows[0]?.name ?? null;
+}
+
+/** Children that claim at the same time take turns. */
+async function claimFault(
+  client: PoolClient,
+  child: PeerRow,
+  owns: readonly string[],
+): Promise<string | null> {
+  await client.query("select from coordinator_self for update");
+  await holdClaims(client);
+  const claims = readClaims(owns);
+  if (typeof claims === "string") return `parent.owns: ${claims}`;
+  const relatives = (await readRelatives(client))!;
+  for (const other of relatives.children) {
+    if (other.peerId === child.peer_id) continue;
+    const both = overlapOf(claims, other.claims);
+    if (both !== null) return `"${child.name}" and "${other.name}" would both own ${both}`;
+  }
+  return beyondFault(claims, relatives.own);
+}
+
+function beyondFault(claims: Claims, own: Claims | null): string | null {
+  const beyond = own === null ? null : claimBeyond(claims, own);
+  if (beyond === null) return null;
+  return `it claims ${beyond}, which this coordinator does not own itself: its own parent would keep those URLs`;
+}
+
+/** What the child says of itself, kept; gives the link, which is a new one where the child comes for the first time. */
+async function linkOf(client: PoolClient, child: PeerRow, message: Message): Promise<string> {
+  const { rows } = await client.query<{ link_id: string }>(
+    `update related_coordinator
+     set coordinator_id = $2, claims = $3, link_id = coalesce(link_id, gen_random_uuid())
+     where peer_id = $1
+     returning link_id`,
+    [child.peer_id, message.coordinatorId, message.owns],
+  );
+  return rows[0]!.link_id;
+}

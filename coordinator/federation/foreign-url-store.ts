@@ -1,0 +1,200 @@
+/**
+ * Table foreign_url: URLs of other coordinators, written in the transaction that finds them. What is known of them
+ * later (links that came or went) adds up in the row until it is told.
+ */
+import type { PoolClient } from "pg";
+import type { HostHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
+import { columnsOf } from "../database/transaction.ts";
+import { distinctUrls, type UrlAddress } from "../frontier/admission-writes.ts";
+import { linksWithin } from "../frontier/back-link-writes.ts";
+import type { AdmittedUrl } from "../frontier/ports.ts";
+import { type Owner, ownerOf, type Relatives } from "./owner.ts";
+import { holdRelatives } from "./relatives.ts";
+
+export interface ForeignUrl {
+  readonly key: UrlKey;
+  readonly peerId: number;
+  readonly depth: number;
+  readonly redirects: number;
+  readonly lists: number;
+  readonly hops: number;
+  /** Links that came, less those that went. */
+  readonly links: number;
+}
+
+export interface SplitUrls {
+  readonly own: readonly AdmittedUrl[];
+  /** Null: this coordinator has neither parent nor children. */
+  readonly foreign: readonly ForeignUrl[] | null;
+}
+
+/**
+ * What was found here, by whose it is, once each. One of others that is too deep here goes to its owner all the same,
+ * who counts the links to it if it knows it.
+ */
+export async function splitByOwner(
+  client: PoolClient,
+  given: readonly AdmittedUrl[],
+  maxDepth: number,
+): Promise<SplitUrls> {
+  const relatives = await holdRelatives(client);
+  if (relatives === null) return { own: distinctUrls(given, maxDepth), foreign: null };
+  const urls = distinctUrls(given, Number.POSITIVE_INFINITY);
+  const owners = await ownersOf(
+    client,
+    urls.map(({ key }) => key),
+    { relatives, from: "here" },
+  );
+  const own: AdmittedUrl[] = [];
+  const foreign: ForeignUrl[] = [];
+  for (const [index, url] of urls.entries()) {
+    const owner = owners[index]!;
+    if (owner !== "here") foreign.push({ key: url.key, peerId: owner, ...hopsOf(url), hops: 0, links: 0 });
+    else if (url.depth <= maxDepth) own.push(url);
+  }
+  return { own, foreign };
+}
+
+const hopsOf = ({ depth, redirects = 0, lists = 0 }: AdmittedUrl) => ({ depth, redirects, lists });
+
+/** Beside the keys. By name where names are owned; by address where that is known, or has told before whose it is. */
+export async function ownersOf(
+  client: PoolClient,
+  keys: readonly UrlKey[],
+  { relatives, from }: { readonly relatives: Relatives; readonly from: Owner },
+): Promise<Owner[]> {
+  const byAddress = [relatives.own, ...relatives.children.map(({ claims }) => claims)].some(
+    (one) => one?.kind === "blocks",
+  );
+  if (!byAddress) return keys.map(({ host }) => ownerOf({ host, address: null }, relatives, from));
+  const seen = await placesOf(client, keys);
+  const peers = new Set([
+    ...relatives.children.map(({ peerId }) => peerId),
+    ...(relatives.own === null ? [] : [0]),
+  ]);
+  return keys.map(({ host, hostHash }) => {
+    const place = seen.get(hostHash);
+    // Where a URL of the host went before, the others go; what comes from there is looked at anew.
+    if (place?.peerId !== undefined && peers.has(place.peerId) && place.peerId !== from) return place.peerId;
+    return ownerOf({ host, address: place?.address ?? null }, relatives, from);
+  });
+}
+
+interface HostPlace {
+  readonly address: string | null;
+  readonly peerId?: number;
+}
+
+/** Hosts of the frontier by their address; others by where URLs of them went before. */
+async function placesOf(client: PoolClient, keys: readonly UrlKey[]): Promise<Map<HostHash, HostPlace>> {
+  const { rows } = await client.query<{
+    host_hash: HostHash;
+    address: string | null;
+    peer_id: number | null;
+  }>(
+    `select given.host_hash, host(h.addresses[1]) as address, f.peer_id
+     from (select distinct unnest($1::bigint[]) as host_hash) given
+     left join frontier_host h on h.host_hash = given.host_hash
+     left join lateral (
+       select peer_id from foreign_url where foreign_url.host_hash = given.host_hash limit 1
+     ) f on h.host_hash is null`,
+    [[...new Set(keys.map(({ hostHash }) => hostHash))]],
+  );
+  return new Map(
+    rows.map(({ host_hash, address, peer_id }) => [
+      host_hash,
+      { address, ...(peer_id === null ? {} : { peerId: peer_id }) },
+    ]),
+  );
+}
+
+/**
+ * Unknown ones wait to be told; of known ones, only links are news. In the order of their keys, so that transactions
+ * do not wait for each other in a ring; after the hosts' locks.
+ */
+export async function keepForeign(client: PoolClient, urls: readonly ForeignUrl[], now: Date): Promise<void> {
+  if (urls.length === 0) return;
+  const rows = urls.map(({ key, ...rest }) => ({
+    ...rest,
+    hostHash: key.hostHash,
+    urlHash: key.urlHash,
+    url: key.url,
+  }));
+  await client.query(
+    `insert into foreign_url as f (host_hash, url_hash, url, peer_id, depth, redirects, lists, hops, links, waits_since)
+     select host_hash, url_hash, min(url), min(peer_id), min(depth), min(redirects), min(lists), max(hops),
+       ${linksWithin("sum(links)")}, $10
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::int[], $5::smallint[], $6::smallint[], $7::smallint[],
+       $8::smallint[], $9::int[]) as given (host_hash, url_hash, url, peer_id, depth, redirects, lists, hops, links)
+     group by host_hash, url_hash
+     order by host_hash, url_hash
+     on conflict (host_hash, url_hash) do update
+     set links = ${linksWithin("f.links::bigint + excluded.links")},
+         hops = least(f.hops, excluded.hops),
+         waits_since = coalesce(f.waits_since, $10)
+     where excluded.links <> 0`,
+    [
+      ...columnsOf(rows, [
+        "hostHash",
+        "urlHash",
+        "url",
+        "peerId",
+        "depth",
+        "redirects",
+        "lists",
+        "hops",
+        "links",
+      ]),
+      now,
+    ],
+  );
+}
+
+/** In the transaction that found them, after everything else. */
+export async function noteForeign(
+  client: PoolClient,
+  { foreign }: SplitUrls,
+  { links, now }: { readonly links: ChangedLinks; readonly now: Date },
+): Promise<void> {
+  if (foreign === null) return;
+  await keepForeign(client, foreign, now);
+  const changed = [
+    ...links.added.map((one) => ({ ...one, links: 1 })),
+    ...links.removed.map((one) => ({ ...one, links: -1 })),
+  ];
+  await countForeignLinks(client, changed, now);
+}
+
+interface ChangedLinks {
+  readonly added: readonly UrlAddress[];
+  readonly removed: readonly UrlAddress[];
+}
+
+/** As `countBackLinks` does for URLs of the frontier: links to those of others that are known here. */
+export async function countForeignLinks(
+  client: PoolClient,
+  changed: readonly (UrlAddress & { readonly links: number })[],
+  now: Date,
+): Promise<void> {
+  if (changed.length === 0) return;
+  await client.query(
+    `with changed as (
+       select host_hash, url_hash, sum(by) as by
+       from unnest($1::bigint[], $2::bigint[], $3::int[]) as given (host_hash, url_hash, by)
+       group by host_hash, url_hash
+       having sum(by) <> 0
+     ), locked as (
+       select f.host_hash, f.url_hash, c.by
+       from foreign_url f
+       join changed c using (host_hash, url_hash)
+       order by f.host_hash, f.url_hash
+       for update of f
+     )
+     update foreign_url f
+     set links = ${linksWithin("f.links + locked.by")}, waits_since = coalesce(f.waits_since, $4)
+     from locked
+     where f.host_hash = locked.host_hash and f.url_hash = locked.url_hash`,
+    [...columnsOf(changed, ["hostHash", "urlHash", "links"]), now],
+  );
+}

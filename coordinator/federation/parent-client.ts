@@ -1,0 +1,126 @@
+/**
+ * How a coordinator speaks to its parent: one POST, outbound only, over TLS or on loopback. The parent's certificate is
+ * one of the public authorities', or the one whose key is pinned. What comes back is bounded and checked.
+ */
+import type { TLSSocket } from "node:tls";
+import { Agent, buildConnector } from "undici";
+import { pinOf } from "#protocol/certificate-pin";
+import {
+  type ChildMessage,
+  exchangeFault,
+  exchangePath,
+  maxExchangeBytes,
+  parentAnswer,
+} from "#protocol/exchange";
+import type { ParentClient, ParentReply } from "./exchange-ports.ts";
+
+export interface ParentRoute {
+  /** `https://host[:port]`, or `http://` on loopback. */
+  readonly url: string;
+  readonly key: string;
+  /** SHA-256 of its TLS key (RFC 7469 section 2.4) in base64url; null: its certificate is checked as browsers do. */
+  readonly certificatePin: string | null;
+}
+
+/** For one exchange as a whole; the parent writes some thousand rows for it. */
+const exchangeTimeoutMs = 30_000;
+/** Longest refusal in words that is kept. */
+const maxWords = 500;
+
+export class HttpParentClient implements ParentClient {
+  readonly #route: ParentRoute;
+  readonly #agent: Agent;
+  readonly #timeoutMs: number;
+
+  constructor(route: ParentRoute, timeoutMs: number = exchangeTimeoutMs) {
+    this.#route = route;
+    this.#timeoutMs = timeoutMs;
+    this.#agent = new Agent({ connections: 1, pipelining: 1, connect: connectorFor(route.certificatePin) });
+  }
+
+  async exchange(message: ChildMessage): Promise<ParentReply> {
+    try {
+      const { statusCode, body } = await this.#agent.request({
+        origin: new URL(this.#route.url).origin,
+        path: `${new URL(this.#route.url).pathname.replace(/\/+$/, "")}${exchangePath}`,
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json",
+          authorization: `Bearer ${this.#route.key}`,
+        },
+        body: JSON.stringify(message),
+        signal: AbortSignal.timeout(this.#timeoutMs),
+      });
+      return replyOf(statusCode, await boundedText(body));
+    } catch (error) {
+      return { type: "unreachable", words: wordsOf(error, this.#timeoutMs) };
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+function connectorFor(certificatePin: string | null): buildConnector.connector {
+  const connect = buildConnector({ rejectUnauthorized: certificatePin === null, timeout: 10_000 });
+  if (certificatePin === null) return connect;
+  return (options, done) => {
+    connect(options, (error, socket) => {
+      if (error) return done(error, null);
+      const shown = shownPin(socket as TLSSocket);
+      if (shown === certificatePin) return done(null, socket);
+      socket.destroy();
+      done(new Error(`it shows another TLS key (${shown ?? "none"}) than parent.certificatePin says`), null);
+    });
+  };
+}
+
+function shownPin(socket: TLSSocket): string | null {
+  const certificate = socket.getPeerX509Certificate?.();
+  return certificate === undefined ? null : pinOf(certificate);
+}
+
+async function boundedText(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > maxExchangeBytes) throw new Error(`its answer is longer than ${maxExchangeBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** What is not its own answer (a proxy's page, a busy server) is tried again, as if it were not there. */
+function replyOf(status: number, text: string): ParentReply {
+  const value = jsonOf(text);
+  if (status === 200) {
+    const checked = parentAnswer.safeParse(value);
+    if (checked.success) return { type: "answer", answer: checked.data };
+    return { type: "refused", words: `its answer is ${exchangeFault(checked.error)}` };
+  }
+  const words = messageOf(value) ?? `it answers with status ${status}`;
+  const isFinal = status >= 400 && status < 500 && status !== 408 && status !== 429;
+  return { type: isFinal ? "refused" : "unreachable", words: words.slice(0, maxWords) };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function messageOf(value: unknown): string | null {
+  const message = (value as { error?: { message?: unknown } } | null)?.error?.message;
+  return typeof message === "string" && message !== "" ? message : null;
+}
+
+function wordsOf(error: unknown, timeoutMs: number): string {
+  if (error instanceof Error && error.name === "TimeoutError")
+    return `no answer within ${timeoutMs / 1000} s`;
+  return error instanceof Error ? error.message || error.name : String(error);
+}

@@ -1,0 +1,87 @@
+/**
+ * A coordinator among others: it asks its parent by the clock, hands over what is not its own, and keeps what waits
+ * within bounds. Its children ask it by HTTP (federation/exchange-route).
+ */
+import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import type { Timekeeper } from "#core/scheduler";
+import type { CoordinatorConfig } from "../config.ts";
+import { AskParent } from "./ask-parent.ts";
+import { countWaiting, dropWaiting, forgetTold } from "./bound-waiting.ts";
+import { settleClaims } from "./claim-store.ts";
+import type { CoordinatorMetrics } from "./coordinator-metrics.ts";
+import type { TakingSettings } from "./exchange-ports.ts";
+import { stateParent } from "./own-identity.ts";
+import { HttpParentClient } from "./parent-client.ts";
+import { createParentExchangeStore } from "./parent-exchange.ts";
+
+export interface CoordinatorLinkPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
+  readonly metrics: CoordinatorMetrics;
+  readonly log: Log;
+  readonly now: () => Date;
+  /** 0 to 1; left out: Math.random. */
+  readonly random?: () => number;
+}
+
+const settleMs = 5000;
+const boundMs = 30_000;
+const forgetMs = 3_600_000;
+/** What a parent sends is its to answer for. */
+const anyNumber = 2 ** 31 - 1;
+
+/** `start` states the parent of the settings in the database, before results are taken, and sets the clock going. */
+export function linkCoordinators(
+  ports: CoordinatorLinkPorts,
+  config: Pick<CoordinatorConfig, "parent" | "coordinators" | "scope">,
+): { start(): Promise<void>; stop(): Promise<void> } {
+  const { pool, timekeeper, metrics, log, now } = ports;
+  const { parent } = config;
+  const taking = (): TakingSettings => ({ scope: config.scope, mostNewHosts: anyNumber, now: now() });
+  const client = parent === null ? null : new HttpParentClient(parent);
+  return {
+    start: async () => {
+      await stateParent(pool, parent, now());
+      if (client !== null) askByTheClock(client);
+      timekeeper.every("settle-claims", settleMs, async () => {
+        const settled = await settleClaims(pool, taking());
+        if (settled.handedOver > 0)
+          log.info({ hosts: settled.handedOver }, "hosts went to the coordinators that own them");
+        if (settled.more) timekeeper.hurry("settle-claims");
+      });
+      timekeeper.every("bound-foreign-urls", boundMs, async () => {
+        const dropped = await dropWaiting(pool, config.coordinators.mostWaitingUrls, now());
+        if (dropped > 0)
+          log.warn(
+            { urls: dropped },
+            "too many URLs wait for other coordinators; the least linked were given up",
+          );
+        metrics.observe(await countWaiting(pool), dropped);
+      });
+      timekeeper.every("forget-told-urls", forgetMs, async () => await forgetTold(pool, now()));
+    },
+    stop: async () => await client?.close(),
+  };
+
+  function askByTheClock(toParent: HttpParentClient): void {
+    const asking = new AskParent(
+      {
+        store: createParentExchangeStore(pool),
+        client: toParent,
+        taking,
+        random: ports.random ?? Math.random,
+        onTaken: (taken, told) => metrics.exchanged("parent", { ...taken, told }),
+        log,
+      },
+      { everyMs: config.coordinators.everySeconds * 1000 },
+    );
+    timekeeper.every(
+      "ask-parent",
+      () => asking.nextMs(),
+      async () => {
+        if ((await asking.turn()) === "more") timekeeper.hurry("ask-parent");
+      },
+    );
+  }
+}

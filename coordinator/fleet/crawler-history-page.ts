@@ -1,0 +1,140 @@
+/** A crawler's past, for operators and its partner: keys, releases, trust, incidents, moves, absences, and all by time. */
+import { mayDo } from "#core/actor";
+import { howMany, spanWords } from "#core/format";
+import { incidentTable } from "../overview/incidents-page.ts";
+import {
+  standingWords,
+  type TrustEvidence,
+  type TrustReport,
+  unprovenWords,
+} from "../trust/trust-standing.ts";
+import { askFor, crawlerPath, dateOr, empty, fact } from "../web/components.ts";
+import { countText, instant } from "../web/format.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+import { logTable } from "./crawler-log-page.ts";
+import type { CrawlerView, Inside, Operation } from "./crawler-view.ts";
+import type { Absence, CrawlerLogPage } from "./fleet-ports.ts";
+import { moveTable } from "./moves-page.ts";
+
+export interface CrawlerInside {
+  readonly crawler: CrawlerView["crawler"];
+  readonly inside: Inside;
+  readonly at: string;
+}
+
+export function insideSections(of: CrawlerInside, viewer: PageViewer): Html {
+  const { crawler, inside, at } = of;
+  return html`${identitySection(inside)}
+${keySection(inside)}
+${releaseSection(inside)}
+${trustSection(inside.trust, viewer)}
+<section id="incidents"><h2>Incidents of the last week</h2>${
+    inside.incidents.length === 0
+      ? empty("None.", "Nothing that it sent was refused.")
+      : html`${incidentTable(inside.incidents, { withCrawler: false })}${mayDo(viewer.actor, "fleet-read") ? html`<p class="small"><a href="${pathWith("/fleet/incidents", { crawler: crawler.name })}">All that are kept</a></p>` : nothing}`
+  }</section>
+${inside.moves.length === 0 ? nothing : html`<section><h2>Moves</h2>${moveTable(inside.moves, viewer)}</section>`}
+${logSection(inside.log, crawler.name, at)}
+${mayDo(viewer.actor, "audit-read") ? html`<p class="small"><a href="${pathWith("/audit", { target: crawler.name })}">Changes in full, with before and after</a></p>` : nothing}`;
+}
+
+function identitySection({ identity }: Inside): Html {
+  const { publicKey, seenAddress, addressBefore, addressChangedAt, copiedAt, lastEnd, contact, isListed } =
+    identity;
+  const moved =
+    addressBefore === null || addressChangedAt === null
+      ? nothing
+      : html` <span class="small">${addressBefore} until ${instant(addressChangedAt.toISOString())}</span>`;
+  return html`<section><h2>Identity</h2>
+${copiedAt === null ? nothing : html`<p class="fault" role="alert">Its folder was copied: two machines showed it, last at ${instant(copiedAt.toISOString())}. Have one of them stopped, or give it a new identity.</p>`}
+<dl class="facts">
+${fact("Public key (Ed25519)", publicKey === null ? "none: its key is all that it shows" : html`<code class="break">${publicKey}</code>`)}
+${fact("Connects from", seenAddress === null ? "never seen" : html`${seenAddress}${moved}`)}
+${fact("Its address is", isListed ? "in the public list of the fleet" : "in no public list, as its partner wishes")}
+${fact("Contact of its partner", contact ?? "not told")}
+${lastEnd === null ? nothing : fact("Last words of its process", html`${lastEnd.reason} <span class="small">${instant(lastEnd.at.toISOString())}</span>`)}
+</dl></section>`;
+}
+
+function keySection({ keys }: Inside): Html {
+  if (keys.length === 0) return nothing;
+  return html`<section><h2>Keys</h2><p class="small">Kept as hashes; each is replaced by itself after 90 days.</p><div class="scroll" tabindex="0" role="region" aria-label="Keys"><table>
+<thead><tr><th scope="col" class="number">Key</th><th scope="col">Issued</th><th scope="col">Arrived</th><th scope="col">Last used</th><th scope="col">Ends</th><th scope="col">For</th></tr></thead>
+<tbody>${keys.map(
+    (key) =>
+      html`<tr><td class="number">${key.keyId}</td><td>${instant(key.issuedAt.toISOString())}</td><td>${dateOr(key.keptAt, "not yet known")}</td><td>${dateOr(key.lastUsedAt, "never")}</td><td>${key.revokedAt === null ? dateOr(key.expiresAt, "when it is replaced") : html`revoked ${instant(key.revokedAt.toISOString())}`}</td><td>${key.scopes.includes("crawl") ? "crawling" : "measuring only"}</td></tr>`,
+  )}</tbody></table></div></section>`;
+}
+
+function releaseSection({ offers }: Inside): Html {
+  if (offers.length === 0) return nothing;
+  return html`<section><h2>Releases that it was offered</h2><div class="scroll" tabindex="0" role="region" aria-label="Releases"><table>
+<thead><tr><th scope="col">Release</th><th scope="col">Offered</th><th scope="col">What came of it</th></tr></thead>
+<tbody>${offers.map(
+    (offer) =>
+      html`<tr><th scope="row">${offer.version}</th><td>${instant(offer.offeredAt.toISOString())}</td><td>${offer.state ?? "nothing was heard yet"}${offer.reportedAt === null ? nothing : html` <span class="small">${instant(offer.reportedAt.toISOString())}</span>`}${offer.reason === "" ? nothing : html`<span class="small">${offer.reason}</span>`}</td></tr>`,
+  )}</tbody></table></div></section>`;
+}
+
+const evidenceShown = 20;
+
+function trustSection(trust: TrustReport | null, viewer: PageViewer): Html {
+  if (trust === null) return nothing;
+  const doubts = [trust.distrusted, trust.probesDoubted].filter((one) => one !== null);
+  return html`<section id="trust"><h2>Trust: ${standingWords[trust.standing]}</h2>
+${doubts.map((one) => html`<p class="fault">Since ${instant(one.since.toISOString())}: ${one.words}.</p>`)}
+${trust.standing === "unproven" ? html`<p class="fault">${unprovenWords(trust.comparisons)}</p>` : nothing}
+<p>${comparisonWords(trust)}</p>
+${
+  trust.evidence.length === 0
+    ? nothing
+    : html`<details><summary>${howMany(trust.evidence.length, "page")} of evidence, the latest first</summary><ol class="plain">${trust.evidence.slice(0, evidenceShown).map((one) => evidence(one, viewer))}</ol></details>`
+}</section>`;
+}
+
+function comparisonWords({ pages, comparisons, restoredAt, connected }: TrustReport): Html {
+  const { agreed, alone, once } = comparisons;
+  const counted =
+    agreed + alone + once === 0
+      ? "No page of it was compared with another crawler's yet."
+      : `Of ${howMany(pages, "page")} ${howMany(agreed + alone + once, "comparison")} count: ${countText(agreed)} agree with another crawler's, ${countText(alone)} differ from everybody's each time, ${countText(once)} differed once.`;
+  return html`${counted}${restoredAt === null ? nothing : html` An operator restored it ${instant(restoredAt.toISOString())}.`}${connected < 3 ? " Fewer than three crawlers are connected: nobody can say which of two is right." : nothing}`;
+}
+
+function evidence(one: TrustEvidence, viewer: PageViewer): Html {
+  return html`<li>${askFor(viewer, one.url)} <span class="small">${instant(one.at.toISOString())}: ${one.verdict === "alone" ? "differs each time" : "differed once"}, ${one.words}; ${one.counts ? "counts" : "does not count"}: ${one.why}.</span><ul class="plain small">${one.opinions.map(
+    (opinion) => html`<li>${opinion.crawler} found ${opinion.said}, ${instant(opinion.at)}</li>`,
+  )}</ul></li>`;
+}
+
+const absencesShown = 10;
+
+/** Everybody sees when and why; last words come from the crawler, for operators and its partner alike. */
+export function absenceSection({ absences }: Operation): Html {
+  if (absences.length === 0) return nothing;
+  const [latest, older] = [absences.slice(0, absencesShown), absences.slice(absencesShown)];
+  return html`<section id="absences"><h2>When it was away</h2>${absenceTable(latest, "Absences")}${
+    older.length === 0
+      ? nothing
+      : html`<details><summary>${howMany(older.length, "absence")} before that</summary>${absenceTable(older, "Absences before that")}</details>`
+  }</section>`;
+}
+
+function absenceTable(absences: readonly Absence[], label: string): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
+<thead><tr><th scope="col">From</th><th scope="col">To</th><th scope="col" class="number">For</th><th scope="col">Why</th></tr></thead>
+<tbody>${absences.map(
+    ({ since, until, reason, lastWords }) =>
+      html`<tr><td>${instant(since.toISOString())}</td><td>${instant(until.toISOString())}</td><td class="number">${spanWords((until.getTime() - since.getTime()) / 1000)}</td><td class="why">${reason}${lastWords === null ? nothing : html`<span class="small">last words: ${lastWords}</span>`}</td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+const logLinesShown = 15;
+
+function logSection({ lines, more }: CrawlerLogPage, name: string, at: string): Html {
+  if (lines.length === 0) return nothing;
+  const isMore = more || lines.length > logLinesShown;
+  return html`<section id="log"><h2>Log</h2>${logTable({ lines: lines.slice(0, logLinesShown) }, at)}
+${isMore ? html`<p class="small"><a href="${crawlerPath(name, "/log")}">The whole log</a></p>` : nothing}</section>`;
+}

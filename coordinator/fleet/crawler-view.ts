@@ -1,0 +1,174 @@
+/** One crawler in full: what everybody may see of it, and what only operators and its partner do. */
+
+import type { Actor } from "#core/actor";
+import { mayDo } from "#core/actor";
+import type { IncidentEntry, IncidentStore } from "#core/incidents";
+import { type CrawlerDetail, type OverviewReads, showCrawler } from "../overview/overview.ts";
+import type { TrustReport } from "../trust/trust-standing.ts";
+import type {
+  Absence,
+  CrawlerActivity,
+  CrawlerLogPage,
+  CrawlerWork,
+  FailureShares,
+  FleetEntry,
+  FleetReads,
+  IssuedKey,
+  MoveLine,
+  OfferEntry,
+} from "./fleet-ports.ts";
+import { type StateWords, stateWords } from "./state-words.ts";
+
+export interface CrawlerView extends CrawlerDetail {
+  readonly operation: Operation;
+  /** Null: not for this viewer. */
+  readonly inside: Inside | null;
+}
+
+export type Operation = Pick<
+  FleetEntry,
+  | "pagesToday"
+  | "bytesToday"
+  | "bodyBytesToday"
+  | "shippedBytesToday"
+  | "pagesPerDay"
+  | "bytesPerDay"
+  | "granted"
+  | "partnerAllows"
+  | "draining"
+  | "joiningSince"
+  | "trust"
+  | "release"
+> & {
+  readonly standing: StateWords;
+  readonly incidentsInSevenDays: number;
+  readonly activity: CrawlerActivity;
+  readonly work: CrawlerWork;
+  /** Of the last 24 hours; null: it fetched nothing. */
+  readonly failures: FailureShares["byCrawler"][number] | null;
+  /** The latest first. */
+  readonly absences: readonly Absence[];
+};
+
+export interface Inside {
+  readonly identity: FleetEntry["identity"];
+  readonly keys: readonly IssuedKey[];
+  readonly offers: readonly OfferEntry[];
+  readonly trust: TrustReport | null;
+  /** Of the last week, the latest first. */
+  readonly incidents: readonly IncidentEntry[];
+  readonly moves: readonly MoveLine[];
+  readonly log: CrawlerLogPage;
+}
+
+export interface CrawlerViewPorts {
+  readonly reads: FleetReads;
+  readonly overview: OverviewReads;
+  readonly incidents: Pick<IncidentStore, "list">;
+}
+
+const incidentMs = 7 * 86_400_000;
+const incidentsShown = 20;
+
+/** Null: there is no crawler of that name. `logPage` from 1. */
+export async function crawlerView(
+  asked: { readonly name: string; readonly logPage: number; readonly actor: Actor; readonly now: Date },
+  ports: CrawlerViewPorts,
+): Promise<CrawlerView | null> {
+  const { name, actor, now } = asked;
+  const [detail, entry] = await Promise.all([
+    showCrawler(ports.overview, name),
+    ports.reads.crawler(name, now),
+  ]);
+  if (detail === null || entry === null) return null;
+  const [activity, work, absences, shares] = await Promise.all([
+    ports.reads.activityOf(entry.crawlerId),
+    ports.reads.workOf(name),
+    ports.reads.absencesOf(name),
+    ports.reads.failureShares(24),
+  ]);
+  const failures = shares.byCrawler.find(({ crawler }) => crawler === name) ?? null;
+  const operation = { ...publicPart(entry), activity, work, absences, failures };
+  const isPartner = actor.role === "partner" && actor.crawlers.includes(name);
+  if (!isPartner && !mayDo(actor, "fleet-read")) return { ...detail, operation, inside: null };
+  const inside = await insideOf(entry, asked, ports);
+  if (!isPartner) return { ...detail, operation, inside };
+  return asPartnerSees({ ...detail, operation, inside }, actor, await ports.reads.fleet(now));
+}
+
+function publicPart(entry: FleetEntry): Omit<Operation, "activity" | "work" | "absences" | "failures"> {
+  return {
+    standing: stateWords(entry),
+    pagesToday: entry.pagesToday,
+    bytesToday: entry.bytesToday,
+    bodyBytesToday: entry.bodyBytesToday,
+    shippedBytesToday: entry.shippedBytesToday,
+    pagesPerDay: entry.pagesPerDay,
+    bytesPerDay: entry.bytesPerDay,
+    granted: entry.granted,
+    partnerAllows: entry.partnerAllows,
+    draining: entry.draining,
+    joiningSince: entry.joiningSince,
+    trust: entry.trust,
+    release: entry.release,
+    incidentsInSevenDays: entry.incidents,
+  };
+}
+
+async function insideOf(
+  { name, crawlerId, identity }: FleetEntry,
+  { logPage, now }: { readonly logPage: number; readonly now: Date },
+  { reads, incidents }: CrawlerViewPorts,
+): Promise<Inside> {
+  const since = new Date(now.getTime() - incidentMs);
+  const [keys, offers, trust, noted, moves, log] = await Promise.all([
+    reads.keysOf(name),
+    reads.offersOf(crawlerId),
+    reads.trustOf(name),
+    incidents.list({ name, since, most: incidentsShown }),
+    reads.moves(name),
+    reads.logOf(name, logPage),
+  ]);
+  return { identity, keys, offers, trust, incidents: noted, moves, log };
+}
+
+const another = "another crawler";
+
+/** Without the names of crawlers that are not its own and in no public list, and of the people who run the fleet. */
+function asPartnerSees(view: CrawlerView, actor: Actor, fleet: readonly FleetEntry[]): CrawlerView {
+  const known = new Set([
+    ...fleet.filter(({ identity }) => identity.isListed).map(({ name }) => name),
+    ...actor.crawlers,
+  ]);
+  const shown = (name: string) => (known.has(name) ? name : another);
+  const { inside } = view;
+  return {
+    ...view,
+    peers: view.peers.map((peer) => ({ ...peer, name: shown(peer.name) })),
+    inside: inside && {
+      ...inside,
+      moves: inside.moves.map((move) => ({
+        ...move,
+        name: shown(move.name),
+        otherName: shown(move.otherName),
+      })),
+      trust: inside.trust && {
+        ...inside.trust,
+        evidence: inside.trust.evidence.map((one) => ({
+          ...one,
+          opinions: one.opinions.map((opinion) => ({ ...opinion, crawler: shown(opinion.crawler) })),
+        })),
+      },
+      log: { ...inside.log, lines: inside.log.lines.flatMap((line) => partnersLine(line, actor)) },
+    },
+  };
+}
+
+type LogLine = CrawlerLogPage["lines"][number];
+
+/** Moves are told above without others' names; who of the operators did what stays with them. */
+function partnersLine(line: LogLine, actor: Actor): LogLine[] {
+  if (line.kind === "move") return [{ ...line, words: "took part in a move to another host" }];
+  const isOthers = (line.kind === "change" || line.kind === "invitation") && line.by !== actor.name;
+  return [isOthers ? { ...line, by: "an operator" } : line];
+}

@@ -1,0 +1,135 @@
+/** The fleet: every crawler with its state and why, what it does against what it may, and open invitations. */
+
+import { mayDo } from "#core/actor";
+import { howMany } from "#core/format";
+import type { InvitationRecord } from "../crawlers/identity.ts";
+import { standingWords } from "../trust/trust-standing.ts";
+import { empty, fleetHead, onlyOperators, options, pager, tile } from "../web/components.ts";
+import { ago, country, countText, crawlerLink, msOrDash, stateBadge } from "../web/format.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+import { type FleetView, fleetSorts, fleetStates, isTrusted, versionOf } from "./fleet.ts";
+import type { FleetEntry } from "./fleet-ports.ts";
+import { invitationTable } from "./invitations-page.ts";
+import { stateWords } from "./state-words.ts";
+
+export interface FleetPage {
+  readonly view: FleetView;
+  /** Null: not for this viewer. */
+  readonly invitations: readonly InvitationRecord[] | null;
+  readonly at: string;
+}
+
+export function fleetBody({ view, invitations, at }: FleetPage, viewer: PageViewer): Html {
+  const mayInvite = mayDo(viewer.actor, "fleet-write");
+  const add = mayInvite ? html`<a class="button slim" href="/fleet/invite">Add a partner</a>` : nothing;
+  return html`${fleetHead("/fleet", viewer, "Fleet", add)}
+${totalTiles(view)}
+${filters(view)}
+${table(view, at, viewer)}
+${invitations === null ? nothing : openInvitations(invitations, viewer)}
+${onlyOperators(viewer.actor, "fleet-write", "Adding partners, and steering crawlers on their pages")}`;
+}
+
+function totalTiles({ totals }: FleetView): Html {
+  return html`<dl class="tiles">
+${tile("Connected", countText(totals.connected), `of ${howMany(totals.crawlers, "crawler")}`)}
+${tile("Offline", countText(totals.offline), totals.offline === 0 ? "nobody is away" : html`<a href="/fleet?state=offline">who and why</a>`)}
+${tile("Draining", countText(totals.draining), totals.draining === 0 ? "nobody hands over" : html`<a href="/fleet?state=draining">who and how far</a>`)}
+${tile("Not believed", countText(totals.distrusted), totals.distrusted === 0 ? "nothing speaks against anybody" : html`<a href="/fleet?state=distrusted">who</a>`)}
+${tile("Pages today (UTC)", countText(totals.pagesToday), `of ${countText(totals.pagesPerDay)} that those connected may fetch`)}
+${tile("Incidents in 7 days", countText(totals.incidents), totals.incidents === 0 ? "none" : html`<a href="/fleet?sort=incidents">by crawler</a>`)}
+</dl>`;
+}
+
+const stateNames: Readonly<Record<(typeof fleetStates)[number], string>> = {
+  online: "online",
+  draining: "draining",
+  offline: "offline",
+  never: "never connected",
+  revoked: "shut out",
+  distrusted: "not believed",
+};
+const sortNames: Readonly<Record<(typeof fleetSorts)[number], string>> = {
+  name: "name",
+  state: "state, offline first",
+  subnets: "most subnets",
+  pages: "most pages today",
+  rtt: "longest RTT",
+  incidents: "most incidents",
+  trust: "least trusted",
+  seen: "longest not seen",
+};
+
+function filters({ query, countries, versions }: FleetView): Html {
+  const any = [["", "any"]] as const;
+  return html`<form class="filter-row fleet-filters" method="get" action="/fleet" role="search" aria-label="Crawlers">
+<label>Name or place <input name="q" value="${query.text}" maxlength="63" size="14"></label>
+<label>State <select name="state">${options([...any, ...fleetStates.map((state) => [state, stateNames[state]] as const)], query.state)}</select></label>
+<label>Country <select name="country">${options([...any, ...countries.map((code) => [code, code] as const)], query.country)}</select></label>
+<label>Version <select name="version">${options([...any, ...versions.map((version) => [version, version] as const)], query.version)}</select></label>
+<label>Sorted by <select name="sort">${options(
+    fleetSorts.map((sort) => [sort, sortNames[sort]] as const),
+    query.sort,
+  )}</select></label>
+<button class="slim">Show</button>
+</form>`;
+}
+
+function table(view: FleetView, at: string, viewer: PageViewer): Html {
+  if (view.totals.crawlers === 0) return nobodyYet(viewer);
+  if (view.crawlers.length === 0)
+    return empty("No crawler fits.", html`<a href="/fleet">Show all ${countText(view.totals.crawlers)}</a>`);
+  const { text, state, country: of, version, sort } = view.query;
+  const query = { q: text, state, country: of, version, sort: sort === "name" ? "" : sort };
+  return html`<section aria-label="Crawlers"><p class="small">${howMany(view.found, "crawler")}</p>
+<div class="scroll"><table class="fleet">
+<thead><tr><th scope="col">Crawler</th><th scope="col">State</th><th scope="col">Version</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Pages today</th><th scope="col" class="number">Mean RTT</th><th scope="col" class="number">Incidents, 7 d</th><th scope="col">Trust</th></tr></thead>
+<tbody>${view.crawlers.map((entry) => row(entry, at, viewer))}</tbody></table></div>
+${pager({ path: "/fleet", query, page: view.query.page, more: view.more })}</section>`;
+}
+
+function nobodyYet({ actor }: PageViewer): Html {
+  return empty(
+    "There is no crawler yet.",
+    mayDo(actor, "fleet-write")
+      ? html`<a href="/fleet/invite">Add a partner</a>: its crawler joins with one line.`
+      : html`An operator adds partners here, or with <code>nearcrawl fleet invite --name NAME</code>.`,
+  );
+}
+
+function row(entry: FleetEntry, at: string, viewer: PageViewer): Html {
+  const isInside = mayDo(viewer.actor, "fleet-read");
+  const incidents =
+    isInside && entry.incidents > 0
+      ? html`<a href="${pathWith("/fleet/incidents", { crawler: entry.name })}">${countText(entry.incidents)}</a>`
+      : countText(entry.incidents);
+  return html`<tr><th scope="row">${crawlerLink(entry.name)}<span class="small">${entry.place ?? "place not told"} ${country(entry.country)}</span></th>
+<td class="why">${stateCell(entry, at, isInside)}</td>
+<td>${versionOf(entry) ?? "–"}</td>
+<td class="number">${entry.subnets > 0 ? html`<a href="${pathWith("/explore", { crawler: entry.name })}">${countText(entry.subnets)}</a>` : "0"}</td>
+<td class="number">${countText(entry.pagesToday)}<span class="small">of ${countText(entry.pagesPerDay)}</span></td>
+<td class="number">${msOrDash(entry.meanRttMs)}</td>
+<td class="number">${incidents}</td>
+<td>${isTrusted(entry) ? standingWords[entry.trust] : html`<strong class="warn">${standingWords[entry.trust]}</strong>`}</td></tr>`;
+}
+
+/** The badge, since when, why; last words of one that is away are for operators. */
+function stateCell(entry: FleetEntry, at: string, isInside: boolean): Html {
+  const { state, since, why } = stateWords(entry);
+  const { lastEnd } = entry.identity;
+  const words =
+    isInside && state === "offline" && lastEnd !== null
+      ? html`<span class="small">last words: ${lastEnd.reason}</span>`
+      : nothing;
+  return html`${stateBadge(stateNames[state])}${since === null ? nothing : html` <span class="since">${ago(since, at)}</span>`}${why === null ? nothing : html`<span class="small">${why}</span>`}${words}`;
+}
+
+function openInvitations(invitations: readonly InvitationRecord[], viewer: PageViewer): Html {
+  const open = invitations.filter(({ state }) => state === "open" || state === "joining");
+  return html`<section><h2>Open invitations</h2>${
+    open.length === 0
+      ? empty("None is open.", html`<a href="/fleet/invitations">All invitations</a>`)
+      : html`${invitationTable(open, viewer)}<p class="small"><a href="/fleet/invitations">All invitations</a></p>`
+  }</section>`;
+}

@@ -1,0 +1,54 @@
+/** The pages' part about the fleet, with its stores. */
+import type { Pool } from "pg";
+import { createSignInLinkStore } from "../access/sign-in-link-store.ts";
+import { readCoordinatorPlace } from "../crawlers/coordinator-place-store.ts";
+import { grantBudget } from "../crawlers/crawler-budget.ts";
+import { createCrawlerStore } from "../crawlers/crawler-store.ts";
+import { createFleetKeys } from "../crawlers/fleet-keys.ts";
+import { createInvitationStore } from "../crawlers/invitation-store.ts";
+import { createMoveStore } from "../crawlers/move-store.ts";
+import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
+import { createFrontierStore } from "../frontier/frontier-store.ts";
+import type { WebPart } from "../http-server.ts";
+import { invitingCoordinator } from "../inviting-coordinator.ts";
+import { createComplaintStore } from "../opt-outs/complaint-store.ts";
+import { createOptOutStore } from "../opt-outs/store.ts";
+import { createIncidentStore } from "../overview/incident-store.ts";
+import { createReleaseFleetStore } from "../releases/fleet-store.ts";
+import { createReleaseStore } from "../releases/release-store.ts";
+import { restoreTrust } from "../trust/distrust-writes.ts";
+import { randomSecrets } from "../web/secrets.ts";
+import { createReports } from "../who/reads.ts";
+import { createFleetReads } from "./crawler-reads.ts";
+import type { FleetPorts } from "./ports.ts";
+import { fleetRoutes } from "./start.ts";
+
+/** `now` is the clock of figures that are kept a while. */
+export function fleetPart(pool: Pool, now: () => Date = () => new Date()): WebPart {
+  return fleetRoutes(fleetPorts(pool, now));
+}
+
+function fleetPorts(pool: Pool, now: () => Date): FleetPorts {
+  const nowMs = () => performance.now();
+  return {
+    reads: createFleetReads(pool, now, nowMs),
+    overview: createReports(pool, nowMs),
+    crawlers: createCrawlerStore(pool),
+    keys: createFleetKeys(pool),
+    frontier: createFrontierStore(pool),
+    invitations: createInvitationStore(pool),
+    incidents: createIncidentStore(pool),
+    moves: createMoveStore(pool),
+    releases: createReleaseStore(pool),
+    releaseFleet: createReleaseFleetStore(pool),
+    optOuts: createOptOutStore(pool),
+    complaints: createComplaintStore(pool),
+    links: createSignInLinkStore(pool),
+    domainSets: createDomainSetStore(pool),
+    grantBudget: async (name, change) => await grantBudget(pool, name, change),
+    restoreTrust: async (name, at) => await restoreTrust(pool, name, at),
+    coordinator: async () => await invitingCoordinator(pool),
+    webUrl: async () => (await readCoordinatorPlace(pool))?.webUrl ?? null,
+    secrets: randomSecrets,
+  };
+}

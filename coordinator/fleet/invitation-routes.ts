@@ -1,0 +1,167 @@
+/** Invitations: made, shown this once, listed, withdrawn. */
+import { z } from "zod";
+import { howMany } from "#core/format";
+import { keyScopes } from "#protocol/identity";
+import { crawlerName } from "#protocol/invitation";
+import { invitationHours, invitationMade, issueInvitation } from "../access/invitations.ts";
+import type { Actions, AskedAction, Outcome } from "../web/actions.ts";
+import type { Views } from "../web/views.ts";
+import {
+  freshInvite,
+  type InviteValues,
+  invitationsBody,
+  inviteBody,
+  invitedBody,
+} from "./invitations-page.ts";
+import {
+  bytesOrNull,
+  bytesPerDay,
+  type FleetPorts,
+  isName,
+  noCrawler,
+  nothingBody,
+  numberOrNull,
+  pagesPerDay,
+  usageFault,
+} from "./ports.ts";
+
+const section = "/fleet" as const;
+
+const invitationBody = z.strictObject({
+  name: crawlerName,
+  /** A new identity for a crawler that is there. */
+  renews: z.boolean().default(false),
+  scopes: z
+    .array(z.enum(keyScopes))
+    .min(1)
+    .max(keyScopes.length)
+    .default([...keyScopes]),
+  pagesPerDay: pagesPerDay.nullable().default(null),
+  bytesPerDay: bytesPerDay.nullable().default(null),
+  expiresHours: z
+    .number()
+    .min(invitationHours.least)
+    .max(invitationHours.most)
+    .default(invitationHours.usual),
+});
+type InvitationBody = z.infer<typeof invitationBody>;
+
+export function addInvitationRoutes(views: Views, actions: Actions, ports: FleetPorts): void {
+  views.add({
+    ...{ path: "/fleet/invitations", api: "/api/fleet/invitations", section, needs: "fleet-read" },
+    view: async ({ now }) => {
+      const invitations = await ports.invitations.list(now);
+      const value = { invitations };
+      return {
+        status: 200,
+        value,
+        title: "Invitations",
+        body: (visit) => invitationsBody(invitations, visit),
+      };
+    },
+  });
+  views.add({
+    ...{ path: "/fleet/invite", api: "/api/fleet/invite", section, needs: "fleet-write" },
+    view: async ({ query }) => {
+      const renewed = query("renews");
+      if (renewed !== "" && !isName(renewed)) return "renews: this can be no crawler's name.";
+      const values = renewed === "" ? freshInvite : { ...freshInvite, name: renewed, renews: true };
+      const value = { scopes: keyScopes, expiresHours: invitationHours };
+      return { status: 200, value, title: "Add a partner", body: (visit) => inviteBody(values, visit) };
+    },
+  });
+  actions.add({
+    ...{ path: "/fleet/invite", api: "/api/fleet/invitations", section, needs: "fleet-write" },
+    body: invitationBody,
+    fromForm: (values) => ({
+      name: values.name ?? "",
+      renews: values.renews === "yes",
+      scopes: values.scopes === "probe" ? ["probe"] : [...keyScopes],
+      pagesPerDay: numberOrNull(values.pagesPerDay),
+      bytesPerDay: bytesOrNull(values.gigabytesPerDay),
+      expiresHours: numberOrNull(values.expiresHours) ?? invitationHours.usual,
+    }),
+    refill: (values, visit, words) => inviteBody(asTyped(values), visit, words),
+    act: async (asked) => await invite(asked, ports),
+  });
+  actions.add({
+    path: "/fleet/invitations/:number/revoke",
+    api: "/api/fleet/invitations/:number/revoke",
+    ...{ section, needs: "fleet-write", body: nothingBody, fromForm: () => ({}) },
+    act: async ({ param, now }) => await withdraw(param("number"), ports, now),
+  });
+}
+
+async function invite(asked: AskedAction<InvitationBody>, ports: FleetPorts): Promise<Outcome> {
+  const { body, actor, now } = asked;
+  const again = {
+    again: (visit: Parameters<typeof inviteBody>[1], words: string) => inviteBody(typed(body), visit, words),
+  };
+  const coordinator = await ports.coordinator().catch((error: unknown) => usageFault(error, "Not from here"));
+  if ("type" in coordinator) return { ...coordinator, ...again };
+  const request = { ...body, createdBy: actor.name };
+  const issued = await issueInvitation(request, { ...ports, coordinator }, now);
+  if (issued === "no-such-crawler") return { ...noCrawler(body.name), ...again };
+  if (issued === "name-taken") return { ...nameTaken(body.name), ...again };
+  return {
+    type: "shown",
+    status: 201,
+    value: issued,
+    title: body.renews ? "A new identity" : "Invited",
+    body: () => invitedBody(issued),
+    change: invitationMade(issued, request),
+  };
+}
+
+/** What stood in the fields, whatever it was. */
+function asTyped(values: Readonly<Record<string, string>>): InviteValues {
+  const { name = "", pagesPerDay: pages = "", gigabytesPerDay = "", expiresHours = "" } = values;
+  return {
+    name,
+    renews: values.renews === "yes",
+    pagesPerDay: pages,
+    gigabytesPerDay,
+    expiresHours,
+    probeOnly: values.scopes === "probe",
+  };
+}
+
+function typed(body: InvitationBody): InviteValues {
+  return {
+    name: body.name,
+    renews: body.renews,
+    pagesPerDay: body.pagesPerDay === null ? "" : String(body.pagesPerDay),
+    gigabytesPerDay: body.bytesPerDay === null ? "" : String(body.bytesPerDay / 1e9),
+    expiresHours: String(body.expiresHours),
+    probeOnly: !body.scopes.includes("crawl"),
+  };
+}
+
+const nameTaken = (name: string) =>
+  ({
+    type: "fault",
+    status: 409,
+    title: "The name is taken",
+    words: `There is a crawler named ${name} already. To give it a new identity, open its page (API: say "renews": true).`,
+  }) as const;
+
+async function withdraw(number: string, { invitations }: FleetPorts, now: Date): Promise<Outcome> {
+  const revoked = /^\d{1,9}$/.test(number)
+    ? await invitations.revoke({ invitationId: Number(number) }, now)
+    : 0;
+  if (revoked === 0) {
+    const words = `No invitation ${number.slice(0, 20)} can still be used.`;
+    return { type: "fault", status: 404, title: "Not known", words };
+  }
+  return {
+    type: "done",
+    value: { revoked },
+    goTo: "/fleet/invitations",
+    said: `Withdrawn: ${howMany(revoked, "invitation")}. A crawler that has joined with it stays.`,
+    change: {
+      action: "invitation-revoked",
+      target: `invitation ${number}`,
+      words: `Invitation ${number} was withdrawn.`,
+    },
+  };
+}

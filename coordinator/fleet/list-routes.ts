@@ -1,0 +1,201 @@
+/** The fleet's lists: crawlers, incidents, trust, failures, moves; each a page, JSON and CSV. */
+import { mayDo } from "#core/actor";
+import { failuresBody } from "../overview/failures-page.ts";
+import { incidentSpans, incidentsBody } from "../overview/incidents-page.ts";
+import { trustBody } from "../trust/page.ts";
+import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import {
+  type FleetQuery,
+  type FleetSort,
+  type FleetStateFilter,
+  fleetSorts,
+  fleetStates,
+  fleetView,
+  versionOf,
+} from "./fleet.ts";
+import { fleetBody } from "./fleet-page.ts";
+import type { Blame, FleetEntry } from "./fleet-ports.ts";
+import { movesBody } from "./moves-page.ts";
+import type { FleetPorts } from "./ports.ts";
+import { stateWords } from "./state-words.ts";
+
+const section = "/fleet" as const;
+const mostIncidents = 500;
+const mostFailures = 200;
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+
+export function addFleetLists(views: Views, ports: FleetPorts): void {
+  views.add({
+    ...{ path: "/fleet", api: "/api/fleet", section, needs: "read" },
+    view: async (asked) => await fleetShown(asked, ports),
+  });
+  views.add({
+    ...{ path: "/fleet/incidents", api: "/api/fleet/incidents", section, needs: "fleet-read" },
+    view: async (asked) => await incidentsShown(asked, ports),
+  });
+  views.add({
+    ...{ path: "/fleet/trust", api: "/api/fleet/trust", section, needs: "fleet-read" },
+    view: async () => {
+      const crawlers = await ports.reads.trust();
+      const columns = ["crawler", "standing", "agreed", "alone", "once", "score", "pages"];
+      const rows = crawlers.map(
+        ({ crawler, standing, comparisons: { agreed, alone, once }, score, pages }) => [
+          ...[crawler, standing, agreed, alone, once, score, pages],
+        ],
+      );
+      const body: Shown["body"] = (visit) => trustBody(crawlers, visit);
+      return { status: 200, value: { crawlers }, title: "Trust", body, csv: () => ({ columns, rows }) };
+    },
+  });
+  views.add({
+    ...{ path: "/fleet/failures", api: "/api/fleet/failures", section, needs: "read" },
+    view: async (asked) => await failuresShown(asked, ports),
+  });
+  views.add({
+    ...{ path: "/fleet/moves", api: "/api/fleet/moves", section, needs: "fleet-read" },
+    view: async ({ query }) => {
+      const moves = await ports.reads.moves(query("crawler") === "" ? null : query("crawler"));
+      return { status: 200, value: { moves }, title: "Moves", body: (visit) => movesBody(moves, visit) };
+    },
+  });
+}
+
+async function fleetShown(asked: AskedView, ports: FleetPorts): Promise<Shown | string> {
+  const query = fleetQuery(asked);
+  if (typeof query === "string") return query;
+  const isInside = mayDo(asked.visit.actor, "fleet-read");
+  const [fleet, invitations] = await Promise.all([
+    ports.reads.fleet(asked.now),
+    isInside ? ports.invitations.list(asked.now) : null,
+  ]);
+  const view = fleetView(fleet, query);
+  const { query: _, crawlers, ...rest } = view;
+  const at = asked.now.toISOString();
+  return {
+    status: 200,
+    value: { ...rest, page: query.page, crawlers: crawlers.map((entry) => shownEntry(entry, isInside)) },
+    title: "Fleet",
+    body: (visit) => fleetBody({ view, invitations, at }, visit),
+    csv: () => csvOf(fleetView(fleet, query, Number.POSITIVE_INFINITY).crawlers),
+  };
+}
+
+/** Identities, addresses and contacts are for operators. */
+function shownEntry({ identity, ...entry }: FleetEntry, isInside: boolean) {
+  const standing = stateWords({ ...entry, identity });
+  return { ...entry, standing, ...(isInside ? { identity } : {}) };
+}
+
+function fleetQuery({ query }: AskedView): FleetQuery | string {
+  const [state, sort] = [query("state"), query("sort")];
+  if (state !== "" && !isOf(fleetStates, state)) return `state: one of ${fleetStates.join(", ")}.`;
+  if (sort !== "" && !isOf(fleetSorts, sort)) return `sort: one of ${fleetSorts.join(", ")}.`;
+  return {
+    text: query("q").slice(0, 63),
+    state: state as FleetStateFilter | "",
+    country: query("country").slice(0, 2),
+    version: query("version").slice(0, 63),
+    sort: sort === "" ? "name" : (sort as FleetSort),
+    page: Math.max(1, numberIn(query("page"), 1)),
+  };
+}
+
+function isOf<Value extends string>(values: readonly Value[], text: string): text is Value {
+  return (values as readonly string[]).includes(text);
+}
+
+const fleetColumns = [
+  ...[
+    "name",
+    "place",
+    "country",
+    "state",
+    "since",
+    "why",
+    "version",
+    "subnets",
+    "pages_today",
+    "pages_per_day",
+  ],
+  ...["bytes_today", "bytes_per_day", "mean_rtt_ms", "open_leases", "incidents_7_days", "trust"],
+];
+
+function csvOf(fleet: readonly FleetEntry[]) {
+  const rows = fleet.map((entry) => {
+    const { state, since, why } = stateWords(entry);
+    return [
+      ...[entry.name, entry.place, entry.country, state, since, why, versionOf(entry), entry.subnets],
+      ...[entry.pagesToday, entry.pagesPerDay, entry.bytesToday, entry.bytesPerDay, entry.meanRttMs],
+      ...[entry.openLeases, entry.incidents, entry.trust],
+    ];
+  });
+  return { columns: fleetColumns, rows };
+}
+
+const spanDays: ReadonlyMap<string, number> = new Map([
+  ["24h", 1],
+  ["7d", 7],
+  ["30d", 30],
+  ["90d", 90],
+]);
+
+async function incidentsShown({ query, now }: AskedView, ports: FleetPorts): Promise<Shown | string> {
+  const [crawler, kind] = [query("crawler").slice(0, 63), query("kind").slice(0, 60)];
+  const since = query("since") === "" ? "7d" : query("since");
+  const days = spanDays.get(since);
+  if (days === undefined) return `since: one of ${incidentSpans.join(", ")}.`;
+  const listed = await ports.incidents.list({
+    since: new Date(now.getTime() - days * dayMs),
+    ...(crawler === "" ? {} : { name: crawler }),
+    ...(kind === "" ? {} : { kind }),
+    most: mostIncidents + 1,
+  });
+  const incidents = listed.slice(0, mostIncidents);
+  const isCut = listed.length > mostIncidents;
+  return {
+    status: 200,
+    value: { incidents, more: isCut },
+    title: "Incidents",
+    body: (visit) => incidentsBody({ crawler, kind, since, incidents, isCut }, visit),
+    csv: () => ({
+      columns: ["first", "last", "crawler", "kind", "times", "from", "words"],
+      rows: incidents.map((one) => [
+        ...[one.firstAt.toISOString(), one.lastAt.toISOString(), one.crawler, one.kind, one.count],
+        ...[one.remoteAddress, one.words],
+      ]),
+    }),
+  };
+}
+
+const blames = ["target", "network", "crawler", "us"] as const;
+
+async function failuresShown({ query, now }: AskedView, ports: FleetPorts): Promise<Shown | string> {
+  const [blame, crawler, host] = [query("blame"), query("crawler").slice(0, 63), query("host").slice(0, 253)];
+  if (blame !== "" && !isOf(blames, blame)) return `blame: one of ${blames.join(", ")}.`;
+  const hours = query("hours") === "1" ? 1 : 24;
+  const [shares, found] = await Promise.all([
+    ports.reads.failureShares(hours),
+    ports.reads.failures({
+      since: new Date(now.getTime() - hours * hourMs),
+      ...(blame === "" ? {} : { blame }),
+      ...(crawler === "" ? {} : { crawler }),
+      ...(host === "" ? {} : { host }),
+      most: mostFailures + 1,
+    }),
+  ]);
+  const [latest, isCut] = [found.slice(0, mostFailures), found.length > mostFailures];
+  const page = { blame: blame as Blame | "", crawler, host, hours, shares, latest, isCut } as const;
+  return {
+    status: 200,
+    value: { hours, shares, latest, more: isCut },
+    title: "Failed fetches",
+    body: (visit) => failuresBody(page, visit),
+    csv: () => ({
+      columns: ["at", "crawler", "blame", "status", "url", "host", "words"],
+      rows: latest.map((one) => [
+        ...[one.at.toISOString(), one.crawler, one.blame, one.status, one.url, one.host, one.words],
+      ]),
+    }),
+  };
+}

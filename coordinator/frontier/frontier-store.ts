@@ -1,0 +1,55 @@
+/** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
+import type { Pool } from "pg";
+import { inTransaction } from "../database/transaction.ts";
+import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
+import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
+import { leaseHosts } from "./host-lease-writes.ts";
+import { reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./lease-end-writes.ts";
+import type { AdmittedUrl, CrawlScope, FrontierStore } from "./ports.ts";
+import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
+import { SubnetTurns } from "./subnet-turns.ts";
+import { progress } from "./upkeep-store.ts";
+
+export function createFrontierStore(pool: Pool): FrontierStore {
+  const turns = new SubnetTurns();
+  return {
+    admit: async (urls, scope, now) => await admit(pool, urls, { scope, now }),
+    hostsToResolve: async (limit, now) => await hostsToResolve(pool, limit, now),
+    saveResolutions: async (resolutions, now) => await saveResolutions(pool, resolutions, now),
+    leaseHosts: async (request) => await leaseHosts(pool, request, turns),
+    returnLease: async (lease, now) => await returnLease(pool, lease, now),
+    returnExpired: async (now) => await returnExpired(pool, now),
+    reopenRefused: async (now) => await reopenRefused(pool, now),
+    returnLeasesOf: async (crawlerId, now, held = []) => await returnLeasesOf(pool, { crawlerId, held }, now),
+    reassignSubnets: async (subnetOf) => await reassignSubnets(pool, subnetOf),
+    progress: async () => await progress(pool),
+  };
+}
+
+/** Depth 0 is a seed, which a person gave; every other depth is a link, and counts as one. */
+async function admit(
+  pool: Pool,
+  given: readonly AdmittedUrl[],
+  at: { readonly scope: CrawlScope; readonly now: Date },
+): Promise<{ newUrls: number; newHosts: number }> {
+  const urls = distinctUrls(given, at.scope.maxDepth);
+  if (urls.length === 0) return { newUrls: 0, newHosts: 0 };
+  const links = given.filter((url) => url.depth > 0).map((url) => url.key);
+  return await inTransaction(pool, async (client) => {
+    const found = await splitByOwner(client, given, at.scope.maxDepth);
+    const keys = found.own.map((url) => url.key);
+    const newHosts = at.scope.admitNewHosts ? await addHosts(client, keys, at.now) : 0;
+    await lockHosts(
+      client,
+      [...keys, ...links].map((key) => key.hostHash),
+    );
+    const newUrls = await addUrls(client, found.own, {
+      pagesPerHost: at.scope.pagesPerHost,
+      budgeted: false,
+      links,
+      now: at.now,
+    });
+    await noteForeign(client, found, { links: { added: links, removed: [] }, now: at.now });
+    return { newUrls, newHosts };
+  });
+}

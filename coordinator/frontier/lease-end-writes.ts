@@ -1,0 +1,204 @@
+/**
+ * How leases end: a host slice belongs to one crawler until every URL of it has a result ('done'), the crawler
+ * gives it back ('returned') or its time is over ('expired'). Until then the lease has the list of those without one;
+ * they are due all the while, which nobody can lease of a host that has a lease.
+ */
+import type { Pool, PoolClient } from "pg";
+import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
+import { inTransaction } from "../database/transaction.ts";
+import { lockHosts } from "./admission-writes.ts";
+import type { ReturnedLease } from "./ports.ts";
+
+export async function returnLease(pool: Pool, lease: ReturnedLease, now: Date): Promise<boolean> {
+  if (!isLeaseNumber(lease.leaseId)) return false;
+  const returned = await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<OpenLease>(
+      `select lease_id, host_hash
+       from lease
+       where lease_id = $1 and crawler_id = $2 and closed_at is null
+       for update`,
+      [lease.leaseId, lease.crawlerId],
+    );
+    if (lease.hostWaitMs) await keepOff(client, rows, new Date(now.getTime() + lease.hostWaitMs));
+    return await close(client, rows, { ending: "returned", now });
+  });
+  return returned === 1;
+}
+
+/** The crawler has learnt that the hosts must be left alone, though none of its results could say so. */
+async function keepOff(client: PoolClient, leases: readonly OpenLease[], until: Date): Promise<void> {
+  const hosts = leases.map((lease) => lease.host_hash);
+  await lockHosts(client, hosts);
+  await client.query(
+    `update frontier_host
+     set not_before = greatest(not_before, $2)
+     where host_hash = any($1::bigint[])`,
+    [hosts, until],
+  );
+}
+
+export async function returnLeasesOf(
+  pool: Pool,
+  owner: { readonly crawlerId: CrawlerId; readonly held: readonly LeaseId[] },
+  now: Date,
+): Promise<number> {
+  const held = owner.held.filter(isLeaseNumber);
+  const given = "crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])";
+  // A fleet that arrives at once has let go of its leases, or they ran out: nothing to lock then.
+  const open = await pool.query(`select from lease where ${given} limit 1`, [owner.crawlerId, held]);
+  if (open.rowCount === 0) return 0;
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<OpenLease>(
+      `select lease_id, host_hash
+       from lease
+       where ${given}
+       order by lease_id
+       for update`,
+      [owner.crawlerId, held],
+    );
+    return await close(client, rows, { ending: "returned", now });
+  });
+}
+
+/** Every open lease on these hosts returns, whoever has it: the hosts are not to be crawled any more. */
+export async function endLeasesOn(
+  client: PoolClient,
+  hosts: readonly HostHash[],
+  now: Date,
+): Promise<{ crawlerId: CrawlerId; host: string }[]> {
+  const { rows } = await client.query<OpenLease & { crawler_id: CrawlerId; host: string }>(
+    `select lease_id, host_hash, crawler_id, host
+     from lease
+     where host_hash = any($1::bigint[]) and closed_at is null
+     order by lease_id
+     for update`,
+    [hosts],
+  );
+  await close(client, rows, { ending: "returned", now });
+  return rows.map(({ crawler_id: crawlerId, host }) => ({ crawlerId, host }));
+}
+
+const leasesPerBatch = 500;
+
+/** Granted by a clock that went back since, so that the lease's end may never come; coordinators differ by less. */
+const isOfTheFuture = `granted_at > $1::timestamptz + interval '10 minutes'
+           and expires_at > $1::timestamptz + interval '10 minutes'`;
+
+/** In batches, so that hosts are not locked for long after an outage. A lease whose result is being taken is passed over. */
+export async function returnExpired(pool: Pool, now: Date): Promise<number> {
+  let total = 0;
+  while (true) {
+    const returned = await inTransaction(pool, async (client) => {
+      const { rows } = await client.query<OpenLease>(
+        `select lease_id, host_hash
+         from lease
+         where closed_at is null and (expires_at <= $1 or ${isOfTheFuture})
+         order by lease_id
+         limit ${leasesPerBatch}
+         for update skip locked`,
+        [now],
+      );
+      return await close(client, rows, { ending: "expired", now });
+    });
+    total += returned;
+    if (returned < leasesPerBatch) return total;
+  }
+}
+
+/** On the wire a lease's number has up to 19 digits, which can be more than a bigint holds: no lease has such a number. */
+export function isLeaseNumber(leaseId: LeaseId): boolean {
+  return BigInt(leaseId) < 2n ** 63n;
+}
+
+interface OpenLease {
+  lease_id: LeaseId;
+  host_hash: HostHash;
+}
+
+/** Closes open leases, which are locked. Their URLs' rows are as they were, and their hosts anybody's. */
+async function close(
+  client: PoolClient,
+  leases: readonly OpenLease[],
+  as: { readonly ending: "expired" | "returned"; readonly now: Date },
+): Promise<number> {
+  if (leases.length === 0) return 0;
+  const ids = leases.map((lease) => lease.lease_id);
+  const hosts = leases.map((lease) => lease.host_hash);
+  await lockHosts(client, hosts);
+  await client.query(
+    `update lease
+     set closed_at = $2, ending = $3, open_url_hashes = '{}'
+     where lease_id = any($1::bigint[])`,
+    [ids, as.now, as.ending],
+  );
+  await settleHosts(client, hosts);
+  return leases.length;
+}
+
+/**
+ * Given up for a while: refused by robots.txt, at an address that is none of the public Internet (a host that still has
+ * no other one stays refused), or gone; `u` is a row of frontier_url.
+ */
+const isGivenUp = `(u.state = 'gone'
+           or u.state = 'refused' and u.last_outcome in ('refused-by-robots', 'refused-address'))`;
+
+/** A batch of the URLs that were given up long enough ago. */
+export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ host_hash: HostHash }>(
+      `select distinct host_hash
+       from (
+         (select u.host_hash
+          from frontier_url u
+          where u.state = 'refused' and u.last_outcome = 'refused-by-robots' and u.next_fetch_at <= $1
+          limit ${leasesPerBatch})
+         union all
+         (select u.host_hash
+          from frontier_url u
+          join frontier_host h on h.host_hash = u.host_hash and h.state <> 'refused'
+          where (u.state = 'gone' or (u.state = 'refused' and u.last_outcome = 'refused-address'))
+            and u.next_fetch_at <= $1
+          limit ${leasesPerBatch})
+       ) u`,
+      [now],
+    );
+    const hosts = rows.map((row) => row.host_hash);
+    if (hosts.length === 0) return 0;
+    await lockHosts(client, hosts);
+    const { rowCount } = await client.query(
+      `update frontier_url u
+       set state = 'due'
+       from frontier_host h
+       where h.host_hash = any($1::bigint[])
+         and h.state <> 'refused'
+         and u.host_hash = h.host_hash
+         and ${isGivenUp}
+         and u.next_fetch_at <= $2`,
+      [hosts, now],
+    );
+    await settleHosts(client, hosts);
+    return rowCount ?? 0;
+  });
+}
+
+/**
+ * Brings hosts, which are locked, in line with their URLs and leases: when something is due, and who holds them. Of a
+ * host that opted out nothing is due.
+ */
+export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]): Promise<void> {
+  await client.query(
+    `update frontier_host h
+     set due_at = (
+           select min(u.next_fetch_at)
+           from frontier_url u
+           where u.host_hash = h.host_hash and u.state = 'due' and h.opt_out_id is null
+         ),
+         lease_id = (
+           select l.lease_id
+           from lease l
+           where l.lease_id = h.lease_id and l.closed_at is null
+         )
+     where h.host_hash = any($1::bigint[])`,
+    [hosts],
+  );
+}

@@ -1,0 +1,53 @@
+/** How leases are opened, of pages that are due as of comparisons: one for each host of a slice, which holds the host. */
+import { maxLeaseUrls } from "#protocol/lease";
+import type { HostRow, LeaseRequest } from "./due-host-reads.ts";
+
+/**
+ * The part `opened` (lease_id, host_hash) of a statement that has `slice` before it (host_hash, host, addresses, and
+ * `items`, an array of what is leased of the host, which may be empty), and `leaseValues` for its parameters. The hosts
+ * are locked, and to be given their leases by the caller.
+ */
+export const openLeases = (of: "pages" | "checks"): string => `
+  opened as (
+    insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, open_url_hashes,
+      is_check, addresses)
+    select $1, host_hash, host, $2, $2::timestamptz + make_interval(secs => $3), cardinality(items), cardinality(items),
+      ${of === "checks" ? "'{}'" : "items"}, ${of === "checks"}, string_to_array(addresses, ' ')::cidr[]
+    from slice
+    where cardinality(items) > 0
+    returning lease_id, host_hash
+  )`;
+
+/** What is leased, a row for each: lease_id, host_hash, item. */
+export const leasedItems = `(
+  select opened.lease_id, slice.host_hash, unnest(slice.items) as item
+  from slice
+  join opened on opened.host_hash = slice.host_hash)`;
+
+/** The hosts that are leased, as rows; their URLs at most are `$7`. */
+export const leasedHosts = `unnest($4::bigint[], $5::text[], $6::text[]) as h (host_hash, host, addresses)`;
+
+/** $1 to $7: the crawler, the time, the lease's seconds, `leasedHosts`, and how many URLs of each. */
+export function leaseValues(hosts: readonly HostRow[], request: LeaseRequest): readonly unknown[] {
+  return [
+    request.crawlerId,
+    request.now,
+    request.leaseSeconds,
+    hosts.map((host) => host.host_hash),
+    hosts.map((host) => host.host),
+    hosts.map((host) => host.address_keys.join(" ")),
+    slotsOf(request),
+  ];
+}
+
+/** SQL: the URLs of a host that are under its open lease, an array of their hashes; `hostHash` is an expression. */
+export const urlsInHand = (hostHash: string): string => `coalesce((
+  select in_hand.open_url_hashes
+  from lease in_hand
+  where in_hand.host_hash = ${hostHash} and in_hand.closed_at is null
+), '{}')`;
+
+/** URLs of one host in a lease, at most. */
+export function slotsOf({ urlsPerHost }: LeaseRequest): number {
+  return Math.min(urlsPerHost, maxLeaseUrls);
+}

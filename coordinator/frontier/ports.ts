@@ -1,0 +1,245 @@
+/**
+ * What the flows know of the outside: the frontier, results and names here, the rest in the other files that end in
+ * -ports. Each interface has one adapter in coordinator/postgres, coordinator/net or coordinator/snapshot; `main.ts`
+ * puts them together. Stores work in batches; every write that a crash could split is one method and one transaction.
+ */
+
+import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
+import type { Lease } from "#protocol/lease";
+import type { ChangeFrequency, FetchResult } from "#protocol/result";
+import type { Seal } from "#protocol/result-digest";
+import type { KnownLinkStore } from "../channels/flows-known-links.ts";
+import type { Partition } from "../domain-sets/partition.ts";
+import type { KnownPage, VisitFindings } from "../recrawl/visit-findings.ts";
+import type { FrontierOrder } from "./order/order-strategies.ts";
+
+/* ------------------------------------------------------------------ frontier */
+
+export interface AdmittedUrl {
+  readonly key: UrlKey;
+  /** Links from a seed; of what a result names, links from its page, which the store adds to the page's own. */
+  readonly depth: number;
+  /** True: `depth` counts from a seed all the same (what a host's own sitemaps name). */
+  readonly fromSeed?: boolean;
+  /** Redirects in a row that lead to it, counted like `depth`; absent: none. */
+  readonly redirects?: number;
+  /** Sitemaps and feeds in a row that lead to it, counted like `depth`; absent: none. */
+  readonly lists?: number;
+  /** Named as a sitemap or feed; a host has only so many of them. */
+  readonly isList?: boolean;
+  /** When a sitemap or feed of the same host says that it changed last. */
+  readonly modifiedAt?: Date;
+  /** How often a sitemap of the same host says that it changes. */
+  readonly changeFrequency?: ChangeFrequency;
+}
+
+/** Where and how far the crawl goes. */
+export interface CrawlScope {
+  /** Pages per host, at most; how many of them is for the host to earn (frontier/host-budget.ts). */
+  readonly pagesPerHost: number;
+  readonly maxDepth: number;
+  /** False: links to hosts that the frontier does not hold yet are recorded as links but not admitted. */
+  readonly admitNewHosts: boolean;
+  /** True: links with rel=nofollow are followed like others. Absent: they are not. */
+  readonly followNofollow?: boolean;
+  /** Hosts that nobody knew and that one crawler's results may bring in, a day; absent: any number. */
+  readonly newHostsPerCrawlerAndDay?: number;
+}
+
+export type Resolution =
+  | {
+      readonly type: "resolved";
+      readonly host: string;
+      readonly addresses: readonly string[];
+      readonly subnetId: SubnetId | null;
+      readonly ttlSeconds: number;
+    }
+  | {
+      readonly type: "refused";
+      readonly host: string;
+      readonly addresses: readonly string[];
+      readonly reason: string;
+    }
+  | { readonly type: "failed"; readonly host: string; readonly reason: string };
+
+/** A lease that its crawler gives back before all of its URLs have results. */
+export interface ReturnedLease {
+  readonly leaseId: LeaseId;
+  readonly crawlerId: CrawlerId;
+  /** The host must be left alone for so long; without it, as long as its results have said. */
+  readonly hostWaitMs?: number;
+}
+
+export interface FrontierStore {
+  /**
+   * Adds unknown URLs (and hosts), one row per URL; counts a back-link for known ones. Returns how many were new.
+   * They come from people: the operator's limit per host holds for them, the host's budget does not.
+   */
+  admit(
+    urls: readonly AdmittedUrl[],
+    scope: CrawlScope,
+    now: Date,
+  ): Promise<{ newUrls: number; newHosts: number }>;
+  /** Hosts whose addresses are to be asked for (again), and claims them for two minutes. */
+  hostsToResolve(limit: number, now: Date): Promise<string[]>;
+  /** Addresses, subnet and refusals; a refused host's URLs are recorded as refused with the reason. */
+  saveResolutions(resolutions: readonly Resolution[], now: Date): Promise<void>;
+  /** Leases host slices that this crawler's delegations cover and politeness allows, longest due first. */
+  leaseHosts(request: {
+    crawlerId: CrawlerId;
+    /** The coordinator's own domain sets, beside those that are stored of the crawler; left out: every host. */
+    partition?: Partition;
+    hosts: number;
+    urlsPerHost: number;
+    leaseSeconds: number;
+    /** An address is left alone for so long before another crawler than the last one asks it; 10 when left out. */
+    addressRestSeconds?: number;
+    /** Which due URLs of a host go first; the longest due when left out. */
+    order?: FrontierOrder;
+    now: Date;
+  }): Promise<Lease[]>;
+  /** Returns what is left of a lease to the frontier, if this crawler owns it. */
+  returnLease(lease: ReturnedLease, now: Date): Promise<boolean>;
+  /**
+   * URLs that were given up (robots.txt, RFC 9309 section 2.4; no public address; gone) and whose wait is over are due
+   * again; gives their number.
+   */
+  reopenRefused(now: Date): Promise<number>;
+  /** Leases past their deadline return; gives their number. */
+  returnExpired(now: Date): Promise<number>;
+  /** Every open lease of a crawler returns, but for those that it still holds; gives their number. */
+  returnLeasesOf(crawlerId: CrawlerId, now: Date, held?: readonly LeaseId[]): Promise<number>;
+  /** New subnets for known addresses, after the tree changed. */
+  reassignSubnets(subnetOf: (address: string) => SubnetId | null): Promise<number>;
+  /** Subnet ids of a resolved host, for tasks that start at a URL. */
+  progress(now: Date): Promise<FrontierProgress>;
+}
+
+export interface FrontierProgress {
+  readonly hosts: number;
+  readonly hostsUnresolved: number;
+  readonly hostsRefused: number;
+  readonly hostsFetched: number;
+  /** Hosts whose subnet has a delegation. */
+  readonly hostsDelegated: number;
+  readonly urls: number;
+  /** Never fetched yet and still to be: due or leased. */
+  readonly urlsPending: number;
+  readonly subnetsWaiting: number;
+  readonly subnetsDelegated: number;
+  readonly pages: number;
+  readonly probes: number;
+  readonly rounds: number;
+}
+
+export interface RejectedUrlStore {
+  /** Records what was given to the crawler and has no key; again only counts. */
+  record(
+    rejected: readonly { readonly url: string; readonly reason: string }[],
+    source: string,
+    now: Date,
+  ): Promise<void>;
+}
+
+/* ------------------------------------------------------------------- results */
+
+export interface NextFetch {
+  readonly at: Date;
+  readonly isGone: boolean;
+  /** What the visit found of its page's changes; absent: nothing was known to compare with. */
+  readonly visit?: VisitFindings;
+}
+
+export interface ArrivedResult {
+  readonly sequence: number;
+  readonly leaseId: LeaseId;
+  readonly result: FetchResult;
+  /** Bytes this result took on the wire, compressed. */
+  readonly shippedBytes: number;
+  /**
+   * Recrawl decision, made by the flow, given how many failures in a row came before this result, and the page as it was
+   * known; `fetchedAt`, by a clock that is believed.
+   */
+  readonly again: (
+    failuresBefore: number,
+    page?: { readonly known: KnownPage; readonly fetchedAt: Date },
+  ) => NextFetch;
+  /** URLs to admit: keys made by the flow, those not to be followed already dropped. */
+  readonly admit: readonly AdmittedUrl[];
+  readonly links: readonly {
+    readonly hostHash: HostHash;
+    readonly urlHash: UrlHash;
+    readonly anchor: string;
+    readonly nofollow: boolean;
+  }[];
+  readonly key: UrlKey;
+  /** Links that it told by name were none that are known: the page is read in full next time. */
+  readonly hasLostLinks?: true;
+}
+
+/** Results that were dropped, or set right, because no honest crawler with a right clock sends them. */
+export interface RefusedResult {
+  /** Of the incident: foreign-lease, wrong-host, wrong-url, impossible-pace, impossible-result, wrong-clock, link-flood. */
+  readonly kind: string;
+  readonly words: string;
+  readonly count: number;
+}
+
+export interface TakenResults {
+  /** Results stored now. */
+  readonly stored: number;
+  /** Arrived before; acknowledged again. */
+  readonly duplicates: number;
+  /** Not under a lease of this crawler: dropped, acknowledged. */
+  readonly withoutLease: number;
+  readonly newUrls: number;
+  /** Absent: none. */
+  readonly newHosts?: number;
+  readonly refused?: readonly RefusedResult[];
+  /** Sequences of those that were compared with another crawler's and not stored; absent: none (double-checks.ts). */
+  readonly checked?: readonly number[];
+}
+
+export interface ResultStore extends Partial<KnownLinkStore> {
+  /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
+  take(batch: {
+    crawlerId: CrawlerId;
+    spoolId: string;
+    results: readonly ArrivedResult[];
+    scope: CrawlScope;
+    now: Date;
+    /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
+    lastSequence: number;
+    /** Kept beside the acknowledged sequence, for audits. */
+    seals?: readonly Seal[];
+    /** So many hosts that the frontier does not hold are admitted; absent: all. */
+    mostNewHosts?: number;
+  }): Promise<TakenResults>;
+  /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
+  fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]>;
+  /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
+  recentFetches(
+    hosts: readonly HostHash[],
+    perHost: number,
+  ): Promise<
+    {
+      hostHash: HostHash;
+      host: string;
+      crawlerId: CrawlerId;
+      subnetId: SubnetId | null;
+      fetchedAt: Date;
+      firstByteMs: number | null;
+      connectMs: number | null;
+      totalMs: number;
+    }[]
+  >;
+}
+
+/* ------------------------------------------------------------------- outside */
+
+/** DNS, as the coordinator sees it. */
+export interface NameResolver {
+  /** Addresses (IPv4 first) with the smallest TTL, or why there are none. Literal addresses resolve to themselves. */
+  resolve(host: string): Promise<{ addresses: readonly string[]; ttlSeconds: number } | { failed: string }>;
+}

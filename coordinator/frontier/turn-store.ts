@@ -1,0 +1,125 @@
+/**
+ * Table address_turn: over the whole fleet an address is asked by one crawler at a time, however many hosts are
+ * behind it and whoever has their subnets. A lease begins only when all addresses of its host are the crawler's
+ * turn; triggers on table lease count the open ones, so that a turn ends however a lease ends, and the address then
+ * rests before somebody else's begins. A turn in which leases follow each other without end is over after half
+ * a minute: its crawler begins nothing more there until the address is anybody's.
+ */
+import type { Pool, PoolClient } from "pg";
+import type { CrawlerId, HostHash } from "#core/ids";
+import { prepared } from "../database/prepared-query.ts";
+
+/** Most addresses of a host that are looked at, as in a lease (protocol/lease.ts). */
+export const maxAddresses = 64;
+/** Of those that crawlers were led to, and of what they reported. */
+const maxSeen = 8;
+/** Then somebody else may be waiting. */
+const turnSeconds = 30;
+
+/** SQL: the keys of all known addresses of a host. */
+export const addressKeysOf = (host: string): string => `array(
+  select distinct address_key(a)
+  from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a)`;
+
+/** SQL: true for a turn `t` in which the crawler may begin nothing at time $2. */
+const isTaken = (crawlerId = "$1") => `(
+  (t.crawler_id <> ${crawlerId} or t.since <= $2::timestamptz - interval '${turnSeconds} s')
+  and (t.leases > 0 or t.free_at > $2))`;
+
+/**
+ * SQL: none of the host's addresses is taken. Counted and not asked for by `exists`, which the planner makes a join of
+ * the whole table of; this looks up a host's few addresses, of the hosts that come so far. `crawlerId`: where it is a
+ * column of a table that is joined to the hosts, others' hosts are not looked up.
+ */
+export const isFreeFor = (host: string, crawlerId?: string): string => `(
+  select count(*)
+  from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a
+  cross join lateral (select from address_turn t where t.address = address_key(a) and ${isTaken(crawlerId)} offset 0) t
+) = 0`;
+
+/** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
+const defaultRestSeconds = 10;
+
+/** Of these hosts, which are locked, those whose addresses are all the crawler's turn now: leases on them may begin. */
+export async function hostsInTurn<Host extends { readonly address_keys: readonly string[] }>(
+  client: PoolClient,
+  hosts: readonly Host[],
+  request: { readonly crawlerId: CrawlerId; readonly addressRestSeconds?: number; readonly now: Date },
+): Promise<Host[]> {
+  if (hosts.length === 0) return [];
+  const { crawlerId, addressRestSeconds: restSeconds = defaultRestSeconds, now } = request;
+  const addresses = hosts.flatMap((host) => host.address_keys);
+  const turns = await takeTurns(client, { crawlerId, addresses, restSeconds, now });
+  return hosts.filter((host) => host.address_keys.every((key) => turns.has(key)));
+}
+
+/**
+ * Takes the turns at these addresses, as far as they are free, until the transaction's leases are counted; gives
+ * those that were got. In the order of the addresses, so that two who want the same ones wait for each other.
+ */
+async function takeTurns(
+  client: PoolClient,
+  turn: {
+    readonly crawlerId: CrawlerId;
+    readonly addresses: readonly string[];
+    readonly restSeconds: number;
+    readonly now: Date;
+  },
+): Promise<ReadonlySet<string>> {
+  const { crawlerId, addresses, restSeconds, now } = turn;
+  const { rows } = await prepared<{ address: string }>(
+    client,
+    `insert into address_turn as t (address, crawler_id, rest_seconds, since)
+     select distinct address, $1::int, $4::real, $2::timestamptz
+     from unnest($3::cidr[]) as given (address)
+     order by address
+     on conflict (address) do update
+     set crawler_id = excluded.crawler_id, rest_seconds = excluded.rest_seconds,
+         since = case when t.crawler_id = excluded.crawler_id and t.leases > 0 then t.since else excluded.since end
+     where not ${isTaken()}
+     returning text(address) as address`,
+    [crawlerId, now, addresses, restSeconds],
+  );
+  return new Set(rows.map((row) => row.address));
+}
+
+/**
+ * Addresses that results say the hosts were asked at, and that our resolver did not name. From the next lease on they
+ * are the host's once a second crawler has named them for it: a single one could take up anybody's turns.
+ */
+export async function noteSeenAddresses(
+  client: PoolClient,
+  crawlerId: CrawlerId,
+  seen: readonly { readonly hostHash: HostHash; readonly address: string }[],
+): Promise<void> {
+  if (seen.length === 0) return;
+  await client.query(
+    `update frontier_host h
+     set seen_addresses = case when ${isReportedBy("<>")}
+           then (array_prepend(given.address, h.seen_addresses))[1:${maxSeen}] else h.seen_addresses end,
+         reported_addresses = (array_prepend(given.address, h.reported_addresses))[1:${maxSeen}],
+         reported_by = (array_prepend($3::int, h.reported_by))[1:${maxSeen}]
+     from (
+       select distinct on (host_hash) host_hash, address
+       from unnest($1::bigint[], $2::inet[]) as all_seen (host_hash, address)
+       order by host_hash
+     ) given
+     where h.host_hash = given.host_hash
+       and address_key(given.address) <> all(${addressKeysOf("h")})
+       and (${isReportedBy("<>")} or not ${isReportedBy("=")})`,
+    [seen.map(({ hostHash }) => hostHash), seen.map(({ address }) => address), crawlerId],
+  );
+}
+
+/** SQL: the address was reported for the host before, by crawler $3 or by another one. */
+const isReportedBy = (how: "=" | "<>"): string => `exists (
+  select from unnest(h.reported_addresses, h.reported_by) as report (address, crawler_id)
+  where address_key(report.address) = address_key(given.address) and report.crawler_id ${how} $3::int)`;
+
+/** Rows of addresses where nothing has been leased for an hour. */
+export async function forgetTurns(pool: Pool, now: Date): Promise<void> {
+  await pool.query(
+    "delete from address_turn where leases = 0 and free_at < $1::timestamptz - interval '1 hour'",
+    [now],
+  );
+}

@@ -1,0 +1,332 @@
+/**
+ * Where crawlers connect: takes over the WebSocket upgrades of an HTTP server at one path, checks who comes
+ * (limits, version, key), keeps one session per crawler and offers them as the `Fleet` of crawlers/crawler.ts.
+ * Whatever one crawler or stranger does ends at most its own session. Main supplies the handlers, and
+ * decides about TLS by the server it attaches.
+ */
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, Server } from "node:http";
+import type { Server as SecureServer } from "node:https";
+import type { Duplex } from "node:stream";
+import { WebSocketServer } from "ws";
+import type { CrawlerId } from "#core/ids";
+import { isHostName } from "#core/ip/url-host";
+import { KeyedTurns } from "#core/keyed-turns";
+import type { Log } from "#core/log";
+import { maxMessageBytes } from "#protocol/codec";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { challengeHeader } from "#protocol/identity";
+import type { CrawlerHello, ProbeOutcome } from "#protocol/messages";
+import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
+import type { Admitted } from "../crawlers/admit-crawler.ts";
+import type { Fleet } from "../crawlers/crawler.ts";
+import { ConnectionLimits } from "../web/connection-limits.ts";
+import { AdmissionLine } from "./admission-line.ts";
+import type { Refusal } from "./connection.ts";
+import {
+  blameless,
+  busyWithTheOther,
+  comeBackLater,
+  replaced,
+  shuttingDown,
+  unableToAdmit,
+} from "./gateway-refusals.ts";
+import { PendingProbes } from "./pending-probes.ts";
+import { incidentOf, turnedAway } from "./refusal-incidents.ts";
+import { CrawlerSession, type SessionHandlers } from "./session.ts";
+import { type SessionInfo, sessionInfoOf } from "./session-info.ts";
+import type { Arrival, GatewayHandlers, GatewaySettings } from "./settings.ts";
+
+/** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
+const maxFragments = 1024;
+
+export class CrawlerGateway implements Fleet {
+  readonly #settings: GatewaySettings;
+  readonly #handlers: GatewayHandlers;
+  readonly #log: Log;
+  readonly #pool: InflaterPool;
+  readonly #limits: ConnectionLimits;
+  readonly #sockets: WebSocketServer;
+  readonly #probes = new PendingProbes();
+  /** All of them, strangers included. */
+  readonly #connected = new Set<CrawlerSession>();
+  readonly #sessions = new Map<CrawlerId, CrawlerSession>();
+  /** Arrivals and departures of one crawler. */
+  readonly #turns = new KeyedTurns<CrawlerId>();
+  /** Newcomers of one crawler, each from its hello to its welcome. */
+  readonly #newcomers = new KeyedTurns<CrawlerId>();
+  /** Of upgrades under way. */
+  readonly #challenges = new WeakMap<IncomingMessage, string>();
+  readonly #admissions = new Set<Promise<void>>();
+  /** From the hello on. Who leaves while it waits has done nothing wrong. */
+  readonly #line: AdmissionLine;
+  readonly #inLine = new WeakSet<CrawlerSession>();
+  /** A fleet that goes at once must not keep the database from those that come. */
+  readonly #departures: AdmissionLine;
+  readonly #refusals = new Map<string, number>();
+  #closing = false;
+
+  /** `zlibSync`: what `loadZlibSync()` gave. */
+  constructor(options: {
+    readonly settings: GatewaySettings;
+    readonly handlers: GatewayHandlers;
+    readonly log: Log;
+    readonly zlibSync: ZlibSync | null;
+  }) {
+    this.#settings = options.settings;
+    this.#handlers = options.handlers;
+    this.#log = options.log;
+    this.#pool = new InflaterPool(options.zlibSync);
+    const nowMs = () => performance.now();
+    this.#limits = new ConnectionLimits(options.settings.limits, nowMs);
+    this.#line = new AdmissionLine(options.settings.admission, nowMs);
+    this.#departures = new AdmissionLine(options.settings.admission, nowMs);
+    this.#sockets = new WebSocketServer({
+      noServer: true,
+      perMessageDeflate: false,
+      maxPayload: maxMessageBytes,
+      maxFragments,
+      clientTracking: false,
+    });
+    this.#sockets.on("headers", (headers, request) => {
+      headers.push(`${challengeHeader}: ${this.#challenges.get(request)}`);
+    });
+  }
+
+  /** Upgrades at the path are ours from now on; others are left to other listeners, or turned away. */
+  attach(server: Server | SecureServer): void {
+    server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+      if (pathOf(request) === this.#settings.path) this.#onUpgrade(request, stream, head);
+      else if (server.listenerCount("upgrade") === 1)
+        turnAway(stream, "404 Not Found", "there is nothing here");
+    });
+  }
+
+  online(): readonly CrawlerId[] {
+    return [...this.#sessions.keys()];
+  }
+
+  probe(crawlerId: CrawlerId, target: Parameters<Fleet["probe"]>[1]): Promise<ProbeOutcome> {
+    // A host that a frontier knows from before crawlers refused such: no session is to end over it.
+    if (!isHostName(target.host)) {
+      const reason = "what the URL calls its host is no host's name";
+      return Promise.resolve({ type: "failed", method: target.method, reason });
+    }
+    const waitMs = target.deadlineMs + this.#settings.probeGraceMs;
+    return this.#probes.request({ crawlerId, method: target.method, waitMs }, (requestId) =>
+      this.send(crawlerId, { type: "coordinator:probe", requestId, ...target }),
+    );
+  }
+
+  get probesUnderWay(): number {
+    return this.#probes.size;
+  }
+
+  /** False when the crawler is not connected. Throws ProtocolError when the message is too long for the wire. */
+  send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean {
+    return this.#sessions.get(crawlerId)?.send(message) ?? false;
+  }
+
+  /** Ends a crawler's session, for instance because its key was revoked. False when it is not connected. */
+  refuse(crawlerId: CrawlerId, refusal: Refusal): boolean {
+    const session = this.#sessions.get(crawlerId);
+    session?.refuse(refusal);
+    return session !== undefined;
+  }
+
+  sessionInfo(crawlerId: CrawlerId): SessionInfo | null {
+    const session = this.#sessions.get(crawlerId);
+    return session ? sessionInfoOf(session) : null;
+  }
+
+  /** Those that have said hello and wait for their turn. */
+  get waitingCrawlers(): number {
+    return this.#line.waiting;
+  }
+
+  /** For metrics: connections (strangers included), and refusals by code since the start. */
+  counts(): { readonly connections: number; readonly refusals: Readonly<Record<string, number>> } {
+    return { connections: this.#connected.size, refusals: Object.fromEntries(this.#refusals) };
+  }
+
+  /** Sends everybody away and resolves when no handler runs any more. The server is main's to close. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    const leaving = [...this.#connected];
+    for (const session of leaving) session.refuse(shuttingDown);
+    await Promise.all(leaving.map((session) => session.settled()));
+    await Promise.all(this.#admissions);
+    await this.#turns.allTaken();
+  }
+
+  #onUpgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
+    const address = this.#settings.remoteAddressOf(request);
+    if (this.#closing) {
+      turnAway(stream, "503 Service Unavailable", shuttingDown.reason);
+      return;
+    }
+    const laterMs = this.#line.comeBackMs();
+    if (laterMs !== null) {
+      const later = comeBackLater(this.#line.waiting, laterMs);
+      turnAway(stream, "503 Service Unavailable", later.reason, laterMs);
+      return;
+    }
+    const full = this.#limits.open(address);
+    if (full !== null) {
+      this.#handlers.onIncident?.(turnedAway(address, full));
+      turnAway(stream, "429 Too Many Requests", full);
+      return;
+    }
+    stream.once("close", () => this.#limits.close(address));
+    const challenge = randomBytes(32).toString("base64url");
+    this.#challenges.set(request, challenge);
+    this.#sockets.handleUpgrade(request, stream, head, (socket) => {
+      const settings = { ...this.#settings, remoteAddress: address, challenge, pool: this.#pool };
+      this.#connected.add(new CrawlerSession(socket, stream, settings, this.#sessionHandlers));
+    });
+  }
+
+  readonly #sessionHandlers: SessionHandlers = {
+    onHello: (session, hello, version) => {
+      const laterMs = this.#line.comeBackMs();
+      if (laterMs !== null) {
+        session.refuse(comeBackLater(this.#line.waiting, laterMs));
+        return;
+      }
+      const admission = this.#admit(session, hello, version);
+      this.#admissions.add(admission);
+      void admission.then(() => this.#admissions.delete(admission));
+    },
+    onResults: (crawlerId, spoolId, sealed) => this.#handlers.onResults({ crawlerId, spoolId, ...sealed }),
+    onMessage: (crawlerId, message, size) => this.#handlers.onMessage(crawlerId, message, size),
+    onProbeReport: (crawlerId, requestId, outcome) => this.#probes.report(crawlerId, requestId, outcome),
+    onFault: (session, error) => {
+      this.#log.error({ crawlerId: session.crawlerId, error }, "a crawler's messages could not be handled");
+    },
+    onEnd: (session, reason, refusal) => this.#onEnd(session, reason, refusal),
+  };
+
+  async #admit(session: CrawlerSession, hello: CrawlerHello, version: number): Promise<void> {
+    try {
+      const { challenge, remoteAddress } = session;
+      this.#inLine.add(session);
+      const admitted = await this.#line.take(isGone(session), async () => {
+        this.#inLine.delete(session);
+        return await this.#handlers.admit({ hello, version, challenge, remoteAddress });
+      });
+      if (admitted === null) return;
+      if ("refuse" in admitted) {
+        session.refuse(admitted.refuse);
+        return;
+      }
+      if (admitted.publicKey !== null) session.requireSeals(admitted.publicKey);
+      await this.#newcomers.take(admitted.crawlerId, () => this.#letIn(session, admitted, version));
+    } catch (error) {
+      this.#log.error({ name: hello.name, error }, "a crawler's arrival could not be handled");
+      session.refuse(unableToAdmit);
+    }
+  }
+
+  /** After the departure of the same crawler's session before, whose last commit the welcome has to count. */
+  async #letIn(session: CrawlerSession, admitted: Admitted, version: number): Promise<void> {
+    const { hello, remoteAddress } = session;
+    if (session.state !== "checking" || !hello) return;
+    const { crawlerId, publicKey } = admitted;
+    const arrival = { crawlerId, hello, remoteAddress, version, publicKey };
+    const before = this.#sessions.get(crawlerId);
+    const copy = before ? await this.#refusalBeside(before, arrival) : null;
+    if (copy !== null) {
+      session.refuse(copy);
+      return;
+    }
+    this.#sessions.get(crawlerId)?.refuse(replaced);
+    await this.#turns.take(crawlerId, async () => {
+      await this.#line.takeUp(isGone(session), () => this.#arrive(session, arrival, admitted));
+    });
+  }
+
+  /** A session of the same identity in another process that still answers is another machine's. Null: it is not. */
+  async #refusalBeside(before: CrawlerSession, newcomer: Arrival): Promise<Refusal | null> {
+    const [here, there] = [newcomer.hello.identity, before.hello?.identity];
+    const isRival =
+      newcomer.publicKey !== null &&
+      here?.publicKey === there?.publicKey &&
+      here?.instanceId !== there?.instanceId;
+    if (!isRival) return null;
+    const answers = await before.connection.answersPing(this.#settings.rivalMs);
+    if (answers === false) return null;
+    if (answers === null) return busyWithTheOther;
+    const evidence = `another one is at work from ${before.remoteAddress} since ${before.openedAt.toISOString()}`;
+    return (
+      this.#handlers.onCopy?.(newcomer, evidence) ?? { code: "copied-folder", reason: evidence, retry: false }
+    );
+  }
+
+  async #arrive(session: CrawlerSession, arriving: Arrival, { first }: Admitted): Promise<void> {
+    const { crawlerId, hello, remoteAddress, version: protocolVersion } = arriving;
+    const arrival = await this.#handlers.onArrive(arriving);
+    if ("refuse" in arrival) {
+      session.refuse(arrival.refuse);
+      return;
+    }
+    if (session.state !== "checking") {
+      await this.#handlers.onLeave(crawlerId, "it left while it arrived", false);
+      return;
+    }
+    this.#sessions.set(crawlerId, session);
+    this.#log.debug({ crawlerId, name: hello.name, remoteAddress }, "a session is open");
+    const { resultCredits, heartbeatMs, departureSeconds, userAgent, postgresVersion } = this.#settings;
+    const heartbeatSeconds = Math.max(1, Math.ceil(heartbeatMs / 1000));
+    const { acknowledgedSequence } = arrival;
+    const times = { heartbeatSeconds, departureSeconds };
+    const database = postgresVersion === undefined ? {} : { postgresVersion };
+    const agreed = { protocolVersion, acknowledgedSequence, resultCredits, ...times, userAgent, ...database };
+    session.welcome({ type: "coordinator:welcome", crawlerId, ...agreed, ...arrival.welcome });
+    for (const message of first) session.send(message);
+    this.#handlers.onWelcome?.(crawlerId);
+  }
+
+  #onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void {
+    this.#connected.delete(session);
+    if (refusal) this.#refusals.set(refusal.code, (this.#refusals.get(refusal.code) ?? 0) + 1);
+    const { crawlerId, remoteAddress, hello } = session;
+    const incident = incidentOf({ crawlerId, remoteAddress, name: hello?.name ?? null }, refusal);
+    if (incident !== null) this.#handlers.onIncident?.(incident);
+    if (crawlerId === null) {
+      const isBlameless = refusal ? blameless.has(refusal.code) : this.#inLine.has(session);
+      if (!isBlameless) this.#limits.countFailure(remoteAddress);
+      this.#log.warn(
+        { remoteAddress, name: session.hello?.name, reason },
+        "a connection ended before its welcome",
+      );
+      return;
+    }
+    this.#sessions.delete(crawlerId);
+    this.#log.debug({ crawlerId, name: session.hello?.name, reason }, "a session has ended");
+    this.#probes.abandon(crawlerId, reason);
+    void this.#turns.take(crawlerId, () => this.#depart(session, crawlerId, reason));
+  }
+
+  async #depart(session: CrawlerSession, crawlerId: CrawlerId, reason: string): Promise<void> {
+    try {
+      await session.settled();
+      const leaves = () => this.#handlers.onLeave(crawlerId, reason, session.leavesForGood);
+      await this.#departures.take(() => false, leaves);
+    } catch (error) {
+      this.#log.error({ crawlerId, error }, "a crawler's departure could not be recorded");
+    }
+  }
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? "").split("?")[0] ?? "";
+}
+
+const isGone = (session: CrawlerSession) => () => session.state !== "checking";
+
+function turnAway(stream: Duplex, status: string, reason: string, retryAfterMs?: number): void {
+  stream.on("error", () => stream.destroy());
+  const later = retryAfterMs === undefined ? "" : `Retry-After: ${Math.ceil(retryAfterMs / 1000)}\r\n`;
+  const headers = `Content-Type: text/plain\r\n${later}Content-Length: ${Buffer.byteLength(reason)}\r\nConnection: close`;
+  stream.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${reason}`, () => stream.destroy());
+}

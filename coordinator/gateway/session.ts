@@ -1,0 +1,292 @@
+/**
+ * One crawler's session:
+ *
+ *   awaiting-hello → checking (version, key, arrival) → open → closed
+ *
+ * Closed from any state by a refusal, a loss or a goodbye. In `open` it holds the crawler to its credits and
+ * to the order of its results, acknowledges what was committed, and watches for heartbeats.
+ */
+import type { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
+import { ProtocolError } from "#core/errors";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { decodeCrawlerMessage, decodeHello, decodePackedMessage } from "#protocol/codec";
+import type { CoordinatorMessage, CoordinatorWelcome } from "#protocol/coordinator-messages";
+import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messages";
+import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
+import type { Seal } from "#protocol/result-digest";
+import { isKnownTo } from "#protocol/version";
+import type { InflaterPool } from "#protocol/zlib-sync-inflater";
+import { CrawlerConnection, type Refusal } from "./connection.ts";
+import {
+  type BatchedResult,
+  type CrawlerReport,
+  type MessageSize,
+  type OtherMessage,
+  SessionInbox,
+} from "./inbox.ts";
+import { referredBytes } from "./referred-bytes.ts";
+import { SealCheck, type SealMessage } from "./seal-check.ts";
+import { HeartbeatWatch } from "./watch.ts";
+
+export interface SessionSettings {
+  readonly remoteAddress: string;
+  /** 32 random bytes in base64url that went out with the upgrade, for its hello to sign. */
+  readonly challenge: string;
+  readonly helloTimeoutMs: number;
+  readonly heartbeatMs: number;
+  readonly batchResults: number;
+  readonly lingerMs: number;
+  readonly inflatedBytesPerSecond: number;
+  readonly pool: InflaterPool;
+}
+
+/** `seals`: those that end with one of the results. */
+export interface SealedResults {
+  readonly results: readonly BatchedResult[];
+  readonly seals: readonly Seal[];
+}
+
+export interface SessionHandlers {
+  onHello(session: CrawlerSession, hello: CrawlerHello, version: number): void;
+  /* For an open session, one at a time: */
+  onResults(crawlerId: CrawlerId, spoolId: string, sealed: SealedResults): Promise<void>;
+  onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
+  /* At any time: */
+  onProbeReport(crawlerId: CrawlerId, requestId: number, outcome: ProbeOutcome): void;
+  onFault(session: CrawlerSession, error: unknown): void;
+  onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void;
+}
+
+export class CrawlerSession {
+  readonly remoteAddress: string;
+  readonly challenge: string;
+  readonly connection: CrawlerConnection;
+  readonly openedAt = new Date();
+  readonly #settings: SessionSettings;
+  readonly #handlers: SessionHandlers;
+  readonly #inbox: SessionInbox;
+  readonly #helloDeadline: NodeJS.Timeout;
+  #state: "awaiting-hello" | "checking" | "open" | "closed" = "awaiting-hello";
+  #hello: CrawlerHello | null = null;
+  #crawlerId: CrawlerId | null = null;
+  #version = 0;
+  #watch: HeartbeatWatch | undefined;
+  /** From protocol version 2 on. */
+  #frames: FrameReader | null = null;
+  /** Null: this crawler has no key to sign with. */
+  #sealCheck: SealCheck | null = null;
+  #seals: Seal[] = [];
+  #leavesForGood = false;
+  #mostCredits = 0;
+  #lastSequence: number | null = null;
+  #unacknowledged = 0;
+
+  constructor(socket: WebSocket, stream: Duplex, settings: SessionSettings, handlers: SessionHandlers) {
+    this.remoteAddress = settings.remoteAddress;
+    this.challenge = settings.challenge;
+    this.#settings = settings;
+    this.#handlers = handlers;
+    this.#inbox = this.#makeInbox();
+    this.#helloDeadline = setTimeout(() => this.#onNoHello(), settings.helloTimeoutMs);
+    this.connection = new CrawlerConnection({
+      socket,
+      stream,
+      inflatedBytesPerSecond: settings.inflatedBytesPerSecond,
+      handlers: {
+        onMessage: (message, size) => this.#receive(message, size),
+        onFault: (error) => handlers.onFault(this, error),
+        onEnd: (reason, refusal) => this.#onEnd(reason, refusal),
+      },
+    });
+  }
+
+  get state(): "awaiting-hello" | "checking" | "open" | "closed" {
+    return this.#state;
+  }
+  /** Null until the welcome. */
+  get crawlerId(): CrawlerId | null {
+    return this.#crawlerId;
+  }
+  /** Null until a valid one has come. */
+  get hello(): CrawlerHello | null {
+    return this.#hello;
+  }
+  /** It said goodbye and that it will not be back. */
+  get leavesForGood(): boolean {
+    return this.#leavesForGood;
+  }
+  get unacknowledgedResults(): number {
+    return this.#unacknowledged;
+  }
+  get waitingMessages(): number {
+    return this.#inbox.length;
+  }
+
+  /** From now on only results count that are signed with this key. Before the welcome. */
+  requireSeals(publicKey: string): void {
+    if (this.#hello) this.#sealCheck = new SealCheck(publicKey, this.#hello.spoolId);
+  }
+
+  /** The crawler may begin. */
+  welcome(welcome: CoordinatorWelcome): void {
+    if (this.#state !== "checking") return;
+    this.#state = "open";
+    this.#crawlerId = asCrawlerId(welcome.crawlerId);
+    this.#version = welcome.protocolVersion;
+    this.#mostCredits = welcome.resultCredits;
+    if (welcome.protocolVersion >= 2) this.#frames = new FrameReader();
+    this.connection.accept(this.#settings.pool, welcome.protocolVersion);
+    this.connection.send(welcome);
+    this.connection.resume();
+    this.#watch = new HeartbeatWatch({
+      heartbeatMs: this.#settings.heartbeatMs,
+      bytesRead: () => this.connection.bytesRead,
+      isHeld: () => this.connection.isHeld,
+      onBeat: () => this.connection.ping(),
+      onVanished: () => this.connection.end("vanished: three heartbeats did not come"),
+    });
+  }
+
+  /** False when the session is not open, or its crawler is too old for this message. Throws ProtocolError when the message is too long. */
+  send(message: CoordinatorMessage): boolean {
+    if (this.#state !== "open" || !isKnownTo(this.#version, message)) return false;
+    if (message.type === "coordinator:pace") {
+      // A lower pace binds only what the crawler sends after it has heard of it, so the most counts.
+      this.#mostCredits = Math.max(this.#mostCredits, message.resultCredits);
+    }
+    this.connection.send(message);
+    return true;
+  }
+
+  refuse(refusal: Refusal): void {
+    this.connection.refuse(refusal);
+  }
+
+  /** Resolves when no handler works for this session any more. */
+  settled(): Promise<void> {
+    return this.#inbox.stop();
+  }
+
+  #makeInbox(): SessionInbox {
+    return new SessionInbox({
+      batchResults: this.#settings.batchResults,
+      lingerMs: this.#settings.lingerMs,
+      deliverResults: (results) => this.#deliverResults(results),
+      deliver: (message, size) => this.#deliver(message, size),
+      onRoom: () => this.connection.resume(),
+      onFault: (error) => this.#onInboxFault(error),
+    });
+  }
+
+  #receive(received: ReceivedParts, size: MessageSize): void {
+    if (this.#state === "awaiting-hello") this.#takeHello(received.text);
+    else if (this.#state !== "open") throw new ProtocolError("a message before the welcome");
+    else if (this.#frames) this.#takePacked(decodePackedMessage(received, this.#frames), size, received);
+    else this.#take(decodeCrawlerMessage(received.text), size, received);
+  }
+
+  #takeHello(bytes: Buffer): void {
+    const decoded = decodeHello(bytes);
+    clearTimeout(this.#helloDeadline);
+    if (decoded.type === "wrong-version") {
+      this.refuse({ code: "wrong-version", reason: decoded.reason, retry: false });
+      return;
+    }
+    this.#state = "checking";
+    this.#hello = decoded.hello;
+    this.connection.hold();
+    this.#handlers.onHello(this, decoded.hello, decoded.version);
+  }
+
+  /** A few numbers can refer to much that was sent before: it counts as if it had been sent now. */
+  #takePacked(message: CrawlerMessage, size: MessageSize, received: ReceivedParts): void {
+    const referred = referredBytes(message);
+    this.connection.charge(referred);
+    this.#take(message, { ...size, inflatedBytes: size.inflatedBytes + referred }, received);
+  }
+
+  #take(message: CrawlerMessage, size: MessageSize, received: ReceivedParts): void {
+    this.#watch?.heard();
+    if (message.type === "crawler:hello") throw new ProtocolError("crawler:hello: a second one");
+    if (message.type === "crawler:probe-report") {
+      if (this.#crawlerId !== null) {
+        this.#handlers.onProbeReport(this.#crawlerId, message.requestId, message.outcome);
+      }
+      return;
+    }
+    if (message.type === "crawler:seal") {
+      this.#takeSeal(message);
+      return;
+    }
+    if (message.type === "crawler:result" && !this.#countResult(message.sequence)) return;
+    if (message.type === "crawler:result" && this.#sealCheck)
+      this.#sealCheck.add({ message, size }, received);
+    else this.#inbox.add(message, size);
+    if (this.#inbox.isFull) this.connection.hold();
+  }
+
+  #takeSeal(message: SealMessage): void {
+    if (this.#sealCheck === null) return;
+    const taken = this.#sealCheck.take(message);
+    if (taken === null) {
+      const reason = `the seal of results ${message.first} to ${message.last} is not of this crawler's key`;
+      this.refuse({ code: "bad-signature", reason, retry: true });
+      return;
+    }
+    this.#seals.push(taken.seal);
+    for (const { message: result, size } of taken.results) this.#inbox.add(result, size);
+    if (this.#inbox.isFull) this.connection.hold();
+  }
+
+  /** The first of a session may have any number, since a spool can lose its head; then they count up by one. */
+  #countResult(sequence: number): boolean {
+    const expected = this.#lastSequence === null ? sequence : this.#lastSequence + 1;
+    if (sequence !== expected) {
+      throw new ProtocolError(`crawler:result: sequence ${sequence} came, ${expected} was due`);
+    }
+    this.#lastSequence = sequence;
+    this.#unacknowledged += 1;
+    if (this.#unacknowledged <= this.#mostCredits) return true;
+    const reason = `${this.#unacknowledged} results without acknowledgement, ${this.#mostCredits} are allowed`;
+    this.refuse({ code: "too-much", reason, retry: true });
+    return false;
+  }
+
+  async #deliverResults(results: readonly BatchedResult[]): Promise<void> {
+    if (this.#crawlerId === null || !this.#hello) return;
+    const last = results.at(-1);
+    const seals = this.#seals.filter((seal) => seal.last <= (last?.sequence ?? 0));
+    this.#seals = this.#seals.slice(seals.length);
+    await this.#handlers.onResults(this.#crawlerId, this.#hello.spoolId, { results, seals });
+    this.#unacknowledged -= results.length;
+    if (last) this.send({ type: "coordinator:acknowledge", sequence: last.sequence });
+  }
+
+  async #deliver(message: OtherMessage, size: MessageSize): Promise<void> {
+    if (message.type === "crawler:goodbye") {
+      this.#leavesForGood = message.forGood ?? false;
+      this.connection.leave(`goodbye: ${message.reason}`);
+    } else if (this.#crawlerId !== null) {
+      await this.#handlers.onMessage(this.#crawlerId, message, size);
+    }
+  }
+
+  #onInboxFault(error: unknown): void {
+    this.#handlers.onFault(this, error);
+    const reason = "the coordinator could not take what was sent; nothing of it is acknowledged";
+    this.refuse({ code: "internal-error", reason, retry: true });
+  }
+
+  #onNoHello(): void {
+    const reason = `no hello within ${this.#settings.helloTimeoutMs} ms`;
+    this.refuse({ code: "bad-message", reason, retry: true });
+  }
+
+  #onEnd(reason: string, refusal: Refusal | null): void {
+    this.#state = "closed";
+    clearTimeout(this.#helloDeadline);
+    this.#watch?.stop();
+    this.#handlers.onEnd(this, reason, refusal);
+  }
+}

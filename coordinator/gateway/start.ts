@@ -1,0 +1,204 @@
+/**
+ * What happens when a crawler speaks: each message goes to its flow. This is the seam between the gateway
+ * (sessions, bytes) and the flows (decisions).
+ */
+
+import type { CrawlerId } from "#core/ids";
+import { asLeaseId } from "#core/ids";
+import type { IncidentNotes } from "#core/incidents";
+import type { Log } from "#core/log";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { CrawlerHello } from "#protocol/messages";
+import { identityVersion } from "#protocol/version";
+import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
+import { ToldLinks } from "../channels/told-links.ts";
+import type { CoordinatorConfig } from "../config.ts";
+import { admitCrawler, type Secrets } from "../crawlers/admit-crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler.ts";
+import type { DayBudget } from "../crawlers/day-budget.ts";
+import type { IdentityStore } from "../crawlers/identity.ts";
+import { admitUnlessMoved, type MoveDuties } from "../crawlers/move-duties.ts";
+import { noteCopy, takeTicket } from "../crawlers/take-ticket.ts";
+import type { DelegationStore } from "../delegation/delegation.ts";
+import { takePeerReport } from "../delegation/measure-crawlers.ts";
+import type { CoordinatorState } from "../delegation/state.ts";
+import { partitionOf } from "../domain-sets/partition.ts";
+import { domainSetFault } from "../domain-sets/partner-sets.ts";
+import { handOutTasks } from "../frontier/hand-out-tasks.ts";
+import { frontierOrder } from "../frontier/order/order-strategies.ts";
+import type { FrontierStore, ResultStore } from "../frontier/ports.ts";
+import type { Counters } from "../overview/counters.ts";
+import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
+import type { ReleaseReport } from "../releases/offer-releases.ts";
+import { type ResultBatch, takeResults } from "../results/take-results.ts";
+import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
+import { withoutChecks } from "../trust/double-checks.ts";
+import type { GatewayHandlers, WelcomeExtras } from "./settings.ts";
+
+export interface FleetMessagePorts {
+  readonly crawlers: CrawlerStore;
+  readonly delegations: DelegationStore;
+  readonly frontier: FrontierStore;
+  readonly results: ResultStore;
+  readonly state: CoordinatorState;
+  readonly budget: DayBudget;
+  readonly counters: Counters;
+  readonly log: Log;
+  readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
+  /** A crawler arrived: it and the others are to measure each other. */
+  readonly onFleetChange: () => void;
+  /** A crawler left for good: its subnets are to be handed over. */
+  readonly onDraining: () => void;
+  /** URLs came in: hosts may have to be resolved. */
+  readonly onNewUrls: () => void;
+  /** What a crawler says of itself when it comes. */
+  readonly onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => void;
+  /** Waited for before the results are acknowledged. */
+  readonly onFetched: (batch: ResultBatch) => unknown;
+  /** What became of a release at a crawler; left out, nobody asks. */
+  readonly onReleaseReport?: (crawlerId: CrawlerId, report: ReleaseReport) => Promise<void>;
+  readonly incidents: IncidentNotes;
+  /** Left out, no crawler moves to another host. */
+  readonly moves?: () => Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
+  readonly identities: IdentityStore;
+  readonly secrets: Secrets;
+  /** How often pages are fetched again; left out, after a fixed interval. */
+  readonly recrawlPlan?: () => PlanInForce;
+  /** It was welcomed, and may be sent messages. */
+  readonly onWelcome?: (crawlerId: CrawlerId) => void;
+  readonly now: () => Date;
+}
+
+export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {
+  const ownPartition = partitionOf(config.domainSets);
+  const handOut = () => ({
+    leaseSeconds: config.lease.seconds,
+    urlsPerHost: config.lease.urlsPerHost,
+    hostsPerRequest: config.lease.hostsPerRequest,
+    addressRestSeconds: config.lease.addressRestSeconds,
+    order: frontierOrder(config.frontier),
+    linkTypeChecks: config.frontier.linkTypeChecks,
+    partition: ownPartition,
+  });
+  const taking = takeResultsSettings(config, ports.recrawlPlan);
+  const told = new ToldLinks();
+  return {
+    admit: async (introduction) =>
+      await admitUnlessMoved(
+        introduction,
+        async () => await admitCrawler(introduction, ports, ports.now()),
+        ports.moves?.(),
+      ),
+    onArrive: async (arrival) => {
+      const { crawlerId, publicKey, hello } = arrival;
+      const moved = await ports.moves?.().onArrival({ crawlerId, publicKey, name: hello.name });
+      if (moved) return { refuse: moved };
+      const unreadable = domainSetFault(hello);
+      if (unreadable !== null) return { refuse: unreadable };
+      const taken = await takeTicket(arrival, ports, ports.now());
+      if ("refuse" in taken) return taken;
+      const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
+      told.forget(crawlerId);
+      ports.onHello(arrival.crawlerId, arrival.hello);
+      ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
+      ports.onFleetChange();
+      const welcome = welcomeExtras(arrival.version, taken.ticket, ports.now());
+      return {
+        acknowledgedSequence,
+        welcome: { ...welcome, ...seenFrom(arrival), ...introductionOf(arrival, config) },
+      };
+    },
+    onWelcome: (crawlerId) => ports.onWelcome?.(crawlerId),
+    onCopy: (arrival, evidence) => noteCopy(arrival, evidence, { ...ports, now: ports.now() }),
+    onResults: async (batch) => {
+      const taken = await takeResults(batch, ports.results, taking, ports.now());
+      const pages = taken.stored + (taken.checked?.length ?? 0);
+      const bytes = pages === 0 ? 0 : wireBytesOf(batch);
+      ports.budget.spend(batch.crawlerId, { pages, bytes }, ports.now());
+      for (const refused of taken.refused ?? []) {
+        ports.counters.refusedResults(refused.count);
+        ports.incidents.note({
+          ...refused,
+          crawlerId: batch.crawlerId,
+          remoteAddress: null,
+          at: ports.now(),
+        });
+      }
+      const own = withoutChecks(batch, taken);
+      ports.counters.results(own, taken);
+      await ports.onFetched(own);
+      if (taken.newUrls > 0) ports.onNewUrls();
+    },
+    onMessage: async (crawlerId, message) => {
+      const now = ports.now();
+      switch (message.type) {
+        case "crawler:ready": {
+          const crawler = ports.state.crawler(crawlerId);
+          const request = {
+            crawlerId,
+            freeHosts: message.freeHosts,
+            draining: crawler?.state === "draining",
+            mayCrawl: crawler?.measuresOnly !== true,
+            pagesLeftToday: crawler === null ? 0 : ports.budget.left(crawler, now),
+          };
+          const tasks = await handOutTasks(request, ports.frontier, handOut(), now);
+          ports.counters.leases("granted", tasks.leases.length);
+          ports.send(crawlerId, { ...tasks, leases: told.once(crawlerId, tasks.leases, now) });
+          return;
+        }
+        case "crawler:heartbeat":
+          await ports.crawlers.heartbeat(crawlerId, message, now);
+          return;
+        case "crawler:key-kept":
+          await ports.identities.keyKept(crawlerId, now);
+          ports.log.info({ crawlerId }, "a crawler has its new key");
+          return;
+        case "crawler:peer-rtts":
+          await takePeerReport(crawlerId, message, ports, now);
+          return;
+        case "crawler:move":
+          await ports.moves?.().onMessage(crawlerId, message);
+          return;
+        case "crawler:release-report":
+          await ports.onReleaseReport?.(crawlerId, message);
+          return;
+        case "crawler:lease-end":
+          if (
+            await ports.frontier.returnLease(
+              { leaseId: asLeaseId(message.leaseId), crawlerId, hostWaitMs: message.hostWaitMs ?? 0 },
+              now,
+            )
+          ) {
+            ports.counters.leases("returned", 1);
+          }
+          return;
+      }
+    },
+    onLeave: async (crawlerId, reason, forGood) => {
+      told.forget(crawlerId);
+      await ports.moves?.().onLeave(crawlerId, reason);
+      const isGone = await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
+      await refreshCrawlers(ports, [crawlerId]);
+      if (!isGone) {
+        ports.log.info(
+          { crawlerId, reason },
+          "a session has ended whose crawler is connected to another coordinator",
+        );
+        return;
+      }
+      ports.log.warn({ crawlerId, reason, forGood }, "crawler left");
+      if (forGood) ports.onDraining();
+    },
+    onIncident: (incident) => ports.incidents.note({ ...incident, at: ports.now() }),
+  };
+}
+
+function welcomeExtras(version: number, ticket: string | null, now: Date): WelcomeExtras {
+  if (version < identityVersion) return {};
+  return { time: now.toISOString(), ...(ticket === null ? {} : { ticket }) };
+}
+
+/** What the pages took from the sites; a batch of which a part arrived before counts in full. */
+function wireBytesOf({ results }: ResultBatch): number {
+  return results.reduce((sum, { result }) => sum + result.wireBytes, 0);
+}

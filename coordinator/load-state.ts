@@ -1,0 +1,95 @@
+/** What the coordinator reads at its start, and again when the registry changes. */
+
+import type { Log } from "#core/log";
+import type { CrawlerStore } from "./crawlers/crawler.ts";
+import type { DayBudget } from "./crawlers/day-budget.ts";
+import type { DelegationStore } from "./delegation/delegation.ts";
+import { DelegationTable } from "./delegation/delegation-table.ts";
+import { loadTree, refreshTree } from "./delegation/refresh-tree.ts";
+import { relearnRtts } from "./delegation/relearn-rtts.ts";
+import type { CoordinatorState } from "./delegation/state.ts";
+import type { FrontierStore, ResultStore } from "./frontier/ports.ts";
+import type { SubnetStore, TreeSnapshots } from "./subnets/registry-ports.ts";
+
+export interface KnownPorts {
+  readonly subnets: SubnetStore;
+  readonly crawlers: CrawlerStore;
+  readonly delegations: DelegationStore;
+  readonly results: ResultStore;
+  readonly state: CoordinatorState;
+  readonly budget: DayBudget;
+  readonly snapshots?: TreeSnapshots;
+}
+
+export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<void> {
+  await ports.crawlers.markAbsent("the coordinator was started anew", now);
+  await loadTree(ports);
+  ports.state.setCrawlers(await ports.crawlers.list());
+  await loadDelegations(ports);
+  ports.state.learnRtts(await ports.crawlers.rtts());
+  await relearnRtts(ports);
+  const midnight = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`);
+  ports.budget.restore(await ports.results.fetchesSince(midnight), now);
+}
+
+/** Row by row into columns: a million records at once would take a quarter of a gigabyte for a moment. */
+async function loadDelegations({ delegations, state }: KnownPorts): Promise<void> {
+  const table = new DelegationTable();
+  await delegations.readEach((delegation) => table.set(delegation));
+  state.setDelegations(table);
+}
+
+interface RegistryPorts {
+  readonly subnets: SubnetStore;
+  /** Puts every address into a subnet where no registry is in force; does nothing where one is. */
+  readonly ensureRoots: () => Promise<unknown>;
+  readonly frontier: FrontierStore;
+  readonly state: CoordinatorState;
+  readonly log: Log;
+  readonly snapshots?: TreeSnapshots;
+}
+
+/**
+ * Swaps the tree whenever an import or a rollback has committed, and at once where one has since the tree
+ * was read: nobody listened then. Without any registry the two roots stand for it, so that a first crawl, or one
+ * whose only import was rolled back, has a tree.
+ */
+export async function followRegistry(ports: RegistryPorts): Promise<{ stop(): Promise<void> }> {
+  const { subnets, state } = ports;
+  let turn = Promise.resolve();
+  let again: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const changed = () => {
+    turn = turn.then(async () => {
+      if (isStopped) return;
+      await swapTree(ports);
+      clearTimeout(again);
+      // An import is under way that may fail, or the database is away: nobody would tell.
+      if (state.generation === null) again = setTimeout(changed, rootsAgainMs).unref();
+    });
+  };
+  const notices = await subnets.onChange(changed);
+  const current = await subnets.currentGeneration();
+  if (current === null || current !== state.generation) changed();
+  return {
+    stop: async () => {
+      isStopped = true;
+      await notices.stop();
+      await turn;
+      clearTimeout(again);
+    },
+  };
+}
+
+const rootsAgainMs = 3000;
+
+async function swapTree(ports: RegistryPorts): Promise<void> {
+  try {
+    await ports.ensureRoots();
+    const { subnets, movedHosts } = await refreshTree(ports);
+    ports.log.info({ subnets, movedHosts }, "registry changed, new tree in place");
+  } catch (error) {
+    const what = "registry changed, but the new tree could not be built; the old one serves on";
+    ports.log.error({ error }, what);
+  }
+}

@@ -1,0 +1,66 @@
+/** Opt-outs: sites and networks that the fleet leaves alone, who asked for it, and what can be done about each. */
+import { mayDo } from "#core/actor";
+import { buttonForm, dateOr, empty, fleetHead } from "../web/components.ts";
+import { askAbout, countText, instant } from "../web/format.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import { formToken, type PageViewer } from "../web/page-frame.ts";
+import { confirmationName, confirmationText } from "./honour.ts";
+import type { OptOut } from "./opt-out.ts";
+
+export interface OptOutsPage {
+  readonly optOuts: readonly OptOut[];
+  /** Also what was lifted or has lapsed. */
+  readonly all: boolean;
+}
+
+export function optOutsBody(
+  { optOuts, all }: OptOutsPage,
+  viewer: PageViewer,
+  fault: string | null = null,
+): Html {
+  const mayChange = mayDo(viewer.actor, "fleet-write");
+  return html`${fleetHead("/fleet/opt-outs", viewer, "Opt-outs")}
+<p class="lead">Sites and networks that no crawler asks for anything. A wish by the <a href="/about-crawler#opt-out">form</a> is honoured at once and lapses after 30 days unless the site confirms it by DNS, or an operator does; its pages are then deleted, until then they are hidden.</p>
+${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
+${waitingRemark(optOuts)}
+<p class="small"><a href="${all ? "/fleet/opt-outs" : "/fleet/opt-outs?all=yes"}">${all ? "Open ones only" : "Also what was lifted or has lapsed"}</a></p>
+${optOuts.length === 0 ? empty("Nothing has opted out.", "") : table(optOuts, viewer, mayChange)}
+${mayChange ? addForm(viewer) : nothing}`;
+}
+
+function waitingRemark(optOuts: readonly OptOut[]): Html {
+  const waiting = optOuts.filter(({ state }) => state === "waiting").length;
+  if (waiting === 0) return nothing;
+  return html`<p class="warn" role="status">${countText(waiting)} ${waiting === 1 ? "waits" : "wait"} for you: too many came by the form in a day, or they would take many hosts.</p>`;
+}
+
+function table(optOuts: readonly OptOut[], viewer: PageViewer, mayChange: boolean): Html {
+  return html`<div class="scroll"><table>
+<thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">State</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Pages</th><th scope="col">From</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
+<tbody>${optOuts.map((one) => row(one, viewer, mayChange))}</tbody></table></div>`;
+}
+
+function row(one: OptOut, viewer: PageViewer, mayChange: boolean): Html {
+  const said = [one.replyTo, one.words, one.endingWords].filter((text) => text !== null && text !== "");
+  return html`<tr><td class="number">${one.optOutId}</td><th scope="row">${askAbout(one.target)}${howToConfirm(one)}</th>
+<td class="why">${one.state}<span class="small">since ${instant(one.createdAt.toISOString())}<br>until ${one.endedAt === null ? dateOr(one.lapsesAt, "it is lifted") : instant(one.endedAt.toISOString())}</span></td>
+<td class="number">${countText(one.hosts)}</td><td class="number">${countText(one.pages)}</td><td class="break">${one.requester ?? one.source}${said.length === 0 ? nothing : html`<span class="small">${said.join(" · ")}</span>`}</td>${mayChange ? html`<td>${buttons(one, viewer)}</td>` : nothing}</tr>`;
+}
+
+function howToConfirm({ state, kind, target, token }: OptOut): Html {
+  if (kind !== "site" || (state !== "waiting" && state !== "unconfirmed")) return nothing;
+  return html`<span class="small break">confirmed by ${confirmationName(target)} TXT "${confirmationText(token)}"</span>`;
+}
+
+function buttons({ optOutId, state }: OptOut, viewer: PageViewer): Html {
+  if (state === "lifted" || state === "lapsed") return nothing;
+  const path = `/fleet/opt-outs/${optOutId}`;
+  return html`<div class="actions tight">${state === "confirmed" ? nothing : buttonForm(viewer, { path: `${path}/confirm`, label: `Confirm no. ${optOutId}` })}${buttonForm(viewer, { path: `${path}/lift`, label: `Lift no. ${optOutId}` })}</div>`;
+}
+
+function addForm(viewer: PageViewer): Html {
+  return html`<section><h2>Leave a site or a network alone</h2><form class="form" method="post" action="/fleet/opt-outs">${formToken(viewer)}
+<div><label for="target">Site or network</label><p class="small" id="target-hint">www.example.org (with everything below it), or 192.0.2.0/24. For good; its pages are deleted from the index.</p><input id="target" name="target" required maxlength="253" aria-describedby="target-hint" autocomplete="off" spellcheck="false"></div>
+<div><label for="words">Why, for the record</label><input id="words" name="words" maxlength="1000"></div>
+<button class="slim">Leave it alone</button></form></section>`;
+}

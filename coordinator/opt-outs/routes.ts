@@ -1,0 +1,160 @@
+/** Opt-outs and complaints for operators: lists, and what the commands do with each. */
+import { z } from "zod";
+import { type FleetPorts, nothingBody } from "../fleet/ports.ts";
+import type { Actions, Outcome } from "../web/actions.ts";
+import type { Views } from "../web/views.ts";
+import { deedsParagraph } from "./complaint-words.ts";
+import type { Complaint } from "./complaints.ts";
+import { complaintsBody } from "./complaints-page.ts";
+import type { OptOut } from "./opt-out.ts";
+import { readTarget, targetText, wideWords } from "./opt-out-target.ts";
+import { optOutsBody } from "./pages.ts";
+
+const section = "/fleet" as const;
+const mostListed = 500;
+const optOutsPath = "/fleet/opt-outs";
+const complaintsPath = "/fleet/complaints";
+
+const words = z.string().max(1000);
+const optOutBody = z.strictObject({ target: z.string().min(1).max(253), words: words.default("") });
+const liftBody = z.strictObject({ words: words.default("") });
+const closeBody = z.strictObject({ words: words.min(1) });
+const complaintBody = z.strictObject({
+  target: z.string().min(1).max(253),
+  from: z.string().min(1).max(200),
+  text: z.string().min(1).max(5000),
+});
+
+export function addWishRoutes(views: Views, actions: Actions, ports: FleetPorts): void {
+  addViews(views, ports);
+  addOptOutActions(actions, ports);
+  addComplaintActions(actions, ports);
+}
+
+function addViews(views: Views, { optOuts, complaints }: FleetPorts): void {
+  views.add({
+    ...{ path: optOutsPath, api: "/api/fleet/opt-outs", section, needs: "fleet-read" },
+    view: async ({ query }) => {
+      const all = query("all") === "yes";
+      const list = await optOuts.list({ open: !all, most: mostListed });
+      const body = (visit: Parameters<typeof optOutsBody>[1]) => optOutsBody({ optOuts: list, all }, visit);
+      return { status: 200, value: { optOuts: list }, title: "Opt-outs", body };
+    },
+  });
+  views.add({
+    ...{ path: complaintsPath, api: "/api/fleet/complaints", section, needs: "fleet-read" },
+    view: async ({ query }) => {
+      const all = query("all") === "yes";
+      const list = await complaints.list({ open: !all, most: mostListed });
+      const value = { complaints: list.map((one) => ({ ...one, answer: deedsParagraph(one) })) };
+      const body = (visit: Parameters<typeof complaintsBody>[1]) =>
+        complaintsBody({ complaints: list, all }, visit);
+      return { status: 200, value, title: "Complaints", body };
+    },
+  });
+}
+
+function addOptOutActions(actions: Actions, { optOuts }: FleetPorts): void {
+  const at = (deed: string) => ({
+    path: `${optOutsPath}${deed}`,
+    api: `/api/fleet/opt-outs${deed}`,
+    ...{ section, needs: "fleet-write" as const },
+  });
+  actions.add({
+    ...at(""),
+    body: optOutBody,
+    act: async ({ body, now }) => {
+      const target = readTarget(body.target, "networks");
+      if (typeof target === "string") return badTarget(target);
+      const made = { source: "operator", replyTo: null, requester: null, confirmed: true } as const;
+      return optOutChanged(await optOuts.request({ ...made, target, words: body.words }, now), "opted-out");
+    },
+  });
+  actions.add({
+    ...at("/:number/confirm"),
+    ...{ body: nothingBody, fromForm: () => ({}) },
+    act: async ({ param, now }) => {
+      const number = numberOf(param("number"));
+      return optOutChanged(number && (await optOuts.confirm(number, "operator", now)), "opt-out-confirmed");
+    },
+  });
+  actions.add({
+    ...at("/:number/lift"),
+    body: liftBody,
+    act: async ({ body, param, now }) => {
+      const number = numberOf(param("number"));
+      return optOutChanged(number && (await optOuts.lift(number, body.words, now)), "opt-out-lifted");
+    },
+  });
+}
+
+const optOutWords = {
+  "opted-out": "is left alone for good, and its pages are deleted from the index",
+  "opt-out-confirmed": "is left alone for good, and its pages are deleted from the index",
+  "opt-out-lifted": "may be crawled again, after a quarter of an hour",
+} as const;
+
+function optOutChanged(optOut: OptOut | null | 0, action: keyof typeof optOutWords): Outcome {
+  if (!optOut) return notOpen("opt-out");
+  const wide = action === "opt-out-lifted" ? null : wideWords(optOut.target);
+  const said = `${optOut.target} ${optOutWords[action]}.${wide === null ? "" : ` Mind: ${wide}`}`;
+  const { optOutId, state, hosts, pages } = optOut;
+  const change = { action, target: optOut.target, words: said, after: { optOutId, state, hosts, pages } };
+  return { type: "done", value: optOut, goTo: optOutsPath, said, change };
+}
+
+function addComplaintActions(actions: Actions, { complaints }: FleetPorts): void {
+  const at = (deed: string) => ({
+    path: `${complaintsPath}${deed}`,
+    api: `/api/fleet/complaints${deed}`,
+    ...{ section, needs: "fleet-write" as const },
+  });
+  actions.add({
+    ...at(""),
+    body: complaintBody,
+    act: async ({ body, now }) => {
+      const target = readTarget(body.target, "networks");
+      if (typeof target === "string") return badTarget(target);
+      const said = { target, targetText: targetText(target), reporter: body.from, words: body.text };
+      const report = { ...said, source: "operator", requester: null } as const;
+      return complaintChanged(await complaints.add(report, now), "complaint-added");
+    },
+  });
+  actions.add({
+    ...at("/:number/close"),
+    body: closeBody,
+    act: async ({ body, param, now }) => {
+      const number = numberOf(param("number"));
+      const closed = number && (await complaints.close(number, body.words, now));
+      return complaintChanged(closed, "complaint-closed");
+    },
+  });
+}
+
+function complaintChanged(
+  complaint: Complaint | null | 0,
+  action: "complaint-added" | "complaint-closed",
+): Outcome {
+  if (!complaint) return notOpen("complaint");
+  const { complaintId, target, closingWords } = complaint;
+  const done = action === "complaint-added" ? "is written down, with what we did" : "is closed";
+  const said = `Complaint ${complaintId} about ${target} ${done}.`;
+  const change = { action, target, words: said, after: { complaintId, closingWords } };
+  return { type: "done", value: complaint, goTo: complaintsPath, said, change };
+}
+
+/** Zero is no number of anything. */
+const numberOf = (text: string): number => (/^\d{1,9}$/.test(text) ? Number(text) : 0);
+
+const notOpen = (what: string): Outcome => ({
+  type: "fault",
+  status: 404,
+  title: "Not known",
+  words: `There is no open ${what} of this number.`,
+});
+const badTarget = (why: string): Outcome => ({
+  type: "fault",
+  status: 400,
+  title: "That cannot be done",
+  words: `target: ${why}`,
+});

@@ -1,0 +1,63 @@
+/** What the coordinator does about opt-outs: at once when one is recorded, and by the clock. */
+import type { Pool } from "pg";
+import type { CrawlerId } from "#core/ids";
+import type { Log } from "#core/log";
+import type { Timekeeper } from "#core/scheduler";
+import { createTextResolver } from "#core/text-resolver";
+import { notedOptOuts, noteOwnChanges } from "../access/system-audit-store.ts";
+import type { CoordinatorConfig } from "../config.ts";
+import type { CrawlerGateway } from "../gateway/gateway.ts";
+import { OptOutHonours } from "./honour.ts";
+import { createOptOutMarks } from "./mark-writes.ts";
+import { createOptOutStore } from "./store.ts";
+
+/** A notice may get lost with its connection; lapses come by the clock alone. */
+const passMs = 20_000;
+const confirmMs = 60_000;
+const duty = "honour-opt-outs";
+
+export interface OptOutDuties {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** A crawler was welcomed. */
+  onWelcome(crawlerId: CrawlerId): void;
+}
+
+export function optOutDuties(ports: {
+  readonly pool: Pool;
+  readonly gateway: Pick<CrawlerGateway, "online" | "send">;
+  readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
+  readonly config: Pick<CoordinatorConfig, "resolvers" | "departureSeconds">;
+  readonly log: Log;
+  readonly now: () => Date;
+}): OptOutDuties {
+  const { pool, gateway, timekeeper, config, log, now } = ports;
+  const optOuts = notedOptOuts(createOptOutStore(pool), noteOwnChanges(ports));
+  const honours = new OptOutHonours({
+    optOuts,
+    marks: createOptOutMarks(pool),
+    online: () => gateway.online(),
+    send: (crawlerId, message) => gateway.send(crawlerId, message),
+    texts: createTextResolver({ servers: config.resolvers }),
+    departureMs: config.departureSeconds * 1000,
+    log,
+    now,
+  });
+  let notices: { stop(): Promise<void> } | null = null;
+  return {
+    async start() {
+      notices = await optOuts.onChange(() => timekeeper.hurry(duty));
+      timekeeper.every(duty, passMs, async () => await honours.pass());
+      timekeeper.every("confirm-opt-outs", confirmMs, async () => {
+        await honours.confirm();
+      });
+      timekeeper.hurry(duty);
+    },
+    stop: async () => await notices?.stop(),
+    onWelcome: (crawlerId) => {
+      honours.tell(crawlerId).catch((error: unknown) => {
+        log.error({ crawlerId, error }, "a crawler could not be told which sites have opted out of late");
+      });
+    },
+  };
+}

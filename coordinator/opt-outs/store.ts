@@ -1,0 +1,252 @@
+/** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: opt-out-marks.ts. */
+import { randomBytes } from "node:crypto";
+import type { Pool, PoolClient } from "pg";
+import { notify } from "#db/schema-channel";
+import { ChannelListener } from "../database/channel-listener.ts";
+import { clean } from "../database/database-text.ts";
+import { inTransaction } from "../database/transaction.ts";
+import { isOfSite, optOutLock } from "../frontier/opted-out-hosts.ts";
+import {
+  mostHostsUnconfirmed,
+  mostPagesUnconfirmed,
+  mostUnconfirmedADay,
+  type OptOut,
+  type OptOutRequest,
+  type OptOutStore,
+  type OptOutTarget,
+  unconfirmedDays,
+} from "./opt-out.ts";
+import { type OptOutRow, optOutColumns, optOutOf, optOutTables } from "./opt-out-rows.ts";
+import { domainsAbove, isPublicSuffix } from "./opt-out-target.ts";
+
+const dayMs = 86_400_000;
+/** DNS is asked for the same confirmation no more often. */
+const lookAgainMinutes = 10;
+
+export function createOptOutStore(pool: Pool): OptOutStore {
+  return {
+    request: async (request, now) => {
+      // Before the lock, so that no admission waits for the count.
+      const isWide =
+        request.source === "form" && !request.confirmed && (await isWideOf(pool, request.target));
+      const optOutId = await inTransaction(
+        pool,
+        async (client) => await record(client, { ...request, isWide }, now),
+      );
+      return (await byNumber(pool, optOutId))!;
+    },
+    list: async ({ open, most }) =>
+      await read(pool, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [most]),
+    find: async (target) => {
+      if (typeof target === "number") return await byNumber(pool, target);
+      const [found] = await read(pool, `o.ended_at is null and ${isTarget}`, targetValues(target));
+      return found ?? null;
+    },
+    confirm: async (optOutId, by, now) => {
+      await tell(
+        pool,
+        `update opt_out
+         set confirmed_at = $2, confirmed_by = $3, lapses_at = null, in_force_at = coalesce(in_force_at, $2)
+         where opt_out_id = $1 and ended_at is null and confirmed_at is null`,
+        [optOutId, now, by],
+      );
+      const found = await byNumber(pool, optOutId);
+      return found?.endedAt === null ? found : null;
+    },
+    lift: async (optOutId, words, now) => {
+      const lifted = await tell(
+        pool,
+        `update opt_out set ended_at = $2, ending = 'lifted', ending_words = $3
+         where opt_out_id = $1 and ended_at is null`,
+        [optOutId, now, clean(words)],
+      );
+      return lifted === 0 ? null : await byNumber(pool, optOutId);
+    },
+    lapse: async (now) =>
+      await tell(
+        pool,
+        `update opt_out set ended_at = $1, ending = 'lapsed', ending_words = 'nobody confirmed it'
+         where ended_at is null and lapses_at <= $1`,
+        [now],
+      ),
+    toConfirm: async (limit, now) => await toConfirm(pool, limit, now),
+    sitesSince: async (since, most) => await sitesSince(pool, since, most),
+    covering: async (host, addresses) => await covering(pool, host, addresses),
+    onChange: async (changed) => {
+      const listener = new ChannelListener(pool, "nearcrawl_opt_outs", changed);
+      await listener.listen();
+      return { stop: async () => await listener.stop() };
+    },
+  };
+}
+
+/** Of hosts whose names are `any($1)`: the domains above a host, or of addresses. Used with `targetValues`. */
+const isTarget =
+  "(o.site = $1 or (o.site is null and o.first_address = $2::inet and o.last_address = $3::inet))";
+
+function targetValues({ site, network }: OptOutTarget): (string | null)[] {
+  return [site, network?.first ?? null, network?.last ?? null];
+}
+
+interface WeighedRequest extends OptOutRequest {
+  /** It would take out more than one site's word should. */
+  readonly isWide: boolean;
+}
+
+/**
+ * Under the lock that admission shares: whatever host is added after this is committed sees the opt-out, and
+ * whatever was added before is seen by the marking.
+ */
+async function record(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
+  await client.query(`select pg_advisory_xact_lock(${optOutLock})`);
+  const { rows: open } = await client.query<{ opt_out_id: number }>(
+    `select opt_out_id from opt_out o where ended_at is null and ${isTarget}`,
+    targetValues(request.target),
+  );
+  const known = open[0]?.opt_out_id ?? null;
+  const optOutId = known ?? (await insert(client, request, now));
+  if (known !== null && request.confirmed) {
+    await client.query(
+      `update opt_out
+       set confirmed_at = coalesce(confirmed_at, $2), confirmed_by = coalesce(confirmed_by, 'operator'),
+           lapses_at = null, in_force_at = coalesce(in_force_at, $2)
+       where opt_out_id = $1`,
+      [known, now],
+    );
+  }
+  await client.query(`select ${notify("nearcrawl_opt_outs", "$1")}`, [String(optOutId)]);
+  return optOutId;
+}
+
+async function insert(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
+  const { target, source, words, replyTo, requester, confirmed, isWide } = request;
+  const waits = source === "form" && !confirmed && (isWide || (await isFlood(client, now)));
+  const { rows } = await client.query<{ opt_out_id: number }>(
+    `insert into opt_out (site, first_address, last_address, source, token, words, reply_to, requester, created_at,
+       in_force_at, lapses_at, confirmed_at, confirmed_by)
+     values ($1, $2::inet, $3::inet, $4, $5, $6, $7, $8::inet, $9, $10, $11, $12, $13)
+     returning opt_out_id`,
+    [
+      ...targetValues(target),
+      source,
+      randomBytes(16).toString("base64url"),
+      clean(words),
+      replyTo === null ? null : clean(replyTo),
+      requester,
+      now,
+      waits ? null : now,
+      confirmed ? null : new Date(now.getTime() + unconfirmedDays * dayMs),
+      confirmed ? now : null,
+      confirmed ? "operator" : null,
+    ],
+  );
+  return rows[0]!.opt_out_id;
+}
+
+/** So many came by the form in a day that this one is not believed before it is confirmed. */
+async function isFlood(client: PoolClient, now: Date): Promise<boolean> {
+  const { rows } = await client.query<{ today: number }>(
+    `select count(*)::int as today from opt_out
+     where source = 'form' and in_force_at is not null and created_at > $1`,
+    [new Date(now.getTime() - dayMs)],
+  );
+  return rows[0]!.today >= mostUnconfirmedADay;
+}
+
+/** Nor is a name that half of the web lies below, or several hosts that we have many pages of, nor a network. */
+async function isWideOf(pool: Pool, { site }: OptOutTarget): Promise<boolean> {
+  if (site === null || isPublicSuffix(site)) return true;
+  const { rows } = await pool.query<{ hosts: number; several: boolean; pages: number }>(
+    `with covered as (
+       select host_hash, host
+       from frontier_host
+       where ${isOfSite("host", "$1::text")}
+       limit ${mostHostsUnconfirmed + 1}
+     )
+     select count(*)::int as hosts,
+       count(*) filter (where host <> 'www.' || $1::text) > 1 as several,
+       (select count(*)::int from (
+          select from page p join covered using (host_hash) limit ${mostPagesUnconfirmed + 1}) counted) as pages
+     from covered`,
+    [site],
+  );
+  const { hosts, several, pages } = rows[0]!;
+  return hosts > mostHostsUnconfirmed || (several && pages > mostPagesUnconfirmed);
+}
+
+/** The number of rows that the statement changed; running coordinators are told of any. */
+async function tell(pool: Pool, sql: string, values: readonly unknown[]): Promise<number> {
+  const { rows } = await pool.query<{ changed: number }>(
+    `with changed as (${sql} returning opt_out_id), told as (
+       select ${notify("nearcrawl_opt_outs", "''")} from changed limit 1
+     )
+     select (select count(*)::int from changed) as changed, (select count(*) from told) as told`,
+    [...values],
+  );
+  return rows[0]!.changed;
+}
+
+async function toConfirm(pool: Pool, limit: number, now: Date): ReturnType<OptOutStore["toConfirm"]> {
+  const { rows } = await pool.query<{ opt_out_id: number; site: string; token: string }>(
+    `with next as (
+       select opt_out_id from opt_out
+       where ended_at is null and confirmed_at is null and site is not null
+         and (looked_at is null or looked_at <= $2::timestamptz - interval '${lookAgainMinutes} minutes')
+       order by looked_at nulls first, opt_out_id
+       limit $1
+       for update skip locked
+     )
+     update opt_out o set looked_at = $2 from next where o.opt_out_id = next.opt_out_id
+     returning o.opt_out_id, o.site, o.token`,
+    [limit, now],
+  );
+  return rows.map((row) => ({ optOutId: row.opt_out_id, site: row.site, token: row.token }));
+}
+
+/** A network counts by the hosts that were found to lie in it. */
+async function sitesSince(pool: Pool, since: Date, most: number): Promise<string[]> {
+  const { rows } = await pool.query<{ site: string }>(
+    `select site from (
+       select o.site, o.in_force_at
+       from opt_out o
+       where o.ended_at is null and o.in_force_at >= $1 and o.site is not null
+       union all
+       select h.host, o.in_force_at
+       from opt_out o
+       join frontier_host h on h.opt_out_id = o.opt_out_id
+       where o.ended_at is null and o.in_force_at >= $1 and o.site is null
+     ) stopped
+     order by in_force_at desc, site
+     limit $2`,
+    [since, most],
+  );
+  return rows.map((row) => row.site);
+}
+
+async function covering(
+  pool: Pool,
+  host: string | null,
+  addresses: readonly string[],
+): Promise<OptOut | null> {
+  const found = await read(
+    pool,
+    `o.ended_at is null and o.in_force_at is not null and (
+       o.site = any($1::text[])
+       or exists (select from unnest($2::inet[]) a where a between o.first_address and o.last_address))
+     order by o.confirmed_at is null, o.opt_out_id limit 1`,
+    [host === null ? [] : domainsAbove(host), addresses],
+  );
+  return found[0] ?? null;
+}
+
+async function byNumber(pool: Pool, optOutId: number): Promise<OptOut | null> {
+  return (await read(pool, "o.opt_out_id = $1", [optOutId]))[0] ?? null;
+}
+
+async function read(pool: Pool, condition: string, values: readonly unknown[]): Promise<OptOut[]> {
+  const { rows } = await pool.query<OptOutRow>(
+    `select ${optOutColumns} from ${optOutTables} where ${condition}`,
+    [...values],
+  );
+  return rows.map(optOutOf);
+}

@@ -1,0 +1,179 @@
+/** What the alert rules look at (overview/alert-facts), read in a few small queries; none of them scans what grows. */
+import type { Pool } from "pg";
+import { accuracyEstimate } from "../delegation/accuracy-estimate.ts";
+import { waitingGoodbye } from "../fleet/state-words.ts";
+import { createReleaseFleetStore } from "../releases/fleet-store.ts";
+import type { ReleaseEntry } from "../releases/release-ports.ts";
+import { createReleaseStore } from "../releases/release-store.ts";
+import { mayRun } from "../releases/staging.ts";
+import type { AlertFacts, CrawlerFacts, IncidentFacts, ReleaseFacts } from "./alert-facts.ts";
+import type { OperationReads, SpanFigures } from "./operation-types.ts";
+import { relativeFacts } from "./relative-facts.ts";
+
+type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
+
+const crawlersLooked = 1000;
+const kindsLooked = 200;
+const hourMinutes = 60;
+const dayMinutes = 24 * 60;
+
+/** `reads`: those answers that pages need anyway, and that are kept for them. */
+export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Promise<AlertFacts> {
+  const databaseMs = await roundTripMs(pool);
+  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives] = await Promise.all([
+    crawlerFacts(pool, now),
+    reads.queueAges(now),
+    reads.figures(hourMinutes, now),
+    reads.figures(dayMinutes, now),
+    upkeepFacts(pool, now),
+    incidentFacts(pool, now),
+    releaseFacts(pool, now),
+    reads.accuracyCounts(now),
+    relativeFacts(pool),
+  ]);
+  const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
+  const { samples, share } = accuracyEstimate(counts);
+  return {
+    nowMs: now.getTime(),
+    crawlers,
+    queue: { p95Seconds: queue.p95Seconds, unplacedSeconds: unplaced?.oldestSeconds ?? null },
+    hour: figureFacts(hour),
+    day: figureFacts(day),
+    ...upkeep,
+    incidents,
+    releases,
+    relatives,
+    databaseMs,
+    accuracy: { samples, share },
+  };
+}
+
+/** To the database and back, as the pages' connections feel it. */
+export async function roundTripMs(pool: Pool): Promise<number> {
+  const startedMs = performance.now();
+  await pool.query("select 1");
+  return performance.now() - startedMs;
+}
+
+function figureFacts({ fetches, fetchedBytes, shippedBytes, failures }: SpanFigures) {
+  return { fetches, fetchedBytes, shippedBytes, ourFailures: failures.us };
+}
+
+interface CrawlerRow {
+  name: string;
+  state: CrawlerFacts["state"];
+  last_seen_at: Date | null;
+  draining_since: Date | null;
+  distrusted: boolean;
+  spooled: unknown;
+  fetches: number;
+  own_failures: number;
+  copied: boolean;
+  never_ran: boolean;
+  waits: boolean;
+}
+
+/** The last hour by quarters: those that began within it. */
+async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
+  const { rows } = await pool.query<CrawlerRow>(
+    `select c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
+       t.distrusted_at is not null or t.probes_doubted_at is not null as distrusted,
+       coalesce(f.fetches, 0)::float8 as fetches, coalesce(f.own_failures, 0)::float8 as own_failures,
+       exists (
+         select from incident i
+         where i.crawler_id = c.crawler_id and i.kind = 'copied-folder'
+           and i.last_at > $1::timestamptz - interval '1 day'
+       ) as copied,
+       c.state = 'offline' and c.public_key is not null and c.release_version is null as never_ran,
+       c.state = 'offline' and coalesce(c.offline_reason like $2 || '%', false) as waits
+     from crawler c
+     left join crawler_trust t using (crawler_id)
+     left join (
+       select crawler_id, sum(fetches) as fetches, sum(crawler_failures) as own_failures
+       from crawler_figures
+       where quarter > $1::timestamptz - interval '1 hour' and quarter <= $1
+       group by crawler_id
+     ) f using (crawler_id)
+     where c.revoked_at is null
+     order by c.name
+     limit ${crawlersLooked}`,
+    [now, waitingGoodbye],
+  );
+  return rows.map((row) => ({
+    name: row.name,
+    state: row.state,
+    lastSeenMs: row.last_seen_at?.getTime() ?? null,
+    drainingSinceMs: row.draining_since?.getTime() ?? null,
+    distrusted: row.distrusted ?? false,
+    waitingResults: typeof row.spooled === "number" ? row.spooled : 0,
+    fetches: row.fetches,
+    ownFailures: row.own_failures,
+    copiedFolder: row.copied,
+    neverRan: row.never_ran,
+    waits: row.waits,
+  }));
+}
+
+async function upkeepFacts(
+  pool: Pool,
+  now: Date,
+): Promise<Pick<AlertFacts, "figuresAtMs" | "registryAppliedMs" | "openInvitations">> {
+  const { rows } = await pool.query<{
+    figures_at: Date | null;
+    applied_at: Date | null;
+    invitations: number;
+  }>(
+    `select (select max(minute) from minute_figures) as figures_at,
+       (
+         select applied_at from registry_generation
+         where state = 'applied'
+         order by generation desc
+         limit 1
+       ) as applied_at,
+       (
+         select count(*)::int from invitation
+         where redeemed_at is null and revoked_at is null and expires_at > $1
+       ) as invitations`,
+    [now],
+  );
+  const row = rows[0];
+  return {
+    figuresAtMs: row?.figures_at?.getTime() ?? null,
+    registryAppliedMs: row?.applied_at?.getTime() ?? null,
+    openInvitations: row?.invitations ?? 0,
+  };
+}
+
+/** Copied folders have an alert of their own. */
+async function incidentFacts(pool: Pool, now: Date): Promise<IncidentFacts[]> {
+  const { rows } = await pool.query<IncidentFacts>(
+    `select i.kind, c.name as crawler, sum(i.incidents)::float8 as count
+     from incident i
+     left join crawler c using (crawler_id)
+     where i.last_at > $1::timestamptz - interval '1 hour' and i.kind <> 'copied-folder'
+     group by i.kind, c.name
+     order by count desc, i.kind, c.name
+     limit ${kindsLooked}`,
+    [now],
+  );
+  return rows;
+}
+
+async function releaseFacts(pool: Pool, now: Date): Promise<ReleaseFacts[]> {
+  const [releases, counts] = await Promise.all([
+    createReleaseStore(pool).list(),
+    createReleaseFleetStore(pool).counts(),
+  ]);
+  return releases.map((entry: ReleaseEntry) => {
+    const { refused = 0, returned = 0 } = counts.get(entry.version) ?? {};
+    return {
+      version: entry.version,
+      stage: entry.stage,
+      wasOffered: entry.stageSince !== null,
+      revoked: entry.revoked,
+      mayRun: mayRun(entry, now),
+      words: entry.stageWords,
+      turnedDown: refused + returned,
+    };
+  });
+}

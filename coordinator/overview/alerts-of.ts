@@ -1,0 +1,22 @@
+/** All rules over the facts: what operators are told now, the critical first. The one list of page, command and metrics. */
+
+import type { AlertFacts } from "./alert-facts.ts";
+import { crawlAlerts } from "./alert-rules.ts";
+import type { Alert } from "./alerts.ts";
+import { fleetAlerts } from "./fleet-alerts.ts";
+import { relativeAlerts } from "./relative-alerts.ts";
+import { upkeepAlerts } from "./upkeep-alerts.ts";
+
+export function alertsOf(facts: AlertFacts): Alert[] {
+  const all = [
+    ...upkeepAlerts(facts),
+    ...fleetAlerts(facts),
+    ...crawlAlerts(facts),
+    ...relativeAlerts(facts),
+  ];
+  const found = all.filter((alert) => alert !== null);
+  return [
+    ...found.filter(({ severity }) => severity === "critical"),
+    ...found.filter(({ severity }) => severity === "warning"),
+  ];
+}

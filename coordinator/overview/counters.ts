@@ -1,0 +1,89 @@
+/** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
+import type { FinishedRound } from "../delegation/delegation.ts";
+import type { TakenResults } from "../frontier/ports.ts";
+import type { ResultBatch } from "../results/take-results.ts";
+import { MinuteFigures } from "./figures.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+import type { LiveState, LiveTotals } from "./overview.ts";
+
+export class Counters {
+  readonly metrics: Metrics = createMetrics({ processMetrics: true });
+  /** The same, kept by the minute beyond this run. */
+  readonly figures = new MinuteFigures();
+  readonly #refusals = new Map<string, number>();
+  #totals: LiveTotals = { fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 };
+
+  get totals(): LiveTotals {
+    return this.#totals;
+  }
+
+  /** What came over the wire: a result that arrives twice is in these bytes twice, and in the database once. */
+  results(batch: ResultBatch, taken: TakenResults): void {
+    const pages = batch.results.filter(({ result }) => result.page !== null);
+    const fetchedBytes = pages.reduce((sum, { result }) => sum + result.bodyBytes, 0);
+    const shippedBytes = batch.results.reduce((sum, { wireBytes }) => sum + wireBytes, 0);
+    const before = this.#totals;
+    this.#totals = {
+      ...before,
+      fetches: before.fetches + taken.stored,
+      pages: before.pages + pages.length,
+      fetchedBytes: before.fetchedBytes + fetchedBytes,
+      shippedBytes: before.shippedBytes + shippedBytes,
+    };
+    this.figures.results(batch, taken.stored);
+    const { metrics } = this;
+    for (const { result } of batch.results) {
+      metrics.fetches.inc({ outcome: result.outcome.type });
+      if (result.outcome.type === "failed") metrics.operation.failures.inc({ blame: result.outcome.blame });
+    }
+    metrics.pages.inc(pages.length);
+    metrics.fetchedBytes.inc(fetchedBytes);
+    metrics.shippedBytes.inc(shippedBytes);
+    metrics.results.inc({ taken: "stored" }, taken.stored);
+    metrics.results.inc({ taken: "duplicate" }, taken.duplicates);
+    metrics.results.inc({ taken: "without-lease" }, taken.withoutLease);
+    metrics.urlsAdmitted.inc(taken.newUrls);
+  }
+
+  round(round: FinishedRound): void {
+    const before = this.#totals;
+    this.#totals = { ...before, rounds: before.rounds + 1, probes: before.probes + paid(round).length };
+    this.figures.round(paid(round).length);
+    const decided = round.crawlerId === null ? "no" : "yes";
+    this.metrics.rounds.inc({ policy: round.policy, cause: round.cause, decided });
+    for (const { outcome } of paid(round)) {
+      this.metrics.probes.inc({ method: outcome.method, outcome: outcome.type });
+    }
+  }
+
+  /** What is now, and the refusals so far by code. */
+  observe(live: LiveState, refusals: Readonly<Record<string, number>>): void {
+    const { metrics } = this;
+    metrics.sessions.set(live.sessions);
+    metrics.roundsUnderWay.set(live.roundsUnderWay);
+    metrics.probesUnderWay.set(live.probesUnderWay);
+    for (const [code, count] of Object.entries(refusals)) {
+      metrics.sessionsRefused.inc({ code }, count - (this.#refusals.get(code) ?? 0));
+      this.#refusals.set(code, count);
+    }
+  }
+
+  leases(event: "granted" | "returned" | "expired", count: number): void {
+    this.metrics.leases.inc({ event }, count);
+  }
+
+  refusedResults(count: number): void {
+    this.metrics.results.inc({ taken: "refused" }, count);
+  }
+
+  incident(kind: string): void {
+    this.metrics.incidents.inc({ kind });
+  }
+
+  moves(cause: string, count: number): void {
+    this.metrics.moves.inc({ cause }, count);
+  }
+}
+
+/** What the crawl's own fetches told cost no probe. */
+const paid = ({ probes }: FinishedRound) => probes.filter(({ how }) => how !== "get");

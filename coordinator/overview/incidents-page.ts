@@ -1,0 +1,57 @@
+/** Incidents: what was refused and why, by crawler, kind and hour. */
+import { type IncidentEntry, incidentDays } from "#core/incidents";
+import { crawlerOr, empty, fleetHead, options } from "../web/components.ts";
+import { countText, instant } from "../web/format.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+
+export const incidentSpans = ["24h", "7d", "30d", "90d"] as const;
+
+export interface IncidentsPage {
+  readonly crawler: string;
+  readonly kind: string;
+  readonly since: string;
+  readonly incidents: readonly IncidentEntry[];
+  /** More there are than are listed. */
+  readonly isCut: boolean;
+}
+
+const spanNames = [
+  ["24h", "24 hours"],
+  ["7d", "7 days"],
+  ["30d", "30 days"],
+  ["90d", `${incidentDays} days, all that are kept`],
+] as const;
+
+export function incidentsBody(page: IncidentsPage, viewer: PageViewer): Html {
+  const { crawler, kind, since, incidents, isCut } = page;
+  return html`${fleetHead("/fleet/incidents", viewer, "Incidents")}
+<p class="lead">What crawlers and strangers did that they should not have done. The same kind by the same crawler within an hour is one line that counts.</p>
+<form class="filter-row fleet-filters" method="get" action="/fleet/incidents" role="search" aria-label="Incidents">
+<label>Crawler <input name="crawler" value="${crawler}" maxlength="63" size="14"></label>
+<label>Kind <input name="kind" value="${kind}" maxlength="60" size="16"></label>
+<label>In the last <select name="since">${options(spanNames, since)}</select></label>
+<button class="slim">Show</button></form>
+${
+  incidents.length === 0
+    ? empty(
+        "No incidents.",
+        crawler === "" && kind === ""
+          ? "Nothing was refused in this time."
+          : html`<a href="/fleet/incidents">Show those of everybody</a>`,
+      )
+    : html`${incidentTable(incidents, { withCrawler: true })}${isCut ? html`<p class="small">These are the latest ${countText(incidents.length)}; name a crawler or a kind to see others.</p>` : nothing}`
+}`;
+}
+
+export function incidentTable(
+  incidents: readonly IncidentEntry[],
+  { withCrawler }: { readonly withCrawler: boolean },
+): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Incidents"><table>
+<thead><tr><th scope="col">Last</th>${withCrawler ? html`<th scope="col">Crawler</th>` : nothing}<th scope="col">Kind</th><th scope="col" class="number">Times</th><th scope="col">From</th><th scope="col">What happened</th></tr></thead>
+<tbody>${incidents.map(
+    (one) =>
+      html`<tr><td>${instant(one.lastAt.toISOString())}</td>${withCrawler ? html`<td>${crawlerOr(one.crawler, "a stranger")}</td>` : nothing}<td>${one.kind}</td><td class="number">${countText(one.count)}</td><td>${one.remoteAddress ?? "–"}</td><td class="why">${one.words}</td></tr>`,
+  )}</tbody></table></div>`;
+}

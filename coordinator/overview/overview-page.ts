@@ -1,0 +1,172 @@
+/**
+ * The overview that operators keep open: alerts, figures, history, what waits and what fails, the fleet on a map and
+ * in a table, the latest decisions. It comes in regions; the live script replaces a region as a whole, so that page
+ * and update are one rendering. Each figure leads to what is behind it.
+ */
+
+import { howMany } from "#core/format";
+import { nearlyBestMs } from "../delegation/accuracy-estimate.ts";
+import { fleetMap } from "../fleet/fleet-map-page.ts";
+import { fleetTable } from "../fleet/fleet-table.ts";
+import {
+  ago,
+  askAbout,
+  country,
+  countText,
+  crawlerLink,
+  instant,
+  msOrDash,
+  percentText,
+  rateText,
+} from "../web/format.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import { bytesText } from "../who/words.ts";
+import { type AlertReader, alertSection } from "./alerts-page.ts";
+import type { History } from "./operation-types.ts";
+import { spanOrDash, timesSmaller } from "./operation-words.ts";
+import type { Overview, RecentDelegation } from "./overview.ts";
+import { historyRegion, historySection } from "./overview-history.ts";
+import { errorSection, queueSection } from "./overview-waits.ts";
+
+export function overviewBody(overview: Overview, reader: AlertReader): Html {
+  const regions = overviewRegions(overview, [overview.history]);
+  const live = (name: string) => html`<section data-live="${name}">${regions[name]}</section>`;
+  return html`<div class="title-row"><h1>The crawl</h1><p class="live" id="live" hidden>live</p></div>
+${live(alertRegion(reader))}
+<form class="ask" action="/who" method="get" role="search">
+<label for="q">Who crawls it, and why?</label>
+<div class="field"><input id="q" name="q" type="search" maxlength="2048" placeholder="URL, host, IP, range, organisation or crawler" autocomplete="off" spellcheck="false"><button>Look up</button></div>
+</form>
+${live("figures")}
+${live(historyRegion(overview.history.range))}
+<div class="two-columns">${live("queue")}${live("errors")}</div>
+${live("map")}
+${live("fleet")}
+${live("recent")}`;
+}
+
+const alertRegion = (reader: AlertReader) => `alerts-${reader}`;
+
+/** By name: what the live events carry, with the histories of every range, and the alerts of every reader, that a page may show. */
+export function overviewRegions(
+  overview: Overview,
+  histories: readonly History[],
+): Readonly<Record<string, Html>> {
+  return {
+    [alertRegion("operator")]: alertSection(overview.alerts, "operator"),
+    [alertRegion("reader")]: alertSection(overview.alerts, "reader"),
+    figures: figures(overview),
+    ...Object.fromEntries(
+      histories.map((history) => [historyRegion(history.range), historySection(history)]),
+    ),
+    queue: queueSection(overview.queue),
+    errors: errorSection(overview.lastHour, overview.lastDay),
+    map: fleetMap(overview.fleet),
+    fleet: fleetTable(overview.fleet, overview.at),
+    recent: recentTable(overview),
+  };
+}
+
+function figures(overview: Overview): Html {
+  const { totals, rates } = overview;
+  const done = totals.urls - totals.urlsPending;
+  const about = totals.isEstimate ? "about " : "";
+  return html`<p class="lead">${leadWords(overview)}</p>
+<dl class="tiles">
+${tile("Pages", about + countText(totals.pages), "/search", html`${howMany(totals.hostsResolved, "host")}${totals.hostsUnresolved > 0 ? `, ${countText(totals.hostsUnresolved)} without an address yet` : ""}`)}
+${tile("Pages a minute", rateText(rates.pagesPerMinute), "#history", html`${bytesText(Math.round(rates.fetchedBytesPerMinute))} a minute, ${rateText(rates.probesPerMinute)} probes`)}
+${tile("Subnets delegated", about + countText(totals.subnetsDelegated), "/explore?state=delegated", subnetsWaiting(totals.subnetsWaiting))}
+${tile("Mean RTT", msOrDash(totals.meanRttMs), "/explore?colour=rtt", html`from the crawler to its subnets`)}
+${probesTile(overview)}
+${shippedTile(overview)}
+${accuracyTile(overview)}
+${waitingTile(overview)}
+</dl>
+${progress(done, totals.urls)}
+${urlStates(overview)}`;
+}
+
+function leadWords(overview: Overview): Html {
+  const { phase, sessions, roundsUnderWay, probesUnderWay, startedAt } = overview;
+  const underWay =
+    roundsUnderWay === null || probesUnderWay === null
+      ? ""
+      : ` · ${howMany(roundsUnderWay, "probe round")} and ${howMany(probesUnderWay, "probe")} under way`;
+  return html`<strong>${phase.charAt(0).toUpperCase() + phase.slice(1)}</strong> · ${howMany(sessions, "crawler")} connected${underWay}${startedAt === null ? nothing : html` · coordinator up since ${instant(startedAt)}`}`;
+}
+
+function tile(name: string, figure: string, link: string, small: Html): Html {
+  return html`<div class="tile"><dt>${name}</dt><dd><a class="figure" href="${link}">${figure}</a><span class="small">${small}</span></dd></div>`;
+}
+
+function subnetsWaiting(waiting: number): Html {
+  if (waiting === 0) return html`none waits`;
+  return html`<a href="/explore?state=waiting">${countText(waiting)} wait</a> for a probe round`;
+}
+
+function probesTile({ totals, rates }: Overview): Html {
+  const figure = totals.rounds > 0 ? (totals.probes / totals.rounds).toFixed(2) : "–";
+  const small = html`${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${rateText(rates.probesPerMinute)} a minute`;
+  return tile("Probes a round", figure, "#recent", small);
+}
+
+/** Of the last day; before anything was fetched in it, of what is stored. */
+function shippedTile({ lastDay, totals }: Overview): Html {
+  const isOfDay = lastDay.fetchedBytes > 0;
+  const bytes = isOfDay ? lastDay : { fetchedBytes: totals.bodyBytes, shippedBytes: totals.shippedBytes };
+  const small = html`${bytesText(bytes.shippedBytes)} of ${bytesText(bytes.fetchedBytes)} fetched${isOfDay ? " in 24 hours" : ""}`;
+  return tile("Shipped", timesSmaller(bytes), "#fleet", small);
+}
+
+function accuracyTile({ accuracy: { samples, share, low, high } }: Overview): Html {
+  const small =
+    samples === 0
+      ? html`no subnet was sampled yet`
+      : html`${percentText(low)} to ${percentText(high)}, by ${howMany(samples, "sample")}`;
+  return tile(
+    `Within ${nearlyBestMs} ms of the nearest`,
+    share === null ? "–" : percentText(share),
+    "/accuracy",
+    small,
+  );
+}
+
+function waitingTile({ queue }: Overview): Html {
+  const { hosts, p95Seconds, isEstimate } = queue;
+  const small = p95Seconds === null ? html`none is due` : html`95 % for less than ${spanOrDash(p95Seconds)}`;
+  return tile("Hosts that wait", `${isEstimate ? "about " : ""}${countText(hosts)}`, "/fleet/queue", small);
+}
+
+function progress(done: number, all: number): Html {
+  if (all === 0) {
+    return html`<div class="empty"><p><strong>The frontier is empty.</strong> Start with URLs of your own: <code>npm start -- --no-world --url https://…</code></p></div>`;
+  }
+  return html`<div class="progress"><label for="progress">${countText(done)} of ${howMany(all, "known URL")} dealt with</label><span class="percent">${percentText(done / all)}</span><progress id="progress" max="${all}" value="${done}"></progress></div>`;
+}
+
+function urlStates({ totals }: Overview): Html {
+  const parts = [
+    [totals.urlsDue, "due or fetched, waiting for their time"],
+    [totals.urlsLeased, "in a crawler's hands"],
+    [totals.urlsRefused, "refused"],
+    [totals.urlsGone, "gone"],
+  ] as const;
+  const shown = parts.filter(([count]) => count > 0);
+  if (shown.length === 0) return nothing;
+  return html`<p class="small">${shown.map(([count, words]) => `${countText(count)} ${words}`).join(" · ")}</p>`;
+}
+
+function recentTable(overview: Overview): Html {
+  if (overview.recent.length === 0) {
+    return html`<h2 id="recent">Latest delegations</h2><div class="empty"><p><strong>No subnet is delegated yet.</strong> The first probe round starts when a crawler is connected and a URL lies in a registered subnet.</p></div>`;
+  }
+  return html`<h2 id="recent">Latest delegations</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Latest delegations"><table>
+<thead><tr><th scope="col">Subnet</th><th scope="col">Name</th><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">When</th></tr></thead>
+<tbody>${overview.recent.map((line) => recentRow(line, overview.at))}</tbody>
+</table></div>`;
+}
+
+function recentRow(line: RecentDelegation, at: string): Html {
+  return html`<tr><th scope="row">${askAbout(line.range)}</th><td class="wide">${line.name || "–"} ${country(line.country)}</td><td>${crawlerLink(line.crawler)}</td><td class="number">${msOrDash(line.rttMs)}</td><td>${ago(line.since, at)}</td></tr>`;
+}

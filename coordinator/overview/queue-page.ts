@@ -1,0 +1,81 @@
+/** What is due and not being fetched: how long it has waited, for what, and the hosts that wait longest. */
+
+import { fleetHead } from "../web/components.ts";
+import type { CsvTable } from "../web/csv.ts";
+import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+import {
+  type LeftOutUrls,
+  type QueueAges,
+  queueFront,
+  type WaitingHost,
+  type WaitReason,
+} from "./operation-types.ts";
+import { waitReasonWords, waitWords } from "./operation-words.ts";
+import { queueTable } from "./overview-waits.ts";
+
+export interface QueueView {
+  readonly at: string;
+  /** Null: whatever they wait for. */
+  readonly reason: WaitReason | null;
+  readonly ages: QueueAges;
+  /** The longest waiting first. */
+  readonly hosts: readonly WaitingHost[];
+  /** What does not even wait: it was left out at the bounds of its hosts. */
+  readonly leftOut: LeftOutUrls;
+}
+
+export function queueBody(view: QueueView, viewer: PageViewer): Html {
+  const { ages, reason } = view;
+  return html`${fleetHead("/fleet/queue", viewer, "What waits")}
+<p class="lead">${leadWords(ages)}</p>
+<p class="small">A host waits from the moment when its longest due URL could have been fetched until a crawler has it. It is counted under the first thing in its way.</p>
+${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}
+<section><h2>Longest waiting${reason === null ? nothing : html` <span class="small">for ${waitReasonWords[reason]} · <a href="/fleet/queue">all</a></span>`}</h2>
+${hostTable(view)}</section>
+${leftOutSection(view.leftOut)}`;
+}
+
+function leftOutSection({ urls, hosts, more, most }: LeftOutUrls): Html {
+  if (urls === 0) return nothing;
+  return html`<section><h2>Left out at a host's bound</h2>
+<p>${countText(hosts)} ${more ? "hosts or more have" : hosts === 1 ? "host has" : "hosts have"} all the URLs that they may have and hold back; a URL of theirs was left out ${countText(urls)} ${urls === 1 ? "time" : "times"}, and is not kept. A host that names URLs without end is most often a trap.</p>
+<div class="scroll" tabindex="0" role="region" aria-label="Hosts at their bounds"><table>
+<thead><tr><th scope="col">Host</th><th scope="col" class="number">Left out</th></tr></thead>
+<tbody>${most.map((one) => html`<tr><th scope="row" class="break">${askAbout(one.host)}</th><td class="number">${countText(one.urls)}</td></tr>`)}</tbody>
+</table></div></section>`;
+}
+
+function leadWords({ hosts, isEstimate }: QueueAges): Html {
+  if (hosts === 0) return html`<strong>Nothing that is due waits.</strong>`;
+  return html`<strong>${isEstimate ? "About " : ""}${countText(hosts)} ${hosts === 1 ? "host" : "hosts"}</strong> ${hosts === 1 ? "is" : "are"} due and not in a crawler's hands.${isEstimate ? " There are many, so a part of them was looked at." : ""}`;
+}
+
+function hostTable({ hosts, at, reason, ages }: QueueView): Html {
+  if (hosts.length === 0) {
+    const hint =
+      reason !== null && ages.hosts > queueFront
+        ? `Of the ${countText(queueFront)} hosts that wait longest, none waits for this.`
+        : "URLs are added with nearcrawl up --url, and found by the crawl itself.";
+    return html`<div class="empty"><p><strong>No host waits${reason === null ? "" : " for this"}.</strong> ${hint}</p></div>`;
+  }
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Hosts that wait longest"><table>
+<thead><tr><th scope="col">Host</th><th scope="col">Due since</th><th scope="col">Why it waits</th><th scope="col">Crawler</th><th scope="col">Subnet</th></tr></thead>
+<tbody>${hosts.map((host) => hostRow(host, at))}</tbody>
+</table></div>${hosts.length < ages.hosts ? html`<p class="small">The ${countText(hosts.length)} that wait longest; the CSV has more.</p>` : nothing}`;
+}
+
+function hostRow(host: WaitingHost, at: string): Html {
+  return html`<tr><th scope="row" class="break">${askAbout(host.host)}</th><td>${ago(host.dueAt, at)}</td><td class="wide">${waitWords(host, new Date(at))}</td><td>${host.crawler === null ? "–" : crawlerLink(host.crawler)}</td><td>${host.range === null ? "–" : askAbout(host.range)}</td></tr>`;
+}
+
+export function queueCsv({ hosts, at }: QueueView): CsvTable {
+  return {
+    columns: ["host", "due_at", "waits_seconds", "reason", "why", "crawler", "subnet", "not_before"],
+    rows: hosts.map((host) => [
+      ...[host.host, host.dueAt, Math.round((Date.parse(at) - Date.parse(host.dueAt)) / 1000), host.reason],
+      ...[waitWords(host, new Date(at)), host.crawler, host.range, host.notBefore],
+    ]),
+  };
+}

@@ -1,0 +1,214 @@
+/**
+ * What is due and not being fetched: how long it has waited, and for what. Ages are told of every host that is due,
+ * or of a part of them where there are many (table-sample); the longest waiting come from an index, always exactly.
+ */
+import type { Pool } from "pg";
+import { rangeText } from "#db/range-text";
+import { iso } from "../database/rows.ts";
+import { sampleTables, type TableSample, wholeTable } from "../database/table-sample.ts";
+import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
+import {
+  type LeftOutUrls,
+  type QueueAge,
+  type QueueAges,
+  queueFront,
+  type WaitingHost,
+  type WaitReason,
+  waitReasons,
+} from "./operation-types.ts";
+
+/** Some thirty thousand hosts: each is looked up in three tables, so that they cost more than counting. */
+const queueMostBytes = 8 * 2 ** 20;
+
+/** SQL: hosts that could be fetched now, as far as they themselves go. $1 is now. */
+const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null`;
+
+/**
+ * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the
+ * figures of its quarters of an hour, the last of which may be a minute old.
+ */
+const standingCrawlers = `
+  select c.crawler_id, c.name, said.holding_back,
+    case
+      when c.state = 'offline' or c.revoked_at is not null then 'crawler-offline'
+      when c.draining_since is not null or c.state = 'draining' then 'crawler-draining'
+      when coalesce(today.fetches, 0) >= c.pages_per_day or coalesce(today.bytes, 0) >= c.bytes_per_day
+        then 'budget'
+    end as standing,
+    coalesce(leased.leases, 0) >= c.concurrent_hosts or said.holding_back <> '[]' as is_full
+  from crawler c
+  cross join lateral (
+    -- What it says when it has nothing to do is no reason to keep a host waiting.
+    select case jsonb_typeof(c.heartbeat -> 'holdingBack')
+      when 'array' then c.heartbeat -> 'holdingBack' else '[]' end - '${nothingDueReason}' as holding_back
+  ) said
+  left join (
+    select crawler_id, sum(fetches) as fetches, sum(wire_bytes) as bytes
+    from crawler_figures
+    where quarter >= date_trunc('day', $1::timestamptz, 'UTC')
+    group by crawler_id
+  ) today using (crawler_id)
+  left join (
+    select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
+  ) leased using (crawler_id)`;
+
+/** SQL: it is another crawler's turn at one of the host's addresses, or the address rests. */
+const addressIsTaken = `exists (
+  select
+  from unnest(h.addresses[1:8] || h.seen_addresses) a
+  join address_turn t on t.address = address_key(a)
+  where t.crawler_id <> c.crawler_id and (t.leases > 0 or t.free_at > $1))`;
+
+const reason = `case
+  when c.crawler_id is null then 'no-delegation'
+  when c.standing is not null then c.standing
+  when h.not_before > $1 or ${addressIsTaken} then 'politeness'
+  when c.is_full then 'crawler-full'
+  else 'in-line'
+end`;
+
+const withCrawler = `
+  left join delegation d on d.subnet_id = h.subnet_id and h.finer_id is null
+  left join finer_delegation f on f.finer_id = h.finer_id
+  left join standing c on c.crawler_id = coalesce(f.crawler_id, d.crawler_id)`;
+
+interface AgeRow {
+  reason: WaitReason | null;
+  hosts: number;
+  ages: number[] | null;
+  oldest: number | null;
+}
+
+/** Tests give `mostBytes` to see an estimate of little. */
+export async function queueAges(pool: Pool, now: Date, mostBytes = queueMostBytes): Promise<QueueAges> {
+  const { frontier_host: sample = wholeTable } = await sampleTables(pool, ["frontier_host"], mostBytes);
+  const { rows } = await pool.query<AgeRow>(
+    `with standing as (${standingCrawlers}),
+     waiting as (
+       select extract(epoch from $1::timestamptz - h.due_at)::float8 as age, ${reason} as reason
+       from frontier_host h ${sample.clause}
+       ${withCrawler}
+       where ${isDue}
+     )
+     select reason, count(*)::float8 as hosts,
+       percentile_disc(array[0.5, 0.95]) within group (order by age) as ages, max(age) as oldest
+     from waiting
+     group by grouping sets ((reason), ())`,
+    [now],
+  );
+  const of = (name: WaitReason | null) =>
+    ageOf(
+      rows.find((row) => row.reason === name),
+      sample,
+    );
+  const reasons = waitReasons.map((name) => ({ reason: name, ...of(name) })).filter(({ hosts }) => hosts > 0);
+  const all = of(null);
+  const oldestSeconds = sample.factor === 1 ? all.oldestSeconds : await oldest(pool, now);
+  return { ...all, oldestSeconds, isEstimate: sample.factor !== 1, reasons };
+}
+
+function ageOf(row: AgeRow | undefined, { factor }: TableSample): QueueAge {
+  const [median = null, p95 = null] = row?.ages ?? [];
+  return {
+    hosts: Math.round((row?.hosts ?? 0) * factor),
+    medianSeconds: rounded(median),
+    p95Seconds: rounded(p95),
+    oldestSeconds: rounded(row?.oldest ?? null),
+  };
+}
+
+const rounded = (seconds: number | null) => (seconds === null ? null : Math.round(seconds));
+
+async function oldest(pool: Pool, now: Date): Promise<number | null> {
+  const { rows } = await pool.query<{ age: number }>(
+    `select extract(epoch from $1::timestamptz - h.due_at)::float8 as age
+     from frontier_host h
+     where ${isDue}
+     order by h.due_at, h.host_hash
+     limit 1`,
+    [now],
+  );
+  return rounded(rows[0]?.age ?? null);
+}
+
+/** Hosts that are looked at: the sum is of those that leave out most. */
+const leftOutHosts = 10_000;
+
+/** At their bounds, those first of which most was left out; an index has them in this order. */
+export async function leftOutUrls(pool: Pool, shown: number): Promise<LeftOutUrls> {
+  const { rows } = await pool.query<{ host: string; urls: number; all_urls: number; all_hosts: number }>(
+    `select host, urls, sum(urls) over () as all_urls, count(*) over ()::float8 as all_hosts
+     from (
+       select host, left_out_urls::float8 as urls
+       from frontier_host
+       where left_out_urls > 0
+       order by left_out_urls desc, host_hash
+       limit ${leftOutHosts}
+     ) bound
+     order by urls desc, host
+     limit $1`,
+    [shown],
+  );
+  const { all_urls: urls = 0, all_hosts: hosts = 0 } = rows[0] ?? {};
+  return {
+    urls,
+    hosts,
+    more: hosts === leftOutHosts,
+    most: rows.map(({ host, urls: of }) => ({ host, urls: of })),
+  };
+}
+
+interface WaitingRow {
+  host: string;
+  reason: WaitReason;
+  due_at: Date;
+  not_before: Date | number | null;
+  first_address: string | null;
+  last_address: string | null;
+  crawler: string | null;
+  holding_back: unknown[] | null;
+}
+
+/** Of the front of the queue, those of one reason or of all. */
+export async function longestWaiting(
+  pool: Pool,
+  query: { readonly reason: WaitReason | null; readonly most: number },
+  now: Date,
+): Promise<WaitingHost[]> {
+  const { rows } = await pool.query<WaitingRow>(
+    `with standing as (${standingCrawlers}),
+     front as (
+       select h.host_hash, h.host, h.due_at, h.not_before, h.subnet_id, h.finer_id, h.addresses, h.seen_addresses
+       from frontier_host h
+       where ${isDue}
+       order by h.due_at, h.host_hash
+       limit ${queueFront}
+     )
+     select h.host, ${reason} as reason, h.due_at, h.not_before, host(s.first_address) as first_address,
+       host(s.last_address) as last_address, c.name as crawler, c.holding_back
+     from front h
+     ${withCrawler}
+     left join subnet s on s.subnet_id = h.subnet_id
+     where $2::text is null or ${reason} = $2
+     order by h.due_at, h.host_hash
+     limit $3`,
+    [now, query.reason, query.most],
+  );
+  return rows.map((row) => waitingHost(row, now));
+}
+
+function waitingHost(row: WaitingRow, now: Date): WaitingHost {
+  const notBefore = row.not_before instanceof Date && row.not_before > now ? iso(row.not_before) : null;
+  const isPlaced = row.first_address !== null && row.last_address !== null;
+  return {
+    host: row.host,
+    reason: row.reason,
+    dueAt: iso(row.due_at),
+    range: isPlaced ? rangeText(row.first_address!, row.last_address!) : null,
+    crawler: row.crawler,
+    notBefore,
+    holdingBack: (row.holding_back ?? [])
+      .filter((one): one is string => typeof one === "string")
+      .slice(0, 10),
+  };
+}

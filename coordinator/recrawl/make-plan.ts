@@ -1,0 +1,93 @@
+/**
+ * What planning recrawls knows of the outside (plan-recrawls.ts): plans, channels in groups, pages, and what was fetched.
+ * A channel is a configured one, or what lies in none of a host: most often, the whole host.
+ */
+import type { HostHash } from "#core/ids";
+import type { CapacityState, MeasuredFetches } from "./measured-capacity.ts";
+import type { GroupRecord } from "./priority-groups.ts";
+import type { PlanInForce } from "./recrawl-plan.ts";
+
+/** A priority group in a plan. */
+export interface PlannedGroup {
+  readonly channels: number;
+  /** Of theirs, those whose changes are estimated. */
+  readonly pages: number;
+  /** Mean of its channels. */
+  readonly changesPerDay: number;
+  /** From the change rates alone. */
+  readonly initialSeconds: number;
+  readonly intervalSeconds: number;
+  /** Tasks that succeeded, of those handed out, since the plan before; 0 at first. */
+  readonly successRate: number;
+}
+
+/** A plan as it is kept. */
+export interface RecrawlPlan extends PlanInForce, CapacityState {
+  readonly madeAt: Date;
+  /** Since when plans have been of this strategy without a break. */
+  readonly since: Date;
+  /** Why it was made, in words. */
+  readonly reason: string;
+  readonly groups: readonly PlannedGroup[];
+  /** Pages whose changes are estimated. */
+  readonly pages: number;
+  readonly allowedPerDay: number;
+  /** Fetches again that were planned; 0: the strategy plans none. */
+  readonly totalPerDay: number;
+  /** Fetches again a day as measured before this plan; null: nothing to measure yet. */
+  readonly achievedPerDay: number | null;
+  /** Expected share of pages whose stored copy is the current one, weighted by importance; null: not worked out. */
+  readonly freshness: number | null;
+  /** The latest lease when it was made: later ones are its tasks. */
+  readonly lastLeaseId: string;
+}
+
+/** Pages with what an optimal plan needs, in columns; of a sample of the hosts where there are too many. */
+export interface SampledPages {
+  readonly changesPerDay: Float64Array;
+  readonly backLinks: Float64Array;
+  /** NaN: none. */
+  readonly pageRank: Float64Array;
+  /** Index into `hosts`. */
+  readonly hostOf: Uint32Array;
+  readonly hosts: readonly { readonly hostHash: HostHash; readonly crawlDelayMs: number }[];
+  /** Of all pages, the sample's share. */
+  readonly share: number;
+}
+
+export interface RecrawlGroups {
+  /** Most urgent first. */
+  readonly records: readonly GroupRecord[];
+  /** Of each group's channels, those with more than five updates of each page. */
+  readonly withEnoughUpdates: readonly number[];
+}
+
+export interface RecrawlPlanStore {
+  /** The newest; null: none was ever made. */
+  latest(): Promise<RecrawlPlan | null>;
+  /** The latest plans, newest first. */
+  history(limit: number): Promise<RecrawlPlan[]>;
+  save(plan: RecrawlPlan, hostMultipliers: ReadonlyMap<HostHash, number>): Promise<void>;
+  /** Of the pages, those that were compared often enough for an estimate of their own (visit-findings). */
+  knownShare(): Promise<number>;
+  /** Estimates of channels whose hosts were fetched since then; null: of all. */
+  refreshChannels(since: Date | null): Promise<void>;
+  /** Divides channels into groups of equal size by how often they change; gives each group's channels, pages and mean rate. */
+  groupChannels(groups: number): Promise<{ channels: number; pages: number; changesPerDay: number }[]>;
+  groupRecords(plan: RecrawlPlan, now: Date): Promise<RecrawlGroups>;
+  /** What the groups' channels measured is kept for the next plan, which finds it where it has nothing newer. */
+  keepRecords(plan: RecrawlPlan, now: Date): Promise<void>;
+  pages(mostPages: number): Promise<SampledPages>;
+  rankedPages(): Promise<number>;
+  /** Fetches a day that online crawlers' budgets allow. */
+  allowedPerDay(): Promise<number>;
+  measured(window: {
+    readonly from: Date;
+    readonly last: Date;
+    readonly now: Date;
+    readonly lateSeconds: number;
+  }): Promise<MeasuredFetches>;
+  lastLeaseId(): Promise<string>;
+  /** Runs `work` unless another coordinator does; null: another one does. */
+  alone<T>(work: () => Promise<T>): Promise<T | null>;
+}

@@ -1,0 +1,171 @@
+/** Tables recrawl_plan and recrawl_host: how often pages are fetched again, and why. */
+import type { Pool } from "pg";
+import type { HostHash } from "#core/ids";
+import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
+import { channelOfUrl } from "../channels/channel-of-url.ts";
+import { inTransaction } from "../database/transaction.ts";
+import { groupRecords, keepRecords } from "./group-records.ts";
+import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
+import { allowedPerDay, measuredFetches } from "./measured-fetch-reads.ts";
+import { rankedPages, sampledPages } from "./sample-store.ts";
+import { learningVisits } from "./visit-findings.ts";
+
+/** Older plans are forgotten. */
+const plansKept = 1000;
+const lockName = "nearcrawl-recrawl-plan";
+
+export function createRecrawlPlanStore(pool: Pool): RecrawlPlanStore {
+  return {
+    latest: async () => (await plans(pool, 1))[0] ?? null,
+    history: async (limit) => await plans(pool, limit),
+    save: async (plan, hostMultipliers) => await save(pool, plan, hostMultipliers),
+    knownShare: async () => {
+      const { rows } = await pool.query<{ share: number }>(
+        `select coalesce(avg(case when compared_visits >= $1 then 1 else 0 end), 0)::float8 as share
+         from frontier_url
+         where changes_per_day is not null and state = 'due'`,
+        [learningVisits],
+      );
+      return rows[0]!.share;
+    },
+    refreshChannels: async (since) => await refreshChannels(pool, since),
+    groupChannels: async (groups) => await groupChannels(pool, groups),
+    groupRecords: async (plan, now) => await groupRecords(pool, plan, now),
+    keepRecords: async (plan, now) => await keepRecords(pool, plan, now),
+    pages: async (mostPages) => await sampledPages(pool, mostPages),
+    rankedPages: async () => await rankedPages(pool),
+    allowedPerDay: async () => await allowedPerDay(pool),
+    measured: async (window) => await measuredFetches(pool, window),
+    lastLeaseId: async () => {
+      const { rows } = await pool.query<{ id: string }>("select coalesce(max(lease_id), 0) as id from lease");
+      return String(rows[0]!.id);
+    },
+    alone: async (work) => await alone(pool, work),
+  };
+}
+
+async function plans(pool: Pool, limit: number): Promise<RecrawlPlan[]> {
+  const { rows } = await pool.query<{
+    made_at: Date;
+    strategy: RecrawlPlan["strategy"];
+    reason: string;
+    plan: Kept;
+  }>("select made_at, strategy, reason, plan from recrawl_plan order by plan_id desc limit $1", [limit]);
+  return rows.map(({ made_at: madeAt, strategy, reason, plan }) => ({
+    ...plan,
+    since: new Date(plan.since),
+    madeAt,
+    strategy,
+    reason,
+  }));
+}
+
+type Kept = Omit<RecrawlPlan, "madeAt" | "strategy" | "reason" | "since"> & { readonly since: string };
+
+async function save(
+  pool: Pool,
+  plan: RecrawlPlan,
+  multipliers: ReadonlyMap<HostHash, number>,
+): Promise<void> {
+  const { madeAt, strategy, reason, ...kept } = plan;
+  await inTransaction(pool, async (client) => {
+    await client.query("insert into recrawl_plan (made_at, strategy, reason, plan) values ($1, $2, $3, $4)", [
+      madeAt,
+      strategy,
+      reason,
+      JSON.stringify(kept),
+    ]);
+    await client.query(
+      `update recrawl_host p
+       set multiplier = given.multiplier
+       from (
+         select h.host_hash, h.channel_id, g.multiplier
+         from recrawl_host h
+         left join unnest($1::bigint[], $2::float8[]) as g (host_hash, multiplier) on g.host_hash = h.host_hash
+         where h.multiplier is distinct from g.multiplier
+       ) given
+       where p.host_hash = given.host_hash and p.channel_id = given.channel_id`,
+      [[...multipliers.keys()], [...multipliers.values()]],
+    );
+    await client.query(
+      "delete from recrawl_plan where plan_id <= (select max(plan_id) from recrawl_plan) - $1::int",
+      [plansKept],
+    );
+  });
+}
+
+/** Of hosts that were fetched since then, or of all; those that have channels, or had some, always. */
+async function refreshChannels(pool: Pool, since: Date | null): Promise<void> {
+  await pool.query(
+    `with parted as materialized (
+       select host_hash from channel
+       union
+       select host_hash from recrawl_host where channel_id <> 0
+     ), found as materialized (
+       select u.host_hash, v.channel_id, avg(u.changes_per_day) as changes_per_day, count(*) as pages
+       from frontier_url u
+       cross join lateral (
+         select case when u.host_hash in (select host_hash from parted) then ${channelOfUrl("u")} else 0 end as channel_id
+       ) v
+       where u.changes_per_day is not null
+         and ($1::timestamptz is null
+           or u.host_hash in (select f.host_hash from page_fetch f where f.fetched_at >= $1)
+           or u.host_hash in (select host_hash from parted))
+       group by u.host_hash, v.channel_id
+     ), gone as (
+       delete from recrawl_host p
+       where p.host_hash in (select host_hash from parted)
+         and not exists (select from found f where f.host_hash = p.host_hash and f.channel_id = p.channel_id)
+     )
+     insert into recrawl_host (host_hash, channel_id, changes_per_day, pages)
+     select host_hash, channel_id, changes_per_day, pages
+     from found
+     on conflict (host_hash, channel_id) do update
+     set changes_per_day = excluded.changes_per_day, pages = excluded.pages`,
+    [since],
+  );
+}
+
+async function groupChannels(
+  pool: Pool,
+  groups: number,
+): Promise<{ channels: number; pages: number; changesPerDay: number }[]> {
+  await pool.query(
+    `update recrawl_host p
+     set recrawl_group = given.place
+     from (
+       select host_hash, channel_id, recrawl_group,
+         ntile($1) over (order by changes_per_day desc, host_hash, channel_id) - 1 as place
+       from recrawl_host
+     ) given
+     where p.host_hash = given.host_hash
+       and p.channel_id = given.channel_id
+       and given.recrawl_group is distinct from given.place`,
+    [groups],
+  );
+  const { rows } = await pool.query<{ channels: number; pages: number; changesPerDay: number }>(
+    `select count(*)::int as channels, sum(pages)::float8 as pages, avg(changes_per_day)::float8 as "changesPerDay"
+     from recrawl_host
+     where recrawl_group is not null
+     group by recrawl_group
+     order by recrawl_group`,
+  );
+  return rows;
+}
+
+/** The lock is a connection's: a coordinator that is killed leaves none behind. */
+async function alone<T>(pool: Pool, work: () => Promise<T>): Promise<T | null> {
+  const client = await pool.connect();
+  try {
+    const { rows } = await client.query<{ schema: string }>("select current_schema() as schema");
+    const { schema } = rows[0]!;
+    if (!(await tryAdvisoryLock(client, lockName, schema))) return null;
+    try {
+      return await work();
+    } finally {
+      await releaseAdvisoryLock(client, lockName, schema);
+    }
+  } finally {
+    client.release();
+  }
+}

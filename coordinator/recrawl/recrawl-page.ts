@@ -1,0 +1,55 @@
+/** How often pages are fetched again: the plan in force with its groups and rates, and why each plan was made. */
+
+import { spanWords } from "#core/format";
+import { empty, fact, fleetHead } from "../web/components.ts";
+import { countText, instant, percentText, sentence } from "../web/format.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+import { noPlanWords, type RecrawlAnswer, type ToldPlan } from "./recrawl-answer.ts";
+
+export function recrawlBody({ plans }: RecrawlAnswer, viewer: PageViewer): Html {
+  const [plan] = plans;
+  return html`${fleetHead("/fleet/recrawl", viewer, "Recrawl")}
+<p class="lead">When a page is fetched again follows from how often it changes, how much it matters, and what the fleet manages. The strategy is the policy <a href="/policies">recrawl.strategy</a>.</p>
+${plan === undefined ? empty(noPlanWords, html`${nothing}`) : html`${inForce(plan)}${history(plans)}`}`;
+}
+
+function inForce(plan: ToldPlan): Html {
+  const { capacityPerDay, plannedPerDay, achievedPerDay, correction, freshness } = plan;
+  return html`<section><h2>In force: ${plan.strategy}</h2>
+<p>${sentence(plan.reason)} <span class="small">Made ${instant(plan.madeAt)}; the strategy since ${instant(plan.since)}.</span></p>
+<dl class="facts">
+${fact("Pages whose changes are estimated", countText(plan.pages))}
+${fact("Fetches again, planned", perDay(plannedPerDay))}
+${fact("Fetches again, measured", perDay(achievedPerDay))}
+${fact("The crawlers that are online may fetch", perDay(plan.allowedPerDay))}
+${capacityPerDay === null ? nothing : fact("The fleet is found to manage", perDay(capacityPerDay))}
+${correction === 1 ? nothing : fact("The plan is corrected by", `${correction.toFixed(2)} times`)}
+${freshness === null ? nothing : fact("Expected to be current, by importance", percentText(freshness))}
+</dl>
+${plan.groups.length === 0 ? nothing : groups(plan)}</section>`;
+}
+
+function perDay(fetches: number | null): string {
+  return fetches === null ? "not known" : `${countText(Math.round(fetches))} a day`;
+}
+
+function groups({ groups: all }: ToldPlan): Html {
+  return html`<h3>Priority groups, those that change most first</h3>
+<div class="table-scroll"><table><thead><tr><th scope="col">Group</th><th scope="col" class="number">Hosts and channels</th><th scope="col" class="number">Pages</th><th scope="col" class="number">A page changes every</th><th scope="col" class="number">First interval</th><th scope="col" class="number">Interval</th><th scope="col" class="number">Tasks that succeed</th></tr></thead><tbody>
+${all.map(
+  (group, index) =>
+    html`<tr><th scope="row">${index + 1}</th><td class="number">${countText(group.channels)}</td><td class="number">${countText(group.pages)}</td><td class="number">${spanWords(86_400 / group.changesPerDay)}</td><td class="number">${spanWords(group.initialSeconds)}</td><td class="number">${spanWords(group.intervalSeconds)}</td><td class="number">${group.successRate === 0 ? "—" : percentText(group.successRate)}</td></tr>`,
+)}
+</tbody></table></div>`;
+}
+
+function history(plans: readonly ToldPlan[]): Html {
+  return html`<section><h2>Plans, the latest first</h2>
+<div class="table-scroll"><table><thead><tr><th scope="col">Made</th><th scope="col">Strategy</th><th scope="col" class="number">Planned</th><th scope="col" class="number">Measured before</th><th scope="col" class="number">Current</th><th scope="col">Why</th></tr></thead><tbody>
+${plans.map(
+  (plan) =>
+    html`<tr><td>${instant(plan.madeAt)}</td><td>${plan.strategy}</td><td class="number">${perDay(plan.plannedPerDay)}</td><td class="number">${perDay(plan.achievedPerDay)}</td><td class="number">${plan.freshness === null ? "—" : percentText(plan.freshness)}</td><td>${sentence(plan.reason)}</td></tr>`,
+)}
+</tbody></table></div></section>`;
+}

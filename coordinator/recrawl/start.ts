@@ -1,0 +1,66 @@
+/** How often pages are fetched again: the plan in force, read at the start and at every turn, made anew by one coordinator. */
+import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import type { Timekeeper } from "#core/scheduler";
+import type { CoordinatorConfig } from "../config.ts";
+import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
+import { meanIntervalDays } from "./mean-interval.ts";
+import { boundsOf } from "./plan.ts";
+import { planRecrawls } from "./plan-recrawls.ts";
+import { createRecrawlPlanStore } from "./plan-store.ts";
+import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
+
+export interface RecrawlDuties {
+  /** What results are to be taken by. */
+  readonly plan: () => PlanInForce;
+  /** From one fetch of a page to its next, over all pages, by what is planned. */
+  meanDays(): number;
+  start(): Promise<void>;
+}
+
+export function recrawlDuties(
+  ports: {
+    readonly pool: Pool;
+    readonly timekeeper: Pick<Timekeeper, "every">;
+    readonly log: Log;
+    readonly now: () => Date;
+    readonly store?: RecrawlPlanStore;
+  },
+  config: Pick<CoordinatorConfig, "recrawl">,
+): RecrawlDuties {
+  const { pool, timekeeper, log, now, store = createRecrawlPlanStore(pool) } = ports;
+  let latest: RecrawlPlan | null = null;
+  const read = async () => {
+    latest = await store.latest();
+  };
+  const turn = async () => {
+    const policies = config.recrawl;
+    const plan = await store.alone(async () => await planRecrawls({ store, policies, now: now() }));
+    if (plan !== null) {
+      const { strategy, reason, totalPerDay } = plan;
+      log.info(
+        { strategy, reason, totalPerDay: Math.round(totalPerDay) },
+        "pages are fetched again by a new plan",
+      );
+    }
+    await read();
+  };
+  return {
+    plan: () => inForce(latest ?? fixedPlan, config.recrawl),
+    meanDays: () => meanIntervalDays(config.recrawl, latest),
+    start: async () => {
+      await read();
+      timekeeper.every("plan-recrawls", () => config.recrawl.everySeconds * 1000, turn);
+    },
+  };
+}
+
+/** A plan of another strategy than the policy's counts for nothing any more; bounds hold as soon as they are changed. */
+function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): PlanInForce {
+  const { strategy } = policies;
+  const bounds = boundsOf(policies);
+  const { usualChangesPerDay } = policies;
+  if (latest.strategy !== strategy) return { ...fixedPlan, strategy, bounds, usualChangesPerDay };
+  const leastPerDay = Math.min(bounds.leastPerDay, latest.bounds.leastPerDay);
+  return { ...latest, bounds: { ...bounds, leastPerDay }, usualChangesPerDay };
+}

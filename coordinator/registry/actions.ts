@@ -1,0 +1,223 @@
+/** What operators start and stop on the registry's pages and over the API: each is a job (registry/jobs). */
+import { z } from "zod";
+import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
+import { type RegistryPorts, rollbackPreview } from "./facts.ts";
+import { emptyConfirmation } from "./registry-facts.ts";
+import type { RegistryOrder } from "./registry-job-ports.ts";
+import { orderWords } from "./registry-job-words.ts";
+import { knownPlan } from "./routes.ts";
+
+const number = z.int().min(1).max(2_147_483_647);
+const fetchBody = z.strictObject({ acceptSmaller: z.boolean().default(false) });
+const planBody = z.strictObject({
+  from: z.enum(["cache", "folder"]).default("cache"),
+  /** One of those that /api/registry lists; empty: the folder that holds them. */
+  folder: z.string().max(255).default(""),
+});
+const applyBody = z.strictObject({ planId: number, confirmShrinkage: z.boolean().default(false) });
+const rollbackBody = z.strictObject({ generation: number, toEmpty: z.boolean().default(false) });
+const rollforwardBody = z.strictObject({ generation: number });
+const cancelBody = z.strictObject({ jobId: number });
+
+const ticked = (value: string | undefined) => value !== undefined;
+const base = { section: "/registry", needs: "registry-write" } as const;
+
+export function addRegistryActions(actions: Actions, ports: RegistryPorts): void {
+  actions.add({
+    ...base,
+    path: "/registry/fetch",
+    api: "/api/registry/fetch",
+    body: fetchBody,
+    fromForm: ({ acceptSmaller }) => ({ acceptSmaller: ticked(acceptSmaller) }),
+    act: async (asked) =>
+      await start(asked, ports, { type: "fetch", acceptSmaller: asked.body.acceptSmaller }),
+  });
+  actions.add({
+    ...base,
+    path: "/registry/plan",
+    api: "/api/registry/plan",
+    body: planBody,
+    fromForm: ({ from = "cache" }) =>
+      from.startsWith("folder:") ? { from: "folder", folder: from.slice("folder:".length) } : { from },
+    act: async (asked) => await plan(asked, ports),
+  });
+  actions.add({
+    ...base,
+    path: "/registry/apply",
+    api: "/api/registry/apply",
+    body: applyBody,
+    fromForm: ({ planId, confirmShrinkage }) => ({
+      planId: Number(planId),
+      confirmShrinkage: ticked(confirmShrinkage),
+    }),
+    act: async (asked) => await apply(asked, ports),
+  });
+  actions.add({
+    ...base,
+    path: "/registry/rollback",
+    api: "/api/registry/rollback",
+    body: rollbackBody,
+    fromForm: ({ generation, confirmation = "" }) => ({
+      generation: Number(generation),
+      toEmpty: confirmation.trim() === emptyConfirmation,
+    }),
+    act: async (asked) => await rollBack(asked, ports),
+  });
+  actions.add({
+    ...base,
+    path: "/registry/rollforward",
+    api: "/api/registry/rollforward",
+    body: rollforwardBody,
+    fromForm: ({ generation }) => ({ generation: Number(generation) }),
+    act: async (asked) => await goForward(asked, ports),
+  });
+  actions.add({
+    ...base,
+    path: "/registry/cancel",
+    api: "/api/registry/cancel",
+    body: cancelBody,
+    fromForm: ({ jobId }) => ({ jobId: Number(jobId) }),
+    act: async (asked) => await cancel(asked, ports),
+  });
+}
+
+async function start(
+  { actor, via }: Pick<AskedAction<unknown>, "actor" | "via">,
+  { runner }: RegistryPorts,
+  order: RegistryOrder,
+): Promise<Outcome> {
+  if (runner === null) return notHere;
+  const started = await runner.jobs.start(order, { by: actor.name, via });
+  if ("running" in started) return busy(started.running.jobId, started.running.order.type);
+  const { jobId } = started;
+  return {
+    type: "done",
+    status: 202,
+    value: { jobId, kind: order.type },
+    goTo: `/registry/jobs/${jobId}`,
+    said: `Job ${jobId} is started.`,
+    change: {
+      action: `registry-${order.type}-started`,
+      target: `registry job ${jobId}`,
+      words: `job ${jobId}: ${orderWords(order)}`,
+      after: order,
+    },
+  };
+}
+
+async function plan(asked: AskedAction<z.infer<typeof planBody>>, ports: RegistryPorts): Promise<Outcome> {
+  const { from, folder } = asked.body;
+  if (from === "cache") return await start(asked, ports, { type: "plan", files: { from } });
+  const allowed = await ports.runner?.host.filesFolder();
+  if (!allowed || (folder !== "" && !allowed.names.includes(folder))) return noSuchFolder(folder);
+  return await start(asked, ports, { type: "plan", files: { from, name: folder } });
+}
+
+async function apply(asked: AskedAction<z.infer<typeof applyBody>>, ports: RegistryPorts): Promise<Outcome> {
+  const { planId, confirmShrinkage } = asked.body;
+  const job = await ports.store.find(planId);
+  const known = job && (await knownPlan(job, ports, asked.now));
+  if (!known) return noSuchPlan(planId);
+  if (known.outdated !== null) return outdated(planId, known.outdated);
+  if (known.shrunk.length > 0 && !confirmShrinkage) {
+    return unconfirmed(known.shrunk.map(({ registry }) => registry));
+  }
+  const { files, plan } = known;
+  return await start(asked, ports, { type: "apply", planId, fingerprint: plan.fingerprint, files });
+}
+
+async function rollBack(
+  asked: AskedAction<z.infer<typeof rollbackBody>>,
+  ports: RegistryPorts,
+): Promise<Outcome> {
+  const { generation, toEmpty } = asked.body;
+  const overview = await ports.overview(asked.now);
+  if (overview.generation !== generation) return notInForce(generation, overview.generation);
+  const isFirst = rollbackPreview(overview.history)?.becomes === null;
+  if (isFirst && !toEmpty) return unconfirmedEmpty(generation);
+  return await start(asked, ports, { type: "rollback", generation, toEmpty });
+}
+
+async function goForward(
+  asked: AskedAction<z.infer<typeof rollforwardBody>>,
+  ports: RegistryPorts,
+): Promise<Outcome> {
+  const { generation } = asked.body;
+  const { history, generation: inForce } = await ports.overview(asked.now);
+  const isNext = history.some((one) => one.generation === generation && one.canRollForward);
+  if (!isNext) return notForward(generation, inForce);
+  return await start(asked, ports, { type: "rollforward", generation });
+}
+
+async function cancel(
+  asked: AskedAction<z.infer<typeof cancelBody>>,
+  { store }: RegistryPorts,
+): Promise<Outcome> {
+  const { jobId } = asked.body;
+  if (!(await store.askCancel(jobId, asked.actor.name))) return notRunning(jobId);
+  return {
+    type: "done",
+    status: 202,
+    value: { jobId, cancelAsked: true },
+    goTo: `/registry/jobs/${jobId}`,
+    said: `Job ${jobId} is asked to end.`,
+    change: {
+      action: "registry-job-cancelled",
+      target: `registry job ${jobId}`,
+      words: `job ${jobId} is asked to end`,
+    },
+  };
+}
+
+const fault = (status: ActionFault["status"], title: string, words: string): ActionFault => ({
+  type: "fault",
+  status,
+  title,
+  words,
+});
+
+const notHere = fault(
+  503,
+  "Not from here",
+  "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+);
+const busy = (jobId: number, kind: string) =>
+  fault(409, "Another job runs", `Job ${jobId} (${kind}) is at work. Wait for its end, or cancel it.`);
+const noSuchFolder = (name: string) =>
+  fault(
+    404,
+    "No such folder",
+    name === ""
+      ? "No folder of files is allowed: set registry.filesFolder in the coordinator's settings."
+      : `"${name.slice(0, 80)}" is none of the folders that the setting registry.filesFolder allows.`,
+  );
+const noSuchPlan = (planId: number) =>
+  fault(404, "No such plan", `Job ${planId} made no plan that can be applied. Make a new one.`);
+const outdated = (planId: number, words: string) =>
+  fault(409, "The plan is outdated", `Plan ${planId} cannot be applied any more. ${words} Make a new one.`);
+const unconfirmed = (registries: readonly string[]) =>
+  fault(
+    422,
+    "To be confirmed",
+    `${registries.join(", ")} would lose suspiciously much. Look at the plan; if it is right, confirm it (confirmShrinkage).`,
+  );
+const notInForce = (asked: number, current: number | null) =>
+  fault(
+    409,
+    "Not in force",
+    `Generation ${asked} is not in force, ${current === null ? "none is" : `generation ${current} is`}: nothing is rolled back.`,
+  );
+const unconfirmedEmpty = (generation: number) =>
+  fault(
+    422,
+    "To be confirmed",
+    `Generation ${generation} is the first import: without it no registry is in force, and no subnet but the two roots of the address space. If that is meant, type “${emptyConfirmation}” (API: "toEmpty": true).`,
+  );
+const notForward = (asked: number, current: number | null) =>
+  fault(
+    409,
+    "Not from here",
+    `Generation ${asked} cannot be put in force again as things are (${current === null ? "no generation" : `generation ${current}`} is in force): it was not rolled back from here, or nothing of it was kept.`,
+  );
+const notRunning = (jobId: number) =>
+  fault(409, "It does not run", `There is no job ${jobId} at work: it has ended, or never was.`);

@@ -1,0 +1,132 @@
+/** What /registry shows, put together: the tree in force, what a rollback would do, the cache, the jobs. */
+import { z } from "zod";
+import { type Actor, mayDo } from "#core/actor";
+import type { AuditLog } from "#core/audit";
+import { NearcrawlError } from "#core/errors";
+import { registryPublishers } from "#rir-import/registry-publishers";
+import type { GenerationStatus, RegistryOverview } from "#rir-import/status";
+import type { RegistryJobs } from "./jobs.ts";
+import type { CacheValue, PastGeneration, RegistryValue, RollbackPreview } from "./registry-facts.ts";
+import type { RegistryHost } from "./registry-host.ts";
+import type { RegistryJob, RegistryJobStore } from "./registry-job-ports.ts";
+
+export interface RegistryPorts {
+  readonly overview: (now: Date) => Promise<RegistryOverview>;
+  readonly store: Pick<RegistryJobStore, "list" | "find" | "askCancel">;
+  /** Null: no jobs can be started here. */
+  readonly runner: {
+    readonly jobs: Pick<RegistryJobs, "start" | "stop">;
+    readonly host: RegistryHost;
+  } | null;
+  readonly audit: Pick<AuditLog, "list">;
+  /** A plan in which a registry loses a larger share has to be confirmed. */
+  readonly shrinkageWarningShare: number;
+}
+
+const quarterDays = 92;
+const dayMs = 86_400_000;
+const jobsShown = 8;
+const auditLooked = 100;
+
+export async function registryValue(ports: RegistryPorts, actor: Actor, now: Date): Promise<RegistryValue> {
+  const { history, ...overview } = await ports.overview(now);
+  const jobs = (await ports.store.list(jobsShown)).map((job) => seenJob(job, actor));
+  const cache = await cacheValue(ports, now);
+  const ageDays = daysSince(overview.appliedAt, now);
+  return {
+    ...overview,
+    now: now.toISOString(),
+    ageDays,
+    warnings: warningsOf(overview, { ageDays, cache }),
+    rollback: rollbackPreview(history),
+    history: await withNames(history, ports, actor),
+    cache,
+    filesFolder: (await ports.runner?.host.filesFolder()) ?? null,
+    publishers: registryPublishers,
+    jobs,
+    runningJob: jobs.find(({ state }) => state === "running") ?? null,
+    canStartJobs: ports.runner !== null,
+  };
+}
+
+export function seenJob<Job extends RegistryJob>(job: Job, actor: Actor) {
+  const { words, ...rest } = job;
+  if (mayDo(actor, "audit-read")) return { ...rest, words };
+  const isByName = job.cancelAskedBy !== null;
+  return { ...rest, words: isByName ? "cancelled" : words, askedBy: null, cancelAskedBy: null };
+}
+
+export async function cacheValue({ runner }: RegistryPorts, now: Date): Promise<CacheValue | null> {
+  if (runner === null) return null;
+  try {
+    return { ...(await runner.host.cache(now)), fault: null };
+  } catch (error) {
+    if (!(error instanceof NearcrawlError)) throw error;
+    return { folder: "", contact: null, sources: [], fault: error.message };
+  }
+}
+
+function daysSince(time: string | null, now: Date): number | null {
+  return time === null ? null : Math.max(0, Math.floor((now.getTime() - Date.parse(time)) / dayMs));
+}
+
+function warningsOf(
+  { generation, outdated, unfinished }: Omit<RegistryOverview, "history">,
+  { ageDays, cache }: { readonly ageDays: number | null; readonly cache: CacheValue | null },
+): readonly string[] {
+  if (generation === null) return [];
+  return [
+    ageDays !== null && ageDays > quarterDays
+      ? `The generation in force is ${ageDays} days old, older than a quarter: fetch and import what the registries have published since.`
+      : "",
+    outdated.length > 0
+      ? `The data of ${outdated.join(", ")} are older than a quarter (${quarterDays} days).`
+      : "",
+    unfinished !== null && !unfinished.isRunning
+      ? "An import was interrupted; the tree is as before it, and the next import clears away what it left."
+      : "",
+    cache?.fault ? `The download cache cannot be read: ${cache.fault}` : "",
+  ].filter((words) => words !== "");
+}
+
+export function rollbackPreview(history: readonly GenerationStatus[]): RollbackPreview | null {
+  const [current, before] = history.filter(({ state }) => state === "applied");
+  if (current === undefined) return null;
+  const { added = 0, returned = 0, removed = 0, changed = 0, moved = 0 } = current.changes;
+  return {
+    generation: current.generation,
+    becomes: before?.generation ?? null,
+    becomesAppliedAt: before?.appliedAt ?? null,
+    removed: added + returned,
+    broughtBack: removed,
+    restored: changed + moved,
+  };
+}
+
+const appliedSchema = z.object({ generation: z.int() });
+const rolledBackSchema = z.object({ rolledBack: z.array(z.int()) });
+
+async function withNames(
+  history: readonly GenerationStatus[],
+  { audit }: RegistryPorts,
+  actor: Actor,
+): Promise<readonly PastGeneration[]> {
+  const names = { applied: new Map<number, string>(), rolledBack: new Map<number, string>() };
+  if (mayDo(actor, "audit-read")) {
+    const applied = await audit.list({ action: "registry-applied", limit: auditLooked });
+    for (const { actor: by, after } of applied.entries) {
+      const known = appliedSchema.safeParse(after);
+      if (known.success) names.applied.set(known.data.generation, by);
+    }
+    const undone = await audit.list({ action: "registry-rolled-back", limit: auditLooked });
+    for (const { actor: by, after } of undone.entries) {
+      const known = rolledBackSchema.safeParse(after);
+      for (const generation of known.data?.rolledBack ?? []) names.rolledBack.set(generation, by);
+    }
+  }
+  return history.map((one) => ({
+    ...one,
+    appliedBy: names.applied.get(one.generation) ?? null,
+    rolledBackBy: names.rolledBack.get(one.generation) ?? null,
+  }));
+}

@@ -1,0 +1,150 @@
+/** /registry: the generation in force and how old it is, the three steps of a refresh, and what a rollback would do. */
+
+import { howMany } from "#core/format";
+import { ago, countText, instant } from "../web/format.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import { formToken, type PageViewer } from "../web/page-frame.ts";
+import { emptyConfirmation, type PastGeneration, type RegistryValue } from "./registry-facts.ts";
+import { jobPanel, jobTable } from "./registry-job-parts.ts";
+import { cacheSection, countsSection, publisherSection, sourcesSection } from "./registry-tables.ts";
+
+/** `mayAct`: the forms are shown to those who may send them. */
+export function registryPage(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
+  const { runningJob } = value;
+  return html`<div class="title-row"><h1>Registry</h1></div>
+${lead(value)}
+${value.warnings.length === 0 ? nothing : html`<div class="warning" role="note"><ul>${value.warnings.map((words) => html`<li>${words}</li>`)}</ul></div>`}
+${runningJob === null ? outsideImport(value) : jobPanel(runningJob, viewer, mayAct)}
+${tiles(value)}
+${refreshSection(value, viewer, mayAct)}
+${countsSection(value)}
+${sourcesSection(value)}
+${rollbackSection(value, viewer, mayAct)}
+${historySection(value, viewer, mayAct && value.canStartJobs)}
+${cacheSection(value)}
+${jobsSection(value)}
+${publisherSection(value.publishers)}
+<script src="/assets/registry.js" defer></script>`;
+}
+
+function lead({ generation, appliedAt, ageDays, now }: RegistryValue): Html {
+  if (generation === null || appliedAt === null) {
+    return html`<div class="empty"><p>No registry data yet: nobody knows whose an address is. Fetch the registries’ files and plan an import below, or on the coordinator’s machine: <code>nearcrawl rir fetch</code>, <code>nearcrawl rir plan --cache</code>, <code>nearcrawl rir apply --cache</code>.</p></div>`;
+  }
+  const old = ageDays !== null && ageDays > 92;
+  return html`<p class="lead"><strong>Generation ${generation}</strong> is in force since ${instant(appliedAt)} (${ago(appliedAt, now)})${old ? html`: <strong>older than a quarter</strong>` : nothing}.</p>`;
+}
+
+/** The import lock is held, and by none of our jobs. */
+function outsideImport({ isImportRunning }: RegistryValue): Html {
+  if (!isImportRunning) return nothing;
+  return html`<div class="warning" role="note"><p>An import or a rollback is at work that was started by command. Reload the page to see its end.</p></div>`;
+}
+
+function tiles({ counted, generation, ageDays }: RegistryValue): Html {
+  if (generation === null) return nothing;
+  if (counted === null) {
+    return html`<p class="small">The tree was imported by an older version, which counted nothing by registry; the next import counts.</p>`;
+  }
+  const sum = (name: "subnets" | "ipv4Addresses" | "ipv6Slash48s") =>
+    counted.registries.reduce((total, one) => total + (one.registry === "iana" ? 0 : one[name]), 0);
+  const tile = (name: string, figure: string, words: string) =>
+    html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${figure}</span><span class="small">${words}</span></dd></div>`;
+  return html`<dl class="tiles">
+${tile("Age", howMany(ageDays ?? 0, "day"), "a quarter has 92")}
+${tile("Subnets", countText(sum("subnets")), "of the five registries")}
+${tile("IPv4 covered", shortCount(sum("ipv4Addresses")), "addresses lie in a subnet")}
+${tile("IPv6 covered", shortCount(sum("ipv6Slash48s")), "blocks of a /48 lie in a subnet")}
+${tile("Crossings", countText(counted.crossings), "pairs of ranges that overlap in part")}
+</dl>${counted.generation === generation ? nothing : html`<p class="small">Counted with generation ${counted.generation}; single subnets were asked anew since.</p>`}`;
+}
+
+const short = new Intl.NumberFormat("en-GB", {
+  notation: "compact",
+  compactDisplay: "long",
+  maximumFractionDigits: 1,
+});
+const shortCount = (count: number) => (count < 100_000 ? countText(count) : short.format(count));
+
+function refreshSection(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
+  const plan = value.jobs.find(({ order, state }) => order.type === "plan" && state === "done");
+  const body = !value.canStartJobs
+    ? html`<p class="empty">This coordinator was not told how to start jobs. On its machine: <code>nearcrawl rir fetch</code>, <code>plan</code>, <code>apply</code>, <code>rollback</code>.</p>`
+    : mayAct
+      ? html`<ol class="refresh-steps">${fetchStep(value, viewer)}${planStep(value, viewer)}<li><h3>Look at the plan, and apply it</h3><p>Nothing changes before that. ${plan ? html`The latest: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>, of ${instant(plan.endedAt ?? plan.startedAt)}.` : "There is no plan yet."}</p></li></ol>`
+      : html`<p>Operators fetch, plan and apply here.${plan ? html` The latest plan: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>.` : nothing}</p>`;
+  return html`<section><h2>Refresh, once a quarter</h2>${body}</section>`;
+}
+
+function fetchStep({ cache, runningJob }: RegistryValue, viewer: PageViewer): Html {
+  const had = cache?.sources.filter(({ bytes }) => bytes !== null).length ?? 0;
+  const contact =
+    cache?.contact === null
+      ? html` No contact is set: name one in registry-sources.json, so that registries can write to somebody.`
+      : nothing;
+  return html`<li><h3>Fetch what the registries publish</h3><p>${had === 0 ? "Nothing was fetched yet." : `${had} files are there; only what changed is fetched.`}${contact}</p>
+<form method="post" action="/registry/fetch" class="actions">${formToken(viewer)}<button${disabled(runningJob)}>Fetch</button>
+<label class="choice"><input type="checkbox" name="acceptSmaller" value="yes"> take a file also when it is much smaller than the last one</label></form></li>`;
+}
+
+function planStep({ filesFolder, runningJob }: RegistryValue, viewer: PageViewer): Html {
+  const choices =
+    filesFolder === null
+      ? html`<input type="hidden" name="from" value="cache">`
+      : html`<label for="from">Files</label> <select id="from" name="from"><option value="cache">what was fetched</option><option value="folder:">${filesFolder.path}</option>${filesFolder.names.map((name) => html`<option value="folder:${name}">${filesFolder.path}/${name}</option>`)}</select>`;
+  return html`<li><h3>Plan the import</h3><p>Reads all files and compares them with the tree in force: what would be added, removed, changed.</p>
+<form method="post" action="/registry/plan" class="actions">${formToken(viewer)}${choices}<button${disabled(runningJob)}>Plan</button></form></li>`;
+}
+
+function disabled(runningJob: RegistryValue["runningJob"]): Html {
+  return runningJob === null ? nothing : html` disabled title="A job runs"`;
+}
+
+function rollbackSection(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
+  const { rollback } = value;
+  if (rollback === null) return nothing;
+  const { generation, becomes, becomesAppliedAt, removed, broughtBack, restored } = rollback;
+  const after =
+    becomes === null
+      ? html`No registry would be in force, and no subnet but the two roots of the address space.`
+      : html`Generation ${becomes}${becomesAppliedAt === null ? nothing : html`, applied ${instant(becomesAppliedAt)},`} would be in force again.`;
+  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}">${becomes === null ? typedConfirmation : nothing}<button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
+  return html`<section id="rollback"><h2>Roll back</h2>
+<p>${after} ${countText(removed)} subnets would go, ${countText(broughtBack)} come back, ${countText(restored)} be as they were; delegations come back with their subnets. What is rolled back can be put in force again below, as long as nothing else was applied in its place.</p>
+${mayAct && value.canStartJobs ? form : nothing}</section>`;
+}
+
+/** One click is not enough for what leaves nothing. */
+const typedConfirmation = html`<div><label for="confirmation">It is the first import. To be left without a registry, type <strong>${emptyConfirmation}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${emptyConfirmation}" autocomplete="off" spellcheck="false"></div>`;
+
+function forwardButton({ generation, canRollForward }: PastGeneration, acting: Acting | null): Html {
+  if (!canRollForward || acting === null) return nothing;
+  return html` <form class="inline" method="post" action="/registry/rollforward">${formToken(acting.viewer)}<input type="hidden" name="generation" value="${generation}"><button class="quiet slim"${disabled(acting.runningJob)}>Put in force again</button></form>`;
+}
+
+/** Null: the reader may not change anything here. */
+interface Acting {
+  readonly viewer: PageViewer;
+  readonly runningJob: RegistryValue["runningJob"];
+}
+
+function historySection({ history, runningJob }: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
+  const acting = mayAct ? { viewer, runningJob } : null;
+  if (history.length === 0) return nothing;
+  return html`<section><h2>Generations</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Generations"><table><thead><tr><th scope="col" class="number">Generation</th><th scope="col">State</th><th scope="col">Applied</th><th scope="col">By</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th><th scope="col" class="number">Moved</th></tr></thead><tbody>${history.map((one) => historyRow(one, acting))}</tbody></table></div></section>`;
+}
+
+function historyRow(past: PastGeneration, acting: Acting | null): Html {
+  const { generation, state, appliedAt, changes, appliedBy, rolledBackBy } = past;
+  const count = (name: string) => countText(changes[name] ?? 0);
+  const undone = state === "rolled-back";
+  return html`<tr><th scope="row" class="number">${generation}</th><td>${undone ? html`rolled back${rolledBackBy === null ? nothing : html` by ${rolledBackBy}`}` : "applied"}${forwardButton(past, acting)}</td>
+<td>${appliedAt === null ? "–" : instant(appliedAt)}</td><td>${appliedBy ?? "–"}</td>
+<td class="number">${countText((changes.added ?? 0) + (changes.returned ?? 0))}</td><td class="number">${count("removed")}</td><td class="number">${count("changed")}</td><td class="number">${count("moved")}</td></tr>`;
+}
+
+function jobsSection({ jobs }: RegistryValue): Html {
+  if (jobs.length === 0) return nothing;
+  return html`<section><h2>Latest jobs</h2>${jobTable(jobs)}<p class="below"><a href="/registry/jobs">All jobs</a></p></section>`;
+}

@@ -1,0 +1,151 @@
+/** The registry's pages and their API: what is in force, the jobs, and the plans that jobs made. */
+import { z } from "zod";
+import { mayDo } from "#core/actor";
+import type { FetchResult } from "#rir-import/download/fetch-sources";
+import type { WebPart } from "../http-server.ts";
+import type { Visit } from "../web/access.ts";
+import { html } from "../web/html.ts";
+import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import { addRegistryActions } from "./actions.ts";
+import { type RegistryPorts, registryValue, seenJob } from "./facts.ts";
+import { type JobReport, jobPage, jobsPage } from "./job-page.ts";
+import { registryPage } from "./page.ts";
+import { differenceKinds, planPage } from "./plan-page.ts";
+import type { RegistryJobWithResult } from "./registry-job-ports.ts";
+import { knownPlan } from "./routes.ts";
+
+const jobsListed = 100;
+const mayAct = (visit: Visit) => visit.formToken !== null && mayDo(visit.actor, "registry-write");
+const base = { section: "/registry", needs: "read" } as const;
+
+export function registryRoutes(ports: RegistryPorts): WebPart {
+  return ({ app, views, actions }) => {
+    addViews(views, ports);
+    addRegistryActions(actions, ports);
+    // Before connections are closed: a job that is broken off is written down.
+    app.addHook("preClose", async () => await ports.runner?.jobs.stop());
+  };
+}
+
+function addViews(views: Views, ports: RegistryPorts): void {
+  views.add({
+    ...base,
+    path: "/registry",
+    api: "/api/registry",
+    view: async ({ visit, now }) => {
+      const value = await registryValue(ports, visit.actor, now);
+      const body = (viewer: Visit) => registryPage(value, viewer, mayAct(viewer));
+      return { status: 200, value, title: "Registry", body };
+    },
+  });
+  views.add({
+    ...base,
+    path: "/registry/jobs",
+    api: "/api/registry/jobs",
+    view: async ({ visit }) => {
+      const jobs = (await ports.store.list(jobsListed)).map((job) => seenJob(job, visit.actor));
+      return { status: 200, value: { jobs }, title: "Registry jobs", body: () => jobsPage(jobs) };
+    },
+  });
+  views.add({
+    ...base,
+    path: "/registry/jobs/:jobId",
+    api: "/api/registry/jobs/:jobId",
+    view: async (asked) => await showJob(asked, ports),
+  });
+  views.add({
+    ...base,
+    path: "/registry/plans/:jobId",
+    api: "/api/registry/plans/:jobId",
+    view: async (asked) => await showPlan(asked, ports),
+  });
+}
+
+async function showJob({ visit, param, now }: AskedView, ports: RegistryPorts): Promise<Shown | null> {
+  const found = await ports.store.find(numberIn(param("jobId"), 0));
+  if (found === null) return null;
+  const { result: _, ...job } = seenJob(found, visit.actor);
+  const { generation } = await ports.overview(now);
+  const report = reportOf(found, generation);
+  return {
+    status: 200,
+    value: { ...job, report },
+    title: `Registry job ${job.jobId}`,
+    body: (viewer) => jobPage({ job, report }, viewer, mayAct(viewer)),
+  };
+}
+
+const applied = z.object({
+  generation: z.int(),
+  isNew: z.boolean(),
+  plan: z.object({ changes: z.record(z.string(), z.number()) }),
+  seconds: z.object({ total: z.number() }),
+});
+const rolledBack = z.object({
+  rolledBack: z.array(z.int()),
+  generation: z.int().nullable(),
+  undone: z.record(z.string(), z.number()),
+});
+const rolledForward = z.object({ generation: z.int(), redone: z.record(z.string(), z.number()) });
+const fetched = z.object({ results: z.array(z.custom<FetchResult>()) });
+
+/** From what the command printed. */
+function reportOf({ order, state, result }: RegistryJobWithResult, inForce: number | null): JobReport | null {
+  switch (order.type) {
+    case "plan":
+      return state === "done" ? { type: "plan" } : null;
+    case "fetch": {
+      const { data } = fetched.safeParse(result);
+      return data ? { type: "fetch", ...data } : null;
+    }
+    case "rollback": {
+      const { data } = rolledBack.safeParse(result);
+      return data ? { type: "rollback", ...data } : null;
+    }
+    case "rollforward": {
+      const { data } = rolledForward.safeParse(result);
+      return data ? { type: "rollforward", ...data } : null;
+    }
+    case "apply": {
+      const { data } = applied.safeParse(result);
+      if (!data) return null;
+      const { generation, isNew, plan, seconds } = data;
+      const facts = { generation, isNew, changes: plan.changes, seconds: seconds.total };
+      return { type: "apply", ...facts, isInForce: generation === inForce };
+    }
+  }
+}
+
+async function showPlan(asked: AskedView, ports: RegistryPorts): Promise<Shown | string | null> {
+  const { param, query, now } = asked;
+  const job = await ports.store.find(numberIn(param("jobId"), 0));
+  if (job === null || job.order.type !== "plan") return null;
+  if (job.state === "running") return await showJob(asked, ports);
+  const known = await knownPlan(job, ports, now);
+  if (known === null) return notAPlan(job);
+  const kind =
+    differenceKinds.find((one) => one === query("kind")) ??
+    differenceKinds.find((one) => known.plan.changes[one] > 0) ??
+    "added";
+  const from = numberIn(query("from"), 0);
+  return {
+    status: 200,
+    value: known,
+    title: `Registry plan ${job.jobId}`,
+    body: (viewer) => planPage(known, { kind, from }, { viewer, mayAct: mayAct(viewer) }),
+  };
+}
+
+function notAPlan({ jobId, state, words }: RegistryJobWithResult): Shown {
+  const said =
+    state === "done"
+      ? "It was made by another version of this software; make a new one."
+      : `The job ended without one: ${words ?? state}`;
+  return {
+    status: 404,
+    value: { error: { status: 404, message: said } },
+    title: `Registry plan ${jobId}`,
+    body: () =>
+      html`<h1>No plan</h1><p>${said}</p><p><a href="/registry/jobs/${jobId}">Job ${jobId}</a> · <a href="/registry">Registry</a></p>`,
+  };
+}

@@ -1,0 +1,29 @@
+/** The registry's pages with what they work on: the database, the jobs of this coordinator, the audit log. */
+import { createPool } from "#db/server-database";
+import { registryOverview } from "#rir-import/status";
+import { createAuditLog } from "../database/audit-log.ts";
+import type { WebPart } from "../http-server.ts";
+import type { WebPartOptions } from "../web-parts.ts";
+import { createRegistryJobStore } from "./job-store.ts";
+import { RegistryJobs } from "./jobs.ts";
+import { registryRoutes } from "./registry-routes.ts";
+
+export function registryPart(
+  options: Pick<WebPartOptions, "database" | "pool" | "log" | "registryHost"> & {
+    readonly config: { readonly registry: { readonly shrinkageWarningShare: number } };
+  },
+): WebPart {
+  const { database, pool, log, registryHost: host, config } = options;
+  const { schema } = database;
+  // One for the job that runs, one for whoever finds that it does; opened when they are needed.
+  const store = createRegistryJobStore({ pool, schema, lockPool: createPool(database.url, 2) });
+  const now = () => new Date();
+  const jobs = host && new RegistryJobs({ store, commands: host.commands, log, now });
+  return registryRoutes({
+    overview: async (at) => await registryOverview({ pool, schema }, at),
+    store,
+    runner: host && jobs && { jobs, host },
+    audit: createAuditLog(pool),
+    shrinkageWarningShare: config.registry.shrinkageWarningShare,
+  });
+}

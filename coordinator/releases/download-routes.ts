@@ -1,0 +1,177 @@
+/**
+ * What docks fetch: bundles by their digest, manifests, the release keys' rotations, the list of revoked releases,
+ * and the dock's own file. All of it is public and none of it has to be trusted on the way: a dock verifies what
+ * it gets. Bundles are large and partners' lines slow, so downloads have bounds of their own: at once, for one
+ * address, in silence and in all.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { LRUCache } from "lru-cache";
+import type { CurrentRelease } from "#protocol/release";
+import { formatEnvelope } from "#protocol/release-envelope";
+import type { KeysFile } from "#protocol/release-keys";
+import { ConnectionLimits } from "../web/connection-limits.ts";
+import type { PageError } from "../web/error-page.ts";
+import { sendError } from "../web/guard.ts";
+import type { ReleaseFileStore, ReleaseKeyStore, ReleaseStore } from "./release-ports.ts";
+import { mayRun } from "./staging.ts";
+import { type ServedFile, served } from "./supervisor-file-store.ts";
+
+export interface ReleaseFilePorts {
+  readonly files: ReleaseFileStore;
+  readonly releases: Pick<ReleaseStore, "list" | "revocations">;
+  readonly keys: Pick<ReleaseKeyStore, "rotations">;
+  /** Null: it was never built here. */
+  readonly dock: () => Promise<ServedFile | null>;
+  readonly now: () => Date;
+  /** Of this software, shown on error pages. */
+  readonly version: string;
+  readonly limits?: Partial<DownloadLimits>;
+}
+
+export interface DownloadLimits {
+  readonly downloads: number;
+  readonly downloadsPerAddress: number;
+  /** A reader that takes nothing for so long is gone. */
+  readonly silenceMs: number;
+  /** 5 MB at 8 KB/s. */
+  readonly downloadMs: number;
+}
+
+const defaultLimits: DownloadLimits = {
+  downloads: 32,
+  downloadsPerAddress: 8,
+  silenceMs: 60_000,
+  downloadMs: 640_000,
+};
+/** Bundles in memory: what a fleet fetches at one time is one or two of them. */
+const keptBundles = 2;
+const digestForm = /^[0-9a-f]{64}$/;
+
+/** For the guard: `downloads` has the bounds. */
+const unbounded = { config: { boundedElsewhere: true } } as const;
+
+type Params = { readonly Params: { readonly digest: string } };
+
+export function addReleaseFiles(app: FastifyInstance, ports: ReleaseFilePorts): void {
+  const { files, releases, keys } = ports;
+  const download = downloads({ ...defaultLimits, ...ports.limits }, ports.version);
+  const bundles = new LRUCache<string, ServedFile>({ max: keptBundles });
+  const bundleOf = async (digest: string): Promise<ServedFile | null> => {
+    const kept = bundles.get(digest);
+    if (kept) return (await files.manifest(digest)) === null ? null : kept;
+    const bytes = await files.bundle(digest);
+    if (bytes === null) return null;
+    const file = served(bytes);
+    bundles.set(digest, file);
+    return file;
+  };
+  app.get("/releases/dock.mjs", unbounded, (request, reply) =>
+    download(request, reply.header("cache-control", "no-cache"), { read: ports.dock, missing: noDock }),
+  );
+  app.get<Params>("/releases/:digest", unbounded, (request, reply) => {
+    const { digest } = request.params;
+    const read = async () => (digestForm.test(digest) ? await bundleOf(digest) : null);
+    reply.header("cache-control", "public, max-age=86400");
+    return download(request, reply, { read, missing: noRelease });
+  });
+  app.get<Params>("/releases/:digest/manifest.json", async (request, reply) => {
+    const { digest } = request.params;
+    const signed = digestForm.test(digest) ? await files.manifest(digest) : null;
+    if (signed === null) return sendError(request, reply, noRelease, ports);
+    return sendJson(request, reply, formatEnvelope(signed));
+  });
+  app.get("/releases/revocations.json", async (request, reply) => {
+    const signed = await releases.revocations();
+    if (signed === null) return sendError(request, reply, noneRevoked, ports);
+    return sendJson(request, reply, formatEnvelope(signed));
+  });
+  app.get("/releases/keys.json", async (request, reply) => {
+    const file: KeysFile = { rotations: [...(await keys.rotations())] };
+    return sendJson(request, reply, `${JSON.stringify(file)}\n`);
+  });
+  app.get("/releases/current.json", async (request, reply) =>
+    sendJson(request, reply, `${JSON.stringify(await currentOf(ports))}\n`),
+  );
+}
+
+async function currentOf({ files, releases, keys, now }: ReleaseFilePorts): Promise<CurrentRelease> {
+  const newest = (await releases.list()).find((release) => release.stage === "all" && mayRun(release, now()));
+  return {
+    manifest: newest ? await files.manifest(newest.digest) : null,
+    revocations: await releases.revocations(),
+    rotations: [...(await keys.rotations())],
+  };
+}
+
+function sendJson(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+  const { bytes, digest } = served(Buffer.from(text));
+  reply.headers({ etag: `"${digest}"`, "cache-control": "no-cache" });
+  if (isKnown(request, digest)) return reply.code(304).send();
+  return reply.type("application/json; charset=utf-8").send(bytes);
+}
+
+/** Reads and sends files within the limits; who is over them is told when to come again. */
+function downloads(limits: DownloadLimits, version: string) {
+  const open = new ConnectionLimits(
+    {
+      connections: limits.downloads,
+      connectionsPerAddress: limits.downloadsPerAddress,
+      failuresPerAddressAndMinute: Number.POSITIVE_INFINITY,
+    },
+    () => performance.now(),
+  );
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    wanted: { readonly read: () => Promise<ServedFile | null>; readonly missing: PageError },
+  ): Promise<FastifyReply> => {
+    const address = request.socket.remoteAddress ?? "unknown";
+    if (open.open(address) !== null) {
+      return sendError(request, reply.header("retry-after", "30"), tooManyDownloads, { version });
+    }
+    endDownload(reply, limits.downloadMs, () => open.close(address));
+    const file = await wanted.read();
+    if (file === null) return sendError(request, reply, wanted.missing, { version });
+    const { bytes, digest } = file;
+    const repr = `sha-256=:${Buffer.from(digest, "hex").toString("base64")}:`;
+    reply.headers({ etag: `"${digest}"`, "repr-digest": repr });
+    if (isKnown(request, digest)) return reply.code(304).send();
+    reply.raw.setTimeout(limits.silenceMs, () => reply.raw.destroy());
+    return reply.type("text/javascript; charset=utf-8").send(bytes);
+  };
+}
+
+function endDownload({ raw }: FastifyReply, downloadMs: number, ended: () => void): void {
+  const cut = setTimeout(() => raw.destroy(), downloadMs);
+  raw.once("close", () => {
+    clearTimeout(cut);
+    ended();
+  });
+}
+
+/** RFC 9110 section 13.1.2, as far as caches and docks use it. */
+function isKnown(request: FastifyRequest, digest: string): boolean {
+  const tags = request.headers["if-none-match"] ?? "";
+  return tags.split(",").some((tag) => tag.trim().replace(/^W\//, "") === `"${digest}"`);
+}
+
+const noRelease = {
+  status: 404,
+  title: "No such release",
+  words: "No release with this digest is offered: it was never published here, was revoked, or is held.",
+};
+const noneRevoked = {
+  status: 404,
+  title: "Nothing was revoked",
+  words: "No release was ever revoked, so there is no list.",
+};
+const noDock = {
+  status: 404,
+  title: "The crawler's file is not there",
+  words: "This coordinator has no nearcrawl-crawler.mjs: its operator has to build it (npm run build).",
+};
+const tooManyDownloads = {
+  status: 503,
+  title: "Too many downloads",
+  words: "As many files as can be sent at a time are on their way. Try again in half a minute.",
+};

@@ -1,0 +1,147 @@
+/** Table release_offer and what crawlers run: who was offered which release, and what became of it there. */
+import type { Pool } from "pg";
+import { asCrawlerId } from "#core/ids";
+import type { DockEntry, ReleaseCounts, ReleaseFleetStore } from "./release-ports.ts";
+import type { ReleaseState } from "./staging.ts";
+
+export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
+  return {
+    async arrived(crawlerId, runs) {
+      await pool.query(
+        `update crawler
+         set release_version = $2, release_digest = $3, dock_version = $4, release_policy = $5
+         where crawler_id = $1
+           and (release_version, release_digest, dock_version, release_policy) is distinct from ($2, $3, $4, $5)`,
+        [
+          crawlerId,
+          runs?.version ?? null,
+          runs?.digest ?? null,
+          runs?.dockVersion ?? null,
+          runs?.policy ?? null,
+        ],
+      );
+    },
+
+    docks: async () => await docks(pool),
+
+    async offered(crawlerId, version, now) {
+      await pool.query(
+        `insert into release_offer (crawler_id, version, offered_at)
+         values ($1, $2, $3)
+         on conflict (crawler_id, version) do nothing`,
+        [crawlerId, version, now],
+      );
+    },
+
+    async reported(crawlerId, { version, state, reason }, now) {
+      const { rowCount } = await pool.query(
+        `insert into release_offer (crawler_id, version, offered_at, state, reason, reported_at)
+         select $1, version, $5, $3, $4, $5
+         from release
+         where version = $2
+         on conflict (crawler_id, version) do update
+           set state = excluded.state, reason = excluded.reason,
+               reported_at = case when release_offer.state = excluded.state then release_offer.reported_at
+                 else excluded.reported_at end`,
+        [crawlerId, version, state, reason, now],
+      );
+      return rowCount === 1;
+    },
+
+    counts: async () => await counts(pool),
+    watched: async (version, since) => await watched(pool, version, since),
+  };
+}
+
+interface DockRow {
+  crawler_id: number;
+  name: string;
+  online: boolean;
+  release_version: string;
+  release_digest: string;
+  dock_version: string;
+  release_policy: string;
+  versions: string[];
+  states: (ReleaseState | null)[];
+}
+
+async function docks(pool: Pool): Promise<DockEntry[]> {
+  const { rows } = await pool.query<DockRow>(
+    `select c.crawler_id, c.name, c.state <> 'offline' as online, c.release_version, c.release_digest,
+       c.dock_version, c.release_policy,
+       coalesce(array_agg(o.version) filter (where o.version is not null), '{}') as versions,
+       coalesce(array_agg(o.state) filter (where o.version is not null), '{}') as states
+     from crawler c
+     left join release_offer o using (crawler_id)
+     where c.release_digest is not null and c.revoked_at is null
+     group by c.crawler_id
+     order by c.name`,
+  );
+  return rows.map((row) => ({
+    crawlerId: asCrawlerId(row.crawler_id),
+    name: row.name,
+    online: row.online,
+    digest: row.release_digest,
+    runsVersion: row.release_version,
+    dockVersion: row.dock_version,
+    policy: row.release_policy,
+    reports: new Map(row.versions.map((version, index) => [version, row.states[index] ?? null])),
+  }));
+}
+
+async function counts(pool: Pool): Promise<Map<string, ReleaseCounts>> {
+  const { rows } = await pool.query<{ version: string; state: ReleaseState | null; crawlers: number }>(
+    `select version, state, count(*)::int as crawlers
+     from release_offer
+     group by version, state`,
+  );
+  const byVersion = new Map<string, ReleaseCounts>();
+  for (const { version, state, crawlers } of rows) {
+    byVersion.set(version, { ...(byVersion.get(version) ?? none), [state ?? "offered"]: crawlers });
+  }
+  return byVersion;
+}
+
+const none: ReleaseCounts = { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 0, returned: 0 };
+
+interface WatchedRow {
+  crawler_id: number;
+  name: string;
+  offered_at: Date | null;
+  state: ReleaseState | null;
+  reason: string | null;
+  reported_at: Date | null;
+  offline_since: Date | null;
+  fetches: number;
+  failures: number;
+}
+
+async function watched(pool: Pool, version: string, since: Date): ReturnType<ReleaseFleetStore["watched"]> {
+  const { rows } = await pool.query<WatchedRow>(
+    `select c.crawler_id, c.name, o.offered_at, o.state, o.reason, o.reported_at,
+       case when c.state = 'offline' then c.last_seen_at end as offline_since,
+       coalesce(f.fetches, 0)::int as fetches, coalesce(f.failures, 0)::int as failures
+     from crawler c
+     left join release_offer o on o.crawler_id = c.crawler_id and o.version = $1
+     left join (
+       select crawler_id, count(*) as fetches, count(*) filter (where blame in ('crawler', 'us')) as failures
+       from page_fetch
+       where fetched_at >= $2
+       group by crawler_id
+     ) f on f.crawler_id = c.crawler_id
+     where c.release_digest is not null and c.revoked_at is null
+     order by c.name`,
+    [version, since],
+  );
+  return rows.map((row) => ({
+    crawlerId: asCrawlerId(row.crawler_id),
+    name: row.name,
+    offeredAt: row.offered_at,
+    state: row.state,
+    reason: row.reason ?? "",
+    reportedAt: row.reported_at,
+    offlineSince: row.offline_since,
+    fetches: row.fetches,
+    failures: row.failures,
+  }));
+}

@@ -1,0 +1,173 @@
+/** Tables release, release_bundle and release_revocation: what was published, and how far it is offered. */
+import type { Pool, PoolClient } from "pg";
+import { asCrawlerId } from "#core/ids";
+import { releaseManifest, verifyRevocations } from "#protocol/release";
+import { type Envelope, formatEnvelope, openEnvelope } from "#protocol/release-envelope";
+import { ChannelListener } from "../database/channel-listener.ts";
+import { inTransaction } from "../database/transaction.ts";
+import { storedEnvelope, tellOfReleases, trustedReleaseKeys } from "./key-store.ts";
+import type { ReleaseEntry, ReleaseStore } from "./release-ports.ts";
+import type { ReleaseStage } from "./staging.ts";
+
+export function createReleaseStore(pool: Pool): ReleaseStore {
+  return {
+    publish: async (release) => await inTransaction(pool, (client) => publish(client, release)),
+    list: async () => await list(pool),
+    setStage: async (version, to, now) =>
+      await inTransaction(pool, (client) => setStage(client, { version, to, now })),
+
+    async revocations() {
+      const { rows } = await pool.query<{ signed: string }>(
+        "select signed from release_revocation order by sequence desc limit 1",
+      );
+      return rows[0] ? storedEnvelope(rows[0].signed) : null;
+    },
+
+    revoke: async (signed, now) => await inTransaction(pool, (client) => revoke(client, signed, now)),
+
+    onChange: async (changed) => {
+      const listener = new ChannelListener(pool, "nearcrawl_releases", changed);
+      await listener.listen();
+      return { stop: async () => await listener.stop() };
+    },
+  };
+}
+
+async function publish(
+  client: PoolClient,
+  { manifest, signed, bundle, now }: Parameters<ReleaseStore["publish"]>[0],
+): Promise<string | null> {
+  const { version, sequence, digest, expiresAt } = manifest;
+  await client.query("lock table release in exclusive mode");
+  const { rows } = await client.query<{ version: string; sequence: string; digest: string }>(
+    "select version, sequence, digest from release where version = $1 or sequence >= $2 order by sequence desc",
+    [version, sequence],
+  );
+  const newest = rows[0];
+  if (newest && Number(newest.sequence) >= sequence) {
+    return `${version} has number ${sequence}, and ${newest.version} with ${newest.sequence} is published: sign it anew`;
+  }
+  const same = rows.find((row) => row.version === version);
+  if (same && same.digest !== digest) {
+    return `${version} is published with another bundle (${same.digest}): choose another version`;
+  }
+  await client.query(
+    "insert into release_bundle (digest, bundle) values ($1, $2) on conflict (digest) do nothing",
+    [digest, bundle],
+  );
+  await client.query(
+    `insert into release (version, sequence, digest, signed, expires_at, published_at)
+     values ($1, $2, $3, $4, $5, $6)
+     on conflict (version) do update
+       set sequence = excluded.sequence, signed = excluded.signed, expires_at = excluded.expires_at,
+           published_at = excluded.published_at`,
+    [version, sequence, digest, formatEnvelope(signed), expiresAt, now],
+  );
+  await tellOfReleases(client);
+  return null;
+}
+
+interface ReleaseRow {
+  version: string;
+  sequence: string;
+  digest: string;
+  signed: string;
+  expires_at: Date;
+  published_at: Date;
+  stage: ReleaseStage;
+  percent: number | null;
+  first_crawler_id: number | null;
+  stage_since: Date | null;
+  stage_words: string;
+  soak_minutes: number | null;
+  revoked: boolean;
+}
+
+async function list(pool: Pool): Promise<ReleaseEntry[]> {
+  const keys = await trustedReleaseKeys(pool);
+  const { rows } = await pool.query<ReleaseRow>(
+    `select r.version, r.sequence, r.digest, r.signed, r.expires_at, r.published_at, r.stage, r.percent,
+       r.first_crawler_id, r.stage_since, r.stage_words, r.soak_minutes,
+       r.digest = any(coalesce(
+         (select digests from release_revocation order by sequence desc limit 1), '{}'
+       )) as revoked
+     from release r
+     order by r.sequence desc`,
+  );
+  return rows.map((row) => entryOf(row, keys));
+}
+
+function entryOf(row: ReleaseRow, keys: readonly string[]): ReleaseEntry {
+  const opened = openEnvelope(storedEnvelope(row.signed), { kind: "release", keys, schema: releaseManifest });
+  return {
+    version: row.version,
+    sequence: Number(row.sequence),
+    digest: row.digest,
+    expiresAt: row.expires_at,
+    publishedAt: row.published_at,
+    revoked: row.revoked,
+    trusted: !("refused" in opened),
+    stage: row.stage,
+    percent: row.percent,
+    firstCrawlerId: row.first_crawler_id === null ? null : asCrawlerId(row.first_crawler_id),
+    stageSince: row.stage_since,
+    stageWords: row.stage_words,
+    soakMinutes: row.soak_minutes,
+  };
+}
+
+async function setStage(
+  client: PoolClient,
+  { version, to, now }: { version: string; to: Parameters<ReleaseStore["setStage"]>[1]; now: Date },
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update release
+     set stage = $2, percent = $3, stage_words = $4, soak_minutes = $5, stage_since = $6,
+         first_crawler_id = coalesce($7, first_crawler_id)
+     where version = $1
+       and ($8::text is null or (stage = $8 and stage_since is not distinct from $9::timestamptz))`,
+    [
+      version,
+      to.stage,
+      to.percent,
+      to.words,
+      to.soakMinutes,
+      now,
+      to.firstCrawlerId ?? null,
+      to.from?.stage ?? null,
+      to.from?.stageSince ?? null,
+    ],
+  );
+  if (rowCount !== 1) return false;
+  if (to.again)
+    await client.query("delete from release_offer where version = $1 and state = 'returned'", [version]);
+  await tellOfReleases(client);
+  return true;
+}
+
+async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<string | null> {
+  await client.query("lock table release_revocation in exclusive mode");
+  const { rows } = await client.query<{ sequence: string; digests: string[] }>(
+    "select sequence, digests from release_revocation order by sequence desc limit 1",
+  );
+  const [before] = rows;
+  const keys = await trustedReleaseKeys(client);
+  const checked = verifyRevocations(signed, { keys, newestSequence: Number(before?.sequence ?? 0) + 1 });
+  if ("refused" in checked) return checked.refused;
+  const { sequence, digests, reason } = checked.revocations;
+  const missing = before?.digests.find((digest) => !digests.includes(digest));
+  if (missing) return `the list leaves out ${missing}, which was revoked before: a list names all of them`;
+  await client.query(
+    `insert into release_revocation (sequence, signed, digests, reason, published_at)
+     values ($1, $2, $3, $4, $5)`,
+    [sequence, formatEnvelope(signed), digests, reason, now],
+  );
+  await client.query(
+    `update release
+     set stage = 'none', percent = null, soak_minutes = null, stage_since = $2, stage_words = $3
+     where digest = any($1)`,
+    [digests.filter((digest) => !before?.digests.includes(digest)), now, `revoked: ${reason}`],
+  );
+  await tellOfReleases(client);
+  return null;
+}

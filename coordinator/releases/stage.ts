@@ -1,0 +1,193 @@
+/**
+ * Where a release stands, moved by hand or by itself. `stageOf` reads what an operator asks for; `advanceReleases`
+ * moves those on that are to move by themselves, and takes the offer back where they do harm.
+ */
+import { UsageError } from "#core/errors";
+import { automaticPercent, decideStage, type StageDecision } from "./automatic-staging.ts";
+import type {
+  DockEntry,
+  ReleaseEntry,
+  ReleaseFleetStore,
+  ReleaseStore,
+  StageChange,
+} from "./release-ports.ts";
+import { mayRun, type ReleaseStage, rankedDocks, stageMembers } from "./staging.ts";
+
+export interface StagePorts {
+  readonly releases: Pick<ReleaseStore, "list" | "setStage">;
+  readonly releaseFleet: Pick<ReleaseFleetStore, "docks" | "watched">;
+}
+
+/** `to`: `one`, `one=NAME`, a percentage (`5` or `5%`) or `all`. Throws UsageError with what to do instead. */
+export async function stageRelease(
+  {
+    version,
+    to,
+    again = false,
+    soakMinutes = null,
+    words = "by an operator",
+  }: {
+    readonly version: string;
+    readonly to: string;
+    readonly again?: boolean;
+    readonly soakMinutes?: number | null;
+    /** Who offers it. */
+    readonly words?: string;
+  },
+  ports: StagePorts,
+  now: Date,
+): Promise<{ readonly entry: ReleaseEntry; readonly members: readonly string[] }> {
+  const entry = await knownRelease(version, ports);
+  if (!mayRun(entry, now)) throw new UsageError(`${version} cannot be offered: ${whyNot(entry, now)}`);
+  const docks = await ports.releaseFleet.docks();
+  const stage = readStage(to);
+  const first = stage.stage === "one" ? firstDock(stage.name, entry, docks) : null;
+  const change: StageChange = {
+    stage: stage.stage,
+    percent: stage.percent,
+    words,
+    soakMinutes,
+    again,
+    ...(first === null ? {} : { firstCrawlerId: first.crawlerId }),
+  };
+  await ports.releases.setStage(version, change, now);
+  const staged = await knownRelease(version, ports);
+  const members = stageMembers(staged, docks);
+  return {
+    entry: staged,
+    members: docks.filter(({ crawlerId }) => members.has(crawlerId)).map(({ name }) => name),
+  };
+}
+
+/** Offered to nobody any more; who runs it goes on running it. */
+export async function holdRelease(
+  version: string,
+  words: string,
+  ports: StagePorts,
+  now: Date,
+): Promise<void> {
+  await knownRelease(version, ports);
+  await ports.releases.setStage(version, { stage: "none", percent: null, words, soakMinutes: null }, now);
+}
+
+export interface StageMove {
+  readonly version: string;
+  readonly type: "advance" | "stop";
+  readonly stage: ReleaseStage;
+  readonly words: string;
+}
+
+/** One look at the releases that move by themselves; only the newest does. Several coordinators may look at once: one of them moves it. */
+export async function advanceReleases(ports: StagePorts, now: Date): Promise<readonly StageMove[]> {
+  const moves: StageMove[] = [];
+  const staged = (await ports.releases.list()).filter(({ stage }) => stage !== "none");
+  for (const [newer, entry] of staged.entries()) {
+    if (entry.soakMinutes === null) continue;
+    const move =
+      newer === 0 ? await nextMove(entry, ports, now) : await overtaken(entry, staged[0]!, { ports, now });
+    if (move) moves.push(move);
+  }
+  return moves;
+}
+
+/** Whether a release that moves by itself is to move now, and why. */
+export async function judgeStage(
+  entry: ReleaseEntry,
+  { releaseFleet }: Pick<StagePorts, "releaseFleet">,
+  now: Date,
+): Promise<StageDecision> {
+  if (!mayRun(entry, now)) return { type: "stop", words: whyNot(entry, now) };
+  const stageSince = entry.stageSince ?? now;
+  const members = stageMembers(entry, await releaseFleet.docks());
+  const watched = await releaseFleet.watched(entry.version, stageSince);
+  const crawlers = watched.map((one) => ({ ...one, inStage: members.has(one.crawlerId) }));
+  return decideStage({ crawlers, stageSince, soakMinutes: entry.soakMinutes ?? 0, now });
+}
+
+async function nextMove(entry: ReleaseEntry, ports: StagePorts, now: Date): Promise<StageMove | null> {
+  const { version, stage, soakMinutes } = entry;
+  const decided = await judgeStage(entry, ports, now);
+  if (decided.type === "stay") return null;
+  const next = decided.type === "stop" ? nowhere : after(stage);
+  const change = { ...next, words: decided.words, soakMinutes: next.ends ? null : soakMinutes };
+  const from = { stage, stageSince: entry.stageSince };
+  const moved = await ports.releases.setStage(version, { ...change, from }, now);
+  return moved ? { version, type: decided.type, stage: next.stage, words: decided.words } : null;
+}
+
+/** Crawlers take the newer one instead, so nothing more is learnt of this one: it stays where it is. */
+async function overtaken(
+  entry: ReleaseEntry,
+  newest: ReleaseEntry,
+  { ports, now }: { readonly ports: StagePorts; readonly now: Date },
+): Promise<StageMove | null> {
+  const { version, stage, percent, stageSince } = entry;
+  const words = `${newest.version} is offered in its place`;
+  const change = { stage, percent, words, soakMinutes: null, from: { stage, stageSince } };
+  const moved = await ports.releases.setStage(version, change, now);
+  return moved ? { version, type: "stop", stage, words } : null;
+}
+
+interface NextStage {
+  readonly stage: ReleaseStage;
+  readonly percent: number | null;
+  /** Nothing happens by itself from there on. */
+  readonly ends: boolean;
+}
+
+const nowhere: NextStage = { stage: "none", percent: null, ends: true };
+
+/** Having been with all for the soak time, it is simply the release that the fleet has. */
+function after(stage: ReleaseStage): NextStage {
+  if (stage === "one") return { stage: "percent", percent: automaticPercent, ends: false };
+  return { stage: "all", percent: null, ends: stage === "all" };
+}
+
+function readStage(to: string): {
+  stage: Exclude<ReleaseStage, "none">;
+  percent: number | null;
+  name: string | null;
+} {
+  if (to === "all") return { stage: "all", percent: null, name: null };
+  const one = /^one(?:=(.{1,63}))?$/.exec(to);
+  if (one) return { stage: "one", percent: null, name: one[1] ?? null };
+  const percent = /^(\d{1,3}(?:\.\d{1,2})?)%?$/.exec(to)?.[1];
+  if (percent !== undefined && Number(percent) > 0 && Number(percent) <= 100) {
+    return { stage: "percent", percent: Number(percent), name: null };
+  }
+  throw new UsageError(
+    `--to ${to.slice(0, 80)}: must be one, one=NAME, a percentage from 0.01 to 100, or all`,
+  );
+}
+
+function firstDock(name: string | null, entry: ReleaseEntry, docks: readonly DockEntry[]): DockEntry {
+  if (docks.length === 0) {
+    throw new UsageError("no crawler that takes releases has connected yet: nearcrawl fleet list shows them");
+  }
+  if (name !== null) {
+    const named = docks.find((dock) => dock.name === name);
+    if (named) return named;
+    throw new UsageError(
+      `no crawler "${name}" takes releases; these do: ${docks
+        .slice(0, 20)
+        .map((dock) => dock.name)
+        .join(", ")}`,
+    );
+  }
+  const ranked = rankedDocks(entry.digest, docks);
+  return ranked.find(({ online, digest }) => online && digest !== entry.digest) ?? ranked[0]!;
+}
+
+async function knownRelease(version: string, { releases }: StagePorts): Promise<ReleaseEntry> {
+  const entry = (await releases.list()).find((one) => one.version === version);
+  if (entry) return entry;
+  throw new UsageError(`no release "${version.slice(0, 40)}" is published: nearcrawl release list`);
+}
+
+function whyNot({ revoked, trusted, expiresAt }: ReleaseEntry, now: Date): string {
+  if (revoked) return "it was revoked";
+  if (expiresAt <= now) return `it expired at ${expiresAt.toISOString()}: sign and publish it anew`;
+  return trusted
+    ? "nothing is wrong with it"
+    : "the key that signed it was retired: sign and publish it anew";
+}

@@ -1,0 +1,211 @@
+/**
+ * What a host's row learns from a batch of results: when it may be asked again and at what pace, its robots.txt,
+ * how it was spoken to, what its pages weigh and what they are worth (frontier/host-budget.ts).
+ */
+import type { PoolClient } from "pg";
+import type { HostHash } from "#core/ids";
+import { maxPageLinks } from "#protocol/result";
+import { asInteger, clean } from "../database/database-text.ts";
+import { columnsOf } from "../database/transaction.ts";
+import { linksWithin } from "../frontier/back-link-writes.ts";
+import type { HostPages } from "../frontier/host-budget.ts";
+import { hostPageColumns } from "../frontier/host-budget-sql.ts";
+import type { PageWorth } from "../frontier/page-worth.ts";
+import type { CountedResult } from "./arrived-result.ts";
+import type { ChangedLink } from "./link-writes.ts";
+import { fetchedAtOf, notBeforeOf } from "./result-rows.ts";
+import type { Batch } from "./result-writes.ts";
+
+/** `worths` beside the results. The hosts are locked. */
+export async function updateHosts(
+  client: PoolClient,
+  batch: Batch,
+  worths: readonly (PageWorth | null)[],
+): Promise<void> {
+  const rows = hostRows(batch, worths);
+  const counted = countedFigures.map((figure) => {
+    const column = hostPageColumns[figure];
+    return `${column} = greatest(0, least(2147483647, h.${column}::bigint + given.${column}))::int`;
+  });
+  await client.query(
+    `update frontier_host h
+     set not_before = greatest(h.not_before, given.not_before),
+         fetched_urls = h.fetched_urls + given.new_urls,
+         fetches = h.fetches + given.fetches,
+         fetched_bytes = h.fetched_bytes + given.wire_bytes,
+         robots_state = coalesce(given.robots_state, h.robots_state),
+         robots_at = coalesce(given.robots_at, h.robots_at),
+         crawl_delay_ms = coalesce(given.crawl_delay_ms, h.crawl_delay_ms),
+         back_off_ms = coalesce(given.back_off_ms, h.back_off_ms),
+         backed_off_at = coalesce(given.backed_off_at, h.backed_off_at),
+         usual_ms = coalesce(given.usual_ms, h.usual_ms),
+         http_version = coalesce(given.http_version, h.http_version),
+         tls_version = case when given.http_version is null then h.tls_version else given.tls_version end,
+         ${counted.join(",\n         ")}
+     from unnest($1::bigint[], $2::timestamptz[], $3::int[], $4::int[], $5::bigint[], $6::text[],
+       $7::timestamptz[], $8::int[], $9::int[], $10::timestamptz[], $11::int[], $12::text[], $13::text[],
+       $14::int[], $15::int[], $16::int[], $17::int[], $18::int[], $19::int[])
+       as given (host_hash, not_before, new_urls, fetches, wire_bytes, robots_state, robots_at, crawl_delay_ms,
+         back_off_ms, backed_off_at, usual_ms, http_version, tls_version,
+         ${countedFigures.map((figure) => hostPageColumns[figure]).join(", ")})
+     where h.host_hash = given.host_hash`,
+    columnsOf(rows, [
+      "hostHash",
+      "notBefore",
+      "newUrls",
+      "fetches",
+      "wireBytes",
+      "robotsState",
+      "robotsAt",
+      "crawlDelayMs",
+      "backOffMs",
+      "backedOffAt",
+      "usualMs",
+      "httpVersion",
+      "tlsVersion",
+      ...countedFigures,
+    ]),
+  );
+}
+
+/** In the order in which the statement names them. */
+const countedFigures = ["good", "nearDuplicates", "notFound", "empty", "failed", "trappedLinks"] as const;
+type Counted = Record<(typeof countedFigures)[number], number>;
+
+const figureOf: Readonly<Record<PageWorth, keyof HostPages & keyof Counted>> = {
+  good: "good",
+  "near-duplicate": "nearDuplicates",
+  "not-found": "notFound",
+  empty: "empty",
+  failed: "failed",
+};
+
+interface HostRow extends Counted {
+  readonly hostHash: HostHash;
+  notBefore: Date;
+  newUrls: number;
+  fetches: number;
+  wireBytes: number;
+  robotsState: string | null;
+  robotsAt: Date | null;
+  crawlDelayMs: number | null;
+  backOffMs: number | null;
+  backedOffAt: Date | null;
+  usualMs: number | null;
+  httpVersion: string | null;
+  tlsVersion: string | null;
+}
+
+/** One row per host; of what is said more than once, the later result's word counts. */
+function hostRows({ results, now }: Batch, worths: readonly (PageWorth | null)[]): HostRow[] {
+  const rows = new Map<HostHash, HostRow>();
+  results.forEach((counted, index) => {
+    const { hostHash } = counted.key;
+    const row = rows.get(hostHash) ?? emptyRow(hostHash, notBeforeOf(counted.result, now));
+    rows.set(hostHash, row);
+    addFetch(row, counted, now);
+    addPace(row, counted, now);
+    addWorth(row, counted, worths[index] ?? null);
+  });
+  return [...rows.values()];
+}
+
+function addFetch(row: HostRow, { result, before }: CountedResult, now: Date): void {
+  const notBefore = notBeforeOf(result, now);
+  if (notBefore > row.notBefore) row.notBefore = notBefore;
+  row.newUrls += before.visits === 0 ? 1 : 0;
+  row.fetches += result.wireBytes > 0 ? 1 : 0;
+  row.wireBytes += asInteger(result.wireBytes);
+  if (result.connection === undefined) return;
+  row.httpVersion = result.connection.http;
+  row.tlsVersion = result.connection.tls === null ? null : clean(result.connection.tls);
+}
+
+/** A back-off that is older says nothing any more: the longest is a day. */
+const oldestBackOffMs = 2 * 86_400_000;
+
+function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
+  const { pace, robots } = result;
+  const fetchedAt = fetchedAtOf(result, now);
+  if (robots !== undefined) {
+    row.robotsState = robots.state;
+    row.robotsAt = fetchedAt;
+    // What cannot be read asks for no other delay than before.
+    const isRead = robots.state === "rules" || robots.state === "none";
+    if (isRead) row.crawlDelayMs = Math.round((robots.crawlDelaySeconds ?? 0) * 1000);
+  }
+  if (pace === undefined) return;
+  row.crawlDelayMs = Math.round(pace.crawlDelayMs);
+  row.backOffMs = Math.round(pace.backOffMs);
+  row.backedOffAt = new Date(fetchedAt.getTime() - Math.min(oldestBackOffMs, pace.backedOffMsAgo));
+  row.usualMs = Math.round(pace.usualMs);
+}
+
+function addWorth(row: HostRow, { result, before }: CountedResult, worth: PageWorth | null): void {
+  if (before.worth !== null) row[figureOf[before.worth]] -= 1;
+  if (worth !== null) row[figureOf[worth]] += 1;
+  // Counted at the first visit, so that coming again costs a host nothing.
+  if (before.visits === 0) row.trappedLinks += Math.min(maxPageLinks, result.page?.trappedLinks ?? 0);
+}
+
+function emptyRow(hostHash: HostHash, notBefore: Date): HostRow {
+  return {
+    hostHash,
+    notBefore,
+    newUrls: 0,
+    fetches: 0,
+    wireBytes: 0,
+    robotsState: null,
+    robotsAt: null,
+    crawlDelayMs: null,
+    backOffMs: null,
+    backedOffAt: null,
+    usualMs: null,
+    httpVersion: null,
+    tlsVersion: null,
+    good: 0,
+    nearDuplicates: 0,
+    notFound: 0,
+    empty: 0,
+    failed: 0,
+    trappedLinks: 0,
+  };
+}
+
+/** Counts links between hosts at the host they lead to, where the frontier has it. The hosts are locked. */
+export async function countOutsideLinks(
+  client: PoolClient,
+  links: { readonly added: readonly ChangedLink[]; readonly removed: readonly ChangedLink[] },
+): Promise<void> {
+  const byHost = new Map<HostHash, number>();
+  const count = (by: number) => (link: ChangedLink) => {
+    const { from, hostHash } = link;
+    if (from !== hostHash) byHost.set(hostHash, (byHost.get(hostHash) ?? 0) + by);
+  };
+  links.added.forEach(count(1));
+  links.removed.forEach(count(-1));
+  await addOutsideLinks(
+    client,
+    [...byHost].map(([hostHash, links]) => ({ hostHash, links })),
+  );
+}
+
+/** Differences, of which a host may have several. The hosts are locked. */
+export async function addOutsideLinks(
+  client: PoolClient,
+  differences: readonly { readonly hostHash: HostHash; readonly links: number }[],
+): Promise<void> {
+  const changed = differences.filter(({ links }) => links !== 0);
+  if (changed.length === 0) return;
+  await client.query(
+    `update frontier_host h
+     set outside_links = greatest(0, ${linksWithin("h.outside_links + given.links")})
+     from (
+       select host_hash, sum(links) as links
+       from unnest($1::bigint[], $2::int[]) as given (host_hash, links)
+       group by host_hash
+     ) given
+     where h.host_hash = given.host_hash`,
+    columnsOf(changed, ["hostHash", "links"]),
+  );
+}

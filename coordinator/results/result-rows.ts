@@ -1,0 +1,146 @@
+/** A result as the rows it becomes: nothing is written here, and what a crawler says is bounded to what the columns hold. */
+
+import { parseAddress } from "#core/ip/address";
+import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
+import { asInteger, clean, pageDate } from "../database/database-text.ts";
+import type { PageWorth } from "../frontier/page-worth.ts";
+import type { ArrivedResult } from "../frontier/ports.ts";
+import { noVisits } from "../recrawl/change-rate.ts";
+import { type CountedResult, indexedPage, isSoftNotFound } from "./arrived-result.ts";
+import { reasonOf } from "./result-words.ts";
+
+/** The row of page_fetch. */
+export function fetchRow(arrived: CountedResult, now: Date) {
+  const { result, key, next } = arrived;
+  const { outcome, timing } = result;
+  return {
+    hostHash: key.hostHash,
+    urlHash: key.urlHash,
+    fetchedAt: fetchedAtOf(result, now),
+    outcome: outcome.type,
+    blame: outcome.type === "failed" ? outcome.blame : null,
+    status: statusOf(outcome),
+    address: result.address !== null && parseAddress(result.address) ? result.address : null,
+    dnsMs: timing.dnsMs,
+    connectMs: timing.connectMs,
+    tlsMs: timing.tlsMs,
+    firstByteMs: timing.firstByteMs,
+    totalMs: timing.totalMs,
+    wireBytes: asInteger(result.wireBytes),
+    bodyBytes: asInteger(result.bodyBytes),
+    shippedBytes: asInteger(arrived.shippedBytes),
+    changed: next.visit?.hasChanged ?? null,
+    gapSeconds: next.visit?.gapSeconds ?? null,
+  };
+}
+
+export type PageRow = NonNullable<ReturnType<typeof pageRow>>;
+
+/** The row of page, or null when there is nothing to index. */
+export function pageRow(arrived: ArrivedResult, now: Date) {
+  const { result, key } = arrived;
+  const { outcome } = result;
+  const page = indexedPage(result);
+  if (page === null || outcome.type !== "fetched") return null;
+  return {
+    hostHash: key.hostHash,
+    urlHash: key.urlHash,
+    url: key.url,
+    host: key.host,
+    fetchedAt: fetchedAtOf(result, now),
+    status: outcome.status,
+    contentType: clean(page.contentType),
+    language: page.language,
+    textSearchConfig: page.textSearchConfig,
+    title: clean(page.title),
+    description: clean(page.description),
+    excerpt: clean(page.excerpt),
+    headings: JSON.stringify(page.headings.map(({ level, text }) => ({ level, text: clean(text) }))),
+    canonicalUrl: page.canonicalUrl === null ? null : clean(page.canonicalUrl),
+    noindex: page.robots.noindex,
+    digest: page.digest,
+    simhash: page.simhash,
+    words: asInteger(page.words),
+    bodyBytes: asInteger(result.bodyBytes),
+    wireBytes: asInteger(result.wireBytes),
+    shippedBytes: asInteger(arrived.shippedBytes),
+    lexemes: page.lexemes,
+    declaredLanguage: page.declaredLanguage === undefined ? null : clean(page.declaredLanguage),
+    detectedLanguage: page.detectedLanguage ?? null,
+    publishedAt: pageDate(page.publishedAt, now),
+    modifiedAt: pageDate(page.modifiedAt, now),
+    structured: structuredOf(page),
+  };
+}
+
+function structuredOf({ structured }: PageExtract): string | null {
+  if (structured === undefined) return null;
+  const { type, name, description } = structured;
+  return JSON.stringify({ type: clean(type), name: clean(name), description: clean(description) });
+}
+
+/** What the URL's row in the frontier learns from the result. */
+export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Date) {
+  const { result, key, next } = counted;
+  const { outcome } = result;
+  const { sums = noVisits, changesPerDay = null } = next.visit ?? {};
+  const isMissing = isSoftNotFound(result);
+  // Asked with validators, a page that is as it was would not tell its links again.
+  const isWhole = !isMissing && counted.hasLostLinks !== true;
+  return {
+    hostHash: key.hostHash,
+    urlHash: key.urlHash,
+    state: isRefusal(outcome) ? "refused" : next.isGone ? "gone" : "due",
+    nextFetchAt: next.at,
+    fetchedAt: fetchedAtOf(result, now),
+    failed: isFailure(outcome) || isMissing,
+    outcome: isMissing ? "soft-not-found" : outcome.type,
+    status: statusOf(outcome),
+    reason: reasonOf(counted),
+    // With the page go its validators: a 304 to them would leave us without a page.
+    keepsValidators: !replacesPage(outcome),
+    etag: result.etag === null || !isWhole ? null : clean(result.etag),
+    lastModified: result.lastModified === null || !isWhole ? null : clean(result.lastModified),
+    digest: outcome.type !== "fetched" || !isWhole ? null : (result.page?.digest ?? null),
+    worth,
+    ...sums,
+    changesPerDay,
+  };
+}
+
+/** Politeness: the host is left alone until then. Its delay counts from when the fetch was over. */
+export function notBeforeOf(result: FetchResult, now: Date): Date {
+  const overMs = fetchedAtOf(result, now).getTime() + result.timing.totalMs;
+  return new Date(Math.min(overMs, now.getTime()) + result.hostDelayMs);
+}
+
+/** True when what the index holds of the URL no longer stands: there is a new page, or none any more. */
+export function replacesPage(outcome: FetchOutcome): boolean {
+  return (
+    outcome.type === "fetched" ||
+    outcome.type === "redirected" ||
+    isRefusal(outcome) ||
+    isHttpMissing(outcome)
+  );
+}
+
+function isRefusal(outcome: FetchOutcome): boolean {
+  return outcome.type === "refused-by-robots" || outcome.type === "refused-address";
+}
+
+function isHttpMissing(outcome: FetchOutcome): boolean {
+  return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
+}
+
+function isFailure(outcome: FetchOutcome): boolean {
+  return outcome.type === "failed" || outcome.type === "http-error";
+}
+
+function statusOf(outcome: FetchOutcome): number | null {
+  return "status" in outcome ? outcome.status : null;
+}
+
+/** A crawler's clock may be wrong; a time to come would keep the host waiting for nothing. */
+export function fetchedAtOf(result: FetchResult, now: Date): Date {
+  return new Date(Math.min(Date.parse(result.fetchedAt), now.getTime()));
+}

@@ -1,0 +1,138 @@
+/** The statements that a batch of results becomes. All run inside the transaction of result-store.ts. */
+import type { PoolClient } from "pg";
+import type { CrawlerId, LeaseId } from "#core/ids";
+import { nameOf } from "#core/link-set";
+import { columnsOf } from "../database/transaction.ts";
+import type { PageWorth } from "../frontier/page-worth.ts";
+import type { CountedResult } from "./arrived-result.ts";
+import type { LinkFacts } from "./page-link-writes.ts";
+import { fetchRow, urlRow } from "./result-rows.ts";
+
+export interface Batch {
+  readonly crawlerId: CrawlerId;
+  readonly results: readonly CountedResult[];
+  readonly now: Date;
+  /** Of pages, by their names (core/link-set). */
+  readonly linkFacts?: ReadonlyMap<string, LinkFacts>;
+}
+
+export async function insertFetches(client: PoolClient, { crawlerId, results, now }: Batch): Promise<void> {
+  const rows = results.map((arrived) => fetchRow(arrived, now));
+  await client.query(
+    `insert into page_fetch (crawler_id, host_hash, url_hash, fetched_at, outcome, blame, status, address,
+       dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, wire_bytes, body_bytes, shipped_bytes, changed,
+       gap_seconds)
+     select $1, given.*
+     from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[], $7::smallint[],
+       $8::inet[], $9::real[], $10::real[], $11::real[], $12::real[], $13::real[], $14::int[], $15::int[],
+       $16::int[], $17::boolean[], $18::real[]) as given`,
+    [
+      crawlerId,
+      ...columnsOf(rows, [
+        "hostHash",
+        "urlHash",
+        "fetchedAt",
+        "outcome",
+        "blame",
+        "status",
+        "address",
+        "dnsMs",
+        "connectMs",
+        "tlsMs",
+        "firstByteMs",
+        "totalMs",
+        "wireBytes",
+        "bodyBytes",
+        "shippedBytes",
+        "changed",
+        "gapSeconds",
+      ]),
+    ],
+  );
+}
+
+/** What the results say of the URLs; `worths` beside the results. */
+export async function updateUrls(
+  client: PoolClient,
+  { results, now, linkFacts }: Batch,
+  worths: readonly (PageWorth | null)[],
+): Promise<void> {
+  const rows = results.map((counted, index) => ({
+    ...urlRow(counted, worths[index] ?? null, now),
+    ...(linkFacts?.get(nameOf(counted.key)) ?? noLinkFacts),
+  }));
+  await client.query(
+    `update frontier_url u
+     set state = given.state,
+         next_fetch_at = given.next_fetch_at,
+         visits = u.visits + 1,
+         failures = case when given.failed then least(u.failures + 1, 1000) else 0 end,
+         last_fetched_at = given.fetched_at,
+         last_outcome = given.outcome,
+         last_status = given.status,
+         last_reason = given.reason,
+         etag = coalesce(given.etag, case when given.keeps_validators then u.etag end),
+         last_modified = coalesce(given.last_modified, case when given.keeps_validators then u.last_modified end),
+         digest = coalesce(decode(given.digest, 'hex'), case when given.keeps_validators then u.digest end),
+         worth = given.worth,
+         out_links = coalesce(given.out_links, u.out_links),
+         change_ratio = coalesce(given.change_ratio, u.change_ratio),
+         compared_visits = u.compared_visits + given.compared_visits,
+         content_changes = u.content_changes + given.content_changes,
+         changed_seconds = u.changed_seconds + given.changed_seconds,
+         unchanged_seconds = u.unchanged_seconds + given.unchanged_seconds,
+         changes_per_day = coalesce(given.changes_per_day, u.changes_per_day)
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::boolean[],
+       $7::text[], $8::smallint[], $9::text[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[],
+       $15::int[], $16::real[], $17::int[], $18::int[], $19::real[], $20::real[], $21::real[])
+       as given (host_hash, url_hash, state, next_fetch_at, fetched_at, failed, outcome, status, reason,
+         keeps_validators, etag, last_modified, digest, worth, out_links, change_ratio, compared_visits,
+         content_changes, changed_seconds, unchanged_seconds, changes_per_day)
+     where u.host_hash = given.host_hash and u.url_hash = given.url_hash`,
+    columnsOf(rows, [
+      "hostHash",
+      "urlHash",
+      "state",
+      "nextFetchAt",
+      "fetchedAt",
+      "failed",
+      "outcome",
+      "status",
+      "reason",
+      "keepsValidators",
+      "etag",
+      "lastModified",
+      "digest",
+      "worth",
+      "outLinks",
+      "changeRatio",
+      "comparedVisits",
+      "contentChanges",
+      "changedSeconds",
+      "unchangedSeconds",
+      "changesPerDay",
+    ]),
+  );
+}
+
+const noLinkFacts: LinkFacts = { outLinks: null, changeRatio: null };
+
+/** The URLs leave their leases; the last one closes its lease. */
+export async function countLeasesDown(client: PoolClient, { crawlerId, results, now }: Batch): Promise<void> {
+  const leases: LeaseId[] = results.map((arrived) => arrived.leaseId);
+  const urls = results.map(({ key }) => key.urlHash);
+  await client.query(
+    `update lease l
+     set open_urls = l.open_urls - taken.urls,
+         open_url_hashes = array(select one from unnest(l.open_url_hashes) as one where one <> all(taken.url_hashes)),
+         closed_at = case when l.open_urls <= taken.urls then $3::timestamptz end,
+         ending = case when l.open_urls <= taken.urls then 'done' end
+     from (
+       select lease_id, count(*)::int as urls, array_agg(url_hash) as url_hashes
+       from unnest($1::bigint[], $4::bigint[]) as given (lease_id, url_hash)
+       group by lease_id
+     ) taken
+     where l.lease_id = taken.lease_id and l.crawler_id = $2 and l.closed_at is null`,
+    [leases, crawlerId, now, urls],
+  );
+}

@@ -1,0 +1,102 @@
+/** What was typed into the search and its filters, cleaned and bounded. */
+import { composed } from "#protocol/composed";
+import type { SearchFilters, SearchQuery, SearchSort } from "./reads.ts";
+
+/** As a request or a command gives it. */
+export interface SearchOptions {
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly language?: string;
+  readonly host?: string;
+  readonly country?: string;
+  readonly crawler?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly sort?: string;
+  readonly explain?: boolean;
+}
+
+/** Longer input is cut: nobody types it, and each word costs a look-up in the index. */
+export const maxSearchLength = 300;
+export const maxSearchWords = 24;
+export const maxSearchLimit = 100;
+/** Deeper pages of results are refused: so many pages are ranked, and nobody reads as far. */
+export const maxSearchOffset = 500;
+
+export function readSearch(words: string, options: SearchOptions): SearchQuery {
+  return {
+    words: cleanWords(words),
+    filters: readFilters(options),
+    sort: options.sort === "date" ? "date" : ("relevance" satisfies SearchSort),
+    limit: bounded(options.limit ?? 10, 1, maxSearchLimit),
+    offset: bounded(options.offset ?? 0, 0, maxSearchOffset),
+  };
+}
+
+/** What a filter must look like; anything else is said to be no filter. */
+const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: string }>> = {
+  language: { shape: /^[a-z]{2,3}$/i, words: "must be a code of two or three letters, such as en" },
+  country: { shape: /^[a-z]{2}$/i, words: "must be a code of two letters, such as DE" },
+  crawler: { shape: /^[\w.-]{1,100}$/, words: "must be the name of a crawler" },
+  host: { shape: /^[^\s/:]{1,253}$/, words: "must be a host name, such as www.example.org" },
+  from: { shape: /^\d{4}-\d{2}-\d{2}$/, words: "must be a day, such as 2026-03-01" },
+  to: { shape: /^\d{4}-\d{2}-\d{2}$/, words: "must be a day, such as 2026-03-01" },
+  sort: { shape: /^(relevance|date)$/, words: "must be relevance or date" },
+};
+
+/** The first filter that cannot be one, in words; null: all can. */
+export function filterFault(options: SearchOptions): string | null {
+  for (const [name, { shape, words }] of Object.entries(shapes)) {
+    const value = clean(String(options[name as keyof SearchOptions] ?? ""));
+    if (value === "") continue;
+    if (!shape.test(value) || ((name === "from" || name === "to") && !isDay(value)))
+      return `${name} ${value.slice(0, 60)}: ${words}`;
+  }
+  return null;
+}
+
+/** One that the calendar has, as Postgres counts years: JavaScript takes 31 February for 3 March, and has a year 0. */
+function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text) && !text.startsWith("0000");
+}
+
+function readFilters(options: SearchOptions): SearchFilters {
+  const fitting = (name: keyof SearchOptions & keyof SearchFilters) => {
+    const value = clean(options[name] ?? "");
+    return value !== "" && filterFault({ [name]: value }) === null ? value : null;
+  };
+  return {
+    host: fitting("host")?.toLowerCase().replace(/\.$/, "") ?? null,
+    language: fitting("language")?.toLowerCase() ?? null,
+    country: fitting("country")?.toUpperCase() ?? null,
+    crawler: fitting("crawler"),
+    from: fitting("from"),
+    to: fitting("to"),
+  };
+}
+
+/** The words to look for as people write them: without operators, phrases' quotes, and what is to be left out. */
+export function plainWords(words: string): string[] {
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => !word.startsWith("-") && word !== "or")
+    .flatMap((word) => word.split(/[^\p{L}\p{N}\p{M}]+/u))
+    .filter((word) => word !== "");
+}
+
+function cleanWords(words: string): string {
+  // A letter may have come as several characters.
+  const text = clean(composed(words.slice(0, 4 * maxSearchLength)).slice(0, maxSearchLength));
+  return text.split(/\s+/).slice(0, maxSearchWords).join(" ");
+}
+
+/** Postgres takes no NUL in a text, and no other control character is a word. */
+function clean(text: string): string {
+  return text.replace(/\p{Cc}/gu, " ").trim();
+}
+
+function bounded(value: number, least: number, most: number): number {
+  return Number.isFinite(value) ? Math.min(most, Math.max(least, Math.trunc(value))) : least;
+}

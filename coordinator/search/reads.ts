@@ -1,0 +1,150 @@
+/** Search: what can be asked of the index, and what is answered. */
+
+import type { HostHash, UrlHash } from "#core/ids";
+import type { Score } from "./page-score.ts";
+import type { KnownWord } from "./word-slips.ts";
+
+export interface SearchFilters {
+  /** A host with everything below it: `example.org` holds `www.example.org` too. */
+  readonly host: string | null;
+  /** ISO 639. */
+  readonly language: string | null;
+  /** ISO 3166-1 alpha-2, of the address that the host lies at. */
+  readonly country: string | null;
+  /** The name of the crawler that fetched it. */
+  readonly crawler: string | null;
+  /** Days (UTC), both included: of publication, or of the fetch where the page does not say. */
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+export const filterNames = ["host", "language", "country", "crawler", "from", "to"] as const;
+export type FilterName = (typeof filterNames)[number];
+
+export type SearchSort = "relevance" | "date";
+
+/** What the store is asked: cleaned, and every number within its bounds. */
+export interface SearchQuery {
+  readonly words: string;
+  readonly filters: SearchFilters;
+  readonly sort: SearchSort;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A page that matches, as far as it is known without reading its text. */
+export interface Candidate {
+  readonly hostHash: HostHash;
+  readonly urlHash: UrlHash;
+  readonly host: string;
+  /** The words as the rules of the page's language make them: a tsquery. */
+  readonly query: string;
+  readonly headRank: number;
+  readonly linkingHosts: number;
+  readonly isLaterCopy: boolean;
+  /** Pages of one group have nearly the same text; null: too short to tell. */
+  readonly textGroup: string | null;
+  readonly language: string | null;
+  readonly country: string | null;
+  readonly crawler: string | null;
+  readonly publishedAt: Date | null;
+  readonly fetchedAt: Date;
+}
+
+export interface Candidates {
+  readonly pages: readonly Candidate[];
+  /** There may be more than were looked at. */
+  readonly more: boolean;
+  /** False: nothing but words too common to be indexed, or only excluded ones. */
+  readonly searchable: boolean;
+  /** The time was over before all of the index was looked through. */
+  readonly cutShort: boolean;
+}
+
+export interface PageText {
+  readonly url: string;
+  readonly textRank: number;
+}
+
+/** What is shown of a page. */
+export interface ShownPage {
+  readonly url: string;
+  readonly title: string;
+  readonly words: number;
+  /** Marked as snippet.ts says. */
+  readonly headline: string;
+}
+
+export interface SearchReads {
+  candidates(query: SearchQuery): Promise<Candidates>;
+  /** Beside the candidates; null: the page went in the meantime, or there was no time left. */
+  texts(candidates: readonly Candidate[]): Promise<readonly (PageText | null)[]>;
+  /** Beside the candidates; null: not to be shown any more. */
+  shown(candidates: readonly Candidate[]): Promise<readonly (ShownPage | null)[]>;
+  /** Words of the index that share one of the forms (search/word-slips). */
+  wordsLike(forms: readonly string[], language: string | null): Promise<readonly KnownWord[]>;
+  /** The answer kept of the same question a moment ago, or made now. */
+  keep<T extends object>(question: string, make: () => Promise<T>): Promise<T>;
+}
+
+export interface SnippetPart {
+  readonly text: string;
+  readonly matches: boolean;
+}
+
+export interface FoundPage {
+  readonly url: string;
+  readonly host: string;
+  readonly title: string;
+  readonly language: string | null;
+  readonly country: string | null;
+  readonly publishedAt: string | null;
+  readonly fetchedAt: string;
+  readonly crawler: string | null;
+  /** Words on the page. */
+  readonly words: number;
+  /** Other matching pages with nearly the same text, which are not shown. */
+  readonly alike: number;
+  /** Points, 0 to 100. */
+  readonly rank: number;
+  readonly snippet: readonly SnippetPart[];
+  /** Where the points come from; null: it was not asked for. */
+  readonly reasons: readonly Reason[] | null;
+}
+
+export interface Reason {
+  readonly part: keyof Score;
+  readonly points: number;
+  readonly most: number;
+  readonly words: string;
+}
+
+export interface FacetValue {
+  readonly value: string;
+  readonly pages: number;
+}
+
+export const facetNames = ["language", "country", "crawler", "host"] as const;
+export type FacetName = (typeof facetNames)[number];
+
+/** The most frequent values among the pages that were looked at. */
+export interface Facets extends Readonly<Record<FacetName, readonly FacetValue[]>> {
+  /** Pages that were counted. */
+  readonly pages: number;
+}
+
+export interface SearchAnswer extends SearchFilters {
+  readonly words: string;
+  readonly sort: SearchSort;
+  readonly limit: number;
+  readonly offset: number;
+  /** How many match; `more`: at least so many, since it was not looked further. */
+  readonly total: number;
+  readonly more: boolean;
+  readonly pages: readonly FoundPage[];
+  readonly facets: Facets;
+  /** The words as they were probably meant, where that brings more; null: no better idea. */
+  readonly didYouMean: string | null;
+  /** In plain words, what else is to be known: why there is nothing to show, or that the search was cut short. */
+  readonly note: string | null;
+}

@@ -1,0 +1,63 @@
+/** The views of the index: search, and what is known of one page. */
+
+import { wantsJson } from "../web/guard.ts";
+import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import { searchBody } from "./page.ts";
+import { maxListOffset, type PageReads, pageFacts } from "./page-facts.ts";
+import { pageBody } from "./page-page.ts";
+import { filterFault, maxSearchLength, type SearchOptions } from "./query.ts";
+import { filterNames, type SearchReads } from "./reads.ts";
+import { searchPages } from "./search.ts";
+
+export function addSearchViews(views: Views, reads: SearchReads & PageReads): void {
+  views.add({
+    path: "/search",
+    api: "/api/search",
+    section: "/search",
+    needs: "read",
+    view: async (asked) => await searchView(asked, reads),
+  });
+  views.add({
+    path: "/pages",
+    api: "/api/pages",
+    section: "/search",
+    needs: "read",
+    view: async (asked) => await pageView(asked, reads),
+  });
+}
+
+async function pageView({ query, request }: AskedView, reads: PageReads): Promise<Shown | string> {
+  const question = { url: query("url"), hostHash: query("host_hash"), urlHash: query("url_hash") };
+  if (Object.values(question).every((part) => part === "") && !wantsJson(request)) {
+    return { status: 200, value: null, title: "A page of the index", body: () => pageBody(null) };
+  }
+  const offset = (name: string) => Math.min(maxListOffset, numberIn(query(name), 0));
+  const offsets = { fetches: offset("fetches"), inLinks: offset("in"), outLinks: offset("out") };
+  const value = await pageFacts(reads, question, offsets);
+  if (typeof value === "string") return value;
+  const title = value.page === null ? "No page to show" : value.page.title.trim() || value.page.url;
+  return { status: value.found ? 200 : 404, value, title, body: () => pageBody(value) };
+}
+
+async function searchView(asked: AskedView, reads: SearchReads): Promise<Shown | string> {
+  const words = asked.query("q");
+  if (words.length > maxSearchLength) return `The words are longer than ${maxSearchLength} characters.`;
+  const options = optionsOf(asked);
+  const fault = filterFault(options);
+  if (fault !== null) return `The filter ${fault}.`;
+  if (words.trim() === "" && !wantsJson(asked.request)) {
+    return { status: 200, value: null, title: "Search", body: () => searchBody(null) };
+  }
+  const value = await searchPages(reads, words, options, asked.now);
+  return { status: 200, value, title: `${value.words} · Search`, body: () => searchBody(value) };
+}
+
+function optionsOf({ query }: AskedView): SearchOptions {
+  return {
+    ...Object.fromEntries(filterNames.map((name) => [name, query(name)])),
+    sort: query("sort"),
+    limit: numberIn(query("limit"), 10),
+    offset: numberIn(query("offset"), 0),
+    explain: query("explain") === "1",
+  };
+}

@@ -1,0 +1,171 @@
+/** Everything that search reads of the index (search/reads), over one pool, each statement bounded in time. */
+import type { Pool, PoolClient } from "pg";
+import type { HostHash } from "#core/ids";
+import { KeptAnswer } from "../database/cached-read.ts";
+import { boundedRead } from "./bounded-read.ts";
+import {
+  type CandidateRow,
+  type CandidateSearch,
+  enough,
+  hostsOfSite,
+  kept,
+  steps,
+  takeStep,
+} from "./candidate-reads.ts";
+import { type HostFacts, HostFactsCache } from "./host-facts.ts";
+import { KeptAnswers } from "./kept-answers.ts";
+import type { PageReads } from "./page-facts.ts";
+import { pageOf } from "./page-reads.ts";
+import { configurationsSql, partsSql, wordQueries } from "./query-sql.ts";
+import { pageTexts, shownPages } from "./read-pages.ts";
+import type { Candidate, Candidates, SearchQuery, SearchReads } from "./reads.ts";
+
+/** One statement of a search at most. */
+const longestMs = 1500;
+
+export function createSearchReads(pool: Pool, nowMs: () => number): SearchReads & PageReads {
+  const answers = new KeptAnswers(nowMs);
+  const known = {
+    hosts: new HostFactsCache(pool, nowMs),
+    configurations: new KeptAnswer(() => configurationsOf(pool), nowMs),
+    crawlers: new KeptAnswer(() => crawlerNames(pool), nowMs),
+    parts: new KeptAnswer(() => partsOf(pool), nowMs),
+  };
+  return {
+    candidates: (query) => candidatesOf(pool, known, query),
+    texts: (candidates) => pageTexts(pool, candidates),
+    shown: (candidates) => shownPages(pool, candidates),
+    async wordsLike(forms, language) {
+      const { rows } = await pool.query<{ word: string; pages: number }>(
+        `select word, sum(pages)::float8 as pages
+         from search_word
+         where deletes && $1::text[] and ($2::text is null or language in ($2, ''))
+         group by word
+         order by pages desc
+         limit ${wordsRead}`,
+        [forms, language],
+      );
+      return rows;
+    },
+    keep: (question, make) => answers.of(question, make),
+    page: (key, offsets) => pageOf(pool, key, offsets),
+  };
+}
+
+/** Of a form that thousands of words share, the frequent ones are what was meant. */
+const wordsRead = 200;
+
+interface Known {
+  readonly hosts: HostFactsCache;
+  readonly configurations: KeptAnswer<readonly string[]>;
+  readonly parts: KeptAnswer<readonly string[]>;
+  readonly crawlers: KeptAnswer<ReadonlyMap<number, string>>;
+}
+
+const none: Candidates = { pages: [], more: false, searchable: true, cutShort: false };
+
+async function candidatesOf(pool: Pool, known: Known, query: SearchQuery): Promise<Candidates> {
+  const [configurations, parts] = await Promise.all([known.configurations.get(), known.parts.get()]);
+  const found: CandidateRow[] = [];
+  const search = await boundedRead(pool, longestMs, async (client) => {
+    const started = await startSearch(client, query, { configurations, parts });
+    if (started.queries.length > 0) found.push(...(await takeStep(client, started, steps[0]!)));
+    return started;
+  });
+  if (search === null) return { ...none, cutShort: true };
+  if (search.queries.length === 0) return { ...none, searchable: false };
+  const wasEnough = await lookFurther(pool, search, found);
+  const rows = withoutRepeats(found);
+  const [hosts, crawlers] = await Promise.all([
+    known.hosts.of([...new Set(rows.map((row) => row.host_hash))]),
+    known.crawlers.get(),
+  ]);
+  return {
+    ...none,
+    pages: rows.flatMap((row) => candidateOf(row, { search, hosts, crawlers })),
+    more: wasEnough !== false,
+    cutShort: wasEnough === null,
+  };
+}
+
+/** True: there may be more; false: all there is was found; null: a step took too long. */
+async function lookFurther(
+  pool: Pool,
+  search: CandidateSearch,
+  found: CandidateRow[],
+): Promise<boolean | null> {
+  for (const step of steps.slice(1)) {
+    if (found.length >= enough) return true;
+    const rows = await boundedRead(pool, longestMs, (client) => takeStep(client, search, step));
+    if (rows === null) return null;
+    found.push(...rows);
+  }
+  // Of a phrase's words so many texts were read and no more.
+  return found.length >= kept || search.queries.some(({ looseQuery }) => looseQuery !== null);
+}
+
+async function startSearch(
+  client: PoolClient,
+  query: SearchQuery,
+  {
+    configurations,
+    parts,
+  }: { readonly configurations: readonly string[]; readonly parts: readonly string[] },
+): Promise<CandidateSearch> {
+  const queries = await wordQueries(
+    client,
+    query.words,
+    configurations.length > 0 ? configurations : ["simple"],
+  );
+  const { host } = query.filters;
+  return { query, queries, parts, hosts: host === null ? null : await hostsOfSite(client, host) };
+}
+
+function withoutRepeats(rows: readonly CandidateRow[]): CandidateRow[] {
+  return [...new Map(rows.map((row) => [`${row.host_hash}/${row.url_hash}`, row])).values()];
+}
+
+interface Around {
+  readonly search: CandidateSearch;
+  readonly hosts: ReadonlyMap<HostHash, HostFacts>;
+  readonly crawlers: ReadonlyMap<number, string>;
+}
+
+function candidateOf(row: CandidateRow, { search, hosts, crawlers }: Around): Candidate[] {
+  const facts = hosts.get(row.host_hash);
+  if (facts?.hasOptedOut) return [];
+  return [
+    {
+      hostHash: row.host_hash,
+      urlHash: row.url_hash,
+      host: row.host,
+      query: search.queries[row.arm - 1]!.query,
+      headRank: row.head_rank,
+      linkingHosts: row.popularity,
+      isLaterCopy: row.is_copy,
+      textGroup: row.text_group,
+      language: row.language,
+      country: facts?.country ?? null,
+      crawler: crawlers.get(row.crawler_id) ?? null,
+      publishedAt: row.published_s === null ? null : new Date(1000 * row.published_s),
+      fetchedAt: new Date(1000 * row.fetched_s),
+    },
+  ];
+}
+
+async function configurationsOf(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ text_search_config: string }>(configurationsSql);
+  return rows.map((row) => row.text_search_config);
+}
+
+async function partsOf(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ part: string }>(partsSql);
+  return rows.map((row) => row.part);
+}
+
+async function crawlerNames(pool: Pool): Promise<Map<number, string>> {
+  const { rows } = await pool.query<{ crawler_id: number; name: string }>(
+    "select crawler_id, name from crawler",
+  );
+  return new Map(rows.map((row) => [row.crawler_id, row.name]));
+}

@@ -1,0 +1,31 @@
+/** What is done by the clock for the search: see search/index-upkeep-store.ts. */
+import type { Pool } from "pg";
+import type { Timekeeper } from "#core/scheduler";
+import { keepSearch } from "./index-upkeep-store.ts";
+
+const upkeepMs = 5000;
+/** Of each turn: at most one part in 25 of a connection goes into this. */
+const turnMs = 200;
+
+export interface SearchDutyPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly now: () => Date;
+  /** A clock that never goes back. */
+  readonly nowMs: () => number;
+}
+
+export function scheduleSearchDuties(ports: SearchDutyPorts): void {
+  ports.timekeeper.every("keep-search", upkeepMs, async () => await searchTurn(ports));
+}
+
+/** One turn; gives how many pages were looked at. */
+export async function searchTurn({ pool, now, nowMs }: Omit<SearchDutyPorts, "timekeeper">): Promise<number> {
+  const endMs = nowMs() + turnMs;
+  let pages = 0;
+  for (;;) {
+    const step = await keepSearch(pool, now());
+    pages += step.pages;
+    if (step.rests || nowMs() >= endMs) return pages;
+  }
+}

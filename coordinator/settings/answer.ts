@@ -1,0 +1,141 @@
+/** The policies as they are shown to people and programs: value, default, bounds, who changed what, and the past. */
+import {
+  type PolicyDefinition,
+  type PolicyKind,
+  type PolicyValue,
+  policyGroups,
+  setAtStart,
+} from "./catalogue.ts";
+import { changeWords, valuesOf, type WeighedChange } from "./change.ts";
+import { type KnownPolicies, knownPolicies } from "./known-policies.ts";
+import type { ChangedPolicy, PolicyStore } from "./policy-ports.ts";
+import { valueIn } from "./policy-values.ts";
+import type { PolicyEffect } from "./preview/types.ts";
+
+export interface PoliciesAnswer {
+  /** What a change must be based on. */
+  readonly version: number;
+  readonly groups: readonly {
+    readonly name: string;
+    readonly title: string;
+    readonly policies: readonly ShownPolicy[];
+  }[];
+  /** Read at the start from the coordinator's file. */
+  readonly setAtStart: typeof setAtStart;
+  /** The latest first. */
+  readonly history: readonly ShownVersion[];
+  /** Stored rows that are ignored, and why. */
+  readonly ignored: readonly string[];
+}
+
+export interface ShownPolicy {
+  readonly name: string;
+  readonly title: string;
+  readonly help: string;
+  readonly unit: string | null;
+  readonly origin: string;
+  readonly kind: PolicyKind;
+  /** In force. */
+  readonly value: PolicyValue;
+  readonly default: PolicyValue;
+  /** Of the coordinator's file; the default where it says nothing. */
+  readonly fileValue: PolicyValue;
+  /** Null: nobody has changed it, the file's value is in force. */
+  readonly changedAt: string | null;
+  readonly changedBy: string | null;
+}
+
+export interface ShownVersion {
+  readonly version: number;
+  readonly changedAt: string;
+  readonly changedBy: string;
+  readonly words: string;
+  readonly takesBack: number | null;
+  readonly changes: readonly ChangedPolicy[];
+}
+
+export interface PreviewAnswer {
+  readonly basedOn: number;
+  readonly takesBack: number | null;
+  readonly changes: readonly {
+    readonly name: string;
+    readonly before: PolicyValue;
+    readonly after: PolicyValue;
+    /** True: from then on the file's value holds. */
+    readonly toFile: boolean;
+  }[];
+  readonly effects: readonly PolicyEffect[];
+}
+
+/** Versions that are shown. */
+export const shownVersions = 50;
+
+export async function policiesAnswer(
+  store: Pick<PolicyStore, "read" | "history">,
+  versions: number = shownVersions,
+): Promise<PoliciesAnswer> {
+  const [stored, history] = [await store.read(), await store.history(versions)];
+  const known = knownPolicies(stored);
+  return {
+    version: known.version,
+    groups: policyGroups.map(({ name, title, policies }) => ({
+      ...{ name, title },
+      policies: policies.map((policy) => shownPolicy(policy, known)),
+    })),
+    setAtStart,
+    history: history.map((version) => ({ ...version, changedAt: version.changedAt.toISOString() })),
+    ignored: known.ignored,
+  };
+}
+
+/** For whoever may not read the audit log: what was changed, and not the names of the people who did. */
+export function withoutNames(answer: PoliciesAnswer): PoliciesAnswer {
+  const unnamed = <Changed extends { readonly changedBy: string | null }>(one: Changed): Changed =>
+    one.changedBy === null ? one : { ...one, changedBy: "an operator" };
+  return {
+    ...answer,
+    groups: answer.groups.map((group) => ({ ...group, policies: group.policies.map(unnamed) })),
+    history: answer.history.map(unnamed),
+  };
+}
+
+function shownPolicy(policy: PolicyDefinition, { settings, file, changed }: KnownPolicies): ShownPolicy {
+  const { group: _group, ...shown } = policy;
+  const change = changed.get(policy.name);
+  return {
+    ...shown,
+    value: valueIn(settings, policy.name),
+    fileValue: valueIn(file, policy.name),
+    changedAt: change?.changedAt.toISOString() ?? null,
+    changedBy: change?.changedBy ?? null,
+  };
+}
+
+export function previewAnswer(weighed: WeighedChange, effects: readonly PolicyEffect[]): PreviewAnswer {
+  const { basedOn, takesBack, changes, step } = weighed;
+  return {
+    basedOn,
+    takesBack,
+    changes: changes.map(({ name, after }) => ({
+      name,
+      before: valueIn(step.before, name),
+      after: valueIn(step.after, name),
+      toFile: after === null,
+    })),
+    effects,
+  };
+}
+
+/** What the audit log is told of a change. */
+export function auditedChange(weighed: WeighedChange, words: string) {
+  const [first, ...more] = weighed.changes;
+  const taken = weighed.takesBack === null ? "" : `takes back version ${weighed.takesBack}: `;
+  const why = words === "" ? "" : `; ${words}`;
+  return {
+    action: "policy-changed",
+    target: more.length === 0 ? first!.name : null,
+    words: `${taken}${changeWords(weighed).join("; ")}${why}`,
+    before: valuesOf(weighed, "before"),
+    after: valuesOf(weighed, "after"),
+  };
+}

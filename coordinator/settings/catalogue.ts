@@ -1,0 +1,163 @@
+/** Every policy with its words, its bounds and its default; what may not be changed while running, and where it is set. */
+import { z } from "zod";
+import { type PolicyName, type PolicyWords, policyWords } from "./descriptions.ts";
+import { type PolicySectionName, policySections } from "./schema.ts";
+
+export type PolicyValue = number | string | boolean;
+
+export type PolicyKind =
+  | {
+      readonly type: "number";
+      readonly whole: boolean;
+      readonly least: number;
+      /** True: it must be more than `least`. */
+      readonly above: boolean;
+      readonly most: number;
+    }
+  | { readonly type: "choice"; readonly options: readonly string[] }
+  | { readonly type: "yes-no" };
+
+export interface PolicyDefinition extends PolicyWords {
+  readonly name: PolicyName;
+  readonly group: PolicySectionName;
+  readonly kind: PolicyKind;
+  readonly default: PolicyValue;
+}
+
+export interface PolicyGroup {
+  readonly name: PolicySectionName;
+  readonly title: string;
+  readonly policies: readonly PolicyDefinition[];
+}
+
+const groupTitles: Readonly<Record<PolicySectionName, string>> = {
+  delegation: "Delegation",
+  probe: "Probes and their pace",
+  balance: "Balance",
+  recalibration: "Recalibration",
+  recrawl: "Recrawl",
+  scope: "Scope",
+  trust: "Trust",
+  lease: "Leases",
+  frontier: "Order of the frontier",
+  changes: "Change feed",
+  pace: "Pace of crawlers",
+};
+
+export const policyNamesInOrder = Object.keys(policyWords) as readonly PolicyName[];
+
+/** The value's own schema, of which a missing value is no valid one. */
+export function schemaOf(name: PolicyName): z.ZodType {
+  return schemas.get(name)!;
+}
+
+function leafOf(name: PolicyName): z.ZodType {
+  const [section, ...path] = name.split(".");
+  let at: unknown = policySections[section as PolicySectionName];
+  for (const key of path) {
+    const whole = unwrapped(at);
+    at = whole instanceof z.ZodObject ? whole.shape[key] : undefined;
+  }
+  const leaf = unwrapped(at);
+  if (!(leaf instanceof z.ZodType)) throw new RangeError(`${name}: there is no such setting`);
+  return leaf;
+}
+
+function unwrapped(schema: unknown): unknown {
+  return schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
+}
+
+const schemas = new Map(policyNamesInOrder.map((name) => [name, leafOf(name)]));
+
+function definitionOf(name: PolicyName): PolicyDefinition {
+  const group = name.split(".")[0] as PolicySectionName;
+  return { name, group, ...policyWords[name], kind: kindOf(name), default: defaultOf(name) };
+}
+
+function kindOf(name: PolicyName): PolicyKind {
+  const json = z.toJSONSchema(schemaOf(name)) as {
+    readonly type?: string;
+    readonly enum?: readonly string[];
+    readonly minimum?: number;
+    readonly exclusiveMinimum?: number;
+    readonly maximum?: number;
+  };
+  if (json.enum) return { type: "choice", options: json.enum };
+  if (json.type === "boolean") return { type: "yes-no" };
+  const least = json.minimum ?? json.exclusiveMinimum ?? 0;
+  const above = json.exclusiveMinimum !== undefined;
+  return { type: "number", whole: json.type === "integer", least, above, most: json.maximum! };
+}
+
+function defaultOf(name: PolicyName): PolicyValue {
+  const [section, ...path] = name.split(".");
+  let at: unknown = policySections[section as PolicySectionName].parse({});
+  for (const key of path) at = (at as Record<string, unknown>)[key];
+  return at as PolicyValue;
+}
+
+const definitions = new Map(policyNamesInOrder.map((name) => [name, definitionOf(name)]));
+
+export function policyOf(name: PolicyName): PolicyDefinition {
+  return definitions.get(name)!;
+}
+
+export function isPolicyName(name: string): name is PolicyName {
+  return definitions.has(name as PolicyName);
+}
+
+/** In the order in which they are shown. */
+export const policyGroups: readonly PolicyGroup[] = Object.entries(groupTitles).map(([name, title]) => ({
+  name: name as PolicySectionName,
+  title,
+  policies: [...definitions.values()].filter(({ group }) => group === name),
+}));
+
+/**
+ * What is read once, at the start; each is set in the coordinator's file (`nearcrawl coordinator --config FILE`). A
+ * section's name stands for all of it.
+ */
+export const setAtStart: readonly { readonly names: readonly string[]; readonly why: string }[] = [
+  {
+    names: ["listen", "tls", "behindProxy", "publicUrl"],
+    why: "where the coordinator listens is opened once",
+  },
+  {
+    names: ["delegation.seed", "delegation.settleSeconds", "delegation.expectedCrawlers"],
+    why: "they are about the first minutes of a start",
+  },
+  {
+    names: ["probe.method", "allowSpecialPurpose", "resolvers"],
+    why: "what was measured or refused by the old value would stand beside the new",
+  },
+  {
+    names: ["heartbeatSeconds", "departureSeconds", "userAgent", "contact", "signRequests"],
+    why: "crawlers are told as they connect",
+  },
+  {
+    names: ["lease.addressRestSeconds"],
+    why: "addresses that rest now do so for as long as the old value says",
+  },
+  {
+    names: [
+      "trust.newcomerPages",
+      "trust.watchedShare",
+      "trust.watchedPages",
+      "trust.slotSeconds",
+      "trust.alteredShare",
+      "trust.refetchPages",
+    ],
+    why: "the threshold was tuned together with them (test/bench/results/trust.md)",
+  },
+  {
+    names: ["parent", "coordinators"],
+    why: "who owns what is agreed upon with the parent at the first exchange",
+  },
+  {
+    names: ["domainSets"],
+    why: "hosts outside would otherwise come and go with every change; crawlers' own sets can be changed at any time",
+  },
+  { names: ["access.anonymous"], why: "who may read without signing in is no matter of a moment" },
+  { names: ["registry"], why: "it is about what this machine may read and run" },
+  { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "nothing about them hurries" },
+];

@@ -1,0 +1,135 @@
+/** Another recrawl interval, scope or lease: what is due, what hosts may have, and what leases would have come to. */
+
+import { meanIntervalDays } from "../../recrawl/mean-interval.ts";
+import type { PolicySettings } from "../schema.ts";
+import { nothingYet, percent } from "./delegation.ts";
+import type { PreviewPolicies } from "./preview.ts";
+import type { PolicyFigure } from "./types.ts";
+
+const mostLeases = 2000;
+const mostLinks = 20_000;
+
+type Pair = readonly [number | null, number | null];
+
+const figure = (name: string, words: string, unit: string, [before, after]: Pair): PolicyFigure => ({
+  ...{ name, words, unit },
+  ...{ before, after },
+});
+
+export const previewFrontier: PreviewPolicies = async ({ before, after, names }, ports) => {
+  const { samples, crawlers } = ports;
+  const plan = (await ports.recrawlPlan?.()) ?? null;
+  const [old, changed] = [
+    await samples.frontier(before.scope.pagesPerHost),
+    await samples.frontier(after.scope.pagesPerHost),
+  ];
+  const fleet = (await crawlers.list()).filter(({ state }) => state === "online");
+  const capacity = fleet.reduce((sum, { pagesPerDay }) => sum + pagesPerDay, 0);
+  const dueADay = ({ recrawl }: PolicySettings) => old.fetchedUrls / meanIntervalDays(recrawl, plan);
+  const share = (settings: PolicySettings) => (capacity === 0 ? null : (100 * dueADay(settings)) / capacity);
+  return {
+    title: "Pages due, and what hosts may have",
+    figures: [
+      figure("pagesDuePerDay", "Pages that are due again", "pages/day", [dueADay(before), dueADay(after)]),
+      figure("ofCapacity", "Of what the connected crawlers may fetch", "%", [share(before), share(after)]),
+      ...(names.has("scope.pagesPerHost")
+        ? [
+            figure("hostsOver", "Hosts with more URLs than they may have", "hosts", [
+              old.hostsOver,
+              changed.hostsOver,
+            ]),
+            figure("releasable", "Held URLs that there is room for", "URLs", [
+              old.releasable,
+              changed.releasable,
+            ]),
+            figure("held", "Held URLs that stay held", "URLs", [
+              old.heldUrls - old.releasable,
+              changed.heldUrls - changed.releasable,
+            ]),
+          ]
+        : []),
+    ],
+    basis: `${old.hosts.toLocaleString("en-GB")} hosts${old.share < 1 ? ` (counted on ${percent(old.share)} of them)` : ""} with ${old.fetchedUrls.toLocaleString("en-GB")} URLs that were fetched; ${fleet.length} connected crawlers whose partners allow ${capacity.toLocaleString("en-GB")} pages a day. Another ${old.newUrls.toLocaleString("en-GB")} URLs wait for their first fetch.`,
+    limits: [
+      "Pages that have their next time already keep it: the number of due pages moves over one interval.",
+      ...(after.recrawl.strategy === "fixed" || after.recrawl.strategy === plan?.strategy
+        ? []
+        : [
+            `What ${after.recrawl.strategy} comes to is known when its first plan is made; until then the fixed interval holds.`,
+          ]),
+      ...(names.has("scope.pagesPerHost")
+        ? [
+            "URLs that a host has beyond its new limit stay; held ones are released as further pages of their host come in.",
+          ]
+        : []),
+    ],
+  };
+};
+
+export const previewLinks: PreviewPolicies = async ({ before, after, names }, { samples }) => {
+  const title = "Links that are followed";
+  const links = await samples.links(mostLinks);
+  const [shallow, deep] = [
+    await samples.shareAtDepth(before.scope.maxDepth),
+    await samples.shareAtDepth(after.scope.maxDepth),
+  ];
+  if (links.links === 0 && shallow.urls === 0) return nothingYet(title);
+  const followed = ({ scope }: PolicySettings) =>
+    links.links === 0 ? null : scope.followNofollow ? 100 : 100 * (1 - links.nofollow / links.links);
+  const newHosts = ({ scope }: PolicySettings) => (scope.admitNewHosts ? links.unknownHosts : 0);
+  return {
+    title,
+    figures: [
+      ...(names.has("scope.maxDepth")
+        ? [figure("atDepth", "URLs whose links lead too far", "%", [100 * shallow.share, 100 * deep.share])]
+        : []),
+      ...(names.has("scope.followNofollow")
+        ? [figure("followed", "Links that are followed", "%", [followed(before), followed(after)])]
+        : []),
+      ...(names.has("scope.admitNewHosts") || names.has("scope.newHostsPerCrawlerAndDay")
+        ? [
+            figure("newHosts", `New hosts that ${links.links} sampled links would bring in`, "hosts", [
+              newHosts(before),
+              newHosts(after),
+            ]),
+          ]
+        : []),
+    ],
+    basis: `A sample of ${links.links.toLocaleString("en-GB")} stored links, to ${links.hosts.toLocaleString("en-GB")} hosts, and of ${shallow.urls.toLocaleString("en-GB")} URLs.`,
+    limits: [
+      "It holds for links of pages that are fetched from then on: nothing is taken out of the frontier, and links of old pages come in as those are fetched again.",
+      "Pages that were not found yet are not counted: new hosts bring further ones.",
+    ],
+  };
+};
+
+export const previewLeases: PreviewPolicies = async ({ before, after, names }, { samples }) => {
+  const title = "Leases";
+  const leases = await samples.leases(mostLeases);
+  if (leases.length === 0) return nothingYet(title);
+  // One that ran out would have taken longer: nobody knows how much.
+  const ended = leases.filter(({ ending }) => ending === "done");
+  const late = ({ lease }: PolicySettings) => ended.filter(({ seconds }) => seconds > lease.seconds).length;
+  const cut = ({ lease }: PolicySettings) => leases.filter(({ urls }) => urls >= lease.urlsPerHost).length;
+  const ranOut = leases.filter(({ ending }) => ending === "expired").length;
+  return {
+    title,
+    figures: [
+      figure("late", "Leases that would have run out before they were done", "leases", [
+        late(before),
+        late(after),
+      ]),
+      figure("full", "Leases with as many URLs as they may have, or more", "leases", [
+        cut(before),
+        cut(after),
+      ]),
+    ],
+    basis: `The latest ${leases.length} leases that have ended; ${ranOut} of them ran out.`,
+    limits: [
+      "How much longer those would have taken that ran out is not known; they are not counted.",
+      ...(names.has("lease.hostsPerRequest")
+        ? ["What hosts in one answer come to is not stored: it changes how often crawlers ask."]
+        : []),
+    ],
+  };
+};

@@ -1,0 +1,154 @@
+/** /policies and /api/policies: what holds, what a change would come to, and the change. */
+import { z } from "zod";
+import { mayDo } from "#core/actor";
+import type { WebPart } from "../http-server.ts";
+import type { ActionFault, AskedAction } from "../web/actions.ts";
+import { auditedChange, policiesAnswer, previewAnswer, withoutNames } from "./answer.ts";
+import { isPolicyName, type PolicyValue } from "./catalogue.ts";
+import { type ChangeFault, changeWords, savePolicies, weighPolicies } from "./change.ts";
+import { policiesPage } from "./page.ts";
+import type { PolicyStore } from "./policy-ports.ts";
+import { policyPreviewPage } from "./policy-preview-page.ts";
+import { valueFromText } from "./policy-values.ts";
+import { type PreviewPorts, previewPolicies } from "./preview/preview.ts";
+
+export interface PolicyRoutePorts extends PreviewPorts {
+  readonly store: PolicyStore;
+}
+
+const mostVersion = 2 ** 31 - 1;
+const version = z.int().min(0).max(mostVersion);
+
+const asked = {
+  /** By name; null: back to the file's value. */
+  values: z
+    .record(z.string().max(60), z.union([z.number(), z.boolean(), z.string().max(60), z.null()]))
+    .default({}),
+  takeBack: version.nullable().default(null),
+};
+const previewBody = z.strictObject({ ...asked, basedOn: version.nullable().default(null) });
+const saveBody = z.strictObject({
+  ...asked,
+  /** Of GET /api/policies or of the preview: refused when somebody has changed something since. */
+  basedOn: version,
+  words: z.string().trim().max(300).default(""),
+});
+
+/** Previews at once: each takes up to a second of the processor's time. */
+const mostPreviews = 2;
+const busy: ActionFault = {
+  type: "fault",
+  status: 429,
+  title: "Others are looking",
+  words: `${mostPreviews} previews are being computed already. Try again in a few seconds.`,
+};
+
+export function policyRoutes(ports: PolicyRoutePorts): WebPart {
+  const { store } = ports;
+  let underWay = 0;
+  return ({ views, actions }) => {
+    views.add({
+      path: "/policies",
+      api: "/api/policies",
+      section: "/policies",
+      needs: "read",
+      view: async ({ visit }) => {
+        const full = await policiesAnswer(store);
+        const answer = mayDo(visit.actor, "audit-read") ? full : withoutNames(full);
+        const body = (viewer: Parameters<typeof policiesPage>[0]["viewer"]) =>
+          policiesPage({ answer, viewer });
+        return { status: 200, value: answer, title: "Policies", body };
+      },
+    });
+    actions.add({
+      path: "/policies/preview",
+      api: "/api/policies/preview",
+      section: "/policies",
+      needs: "policy-write",
+      body: previewBody,
+      fromForm: formBody,
+      act: async ({ body }) => {
+        const weighed = await weighPolicies(body, store);
+        if (weighed.type === "fault") return await refused(weighed, body.values, store);
+        if (underWay >= mostPreviews) return busy;
+        underWay += 1;
+        const effects = await previewPolicies(weighed.step, ports).finally(() => {
+          underWay -= 1;
+        });
+        const preview = previewAnswer(weighed, effects);
+        return {
+          type: "shown",
+          value: preview,
+          title: "What would change",
+          body: (viewer) => policyPreviewPage(preview, viewer),
+          change: null,
+        };
+      },
+    });
+    actions.add({
+      path: "/policies",
+      api: "/api/policies",
+      section: "/policies",
+      needs: "policy-write",
+      body: saveBody,
+      fromForm: (values) => ({ ...formBody(values), words: values.words ?? "" }),
+      act: async (action) => await save(action, store),
+    });
+  };
+}
+
+async function save({ body, actor, now }: AskedAction<z.infer<typeof saveBody>>, store: PolicyStore) {
+  const weighed = await weighPolicies(body, store);
+  if (weighed.type === "fault") return await refused(weighed, body.values, store);
+  const saved = await savePolicies(weighed, { name: actor.name, words: body.words, now }, store);
+  if (typeof saved !== "number") return await refused(saved, body.values, store);
+  const { changes } = previewAnswer(weighed, []);
+  return {
+    type: "done",
+    value: { version: saved, changes },
+    goTo: "/policies",
+    said: `Saved as version ${saved}: ${changeWords(weighed).join("; ")}. Running coordinators follow at once.`,
+    change: auditedChange(weighed, body.words),
+  } as const;
+}
+
+/** The policies once more, as they are now, with what was typed. */
+async function refused(
+  fault: ChangeFault,
+  values: Readonly<Record<string, PolicyValue | null>>,
+  store: PolicyStore,
+): Promise<ActionFault> {
+  const answer = await policiesAnswer(store);
+  const typed = Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [[name, typedText(value)]])),
+  );
+  return {
+    type: "fault",
+    status: fault.status,
+    title: "That cannot be done",
+    words: fault.words,
+    again: (viewer, words) => policiesPage({ answer, viewer, refused: { words, typed } }),
+  };
+}
+
+const typedText = (value: PolicyValue) =>
+  typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
+
+/** Fields by the policies' names; `back` and `back:NAME`: to the file's value. */
+function formBody(fields: Readonly<Record<string, string>>) {
+  const values: Record<string, PolicyValue | null> = {};
+  const back = fields.back;
+  for (const [field, text] of Object.entries(fields)) {
+    if (back === undefined && isPolicyName(field)) values[field] = valueFromText(field, text);
+    if (field.startsWith("back:")) values[field.slice("back:".length)] = null;
+  }
+  if (back !== undefined) values[back] = null;
+  return {
+    values,
+    basedOn: wholeNumber(fields["based-on"]),
+    takeBack: fields["take-back"] === undefined ? null : wholeNumber(fields["take-back"]),
+  };
+}
+
+/** What is none is left to the body's schema to refuse. */
+const wholeNumber = (text: string | undefined) => (/^\d{1,10}$/.test(text ?? "") ? Number(text) : -1);

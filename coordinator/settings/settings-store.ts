@@ -1,0 +1,118 @@
+/** Tables setting, policy_version and policy_file: the policies that operators have changed, and how they came about. */
+import type { Pool, PoolClient } from "pg";
+import { notify } from "#db/schema-channel";
+import { ChannelListener } from "../database/channel-listener.ts";
+import { clean } from "../database/database-text.ts";
+import { inTransaction } from "../database/transaction.ts";
+import type { PolicyValue } from "./catalogue.ts";
+import type { ChangedPolicy, NewPolicyVersion, PolicyStore, PolicyVersion } from "./policy-ports.ts";
+
+/** More rows than there are policies were put there by somebody else. */
+const mostRows = 1000;
+
+export function createPolicyStore(pool: Pool): PolicyStore {
+  return {
+    read: async () => {
+      const { rows } = await pool.query<StoredRow>(
+        `select coalesce((select max(version) from policy_version), 0) as version,
+           (select settings from policy_file) as file,
+           coalesce((select jsonb_agg(to_jsonb(s) order by s.name) from (select * from setting order by name limit ${mostRows}) s), '[]') as settings`,
+      );
+      const { version, file, settings } = rows[0]!;
+      return {
+        version,
+        file,
+        settings: settings.map((row) => ({
+          name: row.name,
+          value: row.value,
+          changedAt: new Date(row.changed_at),
+          changedBy: row.changed_by,
+        })),
+      };
+    },
+    save: async (version, basedOn) =>
+      await inTransaction(pool, async (client) => await save(client, version, basedOn)),
+    history: async (limit) => await versions(pool, "true order by version desc limit $1", [limit]),
+    version: async (version) => (await versions(pool, "version = $1", [version]))[0] ?? null,
+    stateFile: async (settings, now) => {
+      await pool.query(
+        `insert into policy_file (settings, stated_at) values ($1, $2)
+         on conflict (only_one) do update set settings = excluded.settings, stated_at = excluded.stated_at`,
+        [JSON.stringify(settings), now],
+      );
+    },
+    onChange: async (changed) => {
+      const listener = new ChannelListener(pool, "nearcrawl_policies", changed);
+      await listener.listen();
+      return { stop: async () => await listener.stop() };
+    },
+  };
+}
+
+interface StoredRow {
+  version: number;
+  file: unknown;
+  settings: { name: string; value: unknown; changed_at: string; changed_by: string }[];
+}
+
+/** Whoever saves waits for whoever saves now, and then finds the version to be another. */
+async function save(client: PoolClient, version: NewPolicyVersion, basedOn: number): Promise<number | null> {
+  await client.query("lock table policy_version in share row exclusive mode");
+  const { rows } = await client.query<{ version: number }>(
+    "select coalesce(max(version), 0) as version from policy_version",
+  );
+  if (rows[0]!.version !== basedOn) return null;
+  await client.query(
+    `insert into policy_version (version, changed_at, changed_by, words, takes_back, changes)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [
+      basedOn + 1,
+      version.changedAt,
+      version.changedBy,
+      clean(version.words),
+      version.takesBack,
+      JSON.stringify(version.changes),
+    ],
+  );
+  await write(client, version);
+  await client.query(`select ${notify("nearcrawl_policies", "$1")}`, [String(basedOn + 1)]);
+  return basedOn + 1;
+}
+
+async function write(client: PoolClient, { changes, changedAt, changedBy }: NewPolicyVersion): Promise<void> {
+  const gone = changes.filter(({ after }) => after === null).map(({ name }) => name);
+  const kept = changes.filter((change) => change.after !== null);
+  await client.query("delete from setting where name = any($1::text[])", [gone]);
+  await client.query(
+    `insert into setting (name, value, changed_at, changed_by)
+     select given.name, given.value::jsonb, $3, $4
+     from unnest($1::text[], $2::text[]) as given (name, value)
+     on conflict (name) do update
+       set value = excluded.value, changed_at = excluded.changed_at, changed_by = excluded.changed_by`,
+    [kept.map(({ name }) => name), kept.map(({ after }) => JSON.stringify(after)), changedAt, changedBy],
+  );
+}
+
+interface VersionRow {
+  version: number;
+  changed_at: Date;
+  changed_by: string;
+  words: string;
+  takes_back: number | null;
+  changes: { name: ChangedPolicy["name"]; before: PolicyValue | null; after: PolicyValue | null }[];
+}
+
+async function versions(pool: Pool, where: string, values: unknown[]): Promise<PolicyVersion[]> {
+  const { rows } = await pool.query<VersionRow>(
+    `select version, changed_at, changed_by, words, takes_back, changes from policy_version where ${where}`,
+    values,
+  );
+  return rows.map((row) => ({
+    version: row.version,
+    changedAt: row.changed_at,
+    changedBy: row.changed_by,
+    words: row.words,
+    takesBack: row.takes_back,
+    changes: row.changes,
+  }));
+}

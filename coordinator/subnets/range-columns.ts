@@ -1,0 +1,161 @@
+/**
+ * Many ranges of one family in flat typed arrays: what lets millions of them be sorted, nested and searched
+ * without an object each. An address is one 32-bit word (IPv4) or four, most significant first (IPv6).
+ */
+
+import type { IpAddress } from "#core/ip/address";
+import { firstAddress, type IpRange, lastAddress } from "#core/ip/range";
+
+export interface RangeColumns {
+  readonly family: 4 | 6;
+  /** 32-bit words per address: 1 or 4. */
+  readonly words: 1 | 4;
+  readonly count: number;
+  /** First addresses: `count * words` numbers. */
+  readonly first: Uint32Array;
+  readonly last: Uint32Array;
+}
+
+/** Columns for `count` ranges, to be filled with `writeRange`. */
+export function emptyColumns(family: 4 | 6, count: number): RangeColumns {
+  const words = family === 4 ? 1 : 4;
+  return {
+    family,
+    words,
+    count,
+    first: new Uint32Array(count * words),
+    last: new Uint32Array(count * words),
+  };
+}
+
+/** The ranges as columns, in the same order; throws when the families are mixed. An empty list counts as IPv4. */
+export function columnsOf(ranges: readonly IpRange[]): RangeColumns {
+  const columns = emptyColumns(ranges[0]?.family ?? 4, ranges.length);
+  ranges.forEach((range, index) => {
+    writeRange(columns, index, range);
+  });
+  return columns;
+}
+
+export function writeRange(columns: RangeColumns, index: number, range: IpRange): void {
+  if (range.family !== columns.family) {
+    throw new RangeError(`an IPv${range.family} range among IPv${columns.family} ranges`);
+  }
+  writeAddress(columns.first, index, firstAddress(range));
+  writeAddress(columns.last, index, lastAddress(range));
+}
+
+export function rangeAt(columns: RangeColumns, index: number): IpRange {
+  if (columns.words === 1) {
+    return { family: 4, first: columns.first[index] as number, last: columns.last[index] as number };
+  }
+  return { family: 6, first: readIpv6(columns.first, index), last: readIpv6(columns.last, index) };
+}
+
+/** Order of the address at `i` in `a` and that at `j` in `b`. */
+export function compareWords(a: Uint32Array, i: number, b: Uint32Array, j: number, words: 1 | 4): number {
+  if (words === 1) return (a[i] as number) - (b[j] as number);
+  for (let word = 0; word < 4; word += 1) {
+    const difference = (a[i * 4 + word] as number) - (b[j * 4 + word] as number);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/**
+ * Below zero when range `i` is more specific than range `j`: it is smaller, or of the same size and starts
+ * later. This one rule places crossing ranges everywhere: as parents and in look-ups.
+ */
+export function compareSpecificity(columns: RangeColumns, i: number, j: number): number {
+  const { first, last, words } = columns;
+  const bySize =
+    words === 1
+      ? (last[i] as number) - (first[i] as number) - ((last[j] as number) - (first[j] as number))
+      : compareIpv6Sizes(columns, i, j);
+  return bySize !== 0 ? bySize : compareWords(first, j, first, i, words);
+}
+
+/** Indexes by first address, the widest first among those that start together: less specific before more specific. */
+export function sortedOrder(columns: RangeColumns): Int32Array<ArrayBuffer> {
+  let order = new Int32Array(columns.count).map((_, index) => index);
+  if (isSorted(columns)) return order;
+  let spare = new Int32Array(columns.count);
+  const pass = (values: Uint32Array, word: number, shift: number, flip: number) => {
+    if (
+      sortByDigit({
+        order,
+        spare,
+        digitOf: (at) => (((values[at * columns.words + word] as number) ^ flip) >>> shift) & 0xffff,
+      })
+    ) {
+      [order, spare] = [spare, order];
+    }
+  };
+  for (let word = columns.words - 1; word >= 0; word -= 1) {
+    for (const shift of [0, 16]) pass(columns.last, word, shift, 0xffffffff);
+  }
+  for (let word = columns.words - 1; word >= 0; word -= 1) {
+    for (const shift of [0, 16]) pass(columns.first, word, shift, 0);
+  }
+  return order;
+}
+
+function writeAddress(column: Uint32Array, index: number, address: IpAddress): void {
+  if (address.family === 4) {
+    column[index] = address.value;
+    return;
+  }
+  for (let word = 0; word < 4; word += 1) {
+    column[index * 4 + word] = Number((address.value >> BigInt(96 - 32 * word)) & 0xffffffffn);
+  }
+}
+
+function readIpv6(column: Uint32Array, index: number): bigint {
+  let value = 0n;
+  for (let word = 0; word < 4; word += 1) value = (value << 32n) | BigInt(column[index * 4 + word] as number);
+  return value;
+}
+
+/** Compares `last - first` of two IPv6 ranges, word by word from the least significant with borrow. */
+function compareIpv6Sizes({ first, last }: RangeColumns, i: number, j: number): number {
+  let result = 0;
+  let borrowI = 0;
+  let borrowJ = 0;
+  for (let word = 3; word >= 0; word -= 1) {
+    const sizeI = (last[i * 4 + word] as number) - (first[i * 4 + word] as number) - borrowI;
+    const sizeJ = (last[j * 4 + word] as number) - (first[j * 4 + word] as number) - borrowJ;
+    borrowI = sizeI < 0 ? 1 : 0;
+    borrowJ = sizeJ < 0 ? 1 : 0;
+    const difference = (sizeI >>> 0) - (sizeJ >>> 0);
+    if (difference !== 0) result = difference;
+  }
+  return result;
+}
+
+function isSorted({ first, last, words, count }: RangeColumns): boolean {
+  for (let index = 1; index < count; index += 1) {
+    const byFirst = compareWords(first, index - 1, first, index, words);
+    if (byFirst > 0 || (byFirst === 0 && compareWords(last, index - 1, last, index, words) < 0)) return false;
+  }
+  return true;
+}
+
+/** One stable counting pass of a radix sort from `order` into `spare`; false, and nothing moved, when all digits are equal. */
+function sortByDigit(pass: {
+  order: Int32Array;
+  spare: Int32Array;
+  digitOf: (index: number) => number;
+}): boolean {
+  const { order, spare, digitOf } = pass;
+  const starts = new Int32Array(0x10000 + 1);
+  for (const index of order) starts[digitOf(index) + 1] = (starts[digitOf(index) + 1] as number) + 1;
+  if (starts.includes(order.length)) return false;
+  for (let digit = 1; digit <= 0x10000; digit += 1)
+    starts[digit] = (starts[digit] as number) + (starts[digit - 1] as number);
+  for (const index of order) {
+    const digit = digitOf(index);
+    spare[starts[digit] as number] = index;
+    starts[digit] = (starts[digit] as number) + 1;
+  }
+  return true;
+}

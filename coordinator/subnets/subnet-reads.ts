@@ -1,0 +1,214 @@
+/** Which subnets hold an address, who holds them, and who crawls them. */
+import type { Pool } from "pg";
+import type { DelegationCause } from "#core/delegation-cause";
+import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
+import { rangeFrom, rangeText } from "#db/range-text";
+import { type CrawlerJson, crawlerJson, iso, roundMs } from "../database/rows.ts";
+import type { ChainSubnet, SubnetLine, SubnetList } from "../who/who-answer.ts";
+import { holdingChain } from "./holding-chain.ts";
+
+/** Deeper than any registry nests; ends a climb through parents that a fault made circular. */
+const maxDepth = 100;
+
+interface ChainRow {
+  subnet_id: number;
+  parent_id: number | null;
+  first_address: string;
+  last_address: string;
+  name: string;
+  country: string | null;
+  registry: string;
+  holder_id: number | null;
+  holder_name: string | null;
+  holder_handle: string | null;
+  crawler: CrawlerJson | null;
+  runner_up: CrawlerJson | null;
+  measured: boolean;
+  rtt_ms: number | null;
+  runner_up_rtt_ms: number | null;
+  cause: DelegationCause;
+  delegated_at: Date;
+  round_id: number | null;
+}
+
+const chainSql = `
+  with recursive ${holdingSubnets}
+  select s.subnet_id, s.parent_id, host(s.first_address) as first_address, host(s.last_address) as last_address,
+    s.name, s.country, s.registry,
+    h.holder_id, h.name as holder_name, h.handle as holder_handle,
+    ${crawlerJson("c")} as crawler, ${crawlerJson("r")} as runner_up,
+    d.measured, d.rtt_ms, d.runner_up_rtt_ms, d.cause, d.delegated_at, d.round_id
+  from holding
+  join subnet s using (subnet_id)
+  left join holder h using (holder_id)
+  left join delegation d using (subnet_id)
+  left join crawler c on c.crawler_id = d.crawler_id
+  left join crawler r on r.crawler_id = d.runner_up_id
+  where s.last_address >= $2::inet`;
+
+/** Subnets in force that hold first to last, most specific first; empty when the registry has none. */
+export async function chainOf(pool: Pool, first: string, last: string): Promise<ChainSubnet[]> {
+  const asked = rangeFrom(first, last);
+  const { rows } = await pool.query<ChainRow>(chainSql, [...holdingParameters(asked)]);
+  const holding = rows.map((row) => ({
+    row,
+    subnetId: row.subnet_id,
+    parentId: row.parent_id,
+    range: rangeFrom(row.first_address, row.last_address),
+  }));
+  return holdingChain(holding)
+    .map(({ row }) => chainSubnet(row))
+    .reverse();
+}
+
+function chainSubnet(row: ChainRow): ChainSubnet {
+  return {
+    subnetId: row.subnet_id,
+    range: rangeText(row.first_address, row.last_address),
+    unary: row.first_address === row.last_address,
+    name: row.name,
+    holder:
+      row.holder_id === null
+        ? null
+        : { holderId: row.holder_id, name: row.holder_name ?? "", handle: row.holder_handle },
+    country: row.country,
+    registry: row.registry,
+    delegation: row.crawler === null ? null : delegationOf(row, row.crawler),
+  };
+}
+
+function delegationOf(row: ChainRow, crawler: CrawlerJson): ChainSubnet["delegation"] {
+  return {
+    crawler,
+    measured: row.measured,
+    rttMs: roundMs(row.rtt_ms),
+    runnerUp: row.runner_up,
+    runnerUpRttMs: roundMs(row.runner_up_rtt_ms),
+    cause: row.cause,
+    since: iso(row.delegated_at),
+    roundId: row.round_id,
+  };
+}
+
+interface LineRow {
+  subnet_id: number;
+  first_address: string;
+  last_address: string;
+  name: string;
+  country: string | null;
+  crawler: string | null;
+  rtt_ms: number | null;
+  inherited: boolean;
+}
+
+/** SQL: subnets of `chosen` with their own delegation or that of the nearest less specific one. */
+const lineSelect = `
+  select chosen.subnet_id, host(chosen.first_address) as first_address,
+    host(chosen.last_address) as last_address, chosen.name, chosen.country,
+    c.name as crawler, effective.rtt_ms, coalesce(effective.step > 0, false) as inherited
+  from chosen
+  left join lateral (
+    with recursive climb as (
+      select chosen.subnet_id, chosen.parent_id, 0 as step
+      union all
+      select parent.subnet_id, parent.parent_id, climb.step + 1
+      from climb
+      join subnet parent on parent.subnet_id = climb.parent_id
+      where climb.step < ${maxDepth}
+        and not exists (select 1 from delegation own where own.subnet_id = climb.subnet_id)
+    )
+    select d.crawler_id, d.rtt_ms, climb.step
+    from climb
+    join delegation d using (subnet_id)
+    order by climb.step
+    limit 1
+  ) effective on true
+  left join crawler c on c.crawler_id = effective.crawler_id
+  order by chosen.first_address, chosen.last_address desc`;
+
+/** Registered subnets within a range, without the range itself, in the order of their addresses. */
+export async function subnetsInside(
+  pool: Pool,
+  range: { readonly first: string; readonly last: string },
+  limit: number,
+): Promise<SubnetList> {
+  const { rows } = await pool.query<LineRow>(
+    `with chosen as (
+       select subnet_id, parent_id, first_address, last_address, name, country
+       from subnet
+       where removed_in is null
+         and first_address between $1::inet and $2::inet
+         and last_address <= $2::inet
+         and (first_address, last_address) <> ($1::inet, $2::inet)
+       order by first_address, last_address desc
+       limit $3
+     )
+     ${lineSelect}`,
+    [range.first, range.last, limit + 1],
+  );
+  return listOf(rows, limit);
+}
+
+/** What a holder has in the registry now, in the order of its addresses. */
+export async function subnetsOfHolder(pool: Pool, holderId: number, limit: number): Promise<SubnetList> {
+  const { rows } = await pool.query<LineRow>(
+    `with chosen as (
+       select subnet_id, parent_id, first_address, last_address, name, country
+       from subnet
+       where removed_in is null and holder_id = $1
+       order by first_address, last_address desc
+       limit $2
+     )
+     ${lineSelect}`,
+    [holderId, limit + 1],
+  );
+  return listOf(rows, limit);
+}
+
+/** What a crawler has been delegated, latest first. */
+export async function subnetsOfCrawler(pool: Pool, crawlerId: number, limit: number): Promise<SubnetList> {
+  const { rows } = await pool.query<LineRow>(
+    `select s.subnet_id, host(s.first_address) as first_address, host(s.last_address) as last_address,
+       s.name, s.country, c.name as crawler, d.rtt_ms, false as inherited
+     from delegation d
+     join subnet s using (subnet_id)
+     join crawler c using (crawler_id)
+     where d.crawler_id = $1 and s.removed_in is null
+     order by d.delegated_at desc, d.subnet_id
+     limit $2`,
+    [crawlerId, limit + 1],
+  );
+  return listOf(rows, limit);
+}
+
+/** Of these subnets, in the order in which they are named. */
+export async function subnetLines(pool: Pool, subnetIds: readonly number[]): Promise<SubnetLine[]> {
+  if (subnetIds.length === 0) return [];
+  const { rows } = await pool.query<LineRow>(
+    `with chosen as (
+       select subnet_id, parent_id, first_address, last_address, name, country
+       from subnet
+       where subnet_id = any($1::int[])
+     )
+     ${lineSelect}`,
+    [subnetIds],
+  );
+  const lines = new Map(rows.map((row) => [row.subnet_id, subnetLine(row)]));
+  return subnetIds.flatMap((subnetId) => lines.get(subnetId) ?? []);
+}
+
+function listOf(rows: readonly LineRow[], limit: number): SubnetList {
+  return { subnets: rows.slice(0, limit).map(subnetLine), more: rows.length > limit };
+}
+
+function subnetLine(row: LineRow): SubnetLine {
+  return {
+    subnetId: row.subnet_id,
+    range: rangeText(row.first_address, row.last_address),
+    name: row.name,
+    country: row.country,
+    crawler: row.crawler,
+    rttMs: roundMs(row.rtt_ms),
+    inherited: row.inherited,
+  };
+}

@@ -1,0 +1,143 @@
+/** Which pages are compared: those that were just fetched, and others of the same host by the same crawler. */
+import type { Pool } from "pg";
+import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
+import type { CheckTarget, NewCheck, TrustStore } from "./comparison.ts";
+import { runsWhatWeOffered, statedVersion } from "./cross-fetch-verdict-store.ts";
+import { type PageSketch, sketchOfPage } from "./page-sketch.ts";
+
+export async function silentHosts(pool: Pool, hosts: readonly HostHash[]): Promise<ReadonlySet<HostHash>> {
+  const { rows } = await pool.query<{ host_hash: HostHash }>(
+    "select host_hash from host_disagreement where host_hash = any($1::bigint[]) and silent",
+    [hosts],
+  );
+  return new Set(rows.map((row) => row.host_hash));
+}
+
+/** Of hosts that are resolved; the others have nothing to fetch. */
+export async function checkTargets(
+  pool: Pool,
+  hosts: readonly HostHash[],
+): Promise<ReadonlyMap<HostHash, CheckTarget>> {
+  const { rows } = await pool.query<{ host_hash: HostHash; address: string; subnet_id: number | null }>(
+    `select host_hash, host(addresses[1]) as address, subnet_id
+     from frontier_host
+     where host_hash = any($1::bigint[]) and state = 'resolved' and addresses <> '{}'`,
+    [hosts],
+  );
+  return new Map(
+    rows.map(({ host_hash, address, subnet_id }) => [host_hash, { address, subnetId: subnet_id ?? 0 }]),
+  );
+}
+
+export async function openChecks(
+  pool: Pool,
+  crawlerId: CrawlerId,
+  given: readonly NewCheck[],
+): Promise<number> {
+  const stored = await pageSketches(
+    pool,
+    crawlerId,
+    given.filter(({ sketch }) => sketch === null).map(({ key }) => key),
+  );
+  const checks = given.flatMap((check) => {
+    const sketch = check.sketch ?? stored.get(nameOf(check.key)) ?? null;
+    return sketch === null || sketch.kind === "none" || check.wanted.length === 0
+      ? []
+      : [{ ...check, sketch }];
+  });
+  if (checks.length === 0) return 0;
+  const { rowCount } = await pool.query(
+    `insert into double_check (host_hash, url_hash, host, url, crawler_id, cause, opinions, wanted, next_by)
+     select given.host_hash, given.url_hash, given.host, given.url, $1, given.cause,
+       jsonb_build_array(jsonb_build_object(
+         'crawlerId', $1::int, 'at', given.fetched_at, 'version', ${statedVersion("c")},
+         'isOffered', ${runsWhatWeOffered("c")}, 'sketch', given.sketch)),
+       array(select jsonb_array_elements_text(given.wanted)::int), given.next_by
+     from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
+       $8::jsonb[], $9::jsonb[], $10::timestamptz[])
+       as given (host_hash, url_hash, host, url, cause, fetched_at, sketch, wanted, next_by)
+     join crawler c on c.crawler_id = $1
+     where exists (
+       select
+       from page_fetch f
+       where f.host_hash = given.host_hash and f.url_hash = given.url_hash
+         and f.crawler_id = $1 and f.fetched_at = given.fetched_at
+     )
+     on conflict (host_hash, url_hash) where verdict is null do nothing`,
+    [
+      crawlerId,
+      checks.map(({ key }) => key.hostHash),
+      checks.map(({ key }) => key.urlHash),
+      checks.map(({ key }) => key.host),
+      checks.map(({ key }) => key.url),
+      checks.map(({ cause }) => cause),
+      checks.map(({ fetchedAt }) => fetchedAt),
+      checks.map(({ sketch }) => JSON.stringify(sketch)),
+      checks.map(({ wanted }) => JSON.stringify(wanted)),
+      checks.map(({ nextBy }) => nextBy),
+    ],
+  );
+  return rowCount ?? 0;
+}
+
+/** Without pages that were compared before: they have spoken. */
+export async function recentPages(
+  pool: Pool,
+  { crawlerId, hostHash, since }: Parameters<TrustStore["recentPages"]>[0],
+  most: number,
+): Promise<{ key: UrlKey; fetchedAt: Date }[]> {
+  const { rows } = await pool.query<{ url: string; host: string; url_hash: UrlHash; fetched_at: Date }>(
+    `select p.url, p.host, p.url_hash, p.fetched_at
+     from page p
+     where p.host_hash = $1
+       and p.crawler_id = $2
+       and p.fetched_at >= $3
+       and not exists (
+         select from double_check c where c.host_hash = p.host_hash and c.url_hash = p.url_hash and c.crawler_id = $2
+       )
+     order by p.fetched_at desc
+     limit $4`,
+    [hostHash, crawlerId, since, most],
+  );
+  return rows.map(({ url, host, url_hash, fetched_at }) => ({
+    key: { url, host, hostHash, urlHash: url_hash },
+    fetchedAt: fetched_at,
+  }));
+}
+
+/** Of pages as the index holds them, if they came from this crawler: it cannot help what another one shipped. */
+async function pageSketches(
+  pool: Pool,
+  crawlerId: CrawlerId,
+  keys: readonly UrlKey[],
+): Promise<ReadonlyMap<string, PageSketch>> {
+  if (keys.length === 0) return new Map();
+  const { rows } = await pool.query<{
+    host_hash: HostHash;
+    url_hash: UrlHash;
+    digest: string;
+    simhash: string;
+    title: string;
+    links: string[];
+  }>(
+    `select p.host_hash, p.url_hash, p.digest, p.simhash, p.title,
+       array(
+         select l.to_url_hash::text
+         from link l
+         where l.host_hash = p.host_hash and l.url_hash = p.url_hash
+       ) as links
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     join page p using (host_hash, url_hash)
+     where p.crawler_id = $3`,
+    [keys.map((key) => key.hostHash), keys.map((key) => key.urlHash), crawlerId],
+  );
+  return new Map(
+    rows.map((row) => [
+      nameOf({ hostHash: row.host_hash, urlHash: row.url_hash }),
+      sketchOfPage({ ...row, links: row.links.map((urlHash) => ({ urlHash })) }),
+    ]),
+  );
+}
+
+const nameOf = (key: Pick<UrlKey, "hostHash" | "urlHash">) => `${key.hostHash}/${key.urlHash}`;

@@ -1,0 +1,247 @@
+/**
+ * A result under the lease of a comparison: the opinion is added, the flow says what follows, and that is written,
+ * in one transaction. A result that arrives twice finds its lease closed, or its URL no longer waited for.
+ */
+import type { Pool, PoolClient } from "pg";
+import { asCrawlerId, type HostHash } from "#core/ids";
+import { inTransaction } from "../database/transaction.ts";
+import { lockHosts } from "../frontier/admission-writes.ts";
+import { isLeaseNumber, settleHosts } from "../frontier/lease-end-writes.ts";
+import type { Verdict } from "./arbitration.ts";
+import type { ArrivedOpinion, CheckStep, NewCheck, OpenCheck, StoredOpinion } from "./comparison.ts";
+import { type HostRecord, isSilent, newHost, outcomesOf, withVerdict } from "./host-record.ts";
+
+interface Taking {
+  readonly opinion: ArrivedOpinion;
+  readonly step: (check: OpenCheck) => CheckStep;
+  readonly now: Date;
+}
+
+export async function takeOpinion(
+  pool: Pool,
+  taking: Taking,
+): Promise<{ check: OpenCheck; step: CheckStep } | null> {
+  if (!isLeaseNumber(taking.opinion.leaseId)) return null;
+  return await inTransaction(pool, async (client) => {
+    if (!(await countLeaseDown(client, taking))) return null;
+    const check = await lockCheck(client, taking.opinion);
+    await freeHost(client, taking.opinion);
+    if (check === null) return null;
+    return { check, step: await writeStep(client, { check, step: taking.step(check), now: taking.now }) };
+  });
+}
+
+/** What follows, written; gives it back. */
+export async function writeStep(
+  client: PoolClient,
+  { check, step, now }: { readonly check: OpenCheck; readonly step: CheckStep; readonly now: Date },
+): Promise<CheckStep> {
+  if (step.type === "ask") await askNext(client, check, step);
+  else await decide(client, { check, verdict: step.verdict, now });
+  return step;
+}
+
+/** False: the lease is none of this crawler's, or this URL of it has its result. */
+async function countLeaseDown(client: PoolClient, { opinion, now }: Taking): Promise<boolean> {
+  const { leaseId, crawlerId, key } = opinion;
+  const { rowCount } = await client.query(
+    `update lease l
+     set open_urls = l.open_urls - 1,
+         closed_at = case when l.open_urls <= 1 then $5::timestamptz end,
+         ending = case when l.open_urls <= 1 then 'done' end
+     where l.lease_id = $1 and l.crawler_id = $2 and l.closed_at is null and l.is_check
+       and exists (
+         select
+         from double_check c
+         where c.lease_id = l.lease_id and c.host_hash = $3 and c.url_hash = $4 and c.verdict is null
+       )`,
+    [leaseId, crawlerId, key.hostHash, key.urlHash, now],
+  );
+  return rowCount === 1;
+}
+
+async function freeHost(client: PoolClient, { key, hostNotBefore }: ArrivedOpinion): Promise<void> {
+  await client.query("update frontier_host set not_before = greatest(not_before, $2) where host_hash = $1", [
+    key.hostHash,
+    hostNotBefore,
+  ]);
+  await settleHosts(client, [key.hostHash]);
+}
+
+/** SQL: what the crawler (as this alias) says that it runs: its release, or its software where no dock runs it. */
+export const statedVersion = (crawler: string): string =>
+  `coalesce(${crawler}.release_version, ${crawler}.software_version, '')`;
+
+/**
+ * SQL: this version, with the digest of its bundle where a dock runs it, is one of ours: a release that was offered to
+ * this crawler, or ever staged (its dock may have fetched it as its first), or software that has run here as the coordinator itself.
+ */
+export const isOfferedTo = (of: {
+  crawlerId: string;
+  release: string;
+  digest: string;
+  software: string;
+}): string =>
+  `case when ${of.release} is null then exists (
+       select from coordinator_version v where v.version = ${of.software})
+     else exists (
+       select from release r
+       where r.version = ${of.release} and r.digest = ${of.digest}
+         and (r.stage_since is not null
+           or exists (select from release_offer o where o.version = r.version and o.crawler_id = ${of.crawlerId})))
+     end`;
+
+/** SQL: the same of a crawler's row. */
+export const runsWhatWeOffered = (crawler: string): string =>
+  isOfferedTo({
+    crawlerId: `${crawler}.crawler_id`,
+    release: `${crawler}.release_version`,
+    digest: `${crawler}.release_digest`,
+    software: `${crawler}.software_version`,
+  });
+
+interface CheckRow {
+  readonly check_id: string;
+  readonly crawler_id: number;
+  readonly cause: NewCheck["cause"];
+  readonly opinions: StoredOpinion[];
+  readonly version: string;
+  readonly is_offered: boolean;
+  readonly address: string | null;
+  readonly subnet_id: number | null;
+}
+
+/** With the new opinion; the host first, as everywhere. Null: it is decided, or others are asked by now. */
+export async function lockCheck(client: PoolClient, opinion: ArrivedOpinion): Promise<OpenCheck | null> {
+  const { key, leaseId, crawlerId, sketch, fetchedAt } = opinion;
+  await lockHosts(client, [key.hostHash]);
+  const { rows } = await client.query<CheckRow>(
+    `select c.check_id, c.crawler_id, c.cause, c.opinions, ${statedVersion("w")} as version, ${runsWhatWeOffered("w")} as is_offered,
+       host(h.addresses[1]) as address, h.subnet_id
+     from double_check c
+     join crawler w on w.crawler_id = $4
+     join frontier_host h on h.host_hash = c.host_hash
+     where c.host_hash = $1 and c.url_hash = $2 and c.lease_id = $3 and c.verdict is null
+     for update of c`,
+    [key.hostHash, key.urlHash, leaseId, crawlerId],
+  );
+  const row = rows[0];
+  if (row === undefined) return null;
+  const { version, is_offered: isOffered } = row;
+  const added: StoredOpinion = { crawlerId, at: fetchedAt.toISOString(), version, isOffered, sketch };
+  return {
+    checkId: row.check_id,
+    key,
+    crawlerId: asCrawlerId(row.crawler_id),
+    cause: row.cause,
+    opinions: [...row.opinions, added],
+    host: await hostRecord(client, key.hostHash),
+    target: { address: row.address ?? "", subnetId: row.subnet_id ?? 0 },
+  };
+}
+
+async function askNext(
+  client: PoolClient,
+  check: OpenCheck,
+  step: Extract<CheckStep, { type: "ask" }>,
+): Promise<void> {
+  await client.query(
+    `update double_check
+     set opinions = $2, wanted = $3, next_by = $4, lease_id = null
+     where check_id = $1`,
+    [check.checkId, JSON.stringify(check.opinions), step.wanted, step.nextBy],
+  );
+}
+
+interface Decision {
+  readonly check: OpenCheck;
+  readonly verdict: Verdict;
+  readonly now: Date;
+}
+
+/** What was said is kept where it speaks against somebody, or cannot be told: an operator may want to see it. */
+async function decide(client: PoolClient, { check, verdict, now }: Decision): Promise<void> {
+  const isAgreed = verdict.type === "agree";
+  await client.query(
+    `update double_check
+     set opinions = $2, verdict = $3, suspect_id = $4, words = $5, decided_at = $6, wanted = '{}', lease_id = null
+     where check_id = $1`,
+    [
+      check.checkId,
+      JSON.stringify(
+        isAgreed ? check.opinions.map((one) => ({ ...one, sketch: undefined })) : check.opinions,
+      ),
+      verdict.type,
+      "suspect" in verdict ? verdict.suspect : null,
+      "words" in verdict ? verdict.words : "",
+      now,
+    ],
+  );
+  const outcomes = outcomesOf(verdict, check.opinions);
+  await client.query(
+    `insert into check_outcome (crawler_id, check_id, host_hash, outcome, decided_at)
+     select given.crawler_id, $1, $2, given.outcome, $5
+     from unnest($3::int[], $4::text[]) as given (crawler_id, outcome)
+     on conflict (crawler_id, check_id) do nothing`,
+    [
+      check.checkId,
+      check.key.hostHash,
+      outcomes.map(({ crawlerId }) => crawlerId),
+      outcomes.map(({ outcome }) => outcome),
+      now,
+    ],
+  );
+  await saveHost(client, check.key.hostHash, withVerdict(check.host, verdict), now);
+}
+
+async function hostRecord(client: PoolClient, hostHash: HostHash): Promise<HostRecord> {
+  const { rows } = await client.query<{
+    agreed: number;
+    by_visit: number;
+    by_place: number;
+    suspects: number[];
+    bits: number;
+    links: number;
+    title: boolean;
+  }>(
+    `select agreed, by_visit, by_place, suspects, bits, links, title
+     from host_disagreement
+     where host_hash = $1`,
+    [hostHash],
+  );
+  const row = rows[0];
+  if (row === undefined) return newHost;
+  const { agreed, by_visit, by_place, suspects, bits, links, title } = row;
+  return {
+    agreed,
+    byVisit: by_visit,
+    byPlace: by_place,
+    suspects: suspects.map(asCrawlerId),
+    volatility: { bits, links, title },
+  };
+}
+
+async function saveHost(client: PoolClient, hostHash: HostHash, host: HostRecord, now: Date): Promise<void> {
+  const { agreed, byVisit, byPlace, suspects, volatility } = host;
+  await client.query(
+    `insert into host_disagreement
+       (host_hash, agreed, by_visit, by_place, suspects, bits, links, title, silent, changed_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+     on conflict (host_hash) do update
+       set agreed = excluded.agreed, by_visit = excluded.by_visit, by_place = excluded.by_place,
+           suspects = excluded.suspects, bits = excluded.bits, links = excluded.links, title = excluded.title,
+           silent = excluded.silent, changed_at = excluded.changed_at`,
+    [
+      hostHash,
+      agreed,
+      byVisit,
+      byPlace,
+      suspects,
+      volatility.bits,
+      volatility.links,
+      volatility.title,
+      isSilent(host),
+      now,
+    ],
+  );
+}

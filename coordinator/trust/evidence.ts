@@ -1,0 +1,171 @@
+/**
+ * What a crawler's comparisons say together: a sequential test (Wald 1945, as Page's CUSUM 1954, so that years of
+ * honesty hide no later lie) of "its pages are altered now and then" against "it is as honest as the others".
+ *
+ * Honest crawlers stand alone, too: sites show some networks something else, pages change between two fetches. How
+ * often is learned from the other crawlers; so much more often, and on many different hosts, is the evidence. A host
+ * counts once, however many of its pages differ, and only in one of three ways:
+ *
+ *   alone, once   on a host with pages of which the crawler agrees with others: something was done to that page
+ *   wholly        on a host where it agrees with nobody: most often the host shows its place something else
+ *   nothing       on a host that differs by place or by visit, or that several crawlers stood alone on
+ */
+import type { CrawlerId, HostHash } from "#core/ids";
+
+/** What one comparison came to for the crawler that fetched the page first. */
+export interface CheckOutcome {
+  readonly crawlerId: CrawlerId;
+  readonly hostHash: HostHash;
+  readonly outcome: "agree" | "alone" | "once";
+}
+
+export interface TrustRule {
+  /** Of a liar's pages, the altered ones: what the test looks for. */
+  readonly alteredShare: number;
+  /** A crawler whose score is above it is not trusted any more. */
+  readonly threshold: number;
+}
+
+/** Tuned on simulated fleets (test/bench/results/trust.md). */
+export const defaultTrustRule: TrustRule = { alteredShare: 0.05, threshold: 8.5 };
+
+/** How often honest crawlers stand alone, per comparison; `wholly` per host. */
+export interface HonestRates {
+  readonly alone: number;
+  readonly once: number;
+  readonly wholly: number;
+}
+
+export type Suspicion = "alone" | "once" | "wholly";
+
+export interface Evidence {
+  /** The natural logarithm of how much likelier what was seen is from a liar; 0 at least. */
+  readonly score: number;
+  readonly suspicion: Suspicion;
+  /** From which of the comparisons on, by its place in the list. */
+  readonly since: number;
+  /** The comparisons that speak against it, by their places. */
+  readonly against: readonly number[];
+}
+
+/** Comparisons that nobody can conclude anything from, and all others. */
+export interface UntoldChecks {
+  readonly untold: number;
+  readonly told: number;
+}
+
+/** Fewer may be chance. */
+const leastUntold = 5;
+/** Of all comparisons: an honest crawler's come to nothing where sites are down, or two releases read a page differently. */
+const untoldShare = 1 / 3;
+
+/** True: too many of its comparisons come to nothing for anybody to say that it is honest. It is not accused either. */
+export function isUnproven({ untold, told }: UntoldChecks): boolean {
+  return untold >= leastUntold && untold >= untoldShare * (untold + told);
+}
+
+/** Hosts that say nothing: they differ by place or visit, or more than one crawler stood alone on them. */
+export type SilentHosts = ReadonlySet<HostHash>;
+
+/** Of one crawler's comparisons, oldest first. */
+export function evidenceOf(
+  history: readonly CheckOutcome[],
+  silent: SilentHosts,
+  context: { readonly rates: HonestRates; readonly rule: TrustRule },
+): Evidence {
+  const kindOf = hostKinds(history, silent);
+  const runs = (["alone", "once", "wholly"] as const).map((suspicion) =>
+    cusum(history, { kindOf, suspicion, ...context }),
+  );
+  return runs.reduce((most, run) => (run.score > most.score ? run : most));
+}
+
+/** Of the comparisons of all others, with pseudo-counts that hold while there are few. */
+export function honestRates(
+  histories: readonly (readonly CheckOutcome[])[],
+  silent: SilentHosts,
+): HonestRates {
+  const total = { checks: 0, hosts: 0, alone: 0, once: 0, wholly: 0 };
+  for (const history of histories) {
+    const kindOf = hostKinds(history, silent);
+    total.checks += history.length;
+    total.hosts += new Set(history.map(({ hostHash }) => hostHash)).size;
+    for (const kind of kindOf.values()) if (kind !== "clean") total[kind] += 1;
+  }
+  const { alone, once, wholly } = priorRates;
+  return {
+    alone: bounded((total.alone + alone.mean * alone.weight) / (total.checks + alone.weight), alone),
+    once: bounded((total.once + once.mean * once.weight) / (total.checks + once.weight), once),
+    wholly: bounded((total.wholly + wholly.mean * wholly.weight) / (total.hosts + wholly.weight), wholly),
+  };
+}
+
+/** What the simulated web came to; a fleet's own rates take over as its comparisons grow. */
+const priorRates = {
+  alone: { mean: 0.004, weight: 500, least: 0.002, most: 0.03 },
+  once: { mean: 0.006, weight: 500, least: 0.003, most: 0.03 },
+  wholly: { mean: 0.05, weight: 200, least: 0.03, most: 0.2 },
+} as const;
+
+/** A crawler that alters most pages agrees with nobody on so many of its hosts. */
+const whollyOfLiar = 0.5;
+
+const bounded = (rate: number, { least, most }: { readonly least: number; readonly most: number }) =>
+  Math.min(most, Math.max(least, rate));
+
+type HostKind = Suspicion | "clean";
+
+/** Pages of a host on which a crawler agrees with others before one on which it does not can count. */
+const agreedPages = 2;
+
+function hostKinds(history: readonly CheckOutcome[], silent: SilentHosts): ReadonlyMap<HostHash, HostKind> {
+  const counts = new Map<HostHash, { agree: number; alone: number; once: number }>();
+  for (const { hostHash, outcome } of history) {
+    if (silent.has(hostHash)) continue;
+    const count = counts.get(hostHash) ?? { agree: 0, alone: 0, once: 0 };
+    count[outcome] += 1;
+    counts.set(hostHash, count);
+  }
+  return new Map([...counts].map(([host, count]) => [host, hostKind(count)]));
+}
+
+function hostKind({ agree, alone, once }: { agree: number; alone: number; once: number }): HostKind {
+  if (alone + once === 0) return "clean";
+  if (agree < agreedPages) return alone > 0 ? "wholly" : "clean";
+  return alone > 0 ? "alone" : "once";
+}
+
+/** Logarithms of likelihood ratios, per event and per comparison without one. */
+function stepsOf(suspicion: Suspicion, rates: HonestRates, { alteredShare }: TrustRule) {
+  const honest = rates[suspicion];
+  const liar = suspicion === "wholly" ? whollyOfLiar : honest + alteredShare;
+  return { event: Math.log(liar / honest), none: Math.log((1 - liar) / (1 - honest)) };
+}
+
+interface RunContext {
+  readonly kindOf: ReadonlyMap<HostHash, HostKind>;
+  readonly suspicion: Suspicion;
+  readonly rates: HonestRates;
+  readonly rule: TrustRule;
+}
+
+function cusum(history: readonly CheckOutcome[], { kindOf, suspicion, rates, rule }: RunContext): Evidence {
+  const { event, none } = stepsOf(suspicion, rates, rule);
+  let score = 0;
+  let since = history.length;
+  let against: number[] = [];
+  let counted = new Set<HostHash>();
+  history.forEach(({ hostHash, outcome }, at) => {
+    if (!kindOf.has(hostHash)) return;
+    if (outcome === "agree") score += none;
+    else if (kindOf.get(hostHash) === suspicion && !counted.has(hostHash)) {
+      if (score === 0) since = at;
+      score += event;
+      counted.add(hostHash);
+      against.push(at);
+    }
+    if (score > 0) return;
+    [score, since, against, counted] = [0, history.length, [], new Set()];
+  });
+  return { score, suspicion, since, against };
+}

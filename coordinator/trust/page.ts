@@ -1,0 +1,35 @@
+/** Whether each crawler is believed: comparisons of its pages with others', those that are not believed first. */
+import { mayDo } from "#core/actor";
+import type { TrustLine } from "../fleet/fleet-ports.ts";
+import { buttonForm, crawlerPath, empty, fleetHead } from "../web/components.ts";
+import { countText, instant } from "../web/format.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+import { standingWords } from "./trust-standing.ts";
+
+export function trustBody(lines: readonly TrustLine[], viewer: PageViewer): Html {
+  return html`${fleetHead("/fleet/trust", viewer, "Trust")}
+<p class="lead">One page of a hundred is fetched again by a second crawler and compared. Who stands alone too often, over different hosts, is drained, and its pages of late are fetched again by others. With fewer than three crawlers nothing can be judged.</p>
+${lines.length === 0 ? empty("There is no crawler yet.", "") : table(lines, viewer)}`;
+}
+
+function table(lines: readonly TrustLine[], viewer: PageViewer): Html {
+  const mayRestore = mayDo(viewer.actor, "fleet-write");
+  return html`<div class="scroll"><table>
+<thead><tr><th scope="col">Crawler</th><th scope="col">Standing</th><th scope="col" class="number">Agree</th><th scope="col" class="number">Differ each time</th><th scope="col" class="number">Differed once</th><th scope="col" class="number">Score</th><th scope="col" class="number">Pages</th>${mayRestore ? html`<th scope="col"><span class="hidden">Believe again</span></th>` : nothing}</tr></thead>
+<tbody>${lines.map((line) => row(line, viewer, mayRestore))}</tbody></table></div>`;
+}
+
+function row(line: TrustLine, viewer: PageViewer, mayRestore: boolean): Html {
+  const { crawler, standing, comparisons, since, words, score, pages } = line;
+  const isDoubted = standing === "distrusted" || standing === "probes-doubted";
+  const name = isDoubted
+    ? html`<strong class="warn">${standingWords[standing]}</strong>`
+    : standingWords[standing];
+  const button = buttonForm(viewer, {
+    path: crawlerPath(crawler, "/believe"),
+    label: `Believe ${crawler} again`,
+  });
+  return html`<tr><th scope="row"><a href="${crawlerPath(crawler)}#trust">${crawler}</a></th><td class="why">${name}${isDoubted && since !== null ? html`<span class="small">since ${instant(since.toISOString())}: ${words}</span>` : nothing}${standing === "unproven" ? html`<span class="small">${words}</span>` : nothing}</td>
+<td class="number">${countText(comparisons.agreed)}</td><td class="number">${countText(comparisons.alone)}</td><td class="number">${countText(comparisons.once)}</td><td class="number">${score.toFixed(1)}</td><td class="number">${countText(pages)}</td>${mayRestore ? html`<td>${isDoubted ? button : nothing}</td>` : nothing}</tr>`;
+}

@@ -1,0 +1,230 @@
+/**
+ * Probe reports that cannot be true. Where a crawler measured x to a target, and a witness y, the two are at most
+ * x + y apart, and their reports at most D from each other (triangle inequality); D is what the *witness* measured to
+ * the crawler, for a liar would state it to fit. Real paths violate the inequality, so it is believed in part only;
+ * light is believed as far as both state where they are.
+ *
+ *   too fast   x + y < 0.7 · D − 5 ms, or less than light takes in fibre between the two places
+ *   too slow   x > (y + D) / 0.7 + 20 ms: beside one that is near the target, it claims to be far from it
+ *
+ * Where the way over a third crawler is shorter than D, that is taken: a bad route between two is not their distance.
+ * And less is taken by what the suspect's nearest witness measured: a busy machine answers everybody late.
+ *
+ * One pair does not tell which of the two is wrong. A report counts as impossible when most of the subnet's witnesses
+ * say so, and a crawler is accused when that happened on many distinct subnets, by several different witnesses, and
+ * far more often than honest crawlers come to on measured round trips (test/bench/results/trust.md). The one with the
+ * most is accused first and is no witness any more.
+ */
+
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { type Coordinates, distanceKm } from "../delegation/anycast.ts";
+
+export interface ProbedSubnet {
+  readonly subnetId: SubnetId;
+  readonly probes: readonly { readonly crawlerId: CrawlerId; readonly rttMs: number }[];
+}
+
+export interface ProbingFleet {
+  readonly crawlers: readonly CrawlerId[];
+  /** What the first measured to the second, in ms; null: nothing. */
+  readonly rttMs: (from: CrawlerId, to: CrawlerId) => number | null;
+  /** As its partner states it; null: it does not. */
+  readonly placeOf: (crawlerId: CrawlerId) => Coordinates | null;
+}
+
+export type ProbeLieKind = "too-fast" | "too-slow";
+
+export interface ProbeLie {
+  readonly crawlerId: CrawlerId;
+  readonly kind: ProbeLieKind;
+  /** Subnets on which its report cannot be true. */
+  readonly subnets: readonly SubnetId[];
+  /** Subnets on which it would have been seen. */
+  readonly tested: number;
+}
+
+export interface ProbeLieRule {
+  /** Part of D that is believed. */
+  readonly trust: number;
+  /** Impossible reports on so many distinct subnets at least. */
+  readonly leastSubnets: number;
+  /** And on such a share of those where it would be seen. */
+  readonly leastShare: number;
+  /** Said by so many different witnesses at least, by each of them on several subnets. */
+  readonly leastWitnesses: number;
+  readonly leastOfWitness: number;
+}
+
+export const defaultProbeLieRule: ProbeLieRule = {
+  trust: 0.7,
+  leastSubnets: 10,
+  leastShare: 0.4,
+  leastWitnesses: 2,
+  leastOfWitness: 3,
+};
+
+/** Who reports what cannot be, the worst first. */
+export function probeLies(
+  subnets: readonly ProbedSubnet[],
+  fleet: ProbingFleet,
+  rule: ProbeLieRule = defaultProbeLieRule,
+): ProbeLie[] {
+  const accused: ProbeLie[] = [];
+  for (;;) {
+    const excluded = new Set(accused.map(({ crawlerId }) => crawlerId));
+    const worst = worstOf(tally(subnets, { fleet, rule, excluded }), rule);
+    if (worst === null) return accused;
+    accused.push(worst);
+  }
+}
+
+interface Tally {
+  readonly crawlerId: CrawlerId;
+  readonly kind: ProbeLieKind;
+  readonly subnets: Set<SubnetId>;
+  readonly tested: Set<SubnetId>;
+  /** How often each of them said so. */
+  readonly witnesses: Map<CrawlerId, number>;
+}
+
+interface TallyContext {
+  readonly fleet: ProbingFleet;
+  readonly rule: ProbeLieRule;
+  readonly excluded: ReadonlySet<CrawlerId>;
+}
+
+function worstOf(tallies: Iterable<Tally>, rule: ProbeLieRule): ProbeLie | null {
+  let worst: ProbeLie | null = null;
+  for (const { crawlerId, kind, subnets, tested, witnesses } of tallies) {
+    const heard = [...witnesses.values()].filter((times) => times >= rule.leastOfWitness);
+    if (subnets.size < rule.leastSubnets || heard.length < rule.leastWitnesses) continue;
+    if (subnets.size < rule.leastShare * tested.size) continue;
+    if (worst !== null && subnets.size <= worst.subnets.length) continue;
+    worst = { crawlerId, kind, subnets: [...subnets], tested: tested.size };
+  }
+  return worst;
+}
+
+function tally(subnets: readonly ProbedSubnet[], context: TallyContext): Iterable<Tally> {
+  const tallies = new Map<string, Tally>();
+  for (const { subnetId, probes } of subnets) {
+    for (const { crawlerId, rttMs } of probes) {
+      if (context.excluded.has(crawlerId)) continue;
+      const seen = testimonies({ crawlerId, rttMs }, probes, context);
+      for (const kind of ["too-fast", "too-slow"] as const) {
+        const heard = seen.filter((one) => one.kind === kind);
+        if (heard.length === 0) continue;
+        const against = heard.filter((one) => one.isImpossible);
+        const mine = tallyOf(tallies, crawlerId, kind);
+        mine.tested.add(subnetId);
+        if (2 * against.length <= heard.length) continue;
+        mine.subnets.add(subnetId);
+        for (const { witness } of against)
+          mine.witnesses.set(witness, (mine.witnesses.get(witness) ?? 0) + 1);
+      }
+    }
+  }
+  return tallies.values();
+}
+
+function tallyOf(tallies: Map<string, Tally>, crawlerId: CrawlerId, kind: ProbeLieKind): Tally {
+  const name = `${crawlerId} ${kind}`;
+  const known = tallies.get(name);
+  if (known !== undefined) return known;
+  const fresh = {
+    crawlerId,
+    kind,
+    subnets: new Set<SubnetId>(),
+    tested: new Set<SubnetId>(),
+    witnesses: new Map<CrawlerId, number>(),
+  };
+  tallies.set(name, fresh);
+  return fresh;
+}
+
+interface Testimony {
+  readonly witness: CrawlerId;
+  readonly kind: ProbeLieKind;
+  readonly isImpossible: boolean;
+}
+
+/** What two reports may miss each other by without anybody lying: jitter, and the work of a machine. */
+const fastMarginMs = 5;
+const slowMarginMs = 20;
+
+/** Only what could have told a lie: a witness next to both says nothing of "too fast", one far from both nothing of "too slow". */
+function testimonies(
+  suspect: ProbedSubnet["probes"][number],
+  probes: ProbedSubnet["probes"],
+  { fleet, rule, excluded }: TallyContext,
+): Testimony[] {
+  return probes.flatMap((witness): Testimony[] => {
+    if (witness.crawlerId === suspect.crawlerId || excluded.has(witness.crawlerId)) return [];
+    const { crawlerId: name } = witness;
+    const apartMs = fleet.rttMs(name, suspect.crawlerId);
+    const direct = boundsOf(suspect, witness, { apartMs, fleet, rule });
+    // Looked for only where the straight way would tell a lie: it takes a look at the whole fleet.
+    const isSuspect = suspect.rttMs < direct.fast;
+    const surelyApartMs = isSuspect ? shortestMs(name, suspect.crawlerId, fleet) : apartMs;
+    const { fast } = isSuspect ? boundsOf(suspect, witness, { apartMs: surelyApartMs, fleet, rule }) : direct;
+    const { mostMs } = direct;
+    return [
+      ...(fast > leastTellingMs
+        ? [{ witness: name, kind: "too-fast" as const, isImpossible: suspect.rttMs < fast }]
+        : []),
+      ...(mostMs !== null && mostMs < mostTellingMs
+        ? [{ witness: name, kind: "too-slow" as const, isImpossible: suspect.rttMs > mostMs }]
+        : []),
+    ];
+  });
+}
+
+type Report = ProbedSubnet["probes"][number];
+
+/** The least that the suspect can have measured, and the most. */
+function boundsOf(
+  suspect: Report,
+  witness: Report,
+  known: { readonly apartMs: number | null; readonly fleet: ProbingFleet; readonly rule: ProbeLieRule },
+): { readonly fast: number; readonly mostMs: number | null } {
+  const { apartMs, fleet, rule } = known;
+  const byTriangleMs = apartMs === null ? 0 : rule.trust * apartMs - fastMarginMs;
+  const leastSumMs = Math.max(byTriangleMs, byLightMs(suspect.crawlerId, witness.crawlerId, fleet));
+  return {
+    fast: leastSumMs - witness.rttMs,
+    mostMs: apartMs === null ? null : (witness.rttMs + apartMs) / rule.trust + slowMarginMs,
+  };
+}
+
+/**
+ * How far the suspect is from the witness at least, by what others measured to it: straight or over a third crawler,
+ * less what its machine may take to answer (a busy one answers everybody late, and measures as fast as any): that is
+ * no more than what its nearest witness measured.
+ */
+function shortestMs(witness: CrawlerId, suspect: CrawlerId, fleet: ProbingFleet): number | null {
+  let shortest = fleet.rttMs(witness, suspect);
+  let nearest = shortest ?? Number.POSITIVE_INFINITY;
+  for (const over of fleet.crawlers) {
+    const rest = over === witness || over === suspect ? null : fleet.rttMs(over, suspect);
+    if (rest === null) continue;
+    nearest = Math.min(nearest, rest);
+    const first = fleet.rttMs(witness, over);
+    if (first !== null) shortest = Math.min(shortest ?? Number.POSITIVE_INFINITY, first + rest);
+  }
+  return shortest === null ? null : shortest - nearest;
+}
+
+/** A bound of less says nothing: everybody is slower than that. */
+const leastTellingMs = 2;
+/** And one of more, that everybody is faster. */
+const mostTellingMs = 200;
+
+/** km of distance that one ms of round trip covers in glass, and how far a stated place may be off. */
+const kmPerRoundTripMs = 100;
+const placeSlackKm = 200;
+
+function byLightMs(a: CrawlerId, b: CrawlerId, fleet: ProbingFleet): number {
+  const [placeA, placeB] = [fleet.placeOf(a), fleet.placeOf(b)];
+  if (placeA === null || placeB === null) return 0;
+  return Math.max(0, distanceKm(placeA, placeB) - placeSlackKm) / kmPerRoundTripMs;
+}

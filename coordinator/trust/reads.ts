@@ -1,0 +1,155 @@
+/** What is believed of one crawler and why, page by page, for operators. */
+import type { Pool } from "pg";
+import { isUnproven } from "./evidence.ts";
+import type { PageSketch } from "./page-sketch.ts";
+import type { TrustEvidence, TrustReport, TrustStanding } from "./trust-standing.ts";
+
+export type { TrustEvidence, TrustReport, TrustStanding };
+
+/** Pages of evidence that are shown, the latest. */
+const mostEvidence = 100;
+
+/** Null: there is no crawler of that name. */
+export async function trustReport(pool: Pool, name: string): Promise<TrustReport | null> {
+  const { rows } = await pool.query<ReportRow>(
+    `select c.crawler_id, c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0) as score,
+       coalesce(t.watched_until_page > t.pages, false) as watched,
+       t.distrusted_at, t.distrust_words, t.probes_doubted_at, t.probes_words, t.restored_at,
+       (select count(*)::int from crawler where state <> 'offline') as connected,
+       o.agreed, o.alone, o.once,
+       (select count(*)::int from double_check n
+        where n.crawler_id = c.crawler_id and n.verdict = 'cannot-tell'
+          and n.decided_at >= coalesce(t.restored_at, '-infinity')) as untold
+     from crawler c
+     left join crawler_trust t using (crawler_id)
+     cross join lateral (
+       select count(*) filter (where outcome = 'agree')::int as agreed,
+         count(*) filter (where outcome = 'alone')::int as alone,
+         count(*) filter (where outcome = 'once')::int as once
+       from check_outcome
+       where crawler_id = c.crawler_id and decided_at >= coalesce(t.restored_at, '-infinity')
+     ) o
+     where c.name = $1`,
+    [name],
+  );
+  const row = rows[0];
+  return row === undefined ? null : { ...summaryOf(row), evidence: await evidenceAgainst(pool, row) };
+}
+
+interface ReportRow {
+  crawler_id: number;
+  name: string;
+  pages: number;
+  score: number;
+  watched: boolean;
+  distrusted_at: Date | null;
+  distrust_words: string | null;
+  probes_doubted_at: Date | null;
+  probes_words: string | null;
+  restored_at: Date | null;
+  connected: number;
+  agreed: number;
+  alone: number;
+  once: number;
+  untold: number;
+}
+
+function summaryOf(row: ReportRow): Omit<TrustReport, "evidence"> {
+  const { agreed, alone, once, untold } = row;
+  return {
+    crawler: row.name,
+    standing: standingOf({
+      distrustedAt: row.distrusted_at,
+      probesDoubtedAt: row.probes_doubted_at,
+      watched: row.watched,
+      told: agreed + alone + once,
+      untold,
+    }),
+    pages: row.pages,
+    comparisons: { agreed, alone, once, untold },
+    score: row.score,
+    distrusted: row.distrusted_at && { since: row.distrusted_at, words: row.distrust_words ?? "" },
+    probesDoubted: row.probes_doubted_at && { since: row.probes_doubted_at, words: row.probes_words ?? "" },
+    restoredAt: row.restored_at,
+    connected: row.connected,
+  };
+}
+
+export function standingOf(of: {
+  readonly distrustedAt: Date | null;
+  readonly probesDoubtedAt: Date | null;
+  readonly watched: boolean;
+  readonly told: number;
+  readonly untold: number;
+}): TrustStanding {
+  if (of.distrustedAt !== null) return "distrusted";
+  if (of.probesDoubtedAt !== null) return "probes-doubted";
+  if (isUnproven(of)) return "unproven";
+  if (of.watched) return "watched";
+  return of.told === 0 ? "not-compared" : "trusted";
+}
+
+interface EvidenceRow {
+  url: string;
+  decided_at: Date;
+  verdict: TrustEvidence["verdict"];
+  words: string;
+  host_hash: string;
+  silent: boolean;
+  agreed: number;
+  is_first: boolean;
+  is_own: boolean;
+  opinions: { crawlerId: number; at: string; sketch: PageSketch }[];
+  names: Record<string, string>;
+}
+
+async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: ReportRow): Promise<TrustEvidence[]> {
+  const { rows } = await pool.query<EvidenceRow>(
+    `select c.url, c.decided_at, c.verdict, c.words, c.host_hash, c.opinions,
+       coalesce(h.silent, false) as silent, c.crawler_id = $1 as is_own,
+       (select count(*)::int from check_outcome o
+        where o.crawler_id = $1 and o.host_hash = c.host_hash and o.outcome = 'agree') as agreed,
+       not exists (
+         select from double_check e
+         where e.suspect_id = $1 and e.crawler_id = $1 and e.host_hash = c.host_hash and e.check_id < c.check_id
+           and e.decided_at >= coalesce($2, '-infinity'::timestamptz)
+       ) as is_first,
+       (select jsonb_object_agg(w.crawler_id::text, w.name)
+        from crawler w
+        where w.crawler_id in (select (o ->> 'crawlerId')::int from jsonb_array_elements(c.opinions) o)) as names
+     from double_check c
+     left join host_disagreement h using (host_hash)
+     where c.suspect_id = $1 and c.decided_at >= coalesce($2, '-infinity'::timestamptz)
+     order by c.decided_at desc, c.check_id desc
+     limit ${mostEvidence}`,
+    [crawler_id, restored_at],
+  );
+  return rows.map((row) => ({
+    url: row.url,
+    at: row.decided_at,
+    verdict: row.verdict,
+    words: row.words,
+    ...weightOf(row),
+    opinions: row.opinions.map(({ crawlerId, at, sketch }) => ({
+      crawler: row.names[String(crawlerId)] ?? String(crawlerId),
+      at,
+      said: saidOf(sketch),
+    })),
+  }));
+}
+
+function weightOf({ silent, agreed, is_first, is_own }: EvidenceRow): Pick<TrustEvidence, "counts" | "why"> {
+  if (!is_own) return { counts: false, why: "it fetched the page for a comparison only" };
+  if (silent) return { counts: false, why: "the host shows others, or each visit, something else" };
+  if (!is_first) return { counts: false, why: "an earlier page of the same host stands for it" };
+  if (agreed < 2)
+    return { counts: true, why: "counts little: it agrees with others on no other page of the host" };
+  return { counts: true, why: `on ${agreed} pages of the host it agrees with others` };
+}
+
+function saidOf({ kind, digest, linkCount }: PageSketch): string {
+  if (kind === "page") return `a page ${digest?.slice(0, 12) ?? ""} with ${linkCount} links`;
+  if (kind === "missing") return "there is no such page";
+  if (kind === "redirect") return "it leads elsewhere";
+  return kind === "other" ? "content that is not read" : "nothing";
+}

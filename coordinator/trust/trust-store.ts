@@ -1,0 +1,158 @@
+/** Tables double_check, check_outcome, host_disagreement and crawler_trust: pages fetched twice, and who is believed. */
+import type { Pool } from "pg";
+import { asCrawlerId, type CrawlerId, type HostHash, type LeaseId } from "#core/ids";
+import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
+import { leaseChecks } from "./check-leases.ts";
+import { settlingSeconds, takeSilences } from "./check-silences.ts";
+import type { StatedSoftware, TrustHistory, TrustStore } from "./comparison.ts";
+import { checkTargets, openChecks, recentPages, silentHosts } from "./cross-fetch-store.ts";
+import { isOfferedTo, takeOpinion } from "./cross-fetch-verdict-store.ts";
+import { distrustCrawler, doubtProbes, fetchLeftovers } from "./distrust-writes.ts";
+import type { CheckOutcome, UntoldChecks } from "./evidence.ts";
+import { probedSubnets } from "./probed-subnet-reads.ts";
+
+export function createTrustStore(pool: Pool): TrustStore {
+  return {
+    ranAs: async (version) => {
+      await pool.query("insert into coordinator_version (version) values ($1) on conflict do nothing", [
+        version,
+      ]);
+    },
+    isOffered: async (crawlerId, runs) => await isOffered(pool, crawlerId, runs),
+    untold: async (crawlerId, since) => await untold(pool, crawlerId, since),
+    watch: async (crawlerId, pages) => {
+      await pool.query("update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1", [
+        crawlerId,
+        pages,
+      ]);
+    },
+    countPages: async (crawlerId, pages) => await countPages(pool, crawlerId, pages),
+    silentHosts: async (hosts) => await silentHosts(pool, hosts),
+    targets: async (hosts) => await checkTargets(pool, hosts),
+    open: async (crawlerId, checks) => await openChecks(pool, crawlerId, checks),
+    recentPages: async (of, most) => await recentPages(pool, of, most),
+    lease: async (request) => await leaseChecks(pool, request),
+    leasesOfChecks: async (leaseIds) => await leasesOfChecks(pool, leaseIds),
+    takeOpinion: async (opinion, step, now) => await takeOpinion(pool, { opinion, step, now }),
+    takeSilences: async (step, now) => await takeSilences(pool, step, now),
+    dropStale: async (now, before) => await dropStale(pool, now, before),
+    history: async (since, now) => await history(pool, since, now),
+    setScore: async (crawlerId, score, watchedPages) => {
+      await pool.query(
+        `update crawler_trust
+         set score = $2,
+             watched_until_page = case when $2::real > 0 then pages + $3 else watched_until_page end
+         where crawler_id = $1`,
+        [crawlerId, score, watchedPages],
+      );
+    },
+    distrust: async (distrust) => await distrustCrawler(pool, distrust),
+    fetchLeftovers: async (now, mostPages) => await fetchLeftovers(pool, now, mostPages),
+    probedSubnets: async (since) => await probedSubnets(pool, since),
+    doubtProbes: async (doubt) => await doubtProbes(pool, doubt),
+  };
+}
+
+async function countPages(pool: Pool, crawlerId: CrawlerId, pages: number) {
+  const { rows } = await pool.query<{ pages: number; watched: number }>(
+    `insert into crawler_trust as t (crawler_id, pages)
+     values ($1, $2)
+     on conflict (crawler_id) do update set pages = t.pages + excluded.pages
+     returning (pages - $2)::float8 as pages, watched_until_page::float8 as watched`,
+    [crawlerId, pages],
+  );
+  return { pages: rows[0]!.pages, watchedUntilPage: rows[0]!.watched };
+}
+
+async function isOffered(pool: Pool, crawlerId: CrawlerId, runs: StatedSoftware): Promise<boolean> {
+  const { rows } = await pool.query<{ offered: boolean }>(
+    `select ${isOfferedTo({ crawlerId: "$1::int", release: "$2::text", digest: "$3::text", software: "$4::text" })} as offered`,
+    [crawlerId, runs.release?.version ?? null, runs.release?.digest ?? null, runs.softwareVersion],
+  );
+  return rows[0]!.offered;
+}
+
+async function untold(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<UntoldChecks> {
+  const { rows } = await pool.query<UntoldChecks>(
+    `with since as (
+       select greatest($2, coalesce(max(restored_at), '-infinity')) as at from crawler_trust where crawler_id = $1
+     )
+     select
+       (select count(*)::int from double_check, since
+        where crawler_id = $1 and verdict = 'cannot-tell' and decided_at >= since.at) as untold,
+       (select count(*)::int from check_outcome, since where crawler_id = $1 and decided_at >= since.at) as told`,
+    [crawlerId, since],
+  );
+  return rows[0]!;
+}
+
+async function leasesOfChecks(pool: Pool, leaseIds: readonly LeaseId[]): Promise<ReadonlySet<LeaseId>> {
+  const numbers = [...new Set(leaseIds.filter(isLeaseNumber))];
+  if (numbers.length === 0) return new Set();
+  const { rows } = await pool.query<{ lease_id: LeaseId }>(
+    `select lease_id
+     from lease
+     where lease_id = any($1::bigint[]) and is_check`,
+    [numbers],
+  );
+  return new Set(rows.map((row) => row.lease_id));
+}
+
+/** One that is being fetched is waited for until its lease ends, and a silence under it is taken for an opinion. */
+async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
+  await pool.query("delete from double_check where verdict is not null and decided_at < $1", [before]);
+  const { rowCount } = await pool.query(
+    `update double_check c
+     set verdict = 'stale', decided_at = $1, wanted = '{}', opinions = '[]',
+         words = 'nobody who was asked had fetched it in time'
+     where verdict is null
+       and next_by <= $1
+       and not exists (
+         select
+         from lease l
+         where l.lease_id = c.lease_id
+           and (l.closed_at is null or l.closed_at > $1::timestamptz - make_interval(secs => ${settlingSeconds}))
+       )`,
+    [now],
+  );
+  return rowCount ?? 0;
+}
+
+/** Comparisons that are read at once: of 12 crawlers at 1 % those of 200,000 pages. */
+const mostOutcomes = 25_000;
+
+async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory> {
+  const outcomes = await pool.query<{
+    crawler_id: number;
+    host_hash: HostHash;
+    outcome: CheckOutcome["outcome"];
+    decided_at: Date;
+    silent: boolean | null;
+  }>(
+    `select o.crawler_id, o.host_hash, o.outcome, o.decided_at, h.silent
+     from (
+       select o.*
+       from check_outcome o
+       left join crawler_trust t using (crawler_id)
+       where o.decided_at between $1 and $2 and o.decided_at >= coalesce(t.restored_at, '-infinity')
+       order by o.decided_at desc, o.check_id desc
+       limit ${mostOutcomes}
+     ) o
+     left join host_disagreement h using (host_hash)
+     order by o.decided_at, o.check_id`,
+    [since, now],
+  );
+  const distrusted = await pool.query<{ crawler_id: number }>(
+    "select crawler_id from crawler_trust where distrusted_at is not null",
+  );
+  return {
+    outcomes: outcomes.rows.map((row) => ({
+      crawlerId: asCrawlerId(row.crawler_id),
+      hostHash: row.host_hash,
+      outcome: row.outcome,
+      at: row.decided_at,
+    })),
+    silent: new Set(outcomes.rows.flatMap((row) => (row.silent === true ? [row.host_hash] : []))),
+    distrusted: new Set(distrusted.rows.map((row) => asCrawlerId(row.crawler_id))),
+  };
+}

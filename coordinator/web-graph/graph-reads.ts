@@ -1,0 +1,137 @@
+/**
+ * The web graph out of the database by COPY: the URLs of the frontier are its first nodes, in the order they arrive, and
+ * what pages link to that the frontier does not hold are further ones, which link to nothing. One snapshot for both, so
+ * that links and the counts kept of them fit.
+ */
+import type { Pool, PoolClient } from "pg";
+import { readCopy } from "#db/read-copy";
+import { type LinkGraph, linkGraph } from "./link-graph.ts";
+import { LinkList } from "./link-list.ts";
+import { NodeIndex } from "./node-index.ts";
+
+export interface ReadLinks {
+  readonly index: NodeIndex;
+  /** Nodes below this number are the frontier's URLs. */
+  readonly knownNodes: number;
+  /** Of each of these, frontier_url.back_links. */
+  readonly countedLinks: Int32Array;
+  readonly links: LinkList;
+}
+
+export interface WebGraph extends LinkGraph, Omit<ReadLinks, "links"> {
+  /** Links that there are to each of the frontier's URLs, with those to itself. */
+  readonly backLinks: Int32Array;
+}
+
+export interface ReadingProgress {
+  readonly step: "urls" | "links";
+  readonly done: number;
+  /** As the server estimates; 0: it has no idea. */
+  readonly expected: number;
+}
+
+export type OnReading = (progress: ReadingProgress) => void;
+
+const tellEvery = 50_000;
+
+/** A row for each page, with the hashes of all its targets: an eighth of the work of a row for each link. */
+const pagesWithLinks = `
+  select host_hash, url_hash, string_agg(int8send(to_host_hash) || int8send(to_url_hash), null)
+  from link
+  group by host_hash, url_hash`;
+
+/** In a transaction of its own, which only reads. `seed`: any number that nobody can guess (web-graph/node-index). */
+export async function readLinks(
+  client: PoolClient,
+  seed: number,
+  onReading: OnReading = () => {},
+): Promise<ReadLinks> {
+  await client.query("begin isolation level repeatable read read only");
+  // Each part of the table by itself, by its index where that is of use.
+  await client.query("set local enable_partitionwise_aggregate = on");
+  try {
+    const expected = await expectedRows(client);
+    const { index, countedLinks } = await readUrls(
+      client,
+      new NodeIndex(seed),
+      teller("urls", expected.urls, onReading),
+    );
+    const knownNodes = index.size;
+    const links = await readLinkRows(client, index, teller("links", expected.links, onReading));
+    return { index, knownNodes, countedLinks, links };
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks): WebGraph {
+  const graph = linkGraph({ nodes: index.size, from: links.from, to: links.to });
+  return { ...graph, index, knownNodes, countedLinks, backLinks: backLinksOf(links, knownNodes) };
+}
+
+/** By the server's statistics. */
+export async function estimatedLinks(pool: Pick<Pool, "query">): Promise<number> {
+  const { rows } = await pool.query<{ links: number }>(`select ${estimate("link")} as links`);
+  return rows[0]!.links;
+}
+
+async function expectedRows(client: PoolClient): Promise<{ urls: number; links: number }> {
+  const { rows } = await client.query<{ urls: number; links: number }>(
+    `select ${estimate("frontier_url")} as urls, ${estimate("link")} as links`,
+  );
+  return rows[0]!;
+}
+
+/** Of all partitions. */
+const estimate = (table: string) =>
+  `(select coalesce(sum(greatest(0, c.reltuples)), 0)::float8
+    from pg_partition_tree('${table}') t
+    join pg_class c on c.oid = t.relid
+    where t.isleaf)`;
+
+async function readUrls(client: PoolClient, index: NodeIndex, tell: (done: number) => void) {
+  let counted = new Int32Array(1024);
+  await readCopy(client, "select host_hash, url_hash, back_links from frontier_url", (row) => {
+    const node = index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1));
+    if (node === counted.length) counted = grown(counted);
+    counted[node] = row.int32(2);
+    tell(index.size);
+  });
+  return { index, countedLinks: counted.subarray(0, index.size) };
+}
+
+async function readLinkRows(
+  client: PoolClient,
+  index: NodeIndex,
+  tell: (done: number) => void,
+): Promise<LinkList> {
+  const links = new LinkList();
+  await readCopy(client, pagesWithLinks, (row) => {
+    const from = index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1));
+    const halves = row.byteLength(2) / 4;
+    for (let at = 0; at < halves; at += 4) {
+      const to = index.add(row.half(2, at), row.half(2, at + 1), row.half(2, at + 2), row.half(2, at + 3));
+      links.add(from, to);
+      tell(links.count);
+    }
+  });
+  return links;
+}
+
+function backLinksOf({ to }: LinkList, knownNodes: number): Int32Array {
+  const counts = new Int32Array(knownNodes);
+  for (let link = 0; link < to.length; link++) if (to[link]! < knownNodes) counts[to[link]!]! += 1;
+  return counts;
+}
+
+function grown(numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(2 * numbers.length);
+  larger.set(numbers);
+  return larger;
+}
+
+function teller(step: ReadingProgress["step"], expected: number, onReading: OnReading) {
+  return (done: number) => {
+    if (done % tellEvery === 0) onReading({ step, done, expected });
+  };
+}

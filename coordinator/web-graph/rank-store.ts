@@ -1,0 +1,139 @@
+/** Tables url_rank and graph_summary: what ranking found, and frontier_url.back_links where it was found to be wrong. */
+import type { Pool, PoolClient } from "pg";
+import type { HostHash } from "#core/ids";
+import { writeCopy } from "#db/write-copy";
+import { inTransaction } from "../database/transaction.ts";
+import { readRelatives } from "../federation/relatives.ts";
+import { lockHosts } from "../frontier/admission-writes.ts";
+import type { WebGraph } from "./graph-reads.ts";
+import type { GraphSummary } from "./summary.ts";
+
+/** Summaries that are kept. */
+const keptSummaries = 100;
+const mendedAtOnce = 500;
+
+/** The frontier's URLs with these ranks in place of all that were there. Who reads meanwhile sees the former ones. */
+export async function writeRanks(
+  client: PoolClient,
+  { index, knownNodes }: WebGraph,
+  ranks: Float64Array,
+  at: Date,
+): Promise<void> {
+  const keys = index.keys;
+  await client.query("delete from url_rank");
+  const into = { table: "url_rank", columns: ["host_hash", "url_hash", "page_rank", "ranked_at"] };
+  await writeCopy(client, into, async (rows) => {
+    for (let node = 0; node < knownNodes; node++) {
+      rows.row();
+      rows.int64(keys[4 * node]!, keys[4 * node + 1]!);
+      rows.int64(keys[4 * node + 2]!, keys[4 * node + 3]!);
+      rows.float32(ranks[node]!);
+      rows.timestamp(at);
+      if (rows.isFull) await rows.flush();
+    }
+  });
+}
+
+/** The same from a table of the SQL engine, without leaving the database. */
+export async function copyRanks(client: PoolClient, table: string, at: Date): Promise<void> {
+  await client.query("delete from url_rank");
+  await client.query(
+    `insert into url_rank (host_hash, url_hash, page_rank, ranked_at)
+     select u.host_hash, u.url_hash, r.page_rank, $1::timestamptz
+     from ${table} r
+     join frontier_url u on u.host_hash = r.host_hash and u.url_hash = r.url_hash`,
+    [at],
+  );
+}
+
+export async function writeSummary(client: PoolClient, summary: GraphSummary, at: Date): Promise<void> {
+  await client.query(
+    "insert into graph_summary (made_at, summary) values ($1, $2) on conflict (made_at) do update set summary = excluded.summary",
+    [at, JSON.stringify(summary)],
+  );
+  await client.query(
+    "delete from graph_summary where made_at not in (select made_at from graph_summary order by made_at desc limit $1)",
+    [keptSummaries],
+  );
+}
+
+/** When URLs were last ranked by either engine, or an empty graph was; null: never. */
+export async function lastRanked(pool: Pick<Pool, "query">): Promise<Date | null> {
+  const { rows } = await pool.query<{ at: Date | null }>(
+    `select greatest(
+       (select ranked_at from url_rank limit 1),
+       (select max(made_at) from graph_summary)
+     ) as at`,
+  );
+  return rows[0]!.at;
+}
+
+/** Of the ranks that are kept, all of which were made at once, by either engine; null: there are none. */
+export async function ranksMadeAt(pool: Pick<Pool, "query">): Promise<Date | null> {
+  const { rows } = await pool.query<{ ranked_at: Date }>("select ranked_at from url_rank limit 1");
+  return rows[0]?.ranked_at ?? null;
+}
+
+/** The latest; null: nobody has ranked yet. */
+export async function latestSummary(
+  pool: Pick<Pool, "query">,
+): Promise<{ madeAt: Date; summary: GraphSummary } | null> {
+  const { rows } = await pool.query<{ made_at: Date; summary: GraphSummary }>(
+    "select made_at, summary from graph_summary order by made_at desc limit 1",
+  );
+  const [row] = rows;
+  return row === undefined ? null : { madeAt: row.made_at, summary: row.summary };
+}
+
+/**
+ * Back-links are counted as links come and go, from when the frontier holds their URL. Links that were there before it
+ * did are not in the count: the difference is added here, so that what comes and goes meanwhile counts too. Gives the
+ * number of URLs whose count was wrong. Where coordinators are above or below, more links than this one's pages have are
+ * no mistake: others told of them.
+ */
+export async function mendBackLinks(pool: Pool, graph: WebGraph): Promise<number> {
+  const isAlone = (await readRelatives(pool)) === null;
+  const wrong = wrongCounts(graph).filter(({ missing }) => isAlone || missing > 0);
+  for (let first = 0; first < wrong.length; first += mendedAtOnce) {
+    const some = wrong.slice(first, first + mendedAtOnce);
+    await inTransaction(pool, async (client) => {
+      await lockHosts(
+        client,
+        some.map(({ hostHash }) => hostHash as HostHash),
+      );
+      await client.query(
+        `update frontier_url u
+         set back_links = greatest(0, u.back_links + given.missing)
+         from unnest($1::bigint[], $2::bigint[], $3::int[]) as given (host_hash, url_hash, missing)
+         where u.host_hash = given.host_hash and u.url_hash = given.url_hash`,
+        [
+          some.map(({ hostHash }) => hostHash),
+          some.map(({ urlHash }) => urlHash),
+          some.map(({ missing }) => missing),
+        ],
+      );
+    });
+  }
+  return wrong.length;
+}
+
+function wrongCounts({ index, knownNodes, countedLinks, backLinks }: WebGraph) {
+  const wrong: { hostHash: string; urlHash: string; missing: number }[] = [];
+  for (let node = 0; node < knownNodes; node++) {
+    const missing = backLinks[node]! - countedLinks[node]!;
+    if (missing !== 0) wrong.push({ ...hashesOf(index.keys, node), missing });
+  }
+  return wrong;
+}
+
+/** As the database's bigints in decimal. */
+export function hashesOf(keys: Int32Array, node: number): { hostHash: string; urlHash: string } {
+  return {
+    hostHash: bigintOf(keys[4 * node]!, keys[4 * node + 1]!),
+    urlHash: bigintOf(keys[4 * node + 2]!, keys[4 * node + 3]!),
+  };
+}
+
+export function bigintOf(high: number, low: number): string {
+  return ((BigInt(high) << 32n) | BigInt(low >>> 0)).toString();
+}

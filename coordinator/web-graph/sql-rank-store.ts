@@ -1,0 +1,187 @@
+/**
+ * PageRank inside the database, for graphs that fit no single machine's memory: power iteration in plain statements on
+ * tables that all have the host's hash as their key of distribution. Joins are on that key, so that each part of the
+ * tables is joined where it lies; only the sums for the targets travel. Nothing is used that distributed Postgres engines
+ * lack: no temporary tables, no data-changing CTEs, no `on conflict`, no `update … from`, no identity columns; where the
+ * parts lie is decided when the tables are made (`placePart`), and by nothing after.
+ */
+import type { PoolClient } from "pg";
+import type { PageRankSettings } from "./page-rank.ts";
+
+export interface SqlRank {
+  readonly nodes: number;
+  readonly links: number;
+  readonly selfLinks: number;
+  readonly iterations: number;
+  /** What the last iteration changed (L1). */
+  readonly residual: number;
+  readonly converged: boolean;
+  /** Drops the work tables; until then `table` holds host_hash, url_hash, links and page_rank. */
+  readonly table: string;
+  drop(): Promise<void>;
+}
+
+export interface SqlRankOptions {
+  readonly settings: PageRankSettings;
+  readonly onIteration?: (iteration: number, residual: number) => void;
+  /** The statement that makes a part of a work table; absent: beside the others, not logged. */
+  readonly placePart?: (part: WorkPart) => string;
+}
+
+export interface WorkPart {
+  /** The partitioned table that it is part of. */
+  readonly table: string;
+  readonly name: string;
+  /** `for values with (…)` */
+  readonly bounds: string;
+}
+
+export const parts = 8;
+
+const tables = {
+  sql_rank_seen: "host_hash bigint, url_hash bigint, links bigint",
+  sql_rank_share: "host_hash bigint, url_hash bigint, share float8",
+  sql_rank_a: "host_hash bigint, url_hash bigint, links bigint, page_rank float8",
+  sql_rank_b: "host_hash bigint, url_hash bigint, links bigint, page_rank float8",
+} as const;
+
+/**
+ * The connection must be the caller's alone, and no transaction open: what an iteration leaves is seen by vacuum. What
+ * fails leaves no work tables, unless the connection is gone: then the next ranking drops them.
+ */
+export async function rankBySql(client: PoolClient, options: SqlRankOptions): Promise<SqlRank> {
+  try {
+    return await rankIn(client, options);
+  } catch (error) {
+    await dropTables(client).catch(() => {});
+    throw error;
+  }
+}
+
+async function rankIn(client: PoolClient, options: SqlRankOptions): Promise<SqlRank> {
+  const { settings, onIteration = () => {} } = options;
+  await client.query("set enable_partitionwise_join = on");
+  await client.query("set enable_partitionwise_aggregate = on");
+  await makeTables(client, options.placePart ?? besideTheOthers);
+  const counts = await readNodes(client);
+  let [from, to] = ["sql_rank_a", "sql_rank_b"];
+  let iterations = 0;
+  let residual = counts.nodes === 0 ? 0 : Number.POSITIVE_INFINITY;
+  while (iterations < settings.iterations && residual >= settings.tolerance) {
+    residual = await iterate(client, { from, to, nodes: counts.nodes, damping: settings.damping });
+    [from, to] = [to, from];
+    iterations += 1;
+    onIteration(iterations, residual);
+  }
+  return {
+    ...counts,
+    iterations,
+    residual,
+    converged: residual < settings.tolerance,
+    table: from,
+    drop: async () => await dropTables(client).catch(() => {}),
+  };
+}
+
+async function makeTables(client: PoolClient, placePart: (part: WorkPart) => string): Promise<void> {
+  await dropTables(client);
+  for (const [table, columns] of Object.entries(tables)) {
+    await client.query(`create table ${table} (${columns}) partition by hash (host_hash)`);
+    for (let part = 0; part < parts; part++) {
+      const bounds = `for values with (modulus ${parts}, remainder ${part})`;
+      await client.query(placePart({ table, name: `${table}_${part}`, bounds }));
+    }
+  }
+}
+
+const besideTheOthers = ({ table, name, bounds }: WorkPart) =>
+  `create unlogged table ${name} partition of ${table} ${bounds}`;
+
+async function dropTables(client: PoolClient): Promise<void> {
+  await client.query(`drop table if exists ${Object.keys(tables).join(", ")}`);
+}
+
+/** A node for each URL of the frontier and each target of a link, with how many others it links to. */
+async function readNodes(client: PoolClient): Promise<{ nodes: number; links: number; selfLinks: number }> {
+  await client.query(
+    "insert into sql_rank_seen (host_hash, url_hash, links) select host_hash, url_hash, 0 from frontier_url",
+  );
+  await client.query(
+    `insert into sql_rank_seen (host_hash, url_hash, links)
+     select to_host_hash, to_url_hash, 0
+     from link
+     group by to_host_hash, to_url_hash`,
+  );
+  await client.query(
+    `insert into sql_rank_seen (host_hash, url_hash, links)
+     select host_hash, url_hash, count(*)
+     from link
+     where host_hash <> to_host_hash or url_hash <> to_url_hash
+     group by host_hash, url_hash`,
+  );
+  await client.query(
+    `insert into sql_rank_b (host_hash, url_hash, links, page_rank)
+     select host_hash, url_hash, sum(links), 0
+     from sql_rank_seen
+     group by host_hash, url_hash`,
+  );
+  await client.query("truncate sql_rank_seen");
+  const counted = await client.query<{ nodes: number; links: number }>(
+    "select count(*)::float8 as nodes, coalesce(sum(links), 0)::float8 as links from sql_rank_b",
+  );
+  const all = await client.query<{ links: number }>("select count(*)::float8 as links from link");
+  const { nodes, links } = counted.rows[0]!;
+  await startEven(client, nodes);
+  return { nodes, links, selfLinks: all.rows[0]!.links - links };
+}
+
+/** Every node the same rank. */
+async function startEven(client: PoolClient, nodes: number): Promise<void> {
+  if (nodes === 0) return;
+  await client.query(
+    `insert into sql_rank_a (host_hash, url_hash, links, page_rank)
+     select host_hash, url_hash, links, $1::float8
+     from sql_rank_b`,
+    [1 / nodes],
+  );
+  await client.query("analyze sql_rank_a");
+  await client.query("analyze sql_rank_b");
+}
+
+interface Iteration {
+  readonly from: string;
+  readonly to: string;
+  readonly nodes: number;
+  readonly damping: number;
+}
+
+/** From one table into the other; gives what it changed (L1). */
+async function iterate(client: PoolClient, { from, to, nodes, damping }: Iteration): Promise<number> {
+  await client.query("truncate sql_rank_share");
+  await client.query(
+    `insert into sql_rank_share (host_hash, url_hash, share)
+     select l.to_host_hash, l.to_url_hash, sum(r.page_rank / r.links)
+     from link l
+     join ${from} r on r.host_hash = l.host_hash and r.url_hash = l.url_hash
+     where l.host_hash <> l.to_host_hash or l.url_hash <> l.to_url_hash
+     group by l.to_host_hash, l.to_url_hash`,
+  );
+  const { rows } = await client.query<{ dangling: number }>(
+    `select coalesce(sum(page_rank), 0)::float8 as dangling from ${from} where links = 0`,
+  );
+  const everybody = (1 - damping + damping * rows[0]!.dangling) / nodes;
+  await client.query(`truncate ${to}`);
+  await client.query(
+    `insert into ${to} (host_hash, url_hash, links, page_rank)
+     select r.host_hash, r.url_hash, r.links, $1::float8 + $2::float8 * coalesce(s.share, 0)
+     from ${from} r
+     left join sql_rank_share s on s.host_hash = r.host_hash and s.url_hash = r.url_hash`,
+    [everybody, damping],
+  );
+  const changed = await client.query<{ residual: number }>(
+    `select coalesce(sum(abs(n.page_rank - b.page_rank)), 0)::float8 as residual
+     from ${to} n
+     join ${from} b on b.host_hash = n.host_hash and b.url_hash = n.url_hash`,
+  );
+  return changed.rows[0]!.residual;
+}

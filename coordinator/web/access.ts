@@ -1,0 +1,78 @@
+/**
+ * Who asks. Every request is identified once, before its route: by a session's cookie, by a token (RFC 6750), or as
+ * anybody. Views and actions then only compare what they need with what the actor has.
+ */
+import type { FastifyRequest } from "fastify";
+import { type Actor, anybody, type Scope } from "#core/actor";
+import type { PageError } from "./error-page.ts";
+import type { PageViewer } from "./page-frame.ts";
+
+/** A request's actor, with what its pages need. */
+export interface Visit extends PageViewer {
+  readonly actor: Actor;
+  /** Of who has signed in. */
+  readonly sessionId?: number;
+}
+
+export interface Access {
+  /** Never rejects for a bad cookie (that is anybody); a bad token is a refusal, since a program must be told. */
+  identify(request: FastifyRequest): Promise<Visit | Refusal>;
+  /** What is said to somebody who may not; pages of people who have not signed in lead to the sign-in. */
+  refusal(visit: Visit, request: FastifyRequest, needs?: Scope | null): Refusal;
+  /** True: this form comes from a page of ours that was shown in this session. */
+  isOwnForm(request: FastifyRequest, formToken: string): boolean;
+  /** Shown at the top of the next page of this session. */
+  say(request: FastifyRequest, words: string): void | Promise<void>;
+}
+
+export interface Refusal extends PageError {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** In place of a page: where to go. */
+  readonly goTo?: string;
+}
+
+export function isRefusal(answer: Visit | Refusal): answer is Refusal {
+  return "status" in answer;
+}
+
+export const anonymousVisit: Visit = {
+  actor: anybody(true),
+  signedInAs: null,
+  formToken: null,
+  said: null,
+};
+
+/** Nobody can sign in: whoever reaches the pages may read them. */
+export const openAccess: Access = {
+  identify: async () => anonymousVisit,
+  refusal: () => ({
+    status: 403,
+    title: "Not possible here",
+    words: "Nobody can sign in to this server; change it with the nearcrawl command.",
+  }),
+  isOwnForm: () => false,
+  say: () => {},
+};
+
+/** For pages that are no views, and shown to everybody. Where nobody can be looked up, nobody is known. */
+export async function viewerOf(access: Access, request: FastifyRequest): Promise<Visit | undefined> {
+  try {
+    const visit = await access.identify(request);
+    return isRefusal(visit) ? undefined : visit;
+  } catch {
+    return undefined;
+  }
+}
+
+/** For routes that are no views: the actor is checked, and who may not is told why, in place. */
+export async function refusalFor(
+  access: Access,
+  request: FastifyRequest,
+  needs: Scope,
+): Promise<Refusal | null> {
+  const visit = await access.identify(request);
+  if (isRefusal(visit)) return visit;
+  if (visit.actor.scopes.includes(needs)) return null;
+  const { goTo: _, ...refusal } = access.refusal(visit, request, needs);
+  return refusal;
+}

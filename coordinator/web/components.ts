@@ -1,0 +1,108 @@
+/** What the fleet's pages share: tabs, figures, forms of one button, lists in pages. */
+import { type Actor, mayDo, type Scope } from "#core/actor";
+import { askAbout, countText, instant } from "./format.ts";
+import { type Html, html, nothing, pathWith } from "./html.ts";
+import { formToken, type PageViewer } from "./page-frame.ts";
+
+const tabs = [
+  ["/fleet", "Crawlers", "read"],
+  ["/fleet/invitations", "Invitations", "fleet-read"],
+  ["/fleet/incidents", "Incidents", "fleet-read"],
+  ["/fleet/trust", "Trust", "fleet-read"],
+  ["/fleet/versions", "Versions", "fleet-read"],
+  ["/fleet/queue", "Queue", "read"],
+  ["/fleet/failures", "Failures", "read"],
+  ["/fleet/recrawl", "Recrawl", "fleet-read"],
+  ["/fleet/moves", "Moves", "fleet-read"],
+  ["/fleet/opt-outs", "Opt-outs", "fleet-read"],
+  ["/fleet/complaints", "Complaints", "fleet-read"],
+  ["/coordinators", "Coordinators", "fleet-read"],
+] as const satisfies readonly (readonly [string, string, Scope])[];
+
+export type FleetTab = (typeof tabs)[number][0];
+
+/** Those that this viewer may open; the heading of the page below. */
+export function fleetHead(current: FleetTab, viewer: PageViewer, title: string, more: Html = nothing): Html {
+  const shown = tabs.filter(([, , scope]) => mayDo(viewer.actor, scope));
+  return html`<div class="title-row"><h1>${title}</h1>${more}</div>
+<nav class="tabs" aria-label="Fleet">${shown.map(
+    ([path, name]) =>
+      html`<a href="${path}"${path === current ? html` aria-current="page"` : nothing}>${name}</a>`,
+  )}</nav>`;
+}
+
+export function tile(name: string, figure: string | Html, more: Html | string = nothing): Html {
+  return html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${figure}</span>${
+    more === nothing ? nothing : html`<span class="small">${more}</span>`
+  }</dd></div>`;
+}
+
+export function fact(name: string, value: Html | string | number): Html {
+  return html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+}
+
+export function dateOr(date: Date | null, otherwise: string): Html {
+  return date === null ? html`${otherwise}` : instant(date.toISOString());
+}
+
+/** A form of one button, for somebody who may. */
+export function buttonForm(
+  viewer: PageViewer,
+  to: { readonly path: string; readonly label: string; readonly kind?: "quiet" | "danger" | "plain" },
+  fields: Html = nothing,
+): Html {
+  const kind = to.kind === "plain" ? "slim" : `slim ${to.kind ?? "quiet"}`;
+  return html`<form method="post" action="${to.path}">${formToken(viewer)}${fields}<button class="${kind}">${to.label}</button></form>`;
+}
+
+export function options(values: readonly (readonly [value: string, name: string])[], chosen: string): Html {
+  return html`${values.map(
+    ([value, name]) =>
+      html`<option value="${value}"${value === chosen ? html` selected` : nothing}>${name}</option>`,
+  )}`;
+}
+
+export interface Paged {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string | number | null>>;
+  readonly page: number;
+  readonly more: boolean;
+}
+
+export function pager({ path, query, page, more }: Paged): Html {
+  if (page === 1 && !more) return nothing;
+  const to = (number: number) => pathWith(path, { ...query, page: number === 1 ? null : number });
+  return html`<nav class="pager" aria-label="Pages of the list">${
+    page > 1 ? html`<a href="${to(page - 1)}" rel="prev">← Page ${countText(page - 1)}</a>` : nothing
+  }<span>Page ${countText(page)}</span>${more ? html`<a href="${to(page + 1)}" rel="next">Page ${countText(page + 1)} →</a>` : nothing}</nav>`;
+}
+
+export function crawlerPath(name: string, deed = ""): string {
+  return `/crawlers/${encodeURIComponent(name)}${deed}`;
+}
+
+/** To the page of a crawler, where there is one. */
+export function crawlerOr(name: string | null, otherwise: string): Html {
+  return name === null ? html`${otherwise}` : html`<a href="${crawlerPath(name)}">${name}</a>`;
+}
+
+/** A crawler's name, with a link for whoever may open its page. */
+export function crawlerFor({ actor }: PageViewer, name: string): Html {
+  const isOpen = !name.includes(" ") && mayDo(actor, "read", { crawler: name, partnersToo: true });
+  return isOpen ? crawlerOr(name, "") : html`${name}`;
+}
+
+/** A subnet or URL, with a link to who crawls it for whoever may ask. */
+export function askFor({ actor }: PageViewer, text: string): Html {
+  return mayDo(actor, "read") ? askAbout(text) : html`<span class="mono break">${text}</span>`;
+}
+
+export function empty(what: string, then: Html | string): Html {
+  return html`<div class="empty"><p><strong>${what}</strong> ${then}</p></div>`;
+}
+
+/** Why somebody sees no buttons. */
+export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
+  if (mayDo(actor, scope)) return nothing;
+  return html`<p class="small">${what}: that is for operators${actor.role === "anybody" ? html`, once they have <a href="/sign-in">signed in</a>` : nothing}.</p>`;
+}

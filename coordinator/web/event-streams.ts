@@ -1,0 +1,56 @@
+/** How a request becomes a stream of server-sent events (WHATWG HTML, section 9.2), and how many one address may have. */
+import type { ServerResponse } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { ConnectionLimits } from "./connection-limits.ts";
+import type { PageError } from "./error-page.ts";
+import { sendError } from "./guard.ts";
+import { isThisMachine, requesterOf } from "./requester.ts";
+
+export interface EventStreamBounds {
+  readonly most: number;
+  /** One address leaves room for the others; this machine's own is not counted. */
+  readonly mostOfAddress: number;
+  /** What is said to one too many. */
+  readonly tooMany: PageError;
+}
+
+export class EventStreams {
+  readonly #open: ConnectionLimits;
+  readonly #tooMany: PageError;
+
+  constructor({ most, mostOfAddress, tooMany }: EventStreamBounds) {
+    const unbounded = Number.POSITIVE_INFINITY;
+    this.#tooMany = tooMany;
+    this.#open = new ConnectionLimits(
+      { connections: most, connectionsPerAddress: mostOfAddress, failuresPerAddressAndMinute: unbounded },
+      () => performance.now(),
+    );
+  }
+
+  /** The response with its head written; null: it was answered already (one too many, or HEAD). */
+  take(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { isFull, version }: { readonly isFull: boolean; readonly version: string },
+  ): ServerResponse | null {
+    const address = requesterOf(request);
+    const isCounted = address !== null && !isThisMachine(address);
+    if (isFull || (isCounted && this.#open.open(address) !== null)) {
+      sendError(request, reply, this.#tooMany, { version });
+      return null;
+    }
+    if (isCounted) reply.raw.once("close", () => this.#open.close(address));
+    reply.hijack();
+    reply.raw.writeHead(200, streamHead);
+    if (request.method !== "HEAD") return reply.raw;
+    reply.raw.end();
+    return null;
+  }
+}
+
+const streamHead = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "x-accel-buffering": "no",
+};

@@ -1,0 +1,76 @@
+/** How figures, times and names look on a page: grouped digits, units, the reader's zone where a script runs. */
+import { instantWords, whenWords } from "#core/format";
+import { msText } from "../who/words.ts";
+import { type Html, html, pathWith } from "./html.ts";
+
+const grouped = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+
+export function countText(count: number): string {
+  return grouped.format(count);
+}
+
+/** A rate as people read it: one decimal below ten. */
+export function rateText(perMinute: number): string {
+  return perMinute > 0 && perMinute < 10 ? perMinute.toFixed(1) : countText(perMinute);
+}
+
+export function msOrDash(ms: number | null): string {
+  return ms === null ? "–" : msText(ms);
+}
+
+export function percentText(share: number): string {
+  return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
+}
+
+/** How much of the pages' bytes was shipped. */
+export function shippedShare({ bodyBytes, shippedBytes }: SizesInAndOut): string {
+  return bodyBytes > 0 ? percentText(shippedBytes / bodyBytes) : "–";
+}
+
+interface SizesInAndOut {
+  readonly bodyBytes: number;
+  readonly shippedBytes: number;
+}
+
+/** An instant: UTC in the page, the reader's zone once the script has run. */
+export function instant(iso: string): Html {
+  return html`<time datetime="${iso}">${instantWords(iso)}</time>`;
+}
+
+/** A sentence whose instants (as spoken-time writes them) are in the reader's zone, too. */
+export function sentence(words: string): Html {
+  const parts = words.split(/(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)/);
+  return html`${parts.map((part, at) => (at % 2 === 0 ? part : instant(part.replace(/^(\S+) (\S+) UTC$/, "$1T$2Z"))))}`;
+}
+
+/** "5 min ago", with the instant itself on hover. */
+export function ago(iso: string, now: string): Html {
+  return html`<time class="ago" datetime="${iso}" title="${instantWords(iso)}">${whenWords(iso, new Date(now))}</time>`;
+}
+
+/** A link to the answer about this range, host or URL. */
+export function askAbout(text: string, shown: string = text): Html {
+  return html`<a class="mono" href="${pathWith("/who", { q: text })}">${shown}</a>`;
+}
+
+export function crawlerLink(name: string): Html {
+  return html`<a href="/crawlers/${encodeURIComponent(name)}">${name}</a>`;
+}
+
+/** A crawler's state as a dot and a word; colour is never the only sign. */
+export function stateBadge(state: string): Html {
+  return html`<span class="state state-${state}">${state}</span>`;
+}
+
+/** A country by its code; the name is for those who do not know the code. */
+export function country(code: string | null): Html | null {
+  if (code === null || !/^[A-Z]{2}$/.test(code)) return null;
+  return html`<abbr title="${countryName(code)}">${code}</abbr>`;
+}
+
+const countryNames = new Intl.DisplayNames("en", { type: "region" });
+
+/** The code itself where it is none. */
+export function countryName(code: string): string {
+  return /^[A-Z]{2}$/.test(code) ? (countryNames.of(code) ?? code) : code;
+}

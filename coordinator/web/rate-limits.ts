@@ -1,0 +1,70 @@
+/**
+ * How much one address (or IPv6 /64) may ask in a minute: plenty for reading, little for what changes something, less
+ * for signing in. Static files, health and what docks download (which bounds itself) are not counted, nor is the
+ * crawlers' socket, which never comes here.
+ */
+import rateLimit from "@fastify/rate-limit";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { originOf } from "./connection-limits.ts";
+import { sendError } from "./guard.ts";
+import { isThisMachine, requesterOf } from "./requester.ts";
+
+/** A page and its live parts ask some ten times; an explorer that is panned, some tens of times a second for a while. */
+export const readsPerMinute = 1800;
+/** A program that works through a list of crawlers asks twice a second; people press less. */
+export const changesPerMinute = 120;
+/** Somebody with the wrong link tries again twice. */
+export const signInsPerMinute = 10;
+const minuteMs = 60_000;
+const rememberedAddresses = 20_000;
+
+const kinds = {
+  reading: readsPerMinute,
+  changing: changesPerMinute,
+  "signing-in": signInsPerMinute,
+} as const;
+type Kind = keyof typeof kinds;
+
+export function addRateLimits(app: FastifyInstance, around: { readonly version: string }): void {
+  const limiters = new Map<Kind, ReturnType<FastifyInstance["createRateLimit"]>>();
+  app.register(rateLimit, { global: false, cache: rememberedAddresses });
+  app.after((error) => {
+    if (error) throw error;
+    for (const [kind, max] of Object.entries(kinds) as [Kind, number][]) {
+      limiters.set(kind, app.createRateLimit({ max, timeWindow: minuteMs, keyGenerator }));
+    }
+  });
+  app.addHook("onRequest", async (request, reply) => {
+    const kind = kindOf(request);
+    const limit = kind === null ? undefined : limiters.get(kind);
+    if (limit === undefined) return;
+    const used = await limit(request);
+    if (!used.isAllowed && used.isExceeded) return refuse(request, reply, used.ttlInSeconds, around);
+  });
+}
+
+const keyGenerator = (request: FastifyRequest) => originOf(requesterOf(request) ?? "unknown");
+
+/** Null: not counted. Where a proxy does not say who asks, one address would be everybody. */
+function kindOf(request: FastifyRequest): Kind | null {
+  const address = requesterOf(request);
+  if (address === null) return null;
+  const { url = "", config } = request.routeOptions;
+  // Other coordinators are known by their keys, and bounded there.
+  if (request.method === "POST" && config?.boundedElsewhere === true) return null;
+  if (request.method === "POST") return url === "/sign-in" ? "signing-in" : "changing";
+  const isDownload = url.startsWith("/releases/") && config?.boundedElsewhere === true;
+  const isFree = url.startsWith("/assets/") || url === "/health" || url === "/ready" || isDownload;
+  return isFree || isThisMachine(address) ? null : "reading";
+}
+
+function refuse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  retrySeconds: number,
+  around: { readonly version: string },
+): FastifyReply {
+  reply.header("retry-after", String(Math.max(1, retrySeconds)));
+  const words = `More came from your address in a minute than is answered. Try again in ${Math.max(1, retrySeconds)} s.`;
+  return sendError(request, reply, { status: 429, title: "Too many requests", words }, around);
+}

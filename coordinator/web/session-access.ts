@@ -1,0 +1,144 @@
+/**
+ * Who asks, in earnest: a session by its cookie, a program by its token, or anybody. The session is looked up anew
+ * for every request, so that one that was ended is ended. A form's token is a MAC of the session's secret (OWASP's
+ * HMAC-based token pattern), which no other site knows; where the form was sent from is looked at as well.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import type { Session, SessionStore } from "#core/access-types";
+import { type Actor, anybody, type Scope, scopesOf } from "#core/actor";
+import { isLoopbackHost } from "#protocol/coordinator-url";
+import type { Access, Refusal, Visit } from "./access.ts";
+import { BearerActor, type BearerPorts, bearerChallenge } from "./bearer-actor.ts";
+import { wantsJson } from "./guard.ts";
+import { isFromElsewhere, whenceOf } from "./requester.ts";
+import { localPath, sessionSecretOf } from "./session-cookie.ts";
+
+export interface SessionAccessPorts extends BearerPorts {
+  readonly sessions: Pick<SessionStore, "use" | "say" | "takeSaid">;
+  /** Whether the pages are open to whoever reaches them; `on-this-machine`: to who asks this machine by its own name. */
+  readonly anonymousMayRead: boolean | "on-this-machine";
+}
+
+export function createSessionAccess(ports: SessionAccessPorts): Access {
+  const bearer = new BearerActor(ports);
+  /** The sessions of requests that were identified. */
+  const known = new WeakMap<FastifyRequest, { readonly sessionId: number; readonly formToken: string }>();
+  const nobodyOf = (request: FastifyRequest): Visit => ({
+    actor: anybody(mayRead(request)),
+    signedInAs: null,
+    formToken: null,
+    said: null,
+  });
+  /**
+   * Another name that leads here is a proxy that nobody told of, or a page elsewhere whose name was made to lead to
+   * this machine (DNS rebinding): its scripts would read what everybody here may read.
+   */
+  const mayRead = (request: FastifyRequest): boolean =>
+    ports.anonymousMayRead === "on-this-machine"
+      ? isLoopbackHost(hostNameOf(request))
+      : ports.anonymousMayRead;
+
+  async function visitOfSession(request: FastifyRequest): Promise<Visit> {
+    const secret = sessionSecretOf(request);
+    if (secret === null) return nobodyOf(request);
+    const session = await ports.sessions.use(ports.hash(secret), whenceOf(request), ports.now());
+    if (session === null) return nobodyOf(request);
+    const { sessionId, name } = session;
+    const formToken = formTokenOf(secret);
+    known.set(request, { sessionId, formToken });
+    const isSaid = session.said !== null && asksForPage(request);
+    const said = isSaid ? await ports.sessions.takeSaid(sessionId) : null;
+    return { actor: actorOf(session), signedInAs: name, formToken, said, sessionId };
+  }
+
+  async function identify(request: FastifyRequest): Promise<Visit | Refusal> {
+    const program = await bearer.of(request);
+    if (program === null) return await visitOfSession(request);
+    return "status" in program ? program : { ...nobodyOf(request), actor: program };
+  }
+  /** A request that is asked about twice is looked up once: what was said to its session is taken out only once. */
+  const identified = new WeakMap<FastifyRequest, Promise<Visit | Refusal>>();
+
+  return {
+    identify(request) {
+      const visit = identified.get(request) ?? identify(request);
+      identified.set(request, visit);
+      return visit;
+    },
+    refusal: (visit, request, needs = null) => refusalOf(visit, request, needs),
+    isOwnForm(request, given) {
+      const session = known.get(request);
+      return session !== undefined && isSame(given, session.formToken) && !isFromElsewhere(request);
+    },
+    async say(request, words) {
+      const session = known.get(request);
+      if (session) await ports.sessions.say(session.sessionId, words);
+    },
+  };
+}
+
+/** Without the port. */
+function hostNameOf(request: FastifyRequest): string {
+  return (request.headers.host ?? "").toLowerCase().replace(/:\d*$/, "");
+}
+
+function actorOf({ name, role, crawlers }: Session): Actor {
+  return { name, role, scopes: scopesOf[role], crawlers };
+}
+
+export function formTokenOf(sessionSecret: string): string {
+  return createHmac("sha256", sessionSecret).update("nearcrawl form").digest("base64url");
+}
+
+function isSame(given: string, wanted: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(wanted)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+/** What a browser shows as a page; scripts and live events ask for other things, and would swallow the words. */
+function asksForPage(request: FastifyRequest): boolean {
+  return request.method === "GET" && (request.headers.accept ?? "").includes("text/html");
+}
+
+function refusalOf({ actor }: Visit, request: FastifyRequest, needs: Scope | null): Refusal {
+  switch (actor.role) {
+    case "anybody":
+      return nobodyRefusal(request);
+    case "program":
+      return forbidden(`This token is not good for ${needs ?? "that"}.`);
+    case "partner":
+      return partnerRefusal(actor, request);
+    default:
+      return forbidden(
+        `${actor.name} is signed in as ${actor.role}, and this is for operators (${needs ?? "another role"}). Ask one of them, or for a sign-in link of that role: nearcrawl sign-in.`,
+      );
+  }
+}
+
+const forbidden = (words: string): Refusal => ({ status: 403, title: "Not for you", words });
+
+function nobodyRefusal(request: FastifyRequest): Refusal {
+  const to = request.method === "GET" ? localPath(request.url) : null;
+  return {
+    status: 401,
+    title: "Sign in first",
+    words: wantsJson(request)
+      ? "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create."
+      : "This is for people who have signed in.",
+    headers: bearerChallenge,
+    goTo: to === null || to === "/" ? "/sign-in" : `/sign-in?to=${encodeURIComponent(to)}`,
+  };
+}
+
+/** The overview is where everybody starts, and a partner's is its own crawler. */
+function partnerRefusal({ name, crawlers }: Actor, request: FastifyRequest): Refusal {
+  const words = `${name} is signed in as a partner, who sees the crawlers that it hosts: ${crawlers.join(", ")}.`;
+  const isStart = request.method === "GET" && request.url === "/";
+  return { ...forbidden(words), ...(isStart ? { goTo: homeOf("partner", crawlers) } : {}) };
+}
+
+/** Where somebody lands who has signed in. */
+export function homeOf(role: Session["role"], crawlers: readonly string[]): string {
+  return role === "partner" ? `/crawlers/${encodeURIComponent(crawlers[0] ?? "")}` : "/";
+}

@@ -1,0 +1,224 @@
+/**
+ * What can be looked at: each view is read once and shown as a page, as JSON (at the same address with
+ * `Accept: application/json`, and under /api/), and as CSV where it is a table (`format=csv`).
+ */
+
+import type { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { mayDo, type Scope } from "#core/actor";
+import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
+import { type CsvTable, csvText } from "./csv.ts";
+import { sendError, wantsEvents, wantsJson } from "./guard.ts";
+import type { Html } from "./html.ts";
+import { pageFrame, type SectionPath } from "./page-frame.ts";
+import { sentText } from "./sent-text.ts";
+
+export interface Shown {
+  readonly status: number;
+  /** The JSON; null: this page has none. */
+  readonly value: unknown;
+  readonly title: string;
+  readonly body: (visit: Visit) => Html;
+  readonly csv?: () => CsvTable;
+}
+
+export interface AskedView {
+  readonly request: FastifyRequest;
+  readonly visit: Visit;
+  readonly now: Date;
+  /** Of the path, decoded; an empty text when there is none. */
+  param(name: string): string;
+  /** The first value of that name; an empty text when there is none. */
+  query(name: string): string;
+}
+
+/** Null: there is nothing at this address. A string: why this cannot be asked. */
+export type View = (asked: AskedView) => Promise<Shown | string | null>;
+
+export interface ViewRoute {
+  readonly path: string;
+  readonly api: string;
+  readonly section: SectionPath | null;
+  /** Null: for everybody, whoever may read. */
+  readonly needs: Scope | null;
+  /** The parameter that names a crawler: partners may look at their own. */
+  readonly crawlerIn?: string;
+  readonly view: View;
+  /** The same as server-sent events, for who accepts only those; it bounds itself how many are sent at once. */
+  readonly events?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
+}
+
+/** A picture, or what is too long for one answer: sent as it is. */
+export interface SentFile {
+  readonly type: string;
+  readonly body: Buffer | Readable;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface FileRoute {
+  readonly path: string;
+  readonly section: SectionPath | null;
+  readonly needs: Scope | null;
+  /** It takes its time, and bounds itself how many are sent at once. */
+  readonly boundedElsewhere?: boolean;
+  readonly file: (asked: AskedView) => Promise<SentFile | string | null>;
+}
+
+export interface ViewSettings {
+  readonly access: Access;
+  readonly version: string;
+  readonly now: () => Date;
+}
+
+export class Views {
+  readonly #app: FastifyInstance;
+  readonly #settings: ViewSettings;
+
+  constructor(app: FastifyInstance, settings: ViewSettings) {
+    this.#app = app;
+    this.#settings = settings;
+  }
+
+  add(route: ViewRoute): void {
+    const handler = async (request: FastifyRequest, reply: FastifyReply) =>
+      await this.#answer(route, request, reply);
+    const config = route.events === undefined ? {} : { eventsToo: true };
+    this.#app.get(route.path, { config }, handler);
+    this.#app.get(route.api, { config }, handler);
+  }
+
+  /** At its one address, for those who may. */
+  addFile(route: FileRoute): void {
+    const config = route.boundedElsewhere === true ? { boundedElsewhere: true } : {};
+    this.#app.get(route.path, { config }, async (request, reply) => {
+      const { version } = this.#settings;
+      const visit = await this.#visitOf(route, request, reply);
+      if (visit === null) return reply;
+      const sent = await route.file(this.#asked(request, visit));
+      const around = { version, viewer: visit, section: route.section };
+      if (sent === null) return sendError(request, reply, notKnown, around);
+      if (typeof sent === "string") return sendError(request, reply, cannotBeAnswered(sent), around);
+      reply.header("cache-control", "no-store").headers(sent.headers ?? {});
+      return reply.type(sent.type).send(sent.body);
+    });
+  }
+
+  async #answer(
+    route: ViewRoute,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply | undefined> {
+    const { version } = this.#settings;
+    const visit = await this.#visitOf(route, request, reply);
+    if (visit === null) return reply;
+    if (route.events !== undefined && wantsEvents(request)) return await route.events(request, reply);
+    const shown = await route.view(this.#asked(request, visit));
+    return send(request, reply, { shown, route, visit, version });
+  }
+
+  #asked(request: FastifyRequest, visit: Visit): AskedView {
+    return {
+      request,
+      visit,
+      now: this.#settings.now(),
+      param: (name) => paramOf(request, name),
+      query: (name) => queryOf(request, name),
+    };
+  }
+
+  /** Null: refused, and said so. */
+  async #visitOf(
+    route: Pick<ViewRoute, "needs" | "crawlerIn">,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<Visit | null> {
+    const { access, version } = this.#settings;
+    const visit = await access.identify(request);
+    if (isRefusal(visit)) {
+      sendRefusal(request, reply, visit, { version });
+      return null;
+    }
+    const crawler = route.crawlerIn === undefined ? null : paramOf(request, route.crawlerIn);
+    if (mayDo(visit.actor, route.needs, crawler === null ? null : { crawler, partnersToo: true }))
+      return visit;
+    const refusal = access.refusal(visit, request, route.needs);
+    sendRefusal(request, reply, refusal, { version, viewer: visit });
+    return null;
+  }
+}
+
+interface Answer {
+  readonly shown: Shown | string | null;
+  readonly route: ViewRoute;
+  readonly visit: Visit;
+  readonly version: string;
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
+  const { shown, route, visit, version } = answer;
+  const around = { version, viewer: visit, section: route.section };
+  if (shown === null) return sendError(request, reply, notKnown, around);
+  if (typeof shown === "string") return sendError(request, reply, cannotBeAnswered(shown), around);
+  reply.code(shown.status).header("cache-control", "no-store").header("vary", "accept, cookie");
+  if (shown.csv && queryOf(request, "format") === "csv") return sendCsv(reply, route, shown.csv());
+  if (wantsJson(request)) return reply.send(shown.value);
+  const frame = {
+    ...around,
+    title: shown.title,
+    body: shown.body(visit),
+    ...(shown.value === null ? {} : { json: jsonAddress(request, route) }),
+    ...(shown.csv ? { csv: withQuery(request.url, "format=csv") } : {}),
+  };
+  return reply.type("text/html; charset=utf-8").send(pageFrame(frame));
+}
+
+function sendCsv(reply: FastifyReply, route: ViewRoute, table: CsvTable): FastifyReply {
+  const name = route.path.replace(/[^a-z]+/g, "-").replace(/^-|-$/g, "") || "overview";
+  return reply
+    .header("content-disposition", `attachment; filename="nearcrawl-${name}.csv"`)
+    .type("text/csv; charset=utf-8")
+    .send(csvText(table));
+}
+
+/** Where the same answer is JSON for every reader. */
+function jsonAddress(request: FastifyRequest, route: ViewRoute): string {
+  const [, query] = /(\?.*)$/.exec(request.url) ?? [];
+  const path = route.api.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(paramOf(request, name)));
+  return path + (query ?? "");
+}
+
+function withQuery(url: string, part: string): string {
+  return url + (url.includes("?") ? "&" : "?") + part;
+}
+
+/** A page, a place to go, or JSON that says why not. */
+export function sendRefusal(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refusal: Refusal,
+  around: { readonly version: string; readonly viewer?: Visit },
+): FastifyReply {
+  if (refusal.headers) reply.headers(refusal.headers);
+  if (refusal.goTo !== undefined && !wantsJson(request)) {
+    return reply.header("cache-control", "no-store").redirect(refusal.goTo, 303);
+  }
+  return sendError(request, reply, refusal, around);
+}
+
+export function paramOf(request: FastifyRequest, name: string): string {
+  return sentText((request.params as Record<string, string | undefined>)[name] ?? "");
+}
+
+/** A name given twice is a list in the query. */
+export function queryOf(request: FastifyRequest, name: string): string {
+  const value = (request.query as Record<string, string | string[] | undefined>)[name];
+  return sentText((Array.isArray(value) ? value[0] : value) ?? "");
+}
+
+/** A whole number of at most six digits. */
+export function numberIn(text: string, otherwise: number): number {
+  return /^\d{1,6}$/.test(text) ? Number(text) : otherwise;
+}
+
+const notKnown = { status: 404, title: "Not known", words: "There is nothing of this name." };
+const cannotBeAnswered = (words: string) => ({ status: 400, title: "That cannot be answered", words });

@@ -1,0 +1,162 @@
+/**
+ * Who crawls this, and why (not)? (design section 4d). Takes a URL, host, address, range, organisation or
+ * crawler and puts the whole answer together from bounded reads. A host that the frontier does not know is
+ * looked up in DNS, so that the answer also tells who would crawl it.
+ */
+
+import { parseAddress } from "#core/ip/address";
+import { parseRange } from "#core/ip/range";
+import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
+import { hostHashOf } from "#core/url-key";
+import { answerHosted, answerUrl } from "./answer-hosted.ts";
+import { type Answer, emptyAnswer, shownPlace } from "./answer-types.ts";
+import { emptyPlace, placeOf } from "./place.ts";
+import { type Question, readQuestion } from "./question.ts";
+import type { CrawlerReport, OrganisationReport, WhoAnswer } from "./who-answer.ts";
+import type { WhoPorts } from "./who-reads.ts";
+import { standingOf } from "./who-standing.ts";
+import { noWishes } from "./who-wishes.ts";
+
+const subnetsShown = 100;
+const nearMatchesShown = 8;
+
+export async function answerWho(text: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
+  return { ...(await answerTo(readQuestion(text), ports, now)), at: now.toISOString() };
+}
+
+async function answerTo(question: Question, ports: WhoPorts, now: Date): Promise<Answer> {
+  switch (question.type) {
+    case "unreadable":
+      return answerUnreadable(question.text, question.reason, ports);
+    case "url":
+      return answerUrl(question, ports, now);
+    case "address":
+      return answerAddress(question.text, ports, now);
+    case "range":
+      return answerRange(question, ports, now);
+    case "name":
+      return answerName(question, ports, now);
+  }
+}
+
+async function answerUnreadable(text: string, reason: string, ports: WhoPorts): Promise<Answer> {
+  const rejection = text === "" ? null : await ports.reads.rejectionOf(text.slice(0, 500));
+  const words =
+    rejection === null
+      ? `This cannot be looked up: ${reason}.`
+      : `It was submitted and refused: ${rejection}.`;
+  const code = rejection === null ? "unreadable" : "url-rejected";
+  return {
+    ...emptyAnswer(text, { type: rejection === null ? "unknown" : "url", value: text }),
+    found: rejection !== null,
+    standing: [{ code, stops: true, words }],
+  };
+}
+
+async function answerName(
+  question: Extract<Question, { type: "name" }>,
+  ports: WhoPorts,
+  now: Date,
+): Promise<Answer> {
+  const crawler = await ports.reads.crawlerNamed(question.text);
+  if (crawler) return answerCrawler(crawler, ports, now);
+  const organisation = await ports.reads.organisationNamed(question.text, subnetsShown);
+  if (organisation) return answerOrganisation(question.text, organisation, ports);
+  const single = question.host ?? question.text.toLowerCase();
+  const host = await ports.reads.hostReport(hostHashOf(single));
+  if (host === null && question.host === null) return answerUnknown(question.text, ports);
+  const takenFor = { type: "host", value: single } as const;
+  return answerHosted({ takenFor, hostName: single, url: null, host, rejection: null }, ports, now);
+}
+
+async function answerAddress(text: string, ports: WhoPorts, now: Date): Promise<Answer> {
+  const place = await placeOf({ first: text, last: text }, ports);
+  const wishes = await ports.reads.wishesOf(null, [text]);
+  const address = parseAddress(text);
+  const specialPurpose = address && specialPurposeOf(address);
+  return {
+    ...emptyAnswer(text, { type: "address", value: text }),
+    ...shownPlace(place),
+    found: place.chain.length > 0,
+    addresses: [text],
+    addressesFrom: "question",
+    ...wishes,
+    standing: standingOf(
+      { ...placeFacts, wishes, asked: "address", addresses: [text], specialPurpose, ...place },
+      now,
+    ),
+  };
+}
+
+async function answerRange(
+  question: Extract<Question, { type: "range" }>,
+  ports: WhoPorts,
+  now: Date,
+): Promise<Answer> {
+  const [place, inside] = await Promise.all([
+    placeOf(question, ports),
+    ports.reads.subnetsInside(question, subnetsShown),
+  ]);
+  const range = parseRange(question.text);
+  const specialPurpose = range && specialPurposeOfRange(range);
+  const standing = standingOf(
+    { ...placeFacts, asked: "range", addresses: [], specialPurpose, ...place },
+    now,
+  );
+  return {
+    ...emptyAnswer(question.text, { type: "range", value: question.text }),
+    ...shownPlace(place),
+    found: place.chain.length > 0 || inside.subnets.length > 0,
+    inside,
+    standing,
+  };
+}
+
+async function answerCrawler(crawler: CrawlerReport, ports: WhoPorts, now: Date): Promise<Answer> {
+  const [inside, place] = await Promise.all([
+    ports.reads.subnetsOfCrawler(crawler.crawlerId, subnetsShown),
+    crawler.address === null ? emptyPlace : placeOf({ first: crawler.address, last: crawler.address }, ports),
+  ]);
+  const facts = { ...placeFacts, asked: "crawler", addresses: [], specialPurpose: null } as const;
+  return {
+    ...emptyAnswer(crawler.name, { type: "crawler", value: crawler.name }),
+    found: true,
+    addresses: crawler.address === null ? [] : [crawler.address],
+    addressesFrom: crawler.address === null ? null : "frontier",
+    chain: place.chain,
+    crawler,
+    inside,
+    standing: standingOf({ ...facts, ...emptyPlace, crawler }, now),
+  };
+}
+
+async function answerOrganisation(
+  question: string,
+  organisation: OrganisationReport,
+  ports: WhoPorts,
+): Promise<Answer> {
+  const near = await ports.reads.namesLike(organisation.name, nearMatchesShown);
+  return {
+    ...emptyAnswer(question, { type: "organisation", value: organisation.name }),
+    found: true,
+    organisation,
+    nearMatches: near.filter(
+      ({ name, handle }) => name !== organisation.name || handle !== organisation.handle,
+    ),
+  };
+}
+
+async function answerUnknown(text: string, ports: WhoPorts): Promise<Answer> {
+  const nearMatches = await ports.reads.namesLike(text.slice(0, 200), nearMatchesShown);
+  return { ...emptyAnswer(text, { type: "unknown", value: text }), nearMatches };
+}
+
+/** Facts that only URLs and hosts have. */
+const placeFacts = {
+  wishes: noWishes,
+  url: null,
+  host: null,
+  rejection: null,
+  lookUpFailure: null,
+  scope: null,
+} as const;

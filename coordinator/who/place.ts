@@ -1,0 +1,125 @@
+/** Where something lies in the registry, who crawls it there, and how that was decided. */
+
+import type { CrawlerId, HostHash } from "#core/ids";
+import { explainReason } from "../delegation/policies/delegation-reason.ts";
+import { slowFetchesIn, slowFetchesWords } from "../delegation/policies/slow-fetches.ts";
+import { notAsked } from "../delegation/ruled-out.ts";
+import type { WaitingReport } from "../frontier/frontier-reports.ts";
+import { effectiveFiner, type FinerReport, partAt } from "./explain-delegation.ts";
+import type {
+  ChainSubnet,
+  CrawlerReport,
+  DelegationChange,
+  EffectiveDelegation,
+  Neighbours,
+  ProbeRound,
+  RecordedRound,
+} from "./who-answer.ts";
+import type { WhoPorts, WhoReads } from "./who-reads.ts";
+
+const historyShown = 30;
+/** On either side. */
+const neighboursShown = 2;
+
+export interface Place {
+  readonly chain: readonly ChainSubnet[];
+  /** The most specific subnet that is not a single address. */
+  readonly leaf: ChainSubnet | null;
+  readonly neighbours: Neighbours | null;
+  readonly effective: EffectiveDelegation | null;
+  /** In force for what was asked alone. */
+  readonly finer: FinerReport | null;
+  readonly parts: readonly FinerReport[];
+  readonly round: ProbeRound | null;
+  readonly history: readonly DelegationChange[];
+  readonly waiting: WaitingReport | null;
+  readonly crawler: CrawlerReport | null;
+}
+
+export const emptyPlace: Place = {
+  chain: [],
+  leaf: null,
+  neighbours: null,
+  effective: null,
+  finer: null,
+  parts: [],
+  round: null,
+  history: [],
+  waiting: null,
+  crawler: null,
+};
+
+export interface AskedPlace {
+  readonly first: string;
+  readonly last: string;
+  /** A host that the frontier has. */
+  readonly host?: HostHash | null;
+}
+
+/** The chain over a range of addresses, with the delegation in force there. */
+export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place> {
+  const { reads } = ports;
+  const chain = await reads.chainOf(asked.first, asked.last);
+  const leaf = chain.find((subnet) => !subnet.unary) ?? null;
+  if (leaf === null) return { ...emptyPlace, chain };
+  const parts = await reads.partsOf(leaf.subnetId);
+  const finer = await finerOf(asked, parts, reads);
+  const effective = finer ? effectiveFiner(finer, leaf) : effectiveOf(chain, leaf);
+  const [crawlers, round, history, waiting, neighbours] = await Promise.all([
+    reads.allCrawlers(),
+    effective?.roundId == null ? reads.latestRoundOf(leaf.subnetId) : reads.roundById(effective.roundId),
+    reads.historyOf(effective?.subnetId ?? leaf.subnetId, historyShown),
+    reads.waitingIn(leaf.subnetId),
+    reads.neighboursOf(leaf.subnetId, neighboursShown),
+  ]);
+  return {
+    chain,
+    leaf,
+    neighbours,
+    effective,
+    finer,
+    parts,
+    round: round && (await explained(round, crawlers, reads)),
+    history,
+    waiting,
+    crawler: crawlers.find((crawler) => crawler.crawlerId === effective?.crawler.crawlerId) ?? null,
+  };
+}
+
+/** A host that the frontier has goes as the frontier says; anything else as its address does. */
+async function finerOf(
+  asked: AskedPlace,
+  parts: readonly FinerReport[],
+  reads: WhoReads,
+): Promise<FinerReport | null> {
+  if (asked.host) return await reads.finerOfHost(asked.host);
+  return asked.first === asked.last ? partAt(parts, asked.first) : null;
+}
+
+function effectiveOf(chain: readonly ChainSubnet[], leaf: ChainSubnet): EffectiveDelegation | null {
+  for (const subnet of chain) {
+    if (subnet.unary || subnet.delegation === null) continue;
+    const inherited = subnet.subnetId !== leaf.subnetId;
+    return { ...subnet.delegation, subnetId: subnet.subnetId, range: subnet.range, inherited, finer: null };
+  }
+  return null;
+}
+
+async function explained(
+  round: RecordedRound,
+  crawlers: readonly CrawlerReport[],
+  reads: WhoReads,
+): Promise<ProbeRound> {
+  const names = new Map(crawlers.map((crawler) => [crawler.crawlerId, crawler.name]));
+  const nameOf = (crawlerId: CrawlerId) => names.get(crawlerId) ?? `crawler ${crawlerId}`;
+  const present = crawlers.filter((crawler) => !crawler.revoked);
+  const evidence = slowFetchesIn(round.parameters);
+  return {
+    ...round,
+    reasonWords: [
+      ...(evidence ? [slowFetchesWords(evidence)] : []),
+      explainReason(round.reason, nameOf),
+    ].join(" "),
+    notAsked: notAsked(round, present, await reads.crawlerRtts()),
+  };
+}

@@ -1,0 +1,81 @@
+/** Every read of the pages, the API and `who` and `search`, over one pool. */
+import type { Pool } from "pg";
+import { KeptAnswer } from "../database/cached-read.ts";
+import { finerOfHost, partsOf } from "../delegation/overrides/reads.ts";
+import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
+import { ownerOf } from "../federation/owner-reads.ts";
+import { leavingChannel } from "../frontier/report-reads.ts";
+import { urlPlace } from "../frontier/url-place-report.ts";
+import { wishesOf } from "../opt-outs/wishes-report.ts";
+import { createOperationReads } from "../overview/operation-reports.ts";
+import type { ReadinessReads } from "../overview/operation-types.ts";
+import type { OverviewReads } from "../overview/overview.ts";
+import { crawlTotals, recentDelegations } from "../overview/overview-reads.ts";
+import { readinessReads } from "../overview/readiness-reads.ts";
+import type { PageReads } from "../search/page-facts.ts";
+import type { SearchReads } from "../search/reads.ts";
+import { createSearchReads } from "../search/search-reads.ts";
+import { organisationNamed } from "../subnets/holder-reads.ts";
+import { namesLike } from "../subnets/near-names.ts";
+import { neighboursOf } from "../subnets/neighbour-report.ts";
+import { chainOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
+import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-reads.ts";
+import { fleetSets } from "./domain-set-report.ts";
+import { hostReport, rejectionOf, urlReport, waitingIn } from "./url-reads.ts";
+import type { WhoReads } from "./who-reads.ts";
+
+export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
+
+/** `nowMs` is a clock that never goes back, for how long costly answers are kept. */
+export function createReports(pool: Pool, nowMs: () => number): Reports {
+  return {
+    ...whoReads(pool),
+    ...overviewReads(pool, nowMs),
+    ...createSearchReads(pool, nowMs),
+    ...readinessReads(pool, nowMs),
+  };
+}
+
+function whoReads(pool: Pool): WhoReads {
+  return {
+    chainOf: (first, last) => chainOf(pool, first, last),
+    neighboursOf: (subnetId, each) => neighboursOf(pool, subnetId, each),
+    subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
+    subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),
+    organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),
+    namesLike: (text, limit) => namesLike(pool, text, limit),
+    crawlerNamed: (name) => crawlerNamed(pool, name),
+    allCrawlers: () => allCrawlers(pool),
+    crawlerRtts: () => crawlerRtts(pool),
+    roundById: (roundId) => roundById(pool, roundId),
+    latestRoundOf: (subnetId) => latestRoundOf(pool, subnetId),
+    finerOfHost: (hostHash) => finerOfHost(pool, hostHash),
+    fleetSets: (hostHash) => fleetSets(pool, hostHash),
+    partsOf: (subnetId) => partsOf(pool, subnetId),
+    historyOf: (subnetId, limit) => historyOf(pool, subnetId, limit),
+    ownerOf: (asked) => ownerOf(pool, asked),
+    urlReport: (key) => urlReport(pool, key),
+    urlPlace: (key, as) => urlPlace(pool, key, as),
+    hostReport: (hostHash) => hostReport(pool, hostHash),
+    waitingIn: (subnetId) => waitingIn(pool, subnetId),
+    rejectionOf: (url) => rejectionOf(pool, url),
+    leavingChannel: (key) => leavingChannel(pool, key),
+    wishesOf: (host, addresses) => wishesOf(pool, host, addresses),
+  };
+}
+
+function overviewReads(pool: Pool, nowMs: () => number): OverviewReads {
+  const totals = new KeptAnswer(() => crawlTotals(pool), nowMs);
+  const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
+  const none = { subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 };
+  return {
+    ...createOperationReads(pool, nowMs),
+    crawlTotals: () => totals.get(),
+    async fleet() {
+      const [crawlers, shareOf] = await Promise.all([allCrawlers(pool), shares.get()]);
+      return crawlers.map((crawler) => ({ ...crawler, ...(shareOf.get(crawler.crawlerId) ?? none) }));
+    },
+    recentDelegations: (limit) => recentDelegations(pool, limit),
+    crawlerDetail: (crawlerId) => crawlerDetail(pool, crawlerId),
+  };
+}

@@ -1,0 +1,47 @@
+/** The views that everybody starts with: who crawls what, and search. */
+import type { FrontierOrder } from "../frontier/order/order-strategies.ts";
+import type { CrawlScope, NameResolver } from "../frontier/ports.ts";
+import type { OverviewReads } from "../overview/overview.ts";
+import type { PageReads } from "../search/page-facts.ts";
+import type { SearchReads } from "../search/reads.ts";
+import { addSearchViews } from "../search/routes.ts";
+import { wantsJson } from "../web/guard.ts";
+import type { AskedView, Shown, Views } from "../web/views.ts";
+import { answerWho } from "./answer.ts";
+import { maxQuestionLength } from "./question.ts";
+import type { WhoAnswer } from "./who-answer.ts";
+import { whoBody, whoStart } from "./who-page.ts";
+import type { WhoReads } from "./who-reads.ts";
+import { verdictOf } from "./words.ts";
+
+export interface ViewPorts {
+  readonly reads: WhoReads & SearchReads & PageReads & OverviewReads;
+  readonly resolver: NameResolver;
+  readonly scope: CrawlScope;
+  readonly order?: FrontierOrder;
+  /** The coordinator's own; left out: every host is its own. */
+  readonly domainSets?: readonly string[];
+}
+
+export function addViews(views: Views, ports: ViewPorts): void {
+  views.add({
+    path: "/who",
+    api: "/api/who",
+    section: "/who",
+    needs: "read",
+    view: async (asked) => await whoView(asked, ports),
+  });
+  addSearchViews(views, ports.reads);
+}
+
+async function whoView({ request, query, now }: AskedView, ports: ViewPorts): Promise<Shown | string> {
+  const question = query("q");
+  if (question.length > maxQuestionLength)
+    return `The question is longer than ${maxQuestionLength} characters.`;
+  if (question.trim() === "") {
+    if (wantsJson(request)) return "Ask with ?q=, for example /api/who?q=www.example.org";
+    return { status: 200, value: null, title: "Who crawls it", body: whoStart };
+  }
+  const value: WhoAnswer = await answerWho(question, ports, now);
+  return { status: value.found ? 200 : 404, value, title: verdictOf(value), body: () => whoBody(value) };
+}

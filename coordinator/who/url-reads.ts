@@ -1,0 +1,275 @@
+/** What the frontier knows of a URL, a host and a subnet: state, what is due, who has it, what was fetched. */
+import type { Pool } from "pg";
+import type { HostHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
+import { iso, isoOrNull, roundMs } from "../database/rows.ts";
+import type { FetchLine, HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
+import { urlsInHand } from "../frontier/open-lease-reads.ts";
+import type { PageWorth } from "../frontier/page-worth.ts";
+import { pageReport } from "../search/page-report-reads.ts";
+import { type HostStateRow, hostState, hostStateColumns } from "./host-state.ts";
+
+const fetchesShown = 20;
+/** Of one URL: its history. */
+const visitsShown = 50;
+const nextUrlsShown = 10;
+const waitingHostsShown = 8;
+/** Hosts counted as waiting in one subnet at most. */
+const waitingCountLimit = 1000;
+/** URLs of one host that are counted by state at most. */
+const urlCountLimit = 50_000;
+
+interface UrlRow {
+  url: string;
+  state: UrlReport["state"];
+  depth: number;
+  back_links: number;
+  discovered_at: Date;
+  next_fetch_at: Date | number;
+  visits: number;
+  failures: number;
+  last_fetched_at: Date | null;
+  last_outcome: string | null;
+  last_status: number | null;
+  last_reason: string | null;
+  redirects: number;
+  lists: number;
+  worth: PageWorth | null;
+  etag: string | null;
+  last_modified: string | null;
+  digest: string | null;
+  changes_per_day: number | null;
+  compared_visits: number;
+  content_changes: number;
+  out_links: number | null;
+  change_ratio: number | null;
+}
+
+export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | null> {
+  const { rows } = await pool.query<UrlRow>(
+    `select u.url, ${stateSql("u", urlsInHand("u.host_hash"))} as state, u.depth, u.back_links, u.discovered_at, u.next_fetch_at, u.visits, u.failures,
+       u.last_fetched_at, u.last_outcome, u.last_status, u.last_reason, u.redirects, u.lists, u.worth,
+       u.etag, u.last_modified, encode(u.digest, 'hex') as digest, u.changes_per_day, u.compared_visits,
+       u.content_changes, u.out_links, u.change_ratio
+     from frontier_url u
+     where u.host_hash = $1 and u.url_hash = $2`,
+    [key.hostHash, key.urlHash],
+  );
+  const row = rows[0];
+  if (!row) return null;
+  return {
+    url: row.url,
+    id: { hostHash: key.hostHash, urlHash: key.urlHash },
+    foundBy: foundBy(row),
+    state: row.state,
+    depth: row.depth,
+    redirects: row.redirects,
+    backLinks: row.back_links,
+    discoveredAt: iso(row.discovered_at),
+    nextFetchAt: isoOrNull(row.next_fetch_at),
+    visits: row.visits,
+    failures: row.failures,
+    lastFetchedAt: isoOrNull(row.last_fetched_at),
+    lastOutcome: row.last_outcome,
+    lastStatus: row.last_status,
+    lastReason: row.last_reason,
+    worth: row.worth,
+    validators: { etag: row.etag, lastModified: row.last_modified, digest: row.digest },
+    changes: {
+      perDay: row.changes_per_day,
+      comparedVisits: row.compared_visits,
+      contentChanges: row.content_changes,
+      outLinks: row.out_links,
+      linkRatio: row.change_ratio,
+    },
+    page: await pageReport(pool, key),
+    fetches: await fetchesOf(pool, key.hostHash, key.urlHash),
+  };
+}
+
+function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
+  if (redirects > 0) return "redirect";
+  if (lists > 0) return "list";
+  return depth === 0 ? "seed" : "link";
+}
+
+/** SQL: the state of `u`, a row of frontier_url, as reports name it; `inHand`: the host's URLs under a lease. */
+const stateSql = (u: string, inHand: string) =>
+  `case when ${u}.url_hash = any(${inHand}) then 'leased' else ${u}.state end`;
+
+interface HostRow extends HostStateRow {
+  host: string;
+  state: HostReport["state"];
+  state_reason: string;
+  resolve_at: Date;
+  resolve_failures: number;
+  addresses: string[];
+  url_count: number;
+  due_at: Date | null;
+  not_before: Date | number;
+  lease_crawler: string | null;
+  granted_at: Date;
+  expires_at: Date;
+  open_urls: number;
+}
+
+export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostReport | null> {
+  const { rows } = await pool.query<HostRow>(
+    `select h.host, h.state, h.state_reason, h.resolve_at, h.resolve_failures, h.url_count, h.due_at,
+       h.not_before, ${hostStateColumns}, array(select host(address) from unnest(h.addresses) as address) as addresses,
+       c.name as lease_crawler, l.granted_at, l.expires_at, l.open_urls
+     from frontier_host h
+     left join lease l on l.lease_id = h.lease_id and l.closed_at is null
+     left join crawler c using (crawler_id)
+     where h.host_hash = $1`,
+    [hostHash],
+  );
+  const row = rows[0];
+  if (!row) return null;
+  const [urlStates, nextUrls, fetches] = await Promise.all([
+    countByState(pool, hostHash),
+    nextUrlsOf(pool, hostHash),
+    fetchesOf(pool, hostHash, null),
+  ]);
+  return {
+    host: row.host,
+    state: row.state,
+    stateReason: row.state_reason,
+    resolveAt: iso(row.resolve_at),
+    resolveFailures: row.resolve_failures,
+    addresses: row.addresses,
+    urlCount: row.url_count,
+    urlStates,
+    // Of a host under a lease, what else there is of it.
+    dueAt: row.lease_crawler === null ? isoOrNull(row.due_at) : (nextUrls[0]?.nextFetchAt ?? null),
+    notBefore: isoOrNull(row.not_before),
+    lease: leaseOf(row),
+    ...hostState(row),
+    nextUrls,
+    fetches,
+  };
+}
+
+function leaseOf(row: HostRow): HostReport["lease"] {
+  if (row.lease_crawler === null) return null;
+  return {
+    crawler: row.lease_crawler,
+    grantedAt: iso(row.granted_at),
+    expiresAt: iso(row.expires_at),
+    openUrls: row.open_urls,
+  };
+}
+
+async function countByState(pool: Pool, hostHash: HostHash): Promise<Record<string, number>> {
+  const { rows } = await pool.query<{ state: string; urls: number }>(
+    `select state, count(*)::int as urls
+     from (
+       select ${stateSql("u", "in_lease.urls")} as state
+       from (select ${urlsInHand("$1::bigint")} as urls) in_lease
+       cross join frontier_url u
+       where u.host_hash = $1
+       limit ${urlCountLimit}
+     ) counted
+     group by state`,
+    [hostHash],
+  );
+  return Object.fromEntries(rows.map((row) => [row.state, row.urls]));
+}
+
+async function nextUrlsOf(pool: Pool, hostHash: HostHash): Promise<HostReport["nextUrls"]> {
+  const { rows } = await pool.query<{ url: string; next_fetch_at: Date | number }>(
+    `select url, next_fetch_at
+     from frontier_url
+     where host_hash = $1 and state = 'due' and url_hash <> all(${urlsInHand("$1::bigint")})
+     order by next_fetch_at
+     limit ${nextUrlsShown}`,
+    [hostHash],
+  );
+  return rows.flatMap((row) => {
+    const nextFetchAt = isoOrNull(row.next_fetch_at);
+    return nextFetchAt === null ? [] : [{ url: row.url, nextFetchAt }];
+  });
+}
+
+interface FetchRow {
+  url: string | null;
+  crawler: string | null;
+  fetched_at: Date;
+  outcome: string;
+  blame: string | null;
+  status: number | null;
+  total_ms: number;
+  body_bytes: number;
+  shipped_bytes: number;
+  changed: boolean | null;
+}
+
+/** The latest fetches of a URL, or of a whole host when no URL is given; newest first. */
+async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null): Promise<FetchLine[]> {
+  const { rows } = await pool.query<FetchRow>(
+    `select u.url, c.name as crawler, f.fetched_at, f.outcome, f.blame, f.status, f.total_ms, f.body_bytes,
+       f.shipped_bytes, f.changed
+     from (
+       select *
+       from page_fetch
+       where host_hash = $1 and ($2::bigint is null or url_hash = $2::bigint)
+       order by fetched_at desc
+       limit ${urlHash === null ? fetchesShown : visitsShown}
+     ) f
+     left join frontier_url u using (host_hash, url_hash)
+     left join crawler c using (crawler_id)
+     order by f.fetched_at desc`,
+    [hostHash, urlHash],
+  );
+  return rows.map((row) => ({
+    url: row.url ?? "",
+    crawler: row.crawler ?? "unknown",
+    fetchedAt: iso(row.fetched_at),
+    outcome: row.outcome,
+    blame: row.blame,
+    status: row.status,
+    totalMs: roundMs(row.total_ms) ?? 0,
+    bodyBytes: row.body_bytes,
+    shippedBytes: row.shipped_bytes,
+    changed: row.changed,
+  }));
+}
+
+/** Hosts in this very subnet (not in those inside it) that have something to fetch and no lease. */
+export async function waitingIn(pool: Pool, subnetId: number): Promise<WaitingReport> {
+  const [count, next] = await Promise.all([
+    pool.query<{ hosts: number }>(
+      `select count(*)::int as hosts
+       from (
+         select 1
+         from frontier_host
+         where subnet_id = $1 and lease_id is null and state = 'resolved' and due_at is not null
+         limit ${waitingCountLimit + 1}
+       ) counted`,
+      [subnetId],
+    ),
+    pool.query<{ host: string; due_at: Date; urls: number }>(
+      `select host, due_at, url_count as urls
+       from frontier_host
+       where subnet_id = $1 and lease_id is null and state = 'resolved' and due_at is not null
+       order by due_at
+       limit ${waitingHostsShown}`,
+      [subnetId],
+    ),
+  ]);
+  const hosts = count.rows[0]?.hosts ?? 0;
+  return {
+    subnetId,
+    hosts: Math.min(hosts, waitingCountLimit),
+    more: hosts > waitingCountLimit,
+    next: next.rows.map((row) => ({ host: row.host, dueAt: iso(row.due_at), urls: row.urls })),
+  };
+}
+
+/** Why a text that somebody submitted has no place in the frontier; null when it was not refused. */
+export async function rejectionOf(pool: Pool, url: string): Promise<string | null> {
+  const { rows } = await pool.query<{ reason: string }>("select reason from rejected_url where url = $1", [
+    url,
+  ]);
+  return rows[0]?.reason ?? null;
+}

@@ -1,0 +1,225 @@
+/**
+ * In plain words: what stands in the way of the next fetch, or how it comes about. A pure function of what
+ * is known; every line that holds is told, the ones that stop everything first.
+ */
+
+import { howMany, instantWords, whenWords } from "#core/format";
+import { type ForeignOwner, ownerLines } from "../federation/foreign-owner.ts";
+import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
+import { because, note, stop } from "./explain.ts";
+import { type FinerFacts, finerLines } from "./explain-delegation.ts";
+import { type HostFacts, hostLines, paceLines, wholeHostLines } from "./explain-host.ts";
+import type { ChainSubnet, CrawlerReport, EffectiveDelegation, ProbeRound, Standing } from "./who-answer.ts";
+import { isUsedUp, usedUpWords } from "./who-budget.ts";
+import { type LeavingChannel, leftOutLine, outsideChannel, takenOutLine } from "./who-channel.ts";
+import { type DomainSetFacts, domainSetLines } from "./who-domain-sets.ts";
+import { type SiteWishes, wishLines } from "./who-wishes.ts";
+
+export interface WhoFacts extends FinerFacts, HostFacts {
+  readonly wishes: SiteWishes;
+  /** Whose it is, where that is another coordinator; absent: this one's. */
+  readonly owner?: ForeignOwner | null;
+  /** Absent: neither a host nor a URL was asked for. */
+  readonly domainSets?: DomainSetFacts;
+  readonly url: UrlReport | null;
+  /** Why the URL was refused when somebody submitted it. */
+  readonly rejection: string | null;
+  /** Absent or null: no channel leaves the URL out. */
+  readonly leavingChannel?: LeavingChannel | null;
+  readonly addresses: readonly string[];
+  /** The special-purpose block that holds the address, in words. */
+  readonly specialPurpose: string | null;
+  readonly chain: readonly ChainSubnet[];
+  readonly effective: EffectiveDelegation | null;
+  readonly round: ProbeRound | null;
+  readonly waiting: WaitingReport | null;
+  /** The crawler of the effective delegation. */
+  readonly crawler: CrawlerReport | null;
+}
+
+export function standingOf(facts: WhoFacts, now: Date): Standing[] {
+  const lines = [
+    ...wishLines(facts.wishes, now),
+    ...ownerLines(facts.owner),
+    ...knownLines(facts),
+    ...hostLines(facts, now),
+    ...wholeHostLines(facts, now),
+    ...urlLines(facts, now),
+    ...placeLines(facts),
+    ...finerLines(facts),
+    ...domainSetLines(facts.domainSets, facts.effective?.crawler ?? null),
+    ...crawlerLines(facts.crawler, now),
+    ...paceLines(facts, now),
+  ];
+  if (lines.some((line) => line.stops)) return lines;
+  return [...lines, ...readyLine(facts)];
+}
+
+function knownLines(facts: WhoFacts): Standing[] {
+  if (facts.rejection !== null) {
+    return [stop("url-rejected", `It was submitted and refused: ${facts.rejection}.`)];
+  }
+  if (facts.asked !== "url" && facts.asked !== "host") return [];
+  if (facts.owner) return [];
+  if (facts.host === null) {
+    return [
+      stop(
+        "host-unknown",
+        "The frontier holds nothing of this host: nobody has submitted a URL of it, and no crawled page led to it within the limits of the crawl.",
+      ),
+    ];
+  }
+  if (facts.asked === "host" || facts.url !== null) return [];
+  if (facts.leavingChannel) return [leftOutLine(facts.leavingChannel)];
+  if (facts.scope !== null && facts.host.urlCount >= facts.scope.pagesPerHost) {
+    return [
+      stop(
+        "host-budget-reached",
+        `This URL is not in the frontier: the host has its full ${howMany(facts.scope.pagesPerHost, "page")}, the most that the settings allow per host.`,
+      ),
+    ];
+  }
+  if (facts.scope !== null && isUsedUp(facts.host, facts.scope.pagesPerHost)) {
+    const words = usedUpWords(facts.host, facts.scope.pagesPerHost);
+    return [stop("host-budget-used-up", `This URL is not in the frontier, and ${words}.`)];
+  }
+  return [
+    stop(
+      "url-unknown",
+      `This URL is not in the frontier, though ${howMany(facts.host.urlCount, "other URL")} of its host ${facts.host.urlCount === 1 ? "is" : "are"}: nobody has submitted it, and no crawled page links to it within the allowed depth.`,
+    ),
+  ];
+}
+
+function urlLines(facts: WhoFacts, now: Date): Standing[] {
+  const { url, host } = facts;
+  if (url === null) return [];
+  if (url.state === "held") {
+    const why = host && usedUpWords(host, facts.scope?.pagesPerHost ?? Number.POSITIVE_INFINITY);
+    return [
+      stop("host-budget-used-up", `It is held back${because(why)}. It comes in when the budget grows.`),
+    ];
+  }
+  if (url.state === "refused" && url.lastOutcome === "refused-by-robots") {
+    return [stop("robots-refused", `The site's robots.txt disallows it${because(url.lastReason)}.`)];
+  }
+  if (url.state === "refused" && url.lastOutcome === "refused-address") {
+    return [
+      stop(
+        "address-refused",
+        `The crawler found it at an address that is never crawled${because(url.lastReason)}.`,
+      ),
+    ];
+  }
+  if (url.state === "refused" && facts.host?.state === "refused") return [];
+  if (url.lastOutcome === outsideChannel && url.state === "refused") return [takenOutLine(url)];
+  if (url.state === "refused") return [stop("refused", `It is refused${because(url.lastReason)}.`)];
+  if (url.state === "gone") {
+    const status = url.lastStatus === null ? "" : ` with status ${url.lastStatus}`;
+    return [
+      stop(
+        "gone",
+        `It is gone: the site answered${status}${because(url.lastReason)}. It is not fetched any more.`,
+      ),
+    ];
+  }
+  const failing =
+    url.failures > 0
+      ? [
+          note(
+            "failing",
+            `The last ${howMany(url.failures, "attempt")} failed${because(url.lastReason ?? url.lastOutcome)}.`,
+          ),
+        ]
+      : [];
+  return [...failing, ...pageLines(url), ...dueLine(url, now)];
+}
+
+/** What it leads to, and whose text it has. */
+function pageLines(url: UrlReport): Standing[] {
+  if (url.lastOutcome === "redirected") {
+    return [
+      note(
+        "redirects",
+        `It redirects, with status ${url.lastStatus ?? "unknown"}${because(url.lastReason)}.`,
+      ),
+    ];
+  }
+  const original = url.page?.duplicateOf ?? null;
+  if (original === null) return [];
+  return [note("near-duplicate", `Its text is nearly that of ${original}; a search shows one of the two.`)];
+}
+
+function dueLine(url: UrlReport, now: Date): Standing[] {
+  if (url.state !== "due" || url.nextFetchAt === null || Date.parse(url.nextFetchAt) <= now.getTime())
+    return [];
+  const last = url.lastFetchedAt === null ? "" : ` It was fetched last ${whenWords(url.lastFetchedAt, now)}.`;
+  return [
+    stop(
+      "not-due",
+      `It is not due before ${instantWords(url.nextFetchAt)}, ${whenWords(url.nextFetchAt, now)}.${last}`,
+    ),
+  ];
+}
+
+function placeLines(facts: WhoFacts): Standing[] {
+  if (facts.specialPurpose !== null && facts.host?.state !== "resolved" && facts.host?.state !== "refused") {
+    return [stop("special-purpose", `Its address is never crawled: ${facts.specialPurpose}.`)];
+  }
+  const located = facts.addresses.length > 0 || facts.asked === "range" || facts.asked === "address";
+  if (facts.leaf === null) {
+    return located
+      ? [stop("not-in-registry", "No registered subnet holds its address, so it cannot be delegated.")]
+      : [];
+  }
+  if (facts.leaf.delegation !== null || facts.finer !== null) return [];
+  if (facts.round !== null && facts.round.subnetId === facts.leaf.subnetId && facts.round.crawler === null) {
+    return [
+      stop(
+        "nobody-could-take-it",
+        `The last probe round found nobody for its subnet: ${facts.round.reasonWords} It is tried again.`,
+      ),
+    ];
+  }
+  return waitsLine(facts);
+}
+
+function waitsLine(facts: WhoFacts): Standing[] {
+  const range = facts.leaf?.range ?? "";
+  const above = facts.effective
+    ? ` Above it, ${facts.effective.range} belongs to ${facts.effective.crawler.name}.`
+    : "";
+  if ((facts.waiting?.hosts ?? 0) > 0 || facts.host?.state === "resolved") {
+    return [stop("waits-for-round", `Its subnet ${range} waits for a probe round of its own.${above}`)];
+  }
+  const words = `Its subnet ${range} has no delegation of its own: nothing in it has been due, so nobody was asked to probe it.${above}`;
+  return [facts.effective ? note("waits-for-round", words) : stop("waits-for-round", words)];
+}
+
+function crawlerLines(crawler: CrawlerReport | null, now: Date): Standing[] {
+  if (crawler === null) return [];
+  if (crawler.state === "offline") {
+    const seen =
+      crawler.lastSeenAt === null ? "never seen" : `last seen ${whenWords(crawler.lastSeenAt, now)}`;
+    return [
+      stop("crawler-offline", `${crawler.name} is offline${because(crawler.offlineReason)} (${seen}).`),
+    ];
+  }
+  if (crawler.state === "draining") {
+    return [
+      stop("crawler-draining", `${crawler.name} is draining: it finishes what it has and takes nothing new.`),
+    ];
+  }
+  if (crawler.holdingBack.length === 0) return [];
+  return [note("crawler-held-back", `${crawler.name} holds back: ${crawler.holdingBack.join("; ")}.`)];
+}
+
+function readyLine(facts: WhoFacts): Standing[] {
+  if (facts.effective === null || facts.host === null || facts.host.lease !== null) return [];
+  return [
+    note(
+      "ready",
+      `Nothing stands in the way: ${facts.effective.crawler.name} gets it when it next asks for work.`,
+    ),
+  ];
+}

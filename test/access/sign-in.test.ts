@@ -1,0 +1,358 @@
+/** Signing in by a link and out again, accounts, links for others and tokens: real server, real database. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
+import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
+import { accessParts } from "#coordinator/access/start";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { readOpenApi } from "#coordinator/web/net-openapi";
+import { randomSecrets } from "#coordinator/web/secrets";
+import type { Scope } from "#core/actor";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
+import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { testAccess, webServer, webSettings } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+let at: Date;
+const now = () => at;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+});
+beforeEach(() => {
+  at = worldNow;
+  const access = testAccess(database, now);
+  app = webServer(database, {
+    access,
+    now,
+    parts: accessParts(database.pool, { access, version: "0.1.0", now }),
+  });
+});
+afterEach(async () => {
+  await app.close();
+  await database.pool.query(
+    "truncate web_session, sign_in_link, operator_token, audit_entry restart identity cascade",
+  );
+});
+afterAll(async () => await database?.close());
+
+const anna: LinkRequest = { name: "anna", role: "operator", crawlers: [], minutes: 15, issuedBy: "a test" };
+
+/** The path of a link. */
+async function linkFor(changed: Partial<LinkRequest> = {}): Promise<string> {
+  const ports = {
+    links: createSignInLinkStore(database.pool),
+    secrets: randomSecrets,
+    webUrl: "http://127.0.0.1:7411",
+  };
+  const { url } = await issueSignInLink({ ...anna, ...changed }, ports, at);
+  return new URL(url).pathname;
+}
+
+const form = async (url: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  await app.inject({
+    method: "POST",
+    url,
+    headers: {
+      "content-type": "application/x-www-form-urlencoded",
+      "sec-fetch-site": "same-origin",
+      ...headers,
+    },
+    payload: new URLSearchParams(fields).toString(),
+  });
+const open = async (path: string, headers: Record<string, string> = {}) =>
+  await form("/sign-in", { link: path.split("/").at(-1) ?? "" }, headers);
+const own = async (who: SignedIn, url: string, fields: Record<string, string> = {}) =>
+  await form(url, { "form-token": who.formToken, ...fields }, who.headers);
+const look = async (url: string, headers: Record<string, string> = {}) => await app.inject({ url, headers });
+
+/** What the browser sends from now on. */
+function cookieOf(answer: { cookies: { name: string; value: string }[] }): Record<string, string> {
+  const session = answer.cookies.find(({ name }) => name === "nearcrawl-session");
+  return { cookie: `nearcrawl-session=${session?.value}` };
+}
+const actions = async () => {
+  const { rows } = await database.pool.query(
+    "select actor, action, target from audit_entry order by entry_id",
+  );
+  return rows.map(({ actor, action, target }) => `${actor} ${action} ${target}`);
+};
+
+it("signs in with the button of a link's page, however often the page was looked at before", async () => {
+  const path = await linkFor();
+
+  const [first, second] = [await look(path), await look(path)];
+  const done = await open(path);
+  const account = await look("/api/account", cookieOf(done));
+
+  expect([first.statusCode, second.statusCode]).toEqual([200, 200]);
+  expect(first.body).toContain("Sign in as anna");
+  expect([done.statusCode, done.headers.location]).toEqual([303, "/"]);
+  expect(account.json()).toMatchObject({ name: "anna", role: "operator", sessions: [{ isThisOne: true }] });
+  expect(await actions()).toEqual(["anna signed-in anna"]);
+});
+
+it("over TLS the cookie has a name that no other host can set, and one of another name opens nothing", async () => {
+  await app.close();
+  const access = testAccess(database, now);
+  const settings = { ...webSettings, behindProxy: true };
+  const parts = accessParts(database.pool, { access, version: "0.1.0", now });
+  app = webServer(database, { access, now, settings, parts });
+  const overTls = { "x-forwarded-proto": "https", "x-forwarded-for": "192.0.2.7" };
+
+  const done = await open(await linkFor(), overTls);
+  const cookie = done.cookies.find(({ name }) => name.includes("nearcrawl") && !name.includes("wanted"));
+  const own = await look("/api/access", { ...overTls, cookie: `__Host-nearcrawl=${cookie?.value}` });
+  const slipped = await look("/api/access", { ...overTls, cookie: `nearcrawl-session=${cookie?.value}` });
+
+  expect(cookie).toMatchObject({ name: "__Host-nearcrawl", secure: true, httpOnly: true, path: "/" });
+  expect(cookie).not.toHaveProperty("domain");
+  expect([own.statusCode, slipped.statusCode]).toEqual([200, 401]);
+  expect(own.json().sessions[0].remoteAddress).toBe("192.0.2.7");
+});
+
+it("gives a cookie that no script reads and no other site's form carries, and keeps only its hash", async () => {
+  const done = await open(await linkFor());
+
+  expect(done.cookies.find(({ name }) => name === "nearcrawl-session")).toMatchObject({
+    httpOnly: true,
+    sameSite: "Lax",
+    path: "/",
+    maxAge: 604_800,
+  });
+  const { rows } = await database.pool.query("select session_hash from web_session");
+  expect(cookieOf(done).cookie).not.toContain(rows[0].session_hash);
+});
+
+it("lets one in of twenty who open a link at once", async () => {
+  const path = await linkFor();
+  const secret = path.split("/").at(-1) ?? "";
+  const links = createSignInLinkStore(database.pool);
+  const session = { endsAt: new Date(at.getTime() + 1000), remoteAddress: null, userAgent: "" };
+
+  const begun = await Promise.all(
+    Array.from({ length: 20 }, (_, index) =>
+      links.redeem(randomSecrets.hash(secret), { ...session, sessionHash: `hash ${index}` }, at),
+    ),
+  );
+
+  expect(begun.filter((one) => one !== null)).toHaveLength(1);
+  const again = await open(path);
+  expect(again.statusCode).toBe(410);
+  expect(again.body).toContain("was used already");
+});
+
+it("tells whose time is over, who was withdrawn and who was cut off how to get another", async () => {
+  const [expired, revoked] = [await linkFor(), await linkFor({ name: "ben", minutes: 60 })];
+  await createSignInLinkStore(database.pool).revoke(2, at);
+  at = new Date(worldNow.getTime() + 15 * 60_000);
+
+  const answers = [await open(expired), await look(revoked), await look(`${revoked.slice(0, 20)}`)];
+
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([410, 410, 410]);
+  expect(answers.map(({ body }) => /Its time is over|was withdrawn|cut off/.exec(body)?.[0])).toEqual([
+    "Its time is over",
+    "was withdrawn",
+    "cut off",
+  ]);
+  for (const { body } of answers) expect(body).toContain("nearcrawl sign-in");
+});
+
+it("takes no sign-in that another site's page sends", async () => {
+  const path = await linkFor();
+
+  const answer = await open(path, { "sec-fetch-site": "cross-site" });
+
+  expect(answer.statusCode).toBe(403);
+  expect((await open(path)).statusCode).toBe(303);
+});
+
+it("ends the session that the browser had: nobody goes on with one that was slipped in", async () => {
+  const slipped = await signIn(database, "operator", { name: "mallory" });
+
+  const done = await open(await linkFor(), slipped.headers);
+
+  expect((await look("/api/access", slipped.headers)).statusCode).toBe(401);
+  expect((await look("/api/access", cookieOf(done))).statusCode).toBe(200);
+});
+
+it("goes on to the page that was wanted, and never to another host", async () => {
+  const wanted = await look("/sign-in?to=%2Faudit%3Ftarget%3Dathens");
+  const elsewhere = [
+    await look("/sign-in?to=%2F%2Fevil.example"),
+    await look("/sign-in?to=https%3A%2F%2Fevil.example"),
+    await look("/sign-in?to=%2F%5Cevil.example"),
+  ];
+  const cookie = `nearcrawl-wanted=${wanted.cookies[0]?.value}`;
+
+  const done = await open(await linkFor(), { cookie });
+  const partner = await open(await linkFor({ role: "partner", crawlers: ["athens"] }), { cookie });
+  const forged = await open(await linkFor(), { cookie: "nearcrawl-wanted=%2F%2Fevil.example" });
+
+  expect(done.headers.location).toBe("/audit?target=athens");
+  expect(partner.headers.location).toBe("/crawlers/athens");
+  expect(forged.headers.location).toBe("/");
+  expect(elsewhere.flatMap(({ cookies }) => cookies)).toEqual([]);
+});
+
+it("is tried ten times a minute from one address, and no more", async () => {
+  const statuses: number[] = [];
+  for (let tried = 0; tried < 11; tried += 1) statuses.push((await open("/sign-in/guess")).statusCode);
+
+  expect(statuses).toEqual([...Array(10).fill(410), 429]);
+});
+
+it("signs out, which needs the session's own form", async () => {
+  const operator = await signIn(database, "operator");
+
+  const refused = await form("/sign-out", {}, operator.headers);
+  const done = await own(operator, "/sign-out");
+
+  expect([refused.statusCode, done.statusCode, done.headers.location]).toEqual([403, 303, "/sign-in?out=1"]);
+  expect((await look("/api/access", operator.headers)).statusCode).toBe(401);
+  expect(await actions()).toEqual(["anna signed-out anna"]);
+});
+
+it("ends one's own other sessions and nobody else's", async () => {
+  const [here, there, ben] = [
+    await signIn(database, "operator"),
+    await signIn(database, "operator"),
+    await signIn(database, "staff"),
+  ];
+  const sessions = async () => (await look("/api/account", here.headers)).json().sessions;
+  const idOf = async (who: SignedIn) =>
+    (await look("/api/account", who.headers))
+      .json()
+      .sessions.find((one: { isThisOne: boolean }) => one.isThisOne).sessionId;
+
+  expect((await own(here, `/account/sessions/${await idOf(ben)}/end`)).statusCode).toBe(404);
+  expect(await sessions()).toHaveLength(2);
+  expect((await own(here, "/account/sessions/end-others")).statusCode).toBe(303);
+  expect(await sessions()).toHaveLength(1);
+  expect((await look("/api/account", there.headers)).statusCode).toBe(401);
+  expect((await look("/api/account", ben.headers)).statusCode).toBe(200);
+});
+
+it("lets operators make links for others, see who is signed in, and end it", async () => {
+  const operator = await signIn(database, "operator");
+  const ben = await signIn(database, "staff");
+
+  const made = await own(operator, "/access/links", {
+    name: "chris",
+    role: "partner",
+    crawlers: "athens, berlin",
+    minutes: "60",
+  });
+  const value = (await look("/api/access", operator.headers)).json();
+
+  expect(made.statusCode).toBe(201);
+  const [, path = ""] = /7411(\/sign-in\/[\w-]+)/.exec(made.body) ?? [];
+  expect(value.links).toMatchObject([
+    { name: "chris", role: "partner", crawlers: ["athens", "berlin"], issuedBy: "anna" },
+  ]);
+  expect(value.sessions.map(({ name }: { name: string }) => name).sort()).toEqual(["anna", "ben"]);
+  expect(JSON.stringify(value)).not.toContain(path.split("/").at(-1));
+  expect((await own(operator, `/access/links/${value.links[0].linkId}/revoke`)).statusCode).toBe(303);
+  expect((await open(path)).statusCode).toBe(410);
+  const id = value.sessions.find(({ name }: { name: string }) => name === "ben").sessionId;
+  expect((await own(operator, `/access/sessions/${id}/end`)).statusCode).toBe(303);
+  expect((await look("/api/account", ben.headers)).statusCode).toBe(401);
+  expect(await actions()).toEqual([
+    "anna sign-in-link-issued chris",
+    "anna sign-in-link-revoked chris",
+    "anna session-ended ben",
+  ]);
+});
+
+it("says what is wrong with a link on its form, with what was typed", async () => {
+  const operator = await signIn(database, "operator");
+  const asked = { name: "two words", role: "staff", crawlers: "", minutes: "15" };
+
+  const badName = await own(operator, "/access/links", asked);
+  const noCrawler = await own(operator, "/access/links", { ...asked, name: "ben", role: "partner" });
+
+  expect([badName.statusCode, noCrawler.statusCode]).toEqual([422, 422]);
+  expect(badName.body).toContain('value="two words"');
+  expect(noCrawler.body).toContain("name them");
+});
+
+it("makes tokens that are shown once, and revokes them", async () => {
+  const operator = await signIn(database, "operator");
+  const asked = { name: "prometheus", days: "30", "scope-metrics-read": "on" };
+
+  const made = await own(operator, "/tokens", asked);
+  const [token = ""] = /nco_[\w-]{43}/.exec(made.body) ?? [];
+  const again = await own(operator, "/tokens", asked);
+  const nothing = await own(operator, "/tokens", { name: "empty", days: "30" });
+  const listed = await look("/api/tokens", operator.headers);
+  const metrics = async () => (await look("/metrics", { authorization: `Bearer ${token}` })).statusCode;
+
+  expect([made.statusCode, again.statusCode, nothing.statusCode]).toEqual([201, 409, 422]);
+  expect(listed.json().tokens).toMatchObject([{ name: "prometheus", scopes: ["metrics-read"] }]);
+  expect(listed.body).not.toContain(token);
+  expect(await metrics()).toBe(200);
+  expect((await own(operator, "/tokens/prometheus/revoke")).statusCode).toBe(303);
+  expect(await metrics()).toBe(401);
+  expect(await actions()).toEqual(["anna token-created prometheus", "anna token-revoked prometheus"]);
+});
+
+it("lets a program give others no more than it may itself", async () => {
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  const scopes: Scope[] = ["access-write", "read"];
+  const token = { name: "ci", scopes, tokenHash, createdAt: at, expiresAt: null };
+  await createOperatorTokenStore(database.pool).create(token);
+  const post = async (url: string, payload: object) =>
+    await app.inject({ method: "POST", url, headers: { authorization: `Bearer ${secret}` }, payload });
+
+  const staff = await post("/api/access/links", { name: "ben", role: "staff" });
+  const operator = await post("/api/access/links", { name: "eve", role: "operator" });
+  const wide = await post("/api/tokens", { name: "wide", scopes: ["fleet-write"], days: 1 });
+
+  expect([staff.statusCode, staff.json().url]).toEqual([201, expect.stringContaining("/sign-in/ncl_")]);
+  expect([operator.statusCode, wide.statusCode]).toEqual([403, 403]);
+  expect(wide.json().error.message).toContain("fleet-write");
+});
+
+it("answers as the API's description says", async () => {
+  const operator = await signIn(database, "operator");
+  await linkFor({ name: "ben", role: "staff" });
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  const expiresAt = new Date(at.getTime() + 60_000);
+  const token = {
+    name: "ci",
+    scopes: ["access-write", "read"] as Scope[],
+    tokenHash,
+    createdAt: at,
+    expiresAt,
+  };
+  await createOperatorTokenStore(database.pool).create(token);
+  const post = async (url: string, payload: object) =>
+    (
+      await app.inject({ method: "POST", url, headers: { authorization: `Bearer ${secret}` }, payload })
+    ).json();
+
+  const answers = {
+    IssuedSignInLink: await post("/api/access/links", { name: "carl", role: "staff" }),
+    RevokedSignInLink: await post("/api/access/links/2/revoke", {}),
+    CreatedToken: await post("/api/tokens", { name: "reader", scopes: ["read"] }),
+    RevokedToken: await post("/api/tokens/reader/revoke", {}),
+    WhoHasAccess: (await look("/api/access", operator.headers)).json(),
+    Account: (await look("/api/account", operator.headers)).json(),
+    Tokens: (await look("/api/tokens", operator.headers)).json(),
+    AuditLog: (await look("/api/audit", operator.headers)).json(),
+    EndedSession: await post("/api/access/sessions/1/end", {}),
+  };
+
+  const { schemas } = (readOpenApi() as unknown as { components: { schemas: Record<string, JsonSchema> } })
+    .components;
+  const faults = Object.entries(answers).flatMap(([name, answer]) =>
+    faultsOf(answer, { $ref: `#/components/schemas/${name}` }, schemas, name),
+  );
+  expect(faults).toEqual([]);
+  expect(answers.AuditLog.entries).toHaveLength(4);
+});

@@ -1,0 +1,227 @@
+/**
+ * Load, over real stores. North may crawl 4 pages a day and has two subnets of 3 pages each; south has room.
+ * North measured both at 10 ms. South measured the first at 40 ms; the second, which it never measured, is
+ * predicted at 25 ms, half way between |25 − 10| and 25 + 10, since the crawlers are 25 ms apart.
+ */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import type { PutOffMoves } from "#coordinator/balance/put-off-moves";
+import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
+import type { CoordinatorState } from "#coordinator/delegation/state";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
+import { balanceSettings, twoCrawlers } from "../support/two-crawlers.ts";
+
+let world: FlowWorld;
+let north: CrawlerId;
+let south: CrawlerId;
+let first: SubnetId;
+let second: SubnetId;
+let state: CoordinatorState;
+let putOff: PutOffMoves;
+
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => {
+  ({ north, south, first, second, state, putOff } = await twoCrawlers(world));
+});
+afterAll(async () => await world.close());
+
+async function pass(
+  fleet: TableFleet,
+  changed: Partial<Parameters<typeof rebalanceLoad>[1]> = {},
+  at = noon,
+) {
+  const ports = { state, fleet, delegations: world.delegations, putOff };
+  return await rebalanceLoad(ports, { ...balanceSettings, ...changed }, at);
+}
+
+/** South answers the second subnet's probe so. */
+const southAnswers = (rttMs: number) =>
+  new TableFleet([north, south], { "5.1.2.7": new Map([[south, rttMs]]) });
+
+it("measures a predicted move first, by the crawler that would get the subnet, and then makes it", async () => {
+  const fleet = southAnswers(26);
+
+  expect(await pass(fleet)).toEqual([second]);
+
+  expect(fleet.asked).toEqual([{ crawlerId: south, address: "5.1.2.7" }]);
+  expect((await world.delegations.readAll())[1]).toEqual({
+    subnetId: second,
+    crawlerId: south,
+    measured: true,
+    rttMs: 26,
+    runnerUpId: north,
+    runnerUpRttMs: 10,
+  });
+  expect(
+    await world.rows("select to_crawler_id, cause, reason from delegation_history where cause = 'overload'"),
+  ).toEqual([{ to_crawler_id: south, cause: "overload", reason: expect.stringContaining("at 26.0 ms") }]);
+});
+
+it("leaves memory as a coordinator that starts afterwards would read it", async () => {
+  await pass(southAnswers(26));
+
+  expect(state.delegationOf(second)).toEqual((await world.state()).delegationOf(second));
+  expect(state.subnetsOf(north)).toEqual([first]);
+  expect(state.subnetsOf(south)).toEqual([second]);
+});
+
+it("moves without a probe where the new crawler's round trip is known", async () => {
+  await world.delegations.saveRound(
+    roundOf(second, [
+      [north, 10],
+      [south, 12],
+    ]),
+  );
+  const fleet = southAnswers(500);
+
+  expect(await pass(fleet)).toEqual([second]);
+
+  expect(fleet.asked).toEqual([]);
+  expect((await world.delegations.readAll())[1]).toMatchObject({ crawlerId: south, rttMs: 12 });
+});
+
+it("plans again where a probe finds that a move would cost much more than predicted", async () => {
+  const fleet = southAnswers(90);
+
+  // The second would cost 80 ms and the first 30 ms: now the first is the cheaper one to give up.
+  expect(await pass(fleet)).toEqual([first]);
+
+  expect(fleet.asked).toHaveLength(1);
+  expect(state.delegationOf(second)?.crawlerId).toBe(north);
+});
+
+it("prefers a subnet that can be measured to one that cannot", async () => {
+  expect(await pass(new TableFleet([north, south]))).toEqual([first]);
+});
+
+it("measures a move again that could not be measured, when nothing better is left", async () => {
+  await world.pool.query("delete from probe where crawler_id = $1", [south]);
+  const silent = new TableFleet([north, south]);
+  expect([...(await pass(silent)), ...(await pass(silent))]).toEqual([]);
+
+  const moved = await pass(
+    new TableFleet([north, south], {
+      "5.1.1.7": new Map([[south, 60]]),
+      "5.1.2.7": new Map([[south, 60]]),
+    }),
+  );
+
+  expect(moved).toHaveLength(1);
+  expect(state.delegationOf(moved[0]!)).toMatchObject({ crawlerId: south, rttMs: 60, measured: true });
+});
+
+it("trusts what it measured and did not use for an hour only", () => {
+  putOff.note({ subnetId: second, to: south, rttMs: 90 }, noon);
+  putOff.note({ subnetId: second, to: north, rttMs: null }, secondsAfterNoon(1));
+
+  expect([...putOff.of(second, secondsAfterNoon(3600))]).toEqual([
+    [south, 90],
+    [north, null],
+  ]);
+  expect([...putOff.of(second, secondsAfterNoon(3601))]).toEqual([[north, null]]);
+  expect(putOff.of(second, secondsAfterNoon(3602)).size).toBe(0);
+});
+
+it("takes a subnet home when there is room again, and leaves it where it is while there is none", async () => {
+  // A move has to save more than 20 ms a page here (balance/hysteresis): 38 ms against 10 ms does.
+  await pass(southAnswers(38));
+  expect(await pass(southAnswers(38))).toEqual([]);
+  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 100 })));
+
+  expect(await pass(southAnswers(38))).toEqual([second]);
+
+  expect(state.delegationOf(second)).toMatchObject({ crawlerId: north, rttMs: 10, measured: true });
+  expect(await world.rows("select cause from delegation where cause in ('home', 'overload')")).toEqual([
+    { cause: "home" },
+  ]);
+  expect(await pass(southAnswers(38))).toEqual([]);
+});
+
+it("leaves a subnet away from home where going home would save less than a move is worth", async () => {
+  await pass(southAnswers(26));
+  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 100 })));
+
+  expect(await pass(southAnswers(26))).toEqual([]);
+});
+
+it("relieves a crawler of more bytes than its partner allows", async () => {
+  // Six pages of 40 KB, as nothing is measured yet.
+  state.setCrawlers(
+    state.crawlers.map((crawler) => ({
+      ...crawler,
+      pagesPerDay: 100,
+      bytesPerDay: crawler.crawlerId === north ? 150_000 : 1e9,
+    })),
+  );
+
+  expect(await pass(southAnswers(26))).toEqual([second]);
+});
+
+it("reads no subnet while nobody has too much", async () => {
+  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 6 })));
+  const reads: string[] = [];
+  const delegations = new Proxy(world.delegations, {
+    get: (store, name, receiver) => {
+      reads.push(String(name));
+      return Reflect.get(store, name, receiver);
+    },
+  });
+
+  await rebalanceLoad({ state, fleet: southAnswers(26), delegations, putOff }, balanceSettings, noon);
+
+  expect(reads).toEqual(["crawlerLoads"]);
+});
+
+it("moves nothing while everybody has room, or where balancing is switched off", async () => {
+  const fleet = southAnswers(26);
+
+  expect(await pass(fleet, { policy: "none" })).toEqual([]);
+  state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 6 })));
+  expect(await pass(fleet)).toEqual([]);
+  expect(fleet.asked).toEqual([]);
+});
+
+it("leaves the subnets of a draining crawler to those who hand them over, and gives it nothing", async () => {
+  const draining = (crawlerId: CrawlerId) =>
+    state.setCrawlers(
+      state.crawlers.map((crawler) => ({
+        ...crawler,
+        drainingSince: crawler.crawlerId === crawlerId ? noon : null,
+      })),
+    );
+
+  draining(north);
+  expect(await pass(southAnswers(26))).toEqual([]);
+  draining(south);
+  expect(await pass(southAnswers(26))).toEqual([]);
+});
+
+it("leaves the subnets of an offline crawler alone, and gives it nothing", async () => {
+  const fleet = southAnswers(26);
+  fleet.goOnline(north);
+  expect(await pass(fleet)).toEqual([]);
+
+  fleet.goOnline(south);
+  expect(await pass(fleet)).toEqual([]);
+  expect(state.subnetsOf(north)).toHaveLength(2);
+});
+
+it("keeps to the number of moves of one pass", async () => {
+  const fleet = southAnswers(26);
+  state.setCrawlers(
+    state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: crawler.crawlerId === north ? 0 : 100 })),
+  );
+
+  expect(await pass(fleet, { movesPerPass: 1 })).toHaveLength(1);
+});
+
+it("follows the paper's variance rule where it is chosen", async () => {
+  const fleet = southAnswers(26);
+
+  // Only the first was measured by two crawlers, so it alone has a variance.
+  expect(await pass(fleet, { policy: "variance-rule" })).toEqual([first]);
+  expect(fleet.asked).toEqual([]);
+});

@@ -1,0 +1,156 @@
+/** What a visit changed goes into the feed's inbox with the result, and with nothing else. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { ChangeKind } from "#coordinator/changes/page-change";
+import type { ArrivedResult } from "#coordinator/frontier/ports";
+import type { CrawlerId } from "#core/ids";
+import type { FetchOutcome, PageExtract } from "#protocol/result";
+import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
+
+let world: World;
+let crawlerId: CrawlerId;
+let hours: number;
+beforeAll(async () => {
+  world = await newWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  crawlerId = await world.delegatedHost("north", root);
+  hours = 0;
+});
+afterAll(async () => await world.close());
+
+const root = "http://a.example/";
+const missing: FetchOutcome = { type: "http-error", status: 404, retryAfterSeconds: null };
+const moved: FetchOutcome = { type: "redirected", status: 301, location: "http://a.example/new" };
+const timedOut: FetchOutcome = { type: "failed", blame: "network", code: "timeout", reason: "no answer" };
+
+interface Found {
+  readonly outcome?: FetchOutcome;
+  readonly page?: Partial<PageExtract>;
+  readonly links?: readonly string[];
+  readonly again?: ArrivedResult["again"];
+}
+
+/** One visit after the other, each found what it says; gives what they left in the inbox. */
+async function visits(...found: readonly Found[]) {
+  for (const one of found) {
+    hours += 1;
+    const at = secondsAfterNoon(3601 * hours);
+    await world.rows(
+      `update frontier_url set state = 'due', next_fetch_at = '${noon.toISOString()}' where url = '${root}'`,
+    );
+    await world.rows(`update frontier_host set due_at = '${noon.toISOString()}', not_before = '-infinity'`);
+    const lease = (await world.lease(crawlerId, at)).find(({ urls }) => urls.some(({ url }) => url === root));
+    await world.take(
+      crawlerId,
+      [arrivedResult({ sequence: hours, leaseId: lease!.leaseId, url: root, ...one })],
+      at,
+    );
+    await world.rows("update lease set closed_at = now(), open_urls = 0, open_url_hashes = '{}'");
+    await world.rows("update frontier_host set lease_id = null");
+  }
+  return await world.rows<{ kind: ChangeKind }>("select * from page_change_inbox order by inbox_number");
+}
+
+const kinds = (rows: readonly { readonly kind: ChangeKind }[]) => rows.map(({ kind }) => kind);
+const other = { digest: "1".repeat(64), simhash: "000000000000ff00", title: "Other words", words: 40 };
+
+test("a page is first seen, changes, and is the same again: two changes", async () => {
+  const rows = await visits(
+    { links: ["http://a.example/x"] },
+    { page: other, links: ["http://a.example/x"] },
+    { page: other, links: ["http://a.example/x"] },
+  );
+
+  expect(rows).toMatchObject([
+    {
+      kind: "first-seen",
+      url: root,
+      status: 200,
+      digest_after: "0".repeat(64),
+      title_after: "Two words",
+      links_after: 1,
+    },
+    {
+      kind: "changed",
+      digest_before: "0".repeat(64),
+      digest_after: "1".repeat(64),
+      simhash_distance: 8,
+      title_before: "Two words",
+      title_after: "Other words",
+      words_before: 2,
+      words_after: 40,
+    },
+  ]);
+  expect(rows).toHaveLength(2);
+});
+
+test("other links are a change of their own, with how many came and went", async () => {
+  const rows = await visits(
+    { links: ["http://a.example/x", "http://b.example/"] },
+    {
+      page: { digest: "2".repeat(64) },
+      links: ["http://a.example/x", "http://a.example/y", "http://a.example/z"],
+    },
+  );
+
+  expect(kinds(rows)).toEqual(["first-seen", "changed", "links-changed"]);
+  expect(rows[2]).toMatchObject({ links_before: 2, links_after: 3, links_added: 2, links_removed: 1 });
+});
+
+test("a page that goes is gone once, with the reason and what it was, and comes back", async () => {
+  const rows = await visits({}, { outcome: missing }, { outcome: missing }, {});
+
+  expect(kinds(rows)).toEqual(["first-seen", "gone", "came-back"]);
+  expect(rows[1]).toMatchObject({
+    status: 404,
+    reason: "status 404",
+    title_before: "Two words",
+    title_after: null,
+  });
+});
+
+test("trouble that may pass changes nothing, and a URL that was never read does not come back", async () => {
+  const rows = await visits({ outcome: timedOut }, { outcome: missing }, {}, { outcome: timedOut }, {});
+
+  expect(kinds(rows)).toEqual(["first-seen"]);
+});
+
+test("a redirect is told when it begins, and where it leads", async () => {
+  const rows = await visits({}, { outcome: moved }, { outcome: moved }, {});
+
+  expect(kinds(rows)).toEqual(["first-seen", "redirected", "came-back"]);
+  expect(rows[1]).toMatchObject({ location: "http://a.example/new", title_before: "Two words", status: 301 });
+});
+
+test("a URL that leads elsewhere from the start says so once", async () => {
+  expect(kinds(await visits({ outcome: moved }, { outcome: moved }))).toEqual(["redirected"]);
+});
+
+test("a URL is given up once, after as many misses as it is waited for", async () => {
+  const again = (failures: number) => ({ at: noon, isGone: failures + 1 >= 2 });
+  const rows = await visits(
+    { outcome: missing, again },
+    { outcome: missing, again },
+    { outcome: missing, again },
+  );
+
+  expect(kinds(rows)).toEqual(["given-up"]);
+});
+
+test("a page that says “not found”, and one that robots.txt closed, are gone", async () => {
+  const rows = await visits(
+    {},
+    { page: { softNotFound: true } },
+    {},
+    { outcome: { type: "refused-by-robots", rule: "Disallow: /" } },
+  );
+
+  expect(kinds(rows)).toEqual(["first-seen", "gone", "came-back", "gone"]);
+});
+
+test("a result that is not taken leaves nothing", async () => {
+  await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId: "999", url: root })]);
+
+  expect(await visits()).toEqual([]);
+});

@@ -1,0 +1,89 @@
+/** Channels over HTTP: who may change them, what is refused, and what is written down. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { channelPart } from "#coordinator/channels/start";
+import { createAuditLog } from "#coordinator/database/audit-log";
+import { readOpenApi } from "#coordinator/web/net-openapi";
+import { randomSecrets } from "#coordinator/web/secrets";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { worldNow } from "../support/seed-world.ts";
+import { signIn } from "../support/signed-in.ts";
+import { webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: ReturnType<typeof webServer>;
+let headers: { readonly authorization: string };
+beforeAll(async () => {
+  database = await testDatabase();
+  app = webServer(database, { parts: [channelPart(database.pool)] });
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  headers = { authorization: `Bearer ${secret}` };
+  await createOperatorTokenStore(database.pool).create({
+    name: "ci",
+    tokenHash,
+    scopes: ["read", "policy-write"],
+    createdAt: worldNow,
+    expiresAt: null,
+  });
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+const post = async (url: string, payload: object) =>
+  await app.inject({ method: "POST", url, headers, payload });
+
+it("a channel is added, listed, found contradictory beside another, and removed; the audit log has both changes", async () => {
+  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+
+  const added = await post("/api/channels", {
+    prefixes: ["a.example/docs/"],
+    exclude: ["/docs/old/"],
+    maxDepth: 3,
+  });
+  const overlapping = await post("/api/channels", { prefixes: ["a.example/docs/x/"] });
+  const nonsense = await post("/api/channels", { prefixes: ["a.example/docs"], include: ["x"] });
+  const list = (await app.inject({ url: "/api/channels", headers })).json();
+  const page = await app.inject({ url: "/channels", headers });
+  const number = added.json().channelId;
+  const removed = await post(`/api/channels/${number}/remove`, {});
+  const again = await post(`/api/channels/${number}/remove`, {});
+  const { entries } = await createAuditLog(database.pool).list({ limit: 10 });
+
+  expect([added.statusCode, overlapping.statusCode, nonsense.statusCode]).toEqual([201, 422, 422]);
+  expect(faultsOf(list, { $ref: "#/components/schemas/Channels" }, schemas)).toEqual([]);
+  expect(overlapping.json().error.message).toContain(`is in channel ${number} of this host already`);
+  expect(nonsense.json().error.message).toMatch(/must end with \/.*\n.*must begin with \/ or \*/s);
+  expect(page.body).toContain("3 links deep, without /docs/old/");
+  expect([removed.statusCode, again.statusCode]).toEqual([200, 404]);
+  expect(entries.map(({ action, target }) => [action, target])).toEqual([
+    ["channel-removed", "a.example/docs/"],
+    ["channel-added", "a.example/docs/"],
+  ]);
+});
+
+it("an operator adds one with the form, and gets it back with what is wrong", async () => {
+  const operator = await signIn(database, "operator");
+  const send = async (fields: Record<string, string>) =>
+    await app.inject({
+      method: "POST",
+      url: "/channels",
+      headers: { ...operator.headers, "content-type": "application/x-www-form-urlencoded" },
+      payload: new URLSearchParams({ ...fields, "form-token": operator.formToken }).toString(),
+    });
+
+  const wrong = await send({ prefixes: "b.example/docs/", seeds: "http://b.example/news/", maxDepth: "2" });
+  const right = await send({
+    prefixes: "b.example/docs/\nb.example/news/",
+    seeds: "http://b.example/news/",
+    maxDepth: "",
+  });
+
+  expect(wrong.statusCode).toBe(422);
+  expect(wrong.body).toContain("seed http://b.example/news/: it is outside of the channel (/docs/)");
+  expect(wrong.body).toContain(">http://b.example/news/</textarea>");
+  expect([right.statusCode, right.headers.location]).toEqual([303, "/channels"]);
+});

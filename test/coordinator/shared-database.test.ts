@@ -1,0 +1,189 @@
+/**
+ * Two whole coordinators on one database, each with crawlers of its own: real sockets, real locks. That minutes have
+ * passed is told by their clock.
+ */
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { CoordinatorPresence } from "#coordinator/crawlers/coordinator-presence-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { randomSecrets } from "#coordinator/web/secrets";
+import type { CrawlerId } from "#core/ids";
+import { silentLog } from "#core/log";
+import { helloOf } from "../gateway/gateway-on-loopback.ts";
+import { RawCrawler } from "../gateway/raw-crawler.ts";
+import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
+import { roundOf } from "../support/store-world.ts";
+import { until } from "../support/until.ts";
+
+let world: FlowWorld;
+/** By the clock of all coordinators. */
+let aheadMs: number;
+let said: string[];
+let running: RunningCoordinator[];
+let begun: CoordinatorPresence[];
+const keys = new Map<string, string>();
+
+const departureMs = 120_000;
+const now = () => new Date(Date.now() + aheadMs);
+
+beforeEach(async () => {
+  world = await newFlowWorld();
+  [aheadMs, said, running, begun] = [0, [], [], []];
+});
+afterEach(async () => {
+  await Promise.all(running.map((coordinator) => coordinator.stop()));
+  await Promise.all(begun.map((presence) => presence.end()));
+  await world.close();
+});
+
+async function start(): Promise<RunningCoordinator> {
+  const config = readCoordinatorConfig({ listen: { port: 0 }, departureSeconds: departureMs / 1000 });
+  const note = (_: object, words: string) => void said.push(words);
+  const log = { ...silentLog, info: note, warn: note };
+  const coordinator = await startCoordinator({ config, database: world.database, log, version: "test", now });
+  running.push(coordinator);
+  return coordinator;
+}
+
+/** Of a coordinator, what others see. */
+async function begin(): Promise<CoordinatorPresence> {
+  const presence = await CoordinatorPresence.begin(world.pool);
+  begun.push(presence);
+  return presence;
+}
+
+async function register(name: string): Promise<CrawlerId> {
+  const { secret: key, hash: keyHash } = randomSecrets.make();
+  keys.set(name, key);
+  return await world.crawlers.register({ name, keyHash });
+}
+
+async function come(name: string, { webUrl }: RunningCoordinator): Promise<RawCrawler> {
+  const crawler = await RawCrawler.connect(`${webUrl.replace("http", "ws")}/crawler`);
+  await crawler.send(helloOf(name, { key: keys.get(name) ?? "", protocolVersions: [3] }));
+  await crawler.next("coordinator:welcome");
+  return crawler;
+}
+
+/** The fleet before anybody has started: olive and beech have a subnet each, and linden would be the next best for both. */
+async function fleet() {
+  const [olive, linden, beech] = [await register("olive"), await register("linden"), await register("beech")];
+  const subnets = { olive: await world.site(1), beech: await world.site(2) };
+  await world.delegations.saveRound(
+    roundOf(subnets.olive, [
+      [olive, 5],
+      [linden, 20],
+    ]),
+  );
+  await world.delegations.saveRound(
+    roundOf(subnets.beech, [
+      [beech, 5],
+      [linden, 20],
+      [olive, 30],
+    ]),
+  );
+  return { olive, linden, beech, subnets };
+}
+
+const first = async (sql: string, values: readonly unknown[]) =>
+  ((await world.pool.query(sql, [...values])).rows[0] ?? {}) as Record<string, unknown>;
+const stateOf = async (name: string) =>
+  (await first("select state from crawler where name = $1", [name])).state;
+const ownerOf = async (subnetId: number) =>
+  (await first("select crawler_id as owner from delegation where subnet_id = $1", [subnetId])).owner;
+
+it("neither takes the crawlers of the other for gone, and each gives away what its own left", async () => {
+  const { olive, linden, subnets } = await fleet();
+  const athens = await start();
+  const berlin = await start();
+  await come("olive", athens);
+  await come("linden", berlin);
+  const beech = await come("beech", berlin);
+  beech.disconnect();
+  await until(async () => (await stateOf("beech")) === "offline", 5000);
+
+  aheadMs = 10 * departureMs;
+  await until(async () => (await ownerOf(subnets.beech)) === linden, 30_000);
+
+  expect(await ownerOf(subnets.olive)).toBe(olive);
+  expect([await stateOf("olive"), await stateOf("linden")]).toEqual(["online", "online"]);
+});
+
+it("one that starts leaves those alone that are connected to another, and takes what is nobody's", async () => {
+  await fleet();
+  const athens = await start();
+  await come("olive", athens);
+  await world.pool.query(
+    "update crawler set state = 'online', coordinator_number = 999999 where name = 'beech'",
+  );
+
+  await start();
+
+  expect([await stateOf("olive"), await stateOf("beech")]).toEqual(["online", "offline"]);
+});
+
+it("a crawler that has moved to another coordinator stays there when the session before ends", async () => {
+  await fleet();
+  const athens = await start();
+  const berlin = await start();
+  const before = await come("olive", athens);
+  await come("olive", berlin);
+
+  before.disconnect();
+  await until(() => said.some((words) => /^crawler left|^a session has ended/.test(words)), 5000);
+
+  expect(await stateOf("olive")).toBe("online");
+});
+
+it("when one is killed, another says of its crawlers that they are gone, and gives away what they had", async () => {
+  const { olive, linden, subnets } = await fleet();
+  const killed = await begin();
+  const itsCrawlers = createCrawlerStore(world.pool, killed.number);
+  const said = { hello: hello("olive"), address: null, subnetId: null, now: now() };
+  await itsCrawlers.arrive({ crawlerId: olive, ...said });
+  const berlin = await start();
+  await come("linden", berlin);
+  const before = await stateOf("olive");
+
+  await killed.end();
+  await until(async () => (await stateOf("olive")) === "offline", 60_000);
+  const owner = await ownerOf(subnets.olive);
+  aheadMs = 2 * departureMs;
+  await until(async () => (await ownerOf(subnets.olive)) === linden, 30_000);
+
+  expect([before, owner]).toEqual(["online", olive]);
+  expect(await world.rows("select offline_reason from crawler where name = 'olive'")).toEqual([
+    { offline_reason: "the coordinator that it was connected to is gone" },
+  ]);
+});
+
+it("one whose lock was lost for a while has its crawlers back, unless they have gone elsewhere", async () => {
+  const { olive, linden } = await fleet();
+  const athens = await begin();
+  const berlin = await begin();
+  const arrival = { hello: hello("olive"), address: null, subnetId: null, now: now() };
+  for (const crawlerId of [olive, linden])
+    await createCrawlerStore(world.pool, athens.number).arrive({ ...arrival, crawlerId });
+  const away = "the coordinator that it was connected to is gone";
+  const takenWhileHeld = await berlin.takeOver(away, now(), 0);
+
+  await athens.end();
+  await until(async () => (await berlin.others()) === 0, 5000);
+  const taken = [0, 9_999, 10_000].map((nowMs) => async () => await berlin.takeOver(away, now(), nowMs));
+  const counts = [];
+  for (const take of taken) counts.push(await take());
+  await createCrawlerStore(world.pool, berlin.number).arrive({ ...arrival, crawlerId: linden });
+  await athens.takeBack([olive, linden]);
+  await berlin.end();
+
+  expect([takenWhileHeld, counts]).toEqual([0, [0, 0, 2]]);
+  const numbers = await world.rows(
+    "select name, state, coordinator_number as number from crawler order by name",
+  );
+  expect(numbers).toMatchObject([
+    { name: "beech" },
+    { name: "linden", state: "online", number: berlin.number },
+    { name: "olive", state: "online", number: athens.number },
+  ]);
+});

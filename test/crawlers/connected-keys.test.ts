@@ -1,0 +1,141 @@
+/** Keys while crawlers are connected: new ones, none any more, and those for measurements only. */
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { createFleetKeys } from "#coordinator/crawlers/fleet-keys";
+import { killCrawler } from "#coordinator/fleet/shut-out-crawler";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { folderOf, say } from "../gateway/crawler-folder.ts";
+import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
+import { until } from "../support/until.ts";
+
+let world: JoiningWorld;
+beforeAll(async () => {
+  world = await newJoiningWorld();
+});
+afterEach(async () => await world.reset());
+afterAll(async () => await world?.close());
+
+it("a new key comes while the crawler is connected, and the old one is good for the grace", async () => {
+  const folder = await world.joined("athens");
+  const old = folder.key;
+  const { crawler, keyKept } = await world.come(folder);
+
+  await createFleetKeys(world.pool).askRotation("athens", { graceHours: 2, now: new Date() });
+  const given = await crawler.next("coordinator:key");
+  await keyKept();
+  await until(async () => (await world.keptKeys("athens")) === 2, 5000);
+  await world.leave(crawler, "athens");
+  const withOld = await world.come(folder);
+  await world.leave(withOld.crawler, "athens");
+  await world.rows("update crawler_key set expires_at = expires_at - interval '2 hours 1 minute'");
+  const withOldLater = await world.come(folder);
+  folder.key = given.key;
+  const withNew = await world.come(folder);
+
+  expect(given).toMatchObject({ oldKeySeconds: 7200, scopes: ["probe", "crawl"] });
+  expect(given.key).not.toBe(old);
+  expect(withOld.welcome).not.toBeNull();
+  expect(withOldLater.refuse).toMatchObject({ code: "wrong-key" });
+  expect(withNew.welcome).not.toBeNull();
+  await world.leave(withNew.crawler, "athens");
+});
+
+it("a key of 90 days is replaced as its crawler comes; one that never arrived is sent anew", async () => {
+  const folder = await world.joined("athens");
+  await world.rows("update crawler_key set created_at = created_at - interval '91 days'");
+
+  const first = await world.come(folder);
+  const lost = await first.crawler.next("coordinator:key");
+  await world.leave(first.crawler, "athens");
+  const second = await world.come(folder);
+  const given = await second.crawler.next("coordinator:key");
+
+  expect(given.key).not.toBe(lost.key);
+  expect(given.oldKeySeconds).toBe(24 * 3600);
+  await world.leave(second.crawler, "athens");
+});
+
+it("whoever is shut out loses its session at once, and comes back with a new identity only", async () => {
+  const folder = await world.joined("athens");
+  const { refused } = await world.come(folder);
+
+  await createFleetKeys(world.pool).revoke("athens", new Date());
+  const refuse = await refused;
+  const back = await world.come(folder);
+  const renewed = folderOf("athens", (await world.invite("athens", { renews: true })).secret);
+  const again = await world.come(renewed);
+  const oldFolder = await world.come(folder);
+
+  expect(refuse).toMatchObject({ code: "revoked", retry: false });
+  expect(back.refuse).toMatchObject({ code: "revoked" });
+  expect(again.welcome).not.toBeNull();
+  expect(oldFolder.refuse).toMatchObject({ code: "wrong-key" });
+  await world.leave(again.crawler, "athens");
+});
+
+it("whoever is shut out before it has kept its key is not let in by its invitation", async () => {
+  const folder = folderOf("athens", (await world.invite("athens")).secret);
+  const { refused } = await world.come(folder);
+
+  await createFleetKeys(world.pool).revoke("athens", new Date());
+  const refuse = await refused;
+  const back = await world.come(folder);
+
+  expect(refuse).toMatchObject({ code: "revoked", retry: false });
+  expect(back.refuse).toMatchObject({ code: "revoked", retry: false });
+});
+
+it("whoever is shut out while it arrives, and was not there to be sent away, is sent away after all", async () => {
+  const folder = await world.joined("athens");
+  const { refused } = await world.come(folder);
+  // As when the notice came before the welcome: nobody is told any more.
+  await world.pool.query("update crawler set revoked_at = now() where name = 'athens'");
+
+  const other = await world.come(await world.joined("berlin"));
+
+  expect(await refused).toMatchObject({ code: "revoked", retry: false });
+  expect(other.welcome).not.toBeNull();
+  await world.leave(other.crawler, "berlin");
+});
+
+it("a new identity ends the session of the one before it", async () => {
+  const folder = await world.joined("athens");
+  const { refused } = await world.come(folder);
+  const renewed = folderOf("athens", (await world.invite("athens", { renews: true })).secret);
+
+  const again = await world.come(renewed);
+
+  expect(await refused).toMatchObject({ code: "replaced" });
+  expect(again.welcome).not.toBeNull();
+  await world.leave(again.crawler, "athens");
+});
+
+it("who is killed loses its session, and hands its subnets over without waiting", async () => {
+  const folder = await world.joined("athens");
+  const { refused } = await world.come(folder);
+  const ports = {
+    keys: createFleetKeys(world.pool),
+    crawlers: createCrawlerStore(world.pool),
+    frontier: createFrontierStore(world.pool),
+  };
+
+  const leases = await killCrawler("athens", ports, new Date());
+
+  expect(leases).toBe(0);
+  expect(await refused).toMatchObject({ code: "revoked" });
+  await until(async () => (await world.stateOf("athens")) === "offline", 5000);
+  const rows = await world.rows("select drain_asked_by, revoked_at from crawler");
+  expect(rows).toEqual([{ drain_asked_by: "operator", revoked_at: expect.any(Date) }]);
+  expect(await killCrawler("berlin", ports, new Date())).toBeNull();
+});
+
+it("a crawler that may only measure is told so when it asks for work, and is given no subnet", async () => {
+  const folder = await world.joined("athens", { scopes: ["probe"] });
+  const { crawler } = await world.come(folder);
+
+  await say(crawler, { type: "crawler:ready", freeHosts: 3 });
+  const tasks = await crawler.next("coordinator:tasks");
+
+  expect(tasks).toMatchObject({ leases: [], reason: "this crawler's key is for measurements only" });
+  await world.leave(crawler, "athens");
+});

@@ -1,0 +1,240 @@
+/** The crawler registry: keys, arrivals, departures, and the distances between crawlers. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { type CrawlerHello, crawlerHello } from "#protocol/messages";
+import { newWorld, noon, secondsAfterNoon, spoolId, type World } from "../support/store-world.ts";
+import { until } from "../support/until.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+const hello: CrawlerHello = crawlerHello.parse({
+  type: "crawler:hello",
+  protocolVersions: [1],
+  name: "north",
+  key: "k".repeat(32),
+  softwareVersion: "0.1.0",
+  spoolId,
+  heldLeases: null,
+  publicAddress: "198.51.100.1",
+  place: { name: "Oslo", country: "NO", latitude: 59.9, longitude: 10.7 },
+  capabilities: { probeMethods: ["connect", "head"], ipv6: false },
+  limits: { pagesPerDay: 5000, bytesPerDay: 6_000_000_000, concurrentHosts: 7 },
+});
+
+test("a crawler keeps its number when it gets a new key, and the old key opens nothing", async () => {
+  const crawlerId = await world.crawlers.register({ name: "north", keyHash: "old" });
+
+  const again = await world.crawlers.register({ name: "north", keyHash: "new" });
+
+  expect(again).toBe(crawlerId);
+  expect(await world.crawlers.authenticate("north", "old")).toBeNull();
+  expect(await world.crawlers.authenticate("south", "new")).toBeNull();
+  expect(await world.crawlers.authenticate("north", "new")).toMatchObject({ crawlerId, revoked: false });
+});
+
+test("a revoked key is known as such, until a new one is given", async () => {
+  const crawlerId = await world.crawlers.register({ name: "north", keyHash: "old" });
+  await world.rows("update crawler set revoked_at = now()");
+
+  expect(await world.crawlers.authenticate("north", "old")).toMatchObject({ crawlerId, revoked: true });
+  await world.crawlers.register({ name: "north", keyHash: "new" });
+  expect(await world.crawlers.authenticate("north", "new")).toMatchObject({ crawlerId, revoked: false });
+});
+
+test("who arrives is online with what its hello says, and hears how far its spool is safe", async () => {
+  const crawlerId = await world.crawler("north");
+  const subnetId = await world.subnet("198.51.100.0", "198.51.100.255");
+  const arrival = { crawlerId, hello, address: "198.51.100.1", subnetId, now: noon };
+
+  const first = await world.crawlers.arrive(arrival);
+  await world.rows("update spool set acknowledged_sequence = 41");
+  const second = await world.crawlers.arrive(arrival);
+
+  expect([first, second]).toEqual([0, 41]);
+  expect(await world.crawlers.list()).toEqual([
+    {
+      crawlerId,
+      name: "north",
+      address: "198.51.100.1",
+      subnetId,
+      country: "NO",
+      place: "Oslo",
+      latitude: 59.9,
+      longitude: 10.7,
+      pagesPerDay: 5000,
+      bytesPerDay: 6_000_000_000,
+      concurrentHosts: 7,
+      probeMethods: ["connect", "head"],
+      state: "online",
+      lastSeenAt: noon,
+      offlineReason: null,
+      drainingSince: null,
+      joiningSince: expect.any(Date),
+    },
+  ]);
+});
+
+test("who leaves is offline with the reason, and a heartbeat tells when it was seen", async () => {
+  const crawlerId = await world.crawler("north");
+  await world.crawlers.arrive({ crawlerId, hello, address: null, subnetId: null, now: noon });
+
+  await world.crawlers.heartbeat(
+    crawlerId,
+    {
+      type: "crawler:heartbeat",
+      openHosts: 1,
+      spooledResults: 2,
+      pages: 3,
+      fetchedBytes: 4,
+      shippedBytes: 5,
+      holdingBack: [],
+    },
+    secondsAfterNoon(10),
+  );
+  expect((await world.crawlers.list())[0]?.lastSeenAt).toEqual(secondsAfterNoon(10));
+  expect(await world.rows("select heartbeat from crawler")).toMatchObject([{ heartbeat: { pages: 3 } }]);
+
+  await world.crawlers.leave({ crawlerId, reason: "said goodbye", now: secondsAfterNoon(20) });
+  expect((await world.crawlers.list())[0]).toMatchObject({
+    state: "offline",
+    offlineReason: "said goodbye",
+    lastSeenAt: secondsAfterNoon(20),
+  });
+});
+
+test("at the coordinator's start nobody is online, and who was offline keeps the older reason", async () => {
+  const north = await world.crawler("north");
+  const south = await world.crawler("south");
+  await world.crawlers.arrive({ crawlerId: north, hello, address: null, subnetId: null, now: noon });
+  await world.crawlers.leave({ crawlerId: south, reason: "its power failed", now: noon });
+
+  await world.crawlers.markAbsent("the coordinator started", secondsAfterNoon(5));
+
+  expect((await world.crawlers.list()).map((one) => [one.state, one.offlineReason])).toEqual([
+    ["offline", "the coordinator started"],
+    ["offline", "its power failed"],
+  ]);
+});
+
+test("a distance between crawlers is the latest one measured; strangers are left out", async () => {
+  const north = await world.crawler("north");
+  const south = await world.crawler("south");
+  const stranger = asCrawlerId(999);
+  const measured = { from: north, to: south, method: "connect" } as const;
+
+  await world.crawlers.saveRtts([{ ...measured, rttMs: 30 }], noon);
+  await world.crawlers.saveRtts(
+    [
+      { ...measured, rttMs: 25 },
+      { ...measured, rttMs: 20 },
+      { ...measured, to: stranger, rttMs: 1 },
+      { ...measured, to: north, rttMs: 1 },
+    ],
+    secondsAfterNoon(60),
+  );
+
+  expect(await world.crawlers.rtts()).toEqual([{ ...measured, rttMs: 20 }]);
+});
+
+/** State, and since when it drains, as a coordinator that starts now would read it. */
+const standing = async () =>
+  (await world.crawlers.list()).map(({ state, drainingSince }) => [state, drainingSince] as const);
+const arriveAt = async (crawlerId: CrawlerId, now: Date) =>
+  await world.crawlers.arrive({ crawlerId, hello, address: null, subnetId: null, now });
+
+test("a crawler that is drained stays so when it comes again and when the coordinator starts anew", async () => {
+  const north = await world.crawler("north");
+  await arriveAt(north, noon);
+
+  expect(await world.crawlers.drain("north", secondsAfterNoon(1))).toBe(true);
+  expect(await standing()).toEqual([["draining", secondsAfterNoon(1)]]);
+  await world.crawlers.leave({ crawlerId: north, reason: "its link broke", now: secondsAfterNoon(2) });
+  expect(await standing()).toEqual([["offline", secondsAfterNoon(1)]]);
+  await arriveAt(north, secondsAfterNoon(3));
+  await world.crawlers.drain("north", secondsAfterNoon(4));
+  expect(await standing()).toEqual([["draining", secondsAfterNoon(1)]]);
+  await world.crawlers.markAbsent("the coordinator started", secondsAfterNoon(5));
+  expect(await standing()).toEqual([["offline", secondsAfterNoon(1)]]);
+});
+
+test("a crawler that is resumed works again and is to be given what is nearest to it", async () => {
+  const north = await world.crawler("north");
+  await arriveAt(north, noon);
+  await world.crawlers.hasJoined(north);
+  const joiningSince = async () => (await world.crawlers.list())[0]?.joiningSince;
+
+  await world.crawlers.resume("north", secondsAfterNoon(1));
+  expect(await joiningSince()).toBeNull();
+  await world.crawlers.drain("north", secondsAfterNoon(2));
+  expect(await world.crawlers.resume("north", secondsAfterNoon(3))).toBe(true);
+
+  expect(await standing()).toEqual([["online", null]]);
+  expect(await joiningSince()).toEqual(secondsAfterNoon(3));
+});
+
+test("who leaves for good is drained from then on, and taken back when it comes again", async () => {
+  const north = await world.crawler("north");
+  await arriveAt(north, noon);
+
+  await world.crawlers.leave({
+    crawlerId: north,
+    reason: "its host moves",
+    forGood: true,
+    now: secondsAfterNoon(1),
+  });
+  expect(await standing()).toEqual([["offline", secondsAfterNoon(1)]]);
+  await arriveAt(north, secondsAfterNoon(2));
+
+  expect(await standing()).toEqual([["online", null]]);
+});
+
+test("what an operator drains stays drained when the crawler leaves for good and comes again", async () => {
+  const north = await world.crawler("north");
+  await arriveAt(north, noon);
+  await world.crawlers.drain("north", secondsAfterNoon(1));
+
+  await world.crawlers.leave({ crawlerId: north, reason: "", forGood: true, now: secondsAfterNoon(2) });
+  await arriveAt(north, secondsAfterNoon(3));
+
+  expect(await standing()).toEqual([["draining", secondsAfterNoon(1)]]);
+});
+
+test("nobody is drained or resumed by a name that no crawler has", async () => {
+  expect(await world.crawlers.drain("north", noon)).toBe(false);
+  expect(await world.crawlers.resume("north", noon)).toBe(false);
+});
+
+test("whoever listens hears of a draining and of a resumption, and then no more", async () => {
+  await world.crawler("north");
+  let heard = 0;
+  const notices = await world.crawlers.onChange(() => {
+    heard += 1;
+  });
+
+  await world.crawlers.drain("north", noon);
+  await until(() => heard === 1, 5000);
+  await world.crawlers.resume("north", noon);
+  await until(() => heard === 2, 5000);
+  await notices.stop();
+  await world.crawlers.drain("north", noon);
+
+  expect(heard).toBe(2);
+});
+
+test("a crawler is new until it was given what is nearest to it, and again when its subnets went to others", async () => {
+  const north = await world.crawler("north");
+  const joiningSince = async () => (await world.crawlers.list())[0]?.joiningSince;
+  expect(await joiningSince()).toEqual(expect.any(Date));
+
+  await world.crawlers.hasJoined(north);
+  expect(await joiningSince()).toBeNull();
+  await world.crawlers.mustJoin(north, secondsAfterNoon(1));
+  await world.crawlers.mustJoin(north, secondsAfterNoon(2));
+
+  expect(await joiningSince()).toEqual(secondsAfterNoon(1));
+});

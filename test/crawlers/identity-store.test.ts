@@ -1,0 +1,266 @@
+/** Invitations, keys and tickets as they are stored, and what collides. */
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { createFleetKeys } from "#coordinator/crawlers/fleet-keys";
+import type { Redemption, RedemptionFault } from "#coordinator/crawlers/identity";
+import { fleetIdentities } from "#coordinator/fleet/fleet-identities";
+import { createIncidentStore } from "#coordinator/overview/incident-store";
+import { distrustCrawler } from "#coordinator/trust/distrust-writes";
+import { hashCrawlerKey } from "#coordinator/web/secrets";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { noon, secondsAfterNoon } from "../support/store-world.ts";
+import { type IdentityWorld, newIdentityWorld } from "./identity-world.ts";
+
+let world: IdentityWorld;
+let identities: IdentityWorld["identities"];
+let invitations: IdentityWorld["invitations"];
+beforeAll(async () => {
+  world = await newIdentityWorld();
+  ({ identities, invitations } = world);
+});
+afterEach(async () => await world.forget());
+afterAll(async () => await world.close());
+
+const hour = 3600;
+
+const invited = async (name: string, changes: { renews?: boolean; pagesPerDay?: number } = {}) =>
+  await world.invite({ name, createdAt: noon, expiresAt: secondsAfterNoon(hour), ...changes });
+
+const redemption = (secretHash: string, name: string, publicKey: string, now: Date = noon): Redemption => ({
+  secretHash,
+  name,
+  publicKey,
+  keyHash: hashCrawlerKey(randomUUID()),
+  now,
+});
+
+const faultOf = async (given: Redemption): Promise<RedemptionFault["type"] | null> => {
+  const redeemed = await identities.redeem(given);
+  return "refused" in redeemed ? redeemed.refused.type : null;
+};
+
+async function redeemed(name: string): Promise<{ crawlerId: CrawlerId; keyHash: string; publicKey: string }> {
+  const { secretHash } = await invited(name);
+  const given = redemption(secretHash, name, `identity of ${name}`);
+  const made = await identities.redeem(given);
+  if ("refused" in made) throw new Error(made.refused.type);
+  return { crawlerId: made.crawlerId, keyHash: given.keyHash, publicKey: given.publicKey };
+}
+
+test("of twenty machines that show one invitation at once, one becomes the crawler", async () => {
+  const { secretHash } = await invited("athens");
+
+  const faults = await Promise.all(
+    Array.from(
+      { length: 20 },
+      async (_, number) => await faultOf(redemption(secretHash, "athens", `machine ${number}`)),
+    ),
+  );
+
+  expect(faults.filter((fault) => fault === null)).toHaveLength(1);
+  expect(faults.filter((fault) => fault === "used")).toHaveLength(19);
+  expect(await world.rows("select from crawler")).toHaveLength(1);
+});
+
+test("an invitation is refused for what is wrong with it", async () => {
+  const { secretHash, made } = await invited("athens");
+  await redeemed("berlin");
+  const late = redemption(secretHash, "athens", "a", secondsAfterNoon(hour));
+
+  expect(await faultOf(redemption(hashCrawlerKey("guess"), "athens", "a"))).toBe("unknown");
+  expect(await faultOf(redemption(secretHash, "cairo", "a"))).toBe("other-name");
+  expect(await faultOf(late)).toBe("expired");
+  expect(await faultOf(redemption(secretHash, "athens", "identity of berlin"))).toBe("identity-taken");
+  expect(await invitations.revoke({ invitationId: made as number }, noon)).toBe(1);
+  expect(await faultOf(redemption(secretHash, "athens", "a"))).toBe("revoked");
+});
+
+test("the second of two invitations for one name finds it taken, and none is made for a name that is", async () => {
+  const [first, second] = [await invited("athens"), await invited("athens")];
+  await identities.redeem(redemption(first.secretHash, "athens", "a"));
+
+  expect(await faultOf(redemption(second.secretHash, "athens", "b"))).toBe("name-taken");
+  expect((await invited("athens")).made).toBe("name-taken");
+  expect((await invited("berlin", { renews: true })).made).toBe("no-such-crawler");
+});
+
+test("until its key is kept the same identity may redeem it again, also late, and the key before ends", async () => {
+  const { secretHash } = await invited("athens", { pagesPerDay: 300 });
+  const first = redemption(secretHash, "athens", "a");
+  const second = redemption(secretHash, "athens", "a", secondsAfterNoon(2 * hour));
+
+  await identities.redeem(first);
+  const again = await identities.redeem(second);
+  const { crawlerId } = again as { crawlerId: CrawlerId };
+
+  expect(await world.crawlers.authenticate("athens", first.keyHash)).toBeNull();
+  expect(await world.crawlers.authenticate("athens", second.keyHash)).toMatchObject({
+    crawlerId,
+    publicKey: "a",
+  });
+  expect((await invitations.list(noon)).map(({ state }) => state)).toEqual(["joining"]);
+  await identities.keyKept(crawlerId, noon);
+  expect(await faultOf(redemption(secretHash, "athens", "a"))).toBe("used");
+  expect((await invitations.list(noon)).map(({ state }) => state)).toEqual(["joined"]);
+  expect(await world.rows("select granted_pages_per_day as pages from crawler")).toEqual([{ pages: 300 }]);
+});
+
+test("a renewed crawler keeps its number, loses its keys and is taken back into the fleet", async () => {
+  const { crawlerId, keyHash } = await redeemed("athens");
+  await identities.keyKept(crawlerId, noon);
+  await createFleetKeys(world.pool).revoke("athens", noon);
+  await world.crawlers.drain("athens", noon);
+  const { secretHash } = await invited("athens", { renews: true });
+
+  const renewed = await identities.redeem(redemption(secretHash, "athens", "another identity"));
+
+  expect(renewed).toMatchObject({ crawlerId });
+  expect(await world.crawlers.authenticate("athens", keyHash)).toBeNull();
+  expect(await world.rows("select public_key, revoked_at, draining_since from crawler")).toEqual([
+    { public_key: "another identity", revoked_at: null, draining_since: null },
+  ]);
+});
+
+test("a renewed crawler that is not trusted goes on handing over", async () => {
+  const { crawlerId } = await redeemed("athens");
+  await identities.keyKept(crawlerId, noon);
+  const drain = { pagesSince: noon, mostPages: 1 };
+  await distrustCrawler(world.pool, { crawlerId, words: "a test", now: secondsAfterNoon(1), drain });
+  const { secretHash } = await invited("athens", { renews: true });
+
+  await identities.redeem(redemption(secretHash, "athens", "another identity"));
+
+  expect(await world.rows("select public_key, draining_since, drain_asked_by from crawler")).toEqual([
+    { public_key: "another identity", draining_since: secondsAfterNoon(1), drain_asked_by: "trust" },
+  ]);
+});
+
+test("an invitation that was redeemed opens nothing once its crawler is shut out, or another machine's", async () => {
+  const { secretHash } = await invited("athens");
+  const again = redemption(secretHash, "athens", "a");
+  await identities.redeem(again);
+
+  await createFleetKeys(world.pool).revoke("athens", noon);
+  const afterTheEnd = await faultOf(again);
+  const renewal = await invited("athens", { renews: true });
+  await identities.redeem(redemption(renewal.secretHash, "athens", "another machine"));
+  const afterTheRenewal = await faultOf(again);
+
+  expect(afterTheEnd).toBe("shut-out");
+  expect(afterTheRenewal).toBe("used");
+});
+
+test("an old key ends after the grace, counted from when the new one was kept or first shown", async () => {
+  const keys = createFleetKeys(world.pool);
+  const ends = async () =>
+    (await world.rows<{ at: Date | null }>("select expires_at as at from crawler_key order by key_id"))[0]
+      ?.at;
+  const { crawlerId } = await redeemed("athens");
+  await identities.keyKept(crawlerId, noon);
+  await keys.askRotation("athens", { graceHours: 2, now: noon });
+
+  await identities.issueKey({ crawlerId, keyHash: "new", scopes: ["probe"] }, secondsAfterNoon(1));
+  const whileUnderWay = await ends();
+  const holder = await world.crawlers.authenticate("athens", "new");
+  await identities.noteKeyUse(holder!, secondsAfterNoon(10));
+
+  expect(whileUnderWay).toBeNull();
+  expect(holder?.scopes).toEqual(["probe"]);
+  expect(await ends()).toEqual(secondsAfterNoon(10 + 2 * hour));
+});
+
+test("a key is due when somebody asked or it is old, not while one is under way, and not without an identity", async () => {
+  const { crawlerId } = await redeemed("athens");
+  await identities.keyKept(crawlerId, noon);
+  const bare = await world.crawler("bare");
+  const due = async (seconds: number) =>
+    (
+      await identities.dueRotations([crawlerId, bare], {
+        maxAgeDays: 90,
+        resendMs: 60_000,
+        now: secondsAfterNoon(seconds),
+      })
+    ).map((one) => one.crawlerId);
+  const day = 86_400;
+
+  expect(await due(89 * day)).toEqual([]);
+  expect(await due(91 * day)).toEqual([crawlerId]);
+  expect(await createFleetKeys(world.pool).askRotation(null, { graceHours: 1, now: noon })).toEqual([
+    { name: "athens", online: false },
+  ]);
+  expect(await due(1)).toEqual([crawlerId]);
+  await identities.issueKey({ crawlerId, keyHash: "new", scopes: ["probe", "crawl"] }, noon);
+  expect(await due(1)).toEqual([]);
+  expect(await due(61)).toEqual([crawlerId]);
+  await identities.keyKept(crawlerId, noon);
+  expect(await due(61)).toEqual([]);
+});
+
+test("of a folder's copies that show one ticket at once, all but the last in turn are seen at the next arrival", async () => {
+  const { crawlerId } = await redeemed("athens");
+  const trade = async (shown: string | null, next: string) =>
+    await identities.tradeTicket({
+      crawlerId,
+      shown,
+      next,
+      instanceId: randomUUID(),
+      address: "192.0.2.1",
+      now: noon,
+    });
+  await trade(null, "first");
+
+  const nexts = Array.from({ length: 20 }, (_, number) => `ticket ${number}`);
+  await Promise.all(nexts.map(async (next) => await trade("first", next)));
+  const shown = await Promise.all(nexts.map(async (next) => await trade(next, `after ${next}`)));
+
+  expect(shown.filter((verdict) => "copied" in verdict)).toHaveLength(19);
+});
+
+test("a copy is told until the crawler has a new identity", async () => {
+  const { crawlerId } = await redeemed("athens");
+  const seen = {
+    crawlerId,
+    kind: "copied-folder",
+    words: "twice",
+    remoteAddress: null,
+    at: secondsAfterNoon(10),
+  };
+  await createIncidentStore(world.pool).record(seen);
+  const copiedAt = async () =>
+    (await fleetIdentities(world.pool, secondsAfterNoon(60), [crawlerId])).get(crawlerId)?.copiedAt;
+
+  const before = await copiedAt();
+  const { secretHash } = await invited("athens", { renews: true });
+  await identities.redeem(redemption(secretHash, "athens", "another identity", secondsAfterNoon(30)));
+
+  expect(before).toEqual(secondsAfterNoon(10));
+  expect(await copiedAt()).toBeNull();
+});
+
+test("a crawler that was shut out is found among others", async () => {
+  const { crawlerId } = await redeemed("athens");
+
+  expect(await identities.shutOut([crawlerId])).toEqual([]);
+  await createFleetKeys(world.pool).revoke("athens", noon);
+
+  expect(await identities.shutOut([crawlerId, asCrawlerId(99)])).toEqual([crawlerId]);
+  expect(await createFleetKeys(world.pool).revoke("nobody", noon)).toBeNull();
+});
+
+test("a token is good until it ends or is revoked, and its name is not given twice", async () => {
+  const tokens = createOperatorTokenStore(world.pool);
+  const given = { name: "one", scopes: ["fleet-read"], createdAt: noon } as const;
+
+  expect(await tokens.create({ ...given, tokenHash: "h", expiresAt: secondsAfterNoon(60) })).toBe(true);
+  expect(await tokens.create({ ...given, tokenHash: "i", expiresAt: null })).toBe(false);
+
+  expect(await tokens.use("h", secondsAfterNoon(59))).toMatchObject({
+    name: "one",
+    lastUsedAt: secondsAfterNoon(59),
+  });
+  expect(await tokens.use("h", secondsAfterNoon(60))).toBeNull();
+  expect(await tokens.revoke("one", noon)).toBe(true);
+  expect(await tokens.revoke("one", noon)).toBe(false);
+  expect(await tokens.use("h", noon)).toBeNull();
+});

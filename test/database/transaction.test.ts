@@ -1,0 +1,69 @@
+/** Transactions that collide run again; what fails for good changes nothing. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { inTransaction } from "#coordinator/database/transaction";
+import { newWorld, type World } from "../support/store-world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  await world.crawler("north");
+  await world.crawler("south");
+});
+afterAll(async () => await world.close());
+
+/** A meeting of so many: everybody goes on when the last has come; who comes later goes on at once. */
+function meetingOf(number: number): () => Promise<void> {
+  let come = 0;
+  let open: () => void = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return async () => {
+    if (++come >= number) open();
+    await opened;
+  };
+}
+
+test("two that lock each other out both come to their end, after another try", async () => {
+  const meet = meetingOf(2);
+  let tries = 0;
+  const raise = async (first: string, second: string) =>
+    await inTransaction(world.pool, async (client) => {
+      tries++;
+      const sql = "update crawler set pages_per_day = pages_per_day + 1 where name = $1";
+      await client.query(sql, [first]);
+      await meet();
+      await client.query(sql, [second]);
+    });
+
+  await Promise.all([raise("north", "south"), raise("south", "north")]);
+
+  expect(tries).toBeGreaterThan(2);
+  expect(await world.rows("select pages_per_day from crawler")).toEqual([
+    { pages_per_day: 100_002 },
+    { pages_per_day: 100_002 },
+  ]);
+});
+
+test("an error undoes the transaction, and the connection is as good as new", async () => {
+  const failing = inTransaction(world.pool, async (client) => {
+    await client.query("update crawler set pages_per_day = 1");
+    throw new Error("not after all");
+  });
+
+  await expect(failing).rejects.toThrow("not after all");
+  expect(await world.rows("select from crawler where pages_per_day = 1")).toEqual([]);
+});
+
+test("a connection that breaks in the middle is not used again", async () => {
+  const failing = inTransaction(world.pool, async (client) => {
+    await client.query("update crawler set pages_per_day = 1");
+    await client.query("select pg_terminate_backend(pg_backend_pid())");
+  });
+
+  await expect(failing).rejects.toThrow();
+  expect(await world.rows("select from crawler where pages_per_day = 1")).toEqual([]);
+});

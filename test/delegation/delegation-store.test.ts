@@ -1,0 +1,342 @@
+/** Delegations: who has a subnet, how that was decided, and what still waits for a decision. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Delegation } from "#coordinator/delegation/delegation";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import {
+  arrivedResult,
+  newWorld,
+  noon,
+  roundOf,
+  scope,
+  secondsAfterNoon,
+  seeds,
+  type World,
+} from "../support/store-world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+/** A subnet 203.0.113.0/24 with one resolved URL, nobody's yet, and two crawlers. */
+async function undecided(): Promise<{ subnetId: SubnetId; north: CrawlerId; south: CrawlerId }> {
+  const subnetId = await world.subnet("203.0.113.0", "203.0.113.255");
+  await world.frontier.admit(seeds("http://b.example/"), scope, noon);
+  await world.resolve("b.example", "203.0.113.9", subnetId);
+  return { subnetId, north: await world.crawler("north"), south: await world.crawler("south") };
+}
+
+test("a subnet with due URLs and no delegation waits, however many URLs it holds", async () => {
+  const { subnetId, north } = await undecided();
+  await world.frontier.admit(seeds("http://b.example/x", "http://c.example/"), scope, secondsAfterNoon(1));
+  await world.resolve("c.example", "203.0.113.10", subnetId);
+
+  expect(await world.delegations.waiting(10, [])).toEqual([
+    { subnetId, url: "http://b.example/", host: "b.example", address: "203.0.113.9", dueUrls: 3 },
+  ]);
+  expect(await world.delegations.waiting(10, [subnetId])).toEqual([]);
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  expect(await world.delegations.waiting(10, [])).toEqual([]);
+});
+
+test("subnets wait in the order in which their first host was admitted", async () => {
+  for (const [second, name] of ["c", "a", "b"].entries()) {
+    await world.frontier.admit(seeds(`http://${name}.example/`), scope, secondsAfterNoon(second));
+    const subnetId = await world.subnet(`203.0.${second}.0`, `203.0.${second}.255`);
+    await world.resolve(`${name}.example`, `203.0.${second}.9`, subnetId);
+  }
+
+  const hosts = (await world.delegations.waiting(2, [])).map((one) => one.host);
+
+  expect(hosts).toEqual(["c.example", "a.example"]);
+});
+
+test("a round is stored with every probe, and its crawler has the subnet", async () => {
+  const { subnetId, north, south } = await undecided();
+
+  const roundId = await world.delegations.saveRound(
+    roundOf(subnetId, [], {
+      probes: [
+        { crawlerId: south, outcome: { type: "timed-out", method: "connect", reason: "1000 ms" } },
+        { crawlerId: north, outcome: { type: "measured", method: "connect", rttMs: 10, tries: 3 } },
+      ],
+      crawlerId: north,
+      measured: true,
+      rttMs: 10,
+      runnerUpId: south,
+    }),
+  );
+
+  expect(await world.delegations.readAll()).toEqual([
+    { subnetId, crawlerId: north, measured: true, rttMs: 10, runnerUpId: south, runnerUpRttMs: null },
+  ]);
+  expect(
+    await world.rows("select ordinal, crawler_id, outcome, rtt_ms, detail from probe order by ordinal"),
+  ).toEqual([
+    { ordinal: 1, crawler_id: south, outcome: "timed-out", rtt_ms: null, detail: "1000 ms" },
+    { ordinal: 2, crawler_id: north, outcome: "measured", rtt_ms: 10, detail: "" },
+  ]);
+  expect(
+    await world.rows(
+      "select from_crawler_id, to_crawler_id, cause, round_id, reason from delegation_history",
+    ),
+  ).toEqual([
+    {
+      from_crawler_id: null,
+      to_crawler_id: north,
+      cause: "new-subnet",
+      round_id: roundId,
+      reason: "nearest",
+    },
+  ]);
+});
+
+test("delegations are read one by one, by subnet, whatever is null in them", async () => {
+  const { subnetId, north, south } = await undecided();
+  const [low, high] = [
+    await world.subnet("203.0.1.0", "203.0.1.255"),
+    await world.subnet("203.0.2.0", "203.0.2.9"),
+  ];
+  const runnerUp = { runnerUpId: south, runnerUpRttMs: 33.25 };
+  await world.delegations.saveRound(roundOf(high, [[north, 10.5]], runnerUp));
+  await world.delegations.saveRound(roundOf(low, [], { crawlerId: north, measured: false }));
+  await world.delegations.delegateOwnSubnet(subnetId, south, noon);
+  const found: Delegation[] = [];
+
+  const count = await world.delegations.readEach((delegation) => found.push(delegation));
+
+  const unknown = { rttMs: null, runnerUpId: null, runnerUpRttMs: null };
+  expect(count).toBe(3);
+  expect(found).toEqual([
+    { subnetId, crawlerId: south, measured: true, ...unknown },
+    { subnetId: low, crawlerId: north, measured: false, ...unknown },
+    { subnetId: high, crawlerId: north, measured: true, rttMs: 10.5, ...runnerUp },
+  ]);
+});
+
+test("a reader of delegations that fails half-way says why, and the store goes on", async () => {
+  const { subnetId, south } = await undecided();
+  await world.delegations.delegateOwnSubnet(subnetId, south, noon);
+  const refuse = () => {
+    throw new Error("enough");
+  };
+
+  await expect(world.delegations.readEach(refuse)).rejects.toThrow("enough");
+
+  expect(await world.delegations.readAll()).toHaveLength(1);
+});
+
+test("a round that nobody could take leaves the subnet waiting, and a former delegation as it was", async () => {
+  const { subnetId, north } = await undecided();
+
+  await world.delegations.saveRound(roundOf(subnetId, []));
+  expect((await world.delegations.waiting(10, [])).length).toBe(1);
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.saveRound(roundOf(subnetId, [], { cause: "slow-fetches" }));
+
+  expect((await world.delegations.readAll())[0]?.crawlerId).toBe(north);
+});
+
+test("the history has a line for each change of crawler, none for a round that confirms it", async () => {
+  const { subnetId, north, south } = await undecided();
+
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 11]], { cause: "slow-fetches" }));
+  await world.delegations.saveRound(
+    roundOf(subnetId, [[south, 9]], { cause: "slow-fetches", decidedAt: secondsAfterNoon(9) }),
+  );
+
+  expect(
+    await world.rows(
+      "select from_crawler_id, to_crawler_id, cause from delegation_history order by changed_at",
+    ),
+  ).toEqual([
+    { from_crawler_id: null, to_crawler_id: north, cause: "new-subnet" },
+    { from_crawler_id: north, to_crawler_id: south, cause: "slow-fetches" },
+  ]);
+});
+
+test("a crawler's own subnet is its own without a probe, unless somebody has it", async () => {
+  const { subnetId, north, south } = await undecided();
+
+  expect(await world.delegations.delegateOwnSubnet(subnetId, north, noon)).toBe(true);
+  expect(await world.delegations.delegateOwnSubnet(subnetId, south, noon)).toBe(false);
+
+  expect((await world.delegations.readAll())[0]).toMatchObject({ crawlerId: north, rttMs: null });
+  expect(await world.delegations.unmeasured(10, secondsAfterNoon(300))).toEqual([]);
+});
+
+test("twenty crawlers that claim one subnet at once leave one owner and one line of history", async () => {
+  const { subnetId } = await undecided();
+  const crawlers = await Promise.all(Array.from({ length: 20 }, (_, i) => world.crawler(`c${i}`)));
+
+  const claims = await Promise.all(
+    crawlers.map((crawlerId) => world.delegations.delegateOwnSubnet(subnetId, crawlerId, noon)),
+  );
+
+  expect(claims.filter((claimed) => claimed).length).toBe(1);
+  expect((await world.rows("select from delegation_history")).length).toBe(1);
+});
+
+test("a move applies while its former crawler still has the subnet", async () => {
+  const { subnetId, north, south } = await undecided();
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  const move = {
+    subnetId,
+    from: north,
+    to: south,
+    cause: "overload",
+    reason: "north is full",
+    rttMs: 14,
+  } as const;
+
+  const moved = await world.delegations.move([move], noon);
+  const again = await world.delegations.move([move], noon);
+
+  expect(moved).toEqual([subnetId]);
+  expect(again).toEqual([]);
+  expect(await world.delegations.readAll()).toEqual([
+    { subnetId, crawlerId: south, measured: true, rttMs: 14, runnerUpId: north, runnerUpRttMs: 10 },
+  ]);
+});
+
+test("who has left is no runner-up, and a predicted RTT is to be measured", async () => {
+  const { subnetId, north, south } = await undecided();
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+
+  await world.delegations.move(
+    [{ subnetId, from: north, to: south, cause: "crawler-left", reason: "gone", rttMs: null }],
+    noon,
+  );
+
+  expect((await world.delegations.readAll())[0]).toMatchObject({ measured: false, runnerUpId: null });
+  expect(await world.delegations.unmeasured(10, secondsAfterNoon(300))).toEqual([subnetId]);
+});
+
+test("the same moves twenty times at once are made once", async () => {
+  const { north, south } = await undecided();
+  const subnets = await Promise.all(
+    Array.from({ length: 10 }, (_, i) => world.subnet(`192.0.2.${i * 10}`, `192.0.2.${i * 10 + 9}`)),
+  );
+  for (const subnetId of subnets) await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  const moves = subnets.map(
+    (subnetId) => ({ subnetId, from: north, to: south, cause: "overload", reason: "", rttMs: 1 }) as const,
+  );
+
+  const made = await Promise.all(
+    Array.from({ length: 20 }, async (_, i) =>
+      world.delegations.move([...moves.slice(i % 10), ...moves.slice(0, i % 10)], noon),
+    ),
+  );
+
+  expect(made.flat().sort((a, b) => a - b)).toEqual(subnets.toSorted((a, b) => a - b));
+});
+
+test("a subnet's load is what was never fetched and a part of the rest, a delegated one without URLs has none", async () => {
+  const { subnetId, north, south } = await undecided();
+  const empty = await world.subnet("192.0.2.0", "192.0.2.255");
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.delegateOwnSubnet(empty, north, noon);
+  await world.frontier.admit(seeds("http://b.example/x", "http://b.example/y"), scope, noon);
+
+  // A page that nobody measured is taken to have 40 KB.
+  const [unfetched, none] = await world.delegations.loads(7, [north]);
+  expect(unfetched).toEqual({
+    subnetId,
+    crawlerId: north,
+    pagesPerDay: 3,
+    bytesPerDay: 120_000,
+    rttMs: 10,
+  });
+  expect(none).toEqual({ subnetId: empty, crawlerId: north, pagesPerDay: 0, bytesPerDay: 0, rttMs: null });
+  expect(await world.delegations.loads(7, [south])).toEqual([]);
+
+  // Two of the three are fetched: once in 4 days each. Five pages of 40 KB and two of 12,345 bytes.
+  const [lease] = await world.lease(north);
+  const fetched = (sequence: number, url: string) =>
+    arrivedResult({ sequence, leaseId: lease!.leaseId, url, result: { wireBytes: 12_345 } });
+  await world.take(north, [fetched(1, "http://b.example/"), fetched(2, "http://b.example/x")]);
+  const [load] = await world.delegations.loads(4, [north]);
+  expect(load?.pagesPerDay).toBe(1.5);
+  expect(load?.bytesPerDay).toBeCloseTo((1.5 * (5 * 40_000 + 2 * 12_345)) / 7, 3);
+});
+
+test("a crawler's load is that of its subnets together, told in one row", async () => {
+  const { subnetId, north, south } = await undecided();
+  const empty = await world.subnet("192.0.2.0", "192.0.2.255");
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.delegateOwnSubnet(empty, south, noon);
+  await world.frontier.admit(seeds("http://b.example/x"), scope, noon);
+
+  expect(await world.delegations.crawlerLoads(7)).toEqual([
+    { crawlerId: north, subnets: 1, displaced: 0, pagesPerDay: 2, bytesPerDay: 80_000 },
+    { crawlerId: south, subnets: 1, displaced: 0, pagesPerDay: 0, bytesPerDay: 0 },
+  ]);
+});
+
+test("what went to others because a crawler left is told with what it had measured, as long as others have it", async () => {
+  const { subnetId, north, south } = await undecided();
+  const second = await world.subnet("192.0.2.0", "192.0.2.255");
+  await world.delegations.saveRound(
+    roundOf(subnetId, [
+      [north, 10],
+      [south, 20],
+    ]),
+  );
+  await world.delegations.delegateOwnSubnet(second, north, noon);
+  const move = (id: SubnetId, cause: "crawler-left" | "drained" | "overload") =>
+    ({ subnetId: id, from: north, to: south, cause, reason: "", rttMs: null }) as const;
+
+  await world.delegations.move([move(subnetId, "crawler-left"), move(second, "drained")], noon);
+
+  const former = await world.delegations.formerSubnets(north, noon);
+  expect(former).toEqual([
+    { subnetId, rttMs: 10 },
+    { subnetId: second, rttMs: null },
+  ]);
+  expect(await world.delegations.formerSubnets(south, noon)).toEqual([]);
+  expect(await world.delegations.formerSubnets(north, secondsAfterNoon(1))).toEqual([]);
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 9]]));
+  expect(await world.delegations.formerSubnets(north, noon)).toEqual([{ subnetId: second, rttMs: null }]);
+});
+
+test("probed RTTs are those of the latest round that had an answer", async () => {
+  const { subnetId, north, south } = await undecided();
+  await world.delegations.saveRound(roundOf(subnetId, [[north, 10]]));
+  await world.delegations.saveRound(
+    roundOf(
+      subnetId,
+      [
+        [south, 20],
+        [north, 30],
+      ],
+      { decidedAt: secondsAfterNoon(1) },
+    ),
+  );
+  await world.delegations.saveRound(roundOf(subnetId, [], { decidedAt: secondsAfterNoon(2) }));
+
+  expect(await world.delegations.probedRtts([subnetId])).toEqual([
+    { subnetId, crawlerId: south, rttMs: 20, method: "connect" },
+    { subnetId, crawlerId: north, rttMs: 30, method: "connect" },
+  ]);
+});
+
+test("what to probe again is a URL of the subnet that answered, due or not", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
+  const [lease] = await world.lease(crawlerId);
+  const leaseId = lease!.leaseId;
+  const reset = { type: "failed", blame: "target", code: "reset", reason: "" } as const;
+  await world.take(crawlerId, [
+    arrivedResult({ sequence: 1, leaseId, url: "http://a.example/", outcome: reset }),
+    arrivedResult({ sequence: 2, leaseId, url: "http://a.example/x" }),
+  ]);
+  const [delegation] = await world.delegations.readAll();
+
+  const targets = await world.delegations.targetsFor([delegation!.subnetId]);
+
+  expect(targets).toEqual([
+    { subnetId: delegation!.subnetId, url: "http://a.example/x", host: "a.example", address: "198.51.100.7" },
+  ]);
+});

@@ -1,0 +1,144 @@
+/** Whom crawlers are told to measure, minute by minute, over a fleet that answers or not. */
+import { expect, it } from "vitest";
+import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
+import { PeerTurns } from "#coordinator/delegation/measure-peers";
+import { landmarkCount } from "#coordinator/delegation/peer-plan";
+import { CoordinatorState } from "#coordinator/delegation/state";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { noon } from "../support/store-world.ts";
+
+type Peers = Extract<CoordinatorMessage, { type: "coordinator:peers" }>["peers"];
+
+/** A fleet of so many crawlers, 1 ms apart on a line, of which those in `silent` measure nothing. */
+function fleet(size: number) {
+  const online: CrawlerId[] = Array.from({ length: size }, (_, index) => asCrawlerId(index + 1));
+  const state = new CoordinatorState();
+  const clock = { ms: noon.getTime() };
+  const sent = new Map<CrawlerId, number>();
+  const silent = new Set<CrawlerId>();
+  const place = () =>
+    state.setCrawlers(
+      online.map((crawlerId) => ({
+        ...record,
+        crawlerId,
+        address: `9.0.${crawlerId >> 8}.${crawlerId & 255}`,
+      })),
+    );
+  const answer = (from: CrawlerId, peers: Peers) => {
+    sent.set(from, (sent.get(from) ?? 0) + peers.length);
+    if (silent.has(from)) return;
+    const to = peers.map((peer) => asCrawlerId(peer.crawlerId));
+    state.learnRtts(
+      to.map((peer) => ({ from, to: peer, rttMs: Math.abs(from - peer), method: "connect" })),
+      new Date(clock.ms),
+    );
+  };
+  const turns = new PeerTurns({
+    state,
+    now: () => new Date(clock.ms),
+    gateway: {
+      online: () => online,
+      send: (crawlerId, message) => {
+        if (message.type === "coordinator:peers") answer(crawlerId, message.peers);
+        return true;
+      },
+    },
+  });
+  place();
+  /** So many minutes, with one turn each; returns the measurements asked for. */
+  const minutes = (count: number): number => {
+    let asked = 0;
+    for (let minute = 0; minute < count; minute++) {
+      asked += turns.next();
+      clock.ms += 60_000;
+    }
+    return asked;
+  };
+  const arrive = () => {
+    online.push(asCrawlerId(online.length + 1));
+    place();
+  };
+  return { state, online, clock, sent, silent, turns, minutes, arrive };
+}
+
+const record: Omit<CrawlerRecord, "crawlerId"> = {
+  name: "",
+  address: null,
+  subnetId: null,
+  country: null,
+  place: null,
+  latitude: null,
+  longitude: null,
+  pagesPerDay: 1000,
+  bytesPerDay: 1e9,
+  concurrentHosts: 10,
+  probeMethods: ["connect"],
+  state: "online",
+  lastSeenAt: null,
+  offlineReason: null,
+  drainingSince: null,
+  joiningSince: null,
+};
+
+it("has a small fleet measure itself at once, and each pair again every ten minutes", () => {
+  const { state, online, minutes } = fleet(12);
+
+  expect(minutes(1)).toBe(132);
+  expect(state.rttCoverage(online)).toBe(1);
+  expect(minutes(9)).toBe(0);
+  expect(minutes(10)).toBe(132);
+});
+
+it("has a newcomer and the others measure each other at once", () => {
+  const { state, online, minutes, arrive } = fleet(12);
+  minutes(1);
+  arrive();
+
+  minutes(1);
+
+  expect(state.rttCoverage(online)).toBe(1);
+});
+
+it("keeps a fleet of 300 within 48 measurements in ten minutes each, and lets it settle after one turn", () => {
+  const { state, online, sent, minutes } = fleet(300);
+
+  minutes(1);
+  expect(state.rttCoverage(online)).toBe(1);
+  minutes(4);
+  sent.clear();
+  minutes(10);
+
+  expect(Math.max(...sent.values())).toBeLessThanOrEqual(48);
+  // A landmark has nothing to ask: everybody has measured it.
+  expect(sent.size).toBeGreaterThanOrEqual(300 - landmarkCount);
+});
+
+it("gives nobody in a large fleet two turns in a minute, however often arrivals hurry it", () => {
+  const { turns } = fleet(300);
+  turns.next();
+
+  expect(turns.next()).toBe(0);
+});
+
+it("asks again each minute for what a new crawler was not answered, and leaves those out that have no address", () => {
+  const { silent, online, sent, minutes, state } = fleet(3);
+  for (const crawlerId of online) silent.add(crawlerId);
+  minutes(3);
+  expect([...sent.values()]).toEqual([6, 6, 6]);
+
+  state.setCrawlers(
+    state.crawlers.map((crawler) => ({
+      ...crawler,
+      address: crawler.crawlerId === 3 ? null : crawler.address,
+    })),
+  );
+  sent.clear();
+  minutes(1);
+
+  expect([...sent]).toEqual([
+    [1, 1],
+    [2, 1],
+    [3, 2],
+  ]);
+});

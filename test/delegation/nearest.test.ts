@@ -1,0 +1,184 @@
+import { describe, expect, it } from "vitest";
+import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
+import { nearestPolicy } from "#coordinator/delegation/policies/nearest";
+import { decisionOf, id, inputOf, placement, runRound } from "./rounds.ts";
+
+/*
+ * Places on a line, RTT in ms is the distance:
+ *
+ *   1 ──100── 2 ──100── 3 ──100── 4
+ */
+const line = [
+  [0, 100, 200, 300],
+  [100, 0, 100, 200],
+  [200, 100, 0, 100],
+  [300, 200, 100, 0],
+];
+const here = placement({ subnetKey: "t", holderKey: "h", ancestorKeys: ["p"] });
+const knowing = (...crawlers: number[]) => {
+  const knowledge = new DelegationKnowledge();
+  crawlers.forEach((crawler, index) => {
+    knowledge.record(placement({ subnetKey: `s${index}`, holderKey: "h", ancestorKeys: ["p"] }), id(crawler));
+  });
+  return knowledge;
+};
+
+describe("nearest", () => {
+  it("asks the crawler that owns the holder's other subnets first", () => {
+    const round = runRound({
+      policy: "nearest",
+      answers: [2, 98, 198, 298],
+      peers: line,
+      placement: here,
+      knowledge: knowing(1),
+    });
+
+    expect(round.asked[0]).toBe(1);
+  });
+
+  it("rules out by the triangle inequality all that are farther than the best: 2 ms from crawler 1 leaves nobody at 100 ms or more", () => {
+    const round = runRound({
+      policy: "nearest",
+      answers: [2, 98, 198, 298],
+      peers: line,
+      placement: here,
+      knowledge: knowing(1),
+    });
+
+    expect(round.asked).toEqual([1]);
+    expect(round.end).toMatchObject({
+      crawlerId: 1,
+      rttMs: 2,
+      // Crawler 2 is 100 ms from crawler 1, which measured 2: at least 0.8 · 98 ms.
+      reason: {
+        type: "expected-gain",
+        stop: "all-ruled-out",
+        ruledOutCount: 3,
+        ruledOut: [
+          { crawlerId: 2, lowerBoundMs: expect.closeTo(78.4, 6), by: 1, byRttMs: 2, peerRttMs: 100 },
+          { crawlerId: 3, lowerBoundMs: expect.closeTo(158.4, 6) },
+          { crawlerId: 4, lowerBoundMs: expect.closeTo(238.4, 6) },
+        ],
+      },
+    });
+  });
+
+  it("goes to the crawler whose distance fits the answer: 195 ms from crawler 1 points at crawler 3", () => {
+    const round = runRound({
+      policy: "nearest",
+      answers: [195, 95, 5, 105],
+      peers: line,
+      placement: here,
+      knowledge: knowing(1),
+    });
+
+    expect(round.asked).toEqual([1, 3]);
+    expect(round.end).toMatchObject({ crawlerId: 3, rttMs: 5 });
+  });
+
+  it("names as runner-up whoever can be least far, asked or not", () => {
+    const decision = decisionOf({
+      policy: "nearest",
+      answers: [2, 98, 198, 298],
+      peers: line,
+      placement: here,
+      knowledge: knowing(1),
+    });
+
+    // Not asked: at most 2 + 100 ms.
+    expect(decision).toMatchObject({
+      runnerUpId: 2,
+      runnerUpRttMs: null,
+      reason: { runnerUp: { crawlerId: 2, atMostMs: 102 } },
+    });
+  });
+
+  it("asks more when λ is smaller, and all that are not ruled out when λ is 0", () => {
+    const close = [
+      [0, 10, 10],
+      [10, 0, 10],
+      [10, 10, 0],
+    ];
+    const setup = { policy: "nearest", answers: [6, 7, 8], peers: close, placement: here } as const;
+    const knowledge = knowing(1, 1, 1, 1, 1, 1, 1, 1);
+
+    const dear = runRound({ ...setup, knowledge, parameters: { lambdaMs: 20 } });
+    const free = runRound({ ...setup, knowledge, parameters: { lambdaMs: 0 } });
+
+    expect(dear.asked).toEqual([1]);
+    expect(free.asked.toSorted()).toEqual([1, 2, 3]);
+  });
+
+  it("asks more about a holder that is new than about a well-known one", () => {
+    const close = [
+      [0, 8],
+      [8, 0],
+    ];
+    const setup = { policy: "nearest", answers: [5, 4], peers: close } as const;
+    const knowledge = knowing(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+    const stranger = { ...here, holderKey: "new" };
+
+    const known = runRound({ ...setup, placement: here, knowledge, parameters: { lambdaMs: 4 } });
+    const fresh = runRound({ ...setup, placement: stranger, knowledge, parameters: { lambdaMs: 4 } });
+
+    expect(known.asked).toEqual([1]);
+    expect(fresh.asked).toEqual([1, 2]);
+  });
+
+  it("takes the first observation from the crawl's own GET when told to, and only the first", () => {
+    const round = runRound({
+      policy: "nearest",
+      answers: [195, 95, 5, 105],
+      peers: line,
+      placement: here,
+      knowledge: knowing(1),
+      parameters: { getFirst: true },
+    });
+
+    expect(round.how).toEqual(["get", "probe"]);
+  });
+
+  it("follows a location hint where nothing else is known", () => {
+    const round = runRound({
+      policy: "nearest",
+      answers: [195, 95, 5, 105],
+      peers: line,
+      locationHint: [9000, 5000, 50, null],
+    });
+
+    expect(round.asked).toEqual([3]);
+  });
+
+  it("neither rules out nor prefers a crawler whose distance to the others nobody measured", () => {
+    const unknown = [
+      [0, 100, null],
+      [100, 0, null],
+      [null, null, 0],
+    ];
+    const setup = { policy: "nearest", answers: [90, 10, 300], peers: unknown, placement: here } as const;
+
+    const round = runRound({ ...setup, knowledge: knowing(1) });
+
+    expect(round.asked.slice(0, 2)).toEqual([1, 2]);
+  });
+
+  it("shows what each answer ruled out, and never loosens a bound", () => {
+    const input = inputOf({
+      policy: "nearest",
+      answers: [],
+      candidates: [1, 2, 3, 4],
+      peers: line,
+      placement: here,
+    });
+    const first = nearestPolicy.observe(nearestPolicy.start(input), id(1), { rttMs: 150 });
+    const second = nearestPolicy.observe(first, id(4), { rttMs: 100 });
+
+    const bounds = second.probes.map((probe) => Array.from(probe.lowerBoundsMs, Math.round));
+    // From 1: 0.8·|D − 150|. From 4: 0.8·|D − 100|, which is 160, 80, 0, 80: crawlers 3 and 4 keep their bounds.
+    expect(bounds).toEqual([
+      [120, 40, 40, 120],
+      [160, 80, 40, 120],
+    ]);
+    expect(first.probes).toHaveLength(1);
+  });
+});

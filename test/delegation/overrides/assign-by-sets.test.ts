@@ -1,0 +1,152 @@
+/** Both must hold: the delegation of the subnet, and the crawler's domain sets. */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { DeniedTargets } from "#coordinator/delegation/denied-targets";
+import { delegateBySets } from "#coordinator/delegation/overrides/assign-by-sets";
+import { heldHosts, partitionsOfFleet } from "#coordinator/delegation/overrides/held-hosts";
+import { HostLanguages } from "#coordinator/delegation/overrides/host-languages";
+import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
+import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";
+import { noon } from "../../support/store-world.ts";
+import { finerWorld } from "../finer-world.ts";
+
+let world: FlowWorld;
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+/** near (10 ms), middle (20 ms) and far (30 ms) from a.com, b.gr and c.org, which are in one subnet: near's. */
+async function threeCrawlers(answered = true) {
+  const { host, delegated, leased, ports, rounds } = await finerWorld(world);
+  const crawlers = await Promise.all(
+    ["near", "middle", "far"].map(async (name) => await world.arrived(name)),
+  );
+  const [near, middle, far] = crawlers as [CrawlerId, CrawlerId, CrawlerId];
+  const answers = (): ReadonlyMap<CrawlerId, Answer> =>
+    new Map(answered ? crawlers.map((crawlerId, at) => [crawlerId, 10 * (at + 1)]) : []);
+  const hosts = ["a.com", "b.gr", "c.org"];
+  const fleet = new TableFleet(
+    crawlers,
+    Object.fromEntries(hosts.map((_, at) => [`5.1.1.${at + 1}`, answers()])),
+  );
+  for (const [at, name] of hosts.entries()) await delegated(await host(name, `5.1.1.${at + 1}`), near, 10);
+  const domainSets = createDomainSetStore(world.pool);
+  const requested: string[] = [];
+  const pass = async (own: readonly string[] = []) => {
+    const finer = await ports(fleet);
+    const partitionOf = partitionsOfFleet(finer.state, { domainSets: own });
+    const request = (subnetIds: readonly SubnetId[], cause: string) =>
+      void requested.push(`${cause} ${subnetIds.length}`);
+    return await delegateBySets({ ...finer, domainSets, partitionOf, request });
+  };
+  return { near, middle, far, fleet, leased, pass, rounds, requested, give: domainSets.give };
+}
+
+it("nothing is asked or moved while nobody has domain sets", async () => {
+  const { fleet, pass } = await threeCrawlers();
+
+  expect(await pass()).toEqual({ moved: 0, ended: 0 });
+  expect(fleet.asked).toEqual([]);
+});
+
+it("hosts that the subnet's crawler may not have go to the nearest whose sets hold them", async () => {
+  const { near, middle, far, fleet, leased, pass, give } = await threeCrawlers();
+  await give("near", [".com"]);
+  await give("middle", [".org"]);
+
+  const passed = await pass();
+
+  expect(passed).toEqual({ moved: 2, ended: 0 });
+  expect(await leased(near)).toEqual(["a.com"]);
+  expect(await leased(middle)).toEqual(["c.org"]);
+  expect(await leased(far)).toEqual(["b.gr"]);
+  expect(fleet.asked.map(({ crawlerId }) => crawlerId)).not.toContain(near);
+});
+
+it("a host that nobody's sets hold stays where it is and is leased to nobody", async () => {
+  const { near, middle, far, leased, pass, give } = await threeCrawlers();
+  for (const name of ["near", "middle", "far"]) await give(name, [".com .org"]);
+
+  expect(await pass()).toEqual({ moved: 0, ended: 0 });
+  const hosts = [await leased(near), await leased(middle), await leased(far)];
+
+  expect(hosts).toEqual([["a.com", "c.org"], [], []]);
+});
+
+it("hosts that the coordinator's own sets do not hold wait, whoever could have them", async () => {
+  const { pass, give } = await threeCrawlers();
+  await give("near", [".com"]);
+
+  expect(await pass([".com", ".gr"])).toEqual({ moved: 1, ended: 0 });
+});
+
+it("hosts go with their subnet again when its crawler may have them, and elsewhere when their own may not", async () => {
+  const { near, middle, far, leased, pass, give } = await threeCrawlers();
+  await give("near", ["not .gr"]);
+  await pass();
+  await give("middle", [".com"]);
+  const away = await pass();
+  await give("near", []);
+  const back = await pass();
+
+  expect([away, back]).toEqual([
+    { moved: 1, ended: 0 },
+    { moved: 0, ended: 1 },
+  ]);
+  expect(await leased(near)).toEqual(["a.com", "b.gr", "c.org"]);
+  expect([await leased(middle), await leased(far)]).toEqual([[], []]);
+});
+
+it("of those that nobody could measure, a crawler that holds them gets them, and one round asks for all of a subnet", async () => {
+  const { middle, far, leased, pass, give, rounds } = await threeCrawlers(false);
+  await give("near", [".com"]);
+  await give("middle", [".gr .org"]);
+  await give("far", [".net"]);
+
+  expect(await pass()).toEqual({ moved: 2, ended: 0 });
+  expect(await leased(middle)).toEqual(["b.gr", "c.org"]);
+  expect(await leased(far)).toEqual([]);
+  expect(rounds.map(({ cause }) => cause)).toEqual(["domain-set"]);
+});
+
+it("a subnet of which its crawler may have nothing any more is asked for anew as a whole", async () => {
+  const { pass, give, requested, rounds } = await threeCrawlers();
+  await give("near", [".net"]);
+  await give("middle", [".com"]);
+
+  expect(await pass()).toEqual({ moved: 0, ended: 0 });
+  expect(requested).toEqual(["domain-set 1"]);
+  expect(rounds).toEqual([]);
+});
+
+it("a crawler whose sets hold none of a subnet's hosts is no candidate for it", async () => {
+  const { near, middle, give } = await threeCrawlers();
+  await give("near", [".com"]);
+  const state = await world.state();
+  const denied = new DeniedTargets(heldHosts(state, { domainSets: [] }));
+  const [subnetId] = state.subnetsOf(near);
+  const target = { subnetId: subnetId!, host: "b.gr", address: "5.1.1.2" };
+
+  expect(denied.deniesAnything).toBe(true);
+  expect(denied.denies(near, target, noon.getTime())).toBe(true);
+  expect(denied.denies(middle, target, noon.getTime())).toBe(false);
+  expect(denied.denies(near, { ...target, host: "a.com" }, noon.getTime())).toBe(false);
+  const hosts = ["b.gr", "a.com"].map((host) => ({ host, language: null }));
+  expect(denied.denies(near, { ...target, hosts }, noon.getTime())).toBe(false);
+});
+
+it("languages are looked at where pages came in, and once where there were pages before", async () => {
+  const asked: string[][] = [];
+  const store = {
+    refreshLanguages: async (hosts: readonly HostHash[]) => asked.push(hosts.map(String)),
+    hostsWithPages: async (after: HostHash | null) => (after === null ? (["7", "8"] as HostHash[]) : []),
+  };
+  const languages = new HostLanguages(store);
+
+  languages.note(["8", "9"] as HostHash[]);
+  for (let pass = 0; pass < 3; pass++) await languages.pass();
+
+  expect(asked).toEqual([["8", "9", "7"], [], []]);
+});

@@ -1,0 +1,256 @@
+/**
+ * Hosts that turned slow, over real fetches: eight at 20 ms are the past; above 30 ms (1.5 times, and 10 ms
+ * more) four times in a row, the subnet is probed anew.
+ */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
+import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
+import { arrivedResult, keyOf, roundOf, secondsAfterNoon, spoolId } from "../../support/store-world.ts";
+
+let world: FlowWorld;
+let north: CrawlerId;
+let south: CrawlerId;
+let subnetId: SubnetId;
+let clock: { seconds: number };
+let fetches = 0;
+
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  north = await world.arrived("north");
+  south = await world.arrived("south");
+  subnetId = await world.site(1);
+  await world.delegations.saveRound(
+    roundOf(subnetId, [
+      [north, 10],
+      [south, 20],
+    ]),
+  );
+  clock = { seconds: 0 };
+  fetches = 0;
+});
+afterAll(async () => await world.close());
+
+const url = "http://s1.example/";
+
+async function queue(): Promise<RecalibrationQueue> {
+  const state = await world.state();
+  const now = () => secondsAfterNoon(clock.seconds);
+  return new RecalibrationQueue({ ...world, state, now }, defaultRecalibrationRule);
+}
+
+/** Fetches one after the other, with these times to the first byte (and to connect, where the connection was new). */
+async function fetched(crawlerId: CrawlerId, times: readonly number[], connectTimes: readonly number[] = []) {
+  const key = keyOf(url);
+  for (const [index, firstByteMs] of times.entries()) {
+    fetches += 1;
+    await world.pool.query(
+      `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, connect_ms, first_byte_ms,
+         total_ms, wire_bytes, body_bytes, shipped_bytes)
+       values ($1, $2, $3, $4, 'fetched', $5, $6, $6, 1, 1, 1)`,
+      [
+        key.hostHash,
+        key.urlHash,
+        crawlerId,
+        secondsAfterNoon(fetches),
+        connectTimes[index] ?? null,
+        firstByteMs,
+      ],
+    );
+  }
+}
+
+/** What a crawler ships for these URLs, fetched just now with this time to the first byte. */
+const batch = (urls: readonly string[], firstByteMs = 20, crawlerId = north) => ({
+  crawlerId,
+  spoolId,
+  results: urls.map((one, index) => ({
+    ...arrivedResult({ sequence: index + 1, leaseId: "1", url }),
+    result: {
+      ...arrivedResult({ sequence: 1, leaseId: "1", url }).result,
+      url: one,
+      fetchedAt: secondsAfterNoon(fetches).toISOString(),
+      timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs, totalMs: firstByteMs },
+    },
+    wireBytes: 1,
+  })),
+});
+
+async function slowAfter(recalibration: RecalibrationQueue): Promise<readonly SubnetId[]> {
+  recalibration.note(batch([url]));
+  return await recalibration.findSlow();
+}
+
+const usual = [20, 20, 20, 20, 20, 20, 20, 20];
+const slow = [90, 95, 92, 94];
+
+it("wants a round for a host that was slow four times in a row", async () => {
+  await fetched(north, [...usual, ...slow]);
+
+  expect(await slowAfter(await queue())).toEqual([subnetId]);
+});
+
+it("lets single slow fetches pass, and those that are only a little slower", async () => {
+  await fetched(north, [...usual, 90, 20, 90, 20, 90]);
+  expect(await slowAfter(await queue())).toEqual([]);
+
+  await fetched(north, [...usual, ...usual, 22, 22, 22, 22, 22, 22, 22, 22]);
+  expect(await slowAfter(await queue())).toEqual([]);
+});
+
+it("sees a longer path in the connect times alone", async () => {
+  const steady = [...usual, ...slow].map(() => 200);
+  await fetched(north, steady, [...usual, 60, 60, 60, 60]);
+
+  expect(await slowAfter(await queue())).toEqual([subnetId]);
+});
+
+it("judges what arrives without reading the past again, once it knows the host", async () => {
+  await fetched(north, usual);
+  const recalibration = await queue();
+  expect(await slowAfter(recalibration)).toEqual([]);
+  await world.pool.query("delete from page_fetch where first_byte_ms <> 20");
+
+  for (const firstByteMs of slow) {
+    fetches += 1;
+    clock.seconds = fetches;
+    recalibration.note(batch([url], firstByteMs));
+  }
+
+  expect(await recalibration.findSlow()).toEqual([subnetId]);
+});
+
+it("counts a result that arrives twice once", async () => {
+  await fetched(north, usual);
+  const recalibration = await queue();
+  await slowAfter(recalibration);
+  fetches += 1;
+  clock.seconds = fetches;
+
+  for (let again = 0; again < 10; again++) recalibration.note(batch([url], 90));
+
+  expect(await recalibration.findSlow()).toEqual([]);
+});
+
+it("looks only at hosts that were fetched since the last pass", async () => {
+  await fetched(north, [...usual, ...slow]);
+  const recalibration = await queue();
+
+  expect(await recalibration.findSlow()).toEqual([]);
+  recalibration.note(batch(["not a url", "http://other.example/"]));
+  expect(await recalibration.findSlow()).toEqual([]);
+  expect(await slowAfter(recalibration)).toEqual([subnetId]);
+  expect(await recalibration.findSlow()).toEqual([]);
+});
+
+it("takes what a slow host takes now as usual: it alarms once", async () => {
+  await fetched(north, [...usual, ...slow, ...slow, ...slow, ...slow, ...slow]);
+  const recalibration = await queue();
+  expect(await slowAfter(recalibration)).toEqual([subnetId]);
+  clock.seconds = 7200;
+
+  expect(await slowAfter(recalibration)).toEqual([]);
+});
+
+it("keeps an alarm during the cool-down of an hour, for after it", async () => {
+  await fetched(north, [...usual, ...slow]);
+  const recalibration = await queue();
+  expect(await slowAfter(recalibration)).toEqual([subnetId]);
+  const level = [90, 95, 92, 94, 93, 91, 94, 300, 310, 320, 305];
+  for (const firstByteMs of level) {
+    fetches += 1;
+    clock.seconds = fetches;
+    recalibration.note(batch([url], firstByteMs));
+  }
+
+  clock.seconds = 3600;
+  expect(await recalibration.findSlow()).toEqual([]);
+  clock.seconds = 3601;
+  expect(await recalibration.findSlow()).toEqual([subnetId]);
+});
+
+it("leaves alarms alone that are older than an hour when it reads the past", async () => {
+  await fetched(north, [...usual, ...slow]);
+  clock.seconds = 3700;
+
+  expect(await slowAfter(await queue())).toEqual([]);
+});
+
+it("starts anew after a move: what the former crawler measured is no past of the new one", async () => {
+  await fetched(north, usual);
+  await fetched(south, slow);
+  await world.delegations.saveRound(roundOf(subnetId, [[south, 20]], { cause: "slow-fetches" }));
+
+  expect(await slowAfter(await queue())).toEqual([]);
+});
+
+it("starts anew when a subnet comes back to a crawler that had it before", async () => {
+  await fetched(north, usual);
+  await fetched(south, [50]);
+  await fetched(north, slow);
+
+  expect(await slowAfter(await queue())).toEqual([]);
+  await fetched(north, [90, 90, 90, 90, 200, 200, 200, 200]);
+  expect(await slowAfter(await queue())).toEqual([subnetId]);
+});
+
+it("leaves a host alone that lies in no subnet, or in one that nobody has", async () => {
+  await fetched(north, [...usual, ...slow]);
+  await world.pool.query("delete from delegation");
+  expect(await slowAfter(await queue())).toEqual([]);
+
+  await world.pool.query("update frontier_host set subnet_id = null");
+  expect(await slowAfter(await queue())).toEqual([]);
+});
+
+it("drops an alarm when the subnet has gone to another crawler meanwhile", async () => {
+  await fetched(north, usual);
+  const state = await world.state();
+  const now = () => secondsAfterNoon(clock.seconds);
+  const recalibration = new RecalibrationQueue({ ...world, state, now }, defaultRecalibrationRule);
+  await slowAfter(recalibration);
+  for (const firstByteMs of slow) {
+    fetches += 1;
+    clock.seconds = fetches;
+    recalibration.note(batch([url], firstByteMs));
+  }
+
+  state.moveDelegation({ subnetId, from: north, to: south, cause: "overload", reason: "", rttMs: 20 });
+
+  expect(await recalibration.findSlow()).toEqual([]);
+});
+
+it("wants one round for a subnet in which several hosts turned slow", async () => {
+  await fetched(north, [...usual, ...slow]);
+  const recalibration = await queue();
+  recalibration.note(batch([url, "http://s1.example/other", url]));
+
+  expect(await recalibration.findSlow()).toEqual([subnetId]);
+});
+
+it("writes into the round, and into the history, what the fetches showed", async () => {
+  await fetched(north, [...usual, ...slow]);
+  const recalibration = await queue();
+  await slowAfter(recalibration);
+  const round = roundOf(subnetId, [[south, 20]], {
+    cause: "slow-fetches",
+    reason: { type: "only-candidate", runnerUp: null },
+  });
+
+  await recalibration.explaining(world.delegations).saveRound(round);
+
+  const evidence = { type: "slow-fetches", host: "s1.example", rule: "slow-in-a-row", kind: "firstByte" };
+  const rounds = await world.rows("select parameters from probe_round where cause = 'slow-fetches'");
+  expect(rounds).toEqual([
+    { parameters: { lambdaMs: 0.1, evidence: { ...evidence, usualMs: 20, nowMs: 93, fetches: 4 } } },
+  ]);
+  expect(
+    await world.rows("select reason from delegation_history order by changed_at, round_id desc limit 1"),
+  ).toEqual([
+    { reason: "s1.example slower: 20 ms → 93 ms over 4 fetches; the only crawler that could take it" },
+  ]);
+});

@@ -1,0 +1,209 @@
+/** Rounds in which crawlers cannot all measure by the same method: what is compared, and what is recorded. */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import type { Fleet } from "#coordinator/crawlers/crawler";
+import type { RoundSettings } from "#coordinator/delegation/probe-round";
+import type { CrawlerId } from "#core/ids";
+import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { learnDistances, nearestRound, runRound } from "./round-world.ts";
+
+let world: FlowWorld;
+let north: CrawlerId;
+let south: CrawlerId;
+let east: CrawlerId;
+
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  north = await world.arrived("north");
+  south = await world.arrived("south");
+  east = await world.arrived("east");
+  await world.pool.query("update crawler set probe_methods = '{head,connect,icmp}'");
+});
+afterAll(async () => await world.close());
+
+const roundBy = (method: ProbeMethod): RoundSettings => ({
+  ...nearestRound,
+  policy: "exhaustive",
+  probe: { method, tries: 3, deadlineMs: 3000 },
+});
+
+const measured = (method: ProbeMethod, rttMs: number): ProbeOutcome => ({
+  type: "measured",
+  method,
+  rttMs,
+  tries: 3,
+});
+const timedOut = (method: ProbeMethod): ProbeOutcome => ({ type: "timed-out", method, reason: "3000 ms" });
+
+type Answers = Partial<Record<ProbeMethod, ProbeOutcome>>;
+
+/** Answers by crawler and by the method that was asked for. */
+class MethodFleet extends TableFleet {
+  readonly #answers: ReadonlyMap<CrawlerId, Answers>;
+
+  constructor(answers: ReadonlyMap<CrawlerId, Answers>) {
+    super([...answers.keys()]);
+    this.#answers = answers;
+  }
+
+  override async probe(crawlerId: CrawlerId, target: Parameters<Fleet["probe"]>[1]): Promise<ProbeOutcome> {
+    await super.probe(crawlerId, target);
+    return this.#answers.get(crawlerId)?.[target.method] ?? timedOut(target.method);
+  }
+}
+
+const probesStored = async () =>
+  await world.rows("select crawler_id, method, outcome, rtt_ms from probe order by ordinal");
+
+it("settles on connect when HEAD is refused at one crawler, and asks the others again by it", async () => {
+  const subnetId = await world.site(1);
+  const fleet = new MethodFleet(
+    new Map<CrawlerId, Answers>([
+      // A cache beside it answers HEAD; the site itself is far away.
+      [north, { head: measured("head", 2), connect: measured("connect", 80) }],
+      [south, { head: measured("connect", 30), connect: measured("connect", 30) }],
+      [east, { connect: measured("connect", 45) }],
+    ]),
+  );
+
+  const round = await runRound(world, subnetId, {
+    state: await world.state(),
+    fleet,
+    settings: roundBy("head"),
+  });
+
+  expect(round).toMatchObject({ crawlerId: south, rttMs: 30, runnerUpId: east, runnerUpRttMs: 45 });
+  expect(round?.reason).toMatchObject({ askedCount: 3 });
+  expect(await probesStored()).toEqual([
+    { crawler_id: north, method: "head", outcome: "measured", rtt_ms: 2 },
+    { crawler_id: south, method: "connect", outcome: "measured", rtt_ms: 30 },
+    { crawler_id: north, method: "connect", outcome: "measured", rtt_ms: 80 },
+    { crawler_id: east, method: "connect", outcome: "measured", rtt_ms: 45 },
+  ]);
+  expect(await world.rows("select method from probe_round")).toEqual([{ method: "connect" }]);
+  // Whoever looks for an heir later is told what can be compared, not that the cache was near.
+  expect(await world.delegations.probedRtts([subnetId])).toMatchObject([
+    { crawlerId: south, rttMs: 30 },
+    { crawlerId: east, rttMs: 45 },
+    { crawlerId: north, rttMs: 80 },
+  ]);
+});
+
+it("goes on by connect at once when the first crawler already had to", async () => {
+  const subnetId = await world.site(1);
+  const fleet = new MethodFleet(
+    new Map<CrawlerId, Answers>([
+      [north, { head: measured("connect", 80) }],
+      [south, { connect: measured("connect", 30) }],
+      [east, { connect: measured("connect", 45) }],
+    ]),
+  );
+
+  await runRound(world, subnetId, { state: await world.state(), fleet, settings: roundBy("head") });
+
+  expect(fleet.targets.map(({ method }) => method)).toEqual(["head", "connect", "connect"]);
+});
+
+it.each([
+  ["do not come back", timedOut("icmp")],
+  ["its machine cannot send", { type: "not-allowed", method: "icmp", reason: "not possible here" } as const],
+])("asks a crawler whose echoes %s by connect, and everybody else too", async (_, filtered) => {
+  const subnetId = await world.site(1);
+  const fleet = new MethodFleet(
+    new Map<CrawlerId, Answers>([
+      [north, { icmp: measured("icmp", 10), connect: measured("connect", 12) }],
+      [south, { icmp: filtered, connect: measured("connect", 8) }],
+      [east, { connect: measured("connect", 20) }],
+    ]),
+  );
+
+  const round = await runRound(world, subnetId, {
+    state: await world.state(),
+    fleet,
+    settings: roundBy("icmp"),
+  });
+
+  expect(round).toMatchObject({ crawlerId: south, rttMs: 8, runnerUpId: north, runnerUpRttMs: 12 });
+  expect(fleet.asked.length).toBe(5);
+});
+
+it("stays with echoes while they come back, or nothing else does", async () => {
+  const subnetId = await world.site(1);
+  const fleet = new MethodFleet(
+    new Map<CrawlerId, Answers>([
+      [north, { icmp: measured("icmp", 10) }],
+      [south, { icmp: timedOut("icmp"), connect: timedOut("connect") }],
+      [east, { icmp: measured("icmp", 7) }],
+    ]),
+  );
+
+  const round = await runRound(world, subnetId, {
+    state: await world.state(),
+    fleet,
+    settings: roundBy("icmp"),
+  });
+
+  expect(round).toMatchObject({ crawlerId: east, rttMs: 7, runnerUpId: north });
+});
+
+it("asks nobody more than twice, however they answer", async () => {
+  const subnetId = await world.site(1);
+  const confused = { head: measured("connect", 9), connect: measured("head", 3), icmp: measured("head", 1) };
+  const fleet = new MethodFleet(
+    new Map<CrawlerId, Answers>([
+      [north, { head: measured("head", 5), connect: timedOut("connect") }],
+      [south, confused],
+      [east, confused],
+    ]),
+  );
+
+  await runRound(world, subnetId, { state: await world.state(), fleet, settings: roundBy("head") });
+
+  for (const crawlerId of [north, south, east]) {
+    expect(fleet.asked.filter((asked) => asked.crawlerId === crawlerId).length).toBeLessThanOrEqual(2);
+  }
+});
+
+it("uses a method that the fleet has when nobody has the one that is set", async () => {
+  const subnetId = await world.site(1);
+  await world.pool.query("update crawler set probe_methods = '{head}'");
+  const fleet = new MethodFleet(new Map([[north, { head: measured("head", 5) }]]));
+
+  const round = await runRound(world, subnetId, {
+    state: await world.state(),
+    fleet: fleet,
+    settings: { ...roundBy("connect"), policy: "nearest" },
+  });
+
+  expect(round?.crawlerId).toBe(north);
+});
+
+it("teaches later rounds what it measured, by its own method only", async () => {
+  const subnetId = await world.site(1);
+  const state = await world.state();
+  learnDistances(
+    state,
+    [north, south],
+    [
+      [0, 50],
+      [50, 0],
+    ],
+  );
+  const fleet = new TableFleet([north, south], {
+    "5.1.1.7": new Map([
+      [north, 10],
+      [south, 45],
+    ]),
+  });
+
+  const round = await runRound(world, subnetId, { state, fleet });
+
+  const learned = state.learnedRtts("connect");
+  const [vector] = learned.wonBy(north);
+  expect(round).toMatchObject({ crawlerId: north });
+  expect(vector?.rttsMs[learned.slotOf(north)]).toBe(10);
+  expect(state.learnedRtts("head").size).toBe(0);
+});

@@ -1,0 +1,94 @@
+/** Rounds in the small world of the flows: crawlers at places, distances between them, holders of subnets. */
+
+import type { FinishedRound, RoundCause, WaitingSubnet } from "#coordinator/delegation/delegation";
+import { defaultParameters } from "#coordinator/delegation/policies/round";
+import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/delegation/probe-round";
+import type { CoordinatorState } from "#coordinator/delegation/state";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import { type FlowWorld, hello, type TableFleet } from "../support/flow-world.ts";
+import { noon } from "../support/store-world.ts";
+
+export const nearestRound: RoundSettings = {
+  policy: "nearest",
+  parameters: defaultParameters,
+  probe: { method: "connect", tries: 3, deadlineMs: 3000 },
+  allowSpecialPurpose: false,
+};
+
+/** An online crawler in a country, with room for so many pages a day. */
+export async function crawlerIn(
+  world: FlowWorld,
+  name: string,
+  country: string,
+  pagesPerDay = 1000,
+): Promise<CrawlerId> {
+  const crawlerId = await world.crawler(name);
+  const limits = { pagesPerDay, bytesPerDay: 1e12, concurrentHosts: 10 };
+  const place = { name, country, latitude: 0, longitude: 0 };
+  const spoken = hello(name, { limits, place });
+  await world.crawlers.arrive({ crawlerId, hello: spoken, address: null, subnetId: null, now: noon });
+  // Where it stands is the country alone: the tests speak of measured distances.
+  await world.pool.query("update crawler set latitude = null, longitude = null where crawler_id = $1", [
+    crawlerId,
+  ]);
+  return crawlerId;
+}
+
+export async function holds(world: FlowWorld, holder: string, ...subnetIds: SubnetId[]): Promise<void> {
+  await world.pool.query(
+    `with known as (
+       insert into holder (holder_key, name) values ($1, $1)
+       on conflict (holder_key) do update set name = excluded.name
+       returning holder_id
+     )
+     update subnet set holder_id = known.holder_id from known where subnet_id = any($2)`,
+    [`name:${holder}`, subnetIds],
+  );
+}
+
+export async function registeredIn(world: FlowWorld, country: string, subnetId: SubnetId): Promise<void> {
+  await world.pool.query("update subnet set country = $1 where subnet_id = $2", [country, subnetId]);
+}
+
+/** Distances between crawlers, one row each, in their order. */
+export function learnDistances(
+  state: CoordinatorState,
+  crawlers: readonly CrawlerId[],
+  rows: readonly (readonly number[])[],
+): void {
+  state.learnRtts(
+    rows.flatMap((row, a) =>
+      row.flatMap((rttMs, b) =>
+        a === b ? [] : [{ from: crawlers[a]!, to: crawlers[b]!, rttMs, method: "connect" as const }],
+      ),
+    ),
+  );
+}
+
+export async function targetOf(world: FlowWorld, subnetId: SubnetId): Promise<WaitingSubnet> {
+  const [target] = await world.delegations.targetsFor([subnetId]);
+  if (!target) throw new Error(`nothing to probe in subnet ${subnetId}`);
+  return target;
+}
+
+export async function runRound(
+  world: FlowWorld,
+  subnetId: SubnetId,
+  ports: Partial<RoundPorts> & {
+    readonly state: CoordinatorState;
+    readonly fleet: TableFleet;
+    readonly settings?: RoundSettings;
+    readonly cause?: RoundCause;
+    readonly target?: Partial<WaitingSubnet>;
+  },
+): Promise<FinishedRound | null> {
+  const { settings = nearestRound, cause = "new-subnet", target = {}, ...others } = ports;
+  return await delegateSubnet({ ...(await targetOf(world, subnetId)), ...target }, cause, {
+    delegations: world.delegations,
+    random: () => 0,
+    now: () => noon,
+    excluded: () => new Set(),
+    ...others,
+    settings,
+  });
+}

@@ -1,0 +1,298 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { PolicyName } from "#coordinator/delegation/policies/round";
+import { figuresOf } from "#coordinator/delegation/simulation/figures";
+import {
+  type SimulationInstance,
+  simulateDelegation,
+  simulatePolicies,
+} from "#coordinator/delegation/simulation/simulation";
+import { PathNumbers } from "#coordinator/delegation/simulation/simulation-paths";
+import { seededRandom } from "#core/random";
+import { parseFixture } from "#ops/simulate/read-fixture";
+import { sharedData } from "../../support/shared-data.ts";
+
+const threePlaces = read(new URL("../../fixtures/latency/three-places.json", import.meta.url).pathname);
+
+function read(path: string): SimulationInstance {
+  return parseFixture(readFileSync(path, "utf8"), path);
+}
+
+/** Crawlers and targets in clusters on a plane of 150 × 150 ms; a tenth of the targets is registered elsewhere. */
+function clusteredInstance(seed: number, crawlers: number, targets: number): SimulationInstance {
+  const draw = seededRandom(seed);
+  const towns = Array.from({ length: 12 }, () => [draw() * 150, draw() * 150] as const);
+  const host = (index: number) => {
+    const town = Math.floor(draw() * towns.length);
+    const registered = draw() < 0.1 ? Math.floor(draw() * towns.length) : town;
+    const [x, y] = towns[town]!;
+    return {
+      path: ["root", `${registered % 5}`, `town ${registered}`, `leaf ${index}`],
+      org: `org ${registered}-${index % 7}`,
+      cc: `c${registered % 4}`,
+      at: [x + draw() * 5, y + draw() * 5] as const,
+    };
+  };
+  const rtt = (a: readonly [number, number], b: readonly [number, number]) =>
+    Math.hypot(a[0] - b[0], a[1] - b[1]) * (1 + 0.2 * draw()) + 0.5;
+  const fleet = Array.from({ length: crawlers }, (_, index) => host(index));
+  const sites = Array.from({ length: targets }, (_, index) => host(crawlers + index));
+  return {
+    crawlers: fleet,
+    crawlerRtt: fleet.map((a) => fleet.map((b) => rtt(a.at, b.at))),
+    targets: sites.map((site) => ({ ...site, rtt: fleet.map((crawler) => rtt(crawler.at, site.at)) })),
+  };
+}
+
+describe("a simulated run", () => {
+  it.each(["exhaustive", "ipmicra", "nearest"] as const)(
+    "%s: a second target in a leaf that is delegated already is its owner's, without a probe",
+    (policy) => {
+      const [first] = threePlaces.targets;
+      const instance = { ...threePlaces, targets: [first!, first!, first!] };
+
+      const result = simulateDelegation(instance, { policy });
+
+      expect(result.chosen).toEqual([result.chosen[0], result.chosen[0], result.chosen[0]]);
+      expect(result.probes.filter((probes) => probes === 0).length).toBeGreaterThanOrEqual(2);
+    },
+  );
+
+  it("gives figures that can be followed by hand: three places, six targets", () => {
+    const result = simulateDelegation(threePlaces, { policy: "exhaustive" });
+
+    // The last target has a tie between the first two crawlers; the earlier one gets it.
+    expect(result).toEqual({
+      policy: "exhaustive",
+      crawlers: 3,
+      targets: 6,
+      optimalPct: 100,
+      within5msPct: 100,
+      meanExcessMs: 0,
+      p95ExcessMs: 0,
+      probesPerUrl: 3,
+      probesPerUrlLast50: 3,
+      chosen: [0, 0, 1, 1, 2, 0],
+      probes: [3, 3, 3, 3, 3, 3],
+      arrival: expect.toSatisfy((order: number[]) => order.toSorted().join() === "0,1,2,3,4,5"),
+    });
+  });
+
+  it("finds the nearest of three places with about one probe each, where the tree says it all", () => {
+    const result = simulateDelegation(threePlaces, { policy: "nearest", seed: 3 });
+
+    expect(result.optimalPct).toBe(100);
+    expect(result.probesPerUrl).toBeLessThan(2);
+  });
+
+  it("counts the first observation as free with get-first, and changes nothing else", () => {
+    const instance = clusteredInstance(1, 10, 200);
+
+    const paid = simulateDelegation(instance, { policy: "nearest" });
+    const free = simulateDelegation(instance, { policy: "nearest", parameters: { getFirst: true } });
+
+    expect(free.chosen).toEqual(paid.chosen);
+    expect(free.probesPerUrl).toBeCloseTo(paid.probesPerUrl - 1, 4);
+  });
+
+  it("gives several policies side by side the figures that each gets alone", () => {
+    const instance = clusteredInstance(4, 10, 200);
+    const variants = [
+      { policy: "random" },
+      { policy: "ipmicra", parameters: { thresholdMs: 25 } },
+      { policy: "nearest", parameters: { getFirst: true } },
+    ] as const;
+
+    const together = simulatePolicies(instance, variants, { seed: 8 });
+
+    expect(together).toEqual(
+      variants.map((variant) => simulateDelegation(instance, { ...variant, seed: 8 })),
+    );
+  });
+
+  it("makes each target's row of RTTs once, however many policies run and ask", () => {
+    const instance = clusteredInstance(5, 10, 50);
+    let rows = 0;
+    const targets = instance.targets.map((target) => ({
+      ...target,
+      get rtt() {
+        rows += 1;
+        return Float64Array.from(target.rtt);
+      },
+    }));
+    rows = 0;
+
+    simulatePolicies({ ...instance, targets }, [{ policy: "exhaustive" }, { policy: "nearest" }]);
+
+    expect(rows).toBe(50);
+  });
+
+  it("judges by the undisturbed RTTs what was decided by the observed ones", () => {
+    const turned = ({ crawler }: { crawler: number }) => ({ rttMs: crawler === 2 ? 1 : 100 });
+
+    const result = simulateDelegation(threePlaces, { policy: "exhaustive", observe: turned });
+
+    expect(result.chosen).toEqual([2, 2, 2, 2, 2, 2]);
+    expect(result.optimalPct).toBeLessThan(50);
+    expect(result.meanExcessMs).toBeGreaterThan(5);
+  });
+
+  it("tries a leaf again that nobody could measure, and learns nothing from the guess", () => {
+    const [first] = threePlaces.targets;
+    const instance = { ...threePlaces, targets: [first!, first!, first!] };
+    const silent = () => ({ failed: "lost" });
+
+    const result = simulateDelegation(instance, { policy: "exhaustive", observe: silent });
+
+    expect(result.probes).toEqual([3, 3, 3]);
+  });
+
+  it("is the same for the same seed and another for another seed", () => {
+    const instance = clusteredInstance(2, 10, 200);
+    const run = (seed: number) => simulateDelegation(instance, { policy: "ipmicra", seed });
+
+    expect(run(5)).toEqual(run(5));
+    expect(run(5).probes).not.toEqual(run(6).probes);
+  });
+
+  it.each([1, 2, 3, 4, 5])(
+    "orders the policies as the paper does, on a clustered world (seed %i)",
+    (seed) => {
+      const instance = clusteredInstance(seed, 12, 300);
+      const run = (policy: PolicyName) => simulateDelegation(instance, { policy });
+      const [random, ipmicra, nearest, exhaustive] = (
+        ["random", "ipmicra", "nearest", "exhaustive"] as const
+      ).map(run) as [
+        ReturnType<typeof run>,
+        ReturnType<typeof run>,
+        ReturnType<typeof run>,
+        ReturnType<typeof run>,
+      ];
+
+      expect(random.probesPerUrl).toBe(0);
+      expect(exhaustive).toMatchObject({ probesPerUrl: 12, optimalPct: 100 });
+      expect(random.meanExcessMs).toBeGreaterThan(2 * ipmicra.meanExcessMs);
+      expect(ipmicra.meanExcessMs).toBeGreaterThan(nearest.meanExcessMs);
+      expect(nearest.within5msPct).toBeGreaterThan(97);
+      expect(nearest.probesPerUrl).toBeLessThan(4);
+    },
+  );
+
+  it("copes with one crawler, and with crawlers that never measured each other well", () => {
+    const one = clusteredInstance(3, 1, 20);
+    const blind = { ...threePlaces, crawlerRtt: threePlaces.crawlerRtt.map((row) => row.map(() => 0)) };
+
+    expect(simulateDelegation(one, { policy: "nearest" })).toMatchObject({
+      probesPerUrl: 0,
+      optimalPct: 100,
+    });
+    expect(simulateDelegation(blind, { policy: "nearest" }).targets).toBe(6);
+  });
+
+  it("tells equal names under different parents apart", () => {
+    const paths = new PathNumbers();
+
+    const a = paths.numbersAlong(["root", "x", "leaf"]);
+    const b = paths.numbersAlong(["root", "y", "leaf"]);
+
+    expect(a[0]).toBe(b[0]);
+    expect(a[2]).not.toBe(b[2]);
+    expect(paths.numbersAlong(["root", "x", "leaf"])).toEqual(a);
+  });
+});
+
+describe("the figures of a run", () => {
+  it("count 5 ms as within 5 ms, whatever floating point makes of it", () => {
+    const rounds = [
+      { probes: 1, rttMs: 20.1, bestRttMs: 15.1 },
+      { probes: 1, rttMs: 20.2, bestRttMs: 15.1 },
+    ];
+
+    expect(figuresOf(rounds).within5msPct).toBe(50);
+  });
+
+  it("take the mean of all probes and of the last 50, and the nearest rank for 95 %", () => {
+    const rounds = Array.from({ length: 100 }, (_, index) => ({
+      probes: index < 50 ? 4 : 2,
+      rttMs: index,
+      bestRttMs: 0,
+    }));
+
+    expect(figuresOf(rounds)).toEqual({
+      optimalPct: 1,
+      within5msPct: 6,
+      meanExcessMs: 49.5,
+      p95ExcessMs: 94,
+      probesPerUrl: 3,
+      probesPerUrlLast50: 2,
+    });
+  });
+});
+
+const measured = [
+  {
+    file: "latency/PL12.json",
+    policy: "nearest",
+    thresholdMs: 50,
+    leastPct: 99,
+    mostPct: 100,
+    mostProbes: 2.8,
+  },
+  {
+    file: "latency/PL50.json",
+    policy: "nearest",
+    thresholdMs: 50,
+    leastPct: 95,
+    mostPct: 100,
+    mostProbes: 2.9,
+  },
+  {
+    file: "latency/PL12.json",
+    policy: "ipmicra",
+    thresholdMs: 50,
+    leastPct: 88,
+    mostPct: 92,
+    mostProbes: 1.8,
+  },
+  {
+    file: "latency/PL12.json",
+    policy: "ipmicra",
+    thresholdMs: 25,
+    leastPct: 93,
+    mostPct: 97,
+    mostProbes: 3.3,
+  },
+  {
+    file: "latency/PL50.json",
+    policy: "ipmicra",
+    thresholdMs: 50,
+    leastPct: 77,
+    mostPct: 81,
+    mostProbes: 2.9,
+  },
+  {
+    file: "latency/PL50.json",
+    policy: "ipmicra",
+    thresholdMs: 25,
+    leastPct: 87,
+    mostPct: 91,
+    mostProbes: 6.4,
+  },
+] as const;
+
+describe.each(measured)("on measured RTTs: $policy at $thresholdMs ms on $file", (expected) => {
+  const path = sharedData(expected.file);
+
+  it.skipIf(path === null)(
+    `is within 5 ms of the best for ${expected.leastPct} to ${expected.mostPct} % at ${expected.mostProbes} probes or fewer`,
+    () => {
+      const { policy, thresholdMs } = expected;
+
+      const result = simulateDelegation(read(path!), { policy, parameters: { thresholdMs } });
+
+      expect(result.within5msPct).toBeGreaterThanOrEqual(expected.leastPct);
+      expect(result.within5msPct).toBeLessThanOrEqual(expected.mostPct);
+      expect(result.probesPerUrl).toBeLessThanOrEqual(expected.mostProbes);
+    },
+  );
+});

@@ -1,0 +1,96 @@
+/** The explorer's addresses over a seeded database: answers as they are described, pictures, files, and what is refused. */
+import { inflateSync } from "node:zlib";
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { explorePart } from "#coordinator/explore/start";
+import { readState } from "#coordinator/read-state";
+import { readOpenApi } from "#coordinator/web/net-openapi";
+import { silentLog } from "#core/log";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { seedWorld } from "../support/seed-world.ts";
+import { webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  const config = { recrawl: { intervalHours: 24 } } as never;
+  const options = { database, pool: database.pool, state: await readState(database), config, log: silentLog };
+  app = webServer(database, { parts: [explorePart(options)] });
+  await app.ready();
+});
+afterAll(async () => {
+  await app.close();
+  await database.close();
+});
+
+const get = async (url: string) => await app.inject({ url });
+
+it.each([
+  ["/api/explore", "ExploreMap"],
+  ["/api/explore?at=ipv6&colour=load", "ExploreMap"],
+  ["/api/explore?view=tree&at=1.2.0.0/16", "ExploreTree"],
+  ["/api/explore?state=waiting", "ExploreList"],
+  ["/api/explore/point?family=4&order=16&x=0&y=0", "ExplorePoint"],
+  ["/api/explore/subnets?at=1.2.0.0/16", "ExploreFile"],
+])("%s answers as it is described", async (url, name) => {
+  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+
+  const answer = await get(url);
+
+  expect(answer.statusCode).toBe(200);
+  expect(faultsOf(answer.json(), schemas[name]!, schemas)).toEqual([]);
+});
+
+it("draws a tile as a picture of one byte a pixel", async () => {
+  const { rawPayload, headers } = await get("/explore/tile.png?family=4&zoom=0&x=0&y=0");
+  const data = rawPayload.indexOf("IDAT");
+  const rows = inflateSync(rawPayload.subarray(data + 4));
+
+  expect(headers["content-type"]).toBe("image/png");
+  expect(rawPayload.readUInt32BE(16)).toBe(256);
+  // 1.2.0.0/16 is cell 258, at the edge: alone, and so five pixels by four. Athens has the first colour, fully.
+  expect(rows.length).toBe(257 * 256);
+  expect([...rows].filter((colour) => colour === 5).length).toBe(20);
+});
+
+it("sends a whole list as CSV, in which nothing is run by a spreadsheet", async () => {
+  await database.pool.query("update subnet set name = '=cmd()' where first_address = '5.6.0.0'");
+  const { body, headers } = await get("/explore/subnets.csv");
+
+  expect(headers["content-disposition"]).toBe('attachment; filename="nearcrawl-subnets.csv"');
+  expect(body.split("\r\n").slice(0, 3)).toEqual([
+    "range,name,holder,country,registry,state,crawler,decided_for,rtt_ms,delegated_at,pages_per_day,due_hosts,waiting,anycast,finer,subnets_within",
+    "1.0.0.0/8,APNIC,,,iana,none,,,,,0,0,false,false,false,4",
+    "1.2.0.0/16,EXAMPLE-NET,Example Networks,GR,apnic,delegated,athens,1.2.0.0/16,12.5,2026-03-01T11:10:01.000Z,0,0,false,false,false,3",
+  ]);
+});
+
+it.each([
+  `/explore?at=${"1".repeat(300)}`,
+  "/explore?view=globe",
+  "/explore?limit=1e9",
+  "/explore?minRttMs=NaN",
+  "/explore?after=<script>",
+  "/explore/tile.png?family=4&zoom=9&x=0&y=0",
+  "/explore/tile.png?family=4&zoom=3&x=8&y=0",
+  "/explore/tile.png?family=4&zoom=-1&x=0&y=0",
+  "/explore/tile.png?zoom=99999999999999999999&x=0&y=0",
+  "/api/explore/point?family=6&order=40&x=0&y=0",
+  "/api/explore/point?family=4&order=16&x=65536&y=0",
+  "/explore/subnets.csv?state=lost",
+])("refuses %s in words", async (url) => {
+  const answer = await get(url);
+
+  expect(answer.statusCode).toBe(400);
+  expect(answer.body).not.toContain("<script>alert");
+});
+
+it("needs no crawler, country or holder to exist, and shows that nothing is left", async () => {
+  const answer = await get("/api/explore?view=list&crawler=nobody%27s&holder=%25&country=ZZ");
+
+  expect(answer.json()).toMatchObject({ subnets: [], count: 0 });
+});

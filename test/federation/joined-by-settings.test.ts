@@ -1,0 +1,82 @@
+/** Two whole coordinators over TLS: the child has its parent in its settings, and asks it by the clock. */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { childInvited, inviteChild } from "#coordinator/federation/invite-child";
+import { HttpParentClient } from "#coordinator/federation/parent-client";
+import { createCoordinatorStore } from "#coordinator/federation/related-store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { silentLog } from "#core/log";
+import type { Database } from "#db/connect";
+import { pinOf } from "#protocol/certificate-pin";
+import { testDatabase } from "../support/database.ts";
+import { scope, seeds } from "../support/store-world.ts";
+import { until } from "../support/until.ts";
+
+const pemFile = (name: string) => new URL(`../fixtures/tls/loopback.${name}.pem`, import.meta.url).pathname;
+
+let above: Database;
+let below: Database;
+const running: RunningCoordinator[] = [];
+beforeAll(async () => {
+  [above, below] = await Promise.all([testDatabase(), testDatabase()]);
+});
+afterAll(async () => {
+  for (const one of running.reverse()) await one.stop();
+  await Promise.all([above, below].map(async (one) => await one?.close()));
+});
+
+async function start(database: Database, settings: object): Promise<void> {
+  const config = readCoordinatorConfig({ listen: { port: 0 }, resolvers: ["127.0.0.1:9"], ...settings });
+  running.push(await startCoordinator({ config, database, log: silentLog, version: "test" }));
+}
+
+const urlsOf = async ({ pool }: Database) =>
+  (await pool.query<{ url: string }>("select url from frontier_url order by url")).rows.map(({ url }) => url);
+
+it("what an operator's invitation says goes into the child's settings, and URLs find their owner both ways", async () => {
+  await start(above, { tls: { certificateFile: pemFile("cert"), keyFile: pemFile("key") } });
+  const coordinators = createCoordinatorStore(above.pool);
+  const place = async () => await readCoordinatorPlace(above.pool);
+  const by = { createdBy: "anna", now: new Date() };
+  const invited = await inviteChild("greek", { coordinators, secrets: randomSecrets, place }, by);
+  if (typeof invited === "string") throw new Error(invited);
+  const { parent } = invited;
+
+  const child = { parent: { ...parent, owns: [".gr"] }, domainSets: ["not shop.gr"] };
+  await start(below, { ...child, coordinators: { everySeconds: 0.1 } });
+  await until(async () => (await coordinators.list(new Date())).children[0]?.state === "connected", 5000);
+  await createFrontierStore(above.pool).admit(seeds("http://a.gr/", "http://b.com/"), scope, new Date());
+  await createFrontierStore(below.pool).admit(seeds("http://c.gr/", "http://d.com/"), scope, new Date());
+
+  await until(async () => (await urlsOf(below)).length === 2 && (await urlsOf(above)).length === 2, 5000);
+  expect(await urlsOf(below)).toEqual(["http://a.gr/", "http://c.gr/"]);
+  expect(await urlsOf(above)).toEqual(["http://b.com/", "http://d.com/"]);
+  expect((await readCoordinatorPlace(below.pool))?.domainSets).toEqual(["not shop.gr"]);
+  expect(parent.certificatePin).toBe(pinOf(readFileSync(pemFile("cert"))));
+  expect(JSON.stringify(childInvited(invited))).not.toContain(parent.key);
+  expect(await inviteChild("greek", { coordinators, secrets: randomSecrets, place }, by)).toBe("name-taken");
+  const message = {
+    version: 1,
+    coordinatorId: crypto.randomUUID(),
+    owns: [".de"],
+    linkId: null,
+    received: 0,
+    urls: [],
+  };
+  const ask = async (certificatePin: string | null) => {
+    const client = new HttpParentClient({ ...parent, certificatePin });
+    return await client.exchange(message).finally(async () => await client.close());
+  };
+  expect(await ask("A".repeat(43))).toMatchObject({
+    type: "unreachable",
+    words: expect.stringMatching(/another TLS key/),
+  });
+  expect(await ask(null)).toMatchObject({
+    type: "unreachable",
+    words: expect.stringMatching(/self-signed certificate/),
+  });
+});

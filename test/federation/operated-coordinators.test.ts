@@ -1,0 +1,148 @@
+/** What operators see and change of coordinators, by page, API and command: real server, real database. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { stateParent } from "#coordinator/federation/own-identity";
+import { createParentExchangeStore } from "#coordinator/federation/parent-exchange";
+import { createCoordinatorStore } from "#coordinator/federation/related-store";
+import { randomSecrets } from "#coordinator/web/secrets";
+import type { Database } from "#db/connect";
+import { coordinatorsCommand } from "#ops/nearcrawl/commands/coordinators";
+import { coordinatorsText } from "#ops/nearcrawl/coordinators-text";
+import { inProcess } from "../support/command-in-process.ts";
+import { testDatabase } from "../support/database.ts";
+import { everyPart } from "../support/every-part.ts";
+import { worldNow } from "../support/seed-world.ts";
+import { signIn } from "../support/signed-in.ts";
+import { testAccess, webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+beforeAll(async () => {
+  database = await testDatabase();
+  const place = { webUrl: "https://search.example", certificatePin: "A".repeat(43) };
+  await stateCoordinatorPlace(database.pool, place, worldNow);
+  app = webServer(database, { parts: everyPart(database), access: testAccess(database, () => worldNow) });
+});
+beforeEach(async () => {
+  await database.pool.query("delete from related_coordinator; delete from audit_entry");
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+const audited = async () =>
+  (
+    await database.pool.query<{ line: string }>(
+      "select action || ' ' || target || ' by ' || actor as line from audit_entry order by entry_id",
+    )
+  ).rows.map(({ line }) => line);
+
+async function bearer(): Promise<{ authorization: string }> {
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  const token = {
+    name: `t${tokenHash.slice(0, 8)}`,
+    scopes: ["fleet-read", "fleet-write"] as const,
+    tokenHash,
+  };
+  await createOperatorTokenStore(database.pool).create({ ...token, createdAt: worldNow, expiresAt: null });
+  return { authorization: `Bearer ${secret}` };
+}
+
+describe("over HTTP", () => {
+  it("a child is invited with a key that is shown once and kept as a hash, listed, and removed; each is audited", async () => {
+    const headers = await bearer();
+    const send = async (url: string, payload: object = {}) =>
+      await app.inject({ method: "POST", url, headers, payload });
+
+    const made = await send("/api/coordinators/invite", { name: "athens" });
+    const again = await send("/api/coordinators/invite", { name: "athens" });
+    const wrong = await send("/api/coordinators/invite", { name: "Athens!" });
+    const listed = await app.inject({ url: "/api/coordinators", headers });
+    const removed = await send("/api/coordinators/athens/remove");
+    const gone = await send("/api/coordinators/athens/remove");
+
+    const { parent } = made.json();
+    expect(parent).toMatchObject({
+      url: "https://search.example",
+      certificatePin: "A".repeat(43),
+      key: expect.stringMatching(/^ncc_/),
+    });
+    expect([made, again, wrong, removed, gone].map(({ statusCode }) => statusCode)).toEqual([
+      201, 409, 422, 200, 404,
+    ]);
+    expect(listed.json().children).toMatchObject([{ name: "athens", state: "never", owns: [], waiting: 0 }]);
+    expect(listed.body).not.toContain(parent.key);
+    expect((await audited()).map((line) => line.replace(/ by token t.*/, ""))).toEqual([
+      "coordinator-invited athens",
+      "coordinator-removed athens",
+    ]);
+  });
+
+  it("the page works by forms alone, says how things stand, and shows what was wrong beside what was typed", async () => {
+    const { headers, formToken } = await signIn(database, "operator");
+    const submit = async (name: string) =>
+      await app.inject({
+        method: "POST",
+        url: "/coordinators/invite",
+        headers: { ...headers, "content-type": "application/x-www-form-urlencoded" },
+        payload: new URLSearchParams({ "form-token": formToken, name }).toString(),
+      });
+
+    const empty = await app.inject({ url: "/coordinators", headers });
+    const made = await submit("athens");
+    const again = await submit("athens");
+    const page = await app.inject({ url: "/coordinators", headers });
+
+    expect(empty.body).toContain("This coordinator is alone.");
+    expect(made.body).toMatch(/the key is <strong>shown this once<\/strong>/);
+    expect(again.statusCode).toBe(409);
+    expect(again.body).toContain('value="athens"');
+    expect(page.body).toMatch(/athens.*has not spoken yet.*Remove athens/s);
+  });
+});
+
+describe("nearcrawl coordinators", () => {
+  const run = (...args: readonly string[]) =>
+    inProcess(coordinatorsCommand(), [...args, "--database-url", database.url, "--schema", database.schema]);
+
+  it("invites, lists and removes, with an exit code for each end", async () => {
+    const made = await run("invite", "athens");
+    const again = await run("invite", "athens");
+    const listed = await run("list", "--json");
+    const removed = await run("remove", "athens");
+    const gone = await run("remove", "athens");
+
+    expect(made.out).toMatch(
+      /^athens may join; .*\n\{\n {2}"parent": \{\n {4}"url": "https:\/\/search\.example",\n {4}"key": "ncc_/,
+    );
+    expect(JSON.parse(listed.out).children).toMatchObject([{ name: "athens" }]);
+    expect([made, again, listed, removed, gone].map(({ code }) => code)).toEqual([0, 2, 0, 0, 3]);
+    expect(again.err).toBe(
+      'nearcrawl: There is a coordinator "athens" already: take another name, or remove it first.\n',
+    );
+    expect((await audited()).map((line) => line.replace(/ by .*/, ""))).toEqual([
+      "coordinator-invited athens",
+      "coordinator-removed athens",
+    ]);
+  });
+
+  it("says in words that the parent is away, since when, and how many URLs wait", async () => {
+    await stateParent(database.pool, { url: "https://top.example", owns: [".gr", ".cy"] }, worldNow);
+    await createParentExchangeStore(database.pool).fail("it is not reached: connect ECONNREFUSED", worldNow);
+    await database.pool.query(
+      "insert into foreign_url (host_hash, url_hash, url, peer_id, waits_since) values (1, 1, 'http://x.com/', 0, $1)",
+      [worldNow],
+    );
+
+    const text = coordinatorsText(await createCoordinatorStore(database.pool).list(worldNow), worldNow);
+
+    expect(text.split("\n").slice(0, 2)).toEqual([
+      "Its parent is https://top.example; it owns .gr, .cy, and sends the rest up.",
+      "The parent takes nothing since 2026-03-01 12:00:00 UTC (it is not reached: connect ECONNREFUSED). This coordinator goes on with its own. Waiting to go up when it answers again: 1 URL of others.",
+    ]);
+    expect(text).toMatch(/https:\/\/top\.example +parent +what is not ours/);
+  });
+});

@@ -1,0 +1,84 @@
+/**
+ * WEB-SAILOR section 4.4, figure 5: two coordinators below a third, and a world whose links go everywhere. Before
+ * them, one coordinator crawls all of it: what the three come to must be the same.
+ */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { seededRandom } from "#core/random";
+import { type CuttingRelay, startCuttingRelay } from "./cutting-relay.ts";
+import { exchangeAll, hostOf, newCoordinator, type TestCoordinator } from "./relatives-world.ts";
+
+const hosts = ["a.gr", "b.gr", "c.gr", "d.de", "e.de", "f.de", "g.com", "h.com", "i.net"];
+const pagesPerHost = 5;
+const urls = hosts.flatMap((host) =>
+  Array.from({ length: pagesPerHost }, (_, page) => `http://${host}/${page}`),
+);
+
+/** Each page links to the next one, so that all are found, and to five others anywhere. */
+function linksOf(url: string): string[] {
+  const at = urls.indexOf(url);
+  const random = seededRandom(1000 + at);
+  const others = Array.from({ length: 5 }, () => urls[Math.floor(random() * urls.length)]!);
+  return [...new Set([urls[(at + 1) % urls.length]!, ...others])].filter((one) => one !== url);
+}
+
+let top: TestCoordinator;
+let greek: TestCoordinator;
+let german: TestCoordinator;
+beforeAll(async () => {
+  [top, greek, german] = await Promise.all([newCoordinator(), newCoordinator(), newCoordinator()]);
+});
+afterAll(async () => await Promise.all([top, greek, german].map(async (one) => await one?.close())));
+
+/** What one coordinator comes to that has all of it. */
+async function crawledAlone(): Promise<Record<string, number>> {
+  await top.seed(urls[0]!);
+  await top.crawl(linksOf);
+  const frontier = await top.frontier();
+  await top.startAnew();
+  return frontier;
+}
+
+it("every URL is crawled once, by its owner, with the links of all, however often the lines are cut", async () => {
+  const alone = await crawledAlone();
+  const random = seededRandom(7);
+  let isCut = true;
+  // A message has some 1 to 30 kB each way: cuts fall into questions, into answers, and after them.
+  const bytes = () => (isCut ? Math.floor(random() ** 2 * 15_000) : Number.POSITIVE_INFINITY);
+  const relays: CuttingRelay[] = [
+    await startCuttingRelay(top.port, bytes),
+    await startCuttingRelay(top.port, bytes),
+  ];
+  const asking = [
+    await greek.join({ url: relays[0]!.url, key: await top.invite("greek"), owns: [".gr"] }, 2000),
+    await german.join({ url: relays[1]!.url, key: await top.invite("german"), owns: [".de", "g.com"] }, 2000),
+  ];
+  await greek.seed(urls[0]!);
+  const fetched = new Map<TestCoordinator, string[]>([
+    [top, []],
+    [greek, []],
+    [german, []],
+  ]);
+
+  for (let crawled = 1; crawled > 0; ) {
+    crawled = 0;
+    for (const [one, before] of fetched) {
+      const now = await one.crawl(linksOf);
+      before.push(...now);
+      crawled += now.length;
+    }
+    await exchangeAll(asking);
+  }
+  isCut = false;
+  await exchangeAll(asking);
+  const cuts = relays.reduce((sum, relay) => sum + relay.cuts(), 0);
+  await Promise.all(relays.map((relay) => relay.close()));
+
+  expect(cuts).toBeGreaterThan(5);
+  expect([...fetched.values()].flat().sort()).toEqual([...urls].sort());
+  expect(new Set(fetched.get(greek)!.map(hostOf))).toEqual(new Set(["a.gr", "b.gr", "c.gr"]));
+  expect(new Set(fetched.get(german)!.map(hostOf))).toEqual(new Set(["d.de", "e.de", "f.de", "g.com"]));
+  expect(new Set(fetched.get(top)!.map(hostOf))).toEqual(new Set(["h.com", "i.net"]));
+  const together = { ...(await top.frontier()), ...(await greek.frontier()), ...(await german.frontier()) };
+  expect(together).toEqual(alone);
+  expect([await top.waiting(), await greek.waiting(), await german.waiting()]).toEqual([0, 0, 0]);
+});

@@ -1,0 +1,381 @@
+/** The frontier: one row per URL, host slices leased to one crawler at a time, and every URL comes back. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { asLeaseId } from "#core/ids";
+import { keyOf, newWorld, noon, scope, secondsAfterNoon, seeds, type World } from "../support/store-world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+const urlCount = async () =>
+  (await world.rows<{ n: number }>("select count(*)::int n from frontier_url"))[0]?.n;
+
+test("a URL that is admitted twice has one row", async () => {
+  const first = await world.frontier.admit(seeds("http://a.example/", "http://a.example/x"), scope, noon);
+  const second = await world.frontier.admit(seeds("http://a.example/x", "http://b.example/"), scope, noon);
+
+  expect(first).toEqual({ newUrls: 2, newHosts: 1 });
+  expect(second).toEqual({ newUrls: 1, newHosts: 1 });
+  expect(await urlCount()).toBe(3);
+});
+
+test("a link to a known URL counts as a back-link and changes nothing else of it", async () => {
+  await world.frontier.admit(seeds("http://a.example/"), scope, noon);
+
+  await world.frontier.admit([{ key: keyOf("http://a.example/"), depth: 2 }], scope, secondsAfterNoon(9));
+
+  expect(await world.rows("select depth, back_links, discovered_at from frontier_url")).toEqual([
+    { depth: 0, back_links: 1, discovered_at: noon },
+  ]);
+});
+
+test("a host never gets more URLs than the scope allows, the shallowest first", async () => {
+  const urls = [3, 1, 2].map((depth) => ({ key: keyOf(`http://a.example/${depth}`), depth }));
+
+  const { newUrls } = await world.frontier.admit(urls, { ...scope, pagesPerHost: 2 }, noon);
+
+  expect(newUrls).toBe(2);
+  expect(await world.rows("select depth from frontier_url order by depth")).toEqual([
+    { depth: 1 },
+    { depth: 2 },
+  ]);
+  expect(await world.rows("select url_count from frontier_host")).toEqual([{ url_count: 2 }]);
+});
+
+test("a URL that is too deep is not admitted, nor its host", async () => {
+  const admitted = await world.frontier.admit([{ key: keyOf("http://a.example/"), depth: 6 }], scope, noon);
+
+  expect(admitted).toEqual({ newUrls: 0, newHosts: 0 });
+  expect(await world.rows("select host from frontier_host")).toEqual([]);
+});
+
+test("without admitNewHosts only URLs of known hosts come in", async () => {
+  await world.frontier.admit(seeds("http://a.example/"), scope, noon);
+
+  const admitted = await world.frontier.admit(
+    seeds("http://a.example/x", "http://b.example/"),
+    { ...scope, admitNewHosts: false },
+    noon,
+  );
+
+  expect(admitted).toEqual({ newUrls: 1, newHosts: 0 });
+});
+
+test("twenty that admit the same URLs at once leave one row each, and the host's limit holds", async () => {
+  const batches = Array.from({ length: 20 }, (_, batch) =>
+    Array.from({ length: 10 }, (_, i) => [
+      `http://a.example/${(i * 7 + batch) % 20}`,
+      `http://b.example/${(i + batch) % 20}`,
+    ]).flat(),
+  );
+
+  const admitted = await Promise.all(
+    batches.map((urls) => world.frontier.admit(seeds(...urls), { ...scope, pagesPerHost: 15 }, noon)),
+  );
+
+  expect(admitted.reduce((sum, one) => sum + one.newUrls, 0)).toBe(30);
+  expect(admitted.reduce((sum, one) => sum + one.newHosts, 0)).toBe(2);
+  expect(
+    await world.rows(
+      `select h.host, h.url_count, count(*)::int as urls
+       from frontier_host h join frontier_url u using (host_hash)
+       group by h.host, h.url_count order by h.host`,
+    ),
+  ).toEqual([
+    { host: "a.example", url_count: 15, urls: 15 },
+    { host: "b.example", url_count: 15, urls: 15 },
+  ]);
+});
+
+test("a host is to be resolved once, until two minutes pass without an answer", async () => {
+  await world.frontier.admit(seeds("http://a.example/"), scope, noon);
+
+  expect(await world.frontier.hostsToResolve(10, noon)).toEqual(["a.example"]);
+  expect(await world.frontier.hostsToResolve(10, secondsAfterNoon(119))).toEqual([]);
+  expect(await world.frontier.hostsToResolve(10, secondsAfterNoon(121))).toEqual(["a.example"]);
+});
+
+test("twenty that ask for hosts to resolve at once get each host once", async () => {
+  await world.frontier.admit(
+    seeds(...Array.from({ length: 40 }, (_, i) => `http://h${i}.example/`)),
+    scope,
+    noon,
+  );
+
+  const claims = await Promise.all(
+    Array.from({ length: 20 }, async () => await world.frontier.hostsToResolve(3, noon)),
+  );
+
+  const hosts = claims.flat();
+  expect(new Set(hosts).size).toBe(hosts.length);
+  expect(hosts.length + (await world.frontier.hostsToResolve(40, noon)).length).toBe(40);
+});
+
+test("a host whose address runs out is resolved again when something of it is due", async () => {
+  await world.frontier.admit(seeds("http://a.example/"), scope, noon);
+  await world.resolve("a.example", "198.51.100.7", null);
+
+  expect(await world.frontier.hostsToResolve(10, secondsAfterNoon(3599))).toEqual([]);
+  expect(await world.frontier.hostsToResolve(10, secondsAfterNoon(3601))).toEqual(["a.example"]);
+});
+
+test("a name that does not resolve is asked again at doubling intervals", async () => {
+  await world.frontier.admit(seeds("http://a.example/"), scope, noon);
+  const failed = { type: "failed", host: "a.example", reason: "NXDOMAIN" } as const;
+
+  await world.frontier.saveResolutions([failed], noon);
+  await world.frontier.saveResolutions([failed], secondsAfterNoon(30));
+
+  expect(
+    await world.rows("select state, state_reason, resolve_failures, resolve_at from frontier_host"),
+  ).toEqual([
+    {
+      state: "unresolvable",
+      state_reason: "NXDOMAIN",
+      resolve_failures: 2,
+      resolve_at: secondsAfterNoon(30 + 60),
+    },
+  ]);
+});
+
+test("the URLs of a refused host are refused with its reason, those that come later, too", async () => {
+  await world.frontier.admit(seeds("http://a.example/"), scope, noon);
+
+  await world.frontier.saveResolutions(
+    [{ type: "refused", host: "a.example", addresses: ["10.0.0.1"], reason: "10.0.0.1 is private" }],
+    noon,
+  );
+  await world.frontier.admit(seeds("http://a.example/later"), scope, noon);
+
+  expect(await world.rows("select state, last_reason from frontier_url")).toEqual([
+    { state: "refused", last_reason: "10.0.0.1 is private" },
+    { state: "refused", last_reason: "10.0.0.1 is private" },
+  ]);
+  expect(await world.rows("select state, due_at from frontier_host")).toEqual([
+    { state: "refused", due_at: null },
+  ]);
+});
+
+test("a lease holds the due URLs of one host and says where the host is", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
+
+  const leases = await world.lease(crawlerId);
+
+  expect(leases).toEqual([
+    {
+      leaseId: expect.stringMatching(/^\d+$/),
+      host: "a.example",
+      addresses: ["198.51.100.7"],
+      expiresInSeconds: 60,
+      waitMs: 0,
+      urls: [
+        { url: "http://a.example/", etag: null, lastModified: null },
+        { url: "http://a.example/x", etag: null, lastModified: null },
+      ],
+    },
+  ]);
+  expect(
+    await world.rows(
+      "select h.lease_id, l.open_urls, cardinality(l.open_url_hashes) as listed from frontier_host h join lease l using (lease_id)",
+    ),
+  ).toEqual([{ lease_id: leases[0]?.leaseId, open_urls: 2, listed: 2 }]);
+});
+
+test("a lease takes so many URLs as asked for; the rest is due, but not to be had before the lease is closed", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
+
+  const [lease] = await world.frontier.leaseHosts({
+    crawlerId,
+    hosts: 1,
+    urlsPerHost: 1,
+    leaseSeconds: 60,
+    now: noon,
+  });
+
+  expect(lease?.urls.length).toBe(1);
+  expect(await world.lease(crawlerId)).toEqual([]);
+  expect(await world.rows("select due_at from frontier_host")).toEqual([{ due_at: noon }]);
+});
+
+test("only the crawler that has the subnet gets its hosts, and only when they are due and may be asked", async () => {
+  const north = await world.delegatedHost("north", "http://a.example/");
+  const south = await world.crawler("south");
+  await world.rows("update frontier_host set not_before = '2030-01-01T12:00:05Z'");
+
+  expect(await world.lease(south)).toEqual([]);
+  expect(await world.lease(north, secondsAfterNoon(-1))).toEqual([]);
+  expect(await world.lease(north, secondsAfterNoon(4))).toEqual([]);
+  expect((await world.lease(north, secondsAfterNoon(5))).length).toBe(1);
+});
+
+test("a crawler gets its hosts however many of others have been due for longer", async () => {
+  const north = await world.delegatedHost("north", "http://a.example/");
+  const south = await world.crawler("south");
+  const others = await world.subnet("203.0.113.0", "203.0.113.255");
+  await world.delegations.delegateOwnSubnet(others, south, noon);
+  await world.pool.query(
+    `insert into frontier_host (host_hash, host, state, addresses, subnet_id, due_at)
+     select i, 'host' || i || '.example', 'resolved', array['203.0.113.7'::inet], $1, $2
+     from generate_series(1, 2500) i`,
+    [others, secondsAfterNoon(-60)],
+  );
+
+  expect((await world.lease(north)).map(({ host }) => host)).toEqual(["a.example"]);
+});
+
+test("twenty requests at once lease every host once", async () => {
+  const urls = Array.from({ length: 30 }, (_, i) => `http://h${i}.example/`);
+  const crawlerId = await world.delegatedHost("north", ...urls);
+
+  const answers = await Promise.all(
+    Array.from(
+      { length: 20 },
+      async () =>
+        await world.frontier.leaseHosts({
+          crawlerId,
+          hosts: 3,
+          urlsPerHost: 5,
+          leaseSeconds: 60,
+          now: noon,
+        }),
+    ),
+  );
+  const rest = await world.frontier.leaseHosts({
+    crawlerId,
+    hosts: 30,
+    urlsPerHost: 5,
+    leaseSeconds: 60,
+    now: noon,
+  });
+
+  const hosts = [...answers.flat(), ...rest].map((lease) => lease.host);
+  expect(new Set(hosts).size).toBe(30);
+  expect(hosts.length).toBe(30);
+});
+
+test("a lease that is given back leaves its URLs due, and a second time nothing happens", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/");
+  const [lease] = await world.lease(crawlerId);
+  const leaseId = asLeaseId(lease!.leaseId);
+
+  expect(await world.frontier.returnLease({ leaseId, crawlerId }, noon)).toBe(true);
+  expect(await world.frontier.returnLease({ leaseId, crawlerId }, noon)).toBe(false);
+
+  expect(await world.rows("select state from frontier_url")).toEqual([{ state: "due" }]);
+  expect(await world.rows("select lease_id, due_at from frontier_host")).toEqual([
+    { lease_id: null, due_at: noon },
+  ]);
+  expect(await world.rows("select ending, closed_at, open_url_hashes from lease")).toEqual([
+    { ending: "returned", closed_at: noon, open_url_hashes: [] },
+  ]);
+});
+
+test("a host that has to rest is not leased before, though no result of its lease came", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/");
+  const [lease] = await world.lease(crawlerId);
+  const leaseId = asLeaseId(lease!.leaseId);
+
+  await world.frontier.returnLease({ leaseId, crawlerId, hostWaitMs: 60_000 }, noon);
+
+  expect(await world.lease(crawlerId, new Date(noon.getTime() + 59_000))).toEqual([]);
+  expect(await world.lease(crawlerId, new Date(noon.getTime() + 61_000))).toHaveLength(1);
+});
+
+test("nobody gives back another crawler's lease", async () => {
+  const north = await world.delegatedHost("north", "http://a.example/");
+  const south = await world.crawler("south");
+  const [lease] = await world.lease(north);
+
+  expect(
+    await world.frontier.returnLease({ leaseId: asLeaseId(lease!.leaseId), crawlerId: south }, noon),
+  ).toBe(false);
+  expect(await world.rows("select closed_at from lease")).toEqual([{ closed_at: null }]);
+});
+
+test("a lease returns by itself when its time is over, once, however many look", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
+  await world.lease(crawlerId);
+
+  const early = await world.frontier.returnExpired(secondsAfterNoon(59));
+  const late = await Promise.all(
+    Array.from({ length: 20 }, async () => await world.frontier.returnExpired(secondsAfterNoon(60))),
+  );
+
+  expect(early).toBe(0);
+  expect(late.reduce((sum, one) => sum + one, 0)).toBe(2);
+  expect((await world.lease(crawlerId, secondsAfterNoon(60))).length).toBe(2);
+});
+
+test("every lease of a crawler that is gone returns, and no other", async () => {
+  const north = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
+  const south = await world.crawler("south");
+  await world.lease(north);
+
+  expect(await world.frontier.returnLeasesOf(south, noon)).toBe(0);
+  expect(await world.frontier.returnLeasesOf(north, noon)).toBe(2);
+  expect(await world.frontier.returnLeasesOf(north, noon)).toBe(0);
+});
+
+test("a host refused while it is leased keeps nothing due when the lease returns", async () => {
+  const crawlerId = await world.delegatedHost("north", "http://a.example/");
+  await world.lease(crawlerId);
+  await world.frontier.saveResolutions(
+    [{ type: "refused", host: "a.example", addresses: ["127.0.0.1"], reason: "loopback" }],
+    noon,
+  );
+
+  await world.frontier.returnLeasesOf(crawlerId, noon);
+
+  expect(await world.rows("select state, last_reason from frontier_url")).toEqual([
+    { state: "refused", last_reason: "loopback" },
+  ]);
+  expect((await world.frontier.progress(noon)).urlsPending).toBe(0);
+});
+
+test("after the tree changed, hosts get the subnets of their addresses", async () => {
+  await world.delegatedHost("north", "http://a.example/", "http://b.example/");
+  const wider = await world.subnet("198.51.0.0", "198.51.255.255");
+  await world.resolve("b.example", "203.0.113.9", null);
+
+  const changed = await world.frontier.reassignSubnets((address) =>
+    address.startsWith("198.51.") ? wider : null,
+  );
+
+  expect(changed).toBe(1);
+  expect(await world.rows("select host, subnet_id from frontier_host order by host")).toEqual([
+    { host: "a.example", subnet_id: wider },
+    { host: "b.example", subnet_id: null },
+  ]);
+});
+
+test("progress counts hosts, URLs and subnets by what is still to be done", async () => {
+  await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
+  await world.frontier.admit(
+    seeds("http://b.example/", "http://c.example/", "http://d.example/"),
+    scope,
+    noon,
+  );
+  await world.resolve("b.example", "203.0.113.9", await world.subnet("203.0.113.0", "203.0.113.255"));
+  await world.frontier.saveResolutions(
+    [{ type: "refused", host: "c.example", addresses: ["10.0.0.1"], reason: "private" }],
+    noon,
+  );
+
+  expect(await world.frontier.progress(noon)).toEqual({
+    hosts: 4,
+    hostsUnresolved: 1,
+    hostsRefused: 1,
+    hostsDelegated: 1,
+    hostsFetched: 0,
+    urls: 5,
+    urlsPending: 4,
+    subnetsWaiting: 1,
+    subnetsDelegated: 1,
+    pages: 0,
+    probes: 0,
+    rounds: 0,
+  });
+});

@@ -1,0 +1,198 @@
+/** The order of a host's due URLs, asked of Postgres, is what the strategies of core/order say. Seeded random rows. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hostWorth } from "#coordinator/frontier/order/host-turns";
+import { mixLists } from "#coordinator/frontier/order/mix";
+import {
+  dueUrlsLookedAt,
+  leaseOrder,
+  placedUrls,
+  rankJoin,
+  scoreSql,
+  worthSql,
+} from "#coordinator/frontier/order/order-sql";
+import { type OrderName, orderNames, orderStrategy } from "#coordinator/frontier/order/order-strategies";
+import { isNew, scoreOf, type UrlFacts } from "#coordinator/frontier/order/strategies";
+import { seededRandom } from "#core/random";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../../support/database.ts";
+
+const now = new Date("2030-01-01T12:00:00.250Z");
+const hostHash = "7";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await database.pool.query(
+    `insert into frontier_host (host_hash, host, mix_carry) values (${hostHash}, 'a.example', 0)`,
+  );
+  await seedUrls(600);
+});
+afterAll(async () => await database?.close());
+
+/** Half of them visited, with whatever may be unknown of them unknown now and then; ages up to a year, and in the future. */
+async function seedUrls(count: number): Promise<void> {
+  const random = seededRandom(8);
+  const orNull = (value: number) => (random() < 0.2 ? null : value);
+  const rows = Array.from({ length: count }, (_, index) => {
+    const visited = random() < 0.5;
+    return {
+      url_hash: index + 1,
+      depth: Math.floor(random() * 8),
+      back_links: Math.floor(random() ** 4 * 500),
+      due: -Math.floor(random() * 1e6),
+      visited_ago: visited ? (random() - 0.02) * 31_000_000 : null,
+      out_links: visited ? orNull(Math.floor(random() * 300)) : null,
+      change_ratio: visited ? orNull(Math.floor(random() * 11) / 10) : null,
+      changes_per_day: visited ? orNull(10 ** (random() * 9 - 5)) : null,
+      page_rank: orNull(random() ** 6),
+    };
+  });
+  await database.pool.query(
+    `with given as (
+       select * from jsonb_to_recordset($2::jsonb) as x (url_hash bigint, depth int, back_links int, due int,
+         visited_ago float8, out_links int, change_ratio real, changes_per_day real, page_rank real)
+     ), urls as (
+       insert into frontier_url (host_hash, url_hash, url, depth, back_links, next_fetch_at, last_fetched_at, out_links,
+         change_ratio, changes_per_day)
+       select ${hostHash}, url_hash, 'http://a.example/' || url_hash, depth, back_links,
+         $1::timestamptz + make_interval(secs => due), $1::timestamptz - make_interval(secs => visited_ago), out_links,
+         change_ratio, changes_per_day
+       from given
+     )
+     insert into url_rank (host_hash, url_hash, page_rank, ranked_at)
+     select ${hostHash}, url_hash, page_rank, $1
+     from given
+     where page_rank is not null`,
+    [now, JSON.stringify(rows)],
+  );
+}
+
+interface Seeded extends UrlFacts {
+  readonly urlHash: string;
+}
+
+async function seeded(): Promise<Seeded[]> {
+  const { rows } = await database.pool.query<Seeded>(
+    `select u.url_hash as "urlHash", u.back_links as "backLinks", u.out_links as "outLinks",
+       u.change_ratio::float8 as "changeRatio", u.changes_per_day::float8 as "changesPerDay",
+       r.page_rank::float8 as "pageRank", extract(epoch from $1 - u.last_fetched_at)::float8 as "ageSeconds",
+       extract(epoch from $1 - u.next_fetch_at)::float8 as "dueSeconds", u.depth
+     from frontier_url u
+     left join url_rank r using (host_hash, url_hash)
+     where u.host_hash = ${hostHash}`,
+    [now],
+  );
+  return rows;
+}
+
+describe.each(orderNames)("%s", (name) => {
+  it("gives every URL the score that its strategy gives it", async () => {
+    const urls = await seeded();
+    const { rows } = await database.pool.query<{ url_hash: string; score: number }>(
+      `select u.url_hash, (${scoreSql(name, "$1")})::float8 as score
+       from frontier_url u ${rankJoin(name)}
+       where u.host_hash = ${hostHash} and $1::timestamptz is not null`,
+      [now],
+    );
+
+    const scores = new Map(rows.map((row) => [row.url_hash, row.score]));
+
+    expect(scores.size).toBe(600);
+    for (const url of urls) {
+      const expected = scoreOf(orderStrategy(name), url);
+      expect(scores.get(url.urlHash)! - expected, url.urlHash).toBeLessThanOrEqual(1e-9 * Math.abs(expected));
+      expect(expected - scores.get(url.urlHash)!, url.urlHash).toBeLessThanOrEqual(1e-9 * Math.abs(expected));
+    }
+  });
+});
+
+describe.each(orderNames.filter((name) => name !== "breadth-first"))("%s", (name) => {
+  it("leases the URLs that the strategy puts first, new and old ones in the wanted shares", async () => {
+    const { items, isMixed } = await picked(name, null);
+
+    expect(items).toEqual((await expectedLease(name, 20, 14)).map((url) => url.urlHash));
+    expect(isMixed).toBe(true);
+  });
+
+  it("leases of a host that goes by its worth the new URLs that are worth as much as the next host", async () => {
+    const urgent = (await urgentFirst(name)).filter(isNew);
+    const least = scoreOf(orderStrategy(name), urgent[5]!);
+
+    const { items, isMixed } = await picked(name, least * (1 - 1e-9));
+
+    const worthy = urgent.filter((url) => scoreOf(orderStrategy(name), url) >= least);
+    expect(items).toEqual(worthy.slice(0, 20).map((url) => url.urlHash));
+    expect(isMixed).toBe(false);
+  });
+
+  it("leases a slice like any other of a host that is worth less than was thought", async () => {
+    const { items, isMixed } = await picked(name, 1e9);
+
+    expect(items).toHaveLength(20);
+    expect(isMixed).toBe(true);
+  });
+
+  it("tells what the host is worth with them and without them, as the strategy does", async () => {
+    const strategy = orderStrategy(name);
+    const urls = await seeded();
+    const { rows } = await database.pool.query<{ worth: number }>(
+      `select ${worthSql(name, "$2")} as worth from frontier_host h where h.host_hash = $1`,
+      [hostHash, now],
+    );
+
+    const { items, restWorth } = await picked(name, null);
+
+    const others = urls.filter((url) => !items.includes(url.urlHash));
+    expect(rows[0]?.worth).toBeCloseTo(hostWorth(strategy, urls)!, 9);
+    expect(restWorth).toBeCloseTo(hostWorth(strategy, others)!, 9);
+  });
+});
+
+/** Of 20 slots 14 are for new URLs. `least`: the least worth, of a host that goes by its worth. */
+async function picked(name: OrderName, least: number | null) {
+  const order = leaseOrder({ name, newShare: 0.7 })!;
+  const { rows } = await database.pool.query<{ items: string[]; isMixed: boolean; restWorth: number }>(
+    `select picked.items, picked.is_mixed as "isMixed", picked.rest_worth as "restWorth"
+     from (select unnest($4::bigint[]) as host_hash, $1::text as a, $3::text as b, $5::text as c, $6::text as d) h
+     cross join lateral (${order.picked}) picked`,
+    ["", now, "", [hostHash], "", "", 20, order.newShare, [least]],
+  );
+  return rows[0]!;
+}
+
+async function urgentFirst(name: OrderName): Promise<Seeded[]> {
+  const strategy = orderStrategy(name);
+  return (await seeded()).sort(
+    (a, b) =>
+      scoreOf(strategy, b) - scoreOf(strategy, a) ||
+      b.dueSeconds - a.dueSeconds ||
+      a.depth - b.depth ||
+      Number(a.urlHash) - Number(b.urlHash),
+  );
+}
+
+async function expectedLease(name: OrderName, slots: number, slotsForNew: number) {
+  const urls = await urgentFirst(name);
+  const newUrls = urls.filter(isNew);
+  const oldUrls = urls.filter((url) => !isNew(url));
+  return mixLists({ newUrls, oldUrls }, slots, slotsForNew);
+}
+
+it("of a host with very many due URLs the longest due are looked at, and what counts most beyond them waits", async () => {
+  await database.pool.query(
+    `insert into frontier_url (host_hash, url_hash, url, back_links, next_fetch_at)
+     select 8, n, 'http://b.example/' || n, n, $1::timestamptz - make_interval(secs => 100000 - n)
+     from generate_series(1, ${dueUrlsLookedAt + 50}) n`,
+    [now],
+  );
+
+  const { rows } = await database.pool.query<{ url_hash: string }>(
+    `select x.url_hash
+     from (select 8::bigint as host_hash) h
+     cross join lateral (${placedUrls("back-links", "$1")}) x
+     where x.place = 1`,
+    [now],
+  );
+
+  expect(rows).toEqual([{ url_hash: String(dueUrlsLookedAt) }]);
+});

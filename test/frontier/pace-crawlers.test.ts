@@ -1,0 +1,150 @@
+/** Crawlers are told their pace by the work that they have. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { giveDomainSets } from "#coordinator/domain-sets/domain-set-store";
+import { partitionOf } from "#coordinator/domain-sets/partition";
+import { PaceOfFleet, type ToldPace } from "#coordinator/frontier/pace-crawlers";
+import { createPaceStore } from "#coordinator/frontier/pace-store";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { type PaceMessage, WorkPace } from "#crawler/limits/work-pace";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { isKnownTo } from "#protocol/version";
+import { newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
+
+const narrow = { slowDownUnder: 4, hurryUpOver: 8 };
+
+/** A fleet of which each crawler has so much due work, in memory. */
+function pacedFleet(
+  due: Map<number, number>,
+  { version = 4, rule = narrow, onPace = (_: PaceMessage) => {} } = {},
+) {
+  const sent: string[] = [];
+  const kept: ToldPace[] = [];
+  const fleet = new PaceOfFleet({
+    paces: {
+      dueSlices: async (crawlerId, most) => Math.min(most, due.get(crawlerId) ?? 0),
+      told: async (_crawlerId, told) => void kept.push(told),
+    },
+    online: () => [...due.keys()].map(asCrawlerId),
+    send: (crawlerId: CrawlerId, message: CoordinatorMessage) => {
+      if (message.type !== "coordinator:work-pace" || !isKnownTo(version, message)) return false;
+      sent.push(`${crawlerId} ${message.pace} ${message.due}`);
+      onPace(message);
+      return true;
+    },
+    rule: () => rule,
+    now: () => noon,
+  });
+  return { fleet, sent, kept };
+}
+
+describe("a crawler", () => {
+  it("is told when its pace changes, and when its places no longer fit its work", async () => {
+    const due = new Map([[1, 5]]);
+    const { fleet, sent } = pacedFleet(due);
+
+    for (const slices of [5, 6, 7, 1, 1, 5, 4, 8, 8, 30, 5, 4, 3, 2, 2, 1]) {
+      due.set(1, slices);
+      await fleet.pass();
+    }
+
+    expect(sent).toEqual([
+      "1 slow-down 1",
+      "1 slow-down 5",
+      "1 steady 8",
+      "1 hurry-up 9",
+      "1 hurry-up 5",
+      "1 steady 4",
+      "1 slow-down 3",
+      "1 slow-down 1",
+    ]);
+  });
+
+  it("has places for its work after one pass, whatever the work was before", async () => {
+    const due = new Map([[1, 0]]);
+    const crawler = new WorkPace();
+    const wide = { slowDownUnder: 4, hurryUpOver: 64 };
+    const { fleet } = pacedFleet(due, { rule: wide, onPace: (message) => crawler.take(message) });
+
+    const places: number[] = [];
+    for (const slices of [0, 30, 0, 200, 5, 64, 40, 3, 4]) {
+      due.set(1, slices);
+      await fleet.pass();
+      places.push(crawler.places(14));
+    }
+
+    expect(places).toEqual([1, 14, 1, 14, 5, 14, 14, 3, 4]);
+  });
+
+  it("is not told the same for ever", async () => {
+    const due = new Map([
+      [1, 0],
+      [2, 100],
+    ]);
+    const { fleet, sent } = pacedFleet(due);
+
+    for (let pass = 0; pass < 30; pass++) await fleet.pass();
+
+    expect(sent.filter((words) => words.startsWith("1"))).toEqual(["1 slow-down 0"]);
+    expect(sent.filter((words) => words.startsWith("2")).length).toBe(14);
+  });
+
+  it("is told anew in a new session", async () => {
+    const { fleet, sent } = pacedFleet(new Map([[1, 0]]));
+    await fleet.pass();
+    await fleet.pass();
+    fleet.forget(asCrawlerId(1));
+    await fleet.pass();
+
+    expect(sent).toEqual(["1 slow-down 0", "1 slow-down 0"]);
+  });
+
+  it("of an older release is not told, and nothing is noted of it", async () => {
+    const { fleet, sent, kept } = pacedFleet(new Map([[1, 0]]), { version: 3 });
+
+    expect([await fleet.pass(), sent, kept]).toEqual([0, [], []]);
+  });
+
+  it("has its turn, however many there are", async () => {
+    const { fleet, sent } = pacedFleet(new Map(Array.from({ length: 450 }, (_, at) => [at + 1, 0])));
+
+    for (let pass = 0; pass < 3; pass++) await fleet.pass();
+
+    expect(new Set(sent.map((words) => words.split(" ")[0])).size).toBe(450);
+  });
+});
+
+describe("due work", () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await newWorld();
+  });
+  beforeEach(async () => await world.reset());
+  afterAll(async () => await world.close());
+
+  it("leaves out what the coordinator's own domain sets do not hold", async () => {
+    const north = await world.delegatedHost("north", "http://a.com/", "http://b.gr/", "http://c.gr/");
+    await giveDomainSets(world.pool, "north", ["not c.gr"]);
+    const paces = createPaceStore(world.pool, partitionOf([".gr"]));
+
+    expect(await paces.dueSlices(north, 10, noon)).toBe(1);
+  });
+
+  it("is what is due and what is in hand, in the crawler's sets, counted so far and no further", async () => {
+    const urls = ["a.com", "b.com", "c.com", "d.gr"].map((host) => `http://${host}/`);
+    const north = await world.delegatedHost("north", ...urls);
+    const paces = createPaceStore(world.pool);
+    const all = await paces.dueSlices(north, 10, noon);
+    const first = await paces.dueSlices(north, 2, noon);
+    await giveDomainSets(world.pool, "north", [".com"]);
+    const held = await paces.dueSlices(north, 10, noon);
+    const leased = await world.lease(north);
+    const inHand = await paces.dueSlices(north, 10, noon);
+    await paces.told(north, { pace: "slow-down", due: 3, at: noon });
+    await paces.told(north, { pace: "slow-down", due: 2, at: secondsAfterNoon(9) });
+
+    expect([all, first, held, leased.length, inHand]).toEqual([4, 2, 3, leased.length, 3]);
+    expect(await world.rows("select pace, pace_due_slices, pace_since from crawler")).toEqual([
+      { pace: "slow-down", pace_due_slices: 2, pace_since: noon },
+    ]);
+  });
+});

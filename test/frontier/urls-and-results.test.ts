@@ -1,0 +1,346 @@
+/** URLs from people and from pages: what comes into the frontier, where it lies, and what is refused and why. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { refreshTree } from "#coordinator/delegation/refresh-tree";
+import { admitUrls } from "#coordinator/frontier/admit-urls";
+import { handOutTasks } from "#coordinator/frontier/hand-out-tasks";
+import type { NameResolver } from "#coordinator/frontier/ports";
+import { createRejectedUrlStore } from "#coordinator/frontier/rejected-url-store";
+import { resolveHosts } from "#coordinator/frontier/resolve-hosts";
+import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
+import { takeResults } from "#coordinator/results/take-results";
+import { asLeaseId, type CrawlerId } from "#core/ids";
+import type { FetchOutcome } from "#protocol/result";
+import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
+import { arrivedResult, noon, scope, secondsAfterNoon, spoolId } from "../support/store-world.ts";
+
+let world: FlowWorld;
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  await world.pool.query("delete from rejected_url");
+});
+afterAll(async () => await world.close());
+
+const urlsByDepth = async () =>
+  await world.rows<{ url: string; depth: number }>("select url, depth from frontier_url order by depth, url");
+
+describe("URLs from people", () => {
+  const admit = async (texts: string[], scopeNow = scope) =>
+    await admitUrls(
+      texts,
+      { frontier: world.frontier, rejected: createRejectedUrlStore(world.pool) },
+      { scope: scopeNow, now: noon },
+    );
+
+  it("come in once each by their canonical form, at depth 0", async () => {
+    const admitted = await admit([" http://a.example ", "http://A.example/#top", "https://a.example/"]);
+
+    expect(admitted).toEqual({ admitted: 3, newUrls: 2, rejected: [] });
+    expect(await urlsByDepth()).toEqual([
+      { url: "http://a.example/", depth: 0 },
+      { url: "https://a.example/", depth: 0 },
+    ]);
+  });
+
+  it("bring new hosts in even where links may not", async () => {
+    expect(await admit(["http://a.example/"], { ...scope, admitNewHosts: false })).toMatchObject({
+      newUrls: 1,
+    });
+  });
+
+  it("that have no place in the frontier are recorded with the reason, and counted when they come again", async () => {
+    const bad = [
+      "no url",
+      "ftp://a.example/",
+      `http://a.example/${"x".repeat(2048)}`,
+      "http://a..b/",
+      "a\0b",
+    ];
+
+    const { rejected } = await admit([...bad, "no url"]);
+    await admit(["ftp://user:secret@files.example/a@b"]);
+    await admit(["no url"]);
+
+    expect(rejected.map(({ reason }) => reason)).toEqual([
+      "it cannot be parsed as an absolute URL",
+      "only http and https are crawled",
+      "it is longer than 2048 characters",
+      "it names no host",
+      "it cannot be parsed as an absolute URL",
+      "it cannot be parsed as an absolute URL",
+    ]);
+    expect(await world.rows("select reason, source, times from rejected_url where url = 'no url'")).toEqual([
+      { reason: "it cannot be parsed as an absolute URL", source: "operator", times: 2 },
+    ]);
+    expect(await world.rows("select url from rejected_url where url like 'ftp://%'")).toContainEqual({
+      url: "ftp://files.example/a@b",
+    });
+    expect(await world.rows("select max(length(url)) as longest from rejected_url")).toEqual([
+      { longest: 500 },
+    ]);
+    expect(await urlsByDepth()).toEqual([]);
+  });
+
+  it("may be many: more than one batch", async () => {
+    const urls = Array.from({ length: 1001 }, (_, index) => `http://h${index % 20}.example/${index}`);
+
+    expect(await admit(urls)).toMatchObject({ admitted: 1001, newUrls: 1001 });
+  });
+});
+
+describe("hosts", () => {
+  async function resolved(answer: Awaited<ReturnType<NameResolver["resolve"]>>, allowSpecialPurpose = false) {
+    const subnetId = await world.subnet("5.1.1.0", "5.1.1.255");
+    const unary = await world.subnet("5.1.1.7", "5.1.1.7");
+    await world.pool.query("update subnet set parent_id = $1 where subnet_id = $2", [subnetId, unary]);
+    const state = await world.state();
+    await world.frontier.admit(
+      [{ key: arrivedResult({ sequence: 1, leaseId: "1", url: "http://a.example/" }).key, depth: 0 }],
+      scope,
+      noon,
+    );
+    const ports = {
+      ...world,
+      resolver: { resolve: async () => answer },
+      subnetOf: (address: string) => state.subnetOf(address),
+    };
+    const settled = await resolveHosts(ports, { batch: 10, allowSpecialPurpose }, () => noon);
+    const [host] = await world.rows<Record<string, unknown>>(
+      `select state, state_reason, subnet_id, resolve_at,
+         array(select host(a) from unnest(addresses) a) as addresses from frontier_host`,
+    );
+    return { settled, subnetId, host };
+  }
+
+  it("lie in the most specific subnet with more than one address, and are asked for again after their TTL", async () => {
+    const { settled, subnetId, host } = await resolved({ addresses: ["5.1.1.7"], ttlSeconds: 600 });
+
+    expect(settled).toBe(1);
+    expect(host).toEqual({
+      state: "resolved",
+      state_reason: "",
+      subnet_id: subnetId,
+      resolve_at: secondsAfterNoon(600),
+      addresses: ["5.1.1.7"],
+    });
+  });
+
+  it("at private addresses alone are refused with the reason, and their URLs with them", async () => {
+    const { host } = await resolved({ addresses: ["10.1.2.3", "::1"], ttlSeconds: 600 });
+
+    expect(host).toMatchObject({
+      state: "refused",
+      subnet_id: null,
+      state_reason: "10.1.2.3 is a special-purpose address (10.0.0.0/8 private use (RFC 1918))",
+    });
+    expect(await world.rows("select state, last_outcome, last_reason from frontier_url")).toEqual([
+      { state: "refused", last_outcome: "refused-address", last_reason: host?.state_reason },
+    ]);
+  });
+
+  it("with private and public addresses keep the public ones", async () => {
+    const { subnetId, host } = await resolved({
+      addresses: ["10.1.2.3", "5.1.1.9", "127.0.0.1"],
+      ttlSeconds: 60,
+    });
+
+    expect(host).toMatchObject({ state: "resolved", addresses: ["5.1.1.9"], subnet_id: subnetId });
+  });
+
+  it("at private addresses are kept where the settings allow it", async () => {
+    const { host } = await resolved({ addresses: ["10.1.2.3"], ttlSeconds: 60 }, true);
+
+    expect(host).toMatchObject({ state: "resolved", addresses: ["10.1.2.3"], subnet_id: null });
+  });
+
+  it("that cannot be resolved say why, and are asked for again", async () => {
+    const { host } = await resolved({ failed: "the name does not exist" });
+
+    expect(host).toMatchObject({ state: "unresolvable", state_reason: "the name does not exist" });
+    expect(host?.resolve_at).toEqual(secondsAfterNoon(30));
+  });
+
+  it("with an answer that names no address are asked for again, not refused for good", async () => {
+    expect((await resolved({ addresses: [], ttlSeconds: 60 })).host).toMatchObject({
+      state: "unresolvable",
+      state_reason: "the name has no address",
+    });
+  });
+
+  it("get other subnets when the registry changes, and delegations of other subnets go on", async () => {
+    const wide = await world.subnet("5.1.0.0", "5.1.255.255");
+    const { subnetId } = await resolved({ addresses: ["5.1.1.9"], ttlSeconds: 60 });
+    const state = await world.state();
+    const narrow = await world.subnet("5.1.1.0", "5.1.1.15");
+    const north = await world.crawler("north");
+    await world.delegations.delegateOwnSubnet(wide, north, noon);
+    await world.delegations.readEach((delegation) => state.setDelegation(delegation));
+
+    const refreshed = await refreshTree({ ...world, state });
+
+    expect(refreshed).toEqual({ subnets: 4, movedHosts: 1 });
+    expect(await world.rows("select subnet_id from frontier_host")).toEqual([{ subnet_id: narrow }]);
+    expect([state.subnetOf("5.1.1.9"), state.subnetOf("5.1.1.99")]).toEqual([narrow, subnetId]);
+    expect(state.delegationOf(wide)?.crawlerId).toBe(north);
+    expect(state.knowledge.owners({ kind: "subnet", key: wide })).toEqual([{ crawlerId: north, count: 1 }]);
+  });
+});
+
+describe("results", () => {
+  const settings = { scope, recrawl: defaultRecrawlSettings };
+
+  /** A crawler that holds a lease of http://a.example/, and ships this for it. */
+  async function shipped(given: {
+    outcome?: FetchOutcome;
+    links?: { url: string; nofollow?: boolean }[];
+    pageNofollow?: boolean;
+    url?: string;
+  }) {
+    const crawlerId = await world.delegatedHost("north", "http://a.example/");
+    const [lease] = await world.lease(crawlerId);
+    const { result } = arrivedResult({
+      sequence: 1,
+      leaseId: lease!.leaseId,
+      url: "http://a.example/",
+      ...(given.outcome ? { outcome: given.outcome } : {}),
+      page: {
+        links: (given.links ?? []).map(({ url, nofollow = false }) => ({ url, anchor: "words", nofollow })),
+        robots: { noindex: false, nofollow: given.pageNofollow ?? false },
+      },
+    });
+    const wire = { sequence: 1, leaseId: asLeaseId(lease!.leaseId), wireBytes: 100 };
+    const batch = {
+      crawlerId,
+      spoolId,
+      results: [{ ...wire, result: { ...result, url: given.url ?? result.url } }],
+    };
+    await world.crawlers.arrive({
+      crawlerId,
+      hello: hello("north", { spoolId }),
+      address: null,
+      subnetId: null,
+      now: noon,
+    });
+    return await takeResults(batch, world.results, settings, noon);
+  }
+
+  it("bring the page's links in, one deeper, and not the page itself again", async () => {
+    const taken = await shipped({
+      links: [
+        { url: "http://b.example/" },
+        { url: "http://a.example/#top" },
+        { url: "mailto:x@example.org" },
+      ],
+    });
+
+    expect(taken).toEqual({ stored: 1, duplicates: 0, withoutLease: 0, newUrls: 1, newHosts: 1 });
+    expect(await urlsByDepth()).toEqual([
+      { url: "http://a.example/", depth: 0 },
+      { url: "http://b.example/", depth: 1 },
+    ]);
+    expect(await world.rows("select from link")).toHaveLength(1);
+  });
+
+  it("bring the location of a redirect in, as deep as the URL that leads there", async () => {
+    await shipped({ outcome: { type: "redirected", status: 301, location: "https://a.example/new" } });
+
+    expect(await urlsByDepth()).toEqual([
+      { url: "http://a.example/", depth: 0 },
+      { url: "https://a.example/new", depth: 0 },
+    ]);
+  });
+
+  it("record nofollow links, but do not bring them in", async () => {
+    await shipped({ links: [{ url: "http://b.example/", nofollow: true }] });
+
+    expect(await world.rows("select anchor, nofollow from link")).toEqual([
+      { anchor: "words", nofollow: true },
+    ]);
+    expect(await urlsByDepth()).toHaveLength(1);
+  });
+
+  it("bring a URL in that the page links to both with nofollow and without", async () => {
+    await shipped({
+      links: [
+        { url: "http://b.example/", nofollow: true },
+        { url: "http://b.example/" },
+        { url: "http://b.example/", nofollow: true },
+      ],
+    });
+
+    expect(await urlsByDepth()).toHaveLength(2);
+    expect(await world.rows("select nofollow from link")).toEqual([{ nofollow: false }]);
+  });
+
+  it("follow none of the links of a page that forbids it for all", async () => {
+    await shipped({ pageNofollow: true, links: [{ url: "http://b.example/" }] });
+
+    expect(await urlsByDepth()).toHaveLength(1);
+  });
+
+  it("whose URL has no key are acknowledged and dropped", async () => {
+    expect(await shipped({ url: "http://a..b/" })).toEqual({
+      stored: 0,
+      duplicates: 0,
+      withoutLease: 0,
+      newUrls: 0,
+    });
+    expect(await world.rows("select acknowledged_sequence::int as sequence from spool")).toEqual([
+      { sequence: 1 },
+    ]);
+  });
+});
+
+describe("a crawler that asks for work", () => {
+  const settings = { leaseSeconds: 60, urlsPerHost: 20, hostsPerRequest: 5 };
+  const asks = async (crawlerId: CrawlerId, differences: object = {}) =>
+    await handOutTasks(
+      { crawlerId, freeHosts: 10, draining: false, pagesLeftToday: 1000, ...differences },
+      world.frontier,
+      settings,
+      noon,
+    );
+  const pagesOf = (tasks: Awaited<ReturnType<typeof asks>>) =>
+    tasks.leases.reduce((sum, { urls }) => sum + urls.length, 0);
+
+  it("gets slices of the hosts in its subnets", async () => {
+    const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://a.example/1");
+
+    const tasks = await asks(crawlerId);
+
+    expect(tasks).toMatchObject({ type: "coordinator:tasks", reason: "", leases: [{ host: "a.example" }] });
+    expect(pagesOf(tasks)).toBe(2);
+  });
+
+  it("gets the reason when there is nothing for it", async () => {
+    const other = await world.crawler("other");
+    const north = await world.delegatedHost("north", "http://a.example/");
+
+    expect(await asks(other)).toMatchObject({ leases: [], reason: "no URL of its subnets is due" });
+    expect(await asks(north, { draining: true })).toMatchObject({
+      leases: [],
+      reason: "this crawler is being drained",
+    });
+    expect(await asks(north, { pagesLeftToday: 0 })).toMatchObject({
+      leases: [],
+      reason: "the pages or bytes of this day are used up",
+    });
+  });
+
+  it("gets no more hosts than it has room for, and than one request may have", async () => {
+    const urls = Array.from({ length: 8 }, (_, index) => `http://h${index}.example/`);
+    const crawlerId = await world.delegatedHost("north", ...urls);
+
+    expect((await asks(crawlerId, { freeHosts: 2 })).leases).toHaveLength(2);
+    expect((await asks(crawlerId)).leases).toHaveLength(5);
+  });
+
+  it("gets no more pages than its day has left, over all hosts together", async () => {
+    const urls = Array.from({ length: 12 }, (_, index) => `http://h${index % 4}.example/${index}`);
+    const crawlerId = await world.delegatedHost("north", ...urls);
+
+    expect(pagesOf(await asks(crawlerId, { pagesLeftToday: 2 }))).toBeLessThanOrEqual(2);
+  });
+});

@@ -1,0 +1,118 @@
+/** Many come at once: they are let in in order, nothing is begun for who has gone, and the rest are told when to come. */
+import { get } from "node:http";
+import { afterEach, expect, test } from "vitest";
+import { AdmissionLine } from "#coordinator/gateway/admission-line";
+import { makeGate } from "../support/gate.ts";
+import { until } from "../support/until.ts";
+import { admitted, helloOf, knownNames, type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";
+import { RawCrawler } from "./raw-crawler.ts";
+
+let running: LoopbackGateway | null = null;
+afterEach(async () => await running?.close());
+
+type Settings = NonNullable<Parameters<typeof startGateway>[0]["settings"]>;
+
+/** One at a time, and nobody before the gate is open. */
+async function slowGateway(settings: Settings) {
+  const gate = makeGate();
+  const begun: string[] = [];
+  running = await startGateway({
+    zlibSync: null,
+    settings,
+    handlers: {
+      admit: async ({ hello: { name } }) => {
+        begun.push(name);
+        await gate.opened;
+        return admitted(1 + (knownNames as readonly string[]).indexOf(name), null);
+      },
+    },
+  });
+  const { url, gateway } = running;
+  /** Until its hello is taken. */
+  const come = async (name: string) => {
+    const crawler = await RawCrawler.connect(url);
+    const inside = gateway.waitingCrawlers;
+    await crawler.send(helloOf(name));
+    await until(() => gateway.waitingCrawlers > inside || begun.includes(name), 5000);
+    return crawler;
+  };
+  return { ...running, gate, begun, come };
+}
+
+test("first come, first served, and so many at once", async () => {
+  const { gate, begun, come } = await slowGateway({ admission: { atOnce: 2, mostWaitMs: 10_000 } });
+
+  const crawlers = [];
+  for (const name of ["cedar", "amber", "elder", "birch", "daisy"]) crawlers.push(await come(name));
+  const atFirst = [...begun];
+  gate.open();
+  for (const crawler of crawlers) await crawler.next("coordinator:welcome");
+
+  expect(atFirst).toEqual(["cedar", "amber"]);
+  expect(begun).toEqual(["cedar", "amber", "elder", "birch", "daisy"]);
+});
+
+test("nothing is begun for who has gone while it waited, and it has done nothing wrong", async () => {
+  const { gate, begun, come, gateway } = await slowGateway({
+    admission: { atOnce: 1, mostWaitMs: 10_000 },
+    limits: { connections: 10, connectionsPerAddress: 10, failuresPerAddressAndMinute: 1 },
+  });
+
+  await come("amber");
+  const impatient = await come("birch");
+  const patient = await come("cedar");
+  impatient.disconnect();
+  await until(() => gateway.counts().connections === 2, 5000);
+  gate.open();
+  await patient.next("coordinator:welcome");
+  const late = await come("daisy");
+  await late.next("coordinator:welcome");
+
+  expect(begun).toEqual(["amber", "cedar", "daisy"]);
+});
+
+test("who would wait for too long is told when to come back, before or after its hello", async () => {
+  const { gate, begun, come, url, port } = await slowGateway({ admission: { atOnce: 1, mostWaitMs: 0 } });
+  const connected = await RawCrawler.connect(url);
+  await come("amber");
+  const second = await come("birch");
+
+  await connected.send(helloOf("cedar"));
+  const refusal = await connected.next("coordinator:refuse");
+  const upgrade = { Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13" };
+  const headers = { ...upgrade, "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==" };
+  const answer = await new Promise<{ status: number | undefined; after: string | undefined }>((resolve) => {
+    get({ host: "127.0.0.1", port, path: "/crawler", headers }, (response) => {
+      response.resume();
+      resolve({ status: response.statusCode, after: response.headers["retry-after"] });
+    });
+  });
+  gate.open();
+  await second.next("coordinator:welcome");
+
+  expect(refusal).toMatchObject({ code: "internal-error", retry: true, retryAfterMs: expect.any(Number) });
+  expect(refusal.reason).toContain("1 crawlers wait to be let in");
+  expect(answer).toMatchObject({ status: 503, after: expect.stringMatching(/^\d+$/) });
+  expect(begun).toEqual(["amber", "birch"]);
+});
+
+test("those who are sent away come back one after another, as fast as others are let in", () => {
+  let nowMs = 0;
+  const line = new AdmissionLine({ atOnce: 2, mostWaitMs: 1000 }, () => nowMs);
+  const never = () =>
+    line.take(
+      () => false,
+      () => new Promise<void>(() => {}),
+    );
+  void never();
+  void never();
+  nowMs = 400;
+  for (let waiting = 0; waiting < 6; waiting += 1) void never();
+
+  const times = Array.from({ length: 200 }, () => line.comeBackMs() ?? 0);
+
+  expect(times.slice(0, 3)).toEqual([500, 700, 900]);
+  // Nobody is away for longer than 20 s; then it begins again from the first.
+  expect(Math.max(...times)).toBe(19_900);
+  expect(times.filter((time) => time === 500)).toHaveLength(3);
+});

@@ -1,0 +1,126 @@
+/** A crawler gateway behind a real HTTP server on loopback, with handlers that record what they are given. */
+import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { Admitted } from "#coordinator/crawlers/admit-crawler";
+import { CrawlerGateway } from "#coordinator/gateway/gateway";
+import type { BatchedResult, CrawlerReport } from "#coordinator/gateway/inbox";
+import {
+  type Arrival,
+  defaultGatewaySettings,
+  type GatewayHandlers,
+  type GatewaySettings,
+} from "#coordinator/gateway/settings";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { silentLog } from "#core/log";
+import type { CrawlerHello } from "#protocol/messages";
+import type { Seal } from "#protocol/result-digest";
+import type { ZlibSync } from "#protocol/zlib-sync-inflater";
+
+/** Crawlers that the gateway knows, in the order of their ids from 1. */
+export const knownNames = ["amber", "birch", "cedar", "daisy", "elder"] as const;
+export const revokedName = "fallen";
+
+export interface LoopbackGateway {
+  readonly gateway: CrawlerGateway;
+  readonly url: string;
+  readonly port: number;
+  readonly seen: Seen;
+  close(): Promise<void>;
+}
+
+export interface Seen {
+  readonly arrivals: Arrival[];
+  readonly batches: {
+    crawlerId: CrawlerId;
+    spoolId: string;
+    results: readonly BatchedResult[];
+    seals?: readonly Seal[];
+  }[];
+  readonly messages: { crawlerId: CrawlerId; message: CrawlerReport; wireBytes: number }[];
+  readonly leaves: { crawlerId: CrawlerId; reason: string; forGood: boolean }[];
+  /** Highest sequence that onResults has taken, per crawler. */
+  readonly committed: Map<CrawlerId, number>;
+}
+
+export async function startGateway(options: {
+  readonly zlibSync: ZlibSync | null;
+  readonly settings?: Partial<GatewaySettings>;
+  readonly handlers?: Partial<GatewayHandlers>;
+  readonly port?: number;
+  /** PEM; with it, the gateway stands behind TLS. */
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
+}): Promise<LoopbackGateway> {
+  const seen: Seen = { arrivals: [], batches: [], messages: [], leaves: [], committed: new Map() };
+  const gateway = new CrawlerGateway({
+    settings: { ...defaultGatewaySettings, userAgent: "Nearcrawl/test", ...options.settings },
+    handlers: { ...recordingHandlers(seen), ...options.handlers },
+    log: silentLog,
+    zlibSync: options.zlibSync,
+  });
+  const server = options.tls ? createSecureServer(options.tls) : createServer();
+  gateway.attach(server);
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    await gateway.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  const url = `${options.tls ? "wss" : "ws"}://127.0.0.1:${port}/crawler`;
+  return { gateway, port, url, seen, close };
+}
+
+export function keyOf(name: string): string {
+  return `the-secret-key-of-${name}`;
+}
+
+export function helloOf(name: string, changes: Partial<CrawlerHello> = {}): CrawlerHello {
+  return {
+    type: "crawler:hello",
+    protocolVersions: [1],
+    name,
+    key: keyOf(name),
+    softwareVersion: "0.1.0",
+    spoolId: "7f0c2f0e-6d0b-4a55-9a43-7e2a1c5d1b11",
+    heldLeases: [],
+    publicAddress: null,
+    place: null,
+    capabilities: { probeMethods: ["connect"], ipv6: false },
+    limits: { pagesPerDay: 1000, bytesPerDay: 1_000_000, concurrentHosts: 2 },
+    ...changes,
+  };
+}
+
+/** As the gateway is told of the crawler of this number. */
+export function admitted(number: number, publicKey: string | null = null): Admitted {
+  return { crawlerId: asCrawlerId(number), publicKey, first: [] };
+}
+
+const refused = (code: "revoked" | "wrong-key") =>
+  ({ refuse: { code, reason: `refused for ${code}`, retry: false } }) as const;
+
+function recordingHandlers(seen: Seen): GatewayHandlers {
+  return {
+    async admit({ hello }) {
+      const index = (knownNames as readonly string[]).indexOf(hello.name);
+      if (hello.name === revokedName) return refused("revoked");
+      if (hello.key !== keyOf(hello.name) || index < 0) return refused("wrong-key");
+      return admitted(index + 1);
+    },
+    async onArrive(arrival) {
+      seen.arrivals.push(arrival);
+      return { acknowledgedSequence: seen.committed.get(arrival.crawlerId) ?? 0 };
+    },
+    async onResults(batch) {
+      seen.batches.push(batch);
+      seen.committed.set(batch.crawlerId, batch.results.at(-1)?.sequence ?? 0);
+    },
+    async onMessage(crawlerId, message, { wireBytes }) {
+      seen.messages.push({ crawlerId, message, wireBytes });
+    },
+    async onLeave(crawlerId, reason, forGood) {
+      seen.leaves.push({ crawlerId, reason, forGood });
+    },
+  };
+}

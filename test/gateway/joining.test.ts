@@ -1,0 +1,133 @@
+/** Joining by invitation, and what a connection has to show from then on. */
+import type { TLSSocket } from "node:tls";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { pinOf } from "#protocol/certificate-pin";
+import { until } from "../support/until.ts";
+import { folderOf, helloFrom } from "./crawler-folder.ts";
+import { helloOf } from "./gateway-on-loopback.ts";
+import { type JoiningWorld, newJoiningWorld } from "./joining-world.ts";
+import { RawCrawler } from "./raw-crawler.ts";
+import { testIdentity } from "./sealing-crawler.ts";
+
+let world: JoiningWorld;
+beforeAll(async () => {
+  world = await newJoiningWorld();
+});
+afterEach(async () => await world.reset());
+afterAll(async () => await world?.close());
+
+it("an invitation becomes a crawler with a key of its own, over the pinned certificate", async () => {
+  const invitation = await world.invite("athens", { pagesPerDay: 300 });
+  const folder = folderOf("athens", invitation.secret);
+
+  const { crawler, welcome, keyKept } = await world.come(folder);
+  const shown = (crawler.socket as unknown as { _socket: TLSSocket })._socket.getPeerX509Certificate();
+  const key = await crawler.next("coordinator:key");
+  await keyKept();
+  await until(async () => (await world.keptKeys("athens")) === 1, 5000);
+
+  expect(invitation.coordinatorUrl).toBe(world.url);
+  expect(invitation.certificatePin).toBe(pinOf(shown!));
+  expect(welcome).toMatchObject({ protocolVersion: 3, ticket: expect.any(String), time: expect.any(String) });
+  expect(key).toMatchObject({ scopes: ["probe", "crawl"], oldKeySeconds: 0 });
+  const rows = await world.rows("select public_key, pages_per_day, state from crawler");
+  expect(rows).toEqual([{ public_key: folder.identity.publicKey, pages_per_day: 300, state: "online" }]);
+  await world.leave(crawler, "athens");
+});
+
+it("an invitation may be shown again by its identity until the key is kept, and by nobody else", async () => {
+  const folder = folderOf("athens", (await world.invite("athens")).secret);
+
+  const first = await world.come(folder, { forgetful: true });
+  const lost = (await first.crawler.next("coordinator:key")).key;
+  await world.leave(first.crawler, "athens");
+  const stranger = await world.come(folderOf("athens", folder.key));
+  const again = await world.come(folder);
+  const { key } = await again.crawler.next("coordinator:key");
+  await again.keyKept();
+  await until(async () => (await world.keptKeys("athens")) === 1, 5000);
+  await world.leave(again.crawler, "athens");
+  const late = await world.come(folder);
+  folder.key = lost;
+  const withLostKey = await world.come(folder);
+  folder.key = key;
+  const withKey = await world.come(folder);
+
+  expect(stranger.refuse).toMatchObject({
+    code: "wrong-key",
+    retry: false,
+    reason: expect.stringContaining("used already"),
+  });
+  expect(late.refuse).toMatchObject({ code: "wrong-key", reason: expect.stringContaining("used already") });
+  expect(withLostKey.refuse).toMatchObject({ code: "wrong-key" });
+  expect(withKey.welcome).not.toBeNull();
+  await world.leave(withKey.crawler, "athens");
+});
+
+it("a key that was kept, though nobody heard of it, is good, and ends the invitation", async () => {
+  const { secret } = await world.invite("athens");
+  const folder = folderOf("athens", secret);
+  const first = await world.come(folder);
+  folder.key = (await first.crawler.next("coordinator:key")).key;
+  await world.leave(first.crawler, "athens");
+
+  const second = await world.come(folder);
+  await world.leave(second.crawler, "athens");
+  folder.key = secret;
+  const third = await world.come(folder);
+
+  expect(second.welcome).not.toBeNull();
+  expect(third.refuse?.reason).toContain("used already");
+});
+
+it("a wrong signature, an old challenge and no identity are refused, right key or not", async () => {
+  const folder = await world.joined("athens");
+  const instanceId = "5a0e7cf4-58ab-4c83-9d0f-2b1a4d6f6a01";
+  const forged = await world.come(folder, {
+    change: (hello) => ({ ...hello, identity: { ...hello.identity!, signature: "A".repeat(86) } }),
+  });
+  const old = await RawCrawler.connect(world.url, world.trusting);
+  const replayed = await world.come(folder, {
+    change: () => helloFrom(folder, { challenge: old.challenge!, instanceId }),
+  });
+  const bare = await RawCrawler.connect(world.url, world.trusting);
+  await bare.send(helloOf("athens", { key: folder.key, protocolVersions: [3, 2] }));
+  const older = await RawCrawler.connect(world.url, world.trusting);
+  await older.send(helloOf("athens", { key: folder.key, protocolVersions: [2] }));
+
+  for (const { refuse } of [forged, replayed]) {
+    expect(refuse).toMatchObject({
+      code: "bad-signature",
+      retry: false,
+      reason: expect.stringContaining("for this connection"),
+    });
+  }
+  for (const crawler of [bare, older]) {
+    expect(await crawler.next("coordinator:refuse")).toMatchObject({ code: "bad-signature", retry: false });
+  }
+  await until(async () => (await world.incidentKinds()).includes("no-identity"), 5000);
+  old.disconnect();
+});
+
+it("each connection has a challenge of its own", async () => {
+  const connections = await Promise.all(
+    [1, 2, 3].map(async () => await RawCrawler.connect(world.url, world.trusting)),
+  );
+
+  const challenges = connections.map(({ challenge }) => challenge);
+  expect(new Set(challenges).size).toBe(3);
+  expect(challenges.every((challenge) => Buffer.from(challenge!, "base64url").length === 32)).toBe(true);
+  for (const connection of connections) connection.disconnect();
+});
+
+it("a stolen key opens nothing without the identity, and the operator hears of it", async () => {
+  const folder = await world.joined("athens");
+
+  const thief = await world.come(folderOf("athens", folder.key, testIdentity()));
+  await until(async () => (await world.incidentKinds()).includes("stolen-key"), 5000);
+  const owner = await world.come(folder);
+
+  expect(thief.refuse).toMatchObject({ code: "bad-signature", retry: false });
+  expect(owner.welcome).not.toBeNull();
+  await world.leave(owner.crawler, "athens");
+});

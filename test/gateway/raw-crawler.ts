@@ -1,0 +1,94 @@
+/** The crawler's end of the wire without manners: sends whatever a test wants, and tells what comes back. */
+import { type ClientOptions, WebSocket } from "ws";
+import { decodeCoordinatorMessage, maxMessageBytes } from "#protocol/codec";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { MessageDeflater } from "#protocol/deflate";
+import { challengeHeader } from "#protocol/identity";
+import { NodeInflater } from "#protocol/message-inflater";
+import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import { helloOf } from "./gateway-on-loopback.ts";
+
+type OfType<Type extends CoordinatorMessage["type"]> = Extract<CoordinatorMessage, { type: Type }>;
+
+export class RawCrawler {
+  readonly socket: WebSocket;
+  readonly received: CoordinatorMessage[] = [];
+  /** What the coordinator wants signed; null when it said nothing of it. */
+  challenge: string | null = null;
+  readonly closed: Promise<{ code: number; words: string }>;
+  readonly deflater = new MessageDeflater("large");
+  readonly #inflater = new NodeInflater();
+  #waiting: (() => void)[] = [];
+  #isClosed = false;
+
+  constructor(url: string, options: ClientOptions = {}) {
+    this.socket = new WebSocket(url, { perMessageDeflate: false, ...options });
+    this.socket.on("error", () => {});
+    this.socket.once("upgrade", ({ headers }) => {
+      const challenge = headers[challengeHeader];
+      this.challenge = typeof challenge === "string" ? challenge : null;
+    });
+    this.socket.on("message", (data) => this.#receive(data as Buffer));
+    this.closed = new Promise((resolve) => {
+      this.socket.once("close", (code, words) => {
+        this.#isClosed = true;
+        this.deflater.close();
+        this.#wake();
+        resolve({ code, words: words.toString() });
+      });
+    });
+  }
+
+  /** Connected, but nothing said. */
+  static async connect(url: string, options: ClientOptions = {}): Promise<RawCrawler> {
+    const crawler = new RawCrawler(url, options);
+    await new Promise((resolve, reject) => {
+      crawler.socket.once("open", resolve);
+      crawler.socket.once("error", reject);
+    });
+    return crawler;
+  }
+
+  /** Connected and welcomed. */
+  static async arrive(url: string, name: string, changes: Partial<CrawlerHello> = {}): Promise<RawCrawler> {
+    const crawler = await RawCrawler.connect(url);
+    await crawler.send(helloOf(name, changes));
+    await crawler.next("coordinator:welcome");
+    return crawler;
+  }
+
+  send(message: CrawlerMessage): Promise<void> {
+    return this.sendText(JSON.stringify(message));
+  }
+
+  async sendText(text: string): Promise<void> {
+    this.sendBytes(await this.deflater.deflate(text));
+  }
+
+  sendBytes(bytes: Buffer): void {
+    this.socket.send(bytes, { binary: true });
+  }
+
+  /** The next message of this type that was not asked for yet; rejects when the connection closes without one. */
+  async next<Type extends CoordinatorMessage["type"]>(type: Type): Promise<OfType<Type>> {
+    for (;;) {
+      const at = this.received.findIndex((message) => message.type === type);
+      if (at >= 0) return this.received.splice(at, 1)[0] as OfType<Type>;
+      if (this.#isClosed) throw new Error(`the connection closed without ${type}`);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  disconnect(): void {
+    this.socket.terminate();
+  }
+
+  #receive(data: Buffer): void {
+    this.received.push(decodeCoordinatorMessage(this.#inflater.inflate(data, maxMessageBytes)));
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}

@@ -1,0 +1,160 @@
+/** Opt-outs as the fleet honours them, over a real Postgres and real DNS on loopback. */
+import { createSocket, type Socket } from "node:dgram";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { confirmationName, confirmationText, OptOutHonours } from "#coordinator/opt-outs/honour";
+import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
+import type { OptOutTarget } from "#coordinator/opt-outs/opt-out";
+import { createOptOutStore } from "#coordinator/opt-outs/store";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { silentLog } from "#core/log";
+import { createTextResolver } from "#core/text-resolver";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
+
+let database: Database;
+let dns: { readonly address: string; readonly records: Map<string, string[]>; close(): void };
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  dns = await startTextServer();
+});
+beforeEach(async () => {
+  await database.pool.query("delete from opt_out");
+  await database.pool.query("update frontier_host set opt_out_id = null");
+  dns.records.clear();
+});
+afterAll(async () => {
+  dns?.close();
+  await database?.close();
+});
+
+/** Answers TXT questions (RFC 1035 section 4) from its records, and says of all other names that there are none. */
+async function startTextServer() {
+  const records = new Map<string, string[]>();
+  const socket: Socket = createSocket("udp4");
+  socket.on("message", (question, from) => {
+    const labels: string[] = [];
+    let at = 12;
+    for (let length = question[at]!; length > 0; length = question[at]!) {
+      labels.push(question.toString("latin1", at + 1, at + 1 + length));
+      at += 1 + length;
+    }
+    const texts = records.get(labels.join(".")) ?? [];
+    const header = Buffer.from(question.subarray(0, 12));
+    header.writeUInt16BE(texts.length === 0 ? 0x8183 : 0x8180, 2);
+    header.writeUInt16BE(texts.length, 6);
+    header.fill(0, 8, 12);
+    const answers = texts.map((text) =>
+      Buffer.concat([
+        Buffer.from([0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 60, 0, text.length + 1, text.length]),
+        Buffer.from(text, "latin1"),
+      ]),
+    );
+    socket.send(Buffer.concat([header, question.subarray(12, at + 5), ...answers]), from.port, from.address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  return { address: `127.0.0.1:${socket.address().port}`, records, close: () => socket.close() };
+}
+
+const amber = asCrawlerId(1);
+const birch = asCrawlerId(2);
+
+/** One coordinator's honours, with the crawlers that are connected to it and what they were told. */
+function coordinatorOf(online: readonly CrawlerId[]) {
+  const told: [CrawlerId, readonly string[]][] = [];
+  const optOuts = createOptOutStore(database.pool);
+  let nowMs = worldNow.getTime();
+  const honours = new OptOutHonours({
+    optOuts,
+    marks: createOptOutMarks(database.pool),
+    online: () => online,
+    send: (crawlerId, message) => {
+      if (message.type === "coordinator:stop-hosts") told.push([crawlerId, message.domains]);
+      return true;
+    },
+    texts: createTextResolver({ servers: [dns.address], timeoutMs: 500 }),
+    departureMs: 120_000,
+    log: silentLog,
+    now: () => new Date(nowMs),
+  });
+  const request = async (target: OptOutTarget, confirmed = false) =>
+    await optOuts.request(
+      { target, source: "form", words: "", replyTo: null, requester: null, confirmed },
+      new Date(nowMs),
+    );
+  const wait = (minutes: number) => {
+    nowMs += minutes * 60_000;
+  };
+  return { honours, optOuts, told, request, wait };
+}
+
+const site = (name: string): OptOutTarget => ({ site: name, network: null });
+
+describe("the crawlers", () => {
+  it("are each told once, by whichever coordinator they are connected to; who comes later is told then", async () => {
+    const here = coordinatorOf([amber]);
+    const there = coordinatorOf([birch]);
+    await here.request(site("www.example.org"));
+
+    for (const { honours } of [here, there, here]) await honours.pass();
+    await there.honours.tell(amber);
+
+    expect(here.told).toEqual([[amber, ["www.example.org"]]]);
+    expect(there.told).toEqual([
+      [birch, ["www.example.org"]],
+      [amber, ["www.example.org"]],
+    ]);
+  });
+
+  it("are told of a network by the hosts that lie in it", async () => {
+    const { honours, told, request } = coordinatorOf([amber]);
+    await request({ site: null, network: { first: "1.2.3.0", last: "1.2.3.255" } }, true);
+
+    await honours.pass();
+
+    expect(told).toEqual([[amber, ["www.example.org"]]]);
+  });
+
+  it("are told no more when it was long ago, and nothing of what was lifted", async () => {
+    const { honours, optOuts, told, request, wait } = coordinatorOf([amber]);
+    await request(site("www.example.org"));
+    const { optOutId } = await request(site("old.example.org"));
+    await optOuts.lift(optOutId, "", worldNow);
+
+    await honours.tell(birch);
+    wait(18);
+    await honours.tell(birch);
+
+    expect(told).toEqual([[birch, ["www.example.org"]]]);
+  });
+});
+
+describe("a site confirms", () => {
+  it("by the record that it was told, in its own DNS; others' tokens and no record at all confirm nothing", async () => {
+    const { honours, optOuts, request, wait } = coordinatorOf([]);
+    const mine = await request(site("www.example.org"));
+    const other = await request(site("old.example.org"));
+    await request(site("silent.example.org"));
+    dns.records.set(confirmationName("www.example.org"), ["v=spf1 -all", confirmationText(mine.token)]);
+    dns.records.set(confirmationName("old.example.org"), [confirmationText(mine.token)]);
+
+    const found = await honours.confirm();
+    dns.records.set(confirmationName("old.example.org"), [confirmationText(other.token)]);
+    const tooSoon = await honours.confirm();
+    wait(10);
+    const later = await honours.confirm();
+
+    expect([found, tooSoon, later]).toEqual([1, 0, 1]);
+    const states = (await optOuts.list({ open: true, most: 10 })).map(({ target, state, confirmedBy }) => [
+      target,
+      state,
+      confirmedBy,
+    ]);
+    expect(states).toEqual([
+      ["silent.example.org", "unconfirmed", null],
+      ["old.example.org", "confirmed", "site"],
+      ["www.example.org", "confirmed", "site"],
+    ]);
+  });
+});

@@ -1,0 +1,344 @@
+import type { PoolClient } from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { addHosts } from "#coordinator/frontier/admission-writes";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
+import { mostPagesUnconfirmed, type OptOutRequest } from "#coordinator/opt-outs/opt-out";
+import { createOptOutStore } from "#coordinator/opt-outs/store";
+import { searchPages } from "#coordinator/search/search";
+import { createTrustStore } from "#coordinator/trust/trust-store";
+import { createReports } from "#coordinator/who/reads";
+import { asCrawlerId } from "#core/ids";
+import { urlKeyOf } from "#core/url-key";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { seedHost, seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
+import { until } from "../support/until.ts";
+
+let database: Database;
+let stores: ReturnType<typeof storesOf>;
+const storesOf = ({ pool }: Database) => ({
+  optOuts: createOptOutStore(pool),
+  marks: createOptOutMarks(pool),
+  frontier: createFrontierStore(pool),
+  reports: createReports(pool, () => 0),
+});
+const scope = { pagesPerHost: 10, maxDepth: 5, admitNewHosts: true };
+const later = (days: number) => new Date(worldNow.getTime() + days * 86_400_000);
+
+beforeAll(async () => {
+  database = await testDatabase();
+  stores = storesOf(database);
+  await seedWorld(database.pool);
+  await seedHost(database.pool, { host: "shop.www.example.org", subnet: "1.2.3.0", address: "1.2.3.9" });
+  // Berlin has the range of the first, Athens that of the second by inheritance: one row of its own.
+  await database.pool.query(
+    `insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
+     select subnet_id, 1, 'operator', true, now() from subnet where first_address = '1.2.3.0'`,
+  );
+});
+afterAll(async () => await database?.close());
+beforeEach(async () => {
+  await database.pool.query(
+    "update lease set closed_at = now(), ending = 'returned' where closed_at is null",
+  );
+  await database.pool.query("delete from opt_out");
+  await database.pool.query(
+    "update frontier_host set opt_out_id = null, not_before = '-infinity', lease_id = null, due_at = $1",
+    [worldNow],
+  );
+});
+
+const ask = (site: string, changed: Partial<OptOutRequest> = {}): OptOutRequest => ({
+  target: { site, network: null },
+  source: "form",
+  words: "please",
+  replyTo: null,
+  requester: "192.0.2.7",
+  confirmed: false,
+  ...changed,
+});
+const leased = async () =>
+  (
+    await stores.frontier.leaseHosts({
+      crawlerId: asCrawlerId(1),
+      hosts: 100,
+      urlsPerHost: 10,
+      leaseSeconds: 300,
+      now: worldNow,
+    })
+  )
+    .map(({ host }) => host)
+    .sort();
+const keyOf = (url: string) => {
+  const key = urlKeyOf(url);
+  if (typeof key === "string") throw new Error(key);
+  return key;
+};
+const admitted = async (url: string) => {
+  return await stores.frontier.admit([{ key: keyOf(url), depth: 0 }], scope, worldNow);
+};
+
+describe("an opt-out", () => {
+  it("covers the site and everything below it, and nothing beside it: neither leased nor admitted", async () => {
+    const before = await leased();
+    await stores.frontier.returnLeasesOf(asCrawlerId(1), worldNow);
+
+    const optOut = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    await stores.marks.apply(worldNow);
+    const after = await leased();
+    const known = await admitted("https://www.example.org/new");
+    const fresh = await admitted("https://deep.www.example.org/");
+    const beside = await admitted("https://notwww.example.org/");
+
+    expect(optOut).toMatchObject({ target: "www.example.org", state: "unconfirmed" });
+    expect(before).toEqual(["shop.www.example.org", "www.example.org"]);
+    expect(after).toEqual([]);
+    expect([known, fresh]).toEqual(Array(2).fill({ newUrls: 0, newHosts: 0 }));
+    expect(beside).toEqual({ newUrls: 1, newHosts: 1 });
+  });
+
+  it("is not fetched by a second crawler for comparison either", async () => {
+    const { hostHash, urlHash, url, host } = keyOf("https://www.example.org/");
+    await database.pool.query(
+      `insert into double_check (host_hash, url_hash, host, url, crawler_id, cause, opinions, wanted, next_by)
+       values ($1, $2, $3, $4, 2, 'sample', '[]', '{1}', $5)`,
+      [hostHash, urlHash, host, url, later(1)],
+    );
+    const request = { crawlerId: asCrawlerId(1), hosts: 10, leaseSeconds: 60, now: worldNow };
+    const check = async () => await createTrustStore(database.pool).lease({ ...request, urlsPerHost: 5 });
+
+    await stores.optOuts.request(ask("www.example.org"), worldNow);
+    await stores.marks.apply(worldNow);
+    const after = await check();
+    await database.pool.query("update frontier_host set opt_out_id = null");
+    const without = await check();
+
+    expect(after).toEqual([]);
+    expect(without.map((lease) => lease.host)).toEqual(["www.example.org"]);
+  });
+
+  it("ends the leases that are open, and tells whose they were", async () => {
+    await leased();
+
+    await stores.optOuts.request(ask("www.example.org"), worldNow);
+    const { leases, hosts } = await stores.marks.apply(worldNow);
+    const open = await database.pool.query("select from lease where closed_at is null");
+
+    expect(hosts).toBe(2);
+    expect(leases.map(({ host }) => host).sort()).toEqual(["shop.www.example.org", "www.example.org"]);
+    expect(open.rowCount).toBe(0);
+  });
+
+  it("hides the site's pages in the search at once, and deletes them when it is confirmed", async () => {
+    await seedPage(database.pool, { url: "https://www.example.org/", title: "Amber", text: "amber trade" });
+    const find = async () => (await searchPages(stores.reports, "amber", {}, worldNow)).total;
+    const found = await find();
+
+    const { optOutId } = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    await stores.marks.apply(worldNow);
+    const hidden = await find();
+    const kept = await database.pool.query("select from page");
+    await stores.optOuts.confirm(optOutId, "operator", worldNow);
+    const { pages } = await stores.marks.apply(worldNow);
+    const left = await database.pool.query("select from page");
+
+    expect([found, hidden, kept.rowCount, pages, left.rowCount]).toEqual([1, 0, 1, 1, 0]);
+  });
+
+  it("lapses after 30 days unless somebody confirmed it, and the site is crawled again after a pause", async () => {
+    await stores.optOuts.request(ask("www.example.org"), worldNow);
+    const { optOutId } = await stores.optOuts.request(ask("old.example.org"), worldNow);
+    await stores.optOuts.confirm(optOutId, "site", later(1));
+    await stores.marks.apply(worldNow);
+
+    const early = await stores.optOuts.lapse(later(29));
+    const lapsed = await stores.optOuts.lapse(later(30));
+    await stores.marks.apply(worldNow);
+    const open = await stores.optOuts.list({ open: true, most: 10 });
+    const { rows } = await database.pool.query<{ wait: number; due: boolean }>(
+      `select extract(epoch from not_before - $1)::int as wait, due_at is not null as due
+       from frontier_host where host = 'www.example.org' and opt_out_id is null`,
+      [worldNow],
+    );
+
+    expect([early, lapsed]).toEqual([0, 1]);
+    expect(open.map(({ target, state }) => [target, state])).toEqual([["old.example.org", "confirmed"]]);
+    expect(rows).toEqual([{ wait: 900, due: true }]);
+  });
+
+  it("stays in force where a wider one that covered the same host is lifted", async () => {
+    const wide = await stores.optOuts.request(ask("example.org"), worldNow);
+    await stores.optOuts.request(ask("www.example.org"), worldNow);
+    await stores.marks.apply(worldNow);
+
+    await stores.optOuts.lift(wide.optOutId, "asked for by mistake", worldNow);
+    await stores.marks.apply(worldNow);
+    const { rows } = await database.pool.query<{ host: string }>(
+      "select host from frontier_host where opt_out_id is not null order by host",
+    );
+
+    expect(rows.map(({ host }) => host)).toEqual(["shop.www.example.org", "www.example.org"]);
+  });
+
+  it("asked for twice is one, and an operator's word confirms it", async () => {
+    const first = await stores.optOuts.request(ask("www.example.org"), worldNow);
+
+    const again = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    const sure = await stores.optOuts.request(
+      ask("www.example.org", { source: "operator", confirmed: true }),
+      worldNow,
+    );
+
+    expect([again.optOutId, again.token]).toEqual([first.optOutId, first.token]);
+    expect(sure).toMatchObject({ optOutId: first.optOutId, state: "confirmed", confirmedBy: "operator" });
+  });
+
+  it("of a network covers whoever resolves into it, from then on until they move away", async () => {
+    const target = { site: null, network: { first: "1.2.3.0", last: "1.2.3.255" } } as const;
+    await stores.optOuts.request(ask("", { target, source: "operator", confirmed: true }), worldNow);
+    await stores.marks.apply(worldNow);
+    const marked = async () =>
+      (
+        await database.pool.query<{ host: string }>(
+          "select host from frontier_host where opt_out_id is not null order by host",
+        )
+      ).rows.map(({ host }) => host);
+    const before = await marked();
+    const place = { type: "resolved", subnetId: null, ttlSeconds: 60 } as const;
+
+    await stores.frontier.saveResolutions(
+      [
+        { ...place, host: "www.example.org", addresses: ["5.6.7.9"] },
+        { ...place, host: "old.example.org", addresses: ["5.6.7.9", "1.2.3.77"] },
+      ],
+      worldNow,
+    );
+    const after = await marked();
+    await stores.frontier.saveResolutions(
+      [{ ...place, host: "www.example.org", addresses: ["1.2.3.4"] }],
+      worldNow,
+    );
+
+    expect(before).toEqual(["shop.www.example.org", "www.example.org"]);
+    expect(after).toEqual(["old.example.org", "shop.www.example.org"]);
+    expect(await marked()).toContain("www.example.org");
+    expect(await stores.optOuts.covering(null, ["1.2.3.200"])).toMatchObject({ target: "1.2.3.0/24" });
+  });
+});
+
+describe("what the form can do", () => {
+  it("stops so many sites a day; more wait for a confirmation, and so does a name that many hosts lie below", async () => {
+    await database.pool.query(
+      `insert into opt_out (site, source, token, created_at, in_force_at)
+       select 'flood-' || n || '.example.net', 'form', '', $1, $1 from generate_series(1, 199) n`,
+      [worldNow],
+    );
+    await database.pool.query(
+      `insert into frontier_host (host_hash, host)
+       select n, 'many-' || n || '.example.com' from generate_series(1, 101) n`,
+    );
+
+    const wide = await stores.optOuts.request(ask("example.com"), worldNow);
+    const last = await stores.optOuts.request(ask("one-more.example.net"), worldNow);
+    const over = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    await stores.marks.apply(worldNow);
+    const marked = await database.pool.query("select from frontier_host where opt_out_id is not null");
+    const confirmed = await stores.optOuts.confirm(over.optOutId, "site", worldNow);
+
+    expect([wide.state, last.state, over.state]).toEqual(["waiting", "unconfirmed", "waiting"]);
+    expect(marked.rowCount).toBe(0);
+    expect(confirmed?.state).toBe("confirmed");
+  });
+
+  it("waits for several hosts of which we have many pages; one host, or few pages, are taken out at once", async () => {
+    await seedPage(database.pool, { url: "https://model.example.net/", title: "Amber", text: "amber" });
+    const { rows } = await database.pool.query<{ columns: string; copied: string }>(
+      `select string_agg(quote_ident(attname), ', ') as columns,
+         string_agg('copy.' || quote_ident(attname), ', ') as copied
+       from pg_attribute
+       where attrelid = 'page'::regclass and attnum > 0 and not attisdropped and attgenerated = ''`,
+    );
+    const fetched = async (host: string, pages: number) => {
+      await seedHost(database.pool, { host, subnet: "1.2.3.0", address: "1.2.3.9" });
+      await database.pool.query(
+        `insert into page (${rows[0]!.columns})
+         select ${rows[0]!.copied}
+         from frontier_host h, generate_series(1, $2::int) n, page p,
+           jsonb_populate_record(p, jsonb_build_object('host_hash', h.host_hash, 'url_hash', n, 'host', h.host)) copy
+         where h.host = $1 and p.host = 'model.example.net'`,
+        [host, pages],
+      );
+    };
+    const sizes = { small: mostPagesUnconfirmed - 1, large: mostPagesUnconfirmed + 1 };
+    await fetched("www.small.example", sizes.small);
+    await fetched("shop.small.example", 1);
+    await fetched("one.example", sizes.large);
+    await fetched("www.one.example", sizes.large);
+    await fetched("en.encyclopedia.example", sizes.large);
+    await fetched("de.encyclopedia.example", 1);
+
+    const states: Record<string, string> = {};
+    for (const site of ["small.example", "one.example", "encyclopedia.example", "en.encyclopedia.example"]) {
+      states[site] = (await stores.optOuts.request(ask(site), worldNow)).state;
+    }
+    await stores.marks.apply(worldNow);
+    const marked = await database.pool.query<{ host: string }>(
+      "select host from frontier_host where opt_out_id is not null and host like '%encyclopedia.example'",
+    );
+    const byOperator = ask("encyclopedia.example", { source: "operator", confirmed: true });
+
+    expect(states).toEqual({
+      "small.example": "unconfirmed",
+      "one.example": "unconfirmed",
+      "encyclopedia.example": "waiting",
+      "en.encyclopedia.example": "unconfirmed",
+    });
+    expect(marked.rows).toEqual([{ host: "en.encyclopedia.example" }]);
+    expect((await stores.optOuts.request(byOperator, worldNow)).state).toBe("confirmed");
+  });
+
+  it("never takes a network out, nor a public suffix, whichever door the request came in by", async () => {
+    const network = { site: null, network: { first: "0.0.0.0", last: "255.255.255.255" } } as const;
+
+    const states = [
+      (await stores.optOuts.request(ask("", { target: network }), worldNow)).state,
+      (await stores.optOuts.request(ask("github.io"), worldNow)).state,
+      (await stores.optOuts.request(ask("co.uk"), worldNow)).state,
+    ];
+
+    expect(states).toEqual(["waiting", "waiting", "waiting"]);
+  });
+
+  it("never lets a host slip in beside an opt-out that is being recorded", async () => {
+    const adding = await database.pool.connect();
+    await adding.query("begin");
+    await addHosts(adding, [keyOf("https://race.example.org/")], worldNow);
+
+    let isRecorded = false;
+    const recorded = stores.optOuts.request(ask("race.example.org"), worldNow).then(async () => {
+      isRecorded = true;
+      await stores.marks.apply(worldNow);
+    });
+    await until(async () => isRecorded || (await isWaitedFor(adding)), 5000);
+    await adding.query("commit");
+    adding.release();
+    await recorded;
+    const { rows } = await database.pool.query<{ due: boolean; marked: boolean }>(
+      `select due_at is not null as due, opt_out_id is not null as marked
+       from frontier_host where host = 'race.example.org'`,
+    );
+
+    expect(rows).toEqual([{ due: false, marked: true }]);
+  });
+});
+
+/** Somebody waits for a lock that this connection holds. */
+async function isWaitedFor(client: PoolClient): Promise<boolean> {
+  const { rows } = await client.query<{ waits: boolean }>(
+    `select exists (
+       select from pg_locks w join pg_locks h using (locktype, classid, objid, objsubid)
+       where not w.granted and h.granted and h.pid = pg_backend_pid()) as waits`,
+  );
+  return rows[0]!.waits;
+}

@@ -1,0 +1,180 @@
+/** A crawl where nothing needs attention, and what is said as soon as one thing is otherwise. */
+import { describe, expect, it } from "vitest";
+import type { AlertFacts, CrawlerFacts, RelativeFacts } from "#coordinator/overview/alert-facts";
+import { type AlertName, alertSeverities } from "#coordinator/overview/alerts";
+import { alertsOf } from "#coordinator/overview/alerts-of";
+
+const nowMs = Date.parse("2026-03-01T12:00:00Z");
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+const athens: CrawlerFacts = {
+  name: "athens",
+  state: "online",
+  lastSeenMs: nowMs,
+  drainingSinceMs: null,
+  distrusted: false,
+  waitingResults: 12,
+  fetches: 1000,
+  ownFailures: 0,
+  copiedFolder: false,
+  neverRan: false,
+  waits: false,
+};
+
+const well: AlertFacts = {
+  nowMs,
+  crawlers: [athens, { ...athens, name: "berlin" }],
+  queue: { p95Seconds: 300, unplacedSeconds: 20 },
+  hour: { fetches: 2000, fetchedBytes: 80_000_000, shippedBytes: 3_000_000, ourFailures: 0 },
+  day: { fetches: 40_000, fetchedBytes: 1.6e9, shippedBytes: 6e7, ourFailures: 0 },
+  figuresAtMs: nowMs - minuteMs,
+  registryAppliedMs: nowMs - 20 * dayMs,
+  incidents: [],
+  openInvitations: 0,
+  releases: [],
+  databaseMs: 1.5,
+  accuracy: { samples: 400, share: 0.96 },
+};
+
+const parent: RelativeFacts = {
+  kind: "parent",
+  name: "https://top.example",
+  contactedMs: nowMs,
+  failingSinceMs: null,
+  failure: null,
+  droppedMs: null,
+};
+
+const release = {
+  version: "1.2.0",
+  stage: "all",
+  wasOffered: true,
+  revoked: false,
+  mayRun: true,
+  words: "",
+  turnedDown: 0,
+} as const;
+const withCrawler = (differences: Partial<CrawlerFacts>): Partial<AlertFacts> => ({
+  crawlers: [athens, { ...athens, name: "berlin", ...differences }],
+});
+
+/** What differs; the last value where nothing is said yet, and the first where something is. */
+const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, found: Partial<AlertFacts>]>> = {
+  "coordinator-silent": [{ figuresAtMs: nowMs - 6 * minuteMs }, { figuresAtMs: nowMs - 6 * minuteMs - 1 }],
+  "no-crawler-connected": [withCrawler({ state: "offline" }), { crawlers: [] }],
+  "errors-by-us": [{ hour: { ...well.hour, ourFailures: 20 } }, { hour: { ...well.hour, ourFailures: 21 } }],
+  "copied-folder": [{}, withCrawler({ copiedFolder: true })],
+  "crawler-offline": [
+    withCrawler({ state: "offline", lastSeenMs: nowMs - hourMs }),
+    withCrawler({ state: "offline", lastSeenMs: nowMs - hourMs - 1 }),
+  ],
+  "crawler-draining": [
+    withCrawler({ state: "draining", drainingSinceMs: nowMs - dayMs }),
+    withCrawler({ state: "draining", drainingSinceMs: nowMs - dayMs - 1 }),
+  ],
+  "crawler-distrusted": [{}, withCrawler({ distrusted: true })],
+  "crawler-errors": [withCrawler({ ownFailures: 100 }), withCrawler({ ownFailures: 101 })],
+  "results-wait": [withCrawler({ waitingResults: 5000 }), withCrawler({ waitingResults: 5001 })],
+  "subnets-wait": [
+    { queue: { p95Seconds: 1, unplacedSeconds: 3600 } },
+    { queue: { p95Seconds: 1, unplacedSeconds: 3601 } },
+  ],
+  "queue-age": [
+    { queue: { p95Seconds: 86_400, unplacedSeconds: null } },
+    { queue: { p95Seconds: 86_401, unplacedSeconds: null } },
+  ],
+  "compression-poor": [
+    { day: { ...well.day, shippedBytes: 8e7 } },
+    { day: { ...well.day, shippedBytes: 8.1e7 } },
+  ],
+  "registry-old": [{ registryAppliedMs: nowMs - 100 * dayMs }, { registryAppliedMs: nowMs - 101 * dayMs }],
+  incidents: [{}, { incidents: [{ kind: "flood", crawler: "berlin", count: 3 }] }],
+  "release-missing": [
+    { openInvitations: 1, releases: [{ ...release, version: "1.3.0", stage: "one" }, release] },
+    { openInvitations: 1, releases: [{ ...release, mayRun: false }] },
+  ],
+  "crawler-waits": [
+    withCrawler({ state: "offline", waits: false }),
+    withCrawler({ state: "offline", waits: true, lastSeenMs: nowMs - 20 * dayMs }),
+  ],
+  "release-held": [
+    { releases: [{ ...release, stage: "none", wasOffered: false }] },
+    { releases: [{ ...release, stage: "none", words: "it hangs" }] },
+  ],
+  "release-failing": [{ releases: [release] }, { releases: [{ ...release, turnedDown: 1 }] }],
+  "database-slow": [{ databaseMs: 250 }, { databaseMs: 251 }],
+  "parent-away": [
+    { relatives: [{ ...parent, failingSinceMs: nowMs - 15 * minuteMs, failure: "it is not reached" }] },
+    { relatives: [{ ...parent, failingSinceMs: nowMs - 15 * minuteMs - 1, failure: "it is not reached" }] },
+  ],
+  "child-silent": [
+    { relatives: [{ ...parent, kind: "child", contactedMs: null }] },
+    { relatives: [{ ...parent, kind: "child", contactedMs: nowMs - 15 * minuteMs - 1 }] },
+  ],
+  "foreign-urls-dropped": [
+    { relatives: [{ ...parent, droppedMs: nowMs - dayMs }] },
+    { relatives: [{ ...parent, droppedMs: nowMs - dayMs + 1 }] },
+  ],
+  "accuracy-low": [{ accuracy: { samples: 29, share: 0.5 } }, { accuracy: { samples: 30, share: 0.899 } }],
+};
+
+it("nothing is said while all is well", () => {
+  expect(alertsOf(well)).toEqual([]);
+});
+
+describe.each(Object.entries(rules))("%s", (name, [not, found]) => {
+  it("is said from its threshold on, alone, with what to do and where to look", () => {
+    const before = alertsOf({ ...well, ...not });
+    const after = alertsOf({ ...well, ...found });
+
+    expect(before).toEqual([]);
+    expect(after.map((alert) => alert.name)).toEqual([name]);
+    expect(after[0]).toMatchObject({ severity: alertSeverities[name as AlertName] });
+    expect(after[0]?.words).toMatch(/^[A-Z1-9].*\.$/);
+    expect(after[0]?.advice).toMatch(/\.$/);
+    expect(after[0]?.link).toMatch(/^\//);
+  });
+});
+
+it("one alert names the crawlers it is about, the longest gone first, and only the first few", () => {
+  const gone = Array.from({ length: 200 }, (_, index) => ({
+    ...athens,
+    name: `c${String(index).padStart(3, "0")}`,
+    state: "offline" as const,
+    lastSeenMs: nowMs - 2 * hourMs - index * minuteMs,
+  }));
+
+  const alerts = alertsOf({ ...well, crawlers: [athens, ...gone] });
+
+  expect(alerts).toHaveLength(1);
+  expect(alerts[0]).toMatchObject({ count: 200, targets: ["c199", "c198", "c197", "c196", "c195"] });
+  expect(alerts[0]?.words).toBe(
+    "Offline for more than 60 minutes: c199, c198, c197, c196, c195 and 195 more.",
+  );
+});
+
+it("what says nothing of a fault is none: little fetched, nobody came yet, who drains and leaves, a release passed over", () => {
+  const little = {
+    hour: { ...well.hour, fetches: 49, ourFailures: 49 },
+    day: { ...well.day, fetchedBytes: 9e6, shippedBytes: 9e6 },
+    figuresAtMs: null,
+    releases: [release, { ...release, version: "1.1.0", stage: "none" as const }],
+    ...withCrawler({
+      state: "offline",
+      lastSeenMs: nowMs - dayMs,
+      drainingSinceMs: nowMs - hourMs,
+      fetches: 49,
+      ownFailures: 49,
+    }),
+  };
+
+  expect(alertsOf({ ...well, ...little })).toEqual([]);
+});
+
+it("the critical stand first", () => {
+  const alerts = alertsOf({ ...well, databaseMs: 9000, crawlers: [] });
+
+  expect(alerts.map(({ severity }) => severity)).toEqual(["critical", "warning"]);
+});

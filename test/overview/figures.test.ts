@@ -1,0 +1,145 @@
+/** Counts by the minute, as they are written and read again. */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { createFigureStore } from "#coordinator/overview/figure-store";
+import { forgetFigures, MinuteFigures } from "#coordinator/overview/figures";
+import { history, spanFigures } from "#coordinator/overview/figures-report";
+import type { WireResult } from "#coordinator/results/take-results";
+import type { CrawlerId } from "#core/ids";
+import type { FetchOutcome } from "#protocol/result";
+import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { arrivedResult, noon, secondsAfterNoon, spoolId } from "../support/store-world.ts";
+
+let world: FlowWorld;
+let athens: CrawlerId;
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  await world.pool.query("truncate minute_figures, crawler_figures");
+  athens = await world.crawler("athens");
+});
+afterAll(async () => await world.close());
+
+const store = () => createFigureStore(world.pool);
+const failed = (blame: "target" | "network" | "us"): FetchOutcome => ({
+  ...{ type: "failed", code: "x", reason: "x" },
+  blame,
+});
+
+/** Pages of 3000 bytes, and failures; 100 bytes each on the wire to here. */
+function batch(...outcomes: readonly (FetchOutcome | "page")[]) {
+  const results = outcomes.map((outcome, index): WireResult => {
+    const given = { sequence: index + 1, leaseId: "1", url: `http://a.example/${index}` };
+    const { leaseId, sequence, result } = arrivedResult(outcome === "page" ? given : { ...given, outcome });
+    return { sequence, leaseId, result, wireBytes: 100 };
+  });
+  return { crawlerId: athens, spoolId, results };
+}
+
+async function quarters() {
+  const { rows } = await world.pool.query(
+    `select quarter, fetches::int, wire_bytes::int, network_failures::int, our_failures::int
+     from crawler_figures order by quarter`,
+  );
+  return rows;
+}
+
+it("a minute is written when it has ended, with what every crawler did in its quarter", async () => {
+  const figures = new MinuteFigures();
+  await figures.turn(store(), noon);
+
+  figures.results(batch("page", "page", failed("network"), failed("us")), 4);
+  figures.round(3);
+  await figures.turn(store(), secondsAfterNoon(59));
+  const before = await spanFigures(world.pool, 60, secondsAfterNoon(59));
+  await figures.turn(store(), secondsAfterNoon(60));
+  const after = await spanFigures(world.pool, 60, secondsAfterNoon(60));
+
+  expect(before.fetches).toBe(0);
+  expect(after).toEqual({
+    ...{ minutes: 60, fetches: 4, pages: 2, fetchedBytes: 6000, shippedBytes: 400, rounds: 1, probes: 3 },
+    failures: { target: 0, network: 1, crawler: 0, us: 1 },
+  });
+  expect(await quarters()).toEqual([
+    { quarter: noon, fetches: 4, wire_bytes: 4000, network_failures: 1, our_failures: 1 },
+  ]);
+});
+
+it("two coordinators, and one that was started anew within the minute, add to the same rows", async () => {
+  const both = [new MinuteFigures(), new MinuteFigures()];
+  for (const figures of both) {
+    await figures.turn(store(), noon);
+    figures.results(batch("page"), 1);
+  }
+
+  await Promise.all(both.map((figures) => figures.flush(store())));
+
+  expect(await spanFigures(world.pool, 1, noon)).toMatchObject({ fetches: 2, pages: 2, shippedBytes: 200 });
+  expect(await quarters()).toMatchObject([{ fetches: 2, wire_bytes: 2000 }]);
+});
+
+it("what could not be written is written with the next minute", async () => {
+  const figures = new MinuteFigures();
+  await figures.turn(store(), noon);
+  figures.results(batch("page"), 1);
+  const away = { add: async () => Promise.reject(new Error("the database is away")) };
+
+  await expect(figures.turn(away, secondsAfterNoon(60))).rejects.toThrow("away");
+  figures.results(batch("page"), 1);
+  await figures.turn(store(), secondsAfterNoon(120));
+
+  expect(await spanFigures(world.pool, 5, secondsAfterNoon(120))).toMatchObject({ fetches: 2, pages: 2 });
+  expect(await quarters()).toMatchObject([{ fetches: 2 }]);
+});
+
+it("results that came before, or without a lease, count as what was shipped and as nothing else", async () => {
+  const figures = new MinuteFigures();
+  await figures.turn(store(), noon);
+
+  figures.results(batch("page", failed("us"), failed("us"), failed("us")), 0);
+  await figures.flush(store());
+
+  expect(await spanFigures(world.pool, 1, noon)).toMatchObject({
+    ...{ fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 400 },
+    failures: { us: 0 },
+  });
+});
+
+it("a history has a point for each step, means of what was written, and gaps where nobody wrote", async () => {
+  await world.pool.query(
+    `insert into minute_figures (minute, pages, fetched_bytes, probes)
+     values ($1::timestamptz - interval '2 min', 10, 1000, 4), ($1::timestamptz - interval '1 min', 20, 3000, 0),
+       ($1::timestamptz - interval '20 min', 90, 9, 9)`,
+    [noon],
+  );
+
+  const hour = await history(world.pool, "1h", noon);
+  const day = await history(world.pool, "24h", noon);
+
+  expect(hour.points).toHaveLength(60);
+  expect(hour.points.slice(-3)).toEqual([
+    null,
+    { pagesPerMinute: 10, fetchedBytesPerMinute: 1000, probesPerMinute: 4 },
+    { pagesPerMinute: 20, fetchedBytesPerMinute: 3000, probesPerMinute: 0 },
+  ]);
+  expect(day.points).toHaveLength(96);
+  // The quarter under way has nothing yet; the one before it the two minutes; and the one before that, one.
+  expect(day.points.slice(-3).map((point) => point?.pagesPerMinute ?? null)).toEqual([90, 15, null]);
+});
+
+it("minutes are kept for 90 days, quarters for 7", async () => {
+  await world.pool.query(
+    `insert into minute_figures (minute) select $1::timestamptz - make_interval(days => d) from unnest('{89,91}'::int[]) d;`,
+    [noon],
+  );
+  await world.pool.query(
+    `insert into crawler_figures (quarter, crawler_id)
+     select $1::timestamptz - make_interval(days => d), $2 from unnest('{6,8}'::int[]) d`,
+    [noon, athens],
+  );
+
+  expect(await forgetFigures(store(), noon)).toBe(1);
+  expect((await world.pool.query("select from minute_figures")).rowCount).toBe(1);
+  expect((await world.pool.query("select from crawler_figures")).rowCount).toBe(1);
+});

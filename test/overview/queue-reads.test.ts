@@ -1,0 +1,135 @@
+/** What waits and for what: one host for each reason, due one minute longer than the one before. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { waitReasons } from "#coordinator/overview/operation-types";
+import { waitWords } from "#coordinator/overview/operation-words";
+import { crawlTotals } from "#coordinator/overview/overview-reads";
+import { leftOutUrls, longestWaiting, queueAges } from "#coordinator/overview/queue-reads";
+import type { SubnetId } from "#core/ids";
+import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
+
+let world: FlowWorld;
+beforeAll(async () => {
+  world = await newFlowWorld();
+  for (const [index, reason] of waitReasons.entries()) await waitingFor(reason, index);
+  await inTheWay();
+});
+afterAll(async () => await world.close());
+
+/** s<n>.example at 5.1.<n>.7, of a crawler of the reason's name, due n + 1 minutes before noon. */
+async function waitingFor(reason: string, number: number): Promise<SubnetId> {
+  const subnetId = await world.site(number);
+  if (reason !== "no-delegation") {
+    const crawlerId = await world.arrived(reason);
+    await world.delegations.delegateOwnSubnet(subnetId, crawlerId, noon);
+  }
+  await world.pool.query("update frontier_host set due_at = $1 where host = $2", [
+    secondsAfterNoon(-60 * (number + 1)),
+    `s${number}.example`,
+  ]);
+  return subnetId;
+}
+
+async function inTheWay(): Promise<void> {
+  await world.pool.query(
+    `update crawler set state = 'offline' where name = 'crawler-offline';
+     update crawler set draining_since = '2030-01-01T11:00:00Z' where name = 'crawler-draining';
+     update crawler set heartbeat = '{"holdingBack": ["its disk is full"]}' where name = 'crawler-full';
+     update crawler set heartbeat = '{"holdingBack": ["no URL of its subnets is due"]}' where name = 'in-line';
+     update frontier_host set not_before = '2030-01-01T12:00:20Z' where host = 's4.example';
+     insert into crawler_figures (quarter, crawler_id, fetches)
+     select '2030-01-01T08:00:00Z', crawler_id, 1000 from crawler where name = 'budget';
+     insert into crawler_figures (quarter, crawler_id, fetches)
+     select '2029-12-31T23:45:00Z', crawler_id, 5000 from crawler where name = 'in-line'`,
+  );
+}
+
+const all = { reason: null, most: 100 };
+
+it("each host is counted under the first thing in its way, and the longest waiting stand first", async () => {
+  const hosts = await longestWaiting(world.pool, all, noon);
+
+  expect(hosts.map(({ host, reason }) => [host, reason])).toEqual(
+    [...waitReasons.entries()].reverse().map(([index, reason]) => [`s${index}.example`, reason]),
+  );
+  expect(hosts.map((host) => waitWords(host, noon))).toEqual([
+    "nothing is in the way; in-line will ask for it",
+    "crawler-full holds back: its disk is full",
+    "the host is left alone for another 20 s",
+    "budget has fetched today what its partner allows",
+    "crawler-draining is being emptied; the subnet goes to another",
+    "crawler-offline is offline",
+    "no crawler was found for its subnet yet",
+  ]);
+});
+
+it("what was left out at the bounds of hosts is told, those first of which most was", async () => {
+  expect(await leftOutUrls(world.pool, 10)).toEqual({ urls: 0, hosts: 0, more: false, most: [] });
+  await world.pool.query(
+    "update frontier_host set left_out_urls = 10 * right(split_part(host, '.', 1), 1)::int where host < 's3'",
+  );
+
+  const leftOut = await leftOutUrls(world.pool, 1);
+
+  expect(leftOut).toEqual({ urls: 30, hosts: 2, more: false, most: [{ host: "s2.example", urls: 20 }] });
+});
+
+it("ages are told for all and for each reason", async () => {
+  const ages = await queueAges(world.pool, noon);
+
+  expect(ages).toMatchObject({
+    hosts: 7,
+    medianSeconds: 240,
+    p95Seconds: 420,
+    oldestSeconds: 420,
+    isEstimate: false,
+  });
+  expect(ages.reasons.map(({ reason, oldestSeconds }) => [reason, oldestSeconds])).toEqual(
+    waitReasons.map((reason, index) => [reason, 60 * (index + 1)]),
+  );
+});
+
+it("a list of one reason has no other, and is bounded", async () => {
+  expect(await longestWaiting(world.pool, { reason: "politeness", most: 5 }, noon)).toMatchObject([
+    { host: "s4.example", notBefore: "2030-01-01T12:00:20.000Z", crawler: "politeness" },
+  ]);
+  expect(await longestWaiting(world.pool, { reason: null, most: 2 }, noon)).toHaveLength(2);
+});
+
+it("what is leased, not due yet, or opted out does not wait", async () => {
+  const at = secondsAfterNoon(-7 * 60);
+  expect(await queueAges(world.pool, at)).toMatchObject({ hosts: 1 });
+
+  await world.pool.query("update frontier_host set opt_out_id = 1 where host = 's6.example'");
+  expect(await queueAges(world.pool, at)).toMatchObject({
+    hosts: 0,
+    medianSeconds: null,
+    oldestSeconds: null,
+  });
+  await world.pool.query("update frontier_host set opt_out_id = null");
+});
+
+describe("large tables", () => {
+  it("are told from a part, and say so; what waits longest is exact all the same", async () => {
+    const many = Array.from({ length: 3000 }, (_, index) => `http://h${index}.example/`);
+    await world.frontier.admit(seeds(...many), scope, noon);
+    await world.pool.query(
+      "update frontier_host set state = 'resolved', due_at = $1::timestamptz - interval '2 min' where host like 'h%'",
+      [noon],
+    );
+    const bytes = 400_000;
+
+    const ages = await queueAges(world.pool, noon, bytes);
+    const totals = await crawlTotals(world.pool, bytes);
+
+    expect(ages.isEstimate).toBe(true);
+    expect(totals.isEstimate).toBe(true);
+    for (const hosts of [ages.hosts, totals.hosts]) {
+      expect(hosts).toBeGreaterThan(1000);
+      expect(hosts).toBeLessThan(9000);
+    }
+    expect(ages.medianSeconds).toBe(120);
+    expect(ages.oldestSeconds).toBe(420);
+    expect(await queueAges(world.pool, noon, bytes)).toEqual(ages);
+  });
+});

@@ -1,0 +1,181 @@
+/** The overview and what is behind its numbers over HTTP: JSON as described, tables as CSV, readiness, metrics, size. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createMetrics } from "#coordinator/overview/metrics";
+import { observeOperation } from "#coordinator/overview/observe-operation";
+import { readOpenApi } from "#coordinator/web/net-openapi";
+import { createReports } from "#coordinator/who/reads";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { seedOperation } from "../support/seed-operation.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
+import { liveState, webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await seedOperation(database.pool);
+  app = webServer(database);
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+const reads = () => createReports(database.pool, () => performance.now());
+
+describe("what is behind the numbers", () => {
+  it.each([
+    ["/api/overview?range=7d", "Overview"],
+    ["/api/alerts", "AlertList"],
+    ["/api/fleet/queue?reason=no-delegation", "QueueView"],
+    ["/api/accuracy?only=far", "AccuracyView"],
+  ])("%s answers as it is described", async (url, schema) => {
+    const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+
+    const answer = await app.inject(url);
+
+    expect(answer.statusCode).toBe(200);
+    expect(faultsOf(answer.json(), { $ref: `#/components/schemas/${schema}` }, schemas, url)).toEqual([]);
+  });
+
+  it("the figures are those of the world", async () => {
+    const overview = (await app.inject("/api/overview")).json();
+
+    expect(overview.lastHour).toMatchObject({
+      fetches: 36_800,
+      failures: { target: 108, network: 54, us: 0 },
+    });
+    expect(overview.accuracy).toMatchObject({ samples: 20, nearlyBest: 19, share: 0.95 });
+    expect(overview.queue).toMatchObject({ hosts: 3, oldestSeconds: 60 });
+    expect(overview.history.points.filter((point: unknown) => point === null)).toHaveLength(5);
+    expect(overview.alerts).toEqual([]);
+  });
+
+  it("what nobody can ask is refused with what can be asked", async () => {
+    const range = await app.inject("/api/overview?range=1y");
+    const reason = await app.inject("/api/fleet/queue?reason=constructor");
+
+    expect([range.statusCode, range.json().error.message]).toEqual([
+      400,
+      "range: must be one of 1h, 24h, 7d",
+    ]);
+    expect([reason.statusCode, reason.json().error.message]).toEqual([
+      400,
+      expect.stringContaining("must be one of no-delegation, crawler-offline"),
+    ]);
+  });
+
+  it("tables are CSV as well", async () => {
+    const queue = await app.inject("/fleet/queue?format=csv");
+    const accuracy = await app.inject("/accuracy?only=far&format=csv");
+
+    expect(queue.headers["content-type"]).toBe("text/csv; charset=utf-8");
+    expect(queue.body.split("\r\n")).toHaveLength(5);
+    expect(accuracy.body.split("\r\n")[1]).toMatch(
+      /^2026-03-01T04:50:00.000Z,1.2.0.0\/16,.*athens,53,tokyo,13,40,3,2$/,
+    );
+  });
+
+  it("the tab's title counts what needs attention, so that a second screen need not be read", async () => {
+    const later = webServer(database, { now: () => new Date(worldNow.getTime() + 86_400_000) });
+
+    const page = await later.inject("/");
+    const alerts = (await later.inject("/api/alerts")).json().alerts as { name: string }[];
+    await later.close();
+
+    expect(alerts.map(({ name }) => name)).toEqual([
+      "coordinator-silent",
+      "crawler-offline",
+      "subnets-wait",
+      "queue-age",
+    ]);
+    expect(page.body).toContain("<title>(4) Overview · Nearcrawl</title>");
+  });
+});
+
+describe("readiness", () => {
+  const readyWith = async (changed: Parameters<typeof webServer>[1]) => {
+    const server = webServer(database, changed);
+    const answer = await server.inject("/ready");
+    await server.close();
+    return [answer.statusCode, answer.json()] as const;
+  };
+
+  it("tells what is missing: the database, its migrations, the tree", async () => {
+    const away = { ...reads(), ping: () => Promise.reject(new Error("away")) };
+    const old = { ...reads(), pendingMigrations: async () => ["0099-later"] };
+    const noTree = () => ({ ...liveState, treeGeneration: null });
+
+    expect(await readyWith({ reads: away })).toEqual([
+      503,
+      expect.objectContaining({ missing: [{ name: "database", words: "the database does not answer" }] }),
+    ]);
+    const [status, { ready, reason, missing }] = await readyWith({ reads: old, live: noTree });
+    expect([status, ready, missing.map(({ name }: { name: string }) => name)]).toEqual([
+      503,
+      false,
+      ["migrations", "tree"],
+    ]);
+    expect(reason).toContain("lacks a migration (0099-later)");
+  });
+
+  it("a migrated database with its tree in memory is ready", async () => {
+    expect(await reads().pendingMigrations()).toEqual([]);
+    expect(await readyWith({ live: () => ({ ...liveState, treeGeneration: 1 }) })).toEqual([
+      200,
+      { ready: true },
+    ]);
+  });
+});
+
+it("the gauges say what the pages say", async () => {
+  const metrics = createMetrics();
+  await database.pool.query("update frontier_host set left_out_urls = 1240 where host = 'www.example.org'");
+  const queue = await app.inject("/fleet/queue");
+
+  await observeOperation({ reads: reads(), metrics: metrics.operation, now: () => worldNow });
+  const text = await metrics.registry.metrics();
+
+  for (const line of [
+    'nearcrawl_queue_hosts{reason="no-delegation"} 2',
+    'nearcrawl_queue_hosts{reason="budget"} 0',
+    'nearcrawl_queue_age_seconds{stat="oldest"} 60',
+    'nearcrawl_alerts{name="crawler-offline",severity="warning"} 0',
+    "nearcrawl_accuracy_ratio 0.95",
+    "nearcrawl_accuracy_samples 20",
+    'nearcrawl_crawler_up{crawler="berlin"} 0',
+    'nearcrawl_crawler_subnets{crawler="athens"} 1',
+    'nearcrawl_crawlers{state="online"} 2',
+    `nearcrawl_figures_written_timestamp_seconds ${Date.parse("2026-03-01T11:59:00Z") / 1000}`,
+    "nearcrawl_frontier_left_out_urls 1240",
+    "nearcrawl_frontier_bound_hosts 1",
+    "nearcrawl_database_round_trip_seconds_count 1",
+  ]) {
+    expect(text).toContain(`${line}\n`);
+  }
+  expect(queue.body).toContain("a URL of theirs was left out 1,240 times");
+});
+
+it("the first page stays under 150 KB with two hundred crawlers, and lists those that need a look", async () => {
+  await database.pool.query(
+    `insert into crawler (name, place, country, latitude, longitude, state, connected_at, last_seen_at, heartbeat)
+     select 'partner-crawler-' || n, 'Some Place ' || n, 'DE', 80 - n * 0.6, n * 1.7 - 170,
+       case when n % 40 = 0 then 'offline' else 'online' end, $1, $1, '{"holdingBack": []}'
+     from generate_series(1, 200) n`,
+    [worldNow],
+  );
+
+  const page = await app.inject("/");
+  const assets = [...page.body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map((match) => match[1]!);
+  const loaded = await Promise.all(assets.map((url) => app.inject(url)));
+  const bytes = [page, ...loaded].reduce((sum, { rawPayload }) => sum + rawPayload.length, 0);
+
+  expect(bytes).toBeLessThan(150_000);
+  expect(page.body.match(/<circle class="at /g)).toHaveLength(203);
+  expect(page.body).toContain(">and 178 more</a>");
+  expect(page.body.indexOf(">partner-crawler-40</a>")).toBeLessThan(page.body.indexOf(">athens</a></th>"));
+});

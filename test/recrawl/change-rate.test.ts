@@ -1,0 +1,188 @@
+/** Estimated change rates against simulated Poisson pages whose rate is known, and against the exact likelihood. */
+import { expect, test } from "vitest";
+import {
+  addSums,
+  type ComparedVisit,
+  changesPerDay,
+  changesPerGap,
+  leastChangesPerDay,
+  likelyChangesPerDay,
+  mostChangesPerDay,
+  noVisits,
+  type VisitSums,
+  visitSums,
+} from "#coordinator/recrawl/change-rate";
+import { seededRandom } from "#core/random";
+
+const daySeconds = 86_400;
+
+/** Visits of a page that changes `perDay` times a day, after the gaps given in days. */
+function visitsOf(perDay: number, gapsDays: readonly number[], random: () => number): ComparedVisit[] {
+  return gapsDays.map((gap) => {
+    // Memoryless: the time back to the last change is exponential, whatever was before.
+    const ago = -Math.log(1 - random()) / perDay;
+    return {
+      elapsedSeconds: gap * daySeconds,
+      plannedSeconds: gap * daySeconds,
+      hasChanged: ago < gap,
+      lastChangeSecondsAgo: ago * daySeconds,
+    };
+  });
+}
+
+const withoutDates = (visits: readonly ComparedVisit[]) =>
+  visits.map((visit) => ({ ...visit, lastChangeSecondsAgo: null }));
+
+const sumsOf = (visits: readonly ComparedVisit[]): VisitSums =>
+  visits.reduce((sums, visit) => addSums(sums, visitSums(visit) ?? noVisits), noVisits);
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+const times = <Value>(count: number, one: () => Value) => Array.from({ length: count }, one);
+
+/** The likelihood's maximum over the visits themselves, by halving. */
+function exactMaximum(visits: readonly ComparedVisit[]): number {
+  let [low, high] = [1e-6, 1e4];
+  for (let step = 0; step < 80; step++) {
+    const rate = Math.sqrt(low * high);
+    const slope = visits.reduce((sum, { elapsedSeconds, hasChanged }) => {
+      const gap = elapsedSeconds / daySeconds;
+      return sum + (hasChanged ? gap / Math.expm1(rate * gap) : -gap);
+    }, 0);
+    if (slope > 0) low = rate;
+    else high = rate;
+  }
+  return low;
+}
+
+test("the estimator for even visits is the paper's, and no visits estimate nothing", () => {
+  expect(changesPerGap(10, 0)).toBeCloseTo(0, 12);
+  expect(changesPerGap(10, 5)).toBeCloseTo(Math.log(10.5 / 5.5), 12);
+  expect(changesPerGap(10, 10)).toBeCloseTo(Math.log(21), 12);
+  expect(changesPerGap(0, 0)).toBeNull();
+});
+
+test("for even visits the sums give exactly the paper's estimate", () => {
+  for (const changes of [1, 4, 9, 10]) {
+    const sums = {
+      comparedVisits: 10,
+      contentChanges: changes,
+      changedSeconds: changes * 2 * daySeconds,
+      unchangedSeconds: (10 - changes) * 2 * daySeconds,
+    };
+
+    expect(changesPerDay(sums)).toBeCloseTo(changesPerGap(10, changes)! / 2, 12);
+  }
+});
+
+test("over many pages seen at even distances the estimate's mean is the rate, and the naive one's is not", () => {
+  const random = seededRandom(7);
+  for (const perGap of [0.05, 0.3, 1]) {
+    const seen = times(3000, () =>
+      sumsOf(
+        withoutDates(
+          visitsOf(
+            perGap,
+            times(12, () => 1),
+            random,
+          ),
+        ),
+      ),
+    );
+
+    const reduced = mean(seen.map((sums) => changesPerDay(sums)!));
+    const naive = mean(seen.map(({ contentChanges, comparedVisits }) => contentChanges / comparedVisits));
+
+    expect(Math.abs(reduced / perGap - 1), `${perGap} changes a gap, seed 7`).toBeLessThan(0.05);
+    if (perGap === 1) expect(naive).toBeLessThan(0.7);
+  }
+});
+
+test("at uneven distances the sums' estimate follows the exact maximum, never above it but for the bias it is freed of", () => {
+  const random = seededRandom(11);
+  for (const spread of [1, 10, 100]) {
+    const ratios = times(300, () => {
+      const gaps = times(60, () => (spread ** random() / Math.sqrt(spread)) * 0.7);
+      const visits = withoutDates(visitsOf(1, gaps, random));
+      const { contentChanges, changedSeconds, unchangedSeconds } = sumsOf(visits);
+      const fromSums =
+        (contentChanges / changedSeconds) * daySeconds * Math.log1p(changedSeconds / unchangedSeconds);
+      return fromSums / exactMaximum(visits);
+    });
+
+    expect(Math.max(...ratios), `gaps over a factor of ${spread}, seed 11`).toBeLessThan(1 + 1e-6);
+    expect(mean(ratios), `gaps over a factor of ${spread}, seed 11`).toBeGreaterThan(
+      spread === 100 ? 0.78 : 0.95,
+    );
+    expect(Math.min(...ratios), `the worst page, gaps over a factor of ${spread}, seed 11`).toBeGreaterThan(
+      0.6,
+    );
+  }
+});
+
+test("where the last change is known, fast pages are told apart that visits alone cannot tell", () => {
+  const random = seededRandom(3);
+  const day = times(12, () => 1);
+  const estimate = (perDay: number) =>
+    mean(times(500, () => changesPerDay(sumsOf(visitsOf(perDay, day, random)))!));
+
+  expect(Math.abs(estimate(0.5) / 0.5 - 1)).toBeLessThan(0.15);
+  expect(Math.abs(estimate(20) / 20 - 1)).toBeLessThan(0.15);
+  expect(changesPerGap(12, 12)!).toBeLessThan(4);
+});
+
+test("a last change within the last thousandth of the gap is a page made for the request, and dates nothing", () => {
+  const visit = { elapsedSeconds: 10_000, plannedSeconds: 10_000, hasChanged: true };
+
+  expect(visitSums({ ...visit, lastChangeSecondsAgo: 5 })!.changedSeconds).toBe(10_000);
+  expect(visitSums({ ...visit, lastChangeSecondsAgo: -5 })!.changedSeconds).toBe(10_000);
+  expect(visitSums({ ...visit, lastChangeSecondsAgo: 20_000 })!.changedSeconds).toBe(10_000);
+  expect(visitSums({ ...visit, lastChangeSecondsAgo: 4000 })).toMatchObject({
+    changedSeconds: 0,
+    unchangedSeconds: 4000,
+  });
+});
+
+test("the posterior is what was expected without visits, and what was seen after many", () => {
+  const random = seededRandom(5);
+  const seen = (count: number) =>
+    sumsOf(
+      withoutDates(
+        visitsOf(
+          2,
+          times(count, () => 0.5),
+          random,
+        ),
+      ),
+    );
+
+  expect(likelyChangesPerDay(noVisits, 0.1)).toBeCloseTo(0.1, 8);
+  for (const expected of [0.01, 2, 400]) {
+    expect(Math.abs(likelyChangesPerDay(seen(400), expected) / 2 - 1)).toBeLessThan(0.25);
+  }
+  const few = likelyChangesPerDay(seen(3), 0.1);
+  expect(few).toBeGreaterThan(0.1);
+});
+
+test("no change in a hundred days lowers the expectation, and only changes raise it, both within bounds", () => {
+  const still = { ...noVisits, comparedVisits: 10, unchangedSeconds: 100 * daySeconds };
+  const wild = { ...noVisits, comparedVisits: 1e6, contentChanges: 1e6, changedSeconds: 1e4 };
+
+  expect(changesPerDay(still)).toBe(0);
+  expect(likelyChangesPerDay(still, 1)).toBeLessThan(0.02);
+  expect(likelyChangesPerDay(still, 1)).toBeGreaterThan(0.001);
+  expect(likelyChangesPerDay(wild, 1)).toBeCloseTo(mostChangesPerDay, 3);
+  expect(changesPerDay(wild)).toBe(mostChangesPerDay);
+  expect(likelyChangesPerDay({ ...still, unchangedSeconds: 1e15 }, 1)).toBeCloseTo(leastChangesPerDay, 9);
+  expect(likelyChangesPerDay(noVisits, Number.NaN)).toBeCloseTo(leastChangesPerDay, 9);
+});
+
+test("a clock that jumped adds nothing: gaps that are not positive, or far longer than planned", () => {
+  const visit = { plannedSeconds: 3600, hasChanged: true, lastChangeSecondsAgo: null };
+
+  for (const elapsedSeconds of [0, -1, -1e9, Number.NaN, 8 * 3600 + daySeconds + 1, Infinity]) {
+    expect(visitSums({ ...visit, elapsedSeconds })).toBeNull();
+  }
+  expect(visitSums({ ...visit, elapsedSeconds: 8 * 3600 + daySeconds })).not.toBeNull();
+  expect(visitSums({ ...visit, elapsedSeconds: 3600, plannedSeconds: -50 })).not.toBeNull();
+});

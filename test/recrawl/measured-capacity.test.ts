@@ -1,0 +1,87 @@
+import { expect, test } from "vitest";
+import {
+  type CapacityInput,
+  type MeasuredFetches,
+  nextCapacity,
+} from "#coordinator/recrawl/measured-capacity";
+
+const quiet: MeasuredFetches = { windowDays: 1, sinceLastDays: 0.1, again: 1000, first: 0, lateShare: 0 };
+const input = (differences: Partial<CapacityInput>): CapacityInput => ({
+  before: { capacityPerDay: 2000, correction: 1, totalPerDay: 1000 },
+  allowedPerDay: 10_000,
+  measured: quiet,
+  encourageRate: 0.5,
+  isSettled: true,
+  ...differences,
+});
+
+test("the first plan takes what crawlers may fetch, without what new pages take of it", () => {
+  const measured = { ...quiet, first: 3000 };
+
+  expect(nextCapacity(input({ before: null, measured })).capacityPerDay).toBe(7000);
+  expect(nextCapacity(input({ before: null, measured: { ...quiet, first: 1e9 } })).capacityPerDay).toBe(500);
+});
+
+test("a fleet that is late is given less, step by step and no less than it manages; one that is not is tried with more", () => {
+  const late = { ...quiet, lateShare: 0.3 };
+
+  expect(nextCapacity(input({ measured: { ...late, again: 200 } })).capacityPerDay).toBe(500);
+  expect(nextCapacity(input({ measured: { ...late, again: 900 } })).capacityPerDay).toBe(900);
+  expect(nextCapacity(input({})).capacityPerDay).toBe(4000);
+  expect(nextCapacity(input({ allowedPerDay: 3000 })).capacityPerDay).toBe(3000);
+});
+
+test("rates that did not come true correct the next plan, but not before they can be seen, nor by chance", () => {
+  const half = { ...quiet, again: 500 };
+
+  const corrected = nextCapacity(input({ measured: half })).correction;
+
+  expect(corrected).toBeCloseTo(2 ** 0.05, 9);
+  expect(nextCapacity(input({ measured: half, isSettled: false })).correction).toBe(1);
+  expect(nextCapacity(input({ measured: { ...half, again: 1 }, isSettled: true })).correction).toBeLessThan(
+    4.1,
+  );
+  const few = { capacityPerDay: 20, correction: 1.5, totalPerDay: 10 };
+  expect(nextCapacity(input({ before: few, measured: { ...half, again: 1 } })).correction).toBe(1.5);
+});
+
+test("without a window (a clock that was set back) nothing is measured and nothing corrected", () => {
+  const measured = { windowDays: 0, sinceLastDays: 0, again: 0, first: 0, lateShare: 0 };
+
+  expect(nextCapacity(input({ measured }))).toEqual({ capacityPerDay: 4000, correction: 1 });
+});
+
+test("when most of a fleet goes, intervals grow to what the rest manages and no further; they shrink when it is back", () => {
+  const stepsADay = 144;
+  const done: number[] = [];
+  let state = { capacityPerDay: 10_000, correction: 1, totalPerDay: 10_000 };
+  let behind = 0;
+  /** The planned totals of some days in which the fleet manages so much, though its partners allow all that they did. */
+  const live = (days: number, managedPerDay: number) =>
+    Array.from({ length: days * stepsADay }, () => {
+      const asked = state.totalPerDay * state.correction;
+      const fetched = Math.min(asked + behind * stepsADay, managedPerDay);
+      behind = Math.max(0, behind + (asked - fetched) / stepsADay);
+      done.push(fetched);
+      const window = done.slice(-stepsADay);
+      const measured = {
+        ...{ windowDays: window.length / stepsADay, sinceLastDays: 1 / stepsADay, first: 0 },
+        again: window.reduce((sum, perDay) => sum + perDay / stepsADay, 0),
+        lateShare: behind > managedPerDay / 10 ? 0.5 : 0,
+      };
+      const next = nextCapacity(input({ before: state, measured, allowedPerDay: 12_000 }));
+      state = { ...next, totalPerDay: Math.min(10_000, next.capacityPerDay) };
+      return state.totalPerDay * state.correction;
+    });
+
+  live(2, 10_500);
+  const reduced = live(20, 3000);
+  const settled = reduced.slice(-5 * stepsADay);
+  const back = live(10, 10_500).slice(-stepsADay);
+
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  expect(Math.min(...reduced)).toBeGreaterThan(1000);
+  expect(mean(settled)).toBeGreaterThan(2400);
+  expect(mean(settled)).toBeLessThan(3300);
+  expect(mean(back)).toBeGreaterThan(9000);
+});

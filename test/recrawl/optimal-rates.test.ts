@@ -1,0 +1,253 @@
+/** Optimal rates against a search over all rates, the conditions of an optimum, and worlds solved in the head. */
+import { expect, test } from "vitest";
+import { changesPerFetchAt, freshnessOf, rateAtMultiplier } from "#coordinator/recrawl/freshness";
+import { optimalPlan, optimalRates, type PagesToRefresh } from "#coordinator/recrawl/optimal-rates";
+import { defaultRateBounds, mostPerDay, plannedIntervalSeconds } from "#coordinator/recrawl/recrawl-plan";
+import { seededRandom } from "#core/random";
+
+const pagesOf = (rows: readonly (readonly [changes: number, importance: number, most?: number])[]) => ({
+  changesPerDay: Float64Array.from(rows, ([changes]) => changes),
+  importance: Float64Array.from(rows, ([, importance]) => importance),
+  mostPerDay: Float64Array.from(rows, ([, , most]) => most ?? Infinity),
+});
+
+const sum = (values: Float64Array) => values.reduce((all, value) => all + value, 0);
+
+const freshness = ({ changesPerDay, importance }: PagesToRefresh, rates: Float64Array) =>
+  rates.reduce((all, rate, page) => all + importance[page]! * freshnessOf(rate, changesPerDay[page]!), 0);
+
+function randomPages(count: number, random: () => number): PagesToRefresh {
+  return pagesOf(
+    Array.from(
+      { length: count },
+      () => [10 ** (4 * random() - 2), random(), 10 ** (3 * random() - 1)] as const,
+    ),
+  );
+}
+
+test("freshness is that of even distances, with its ends", () => {
+  expect(freshnessOf(1, 1)).toBeCloseTo(1 - Math.exp(-1), 12);
+  expect(freshnessOf(0, 1)).toBe(0);
+  expect(freshnessOf(0, 0)).toBe(1);
+  expect(freshnessOf(Infinity, 1)).toBe(1);
+});
+
+test("the changes between two fetches are found back from their share, over all shares", () => {
+  for (const x of [1e-7, 1e-4, 0.01, 0.3, 1, 2, 5, 12, 25]) {
+    const share = -Math.expm1(-x) - x * Math.exp(-x);
+    // Near 1 the share itself holds fewer digits; near 0 its closed form here does.
+    if (x >= 0.01) expect(changesPerFetchAt(share) / x).toBeCloseTo(1, x > 20 ? 4 : 9);
+    else expect(changesPerFetchAt((x * x) / 2 - x ** 3 / 3) / x).toBeCloseTo(1, 7);
+  }
+});
+
+test("equal pages share what there is", () => {
+  const rates = optimalRates(
+    pagesOf([
+      [1, 1],
+      [1, 1],
+      [1, 1],
+      [1, 1],
+    ]),
+    6,
+  );
+
+  for (const rate of rates) expect(rate).toBeCloseTo(1.5, 9);
+});
+
+test("a page that changes too often to be kept is left alone, one that never changes needs nothing", () => {
+  const rates = optimalRates(
+    pagesOf([
+      [1, 1],
+      [1000, 1],
+      [0, 1],
+      [1, 0],
+    ]),
+    2,
+  );
+
+  expect(rates[0]).toBeCloseTo(2, 9);
+  expect([rates[1], rates[2], rates[3]]).toEqual([0, 0, 0]);
+});
+
+test("of two pages the rates are those that a search over all divisions finds", () => {
+  const pages = pagesOf([
+    [3, 2],
+    [0.5, 1],
+  ]);
+  const grid = Array.from({ length: 4001 }, (_, step) => Float64Array.of(step / 1000, 4 - step / 1000));
+  const best = grid.reduce((a, b) => (freshness(pages, b) > freshness(pages, a) ? b : a));
+
+  const rates = optimalRates(pages, 4);
+
+  expect(Math.abs(rates[0]! - best[0]!)).toBeLessThan(0.002);
+  expect(freshness(pages, rates)).toBeGreaterThanOrEqual(freshness(pages, best) - 1e-12);
+});
+
+test("at random pages the total is met, bounds hold, and one more fetch adds the same wherever it may be added", () => {
+  const random = seededRandom(42);
+  for (let round = 0; round < 20; round++) {
+    const pages = randomPages(200, random);
+    const totalPerDay = 10 ** (4 * random() - 1);
+
+    const { ratesPerDay, multiplier } = optimalPlan(pages, totalPerDay);
+
+    const most = sum(pages.mostPerDay);
+    expect(sum(ratesPerDay) / Math.min(totalPerDay, most), `round ${round}, seed 42`).toBeCloseTo(1, 8);
+    ratesPerDay.forEach((rate, page) => {
+      const [changes, importance] = [pages.changesPerDay[page]!, pages.importance[page]!];
+      const step = 1e-5 * Math.max(rate, changes);
+      const gain = (at: number) =>
+        (importance * (freshnessOf(at + step, changes) - freshnessOf(at, changes))) / step;
+      expect(rate).toBeLessThanOrEqual(pages.mostPerDay[page]!);
+      if (rate < pages.mostPerDay[page]!) expect(gain(rate)).toBeLessThan(multiplier * 1.001 + 1e-12);
+      if (rate > step) expect(gain(rate - step)).toBeGreaterThan(multiplier * 0.999 - 1e-9);
+    });
+  }
+});
+
+test("no trade of fetches between two pages makes a random plan better", () => {
+  const random = seededRandom(9);
+  const pages = randomPages(30, random);
+  const rates = optimalRates(pages, 20);
+  const best = freshness(pages, rates);
+
+  for (let trade = 0; trade < 300; trade++) {
+    const [from, to] = [Math.floor(random() * 30), Math.floor(random() * 30)];
+    const amount = Math.min(rates[from]!, pages.mostPerDay[to]! - rates[to]!) * random();
+    const traded = rates.slice();
+    traded[from]! -= amount;
+    traded[to]! += amount;
+    expect(freshness(pages, traded), "seed 9").toBeLessThanOrEqual(best + 1e-9);
+  }
+});
+
+test("a host at its bound gets that, and what it cannot take goes to the others", () => {
+  const pages = pagesOf([
+    [1, 10],
+    [2, 10],
+    [1, 1],
+    [2, 1],
+  ]);
+  const hosts = { hostOf: Uint32Array.of(0, 0, 1, 1), mostPerDay: Float64Array.of(1, 100) };
+
+  const { ratesPerDay, multiplier, hostMultipliers } = optimalPlan({ ...pages, hosts }, 5);
+  const alone = optimalRates(
+    pagesOf([
+      [1, 10],
+      [2, 10],
+    ]),
+    1,
+  );
+
+  expect(ratesPerDay[0]! + ratesPerDay[1]!).toBeCloseTo(1, 8);
+  expect(ratesPerDay[0]).toBeCloseTo(alone[0]!, 8);
+  expect(ratesPerDay[2]! + ratesPerDay[3]!).toBeCloseTo(4, 8);
+  expect(hostMultipliers[0]).toBeGreaterThan(multiplier);
+  expect(hostMultipliers[1]).toBe(multiplier);
+});
+
+test("every page is fetched its least, and a total beyond all bounds leaves some over", () => {
+  const pages = pagesOf([
+    [1, 1, 3],
+    [1000, 1, 3],
+    [0, 1, 3],
+  ]);
+
+  const least = optimalRates({ ...pages, leastPerDay: Float64Array.of(0.1, 0.1, 0.1) }, 1);
+  const all = optimalRates(pages, 1000);
+
+  expect(least[1]).toBeCloseTo(0.1, 9);
+  expect(least[2]).toBeCloseTo(0.1, 9);
+  expect(least[0]).toBeCloseTo(0.8, 8);
+  expect(Array.from(all)).toEqual([3, 3, 0]);
+  expect(optimalPlan(pages, 1000).multiplier).toBe(0);
+});
+
+test("values over hundreds of orders of magnitude, and no pages, still end", () => {
+  const rates = optimalRates(
+    pagesOf([
+      [1e-200, 1e100],
+      [1e100, 1e-100],
+      [1, 1],
+    ]),
+    1e-50,
+  );
+
+  expect(Math.abs(sum(rates) / 1e-50 - 1)).toBeLessThan(1e-6);
+  expect(optimalRates(pagesOf([]), 1)).toEqual(new Float64Array());
+  expect(rateAtMultiplier(1, 1, 2)).toBe(0);
+});
+
+test("what cannot be is refused, with the value and the page", () => {
+  const good = pagesOf([
+    [1, 1],
+    [1, 1],
+  ]);
+  const refused = (pages: PagesToRefresh, totalPerDay: number) => () => optimalRates(pages, totalPerDay);
+
+  for (const total of [0, -1, Number.NaN, Infinity])
+    expect(refused(good, total)).toThrow(`${total} is not a positive number`);
+  expect(
+    refused(
+      pagesOf([
+        [1, 1],
+        [-2, 1],
+      ]),
+      1,
+    ),
+  ).toThrow("changes a day: -2 of page 1");
+  expect(refused(pagesOf([[1, Number.NaN]]), 1)).toThrow("importance: NaN of page 0");
+  expect(refused(pagesOf([[Infinity, 1]]), 1)).toThrow("changes a day: Infinity of page 0");
+  expect(refused({ ...good, mostPerDay: Float64Array.of(1) }, 1)).toThrow("1 values for 2 pages");
+  expect(refused({ ...good, leastPerDay: Float64Array.of(1, 1) }, 1)).toThrow("2 in all, of 1 fetches");
+  expect(refused({ ...pagesOf([[1, 1, 0.5]]), leastPerDay: Float64Array.of(1) }, 9)).toThrow(
+    "more than its most",
+  );
+  const hosts = { hostOf: Uint32Array.of(0, 7), mostPerDay: Float64Array.of(1) };
+  expect(refused({ ...good, hosts }, 1)).toThrow("page 1 is of host 7, of 1");
+  const tight = { hostOf: Uint32Array.of(0, 0), mostPerDay: Float64Array.of(0.5) };
+  expect(refused({ ...good, leastPerDay: Float64Array.of(0.3, 0.3), hosts: tight }, 1)).toThrow(
+    "0.6 on host 0, which allows 0.5",
+  );
+});
+
+test("the default limit of visits for each change costs hardly any freshness, the paper's 2 more than choosing gains", () => {
+  const random = seededRandom(3);
+  // Changes spread over two orders of magnitude, 0.6 a fetch on the average, as 0.1 a day come to in a week.
+  const changes = Array.from({ length: 4000 }, () => 10 ** (2.6 * random() - 2));
+  const meanRate = changes.reduce((all, rate) => all + rate, 0) / changes.length;
+  const freshAt = (visitsPerChange: number) => {
+    const bounds = { leastPerDay: 0.1, mostPerDay: 1000, visitsPerChange };
+    const pages = {
+      ...pagesOf(changes.map((rate) => [rate, 1, mostPerDay((0.6 * rate) / meanRate, bounds)] as const)),
+      changesPerDay: Float64Array.from(changes, (rate) => (0.6 * rate) / meanRate),
+      leastPerDay: new Float64Array(changes.length).fill(bounds.leastPerDay),
+    };
+    return freshness(pages, optimalRates(pages, changes.length)) / changes.length;
+  };
+  const fixed =
+    changes.reduce((all, rate) => all + freshnessOf(1, (0.6 * rate) / meanRate), 0) / changes.length;
+
+  const [unlimited, byDefault, byThePaper] = [1e9, defaultRateBounds.visitsPerChange, 2].map(freshAt);
+
+  expect(byThePaper).toBeLessThan(fixed);
+  expect(byDefault).toBeGreaterThan(fixed);
+  expect(unlimited! - byDefault!).toBeLessThan(0.002);
+});
+
+test("a page that changes too fast to be kept is still fetched, after the longest interval, and no page waits longer", () => {
+  const bounds = { leastPerDay: 1 / 60, mostPerDay: 24, visitsPerChange: 10 };
+  const plan = {
+    ...({ strategy: "optimal", multiplier: 0.1, groupIntervalSeconds: [], bounds, rankedPages: 0 } as const),
+    usualChangesPerDay: 0.1,
+  };
+  const daysAt = (changesPerDay: number) =>
+    plannedIntervalSeconds({ changesPerDay, importance: 1, group: null, hostMultiplier: null }, plan)! /
+    86_400;
+
+  expect(daysAt(9.9)).toBeLessThan(1);
+  expect(daysAt(10)).toBeCloseTo(60, 9);
+  expect(daysAt(86_400)).toBeCloseTo(60, 9);
+  expect(daysAt(1e-5)).toBeCloseTo(60, 9);
+});

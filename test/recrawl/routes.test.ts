@@ -1,0 +1,89 @@
+/** /fleet/recrawl and `nearcrawl recrawl`: before and after a plan, as a page, JSON, CSV and text. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { emptyPlan } from "#coordinator/recrawl/plan";
+import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
+import { recrawlAnswer } from "#coordinator/recrawl/recrawl-answer";
+import { recrawlPart } from "#coordinator/recrawl/recrawl-part";
+import { policySections } from "#coordinator/settings/schema";
+import { readOpenApi } from "#coordinator/web/net-openapi";
+import type { Database } from "#db/connect";
+import { recrawlText } from "#ops/nearcrawl/commands/recrawl";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { worldNow } from "../support/seed-world.ts";
+import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+let operator: SignedIn;
+const store = () => createRecrawlPlanStore(database.pool);
+beforeAll(async () => {
+  database = await testDatabase();
+  app = webServer(database, { parts: [recrawlPart(database.pool)] });
+  operator = await signIn(database, "operator");
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+const page = async (url: string, accept = "text/html") =>
+  await app.inject({ url, headers: { ...operator.headers, accept } });
+const text = async () => recrawlText(await recrawlAnswer(store(), 10, worldNow));
+
+it("says what happens before any plan, and is for operators alone", async () => {
+  const before = await page("/fleet/recrawl");
+  const stranger = await app.inject({ url: "/fleet/recrawl", headers: { accept: "text/html" } });
+
+  expect(before.body).toContain("every page is fetched again after the same interval");
+  expect(await text()).toContain("every page is fetched again after the same interval");
+  expect([stranger.statusCode, stranger.headers.location]).toEqual([
+    303,
+    expect.stringContaining("/sign-in"),
+  ]);
+});
+
+it("shows groups, intervals and rates of the plan in force, and why each was made", async () => {
+  const policies = policySections.recrawl.parse({ strategy: "icr" });
+  const plan = emptyPlan({ store: store(), policies, now: worldNow }, null);
+  const group = { pages: 300, initialSeconds: 3600, intervalSeconds: 7200, successRate: 0.5 };
+  const groups = [
+    { ...group, channels: 12, changesPerDay: 24 },
+    { ...group, channels: 13, changesPerDay: 1 },
+  ];
+  await store().save({ ...plan, groups, pages: 600, totalPerDay: 7200, reason: "first <b>" }, new Map());
+  const rates = {
+    totalPerDay: 5000,
+    achievedPerDay: 4800,
+    freshness: 0.75,
+    correction: 1.04,
+    capacityPerDay: 9000,
+  };
+  await store().save({ ...plan, ...rates, strategy: "optimal", multiplier: 2, reason: "second" }, new Map());
+
+  const shown = await page("/fleet/recrawl");
+  const json = await page("/api/fleet/recrawl", "application/json");
+  const csv = await page("/fleet/recrawl?format=csv");
+  const told = await text();
+
+  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+  expect(faultsOf(json.json(), { $ref: "#/components/schemas/RecrawlAnswer" }, schemas)).toEqual([]);
+  expect(json.json().plans[1].groups).toEqual(groups);
+  expect(shown.body).toContain("In force: optimal");
+  expect(shown.body).toContain("5,000 a day");
+  expect(shown.body).toContain("75.0 %");
+  expect(shown.body).not.toContain("<b>");
+  expect(csv.body.trim().split("\r\n")).toHaveLength(3);
+  expect(told).toContain("planned   5,000 fetches a day");
+  expect(told).toContain("corrected 1.04 times");
+});
+
+it("the command's text lists the groups of a plan that has some", async () => {
+  const { plans, now } = await recrawlAnswer(store(), 10, worldNow);
+
+  const told = recrawlText({ plans: plans.slice(1), now });
+
+  expect(told).toMatch(/1 +12 +300 +60 min +60 min +2 hours +50 %/);
+});

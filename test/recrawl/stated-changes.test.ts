@@ -1,0 +1,64 @@
+/** What sitemaps state of pages' changes: kept for their own hosts, and expected of a page at its next visit. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { CrawlerId } from "#core/ids";
+import { newShippingWorld, type ShippingWorld } from "../results/shipping-world.ts";
+import { noon, secondsAfterNoon } from "../support/store-world.ts";
+
+let world: ShippingWorld;
+let crawlerId: CrawlerId;
+beforeAll(async () => {
+  world = await newShippingWorld();
+  crawlerId = await world.delegatedHost("north", map, page("often"), page("seldom"), page("silent"));
+});
+afterAll(async () => await world.close());
+
+const map = "http://a.example/sitemap.xml";
+const page = (name: string) => `http://a.example/${name}`;
+const listed = (url: string, stated: object) => ({ url, anchor: "", nofollow: false, ...stated });
+const stated = async (url: string) => {
+  const row = await world.urlRow(url);
+  return [row?.stated_frequency, row?.stated_modified_day];
+};
+const rateOf = async (url: string) => Number((await world.urlRow(url))?.changes_per_day);
+
+test("a sitemap's words are kept of its own host, the latest holds, and a page is expected to change as they say", async () => {
+  const sitemap = (frequency: string) => ({
+    page: {
+      kind: "sitemap" as const,
+      links: [
+        listed(page("often"), { changeFrequency: frequency }),
+        listed(page("seldom"), { changeFrequency: "yearly", modifiedAt: "2028-01-01" }),
+        listed("http://b.example/", { changeFrequency: "always", modifiedAt: "2029-01-01" }),
+      ],
+    },
+  });
+
+  await world.ship(crawlerId, { [map]: sitemap("always") }, noon);
+  const first = [
+    await stated(page("often")),
+    await stated(page("seldom")),
+    await stated("http://b.example/"),
+  ];
+  await world.rows(`update frontier_url set next_fetch_at = '${noon.toISOString()}'`);
+  await world.ship(crawlerId, { [map]: sitemap("daily") }, secondsAfterNoon(60));
+  await world.rows(`update frontier_url set next_fetch_at = '${noon.toISOString()}'`);
+  await world.ship(
+    crawlerId,
+    { [map]: { page: { kind: "sitemap", links: [listed(page("seldom"), { modifiedAt: "2028-01-02" })] } } },
+    secondsAfterNoon(90),
+  );
+  const ordinary = { result: { lastModified: null } };
+  const found = { [page("often")]: ordinary, [page("seldom")]: ordinary, [page("silent")]: ordinary };
+  await world.ship(crawlerId, found, secondsAfterNoon(120));
+
+  expect(first).toEqual([
+    [0, null],
+    [5, 10_227],
+    [null, null],
+  ]);
+  expect(await stated(page("often"))).toEqual([2, null]);
+  expect(await stated(page("seldom"))).toEqual([5, 10_228]);
+  expect(await rateOf(page("often"))).toBeCloseTo(1, 3);
+  expect(await rateOf(page("silent"))).toBeCloseTo(0.1, 3);
+  expect(await rateOf(page("seldom"))).toBeLessThan(0.01);
+});

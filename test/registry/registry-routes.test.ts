@@ -1,0 +1,285 @@
+/** The registry's API and its forms: who may, what is refused and why, and that answers are as they are described. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { registryPart } from "#coordinator/registry/start";
+import { readOpenApi } from "#coordinator/web/net-openapi";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { silentLog } from "#core/log";
+import type { Database } from "#db/connect";
+import { applyImport } from "#rir-import/apply";
+import { sourceOf } from "#rir-import/download/default-sources";
+import { sourceRows } from "#rir-import/download/source-status";
+import { planImport } from "#rir-import/plan";
+import { rollbackImport, rollForward } from "#rir-import/rollback";
+import { type SourceFolder, sourceFolder } from "../rir-import/source-folder.ts";
+import { CommandInHand } from "../support/command-in-hand.ts";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { until } from "../support/until.ts";
+import { webServer } from "../support/web-server.ts";
+
+const net = (range: string, country = "NL") =>
+  `inetnum: ${range}\nnetname: EX\ncountry: ${country}\ndescr: Exemplary Networks\nsource: RIPE\n\n`;
+const nets = (count: number) => Array.from({ length: count }, (_, n) => net(`45.10.${n}.0/24`)).join("");
+const schemas = readOpenApi().components.schemas as Readonly<Record<string, JsonSchema>>;
+const commands = new CommandInHand();
+
+let database: Database;
+let folder: SourceFolder;
+let app: FastifyInstance;
+let operator: SignedIn;
+let staff: SignedIn;
+let token: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  folder = sourceFolder();
+  await applyImport(database, [folder.write("before.db", nets(40))]);
+  app = server(true);
+  operator = await signIn(database, "operator", { now: new Date() });
+  staff = await signIn(database, "staff", { now: new Date() });
+  const { secret, hash: tokenHash } = randomSecrets.make();
+  token = secret;
+  const given = { name: "ci", scopes: ["registry-write" as const], createdAt: new Date(), expiresAt: null };
+  await createOperatorTokenStore(database.pool).create({ ...given, tokenHash });
+});
+afterAll(async () => {
+  await app.close();
+  folder.remove();
+  await database.close();
+});
+beforeEach(() => {
+  commands.orders.length = 0;
+});
+
+function server(canStart: boolean): FastifyInstance {
+  const sources = [
+    sourceOf({ name: "a", registry: "iana", kind: "iana-registry", url: "https://a.example/" }),
+  ];
+  const host = {
+    commands,
+    cache: async (now: Date) => ({
+      folder: folder.path,
+      contact: null,
+      sources: await sourceRows(sources, folder.path, now),
+    }),
+    filesFolder: async () => ({ path: folder.path, names: ["2026-q1"] }),
+  };
+  const part = registryPart({
+    ...{ database, pool: database.pool, log: silentLog, registryHost: canStart ? host : null },
+    config: { registry: { shrinkageWarningShare: 0.1 } },
+  });
+  return webServer(database, { now: () => new Date(), parts: [part] });
+}
+
+const read = async (url: string, who?: SignedIn) => await app.inject({ url, headers: who?.headers ?? {} });
+
+const send = async (what: string, body: object, bearer = token) =>
+  await app.inject({
+    method: "POST",
+    url: `/api/registry/${what}`,
+    headers: { authorization: `Bearer ${bearer}` },
+    payload: body,
+  });
+
+const form = async (what: string, fields: Record<string, string>, who: SignedIn, formToken = who.formToken) =>
+  await app.inject({
+    method: "POST",
+    url: `/registry/${what}`,
+    headers: { ...who.headers, "content-type": "application/x-www-form-urlencoded" },
+    payload: new URLSearchParams({ "form-token": formToken, ...fields }).toString(),
+  });
+
+const words = (answer: { json(): { error?: { message: string } } }) => answer.json().error?.message ?? "";
+
+async function endOf(jobId: number): Promise<void> {
+  await until(async () => (await read(`/api/registry/jobs/${jobId}`)).json().state !== "running", 5000);
+}
+
+/** A plan of these ranges, as its job leaves it. */
+async function plan(text: string): Promise<number> {
+  const file = folder.write("after.db", text);
+  const { jobId } = (await send("plan", { from: "folder", folder: "2026-q1" })).json();
+  const made = await planImport(database, [file], { samples: 300 });
+  commands.end({ result: JSON.parse(JSON.stringify(made)) });
+  await endOf(jobId);
+  return jobId;
+}
+
+describe("what is read", () => {
+  it("is as it is described, at every step of a plan", async () => {
+    const fits = async (url: string, schema: string) =>
+      expect(
+        faultsOf(
+          (await read(url, operator)).json(),
+          { $ref: `#/components/schemas/${schema}` },
+          schemas,
+          url,
+        ),
+      ).toEqual([]);
+    const jobId = await plan(nets(45) + net("45.10.0.0/17", "DE"));
+
+    await fits("/api/registry", "RegistryOverview");
+    await fits("/api/registry/jobs", "RegistryJobs");
+    await fits(`/api/registry/jobs/${jobId}`, "RegistryJobShown");
+    await fits(`/api/registry/plans/${jobId}`, "RegistryPlan");
+    expect((await read(`/api/registry/plans/${jobId}`)).json()).toMatchObject({ outdated: null, shrunk: [] });
+  });
+
+  it("says what the tree is made of, and what a rollback would do", async () => {
+    const { counted, rollback } = (await read("/api/registry")).json();
+
+    expect(counted.registries).toEqual([
+      expect.objectContaining({ registry: "ripencc", subnets: 40, holders: 1, ipv4Addresses: 40 * 256 }),
+    ]);
+    expect(rollback).toMatchObject({ generation: 1, becomes: null, removed: 40, broughtBack: 0 });
+  });
+
+  it("shows staff the jobs without who asked, and without forms", async () => {
+    const jobId = await plan(nets(41));
+
+    const seen = (await read(`/api/registry/jobs/${jobId}`, staff)).json();
+    expect([seen.askedBy, seen.state]).toEqual([null, "done"]);
+    expect((await read(`/api/registry/jobs/${jobId}`, operator)).json().askedBy).toBe("token ci");
+    expect((await read("/registry", staff)).body).not.toContain("<form");
+    expect((await read("/registry", operator)).body).toContain('action="/registry/fetch"');
+  });
+
+  it("knows no job, and no plan, of another number or form", async () => {
+    for (const url of ["jobs/999999", "plans/999999", "jobs/1e3", "plans/-1"]) {
+      expect((await read(`/api/registry/${url}`)).statusCode).toBe(404);
+    }
+  });
+});
+
+describe("what is asked for", () => {
+  it("is nobody's but operators', and no form's from elsewhere", async () => {
+    expect((await form("fetch", {}, staff)).statusCode).toBe(403);
+    expect((await form("fetch", {}, operator, "another")).statusCode).toBe(403);
+    expect((await send("fetch", {}, "wrong")).statusCode).toBe(401);
+    expect(commands.orders).toEqual([]);
+  });
+
+  it("begins a job that the page leads to, and stands in the audit log with who asked", async () => {
+    const answer = await form("fetch", { acceptSmaller: "yes" }, operator);
+    const [, jobId] = /\/registry\/jobs\/(\d+)$/.exec(answer.headers.location ?? "") ?? [];
+
+    expect([answer.statusCode, commands.orders]).toEqual([303, [{ type: "fetch", acceptSmaller: true }]]);
+    const busy = await send("fetch", {});
+    expect([busy.statusCode, words(busy)]).toEqual([409, expect.stringContaining(`Job ${jobId} (fetch)`)]);
+    expect((await send("cancel", { jobId: Number(jobId) })).json()).toEqual({
+      jobId: Number(jobId),
+      cancelAsked: true,
+    });
+    await endOf(Number(jobId));
+    expect((await send("cancel", { jobId: Number(jobId) })).statusCode).toBe(409);
+    const { rows } = await database.pool.query(
+      "select actor, via, action from audit_entry where target = $1 order by entry_id",
+      [`registry job ${jobId}`],
+    );
+    expect(rows).toEqual([
+      { actor: "anna", via: "page", action: "registry-fetch-started" },
+      { actor: "token ci", via: "api", action: "registry-job-cancelled" },
+    ]);
+  });
+
+  it("names a folder that is allowed, and no other", async () => {
+    for (const name of ["..", "2026-q1/..", "/etc", "2026-q2"]) {
+      expect((await send("plan", { from: "folder", folder: name })).statusCode).toBe(404);
+    }
+    expect((await send("plan", { from: "disk" })).statusCode).toBe(400);
+    expect(commands.orders).toEqual([]);
+  });
+
+  it("is a plan's own fingerprint and files, when that plan is applied", async () => {
+    const planId = await plan(nets(42));
+    const { fingerprint } = (await read(`/api/registry/plans/${planId}`)).json().plan;
+
+    const { jobId } = (await send("apply", { planId })).json();
+    commands.end({ exitCode: 2, words: "the files are not those that the plan was made from: plan anew" });
+    await endOf(jobId);
+
+    const files = { from: "folder", name: "2026-q1" };
+    expect(commands.orders.at(-1)).toEqual({ type: "apply", planId, fingerprint, files });
+    const job = (await read(`/api/registry/jobs/${jobId}`)).json();
+    expect([job.state, job.words]).toEqual(["failed", expect.stringContaining("plan anew")]);
+  });
+
+  it("has to be confirmed where a registry would lose more than a tenth", async () => {
+    const planId = await plan(nets(35));
+    const before = commands.orders.length;
+
+    const unconfirmed = await send("apply", { planId });
+    expect([unconfirmed.statusCode, words(unconfirmed)]).toEqual([422, expect.stringContaining("ripencc")]);
+    expect(commands.orders).toHaveLength(before);
+    expect((await read(`/registry/plans/${planId}`, operator)).body).toContain("Suspicious shrinkage");
+    const { jobId } = (await send("apply", { planId, confirmShrinkage: true })).json();
+    commands.end({});
+    await endOf(jobId);
+  });
+
+  it("is refused when the tree has changed since the plan, or another generation is meant", async () => {
+    const planId = await plan(nets(43));
+    await applyImport(database, [folder.write("between.db", nets(44))]);
+
+    const outdated = await send("apply", { planId });
+    expect([outdated.statusCode, words(outdated)]).toEqual([
+      409,
+      expect.stringContaining("generation 2 is in force"),
+    ]);
+    expect((await read(`/registry/plans/${planId}`, operator)).body).not.toContain("Apply this plan");
+    expect((await send("rollback", { generation: 1 })).statusCode).toBe(409);
+    expect((await send("apply", { planId: 999_999 })).statusCode).toBe(404);
+  });
+
+  it("empties the tree only where that is said, and leads back to what was rolled back", async () => {
+    const current = (await read("/api/registry")).json().generation;
+    while ((await read("/api/registry")).json().rollback.becomes !== null) await rollbackImport(database);
+    const first = (await read("/api/registry")).json().generation;
+    const page = (await read("/registry", operator)).body;
+    const before = commands.orders.length;
+
+    const oneClick = await form("rollback", { generation: String(first) }, operator);
+    const mistyped = await form("rollback", { generation: String(first), confirmation: "yes" }, operator);
+    const unsaid = await send("rollback", { generation: first });
+    const unordered = commands.orders.length - before;
+    const typed = await form(
+      "rollback",
+      { generation: String(first), confirmation: "empty the tree" },
+      operator,
+    );
+    commands.end({});
+    await endOf((await read("/api/registry")).json().jobs[0].jobId);
+    const wrong = await send("rollforward", { generation: 999 });
+    const forward = await send("rollforward", { generation: first + 1 });
+    commands.end({});
+    await endOf(forward.json().jobId);
+
+    expect(page).toContain('pattern="empty the tree"');
+    expect(page).toContain("Put in force again");
+    expect([oneClick, mistyped, unsaid].map(({ statusCode }) => statusCode)).toEqual([422, 422, 422]);
+    expect([words(unsaid), unordered]).toEqual([expect.stringContaining('"toEmpty": true'), 0]);
+    expect(typed.statusCode).toBe(303);
+    expect(commands.orders.slice(-2)).toEqual([
+      { type: "rollback", generation: first, toEmpty: true },
+      { type: "rollforward", generation: first + 1 },
+    ]);
+    expect([wrong.statusCode, forward.statusCode]).toEqual([409, 202]);
+    while ((await read("/api/registry")).json().generation !== current) await rollForward(database);
+  });
+
+  it("is not possible where the coordinator was not told how, and says what to do instead", async () => {
+    const without = server(false);
+    const headers = { authorization: `Bearer ${token}` };
+
+    const answer = await without.inject({ method: "POST", url: "/api/registry/fetch", headers, payload: {} });
+    const page = await without.inject({ url: "/registry", headers: operator.headers });
+    await without.close();
+
+    expect([answer.statusCode, words(answer)]).toEqual([503, expect.stringContaining("nearcrawl rir fetch")]);
+    expect(page.body).toContain("nearcrawl rir fetch");
+    expect(page.body).not.toContain("<form");
+  });
+});

@@ -1,0 +1,122 @@
+/** What random visits leave in the web graph equals a count from scratch. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { changeRatio } from "#coordinator/results/change-ratio";
+import { mostKeptVisits, readPageLinks } from "#coordinator/results/page-link-writes";
+import { nameOf } from "#core/link-set";
+import { seededRandom } from "#core/random";
+import type { FetchOutcome } from "#protocol/result";
+import { arrivedResult, keyOf, newWorld, noon, type World } from "../support/store-world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+const root = "http://a.example/";
+const pages = [root, "http://a.example/1", "http://a.example/2", "http://b.example/"];
+const targets = [...pages, "http://a.example/3", "http://a.example/4", "http://c.example/"];
+const others: readonly FetchOutcome[] = [
+  { type: "unchanged", status: 304 },
+  { type: "redirected", status: 301, location: root },
+  { type: "http-error", status: 404, retryAfterSeconds: null },
+  { type: "http-error", status: 503, retryAfterSeconds: null },
+  { type: "failed", blame: "network", code: "timeout", reason: "" },
+];
+const keysOf = (urls: readonly string[]) => urls.map(keyOf);
+
+/** Visits all that is due on the day; `visit` says what each page is found to be. */
+async function visitAll(
+  crawlerId: Parameters<World["lease"]>[0],
+  day: number,
+  visit: (url: string) => { links: readonly string[]; outcome?: FetchOutcome },
+): Promise<void> {
+  const at = new Date(noon.getTime() + 2 * 86_400_000 * day);
+  const leases = await world.lease(crawlerId, at);
+  const urls = leases.flatMap(({ leaseId, urls }) => urls.map(({ url }) => ({ leaseId, url })));
+  const results = urls.map(({ leaseId, url }, index) => {
+    const result = { fetchedAt: at.toISOString() };
+    return arrivedResult({ sequence: 1000 * day + index + 1, leaseId, url, result, ...visit(url) });
+  });
+  await world.take(crawlerId, results, at);
+}
+
+describe("after many visits that find random links, errors, redirects and nothing new", () => {
+  it("back-links, out-links, change ratios and the kept visits are as counted from scratch", async () => {
+    const random = seededRandom(4);
+    const crawlerId = await world.delegatedHost("north", ...targets);
+    const found = new Map<string, string[][]>();
+    for (let day = 1; day <= 10; day++) {
+      await visitAll(crawlerId, day, (url) => {
+        const outcome = random() < 0.3 ? others[Math.floor(random() * others.length)] : undefined;
+        const same = random() < 0.3 ? found.get(url)?.at(-1) : undefined;
+        const links = outcome === undefined ? (same ?? targets.filter(() => random() < 0.5)) : [];
+        const now = linksNow(found.get(url), outcome, links);
+        if (now !== null) found.set(url, [...(found.get(url) ?? []), now]);
+        return outcome === undefined ? { links } : { links, outcome };
+      });
+    }
+
+    const rows = await world.rows<{
+      url: string;
+      back_links: number;
+      out_links: number | null;
+      change_ratio: number | null;
+    }>("select url, back_links, out_links, change_ratio from frontier_url order by url");
+
+    expect(found.size).toBe(targets.length);
+    for (const { url, back_links: backLinks, out_links: outLinks, change_ratio: ratio } of rows) {
+      const visits = found.get(url)!;
+      const latest = visits.at(-1)!;
+      const linking = [...found.values()].filter((links) => links.at(-1)!.includes(url));
+      expect({ url, backLinks, outLinks }).toEqual({
+        url,
+        backLinks: linking.length,
+        outLinks: latest.length,
+      });
+      expect(ratio, url).toBeCloseTo(changeRatio(keysOf(visits.at(-2)!), keysOf(latest)), 6);
+      const kept = await readPageLinks(world.pool as never, keyOf(url));
+      expect(kept.map(({ links }) => links.map(nameOf).sort())).toEqual(
+        changedVisits(visits).slice(0, mostKeptVisits),
+      );
+    }
+  });
+});
+
+describe("the links of a visit", () => {
+  it("are kept in the order of the visits when the clock jumps back between them", async () => {
+    const crawlerId = await world.delegatedHost("north", root);
+    await visitAll(crawlerId, 9, () => ({ links: targets.slice(0, 3) }));
+    await world.pool.query("update frontier_url set next_fetch_at = $1", [noon]);
+    await world.pool.query("update frontier_host set not_before = $1, due_at = $1", [noon]);
+    await world.pool.query("update spool set acknowledged_sequence = 0");
+
+    await visitAll(crawlerId, 3, (url) => ({ links: url === root ? targets.slice(2, 4) : [] }));
+
+    const kept = await readPageLinks(world.pool as never, keyOf(root));
+    expect(kept.map(({ visit, links }) => [visit, links.map(nameOf).sort()])).toEqual([
+      [2, keysOf(targets.slice(2, 4)).map(nameOf).sort()],
+      [1, keysOf(targets.slice(0, 3)).map(nameOf).sort()],
+    ]);
+    expect(kept[0]!.visitedAt < kept[1]!.visitedAt).toBe(true);
+  });
+});
+
+/** What the visit says that the page's links are; null: nothing. */
+function linksNow(
+  visits: readonly string[][] | undefined,
+  outcome: FetchOutcome | undefined,
+  links: string[],
+): string[] | null {
+  if (outcome === undefined) return links;
+  if (outcome.type === "unchanged") return visits?.at(-1) ?? null;
+  if (outcome.type === "failed") return null;
+  return outcome.type === "http-error" && outcome.status !== 404 ? null : [];
+}
+
+/** Names of the links of the visits that found others than the visit before, the latest first. */
+function changedVisits(visits: readonly string[][]): string[][] {
+  const named = visits.map((urls) => keysOf(urls).map(nameOf).sort());
+  return named.filter((names, index) => index === 0 || `${names}` !== `${named[index - 1]}`).reverse();
+}

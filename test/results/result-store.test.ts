@@ -1,0 +1,314 @@
+/** Results: exactly once, only under a lease, and what they change in the frontier. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { asLeaseId, type CrawlerId } from "#core/ids";
+import {
+  arrivedResult,
+  newWorld,
+  noon,
+  scope,
+  secondsAfterNoon,
+  spoolId,
+  spoolOf,
+  type World,
+} from "../support/store-world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+beforeEach(async () => await world.reset());
+afterAll(async () => await world.close());
+
+const root = "http://a.example/";
+
+/** `north` with a lease of the given URLs of a.example. */
+async function leased(...urls: string[]): Promise<{ crawlerId: CrawlerId; leaseId: string }> {
+  const crawlerId = await world.delegatedHost("north", ...urls);
+  const [lease] = await world.lease(crawlerId);
+  return { crawlerId, leaseId: lease!.leaseId };
+}
+
+const acknowledged = async () =>
+  (await world.rows<{ n: string }>("select acknowledged_sequence n from spool"))[0]?.n;
+const counted = async (table: string) =>
+  (await world.rows<{ n: number }>(`select count(*)::int n from ${table}`))[0]?.n;
+
+test("a fetched page is stored with its links, and the last URL closes the lease", async () => {
+  const { crawlerId, leaseId } = await leased(root);
+
+  const taken = await world.take(crawlerId, [
+    arrivedResult({ sequence: 1, leaseId, url: root, links: ["http://a.example/x", "http://b.example/"] }),
+  ]);
+
+  expect(taken).toEqual({ stored: 1, duplicates: 0, withoutLease: 0, newUrls: 2, newHosts: 1 });
+  expect(await acknowledged()).toBe("1");
+  expect(await world.rows("select url, crawler_id, title, words, lexemes::text from page")).toEqual([
+    { url: root, crawler_id: crawlerId, title: "Two words", words: 2, lexemes: "'two':1A 'word':2A" },
+  ]);
+  expect(await world.rows("select outcome, status, host(address) address, total_ms from page_fetch")).toEqual(
+    [{ outcome: "fetched", status: 200, address: "198.51.100.7", total_ms: 30 }],
+  );
+  expect(await counted("link")).toBe(2);
+  expect(await world.rows("select ending, open_urls, closed_at from lease")).toEqual([
+    { ending: "done", open_urls: 0, closed_at: noon },
+  ]);
+  expect(
+    await world.rows(
+      `select state, visits, failures, last_outcome, last_status, etag, next_fetch_at, last_fetched_at
+       from frontier_url where url = 'http://a.example/'`,
+    ),
+  ).toEqual([
+    {
+      state: "due",
+      visits: 1,
+      failures: 0,
+      last_outcome: "fetched",
+      last_status: 200,
+      etag: '"one"',
+      next_fetch_at: secondsAfterNoon(86_400),
+      last_fetched_at: noon,
+    },
+  ]);
+});
+
+test("the host waits as long as it asked for, and then its new link is due", async () => {
+  const { crawlerId, leaseId } = await leased(root);
+
+  await world.take(crawlerId, [
+    arrivedResult({ sequence: 1, leaseId, url: root, links: ["http://a.example/x"] }),
+  ]);
+
+  expect(
+    await world.rows(
+      "select lease_id, due_at, not_before, url_count from frontier_host where host = 'a.example'",
+    ),
+  ).toEqual([{ lease_id: null, due_at: noon, not_before: secondsAfterNoon(1), url_count: 2 }]);
+  expect(await world.lease(crawlerId)).toEqual([]);
+  const [next] = await world.lease(crawlerId, secondsAfterNoon(1));
+  expect(next?.urls.map((one) => one.url)).toEqual(["http://a.example/x"]);
+});
+
+test("links are one step deeper than their page, and stop at the depth of the scope", async () => {
+  const { crawlerId, leaseId } = await leased(root);
+  await world.rows(`update frontier_url set depth = ${scope.maxDepth - 1}`);
+  const first = arrivedResult({ sequence: 1, leaseId, url: root, links: ["http://a.example/x"] });
+
+  await world.take(crawlerId, [first]);
+  const [lease] = await world.lease(crawlerId, secondsAfterNoon(60));
+  const deepest = arrivedResult({
+    sequence: 2,
+    leaseId: lease!.leaseId,
+    url: "http://a.example/x",
+    links: ["http://a.example/y"],
+  });
+  const taken = await world.take(crawlerId, [deepest], secondsAfterNoon(60));
+
+  expect(taken).toMatchObject({ stored: 1, newUrls: 0 });
+  expect(await world.rows("select depth from frontier_url order by depth")).toEqual([
+    { depth: 4 },
+    { depth: 5 },
+  ]);
+});
+
+test("a result that arrives twice counts once", async () => {
+  const { crawlerId, leaseId } = await leased(root);
+  const result = arrivedResult({ sequence: 1, leaseId, url: root });
+
+  await world.take(crawlerId, [result]);
+  const again = await world.take(crawlerId, [result]);
+
+  expect(again).toEqual({ stored: 0, duplicates: 1, withoutLease: 0, newUrls: 0 });
+  expect(await counted("page_fetch")).toBe(1);
+});
+
+test("the same batch twenty times at once counts once", async () => {
+  const urls = Array.from({ length: 10 }, (_, i) => `http://a.example/${i}`);
+  const { crawlerId, leaseId } = await leased(...urls);
+  const batch = urls.map((url, i) =>
+    arrivedResult({ sequence: i + 1, leaseId, url, links: ["http://b.example/"] }),
+  );
+  await world.take(crawlerId, []);
+
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, async () => await world.take(crawlerId, batch)),
+  );
+
+  expect(answers.reduce((sum, one) => sum + one.stored, 0)).toBe(10);
+  expect(answers.reduce((sum, one) => sum + one.duplicates, 0)).toBe(190);
+  expect(await counted("page_fetch")).toBe(10);
+  expect(await world.rows("select back_links from frontier_url where url = 'http://b.example/'")).toEqual([
+    { back_links: 10 },
+  ]);
+  expect(await world.rows("select open_urls, ending from lease")).toEqual([{ open_urls: 0, ending: "done" }]);
+});
+
+test("twenty spools at once whose pages link to each other's hosts do not stand in each other's way", async () => {
+  const hosts = Array.from({ length: 20 }, (_, i) => `http://h${i}.example/`);
+  const north = await world.delegatedHost("north", ...hosts);
+  const leases = await world.frontier.leaseHosts({
+    crawlerId: north,
+    hosts: 20,
+    urlsPerHost: 5,
+    leaseSeconds: 60,
+    now: noon,
+  });
+
+  const answers = await Promise.all(
+    leases.map(async (lease, i) =>
+      world.results.take({
+        crawlerId: north,
+        spoolId: spoolOf(i),
+        results: [
+          arrivedResult({
+            sequence: 1,
+            leaseId: lease.leaseId,
+            url: lease.urls[0]!.url,
+            links: [...hosts.slice(i), ...hosts.slice(0, i)].map((host) => `${host}${i % 4}`),
+          }),
+        ],
+        scope,
+        now: noon,
+        lastSequence: 1,
+      }),
+    ),
+  );
+
+  expect(answers.map((one) => one.stored)).toEqual(hosts.map(() => 1));
+  expect(await counted("page")).toBe(20);
+  expect(await counted("frontier_url")).toBe(20 + answers.reduce((sum, one) => sum + one.newUrls, 0));
+});
+
+test("a result after the lease returned is dropped and acknowledged", async () => {
+  const { crawlerId, leaseId } = await leased(root);
+  await world.frontier.returnExpired(secondsAfterNoon(61));
+
+  const taken = await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId, url: root })]);
+
+  expect(taken).toEqual({ stored: 0, duplicates: 0, withoutLease: 1, newUrls: 0 });
+  expect(await acknowledged()).toBe("1");
+  expect(await counted("page")).toBe(0);
+  expect(await world.rows("select state, visits from frontier_url")).toEqual([{ state: "due", visits: 0 }]);
+});
+
+test("a result past the deadline counts as long as nobody took the lease back", async () => {
+  const { crawlerId, leaseId } = await leased(root);
+
+  const taken = await world.take(
+    crawlerId,
+    [arrivedResult({ sequence: 1, leaseId, url: root })],
+    secondsAfterNoon(61),
+  );
+
+  expect(taken.stored).toBe(1);
+});
+
+test("a result and the lease's expiry at once: either counts, never both", async () => {
+  const urls = Array.from({ length: 10 }, (_, i) => `http://h${i}.example/`);
+  const crawlerId = await world.delegatedHost("north", ...urls);
+  const leases = await world.lease(crawlerId);
+
+  const [taken, expired] = await Promise.all([
+    Promise.all(
+      leases.map(async (lease, i) =>
+        world.results.take({
+          crawlerId,
+          spoolId: spoolOf(i),
+          results: [arrivedResult({ sequence: 1, leaseId: lease.leaseId, url: lease.urls[0]!.url })],
+          scope,
+          now: secondsAfterNoon(61),
+          lastSequence: 1,
+        }),
+      ),
+    ),
+    world.frontier.returnExpired(secondsAfterNoon(61)),
+  ]);
+
+  const stored = taken.reduce((sum, one) => sum + one.stored, 0);
+  expect(stored + expired).toBe(10);
+  expect(await counted("page")).toBe(stored);
+  expect(await counted("frontier_url where state = 'due'")).toBe(10);
+  expect(await counted("lease where closed_at is null or open_url_hashes <> '{}'")).toBe(0);
+});
+
+test("nobody's result counts under another crawler's lease, nor for a URL that the lease does not hold", async () => {
+  const crawlerId = await world.delegatedHost("north", root, "http://b.example/");
+  const [lease] = await world.frontier.leaseHosts({
+    crawlerId,
+    hosts: 1,
+    urlsPerHost: 1,
+    leaseSeconds: 60,
+    now: noon,
+  });
+  const leaseId = lease!.leaseId;
+  const held = lease!.urls[0]!.url;
+  const due = held === root ? "http://b.example/" : root;
+  const south = await world.crawler("south");
+
+  const stranger = await world.take(south, [arrivedResult({ sequence: 1, leaseId, url: held })]);
+  const elsewhere = await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId, url: due })]);
+
+  expect(stranger).toMatchObject({ stored: 0, withoutLease: 1 });
+  expect(elsewhere).toMatchObject({ stored: 0, withoutLease: 1 });
+  expect(await world.rows("select open_urls, closed_at from lease")).toEqual([
+    { open_urls: 1, closed_at: null },
+  ]);
+});
+
+test("a lease's number that no lease can have is no lease", async () => {
+  const { crawlerId, leaseId } = await leased(root);
+  const tooLarge = "9".repeat(19);
+
+  const taken = await world.take(crawlerId, [
+    arrivedResult({ sequence: 1, leaseId: tooLarge, url: root }),
+    arrivedResult({ sequence: 2, leaseId, url: root }),
+  ]);
+
+  expect(taken).toMatchObject({ stored: 1, withoutLease: 1 });
+  expect(await world.frontier.returnLease({ leaseId: asLeaseId(tooLarge), crawlerId }, noon)).toBe(false);
+  expect(await world.frontier.returnLeasesOf(crawlerId, noon, [asLeaseId(tooLarge)])).toBe(0);
+});
+
+test("two results for one URL in a batch: the first counts", async () => {
+  const { crawlerId, leaseId } = await leased(root, "http://a.example/x");
+
+  const taken = await world.take(crawlerId, [
+    arrivedResult({ sequence: 1, leaseId, url: root }),
+    arrivedResult({ sequence: 2, leaseId, url: root }),
+  ]);
+
+  expect(taken).toMatchObject({ stored: 1, withoutLease: 1 });
+  expect(await world.rows("select open_urls, closed_at from lease")).toEqual([
+    { open_urls: 1, closed_at: null },
+  ]);
+});
+
+test("a result that the database cannot hold fails alone, to the crawler's blame", async () => {
+  const { crawlerId, leaseId } = await leased(root, "http://a.example/x", "http://a.example/y");
+
+  const taken = await world.take(crawlerId, [
+    arrivedResult({ sequence: 1, leaseId, url: root }),
+    arrivedResult({ sequence: 2, leaseId, url: "http://a.example/x", page: { lexemes: "'never ends" } }),
+    arrivedResult({ sequence: 3, leaseId, url: "http://a.example/y", page: { title: "a \0 in it" } }),
+  ]);
+
+  expect(taken).toMatchObject({ stored: 3 });
+  expect(await acknowledged()).toBe("3");
+  expect(await world.rows("select url, title from page order by url")).toEqual([
+    { url: root, title: "Two words" },
+    { url: "http://a.example/y", title: "a  in it" },
+  ]);
+  expect(await world.rows("select outcome, blame from page_fetch where outcome <> 'fetched'")).toEqual([
+    { outcome: "failed", blame: "crawler" },
+  ]);
+  expect(await world.rows("select ending from lease")).toEqual([{ ending: "done" }]);
+});
+
+test("sequences without a result are acknowledged, and the acknowledgement never goes back", async () => {
+  const { crawlerId } = await leased(root);
+  const nothing = { crawlerId, spoolId, results: [], scope, now: noon };
+
+  await world.results.take({ ...nothing, lastSequence: 7 });
+  await world.results.take({ ...nothing, lastSequence: 3 });
+
+  expect(await acknowledged()).toBe("7");
+});

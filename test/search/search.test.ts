@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { searchPages } from "#coordinator/search/search";
+import { createReports } from "#coordinator/who/reads";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  const { pool } = database;
+  await seedWorld(pool);
+  const base = "https://www.example.org";
+  await seedPage(pool, {
+    url: `${base}/ferry`,
+    title: "Ferry timetable",
+    text: "Ferries leave the harbour at seven.",
+  });
+  await seedPage(pool, {
+    url: `${base}/walk`,
+    title: "A walk",
+    text: "Walk along the harbour wall and watch a ferry.",
+  });
+  await seedPage(pool, { url: `${base}/secret`, title: "Ferry", text: "hidden harbour", noindex: true });
+  await seedPage(pool, {
+    url: `${base}/odd`,
+    title: "Ferry",
+    text: "harbour",
+    textSearchConfig: "no_such_config",
+  });
+  await seedPage(pool, {
+    url: "https://de.example.org/",
+    title: "Die Häfen",
+    text: "Das Schiff verlässt den Hafen um sieben.",
+    language: "de",
+    textSearchConfig: "german",
+  });
+});
+afterAll(async () => await database?.close());
+
+const search = (words: string, options: Parameters<typeof searchPages>[2] = {}) =>
+  searchPages(
+    createReports(database.pool, () => performance.now()),
+    words,
+    options,
+    worldNow,
+  );
+const paths = (answer: { pages: readonly { url: string }[] }) =>
+  answer.pages.map((page) => new URL(page.url).pathname);
+
+describe("search", () => {
+  it("finds word forms, the title's words first", async () => {
+    expect(paths(await search("ferry"))).toEqual(["/ferry", "/walk"]);
+    expect(paths(await search("walking"))).toEqual(["/walk"]);
+  });
+
+  it("stems each page by the language that it is in", async () => {
+    await seedPage(database.pool, {
+      url: "https://www.example.org/stem",
+      title: "haf",
+      text: "A stem is no English word.",
+    });
+
+    const answer = await search("Häfen");
+
+    expect(answer.pages.map((page) => page.host)).toEqual(["de.example.org"]);
+  });
+
+  it("takes letters with marks for the composed ones", async () => {
+    const asked = "Die Häfen".normalize("NFD");
+
+    const answer = await search(asked);
+
+    expect(paths(answer)).toEqual(paths(await search("Die Häfen")));
+    expect(answer).toMatchObject({ words: "Die Häfen", pages: [{ title: "Die Häfen" }] });
+  });
+
+  it("understands phrases, or, and words to leave out", async () => {
+    expect(paths(await search('"harbour wall"'))).toEqual(["/walk"]);
+    expect(paths(await search("ferry -walk"))).toEqual(["/ferry"]);
+    expect((await search("schiff or timetable")).total).toBe(2);
+  });
+
+  it("leaves out pages that ask for it, and pages of a configuration that the server does not know", async () => {
+    const found = paths(await search("harbour"));
+
+    expect(found).not.toContain("/secret");
+    expect(found).not.toContain("/odd");
+  });
+
+  it("marks the words in the snippet without markup", async () => {
+    const [page] = (await search("seven ferry")).pages;
+
+    expect(page?.snippet.filter((part) => part.matches).map((part) => part.text)).toEqual([
+      "Ferries",
+      "seven",
+    ]);
+    expect(page?.snippet.map((part) => part.text).join("")).toContain("leave the harbour at");
+  });
+
+  it("filters by language and host", async () => {
+    expect((await search("sieben or harbour", { language: "de" })).total).toBe(1);
+    expect((await search("harbour", { host: "DE.example.org" })).total).toBe(0);
+    expect((await search("harbour", { host: "www.example.org." })).total).toBe(2);
+  });
+
+  it("pages through results and still counts them all past the end", async () => {
+    const second = await search("harbour", { limit: 1, offset: 1 });
+    const beyond = await search("harbour", { limit: 1, offset: 50 });
+
+    expect([second.pages.length, second.total]).toEqual([1, 2]);
+    expect([beyond.pages.length, beyond.total]).toEqual([0, 2]);
+  });
+
+  it("says what is missing when the words cannot be searched", async () => {
+    expect((await search("  ")).note).toBe("Type one or more words to search for.");
+    expect((await search("-:!&|()")).note).toBe("Type one or more words to search for.");
+    expect((await search("-ferry")).note).toContain("only exclude");
+  });
+
+  it("takes any text as words", async () => {
+    for (const words of [
+      "'",
+      "\\",
+      "a:*b & | !",
+      "((((",
+      "'; drop table page; --",
+      "ferry\0",
+      "\ud800",
+      "% _",
+      "<script>",
+    ]) {
+      expect((await search(words)).words.length).toBeGreaterThanOrEqual(0);
+    }
+    expect((await search("ferry")).total).toBe(2);
+  });
+
+  it("bounds words, limit and offset", async () => {
+    const answer = await search("ferry ".repeat(500), { limit: 1e9, offset: -5 });
+
+    expect(answer.words.split(" ").length).toBeLessThanOrEqual(24);
+    expect([answer.limit, answer.offset]).toEqual([100, 0]);
+  });
+
+  it("strips its own marks from a page's text", async () => {
+    await seedPage(database.pool, {
+      url: "https://www.example.org/marks",
+      title: "x",
+      text: "lighthouse \u0002fake\u0003 keeper",
+    });
+
+    const [page] = (await search("lighthouse")).pages;
+
+    expect(page?.snippet.filter((part) => part.matches).map((part) => part.text)).toEqual(["lighthouse"]);
+  });
+});

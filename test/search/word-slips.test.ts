@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { pageWords } from "#coordinator/search/page-words";
+import { correctionOf, deletesOf, lookedUpForms, slipsBetween } from "#coordinator/search/word-slips";
+import { seededRandom } from "#core/random";
+
+/** As the definition has it, without any bound: what the fast one is held against. */
+function slowDistance(a: string, b: string): number {
+  if (a === "" || b === "") return a.length + b.length;
+  const same = a.at(-1) === b.at(-1) ? 0 : 1;
+  const [x, y] = [a.slice(0, -1), b.slice(0, -1)];
+  const swapped =
+    a.length > 1 && b.length > 1 && a.at(-1) === b.at(-2) && a.at(-2) === b.at(-1)
+      ? slowDistance(a.slice(0, -2), b.slice(0, -2)) + 1
+      : Number.POSITIVE_INFINITY;
+  return Math.min(slowDistance(x, b) + 1, slowDistance(a, y) + 1, slowDistance(x, y) + same, swapped);
+}
+
+describe("slips", () => {
+  it("are counted as the definition says", () => {
+    const random = seededRandom(5);
+    const word = () =>
+      Array.from({ length: 1 + Math.floor(random() * 5) }, () => "abc"[Math.floor(random() * 3)]).join("");
+    for (let round = 0; round < 300; round++) {
+      const [a, b] = [word(), word()];
+
+      expect([a, b, slipsBetween(a, b)]).toEqual([a, b, Math.min(3, slowDistance(a, b))]);
+    }
+  });
+
+  it("of one letter always share a form: too many, too few, another, two in each other's place", () => {
+    for (const typed of ["harrbour", "harbor", "hartour", "hrabour", "xharbour", "harbou", "Äarbour"]) {
+      const forms = new Set(lookedUpForms(typed));
+
+      expect([typed, deletesOf("harbour").some((form) => forms.has(form))]).toEqual([typed, true]);
+    }
+  });
+});
+
+describe("a correction", () => {
+  const known = [
+    { word: "harbour", pages: 900 },
+    { word: "harbours", pages: 300 },
+    { word: "barbour", pages: 2000 },
+    { word: "once", pages: 1 },
+  ];
+
+  it("is the word of the fewest slips, with the first letter that was typed", () => {
+    expect(correctionOf("harboru", known)).toBe("harbour");
+    expect(correctionOf("arbour", known)).toBe("barbour");
+  });
+
+  it("is none for a word that is about as frequent, far from all, or seen once", () => {
+    expect(correctionOf("harbours", known)).toBeNull();
+    expect(correctionOf("submarine", known)).toBeNull();
+    expect(correctionOf("onse", known)).toBeNull();
+  });
+});
+
+describe("the words of a page", () => {
+  it("are those of letters, in small ones, each once, neither short nor endless", () => {
+    expect(
+      pageWords(["The Harbour, the harbour's WALL 2026", `${"x".repeat(40)} ${"Häfen".normalize("NFD")}`]),
+    ).toEqual(["harbour", "wall", "häfen"]);
+  });
+
+  it("are at most 80", () => {
+    const many = Array.from(
+      { length: 500 },
+      (_, at) => `word${String.fromCodePoint(97 + (at % 26), 97 + Math.floor(at / 26))}`,
+    );
+
+    expect(pageWords([many.join(" ")]).length).toBe(80);
+  });
+});

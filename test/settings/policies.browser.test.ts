@@ -1,0 +1,87 @@
+/** Policies as an operator changes them: previewed, saved, refused, taken back; in a real browser over a real database. */
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { policyPart } from "#coordinator/settings/policy-part";
+import { silentLog } from "#core/log";
+import type { Database } from "#db/connect";
+import { browserPath } from "../support/browser.ts";
+import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
+import { testDatabase } from "../support/database.ts";
+import { seedWorld } from "../support/seed-world.ts";
+import { signIn } from "../support/signed-in.ts";
+import { webServer } from "../support/web-server.ts";
+
+const executable = browserPath();
+
+describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 }, () => {
+  let database: Database;
+  let site: BrowserSite;
+  let page: Page;
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    await seedWorld(database.pool);
+    await database.pool.query("update probe_round set method = 'head' where round_id = 1");
+    const app = webServer(database, { parts: [policyPart({ pool: database.pool, log: silentLog })] });
+    site = await browserSite(app, executable!);
+    const session = await signIn(database, "operator");
+    page = await site.open({ storageState: session.storageState(site.base), bypassCSP: true });
+  });
+  afterAll(async () => {
+    await site?.close();
+    await database?.close();
+  });
+
+  const group = (name: string) => page.locator("section.policies", { has: page.locator(`#${name}`) });
+  const lambda = () => page.getByLabel("λ, what a probe must save");
+  const text = async (selector: string) => (await page.locator(selector).first().textContent())?.trim();
+
+  it("shows what would change before it is saved, then holds it, and takes it back", async () => {
+    await page.goto("/policies");
+    await lambda().fill("0.5");
+    await group("delegation").getByRole("button", { name: "Preview" }).click();
+
+    expect(await text("h1")).toBe("What would change");
+    expect(await text("main table tbody tr")).toMatch(/2 ms\s*0\.5 ms/);
+    expect(await text(".effect")).toContain("1 decided round (the latest) and 3 crawlers");
+    await looksRight(page, "policies-preview");
+    await page.getByLabel(/^Why/).fill("news sites");
+    await page.getByRole("button", { name: "Save" }).click();
+    expect(await text(".said")).toContain("Saved as version 1: delegation.lambdaMs: 2 ms → 0.5 ms");
+    expect(await lambda().inputValue()).toBe("0.5");
+    expect(await text("table tbody tr")).toContain("news sites");
+    await looksRight(page, "policies-changed");
+
+    await page.getByRole("button", { name: "Take back version 1" }).click();
+    expect(await text("h1")).toBe("Take back version 1");
+    await page.getByRole("button", { name: "Save" }).click();
+    expect(await lambda().inputValue()).toBe("2");
+    expect(await page.locator("table tbody tr").count()).toBe(2);
+    expect(site.takeFaults()).toEqual([]);
+  });
+
+  it("refuses what cannot be, beside the form with what was typed", async () => {
+    await page.goto("/policies");
+    await page.getByLabel("Length of a lease").fill("10");
+    await group("lease").getByRole("button", { name: "Preview" }).click();
+
+    expect(await text('[role="alert"]')).toContain("take longer than a lease of 10 s");
+    expect(await page.getByLabel("Length of a lease").inputValue()).toBe("10");
+  });
+
+  it("goes back to the file's value by one button, and is told that somebody else was faster", async () => {
+    const policy = "('probe.tries', '3', '2026-03-01T11:00:00Z', 'ben')";
+    await database.pool.query(`insert into setting (name, value, changed_at, changed_by) values ${policy}`);
+    await page.goto("/policies");
+    await page.getByRole("button", { name: "Back to 6 tries" }).click();
+    expect(await text("main table tbody tr")).toMatch(/3 tries\s*6 tries/);
+    await database.pool.query(
+      `insert into policy_version (version, changed_at, changed_by, changes)
+       values (3, '2026-03-01T11:30:00Z', 'ben', '[{"name": "trust.share", "before": null, "after": 0.1}]')`,
+    );
+
+    await page.getByRole("button", { name: "Save" }).click();
+
+    expect(await text('[role="alert"]')).toContain("ben has changed trust.share meanwhile (version 3)");
+  });
+});

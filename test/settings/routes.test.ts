@@ -1,0 +1,182 @@
+/** The policies over HTTP: who may read, who may change, and what two operators at once come to. */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { createAuditLog } from "#coordinator/database/audit-log";
+import { policyPart } from "#coordinator/settings/policy-part";
+import { readOpenApi } from "#coordinator/web/net-openapi";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { silentLog } from "#core/log";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
+import { signIn } from "../support/signed-in.ts";
+import { until } from "../support/until.ts";
+import { webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: ReturnType<typeof webServer>;
+let token: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  app = webServer(database, {
+    parts: [policyPart({ pool: database.pool, log: silentLog })],
+    audit: createAuditLog(database.pool),
+  });
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  token = secret;
+  await createOperatorTokenStore(database.pool).create({
+    name: "ci",
+    tokenHash,
+    scopes: ["read", "policy-write", "audit-read"],
+    createdAt: worldNow,
+    expiresAt: new Date(worldNow.getTime() + 86_400_000),
+  });
+});
+beforeEach(async () => {
+  await database.pool.query("truncate setting, policy_version, audit_entry");
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+const post = async (url: string, payload: object) =>
+  await app.inject({ method: "POST", url, headers: { authorization: `Bearer ${token}` }, payload });
+const read = async (headers: Record<string, string> = { authorization: `Bearer ${token}` }) =>
+  (await app.inject({ url: "/api/policies", headers })).json();
+const policyNamed = async (name: string) =>
+  (await read()).groups
+    .flatMap(({ policies }: { policies: { name: string }[] }) => policies)
+    .find((policy: { name: string }) => policy.name === name);
+const change = { values: { "delegation.lambdaMs": 0.5 }, basedOn: 0 };
+
+it("answers as it is described, before and after a change, and writes it into the audit log", async () => {
+  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+  const fits = (value: unknown, name: string) =>
+    expect(faultsOf(value, { $ref: `#/components/schemas/${name}` }, schemas)).toEqual([]);
+
+  const preview = await post("/api/policies/preview", { values: change.values });
+  const saved = await post("/api/policies", { ...change, words: "news sites" });
+
+  expect([preview.statusCode, saved.statusCode]).toEqual([200, 200]);
+  fits(preview.json(), "PolicyPreview");
+  fits(saved.json(), "SavedPolicies");
+  fits(await read(), "Policies");
+  expect(await policyNamed("delegation.lambdaMs")).toMatchObject({ value: 0.5, changedBy: "token ci" });
+  const { entries } = await createAuditLog(database.pool).list({ limit: 10 });
+  expect(entries).toMatchObject([
+    {
+      action: "policy-changed",
+      target: "delegation.lambdaMs",
+      words: "delegation.lambdaMs: 2 ms → 0.5 ms; news sites",
+      before: { "delegation.lambdaMs": 2 },
+      after: { "delegation.lambdaMs": 0.5 },
+      actor: "token ci",
+      via: "api",
+    },
+  ]);
+});
+
+it("refuses who has not seen the latest change, and names who made it", async () => {
+  await post("/api/policies", change);
+
+  const late = await post("/api/policies", { values: { "probe.tries": 3 }, basedOn: 0 });
+
+  expect(late.statusCode).toBe(409);
+  expect(late.json().error.message).toContain(
+    "token ci has changed delegation.lambdaMs meanwhile (version 1)",
+  );
+  expect((await policyNamed("probe.tries")).value).toBe(6);
+});
+
+it("refuses what cannot be, all of it, and says why", async () => {
+  const asked: readonly object[] = [
+    { "lease.seconds": 10, "probe.tries": 3 },
+    { "delegation.lambdaMs": "many" },
+    { "delegation.moon": 1, constructor: 1 },
+    { "delegation.lambdaMs": 2 },
+  ];
+
+  const answers = [];
+  for (const values of asked) answers.push(await post("/api/policies", { values, basedOn: 0 }));
+  const unknown = await post("/api/policies", { takeBack: 7, basedOn: 0 });
+  const unbased = await post("/api/policies", { values: {} });
+
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([422, 422, 422, 422]);
+  expect(answers.map((answer) => answer.json().error.message)).toEqual([
+    expect.stringContaining("take longer than a lease of 10 s"),
+    expect.stringContaining('"many" is not a number from 0 to 1,000'),
+    expect.stringContaining("delegation.moon: there is no such policy"),
+    expect.stringContaining("Nothing would change"),
+  ]);
+  expect([unknown.statusCode, unbased.statusCode]).toEqual([404, 400]);
+  expect(await read()).toMatchObject({ version: 0, history: [] });
+});
+
+it("computes two previews at once and no more", async () => {
+  // Nobody can read the rounds, which a preview begins with, until all are asked.
+  const holder = await database.pool.connect();
+  await holder.query("begin; lock table probe_round in access exclusive mode");
+  const statuses: number[] = [];
+  const asked = Array.from({ length: 5 }, async () => {
+    statuses.push((await post("/api/policies/preview", change)).statusCode);
+  });
+  await until(() => statuses.length === 3, 10_000);
+  await holder.query("commit");
+  holder.release();
+  await Promise.all(asked);
+
+  expect(statuses).toEqual([429, 429, 429, 200, 200]);
+  expect((await post("/api/policies/preview", change)).statusCode).toBe(200);
+});
+
+it("takes a version back, and back again; a value that the file has anyway is the file's", async () => {
+  await post("/api/policies", change);
+  await post("/api/policies", { takeBack: 1, basedOn: 1 });
+  expect(await policyNamed("delegation.lambdaMs")).toMatchObject({ value: 2, changedBy: null });
+
+  await post("/api/policies", { takeBack: 2, basedOn: 2 });
+  await post("/api/policies", { values: { "delegation.lambdaMs": 2 }, basedOn: 3 });
+
+  const { history } = await read();
+  expect(history.map(({ takesBack }: { takesBack: number | null }) => takesBack)).toEqual([null, 2, 1, null]);
+  expect(history[0].changes).toEqual([{ name: "delegation.lambdaMs", before: 0.5, after: null }]);
+});
+
+it("shows staff the policies without forms and says why; nobody else's form changes anything", async () => {
+  const staff = await signIn(database, "staff");
+  const operator = await signIn(database, "operator");
+  const page = await app.inject({ url: "/policies", headers: staff.headers });
+  const send = async (session: typeof staff, formToken: string) =>
+    await app.inject({
+      method: "POST",
+      url: "/policies",
+      headers: { ...session.headers, "content-type": "application/x-www-form-urlencoded" },
+      payload: new URLSearchParams({
+        "form-token": formToken,
+        "based-on": "0",
+        "probe.tries": "3",
+      }).toString(),
+    });
+
+  const answers = [
+    await send(staff, staff.formToken),
+    await send(operator, "guessed"),
+    await send(operator, operator.formToken),
+  ];
+
+  expect(page.body).toContain("Changing them is for operators");
+  expect(page.body).not.toContain("<form");
+  const full = await app.inject({ url: "/policies", headers: operator.headers });
+  expect(full.body.length).toBeLessThan(60_000);
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([403, 403, 303]);
+  expect((await read()).history).toMatchObject([{ changedBy: "anna" }]);
+  // Who it was is in the audit log, for those who may read that.
+  const seen = await app.inject({ url: "/policies", headers: staff.headers });
+  expect(JSON.stringify(await read({}))).not.toContain("anna");
+  expect((await read({})).history).toMatchObject([{ changedBy: "an operator" }]);
+  expect(seen.body).not.toContain("anna");
+});

@@ -1,0 +1,121 @@
+/** Coordinators at one database follow what operators change, whatever else stands there. */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { following } from "#coordinator/live-config";
+import { queueSettings, recalibrationRule, takeResultsSettings } from "#coordinator/room-settings";
+import type { NewPolicyVersion } from "#coordinator/settings/policy-ports";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
+import { policyDuties } from "#coordinator/settings/start";
+import { asCrawlerId } from "#core/ids";
+import { silentLog } from "#core/log";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
+
+const noon = new Date("2026-03-01T12:00:00.000Z");
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+beforeEach(async () => {
+  await database.pool.query("truncate setting, policy_version, policy_file");
+});
+afterAll(async () => await database.close());
+
+const versionOf = (changes: NewPolicyVersion["changes"]): NewPolicyVersion => ({
+  changedAt: noon,
+  changedBy: "anna",
+  words: "",
+  takesBack: null,
+  changes,
+});
+
+async function coordinator(settings: object = {}) {
+  const warned: { readonly fault: string }[] = [];
+  let retimed = 0;
+  const duties = await policyDuties({
+    pool: database.pool,
+    config: readCoordinatorConfig(settings),
+    timekeeper: {
+      retime: () => {
+        retimed += 1;
+      },
+    },
+    log: { ...silentLog, warn: (fields) => void warned.push(fields as { fault: string }) },
+    now: () => noon,
+  });
+  return { ...duties, warned, retimed: () => retimed };
+}
+
+it("two running coordinators follow a change, and go back to their own files when it is taken back", async () => {
+  const store = createPolicyStore(database.pool);
+  const [first, second] = [await coordinator(), await coordinator({ delegation: { lambdaMs: 5 } })];
+  await Promise.all([first.start(), second.start()]);
+  const lambdas = () => [first, second].map(({ config }) => config.delegation.lambdaMs);
+
+  expect(lambdas()).toEqual([2, 5]);
+  await store.save(versionOf([{ name: "delegation.lambdaMs", before: null, after: 0.5 }]), 0);
+  await until(() => lambdas().join() === "0.5,0.5", 10_000);
+  expect([first.retimed(), second.retimed()]).toEqual([1, 1]);
+  await store.save(versionOf([{ name: "delegation.lambdaMs", before: 0.5, after: null }]), 1);
+  await until(() => lambdas().join() === "2,5", 10_000);
+
+  await Promise.all([first.stop(), second.stop()]);
+});
+
+it("what keeps its settings from the start reads them as they are now", async () => {
+  const { config, start, stop } = await coordinator();
+  await start();
+  const queue = following(() => queueSettings(config));
+  const rule = following(() => recalibrationRule(config));
+  const taking = takeResultsSettings(config);
+  const changes = [
+    { name: "delegation.policy", before: null, after: "ipmicra" },
+    { name: "probe.pace.perSecond", before: null, after: 700 },
+    { name: "recalibration.slowerThanFactor", before: null, after: 2 },
+    { name: "recrawl.intervalHours", before: null, after: 24 },
+    { name: "scope.newHostsPerCrawlerAndDay", before: null, after: 7 },
+  ] as const;
+
+  await createPolicyStore(database.pool).save(versionOf(changes), 0);
+  await until(() => config.delegation.policy === "ipmicra", 10_000);
+
+  expect(queue.round).toMatchObject({ policy: "ipmicra", probe: { pace: { perSecond: 700 } } });
+  expect(rule).toMatchObject({ factor: 2, inARow: 2 });
+  expect(taking.recrawl.intervalSeconds).toBe(86_400);
+  expect(taking.newHosts?.left(asCrawlerId(1), noon)).toBe(7);
+  await stop();
+});
+
+it("ignores rows that are wrong, says which, and starts all the same", async () => {
+  await database.pool.query(
+    `insert into setting (name, value, changed_by) values
+       ('delegation.lambdaMs', '-1', 'psql'), ('delegation.moon', '1', 'psql'),
+       ('lease.seconds', 'null', 'psql'), ('trust.share', '0.2', 'psql')`,
+  );
+
+  const { config, warned } = await coordinator({ delegation: { lambdaMs: 5 } });
+
+  expect(warned.map(({ fault }) => fault)).toEqual([
+    "delegation.lambdaMs: -1 is not a number from 0 to 1,000",
+    "delegation.moon: there is no such policy",
+    "lease.seconds: null is not a number above 0, 86,400 at most",
+  ]);
+  expect([config.delegation.lambdaMs, config.lease.seconds, config.trust.share]).toEqual([5, 300, 0.2]);
+});
+
+it("of twenty who save at once on the same version one succeeds, and the others are told", async () => {
+  const store = createPolicyStore(database.pool);
+  const change = (after: number) => [{ name: "delegation.lambdaMs", before: null, after }] as const;
+
+  const saved = await Promise.all(
+    Array.from({ length: 20 }, async (_, at) => await store.save(versionOf(change(at)), 0)),
+  );
+
+  expect(saved.filter((version) => version !== null)).toEqual([1]);
+  const [kept] = await store.history(10);
+  expect((await store.read()).settings).toMatchObject([
+    { name: "delegation.lambdaMs", value: kept?.changes[0]?.after, changedBy: "anna", changedAt: noon },
+  ]);
+});

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chainOf, subnetsInside, subnetsOfCrawler, subnetsOfHolder } from "#coordinator/subnets/subnet-reads";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { seedWorld } from "../support/seed-world.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+});
+afterAll(async () => await database?.close());
+
+const ranges = (chain: readonly { range: string }[]) => chain.map((subnet) => subnet.range);
+
+describe("the chain over an address", () => {
+  it("goes from the most specific subnet to the top, a unary one first", async () => {
+    const chain = await chainOf(database.pool, "1.2.3.4", "1.2.3.4");
+
+    expect(ranges(chain)).toEqual(["1.2.3.4/32", "1.2.3.0/24", "1.2.0.0/16", "1.0.0.0/8"]);
+    expect(chain.map((subnet) => subnet.unary)).toEqual([true, false, false, false]);
+  });
+
+  it("climbs when the subnet that starts nearest below ends before the address", async () => {
+    expect(ranges(await chainOf(database.pool, "1.2.200.1", "1.2.200.1"))).toEqual([
+      "1.2.0.0/16",
+      "1.0.0.0/8",
+    ]);
+  });
+
+  it("leaves out subnets that an import removed", async () => {
+    expect(ranges(await chainOf(database.pool, "1.2.3.2", "1.2.3.2"))[0]).toBe("1.2.3.0/24");
+  });
+
+  it("prefers the smaller of two subnets that start at the same address", async () => {
+    await database.pool.query(
+      `insert into subnet (first_address, last_address, parent_id, registry, added_in)
+       values ('2a00:1::', '2a00:1:0:ffff:ffff:ffff:ffff:ffff', 7, 'ripencc', 1)`,
+    );
+
+    expect(ranges(await chainOf(database.pool, "2a00:1::5", "2a00:1::5"))).toEqual([
+      "2a00:1::/48",
+      "2a00:1::/32",
+    ]);
+    await database.pool.query("delete from subnet where parent_id = 7");
+  });
+
+  it("gives an address where two ranges cross to the smaller, as the tree does", async () => {
+    await database.pool.query(
+      `insert into subnet (subnet_id, first_address, last_address, registry, added_in, crosses)
+       overriding system value
+       values (901, '46.10.0.0', '46.10.1.255', 'ripencc', 1, true),
+         (902, '46.10.1.0', '46.10.9.255', 'ripencc', 1, true)`,
+    );
+
+    expect(ranges(await chainOf(database.pool, "46.10.1.7", "46.10.1.7"))).toEqual(["46.10.0.0/23"]);
+    expect(ranges(await chainOf(database.pool, "46.10.2.7", "46.10.2.7"))).toEqual([
+      "46.10.1.0 - 46.10.9.255",
+    ]);
+    await database.pool.query("delete from subnet where subnet_id in (901, 902)");
+  });
+
+  it("ends where a fault made the parents circular", async () => {
+    await database.pool.query(
+      `insert into subnet (subnet_id, first_address, last_address, parent_id, registry, added_in)
+       overriding system value
+       values (903, '47.10.0.0', '47.10.1.255', 904, 'ripencc', 1), (904, '47.10.0.0', '47.10.3.255', 903, 'ripencc', 1)`,
+    );
+
+    const looking = chainOf(database.pool, "47.10.0.7", "47.10.0.7");
+
+    await expect(looking).resolves.not.toHaveLength(0);
+    await database.pool.query("delete from subnet where subnet_id in (903, 904)");
+  });
+
+  it("carries holder, country, registry and own delegation", async () => {
+    const [subnet] = await chainOf(database.pool, "1.2.4.4", "1.2.4.4");
+
+    expect(subnet).toMatchObject({
+      name: "EXAMPLE-NET",
+      holder: { name: "Example Networks", handle: "ORG-EX1-AP" },
+      country: "GR",
+      registry: "apnic",
+      delegation: {
+        crawler: { name: "athens", state: "online" },
+        runnerUp: { name: "berlin" },
+        rttMs: 12.5,
+        runnerUpRttMs: 48.25,
+        cause: "probe-round",
+        since: "2026-03-01T11:10:01.000Z",
+        roundId: 1,
+      },
+    });
+  });
+
+  it("keeps IPv6 and IPv4 apart", async () => {
+    expect(ranges(await chainOf(database.pool, "2a00:1::5", "2a00:1::5"))).toEqual(["2a00:1::/32"]);
+    expect(await chainOf(database.pool, "2a00:2::5", "2a00:2::5")).toEqual([]);
+    expect(await chainOf(database.pool, "::1", "::1")).toEqual([]);
+  });
+
+  it("is empty below, between and above what is registered", async () => {
+    expect(await chainOf(database.pool, "0.0.0.1", "0.0.0.1")).toEqual([]);
+    expect(await chainOf(database.pool, "3.0.0.1", "3.0.0.1")).toEqual([]);
+    expect(await chainOf(database.pool, "255.255.255.255", "255.255.255.255")).toEqual([]);
+  });
+
+  it("of a range starts at the smallest subnet that holds all of it", async () => {
+    expect(ranges(await chainOf(database.pool, "1.2.3.0", "1.2.3.255"))[0]).toBe("1.2.3.0/24");
+    expect(ranges(await chainOf(database.pool, "1.2.2.0", "1.2.3.255"))[0]).toBe("1.2.0.0/16");
+    expect(ranges(await chainOf(database.pool, "1.2.9.2", "1.2.9.7"))[0]).toBe("1.2.9.0 - 1.2.9.9");
+  });
+});
+
+describe("lists of subnets", () => {
+  it("inside a range name the delegation in force, own or inherited", async () => {
+    const list = await subnetsInside(database.pool, { first: "1.2.0.0", last: "1.2.255.255" }, 10);
+
+    expect(list.more).toBe(false);
+    expect(list.subnets.map((line) => [line.range, line.crawler, line.inherited])).toEqual([
+      ["1.2.3.0/24", "athens", true],
+      ["1.2.3.4/32", "athens", true],
+      ["1.2.9.0 - 1.2.9.9", "berlin", false],
+    ]);
+  });
+
+  it("are cut at the limit and say so", async () => {
+    const list = await subnetsInside(database.pool, { first: "1.0.0.0", last: "1.255.255.255" }, 2);
+
+    expect(list.subnets).toHaveLength(2);
+    expect(list.more).toBe(true);
+  });
+
+  it("of a holder and of a crawler name their ranges", async () => {
+    const held = await subnetsOfHolder(database.pool, 1, 10);
+    const crawled = await subnetsOfCrawler(database.pool, 2, 10);
+
+    expect(held.subnets.map((line) => line.range)).toEqual([
+      "1.2.0.0/16",
+      "1.2.9.0 - 1.2.9.9",
+      "2a00:1::/32",
+    ]);
+    expect(crawled.subnets.map((line) => line.range)).toEqual(["1.2.9.0 - 1.2.9.9", "2a00:1::/32"]);
+  });
+});

@@ -1,0 +1,321 @@
+import { describe, expect, it } from "vitest";
+import { nest } from "#coordinator/subnets/nest";
+import type { Subnet } from "#coordinator/subnets/subnet";
+import { buildSubnetTree, type SubnetTree, SubnetTreeBuilder } from "#coordinator/subnets/subnet-tree";
+import { asHolderId, asSubnetId } from "#core/ids";
+import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
+import {
+  firstAddress,
+  formatRange,
+  type IpRange,
+  isUnary,
+  lastAddress,
+  parseRange,
+  rangeCovers,
+  rangeHolds,
+} from "#core/ip/range";
+import { seededRandom } from "#core/random";
+import { placed, randomRanges, sizeOf, spaceSize } from "./random-ranges.ts";
+
+const ip = (text: string): IpAddress => parseAddress(text) as IpAddress;
+
+function subnet(
+  id: number,
+  text: string,
+  rest: { parent?: number; holder?: number; country?: string } = {},
+): Subnet {
+  return {
+    id: asSubnetId(id),
+    range: parseRange(text) as IpRange,
+    parentId: rest.parent === undefined ? null : asSubnetId(rest.parent),
+    holderId: rest.holder === undefined ? null : asHolderId(rest.holder),
+    country: rest.country ?? null,
+    registry: "ripencc",
+    name: `NET-${id}`,
+  };
+}
+
+const ids = (subnets: Iterable<Subnet>) => [...subnets].map(({ id }) => id);
+
+/**
+ * The hierarchy of the paper's figure 2 around its example (section 4.3), with the ranges it states:
+ * 2 holds 8, 8 holds 11, 13 and the unary 12. Beside it a IPv6 branch 20 > 21 > 22.
+ */
+const world: readonly Subnet[] = [
+  subnet(2, "12.0.0.1 - 18.255.255.255", { holder: 900 }),
+  subnet(8, "14.0.0.1 - 16.255.255.255", { parent: 2, country: "CY" }),
+  subnet(11, "14.0.0.1 - 14.255.255.255", { parent: 8, holder: 1 }),
+  subnet(12, "15.10.0.7", { parent: 8, holder: 1 }),
+  subnet(13, "16.0.0.0/16", { parent: 8, holder: 2 }),
+  subnet(20, "2001:db8::/32", { holder: 1 }),
+  subnet(21, "2001:db8:1::/48", { parent: 20, holder: 2 }),
+  subnet(22, "2001:db8:1::7", { parent: 21 }),
+];
+
+describe("the paper's example", () => {
+  const tree = buildSubnetTree(world);
+
+  it.each([
+    ["15.10.0.7", 12, 8],
+    ["15.10.0.8", 8, 8],
+    ["14.0.0.1", 11, 11],
+    ["14.255.255.255", 11, 11],
+    ["16.0.255.255", 13, 13],
+    ["16.1.0.0", 8, 8],
+    ["12.0.0.1", 2, 2],
+    ["18.255.255.255", 2, 2],
+    ["12.0.0.0", null, null],
+    ["19.0.0.0", null, null],
+    ["255.255.255.255", null, null],
+    ["2001:db8:1::7", 22, 21],
+    ["2001:db8:1:ffff:ffff:ffff:ffff:ffff", 21, 21],
+    ["2001:db8:2::", 20, 20],
+    ["2001:db9::", null, null],
+    ["::", null, null],
+  ])(
+    "the most specific subnet of %s is %s, the most specific that is not unary %s",
+    (text, specific, nonUnary) => {
+      expect(tree.mostSpecific(ip(text))?.id ?? null).toBe(specific);
+      expect(tree.mostSpecificNonUnary(ip(text))?.id ?? null).toBe(nonUnary);
+      expect(tree.mostSpecificNonUnaryId(ip(text))).toBe(nonUnary);
+    },
+  );
+
+  it("returns each subnet as it was given", () => {
+    expect(world.map(({ id }) => tree.get(id))).toEqual(world);
+    expect(tree.size).toBe(world.length);
+  });
+
+  it("knows the way up, the nearest first", () => {
+    expect(ids(tree.ancestors(asSubnetId(12)))).toEqual([8, 2]);
+    expect(tree.ancestorIds(asSubnetId(22))).toEqual([21, 20]);
+    expect(tree.ancestors(asSubnetId(2))).toEqual([]);
+  });
+
+  it("knows the way down, by address", () => {
+    expect(ids(tree.roots())).toEqual([2, 20]);
+    expect(ids(tree.children(asSubnetId(8)))).toEqual([11, 12, 13]);
+    expect(ids(tree.children(asSubnetId(2)))).toEqual([8]);
+    expect(ids(tree.descendants(asSubnetId(2)))).toEqual([8, 11, 12, 13]);
+    expect(ids(tree.children(asSubnetId(13)))).toEqual([]);
+  });
+
+  it("knows what lies within what", () => {
+    expect(tree.isWithin(asSubnetId(12), asSubnetId(2))).toBe(true);
+    expect(tree.isWithin(asSubnetId(2), asSubnetId(12))).toBe(false);
+    expect(tree.isWithin(asSubnetId(2), asSubnetId(2))).toBe(false);
+    expect(tree.isWithin(asSubnetId(21), asSubnetId(2))).toBe(false);
+  });
+
+  it("knows the subnets of a holder in both families", () => {
+    expect(ids(tree.ofHolder(asHolderId(1)))).toEqual([11, 12, 20]);
+    expect(ids(tree.ofHolder(asHolderId(2)))).toEqual([13, 21]);
+    expect(ids(tree.ofHolder(asHolderId(3)))).toEqual([]);
+  });
+
+  it("answers for an id that is unknown with nothing", () => {
+    const unknown = asSubnetId(777);
+
+    expect(tree.get(unknown)).toBeNull();
+    expect(tree.ancestors(unknown)).toEqual([]);
+    expect(ids(tree.children(unknown))).toEqual([]);
+    expect(ids(tree.descendants(unknown))).toEqual([]);
+    expect(tree.isWithin(unknown, asSubnetId(2))).toBe(false);
+    expect(tree.isWithin(asSubnetId(2), unknown)).toBe(false);
+  });
+});
+
+describe("a tree", () => {
+  it("may be empty", () => {
+    const tree = buildSubnetTree([]);
+
+    expect(tree.size).toBe(0);
+    expect(tree.mostSpecific(ip("10.0.0.1"))).toBeNull();
+    expect(tree.mostSpecificNonUnary(ip("::1"))).toBeNull();
+    expect(ids(tree.roots())).toEqual([]);
+  });
+
+  it("holds the whole of both spaces", () => {
+    const tree = buildSubnetTree([subnet(1, "0.0.0.0/0"), subnet(2, "::/0")]);
+
+    for (const text of ["0.0.0.0", "255.255.255.255"]) expect(tree.mostSpecific(ip(text))?.id).toBe(1);
+    for (const text of ["::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"])
+      expect(tree.mostSpecific(ip(text))?.id).toBe(2);
+  });
+
+  it("knows no subnet for a unary one without a parent", () => {
+    const tree = buildSubnetTree([subnet(1, "10.0.0.1")]);
+
+    expect(tree.mostSpecific(ip("10.0.0.1"))?.id).toBe(1);
+    expect(tree.mostSpecificNonUnary(ip("10.0.0.1"))).toBeNull();
+  });
+
+  it("gives an address in two crossing ranges to the smaller, and of equal ones to the later", () => {
+    const tree = buildSubnetTree([
+      subnet(1, "202.98.116.0 - 202.98.119.255"),
+      subnet(2, "202.98.119.0 - 202.98.120.255"),
+      subnet(3, "10.0.0.0 - 10.0.0.9"),
+      subnet(4, "10.0.0.5 - 10.0.0.14"),
+    ]);
+
+    expect(tree.mostSpecific(ip("202.98.118.255"))?.id).toBe(1);
+    expect(tree.mostSpecific(ip("202.98.119.7"))?.id).toBe(2);
+    expect(tree.mostSpecific(ip("10.0.0.4"))?.id).toBe(3);
+    expect(tree.mostSpecific(ip("10.0.0.5"))?.id).toBe(4);
+  });
+
+  it("takes ids that are sparse", () => {
+    const tree = buildSubnetTree([
+      subnet(2_000_000_000, "10.0.0.0/8", { holder: 1_999_999_999 }),
+      subnet(5, "10.0.0.0/16", { parent: 2_000_000_000, holder: 1_999_999_999 }),
+    ]);
+
+    expect(ids(tree.ancestors(asSubnetId(5)))).toEqual([2_000_000_000]);
+    expect(ids(tree.ofHolder(asHolderId(1_999_999_999)))).toEqual([2_000_000_000, 5]);
+    expect(tree.get(asSubnetId(6))).toBeNull();
+  });
+
+  it("is built one by one as well, children before parents", () => {
+    const builder = new SubnetTreeBuilder();
+    for (const one of [...world].reverse()) builder.add(one);
+
+    expect(ids(builder.finish().descendants(asSubnetId(2)))).toEqual([8, 11, 12, 13]);
+  });
+
+  it.each([
+    [
+      "an id that appears twice",
+      [subnet(1, "10.0.0.0/8"), subnet(1, "11.0.0.0/8")],
+      /subnet id 1 appears twice/,
+    ],
+    [
+      "a range that appears twice",
+      [subnet(1, "10.0.0.0/8"), subnet(2, "10.0.0.0/8")],
+      /10\.0\.0\.0\/8 appears twice/,
+    ],
+    ["a parent that is unknown", [subnet(1, "10.0.0.0/8", { parent: 9 })], /parent 9 of subnet 1/],
+    [
+      "a parent of the other family",
+      [subnet(1, "::/0"), subnet(2, "10.0.0.0/8", { parent: 1 })],
+      /parent 1 of subnet 2/,
+    ],
+    [
+      "a parent that does not hold its child",
+      [subnet(1, "10.0.0.0/8"), subnet(2, "11.0.0.0/8", { parent: 1 })],
+      /11\.0\.0\.0\/8 does not lie within its parent 10\.0\.0\.0\/8/,
+    ],
+    ["a subnet that is its own parent", [subnet(1, "10.0.0.0/8", { parent: 1 })], /does not lie within/],
+    ["a negative id", [subnet(-1, "10.0.0.0/8")], /not an id: -1/],
+    ["a country that is no code", [subnet(1, "10.0.0.0/8", { country: "eu" })], /not a country code.*eu/],
+  ])("refuses %s", (_, subnets, message) => {
+    expect(() => buildSubnetTree(subnets)).toThrow(message);
+  });
+});
+
+describe.each([
+  { crossing: false, seeds: [11, 12, 13, 14] },
+  { crossing: true, seeds: [21, 22, 23, 24, 25, 26] },
+])("on random ranges of both families (crossing: $crossing)", ({ crossing, seeds }) => {
+  it.each(seeds)("the tree agrees with the slow table, seed %i", (seed) => {
+    const subnets = [
+      ...randomSubnets({ seed, family: 4, count: 150, crossing, firstId: 1 }),
+      ...randomSubnets({ seed: seed + 1000, family: 6, count: 150, crossing, firstId: 5000 }),
+    ];
+
+    const tree = buildSubnetTree(shuffled(subnets, seed));
+
+    expectLookUps(tree, subnets, seed);
+    expectWays(tree, subnets);
+  });
+});
+
+function randomSubnets(world: {
+  seed: number;
+  family: 4 | 6;
+  count: number;
+  crossing: boolean;
+  firstId: number;
+}): Subnet[] {
+  const drawn = randomRanges(world);
+  const ranges = drawn.filter(
+    (range, index) => drawn.findIndex((other) => formatRange(other) === formatRange(range)) === index,
+  );
+  const { parents } = nest(ranges);
+  const id = (index: number) => asSubnetId(world.firstId + 3 * index);
+  return ranges.map((range, index) => ({
+    id: id(index),
+    range,
+    parentId: (parents[index] as number) < 0 ? null : id(parents[index] as number),
+    holderId: index % 5 === 0 ? null : asHolderId(index % 17),
+    country: index % 3 === 0 ? null : "GR",
+    registry: index % 2 === 0 ? "apnic" : "arin",
+    name: `N${index}`,
+  }));
+}
+
+function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
+  const random = seededRandom(seed);
+  return items
+    .map((item) => ({ item, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+/** Every holder of the address, the smallest first, of equal ones the latest first. */
+function slowHolders(subnets: readonly Subnet[], address: IpAddress): Subnet[] {
+  const holders = subnets.filter(({ range }) => rangeHolds(range, address));
+  return holders.sort(
+    (a, b) => Number(sizeOf(a.range) - sizeOf(b.range)) || (a.range.first < b.range.first ? 1 : -1),
+  );
+}
+
+function expectLookUps(tree: SubnetTree, subnets: readonly Subnet[], seed: number): void {
+  const random = seededRandom(seed);
+  const drawn = Array.from({ length: 300 }, (_, index) => {
+    const at = Math.floor(random() * spaceSize);
+    return firstAddress(placed(index % 2 === 0 ? 4 : 6, at, at));
+  });
+  const ends = subnets.flatMap(({ range }) => [firstAddress(range), lastAddress(range)]);
+  for (const address of [...drawn, ...ends, ...ends.flatMap(neighbours)]) {
+    const [slow] = slowHolders(subnets, address);
+    const fast = tree.mostSpecific(address);
+    expect(fast, `${formatAddress(address)}, seed ${seed}`).toEqual(slow ?? null);
+    expect(tree.mostSpecificNonUnary(address)).toEqual(
+      slowHolders(subnets, address).find(({ range }) => !isUnary(range)) ?? null,
+    );
+  }
+}
+
+function neighbours(address: IpAddress): IpAddress[] {
+  if (address.family === 4) {
+    const values = [address.value - 1, address.value + 1].filter((value) => value >= 0 && value < 2 ** 32);
+    return values.map((value) => ({ family: 4, value }));
+  }
+  const values = [address.value - 1n, address.value + 1n].filter(
+    (value) => value >= 0n && value < 1n << 128n,
+  );
+  return values.map((value) => ({ family: 6, value }));
+}
+
+function expectWays(tree: SubnetTree, subnets: readonly Subnet[]): void {
+  const byId = new Map(subnets.map((one) => [one.id, one]));
+  const slowAncestors = (one: Subnet): number[] =>
+    one.parentId === null ? [] : [one.parentId, ...slowAncestors(byId.get(one.parentId) as Subnet)];
+  for (const one of subnets) {
+    expect(tree.get(one.id)).toEqual(one);
+    expect(ids(tree.ancestors(one.id))).toEqual(slowAncestors(one));
+    const children = subnets.filter(({ parentId }) => parentId === one.id).map(({ id }) => id);
+    expect(ids(tree.children(one.id)).sort()).toEqual(children.sort());
+    const below = subnets.filter((other) => slowAncestors(other).includes(one.id)).map(({ id }) => id);
+    expect(ids(tree.descendants(one.id)).sort()).toEqual(below.sort());
+  }
+  for (let holder = 0; holder < 17; holder += 1) {
+    const held = subnets.filter(({ holderId }) => holderId === holder).map(({ id }) => id);
+    expect(ids(tree.ofHolder(asHolderId(holder))).sort()).toEqual(held.sort());
+  }
+  expect(
+    subnets.every(
+      ({ range, parentId }) => parentId === null || rangeCovers((byId.get(parentId) as Subnet).range, range),
+    ),
+  ).toBe(true);
+}

@@ -1,0 +1,240 @@
+/** A tiny world for the stores: subnets by name of their range, crawlers by name, one clock that stands still. */
+import type { Pool } from "pg";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import type { Delegation, DelegationStore, FinishedRound } from "#coordinator/delegation/delegation";
+import { createDelegationStore } from "#coordinator/delegation/store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import type { ArrivedResult, CrawlScope } from "#coordinator/frontier/ports";
+import { createResultStore } from "#coordinator/results/result-store";
+import { asLeaseId, asSubnetId, type CrawlerId, type LeaseId, type SubnetId } from "#core/ids";
+import { type UrlKey, urlKeyOf } from "#core/url-key";
+import type { Lease } from "#protocol/lease";
+import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
+import { testDatabase } from "./database.ts";
+
+export const noon = new Date("2030-01-01T12:00:00Z");
+export const secondsAfterNoon = (seconds: number): Date => new Date(noon.getTime() + seconds * 1000);
+export const scope: CrawlScope = { pagesPerHost: 100, maxDepth: 5, admitNewHosts: true };
+export const spoolOf = (number: number): string =>
+  `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
+export const spoolId = spoolOf(1);
+
+export function keyOf(url: string): UrlKey {
+  const key = urlKeyOf(url);
+  if (typeof key === "string") throw new Error(`${url}: ${key}`);
+  return key;
+}
+
+export const seeds = (...urls: string[]) => urls.map((url) => ({ key: keyOf(url), depth: 0 }));
+
+export async function newWorld() {
+  const database = await testDatabase({ maxConnections: 25 });
+  const { pool } = database;
+  await reset(pool);
+  const crawlers = createCrawlerStore(pool);
+  const store = createDelegationStore(pool);
+  const delegations = { ...store, readAll: async () => await delegationsIn(store) };
+  const frontier = createFrontierStore(pool);
+  const results = createResultStore(pool);
+  const crawler = async (name: string): Promise<CrawlerId> =>
+    await crawlers.register({ name, keyHash: `key of ${name}` });
+
+  const resolve = async (host: string, address: string, subnetId: SubnetId | null): Promise<void> =>
+    await frontier.saveResolutions(
+      [{ type: "resolved", host, addresses: [address], subnetId, ttlSeconds: 3600 }],
+      noon,
+    );
+
+  const lease = async (crawlerId: CrawlerId, at: Date = noon): Promise<Lease[]> =>
+    await frontier.leaseHosts({
+      crawlerId,
+      hosts: 10,
+      urlsPerHost: 10,
+      leaseSeconds: 60,
+      addressRestSeconds: 0,
+      now: at,
+    });
+
+  const take = async (crawlerId: CrawlerId, arrived: readonly ArrivedResult[], at: Date = noon) =>
+    await results.take({
+      crawlerId,
+      spoolId,
+      results: arrived,
+      scope,
+      now: at,
+      lastSequence: arrived.at(-1)?.sequence ?? 0,
+    });
+
+  /** A crawler that has the host's subnet, and the host's URLs in the frontier, resolved and due. */
+  const delegatedHost = async (crawlerName: string, ...urls: string[]): Promise<CrawlerId> => {
+    const crawlerId = await crawler(crawlerName);
+    const subnetId = await subnet(pool, "198.51.100.0", "198.51.100.255");
+    await delegations.delegateOwnSubnet(subnetId, crawlerId, noon);
+    await frontier.admit(seeds(...urls), scope, noon);
+    for (const host of new Set(urls.map((url) => keyOf(url).host))) {
+      await resolve(host, "198.51.100.7", subnetId);
+    }
+    return crawlerId;
+  };
+
+  return {
+    database,
+    pool,
+    crawlers,
+    delegations,
+    frontier,
+    results,
+    crawler,
+    subnet: async (first: string, last: string) => await subnet(pool, first, last),
+    resolve,
+    lease,
+    take,
+    delegatedHost,
+    rows: async <Row extends object>(sql: string): Promise<Row[]> => (await pool.query<Row>(sql)).rows,
+    /** Everything as it was on the first day. Cheaper than a new schema for each test. */
+    reset: async () => await reset(pool),
+    close: async () => await database.close(),
+  };
+}
+
+export type World = Awaited<ReturnType<typeof newWorld>>;
+
+async function delegationsIn(store: DelegationStore): Promise<Delegation[]> {
+  const found: Delegation[] = [];
+  await store.readEach((delegation) => found.push(delegation));
+  return found;
+}
+
+/** Rows are deleted, in the order of the references: truncating some fifty partitions takes ten times as long. */
+const emptied = [
+  "link",
+  "page_links",
+  "page_change_inbox",
+  "page_fetch",
+  "page",
+  "text_band",
+  "lease",
+  "address_turn",
+  "frontier_url",
+  "frontier_host",
+  "recrawl_plan",
+  "recrawl_host",
+  "delegation_history",
+  "delegation",
+  "finer_delegation",
+  "probe",
+  "probe_round",
+  "crawler_rtt",
+  "spool",
+  "crawler",
+  "subnet",
+  "registry_generation",
+] as const;
+
+async function reset(pool: Pool): Promise<void> {
+  await pool.query(
+    `${emptied.map((table) => `delete from ${table};`).join("\n")}
+     insert into registry_generation (generation, state, applied_at)
+     overriding system value
+     values (1, 'applied', '2030-01-01T12:00:00Z');
+     alter table registry_generation alter generation restart with 2;`,
+  );
+}
+
+async function subnet(pool: Pool, first: string, last: string): Promise<SubnetId> {
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `insert into subnet (first_address, last_address, registry, name, added_in)
+     values ($1::inet, $2::inet, 'ripencc', '', 1)
+     on conflict (first_address, last_address) do update set name = excluded.name
+     returning subnet_id`,
+    [first, last],
+  );
+  return asSubnetId(rows[0]!.subnet_id);
+}
+
+/** A round in which `probes` were measured, and the first of them decided. */
+export function roundOf(
+  subnetId: SubnetId,
+  probes: readonly (readonly [CrawlerId, number])[],
+  differences: Partial<FinishedRound> = {},
+): FinishedRound {
+  return {
+    subnetId,
+    cause: "new-subnet",
+    policy: "nearest",
+    parameters: { lambdaMs: 0.1 },
+    targetUrl: "http://a.example/",
+    targetAddress: "198.51.100.7",
+    startedAt: noon,
+    decidedAt: noon,
+    probes: probes.map(([crawlerId, rttMs]) => ({
+      crawlerId,
+      outcome: { type: "measured", method: "connect", rttMs, tries: 3 },
+    })),
+    crawlerId: probes[0]?.[0] ?? null,
+    measured: probes.length > 0,
+    rttMs: probes[0]?.[1] ?? null,
+    runnerUpId: probes[1]?.[0] ?? null,
+    runnerUpRttMs: probes[1]?.[1] ?? null,
+    reason: { type: "nearest" },
+    ...differences,
+  };
+}
+
+const fetched: FetchOutcome = { type: "fetched", status: 200, truncated: false };
+
+/** What a crawler ships for a URL of a lease: a page of two words that links to `links`. */
+export function arrivedResult(given: {
+  readonly sequence: number;
+  readonly leaseId: LeaseId | string;
+  readonly url: string;
+  readonly links?: readonly string[];
+  readonly outcome?: FetchOutcome;
+  readonly result?: Partial<FetchResult>;
+  readonly page?: Partial<PageExtract>;
+  readonly again?: ArrivedResult["again"];
+}): ArrivedResult {
+  const { outcome = fetched, links = [] } = given;
+  const followed = links.map((link) => ({ key: keyOf(link), depth: 1 }));
+  return {
+    sequence: given.sequence,
+    leaseId: asLeaseId(given.leaseId),
+    shippedBytes: 100,
+    again: given.again ?? (() => ({ at: secondsAfterNoon(86_400), isGone: false })),
+    admit: followed,
+    links: followed.map(({ key }) => ({ ...key, anchor: `to ${key.url}`, nofollow: false })),
+    key: keyOf(given.url),
+    result: {
+      url: given.url,
+      fetchedAt: noon.toISOString(),
+      outcome,
+      address: "198.51.100.7",
+      timing: { dnsMs: 1, connectMs: 10, tlsMs: null, firstByteMs: 20, totalMs: 30 },
+      wireBytes: 1000,
+      bodyBytes: 3000,
+      etag: '"one"',
+      lastModified: null,
+      hostDelayMs: 1000,
+      page: outcome.type === "fetched" ? { ...twoWords, ...given.page } : null,
+      ...given.result,
+    },
+  };
+}
+
+const twoWords: PageExtract = {
+  contentType: "text/html",
+  charset: "utf-8",
+  canonicalUrl: null,
+  title: "Two words",
+  description: "",
+  headings: [{ level: 1, text: "Two words" }],
+  language: "en",
+  textSearchConfig: "english",
+  lexemes: "'two':1A 'word':2A",
+  excerpt: "Two words",
+  words: 2,
+  links: [],
+  robots: { noindex: false, nofollow: false },
+  digest: "0".repeat(64),
+  simhash: "0".repeat(16),
+};

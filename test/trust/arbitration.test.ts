@@ -1,0 +1,191 @@
+/** Who is asked when two crawlers disagree, and what it comes to. Crawler 1 fetched first. */
+import { describe, expect, it } from "vitest";
+import { nextStep, type Opinion } from "#coordinator/trust/arbitration";
+import { still } from "#coordinator/trust/compare-sketches";
+import type { PageSketch } from "#coordinator/trust/page-sketch";
+import { asCrawlerId } from "#core/ids";
+import { page, said, without } from "./sketches.ts";
+
+const [a, b, c] = [page("0"), page("ffff"), page("ff0000ff")];
+const [one, two] = [asCrawlerId(1), asCrawlerId(2)];
+
+function following(opinions: readonly Opinion[], others = 5, volatility = still) {
+  const step = nextStep({ opinions, volatility, others });
+  return step.type === "ask" ? step.asked : step.verdict;
+}
+
+describe("who is asked", () => {
+  it("anybody, at first", () => {
+    expect(following([said(1, a)])).toEqual({ type: "anybody" });
+  });
+
+  it("one near the first crawler, when the second differs", () => {
+    expect(following([said(1, a), said(2, b)])).toEqual({ type: "near", to: one });
+  });
+
+  it("the first crawler itself, when its neighbour sees what the second saw", () => {
+    expect(following([said(1, a), said(2, b), said(3, b)])).toEqual({ type: "again", crawlerId: one });
+  });
+
+  it("one near the second crawler, when the first one's neighbour sees what the first saw", () => {
+    expect(following([said(1, a), said(2, b), said(3, a)])).toEqual({ type: "near", to: two });
+  });
+
+  it("one more, before a crawler is said to stand alone", () => {
+    expect(following([said(1, a), said(2, b), said(3, b), said(1, a)])).toEqual({ type: "anybody" });
+  });
+});
+
+describe("what it comes to", () => {
+  it("agreement, when both saw the same", () => {
+    expect(following([said(1, a), said(2, a)])).toEqual({ type: "agree" });
+  });
+
+  it("the first one stands alone with all of its fetches", () => {
+    const opinions = [said(1, a), said(2, b), said(3, b), said(1, a), said(4, b)];
+
+    expect(following(opinions)).toMatchObject({ type: "alone", suspect: one });
+  });
+
+  it("the first one differed once, and its second fetch is as the others'", () => {
+    expect(following([said(1, a), said(2, b), said(3, b), said(1, b)])).toMatchObject({
+      type: "once",
+      suspect: one,
+    });
+  });
+
+  it("the second one stands alone, when its own neighbour sees what the others see", () => {
+    const opinions = [said(1, a), said(2, b), said(3, a), said(4, a), said(2, b)];
+
+    expect(following(opinions)).toMatchObject({ type: "alone", suspect: two });
+  });
+
+  it("a difference by place, when neighbours agree with each other on both sides", () => {
+    expect(following([said(1, a), said(2, b), said(3, a), said(4, b)])).toMatchObject({ type: "by-place" });
+  });
+
+  it("a difference by place, when somebody else sees what the first crawler alone saw until then", () => {
+    const opinions = [said(1, a), said(2, b), said(3, b), said(1, a), said(4, a)];
+
+    expect(following(opinions)).toMatchObject({ type: "by-place" });
+  });
+
+  it("a page that differs at each visit, and accuses nobody", () => {
+    expect(following([said(1, a), said(2, b), said(3, c)])).toMatchObject({ type: "by-visit" });
+  });
+
+  it("nobody's fault, where one of the fetches says nothing", () => {
+    expect(following([said(1, a), said(2, without("none"))])).toMatchObject({ type: "cannot-tell" });
+  });
+
+  it("whoever is asked again and has no answer differed once: silence is no way out", () => {
+    const nothing = without("none");
+    const first = [said(1, a), said(2, b), said(3, b), said(1, nothing)];
+    const second = [said(1, a), said(2, b), said(3, a), said(4, a), said(2, nothing)];
+
+    expect(following(first)).toMatchObject({ type: "once", suspect: one });
+    expect(following(second)).toMatchObject({ type: "once", suspect: two });
+  });
+
+  it("nobody's fault, where only two crawlers are there", () => {
+    expect(following([said(1, a), said(2, b)], 0)).toMatchObject({
+      type: "cannot-tell",
+      words: expect.stringMatching(/with two crawlers nobody can say which is right/),
+    });
+  });
+});
+
+describe("a page's own changes", () => {
+  // Each visit has two advertisements of its own, and a bit or two of the text.
+  const visit = (number: number) => page(String(2 ** number), [1, 2, 3, 10 * number, 10 * number + 1]);
+
+  it("show in three fetches, and are remembered as the host's", () => {
+    expect(following([said(1, visit(1)), said(2, visit(2)), said(3, visit(3))])).toMatchObject({
+      type: "by-visit",
+      volatility: { links: 4, title: false },
+    });
+  });
+
+  it("explain later differences on the host", () => {
+    const volatility = { bits: 2, links: 4, title: false };
+
+    expect(following([said(1, visit(4)), said(2, visit(1))], 5, volatility)).toEqual({ type: "agree" });
+  });
+
+  it("do not explain ten more links in the fetch of one crawler", () => {
+    const spam = Array.from({ length: 10 }, (_, index) => 500 + index);
+    const altered = page("10", [...visit(4).links, ...spam]);
+
+    const opinions = [
+      said(1, altered),
+      said(2, visit(1)),
+      said(3, visit(2)),
+      said(1, altered),
+      said(4, visit(3)),
+    ];
+
+    expect(following(opinions)).toMatchObject({ type: "alone", suspect: one });
+  });
+});
+
+describe("crawlers of different versions", () => {
+  const links = (first: number, count: number) => Array.from({ length: count }, (_, at) => first + at);
+  const stated = (crawler: number, sketch: PageSketch, version: string, isOffered = true): Opinion => ({
+    ...said(crawler, sketch, version),
+    isOffered,
+  });
+  const full = page("ff", links(1, 30));
+
+  it("agree where the page's bytes were the same, and they read them somewhat differently", () => {
+    const readOtherwise = { ...full, links: links(1, 20), linkCount: 20, titleHash: 8 };
+
+    expect(following([said(1, full, "1.0"), said(2, readOtherwise, "1.1")])).toEqual({ type: "agree" });
+  });
+
+  it("agree where the bytes were not the same, and what they read hardly differs", () => {
+    const later = { ...full, digest: "another", simhash: "0000000000000007" };
+    const sooner = { ...full, simhash: "0000000000000005" };
+
+    expect(following([said(1, later, "1.0"), said(2, sooner, "1.1")])).toEqual({ type: "agree" });
+  });
+
+  it("cannot be told apart where neither the bytes nor what was read are the same, within what releases differ by", () => {
+    expect(following([said(1, a, "1.0"), said(2, page("fff"), "1.1")])).toMatchObject({
+      type: "cannot-tell",
+      words: expect.stringContaining("different versions"),
+    });
+  });
+
+  it("are compared where the text is another or links are there by the dozen, whatever is said of the bytes", () => {
+    const otherText = { ...full, simhash: "ffffffff000000ff" };
+    const spam = { ...full, links: links(1, 60), linkCount: 60 };
+
+    for (const altered of [otherText, spam]) {
+      expect(following([said(1, altered, "1.0"), said(2, full, "1.1")])).toEqual({ type: "near", to: one });
+      const all = [
+        said(1, altered, "1.0"),
+        said(2, full, "1.1"),
+        said(3, full, "1.1"),
+        said(1, altered, "1.0"),
+      ];
+      expect(following([...all, said(4, full, "1.1")])).toMatchObject({ type: "alone", suspect: one });
+    }
+  });
+
+  it("have no excuse in a version that was never offered: one link more is compared", () => {
+    const more = { ...full, links: links(1, 31), linkCount: 31 };
+
+    expect(following([stated(1, more, "9.9", false), stated(2, full, "1.1")])).toEqual({
+      type: "near",
+      to: one,
+    });
+    expect(following([stated(1, more, "1.0"), stated(2, full, "1.1")])).toEqual({ type: "agree" });
+  });
+
+  it("are compared in whether there is a page at all", () => {
+    expect(following([said(1, without("missing"), "1.0"), said(2, b, "1.1")])).toEqual({
+      type: "near",
+      to: one,
+    });
+  });
+});

@@ -1,0 +1,110 @@
+/** What is kept of a page, how two of them are compared, and which pages are. */
+import { describe, expect, it } from "vitest";
+import { differenceOf, isWithin, still } from "#coordinator/trust/compare-sketches";
+import { isSilent, newHost, withVerdict } from "#coordinator/trust/host-record";
+import { maxSketchLinks, sketchOfPage } from "#coordinator/trust/page-sketch";
+import { defaultSamplingRule, samplingShare } from "#coordinator/trust/sampling";
+import { asCrawlerId } from "#core/ids";
+import { page, without } from "./sketches.ts";
+
+const linksTo = (numbers: readonly number[]) => numbers.map((number) => ({ urlHash: String(number) }));
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => 1000 * index + 1);
+const withLinks = (numbers: readonly number[]) =>
+  sketchOfPage({ digest: "d", simhash: "0".repeat(16), title: "A page", links: linksTo(numbers) });
+
+describe("a sketch", () => {
+  it("holds each link once, in the order of their hashes, and counts them", () => {
+    expect(withLinks([30, 10, 30, 20])).toMatchObject({ links: [10, 20, 30], linkCount: 3 });
+  });
+
+  it("is bounded, however many links a page has", () => {
+    const sketch = withLinks(upTo(2000));
+
+    expect([sketch.links.length, sketch.linkCount]).toEqual([maxSketchLinks, 2000]);
+  });
+
+  it("takes negative hashes, as the database has them", () => {
+    expect(withLinks([-1]).links).toEqual([2 ** 48 - 1]);
+  });
+
+  it("is the same for a title that the database has cleaned", () => {
+    const clean = sketchOfPage({ digest: "d", simhash: "0".repeat(16), title: "A  page ", links: [] });
+
+    expect(clean.titleHash).toBe(withLinks([]).titleHash);
+    const [composed, marked] = ["NFC", "NFD"].map((form) =>
+      sketchOfPage({ digest: "d", simhash: "0".repeat(16), title: "Zürich".normalize(form), links: [] }),
+    );
+    expect(marked?.titleHash).toBe(composed?.titleHash);
+  });
+});
+
+describe("a difference", () => {
+  it("counts the links that only one has, the bits of the text, and the title", () => {
+    const difference = differenceOf(page("0", [1, 2, 3], 7), page("f", [1, 2, 4], 8));
+
+    expect(difference).toEqual({ kind: false, bits: 4, links: 2, title: true });
+  });
+
+  it("shows added links also where not all of them are kept", () => {
+    const spam = [5, 7, 11];
+
+    expect(
+      differenceOf(withLinks(upTo(500)), withLinks([...upTo(500), ...spam]))?.links,
+    ).toBeGreaterThanOrEqual(3);
+  });
+
+  it("is nothing to a time of day in the text, but to one link it is", () => {
+    expect(isWithin(differenceOf(page("0"), page("7"))!, still)).toBe(true);
+    expect(isWithin(differenceOf(page("0", [1]), page("0", [1, 2]))!, still)).toBe(false);
+  });
+
+  it("of a page against none is beyond whatever a page does by itself", () => {
+    const volatility = { bits: 64, links: 1000, title: true };
+
+    expect(isWithin(differenceOf(page(), without("missing"))!, volatility)).toBe(false);
+  });
+
+  it("cannot be told where one was refused or failed", () => {
+    expect(differenceOf(page(), without("none"))).toBeNull();
+  });
+});
+
+describe("a host", () => {
+  it("says nothing any more once it differed by place", () => {
+    expect(isSilent(withVerdict(newHost, { type: "by-place", words: "" }))).toBe(true);
+  });
+
+  it("says nothing any more once two crawlers stood alone on it", () => {
+    const alone = (suspect: number) => ({ type: "alone", suspect: asCrawlerId(suspect), words: "" }) as const;
+    const first = withVerdict(newHost, alone(1));
+
+    expect(isSilent(withVerdict(first, alone(1)))).toBe(false);
+    expect(isSilent(withVerdict(first, alone(2)))).toBe(true);
+  });
+
+  it("still speaks when it rotates advertisements, but not when its pages have little in common", () => {
+    const byVisit = (bits: number, links: number) =>
+      ({ type: "by-visit", volatility: { bits, links, title: false }, words: "" }) as const;
+
+    expect(isSilent(withVerdict(newHost, byVisit(3, 6)))).toBe(false);
+    expect(isSilent(withVerdict(newHost, byVisit(30, 6)))).toBe(true);
+  });
+});
+
+describe("the share that is fetched again", () => {
+  it("is three in twenty of a newcomer's first two thousand pages, then one in a hundred", () => {
+    const shares = [0, 1999, 2000].map((pages) =>
+      samplingShare({ pages, watchedUntilPage: 0 }, defaultSamplingRule),
+    );
+
+    expect(shares).toEqual([0.15, 0.15, 0.01]);
+  });
+
+  it("is three in ten for a while after a page stood alone", () => {
+    const shares = [5499, 5500].map((pages) =>
+      samplingShare({ pages, watchedUntilPage: 5500 }, defaultSamplingRule),
+    );
+
+    expect(shares).toEqual([0.3, 0.01]);
+  });
+});

@@ -1,0 +1,145 @@
+/**
+ * Probe reports that cannot be true, on a small map and on measured round trips (PlanetLab), whose honest crawlers
+ * violate the triangle inequality now and then.
+ */
+import { describe, expect, it } from "vitest";
+import { type ProbedSubnet, type ProbingFleet, probeLies } from "#coordinator/trust/probe-plausibility";
+import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
+import type { LatencyInstance } from "#ops/world/instance";
+import { SeededRandom } from "#ops/world/seeded-random";
+import { hasMatrices, measuredFleets } from "../ops/world/measured-fleets.ts";
+
+const nowhere = () => null;
+type Report = (crawler: number, rttMs: number) => number;
+const honestly: Report = (_, rttMs) => rttMs;
+
+/** Four crawlers on a line, 0, 40, 80 and 120 ms from its end; targets every 4 ms. */
+const places = [0, 40, 80, 120];
+const line: ProbingFleet = {
+  crawlers: [1, 2, 3, 4].map(asCrawlerId),
+  rttMs: (from, to) => Math.abs(places[from - 1]! - places[to - 1]!) + 1,
+  placeOf: nowhere,
+};
+
+function probesOnLine(report: Report): ProbedSubnet[] {
+  return Array.from({ length: 30 }, (_, target) => ({
+    subnetId: asSubnetId(target + 1),
+    probes: places.map((place, index) => ({
+      crawlerId: asCrawlerId(index + 1),
+      rttMs: report(index + 1, Math.abs(place - 4 * target) + 2),
+    })),
+  }));
+}
+
+describe("on a line", () => {
+  it("accuses nobody who reports what he measured", () => {
+    expect(probeLies(probesOnLine(honestly), line)).toEqual([]);
+  });
+
+  it("accuses who says of everything that it is beside him", () => {
+    const lies = probeLies(
+      probesOnLine((crawler, rttMs) => (crawler === 1 ? 3 : rttMs)),
+      line,
+    );
+
+    expect(lies).toMatchObject([{ crawlerId: asCrawlerId(1), kind: "too-fast" }]);
+    expect(lies[0]!.subnets.length).toBeGreaterThan(10);
+  });
+
+  it("accuses who says of everything that it is far from him, though his neighbours are near it", () => {
+    const lies = probeLies(
+      probesOnLine((crawler, rttMs) => (crawler === 2 ? rttMs + 400 : rttMs)),
+      line,
+    );
+
+    expect(lies).toMatchObject([{ crawlerId: asCrawlerId(2), kind: "too-slow" }]);
+  });
+
+  it("believes no distance that the suspect states himself", () => {
+    const stated = (from: CrawlerId, to: CrawlerId) => (from === 1 ? 1 : line.rttMs(from, to));
+    const lies = probeLies(
+      probesOnLine((crawler, rttMs) => (crawler === 1 ? 3 : rttMs)),
+      { ...line, rttMs: stated },
+    );
+
+    expect(lies.map(({ crawlerId }) => crawlerId)).toEqual([1]);
+  });
+
+  it("does not believe a single witness, who may be the liar", () => {
+    const two = probesOnLine((crawler, rttMs) => (crawler === 1 ? 3 : rttMs)).map(({ subnetId, probes }) => ({
+      subnetId,
+      probes: [probes[0]!, probes[3]!],
+    }));
+
+    expect(probeLies(two, line)).toEqual([]);
+  });
+
+  it("holds against light, where partners state where their crawlers are", () => {
+    // Athens, New York, Tokyo, Sydney; nothing is known of the crawlers' distances.
+    const sites = [
+      { latitude: 38, longitude: 24 },
+      { latitude: 41, longitude: -74 },
+      { latitude: 36, longitude: 140 },
+      { latitude: -34, longitude: 151 },
+    ];
+    const stated = {
+      crawlers: line.crawlers,
+      rttMs: () => null,
+      placeOf: (id: CrawlerId) => sites[id - 1] ?? null,
+    };
+    const nearEach = Array.from({ length: 30 }, (_, target) => ({
+      subnetId: asSubnetId(target + 1),
+      probes: [1, 2 + (target % 3)].map((id) => ({ crawlerId: asCrawlerId(id), rttMs: 5 })),
+    }));
+
+    expect(probeLies(nearEach, stated)).toMatchObject([{ crawlerId: asCrawlerId(1), kind: "too-fast" }]);
+  });
+});
+
+/** Rounds as they are: three of the six nearest crawlers are asked. */
+function roundsOf({ targets }: LatencyInstance, report: Report): ProbedSubnet[] {
+  const random = new SeededRandom(5);
+  return targets.map(({ rtt }, target) => {
+    const nearest = rtt.map((rttMs, crawler) => ({ rttMs, crawler })).sort((a, b) => a.rttMs - b.rttMs);
+    const asked = nearest
+      .slice(0, 6)
+      .sort(() => random.next() - 0.5)
+      .slice(0, 3);
+    const liar = nearest.filter(
+      ({ crawler }) => crawler === 0 && target % 3 === 0 && !asked.some((one) => one.crawler === 0),
+    );
+    return {
+      subnetId: asSubnetId(target + 1),
+      probes: [...asked, ...liar].map(({ crawler, rttMs }) => ({
+        crawlerId: asCrawlerId(crawler + 1),
+        rttMs: report(crawler, rttMs),
+      })),
+    };
+  });
+}
+
+const fleetOf = ({ crawlerRtt }: LatencyInstance): ProbingFleet => ({
+  crawlers: crawlerRtt.map((_, index) => asCrawlerId(index + 1)),
+  rttMs: (from, to) => crawlerRtt[from - 1]![to - 1]!,
+  placeOf: nowhere,
+});
+
+describe.runIf(hasMatrices)("on measured round trips", () => {
+  const fleets = hasMatrices ? measuredFleets(12, 8) : [];
+
+  it("accuses none of the honest crawlers of 24 fleets", () => {
+    const accused = fleets.flatMap((fleet) => probeLies(roundsOf(fleet, honestly), fleetOf(fleet)));
+
+    expect(accused).toEqual([]);
+  });
+
+  it("accuses in each of them the one that is beside everything, and nobody else", () => {
+    const accused = fleets.map((fleet) => {
+      const rounds = roundsOf(fleet, (crawler, rttMs) => (crawler === 0 ? Math.min(rttMs, 5) : rttMs));
+      return probeLies(rounds, fleetOf(fleet)).map(({ crawlerId, kind }) => `${crawlerId} ${kind}`);
+    });
+
+    expect(new Set(accused.flat())).toEqual(new Set(["1 too-fast"]));
+    expect(accused.every((lies) => lies.length === 1)).toBe(true);
+  });
+});

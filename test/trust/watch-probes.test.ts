@@ -1,0 +1,115 @@
+/** A crawler whose probe reports cannot be true is asked no more; real stores, rounds as they were recorded. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { crawlersWithoutRoom } from "#coordinator/room-settings";
+import { restoreTrust } from "#coordinator/trust/distrust-writes";
+import { createTrustStore } from "#coordinator/trust/trust-store";
+import { doubtImpossibleProbes } from "#coordinator/trust/watch-probes";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { Incident } from "#core/incidents";
+import { silentLog } from "#core/log";
+import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
+
+let world: FlowWorld;
+let crawlers: readonly CrawlerId[];
+const asked: SubnetId[] = [];
+const incidents: Incident[] = [];
+
+/** On a line, in ms. */
+const places = [0, 40, 80, 120];
+
+beforeAll(async () => {
+  world = await newFlowWorld();
+}, 60_000);
+
+afterAll(async () => {
+  await world.close();
+});
+
+beforeEach(async () => {
+  await world.reset();
+  asked.length = 0;
+  incidents.length = 0;
+  crawlers = [
+    await world.arrived("athens"),
+    await world.arrived("vienna"),
+    await world.arrived("london"),
+    await world.arrived("dublin"),
+  ];
+  const pairs = crawlers.flatMap((from, a) =>
+    crawlers.map(
+      (to, b) => ({ from, to, rttMs: Math.abs(places[a]! - places[b]!) + 1, method: "connect" }) as const,
+    ),
+  );
+  await world.crawlers.saveRtts(
+    pairs.filter(({ from, to }) => from !== to),
+    noon,
+  );
+});
+
+/** Rounds of twelve subnets, 91 to 102 ms along the line; the first crawler says that all are beside it. */
+async function rounds(liesMs: number | null): Promise<void> {
+  for (let number = 1; number <= 12; number += 1) {
+    const subnetId = await world.subnet(`5.1.${number}.0`, `5.1.${number}.255`);
+    const probes = crawlers.map(
+      (id, at) =>
+        [id, at === 0 && liesMs !== null ? liesMs : Math.abs(places[at]! - 90 - number) + 2] as const,
+    );
+    await world.delegations.saveRound(roundOf(subnetId, probes, { method: "connect" }));
+  }
+}
+
+async function watch(): Promise<CrawlerId[]> {
+  return await doubtImpossibleProbes({
+    trust: createTrustStore(world.pool),
+    state: await world.state(),
+    peerRtts: async () => await world.crawlers.rtts(),
+    request: (subnetIds) => void asked.push(...subnetIds),
+    incidents: { note: (incident) => void incidents.push(incident) },
+    log: silentLog,
+    now: () => secondsAfterNoon(60),
+  });
+}
+
+describe("probe reports", () => {
+  it("that can be true are believed", async () => {
+    await rounds(null);
+
+    expect(await watch()).toEqual([]);
+  });
+
+  it("that are too fast to be possible make their crawler no candidate, and its subnets are probed again", async () => {
+    await rounds(3);
+
+    expect(await watch()).toEqual([crawlers[0]]);
+
+    const full = crawlersWithoutRoom(await world.state(), new DayBudget(), noon);
+    expect([...full]).toEqual([crawlers[0]]);
+    expect(asked).toHaveLength(11);
+    expect(incidents).toMatchObject([
+      {
+        kind: "wrong-probe",
+        words: expect.stringMatching(/too short to be possible.* on 11 of the 12 subnets/),
+      },
+    ]);
+  });
+
+  it("are told of once", async () => {
+    await rounds(3);
+
+    await watch();
+
+    expect(await watch()).toEqual([]);
+    expect(incidents).toHaveLength(1);
+  });
+
+  it("of the time before an operator believed the crawler again do not accuse it anew", async () => {
+    await rounds(3);
+    await watch();
+    await restoreTrust(world.pool, "athens", secondsAfterNoon(30));
+
+    expect(await watch()).toEqual([]);
+    expect(crawlersWithoutRoom(await world.state(), new DayBudget(), noon).size).toBe(0);
+  });
+});

@@ -1,0 +1,176 @@
+/** Both engines against the definition of PageRank, in one database and over two servers. */
+import type { Pool } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { rankLocally } from "#coordinator/web-graph/local-rank-store";
+import { rankInDatabase } from "#coordinator/web-graph/rank-in-database";
+import { rankInWorker } from "#coordinator/web-graph/rank-in-worker";
+import { latestSummary } from "#coordinator/web-graph/rank-store";
+import { rankBySql } from "#coordinator/web-graph/sql-rank-store";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { type SeededGraph, seedGraph } from "./graph-in-database.ts";
+import { databaseElsewhere, type FarParts, spreadOverTwo } from "./two-servers.ts";
+
+const settings = { damping: 0.85, tolerance: 1e-13, iterations: 500 };
+const at = new Date("2030-01-01T12:00:00Z");
+
+let database: Database;
+let graph: SeededGraph;
+let ofNothing: unknown;
+beforeAll(async () => {
+  database = await testDatabase();
+  ofNothing = (await rankInDatabase(database, { settings, write: true, at })).summary;
+  graph = await seedGraph(database.pool, 3, settings.damping);
+});
+afterAll(async () => await database.close());
+
+describe("the local engine", () => {
+  it("writes the ranks of the frontier's URLs, a summary, and the back-links that were not counted", async () => {
+    const steps = new Set<string>();
+
+    const { summary, mended } = await rankInWorker(
+      database,
+      { settings, write: true, at },
+      { onProgress: ({ step }) => steps.add(step) },
+    );
+
+    expectClose(await writtenRanks(database.pool), knownRanks(), 1e-7);
+    expect(summary).toMatchObject({
+      nodes: graph.ranks.size,
+      knownNodes: graph.backLinks.size,
+      links: graph.links,
+      selfLinks: graph.selfLinks,
+      ranking: { engine: "local", converged: true },
+    });
+    expect(summary.linksBetweenHosts + summary.linksWithinHosts).toBe(graph.links);
+    expect(summary.topPages[0]!.pageRank).toBeCloseTo(Math.max(...graph.ranks.values()), 12);
+    expect((await latestSummary(database.pool))?.summary).toEqual(summary);
+    expect(steps.size).toBeGreaterThan(0);
+    expect(mended).toBe([...graph.backLinks.values()].filter((links) => links > 0).length);
+    const { rows } = await database.pool.query(
+      "select host_hash || '/' || url_hash as name, back_links from frontier_url",
+    );
+    expect(new Map(rows.map(({ name, back_links }) => [name, back_links]))).toEqual(graph.backLinks);
+  });
+
+  it("replaces the ranks that were there", async () => {
+    await rankLocally(database.pool, { settings: { ...settings, damping: 0 }, write: true, at });
+
+    const even = new Map([...knownRanks().keys()].map((name) => [name, 1 / graph.ranks.size]));
+    expectClose(await writtenRanks(database.pool), even, 1e-7);
+  });
+});
+
+describe("the SQL engine", () => {
+  it("equals the definition to 1e-9 and leaves no work tables", async () => {
+    const client = await database.pool.connect();
+    const ranked = await rankBySql(client, { settings });
+    const found = await ranksIn(database.pool, ranked.table);
+    await ranked.drop();
+    client.release(true);
+
+    expectClose(found, graph.ranks, 1e-9);
+    expect(ranked).toMatchObject({
+      nodes: graph.ranks.size,
+      links: graph.links,
+      selfLinks: graph.selfLinks,
+      converged: true,
+    });
+    const { rowCount } = await database.pool.query("select from pg_class where relname like 'sql\\_rank%'");
+    expect(rowCount).toBe(0);
+  });
+
+  it("leaves none where it fails half-way either", async () => {
+    const onProgress = () => {
+      throw new Error("cut off");
+    };
+
+    const ranking = rankInDatabase(database, { settings, write: false, at }, { onProgress });
+
+    await expect(ranking).rejects.toThrow("cut off");
+    const { rowCount } = await database.pool.query("select from pg_class where relname like 'sql\\_rank%'");
+    expect(rowCount).toBe(0);
+  });
+
+  it("ranks nothing where there is nothing", () => {
+    expect(ofNothing).toMatchObject({ nodes: 0, links: 0, ranking: { iterations: 0, converged: true } });
+  });
+
+  it("refuses to share its work tables with another process", async () => {
+    const client = await database.pool.connect();
+    await client.query("select pg_advisory_lock(hashtext($1), hashtext($2))", [
+      "nearcrawl rank by sql",
+      database.schema,
+    ]);
+
+    const second = rankInDatabase(database, { settings, write: false, at });
+
+    await expect(second).rejects.toThrow("another process ranks by SQL");
+    client.release(true);
+  });
+});
+
+describe("the SQL engine over two servers, every other part of all tables on the second", () => {
+  let near: Database;
+  let far: Database;
+  let parts: FarParts | null;
+  beforeAll(async () => {
+    [near, far] = [await testDatabase({ allParts: true }), await databaseElsewhere()];
+    parts = await spreadOverTwo(near, far);
+  });
+  afterAll(async () => await Promise.all([near.close(), far.close()]));
+
+  it("gives the same ranks by the same statements, and writes them to both", async (context) => {
+    if (parts === null) return context.skip("postgres_fdw is not available on this server");
+    const spread = await seedGraph(near.pool, 3, settings.damping);
+
+    const { summary } = await rankInDatabase(
+      near,
+      { settings, write: true, at },
+      { placePart: parts.placePart },
+    );
+
+    expect(summary).toMatchObject({
+      nodes: graph.ranks.size,
+      links: graph.links,
+      ranking: { converged: true },
+    });
+    const known = new Map([...spread.ranks].filter(([name]) => spread.backLinks.has(name)));
+    expectClose(await writtenRanks(near.pool), known, 1e-7);
+    const { rows } = await far.pool.query("select count(*)::int as ranks from url_rank");
+    if (process.env.DATABASE_URL === undefined)
+      expect(await startOf(far.pool)).not.toEqual(await startOf(near.pool));
+    expect(rows[0].ranks).toBeGreaterThan(5);
+    expect(rows[0].ranks).toBeLessThan(known.size);
+    expect(summary.topPages[0]!.pageRank).toBeCloseTo(Math.max(...graph.ranks.values()), 9);
+  });
+});
+
+/** A server's own: its data folder, and when it started. */
+async function startOf(pool: Pool): Promise<unknown> {
+  const { rows } = await pool.query(
+    "select system_identifier, pg_postmaster_start_time() from pg_control_system()",
+  );
+  return rows[0];
+}
+
+const knownRanks = () => new Map([...graph.ranks].filter(([name]) => graph.backLinks.has(name)));
+
+function expectClose(
+  found: ReadonlyMap<string, number>,
+  expected: ReadonlyMap<string, number>,
+  most: number,
+): void {
+  expect([...found.keys()].sort()).toEqual([...expected.keys()].sort());
+  const differences = [...expected].map(([name, rank]) => Math.abs(rank - found.get(name)!));
+  expect(Math.max(...differences)).toBeLessThan(most);
+}
+
+const writtenRanks = async (pool: Pool) => await ranksIn(pool, "url_rank");
+
+async function ranksIn(pool: Pool, table: string): Promise<Map<string, number>> {
+  const { rows } = await pool.query<{ name: string; page_rank: number }>(
+    `select host_hash || '/' || url_hash as name, page_rank from ${table}`,
+  );
+  return new Map(rows.map(({ name, page_rank: rank }) => [name, rank]));
+}

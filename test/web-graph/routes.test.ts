@@ -1,0 +1,83 @@
+/** /graph: before and after a ranking, as a page, JSON and CSV. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readOpenApi } from "#coordinator/web/net-openapi";
+import { graphPart } from "#coordinator/web-graph/graph-part";
+import { rankLocally } from "#coordinator/web-graph/local-rank-store";
+import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
+import { rankInDatabase } from "#coordinator/web-graph/rank-in-database";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { webServer } from "../support/web-server.ts";
+import { seedGraph } from "./graph-in-database.ts";
+
+let database: Database;
+let app: FastifyInstance;
+beforeAll(async () => {
+  database = await testDatabase();
+  app = webServer(database, { parts: [graphPart(database.pool)] });
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+it("says what to do before anybody has ranked", async () => {
+  const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
+  const json = await app.inject("/api/graph");
+
+  expect(page.body).toContain("Nobody has ranked the graph yet.");
+  expect(page.body).toContain("nearcrawl rank --write");
+  expect(json.json()).toEqual({ graph: null, ranksAt: null });
+});
+
+it("says of ranks that were made in the database when that was, and what counts the rest", async () => {
+  await database.pool.query(
+    "insert into url_rank (host_hash, url_hash, page_rank, ranked_at) values (1, 1, 1, '2030-01-01T11:00:00Z')",
+  );
+
+  const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
+
+  expect(page.body).toContain("were ranked in the database at");
+  expect(page.body).toContain("2030-01-01 11:00:00 UTC");
+  expect((await app.inject("/api/graph")).json()).toEqual({
+    graph: null,
+    ranksAt: "2030-01-01T11:00:00.000Z",
+  });
+});
+
+it("shows what the last ranking kept, as a page, JSON that fits its description, and CSV", async () => {
+  const seeded = await seedGraph(database.pool, 5, 0.85);
+  await database.pool.query(
+    "update frontier_url set url = 'http://page.example/<b>?a=1&b=2' where url like '%/1'",
+  );
+  const at = new Date("2030-01-01T12:00:00Z");
+  await rankLocally(database.pool, { settings: defaultPageRankSettings, write: true, at });
+
+  const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
+  const json = await app.inject("/api/graph");
+  const csv = await app.inject("/graph?format=csv");
+
+  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+  expect(faultsOf(json.json(), { $ref: "#/components/schemas/Graph" }, schemas)).toEqual([]);
+  expect(json.json().graph).toMatchObject({ madeAt: at.toISOString(), links: seeded.links });
+  expect(page.body).toContain("2030-01-01 12:00:00 UTC");
+  expect(page.body).not.toContain("<b>?");
+  expect(page.body).toContain("not in the frontier");
+  expect(csv.body.split("\r\n")[0]).toBe("url,page_rank,in_links,out_links");
+  expect(csv.body.trim().split("\r\n")).toHaveLength(21);
+  expect(page.body).not.toContain("were ranked in the database");
+
+  await rankInDatabase(database, {
+    settings: defaultPageRankSettings,
+    write: true,
+    at: new Date(at.getTime() + 3_600_000),
+  });
+  const later = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
+
+  expect(later.body).toMatch(/were ranked in the database at .*2030-01-01 13:00:00 UTC/);
+  expect(
+    faultsOf((await app.inject("/api/graph")).json(), { $ref: "#/components/schemas/Graph" }, schemas),
+  ).toEqual([]);
+});

@@ -1,0 +1,75 @@
+/** The coordinator ranks once a day, however many coordinators there are, and not what is too large for it. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { scheduleRanking } from "#coordinator/web-graph/start";
+import type { Log } from "#core/log";
+import { isAdvisoryLockHeld } from "#db/advisory-lock";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
+import { seedGraph } from "./graph-in-database.ts";
+
+const noon = new Date("2030-01-01T12:00:00Z");
+const hoursAfter = (hours: number) => new Date(noon.getTime() + hours * 3_600_000);
+
+let database: Database;
+let said: string[];
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedGraph(database.pool, 3, 0.85);
+  await database.pool.query("analyze link");
+});
+beforeEach(() => {
+  said = [];
+});
+afterAll(async () => await database.close());
+
+/** What the coordinator does at its turn. */
+async function turn(at: Date, mostLinks?: number, stopping = new AbortController().signal): Promise<void> {
+  const works: (() => Promise<unknown>)[] = [];
+  const say = (_facts: unknown, words: string) => void said.push(words);
+  scheduleRanking({
+    database,
+    timekeeper: { every: (_name, _everyMs, work) => void works.push(work), stopping },
+    log: { info: say, warn: say } as Pick<Log, "info" | "warn">,
+    now: () => at,
+    ...(mostLinks === undefined ? {} : { mostLinks }),
+  });
+  for (const work of works) await work();
+}
+
+const rankedAt = async () =>
+  (await database.pool.query<{ at: Date | null }>("select max(ranked_at) as at from url_rank")).rows[0]!.at;
+
+describe("ranking by the clock", () => {
+  it("leaves a graph that is too large, and says what to do", async () => {
+    await turn(noon, 10);
+
+    expect(said).toEqual(["too many links to rank here: run nearcrawl rank --engine sql --write"]);
+    expect(await rankedAt()).toBeNull();
+  });
+
+  it("is given up when the coordinator stops, with nothing written", async () => {
+    const stop = new AbortController();
+
+    const work = turn(noon, undefined, stop.signal);
+    await until(() => isAdvisoryLockHeld(database.pool, "nearcrawl ranks pages", database.schema), 5000);
+    stop.abort();
+    await work;
+    await turn(noon, undefined, stop.signal);
+
+    expect(said).toEqual([]);
+    expect(await rankedAt()).toBeNull();
+  });
+
+  it("is done once a day, and again when the clock was ahead of now", async () => {
+    await Promise.all([turn(hoursAfter(0)), turn(hoursAfter(0))]);
+    await turn(hoursAfter(23));
+    const first = await rankedAt();
+    await database.pool.query("update url_rank set ranked_at = $1", [hoursAfter(1000)]);
+    await turn(hoursAfter(1));
+
+    expect(first).toEqual(noon);
+    expect(said).toEqual(["pages are ranked", "pages are ranked"]);
+    expect(await rankedAt()).toEqual(hoursAfter(1));
+  });
+});

@@ -1,0 +1,284 @@
+/**
+ * Every route that the server has, listed by itself: who may read it and who may send to it. A new route that is for
+ * nobody but operators needs nothing here; one that others are to reach has to be named. And no route, whatever is
+ * asked of it, answers that something went wrong here.
+ */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { readOpenApi } from "#coordinator/web/net-openapi";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { type Scope, scopes } from "#core/actor";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { everyPart } from "../support/every-part.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
+import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { testAccess, webServer } from "../support/web-server.ts";
+
+/** For everybody, whoever may read: sites, crawlers, whoever signs in, and whoever watches over the server. */
+const publicReads = [
+  "/about-crawler",
+  "/about-crawler/addresses.json",
+  "/.well-known/http-message-signatures-directory",
+  "/releases/dock.mjs",
+  "/releases/current.json",
+  "/releases/keys.json",
+  "/releases/revocations.json",
+  "/releases/:digest",
+  "/releases/:digest/manifest.json",
+  "/health",
+  "/ready",
+  "/sign-in",
+  "/sign-in/:link",
+  // The API's description; one's own account, which is nobody's for who has not signed in.
+  "/api",
+  "/api/openapi.json",
+  "/api/operations",
+  "/account",
+  "/api/account",
+];
+/** Of their own crawlers alone. */
+const partnersReads = [
+  "/crawlers/:name",
+  "/crawlers/:name/log",
+  "/api/crawlers/:name",
+  "/api/fleet/crawlers/:name/log",
+];
+const staffsReads = [
+  "/",
+  "/alerts",
+  "/accuracy",
+  "/who",
+  "/explore",
+  "/graph",
+  "/search",
+  "/changes",
+  "/channels",
+  "/pages",
+  "/fleet",
+  "/fleet/queue",
+  "/fleet/failures",
+  "/crawlers/:name",
+  "/registry",
+  "/registry/jobs",
+  "/registry/jobs/:jobId",
+  "/registry/plans/:jobId",
+  "/policies",
+]
+  .flatMap((path) => [path, path === "/" ? "/api/overview" : `/api${path}`])
+  .concat([
+    "/explore/tile.png",
+    "/explore/subnets.csv",
+    "/api/explore/point",
+    "/api/explore/subnets",
+    "/events",
+    "/api/changes/stream",
+  ]);
+const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];
+/** With a form token of the session: what everybody does with what is one's own. */
+const ownSends = ["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"];
+const partnersSends = ["/crawlers/:name/drain", "/crawlers/:name/resume"];
+
+let database: Database;
+let app: FastifyInstance;
+let reads: string[];
+let sends: string[];
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  const access = testAccess(database, () => worldNow, false);
+  app = webServer(database, { parts: everyPart(database), access });
+  await app.ready();
+  const routes = routesOf(app.printRoutes({ commonPrefix: false }));
+  // Static files are below /assets/, printed as what stands for any of them.
+  reads = routes
+    .filter(({ methods, path }) => methods.includes("GET") && path !== "/*")
+    .map(({ path }) => path);
+  sends = routes.filter(({ methods }) => methods.includes("POST")).map(({ path }) => path);
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+/** A tree, as find-my-way prints it: four columns for each step in. */
+function routesOf(printed: string): { readonly path: string; readonly methods: readonly string[] }[] {
+  const steps: string[] = [];
+  return printed.split("\n").flatMap((line) => {
+    const [, indent = "", part = "", methods = ""] = /^(.*?)[├└]── (\S+)(?: \((.*)\))?$/.exec(line) ?? [];
+    if (part === "") return [];
+    steps.splice(indent.length / 4, Number.POSITIVE_INFINITY, part);
+    return methods === "" ? [] : [{ path: steps.join(""), methods: methods.split(", ") }];
+  });
+}
+
+const at = (path: string, name = "athens") => path.replace(":name", name).replace(/:\w+/g, "1");
+const without = (all: readonly string[], ...named: readonly (readonly string[])[]) =>
+  all.filter((path) => !named.flat().includes(path));
+
+async function token(name: string, given: readonly Scope[]) {
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  const tokens = createOperatorTokenStore(database.pool);
+  await tokens.create({ name, tokenHash, scopes: given, createdAt: worldNow, expiresAt: null });
+  return { authorization: `Bearer ${secret}` };
+}
+
+/** Those of them that are not refused, each with how it answered. HEAD is what GET is, and ends with its head. */
+async function notRefused(paths: readonly string[], headers: Record<string, string>, name?: string) {
+  const found: string[] = [];
+  for (const path of paths) {
+    const { statusCode, headers: sent } = await app.inject({ method: "HEAD", url: at(path, name), headers });
+    const isSentAway = statusCode === 303 && /^\/(sign-in|crawlers\/athens$)/.test(String(sent.location));
+    if (statusCode !== 401 && statusCode !== 403 && !isSentAway) found.push(`${path} ${statusCode}`);
+  }
+  return found;
+}
+
+it("every route is found, and everything named here is one", () => {
+  expect(reads.length).toBeGreaterThan(70);
+  expect(sends.length).toBeGreaterThan(50);
+  expect(without([...publicReads, ...partnersReads, ...staffsReads], reads)).toEqual([]);
+  expect(without([...publicSends, ...ownSends, ...partnersSends], sends)).toEqual([]);
+});
+
+it("nobody reads without signing in, where pages are not for everybody", async () => {
+  expect(await notRefused(without(reads, publicReads), {})).toEqual([]);
+});
+
+it("a token reads what its scopes are for", async () => {
+  const other = await token("other", ["registry-write"]);
+  const metrics = await token("metrics", ["metrics-read"]);
+
+  expect(await notRefused(without(reads, publicReads), other)).toEqual([]);
+  expect(await notRefused(without(reads, publicReads), metrics)).toEqual(["/metrics 200"]);
+});
+
+it("a partner reads of its own crawlers, and of no other", async () => {
+  const { headers } = await signIn(database, "partner", { crawlers: ["athens"] });
+
+  expect(await notRefused(without(reads, publicReads, partnersReads), headers)).toEqual([]);
+  expect(await notRefused(partnersReads, headers, "berlin")).toEqual([]);
+  expect(await notRefused(partnersReads, headers)).toHaveLength(partnersReads.length);
+});
+
+it("staff read the crawl, and nothing of keys, people and incidents", async () => {
+  const { headers } = await signIn(database, "staff");
+
+  expect(await notRefused(without(reads, publicReads, staffsReads), headers)).toEqual([]);
+});
+
+it("what needs signing in is kept by no cache that others share", async () => {
+  const { headers } = await signIn(database, "operator");
+  const kept: string[] = [];
+
+  for (const path of without(reads, publicReads, ["/events"])) {
+    const { headers: sent } = await app.inject({ method: "HEAD", url: at(path), headers });
+    if (!/no-store|private/.test(String(sent["cache-control"]))) kept.push(path);
+  }
+
+  expect(kept).toEqual([]);
+});
+
+/** Who sends a form, each from an address of its own: an address has only so many changes a minute. */
+interface Sender {
+  readonly headers: Record<string, string>;
+  readonly formToken?: string;
+  readonly from: string;
+}
+
+async function takenFrom(paths: readonly string[], sender: Sender, name?: string) {
+  const taken: string[] = [];
+  for (const path of paths) {
+    const isApi = path.startsWith("/api/");
+    const { statusCode } = await app.inject({
+      method: "POST",
+      url: at(path, name),
+      remoteAddress: sender.from,
+      headers: {
+        ...sender.headers,
+        accept: "application/json",
+        "content-type": isApi ? "application/json" : "application/x-www-form-urlencoded",
+      },
+      payload: isApi ? "{}" : `form-token=${sender.formToken ?? ""}`,
+    });
+    if (statusCode !== 401 && statusCode !== 403) taken.push(`${path} ${statusCode}`);
+  }
+  return taken;
+}
+
+it("nothing is taken from who has not signed in, or may not", async () => {
+  const as = ({ headers, formToken }: SignedIn, from: string): Sender => ({
+    headers: { ...headers },
+    formToken,
+    from,
+  });
+  const staff = as(await signIn(database, "staff"), "10.0.0.1");
+  const partner = as(await signIn(database, "partner", { crawlers: ["athens"] }), "10.0.0.2");
+  const reader: Sender = { headers: await token("reader", ["read", "audit-read"]), from: "10.0.0.3" };
+  const others = without(sends, publicSends);
+
+  expect(await takenFrom(others, { headers: {}, from: "10.0.0.4" })).toEqual([]);
+  expect(await takenFrom(others, reader)).toEqual([]);
+  expect(await takenFrom(without(others, ownSends), staff)).toEqual([]);
+  expect(await takenFrom(without(others, ownSends, partnersSends), partner)).toEqual([]);
+  expect(await takenFrom(partnersSends, partner, "berlin")).toEqual([]);
+});
+
+it("no form is taken that another site's page sent, or that lacks the session's token", async () => {
+  const operator = await signIn(database, "operator");
+  const { headers, formToken } = operator;
+  const elsewhere = { ...headers, "sec-fetch-site": "cross-site" };
+  const framed = { cookie: headers.cookie, origin: "null" };
+
+  expect(await takenFrom(without(sends, publicSends), { headers, from: "10.0.1.1" })).toEqual([]);
+  expect(await takenFrom(sends, { headers: elsewhere, formToken, from: "10.0.1.2" })).toEqual([]);
+  expect(await takenFrom(sends, { headers: framed, formToken, from: "10.0.1.3" })).toEqual([]);
+});
+
+/** Their answers do not end. */
+const streams = ["/events", "/api/changes/stream"];
+
+const hostile = [
+  ...["%00", "%ff%fe", "%", "__proto__", "constructor", "%F0%9F%98%80", "-1", "1e9", "2147483648"],
+  ...["99999999999999999999", "+275760-09-13T00:00:01Z", "::", "%27%22%3E%3Cscript%3E", "a".repeat(3000)],
+];
+
+it("whatever a reader asks, the fault is not ours", async () => {
+  const headers = await token("everything", scopes);
+  const faults: string[] = [];
+  const ask = async (url: string) => {
+    const { statusCode, headers: sent } = await app.inject({ url, headers });
+    if (statusCode === 500 || sent["x-content-type-options"] === undefined) faults.push(url);
+  };
+
+  for (const [path, { get }] of Object.entries(readOpenApi().paths)) {
+    if (!get || streams.includes(path)) continue;
+    const names = (get.parameters ?? []).flatMap((one) => ("name" in one ? [one.name] : []));
+    // One value after another, for one name after another; every third as a page.
+    for (const [turn, value] of hostile.entries()) {
+      const name = names[turn % Math.max(1, names.length)];
+      if (name === undefined) break;
+      const inPath = path.replace(/\{(\w+)\}/g, (_, one) => (one === name ? value : "athens"));
+      const page = (inPath === path ? `${path}?${name}=${value}` : inPath).replace(/^\/api/, "");
+      await ask(turn % 3 === 0 || !path.startsWith("/api/") ? page : `/api${page}`);
+    }
+  }
+  for (const since of ["__proto__", "constructor"]) await ask(`/api/fleet/incidents?since=${since}`);
+  for (const day of ["2026-02-31", "0000-01-01"]) await ask(`/api/search?q=ferry&from=${day}&to=${day}`);
+  for (const name of ["actor", "action", "target"]) await ask(`/audit?${name}=%00`);
+
+  expect(faults).toEqual([]);
+});
+
+it("whatever a program sends, the fault is not ours", async () => {
+  const headers = await token("sender", scopes);
+  const ask = async (url: string, payload: unknown) =>
+    (await app.inject({ method: "POST", url, headers, payload: payload as object })).statusCode;
+
+  expect(await ask("/api/tokens/%00/revoke", {})).toBe(404);
+  expect(await ask("/api/fleet/opt-outs", { target: "a.example", words: "a\0b" })).toBe(400);
+  expect(await ask("/api/fleet/opt-outs", { target: "a.example", words: "half \ud800" })).toBe(400);
+  expect(await ask("/api/fleet/opt-outs", { target: "a.example", words: "\\u0000 \\ 😀" })).toBe(200);
+  expect(await ask("/api/policies", { basedOn: 0, values: { constructor: 1 } })).toBe(422);
+});

@@ -1,0 +1,386 @@
+/** Live events over real sockets: fastify's inject cannot hold a stream open. */
+import { once } from "node:events";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { request } from "undici";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { maxListeners } from "#coordinator/overview/live-event-routes";
+import { maxListenersOfAddress } from "#coordinator/overview/live-overview";
+import {
+  maxOpenOfAddress,
+  maxOpenRequests,
+  maxReceived,
+  maxReceivedOfAddress,
+} from "#coordinator/web/limits";
+import { createReports } from "#coordinator/who/reads";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { seedWorld } from "../support/seed-world.ts";
+import { signIn } from "../support/signed-in.ts";
+import { until } from "../support/until.ts";
+import { webServer, webSettings } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+let base: string;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+});
+afterAll(async () => await database?.close());
+beforeEach(async () => {
+  app = webServer(database);
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+});
+afterEach(async () => await app.close());
+
+type Regions = Record<string, string | undefined>;
+
+/** A stream of events, read one by one; `end` hangs up. */
+async function listen() {
+  const { statusCode, headers, body } = await request(`${base}/events`);
+  body.on("error", () => {});
+  const chunks = body[Symbol.asyncIterator]();
+  let text = "";
+  return {
+    statusCode,
+    headers,
+    async until(wanted: (regions: Regions) => boolean): Promise<Regions> {
+      for (;;) {
+        const [event, ...rest] = text.split("\n\n");
+        if (rest.length === 0) {
+          const { value, done } = await chunks.next();
+          if (done) throw new Error("the stream ended before the event came");
+          text += String(value);
+          continue;
+        }
+        text = rest.join("\n\n");
+        const data = /^data: (.*)$/m.exec(event ?? "")?.[1];
+        const regions = data ? (JSON.parse(data) as { regions: Regions }).regions : {};
+        if (wanted(regions)) return regions;
+      }
+    },
+    end: () => body.destroy(),
+    ended: async () => {
+      while (!(await chunks.next()).done);
+    },
+  };
+}
+
+describe("live events", () => {
+  it("start with every region of the overview, and later bring what has changed", async () => {
+    const stream = await listen();
+
+    const first = await stream.until((regions) => regions.figures !== undefined);
+    await database.pool.query(`update crawler set offline_reason = 'moved <away>' where name = 'berlin'`);
+    const later = await stream.until((regions) => regions.fleet?.includes("moved") === true);
+    stream.end();
+
+    expect(stream.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
+    expect(Object.keys(first).sort()).toEqual([
+      "alerts-operator",
+      "alerts-reader",
+      "errors",
+      "figures",
+      "fleet",
+      "history-1h",
+      "history-24h",
+      "history-7d",
+      "map",
+      "queue",
+      "recent",
+    ]);
+    expect(later.fleet).toContain("moved &lt;away&gt;");
+    expect(later.map).toBeUndefined();
+  });
+
+  it("have a bound on listeners, who get the reason", async () => {
+    const streams = await Promise.all(Array.from({ length: maxListeners }, listen));
+
+    const refused = await request(`${base}/events`);
+    const words = await refused.body.text();
+    for (const stream of streams) stream.end();
+
+    expect(refused.statusCode).toBe(503);
+    expect(words).toContain("Too many listeners");
+  });
+
+  it("leave room when one address takes many, which is told by the proxy", async () => {
+    await app.close();
+    app = webServer(database, { settings: { ...webSettings, behindProxy: true } });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const events = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/events`;
+    const listenFrom = async (address: string) => {
+      const { statusCode, body } = await request(events, { headers: { "x-forwarded-for": address } });
+      body.on("error", () => {});
+      return { statusCode, end: () => body.destroy() };
+    };
+    const streams = await Promise.all(
+      Array.from({ length: maxListenersOfAddress }, () => listenFrom("192.0.2.1")),
+    );
+
+    const [same, other] = [await listenFrom("192.0.2.1"), await listenFrom("192.0.2.2")];
+    for (const stream of [...streams, same, other]) stream.end();
+
+    expect([same.statusCode, other.statusCode]).toEqual([503, 200]);
+    await until(async () => {
+      const again = await listenFrom("192.0.2.1");
+      again.end();
+      return again.statusCode === 200;
+    }, 5000);
+  });
+
+  it("end when the server closes, and keep it from nothing", async () => {
+    const stream = await listen();
+    const ended = stream.ended();
+
+    await app.close();
+
+    await expect(ended).resolves.toBeUndefined();
+  });
+});
+
+describe("a page over a real socket", () => {
+  it("answers, and tells how it came out to the metrics", async () => {
+    const page = await request(`${base}/who?q=1.2.3.4`);
+    await page.body.dump();
+    const metrics = await (await request(`${base}/metrics`)).body.text();
+
+    expect(page.statusCode).toBe(200);
+    expect(metrics).toContain('nearcrawl_http_request_seconds_count{route="/who",status="200"} 1');
+  });
+});
+
+describe("whoever hangs up", () => {
+  const hangUps = async (text: string) => {
+    const { port } = app.server.address() as AddressInfo;
+    const sockets = Array.from({ length: maxOpenRequests }, () => connect(port, "127.0.0.1"));
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+    for (const socket of sockets) socket.write(text);
+    return () => {
+      for (const socket of sockets) socket.destroy();
+    };
+  };
+  const statusNow = async () => {
+    const { statusCode, body } = await request(`${base}/api/who?q=1.2.3.4`);
+    await body.dump();
+    return statusCode;
+  };
+
+  it("before the answer is there keeps its place until nothing works on it any more", async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const reads = createReports(database.pool, () => performance.now());
+    await app.close();
+    app = webServer(database, {
+      reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
+    });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const hangUp = await hangUps("GET /api/overview HTTP/1.1\r\nhost: here\r\n\r\n");
+    await until(async () => (await statusNow()) === 503, 5000);
+
+    hangUp();
+    const meanwhile = await statusNow();
+    release();
+
+    expect(meanwhile).toBe(503);
+    await until(async () => (await statusNow()) === 200, 5000);
+  });
+});
+
+describe("half-sent forms", () => {
+  const sockets: Socket[] = [];
+  beforeEach(() => () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+  });
+  const port = () => (app.server.address() as AddressInfo).port;
+  /** Behind a proxy that says who asks. */
+  const reopen = async (settings: Partial<typeof webSettings> & { readonly bodyTimeoutMs?: number } = {}) => {
+    await app.close();
+    app = webServer(database, { settings: { ...webSettings, behindProxy: true, ...settings } });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    base = `http://127.0.0.1:${port()}`;
+  };
+  const formType = "content-type: application/x-www-form-urlencoded";
+  const halfSent = async (address: string, path = "/about-crawler/report"): Promise<Socket> => {
+    const socket = connect(port(), "127.0.0.1");
+    socket.on("error", () => {});
+    sockets.push(socket);
+    await once(socket, "connect");
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: here\r\nx-forwarded-for: ${address}\r\n${formType}\r\n`);
+    socket.write("content-length: 100\r\n\r\nsite=");
+    return socket;
+  };
+  /** All are seen by the server: whoever asks after this is answered after them. */
+  const seen = async () => await get("/health", "192.0.2.250");
+  const get = async (path: string, from: string, headers: Record<string, string> = {}) => {
+    const { statusCode, body } = await request(`${base}${path}`, {
+      headers: { "x-forwarded-for": from, ...headers },
+    });
+    await body.dump();
+    return statusCode;
+  };
+  const report = async (from: string) => {
+    const { statusCode, body } = await request(`${base}/about-crawler/report`, {
+      method: "POST",
+      headers: {
+        "x-forwarded-for": from,
+        "content-type": "application/x-www-form-urlencoded",
+        accept: "application/json",
+      },
+      body: new URLSearchParams({ site: "www.example.org", reply: "me", words: "too fast" }).toString(),
+    });
+    await body.dump();
+    return statusCode;
+  };
+
+  it("of two addresses take nothing from others: pages, health, readiness and forms are answered", async () => {
+    await reopen();
+    await Promise.all(
+      Array.from({ length: 2 * maxOpenRequests }, (_, at) => halfSent(`192.0.2.${1 + (at % 2)}`)),
+    );
+    await seen();
+
+    const statuses = [
+      await get("/who?q=1.2.3.4", "192.0.2.9"),
+      await get("/health", "192.0.2.9"),
+      await get("/ready", "192.0.2.9"),
+      await report("192.0.2.9"),
+      await get("/who?q=1.2.3.4", "192.0.2.1"),
+    ];
+
+    expect(statuses).toEqual([200, 200, 200, 201, 200]);
+  });
+
+  it("of many addresses leave the pages alone, and an operator who is signed in sends his form", async () => {
+    await reopen();
+    const operator = await signIn(database, "operator");
+    await Promise.all(
+      Array.from({ length: maxReceived }, (_, at) =>
+        halfSent(`192.0.2.${Math.floor(at / maxReceivedOfAddress)}`),
+      ),
+    );
+    const ending = async (headers: Record<string, string>) => {
+      const { statusCode, body } = await request(`${base}/fleet/opt-outs`, {
+        method: "POST",
+        headers: {
+          ...headers,
+          "x-forwarded-for": "192.0.2.100",
+          "content-type": "application/x-www-form-urlencoded",
+        },
+        body: new URLSearchParams({ target: "www.example.org", "form-token": operator.formToken }).toString(),
+      });
+      await body.dump();
+      return statusCode;
+    };
+
+    await until(async () => (await ending({ cookie: "nearcrawl-session=invented" })) === 503, 5000);
+    const statuses = {
+      page: await get("/who?q=1.2.3.4", "192.0.2.100"),
+      stranger: await report("192.0.2.100"),
+      inventedCookie: await ending({ cookie: "nearcrawl-session=invented" }),
+      operator: await ending(operator.headers),
+    };
+
+    expect(statuses).toEqual({ page: 200, stranger: 503, inventedCookie: 503, operator: 303 });
+  });
+
+  it("are cut off when they take too long, and their places are free again", async () => {
+    await reopen({ bodyTimeoutMs: 20 });
+
+    const slow = await halfSent("192.0.2.1");
+    const [answer] = (await once(slow, "data")) as [Buffer];
+    if (!slow.closed) await once(slow, "close");
+
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await report("192.0.2.1")).toBe(201);
+  });
+});
+
+describe("a coordinator that works on as many requests as it takes", () => {
+  it("answers health, readiness and those who have signed in, and no strangers", async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const reads = createReports(database.pool, () => performance.now());
+    await app.close();
+    app = webServer(database, {
+      reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
+      settings: { ...webSettings, behindProxy: true },
+    });
+    await app.ready();
+    const operator = await signIn(database, "operator");
+    const of = async (url: string, address: string, headers: Record<string, string> = {}) =>
+      (await app.inject({ url, headers: { "x-forwarded-for": address, ...headers } })).statusCode;
+    const waiting = Array.from({ length: maxOpenRequests }, (_, at) =>
+      of("/api/overview", `192.0.2.${Math.floor(at / maxOpenOfAddress)}`),
+    );
+
+    const statuses = {
+      stranger: await of("/api/who?q=1.2.3.4", "192.0.2.100"),
+      inventedCookie: await of("/api/who?q=1.2.3.4", "192.0.2.100", { cookie: "nearcrawl-session=invented" }),
+      operator: await of("/api/who?q=1.2.3.4", "192.0.2.100", operator.headers),
+      health: await of("/health", "192.0.2.100"),
+      ready: await of("/ready", "192.0.2.100"),
+    };
+    release();
+
+    expect(statuses).toEqual({ stranger: 503, inventedCookie: 503, operator: 200, health: 200, ready: 200 });
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
+  });
+
+  it("gives one address a third of the places at most", async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const reads = createReports(database.pool, () => performance.now());
+    await app.close();
+    app = webServer(database, {
+      reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
+      settings: { ...webSettings, behindProxy: true },
+    });
+    await app.ready();
+    const of = async (url: string, address: string) =>
+      (await app.inject({ url, headers: { "x-forwarded-for": address } })).statusCode;
+    const waiting = Array.from({ length: maxOpenRequests }, () => of("/api/overview", "192.0.2.1"));
+
+    const [same, other] = [
+      await of("/api/who?q=1.2.3.4", "192.0.2.1"),
+      await of("/api/who?q=1.2.3.4", "192.0.2.2"),
+    ];
+    release();
+    const answered = await Promise.all(waiting);
+
+    expect([same, other]).toEqual([503, 200]);
+    expect(answered.filter((status) => status === 200)).toHaveLength(maxOpenOfAddress);
+    expect(3 * maxOpenOfAddress).toBeLessThanOrEqual(maxOpenRequests);
+  });
+
+  it("waits for no reader: answers that nobody takes hold no place", async () => {
+    const large = Buffer.alloc(48 * 1024 * 1024, "x");
+    await app.close();
+    app = webServer(database, { parts: [({ app: routes }) => void routes.get("/large", async () => large)] });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const sockets = Array.from({ length: maxOpenRequests }, () =>
+      connect((app.server.address() as AddressInfo).port, "127.0.0.1"),
+    );
+    for (const socket of sockets) {
+      socket.on("error", () => {});
+      socket.write("GET /large HTTP/1.1\r\nhost: here\r\n\r\n");
+      await once(socket, "readable");
+    }
+
+    const { statusCode, body } = await request(`${base}/who?q=1.2.3.4`);
+    await body.dump();
+    for (const socket of sockets) socket.destroy();
+
+    expect(statusCode).toBe(200);
+  });
+});

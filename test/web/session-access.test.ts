@@ -1,0 +1,254 @@
+/** Who is let in and who is not: sessions, tokens and anybody, over a real server and a real database. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { z } from "zod";
+import { createSessionStore } from "#coordinator/access/session-store";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import type { WebPart } from "#coordinator/http-server";
+import { html } from "#coordinator/web/html";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { sessionIdleMs, sessionMs } from "#core/access-types";
+import type { Role, Scope } from "#core/actor";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { worldNow } from "../support/seed-world.ts";
+import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { testAccess, webServer, webSettings } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+let at: Date;
+const now = () => at;
+
+/** A thing to look at and one to do. */
+const boats: WebPart = ({ views, actions }) => {
+  views.add({
+    path: "/boats/:name",
+    api: "/api/boats/:name",
+    section: null,
+    needs: "fleet-read",
+    crawlerIn: "name",
+    view: async ({ visit }) => ({
+      status: 200,
+      value: { actor: visit.actor.name },
+      title: "Boat",
+      body: () => html`<h1>Boat</h1>`,
+    }),
+  });
+  actions.add({
+    path: "/boats/:name/sink",
+    api: "/api/boats/:name/sink",
+    section: null,
+    needs: "fleet-write",
+    body: z.strictObject({}),
+    act: async ({ param }) => ({
+      type: "done",
+      value: { sunk: param("name") },
+      goTo: "/boats/athens",
+      said: "It is sunk.",
+      change: { action: "boat-sunk", target: param("name"), words: "It is sunk." },
+    }),
+  });
+};
+
+function server(
+  changed: { readonly anonymousMayRead?: boolean | "on-this-machine"; readonly behindProxy?: boolean } = {},
+) {
+  const { anonymousMayRead = true, behindProxy = false } = changed;
+  const access = testAccess(database, now, anonymousMayRead);
+  return webServer(database, { access, now, parts: [boats], settings: { ...webSettings, behindProxy } });
+}
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+beforeEach(() => {
+  at = worldNow;
+  app = server();
+});
+afterEach(async () => {
+  await app.close();
+  await database.pool.query("delete from operator_token; delete from web_session; truncate audit_entry");
+});
+afterAll(async () => await database?.close());
+
+async function token(name: string, scopes: readonly Scope[]): Promise<{ authorization: string }> {
+  const { secret, hash: tokenHash } = randomSecrets.make("nco_");
+  const times = { createdAt: worldNow, expiresAt: new Date(worldNow.getTime() + 60_000) };
+  await createOperatorTokenStore(database.pool).create({ name, scopes, tokenHash, ...times });
+  return { authorization: `Bearer ${secret}` };
+}
+
+const look = async (headers: Record<string, string>, url = "/api/boats/athens") =>
+  await app.inject({ url, headers });
+const sink = async (who: SignedIn, fields: object, headers: Record<string, string> = {}) =>
+  await app.inject({
+    method: "POST",
+    url: "/boats/athens/sink",
+    headers: { ...who.headers, "content-type": "application/x-www-form-urlencoded", ...headers },
+    payload: new URLSearchParams({ ...fields }).toString(),
+  });
+const sunk = async () => (await database.pool.query("select from audit_entry")).rowCount;
+
+it("knows people by their session's cookie, each with what their role may", async () => {
+  const answers: [Role, number][] = [];
+  for (const role of ["operator", "staff", "partner"] as const) {
+    answers.push([role, (await look((await signIn(database, role)).headers)).statusCode]);
+  }
+  const foreign = await look((await signIn(database, "partner")).headers, "/api/boats/berlin");
+
+  expect(answers).toEqual([
+    ["operator", 200],
+    ["staff", 403],
+    ["partner", 200],
+  ]);
+  expect(foreign.statusCode).toBe(403);
+});
+
+it("ends a session at once when it is ended, and by itself when nobody uses it or it is old", async () => {
+  const { headers } = await signIn(database, "operator");
+  const later = async (ms: number) => {
+    at = new Date(worldNow.getTime() + ms);
+    return (await look(headers)).statusCode;
+  };
+
+  expect(await later(sessionIdleMs - 1)).toBe(200);
+  expect(await later(sessionIdleMs + 60_000)).toBe(200);
+  expect(await later(3 * sessionIdleMs)).toBe(401);
+  await database.pool.query("update web_session set last_used_at = ends_at - interval '1 second'");
+  expect(await later(sessionMs + 1)).toBe(401);
+
+  const other = await signIn(database, "operator");
+  at = worldNow;
+  expect((await look(other.headers)).statusCode).toBe(200);
+  await createSessionStore(database.pool).end({ name: "anna", exceptId: 0 });
+  expect((await look(other.headers)).statusCode).toBe(401);
+});
+
+it("does what a form of the session's own page asks, and says so once on its next page", async () => {
+  const operator = await signIn(database, "operator");
+
+  const done = await sink(operator, { "form-token": operator.formToken });
+  const asData = await look(operator.headers);
+  const [first, second] = [
+    await look({ ...operator.headers, accept: "text/html" }, "/boats/athens"),
+    await look({ ...operator.headers, accept: "text/html" }, "/boats/athens"),
+  ];
+
+  expect([done.statusCode, done.headers.location]).toEqual([303, "/boats/athens"]);
+  expect(asData.json()).toEqual({ actor: "anna" });
+  expect([first.body.includes("It is sunk."), second.body.includes("It is sunk.")]).toEqual([true, false]);
+  const { rows } = await database.pool.query("select actor, via, action, target from audit_entry");
+  expect(rows).toEqual([{ actor: "anna", via: "page", action: "boat-sunk", target: "athens" }]);
+});
+
+it("refuses forms without the session's token, with another session's, and from other sites' pages", async () => {
+  const [operator, other] = [await signIn(database, "operator"), await signIn(database, "operator")];
+  const own = { "form-token": operator.formToken };
+  const elsewhere = { "sec-fetch-site": "cross-site" };
+  const { "sec-fetch-site": _, ...oldBrowser } = operator.headers;
+  const old = { ...operator, headers: oldBrowser } as unknown as SignedIn;
+
+  const answers = [
+    await sink(operator, {}),
+    await sink(operator, { "form-token": other.formToken }),
+    await sink(operator, { "form-token": `${operator.formToken}x` }),
+    await sink(operator, own, elsewhere),
+    await sink(old, own, { origin: "https://evil.example", host: "search.example" }),
+  ];
+
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([403, 403, 403, 403, 403]);
+  expect(await sunk()).toBe(0);
+});
+
+it("changes nothing over JSON on the strength of a cookie", async () => {
+  const { headers } = await signIn(database, "operator");
+
+  const answer = await app.inject({ method: "POST", url: "/api/boats/athens/sink", headers, payload: {} });
+
+  expect(answer.statusCode).toBe(401);
+  expect(await sunk()).toBe(0);
+});
+
+it("knows programs by their tokens, and says which scope one lacks", async () => {
+  const [reader, writer] = [await token("dashboard", ["fleet-read"]), await token("ci", ["fleet-write"])];
+  const post = { method: "POST", url: "/api/boats/athens/sink", payload: {} } as const;
+
+  expect((await look(reader)).json()).toEqual({ actor: "token dashboard" });
+  const refused = await app.inject({ ...post, headers: reader });
+  expect([refused.statusCode, refused.json().error.message]).toEqual([
+    403,
+    "This token is not good for fleet-write.",
+  ]);
+  expect((await app.inject({ ...post, headers: writer })).json()).toEqual({ sunk: "athens" });
+});
+
+it("tells a program that its token is bad, however good its cookie, and stops listening to guesses", async () => {
+  const { headers } = await signIn(database, "operator");
+  const good = await token("ci", ["fleet-read"]);
+  const guess = async () => await look({ ...headers, authorization: "Bearer guess" });
+
+  const first = await guess();
+  for (let guessed = 1; guessed < 10; guessed += 1) await guess();
+
+  expect([first.statusCode, first.headers["www-authenticate"]]).toEqual([401, 'Bearer realm="nearcrawl"']);
+  const shutOut = await look(good);
+  expect([shutOut.statusCode, shutOut.headers["retry-after"]]).toEqual([429, "60"]);
+});
+
+it("leads people to the sign-in and back, and tells programs", async () => {
+  const page = await look({ accept: "text/html" }, "/boats/athens?tab=oars");
+  const json = await look({});
+
+  expect([page.statusCode, page.headers.location]).toEqual([
+    303,
+    "/sign-in?to=%2Fboats%2Fathens%3Ftab%3Doars",
+  ]);
+  expect([json.statusCode, json.headers["www-authenticate"]]).toEqual([401, 'Bearer realm="nearcrawl"']);
+});
+
+it("shows nothing but health and the way in to anybody where reading is not for everybody", async () => {
+  await app.close();
+  app = server({ anonymousMayRead: false });
+  const status = async (url: string, headers: Record<string, string> = {}) =>
+    (await app.inject({ url, headers })).statusCode;
+  const metrics = await token("prometheus", ["metrics-read"]);
+  const { headers: staff } = await signIn(database, "staff");
+
+  expect(await status("/api/overview")).toBe(401);
+  expect(await status("/events")).toBe(401);
+  expect(await status("/metrics")).toBe(401);
+  expect(await status("/health")).toBe(200);
+  expect(await status("/ready")).toBe(200);
+  expect(await status("/about-crawler")).toBe(200);
+  expect(await status("/metrics", metrics)).toBe(200);
+  expect(await status("/api/overview", metrics)).toBe(403);
+  expect(await status("/api/overview", staff)).toBe(200);
+});
+
+it.each([
+  ["localhost:7411", 200],
+  ["LOCALHOST", 200],
+  ["127.0.0.1:7411", 200],
+  ["[::1]:7411", 200],
+  ["rebound.example.org:7411", 401],
+  ["127.0.0.1.example.org", 401],
+  ["localhost.example.org:7411", 401],
+])("where only this machine reaches the pages, who asks for %j gets %i", async (host, status) => {
+  await app.close();
+  app = server({ anonymousMayRead: "on-this-machine" });
+
+  const answer = await app.inject({ url: "/api/overview", headers: { host } });
+
+  expect(answer.statusCode).toBe(status);
+});
+
+it("gives a partner its own crawler for a start", async () => {
+  await app.close();
+  app = server({ anonymousMayRead: false });
+  const { headers } = await signIn(database, "partner");
+
+  const start = await app.inject({ url: "/", headers: { ...headers, accept: "text/html" } });
+
+  expect([start.statusCode, start.headers.location]).toEqual([303, "/crawlers/athens"]);
+});

@@ -1,0 +1,348 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createChannelStore } from "#coordinator/channels/channel-store";
+import { readChannel } from "#coordinator/channels/read-channel";
+import { answerWho } from "#coordinator/who/answer";
+import { createReports } from "#coordinator/who/reads";
+import type { WhoAnswer } from "#coordinator/who/who-answer";
+import { type UrlKey, urlKeyOf } from "#core/url-key";
+import type { Database } from "#db/connect";
+import { testDatabase } from "../support/database.ts";
+import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
+import { tinyResolver } from "../support/web-server.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+});
+afterAll(async () => await database?.close());
+
+const scope = { pagesPerHost: 5, maxDepth: 8, admitNewHosts: false };
+
+async function who(question: string): Promise<WhoAnswer> {
+  const reads = createReports(database.pool, () => performance.now());
+  return await answerWho(question, { reads, resolver: tinyResolver, scope }, worldNow);
+}
+
+const codes = (answer: WhoAnswer) => answer.standing.map((line) => line.code);
+const stops = (answer: WhoAnswer) => answer.standing.filter((line) => line.stops).map((line) => line.code);
+const minutes = (count: number) => new Date(worldNow.getTime() + count * 60_000);
+
+describe("where something lies and who crawls it", () => {
+  it("a unary subnet is skipped: the delegation in force is that of the nearest wider subnet", async () => {
+    const answer = await who("1.2.3.4");
+
+    expect(answer.chain[0]).toMatchObject({ range: "1.2.3.4/32", unary: true });
+    expect(answer.effective).toMatchObject({
+      crawler: { name: "athens" },
+      range: "1.2.0.0/16",
+      inherited: true,
+      rttMs: 12.5,
+      cause: "probe-round",
+    });
+  });
+
+  it("an own delegation wins over a wider one", async () => {
+    const answer = await who("1.2.9.5");
+
+    expect(answer.effective).toMatchObject({
+      crawler: { name: "berlin" },
+      inherited: false,
+      measured: false,
+    });
+    expect(answer.round).toBeNull();
+  });
+
+  it("the deciding round comes with its probes, the reason in words, and who was left out", async () => {
+    const { round } = await who("1.2.4.4");
+
+    expect(round?.probes.map((probe) => [probe.crawler.name, probe.rttMs])).toEqual([
+      ["berlin", 48.25],
+      ["athens", 12.5],
+    ]);
+    expect(round?.crawler?.name).toBe("athens");
+    expect(round?.runnerUp?.name).toBe("berlin");
+    expect(round?.reasonWords).toContain("athens 12.5 ms");
+    expect(round?.notAsked).toEqual([
+      { crawler: { crawlerId: 3, name: "tokyo", state: "online" }, lowerBoundMs: 140, ruledOut: true },
+    ]);
+  });
+
+  it("the history of the delegation in force is told, newest first", async () => {
+    const { history } = await who("1.2.4.4");
+
+    expect(history.map((change) => [change.from, change.to, change.reason])).toEqual([
+      ["berlin", "athens", "athens was nearer"],
+      [null, "berlin", "by hand"],
+    ]);
+  });
+
+  it("an address outside the registry is not found, and says why", async () => {
+    const answer = await who("100.1.2.3");
+
+    expect(answer.found).toBe(false);
+    expect(stops(answer)).toEqual(["not-in-registry"]);
+  });
+
+  it("a special-purpose address is never crawled", async () => {
+    expect(stops(await who("10.1.2.3"))).toContain("special-purpose");
+    expect(stops(await who("192.168.0.0/16"))).toContain("special-purpose");
+  });
+
+  it("a range lists the subnets inside it", async () => {
+    const answer = await who("1.2.0.0/16");
+
+    expect(answer.takenFor).toEqual({ type: "range", value: "1.2.0.0/16" });
+    expect(answer.inside?.subnets.map((line) => line.range)).toContain("1.2.9.0 - 1.2.9.9");
+  });
+});
+
+describe("names", () => {
+  it("an organisation is found by handle and by name in any case", async () => {
+    for (const question of ["ORG-EX1-AP", "org-ex1-ap", "example networks"]) {
+      const answer = await who(question);
+
+      expect(answer.takenFor).toEqual({ type: "organisation", value: "Example Networks" });
+      expect(answer.organisation).toMatchObject({
+        handle: "ORG-EX1-AP",
+        subnetCount: 3,
+        byCrawler: [
+          { crawler: "berlin", subnets: 2 },
+          { crawler: "athens", subnets: 1 },
+        ],
+      });
+    }
+  });
+
+  it("an organisation is found, exactly or nearly, however its letters are written", async () => {
+    await database.pool.query(
+      "insert into holder (holder_key, name, handle, registry) values ('name:zug', 'Zürcher Häfen AG', null, null)",
+    );
+
+    const exactly = await who("zürcher häfen ag".normalize("NFD"));
+    const nearly = await who("Zürcher Häfn".normalize("NFD"));
+
+    expect(exactly.takenFor).toEqual({ type: "organisation", value: "Zürcher Häfen AG" });
+    expect(nearly.nearMatches[0]).toMatchObject({
+      name: "Zürcher Häfen AG",
+      similarity: expect.closeTo(0.6, 0.5),
+    });
+    const same = await who("Zürcher Häfn");
+    expect(nearly.nearMatches).toEqual(same.nearMatches);
+  });
+
+  it("a misspelt one brings names like it, and is not found", async () => {
+    const answer = await who("Exampel Netwroks");
+
+    expect(answer.found).toBe(false);
+    expect(answer.nearMatches[0]).toMatchObject({ type: "organisation", name: "Example Networks" });
+  });
+
+  it("percent and underscore in a name stand for themselves", async () => {
+    expect((await who("Example%")).found).toBe(false);
+    expect((await who("Exampl_ Networks")).found).toBe(false);
+  });
+
+  it("a crawler answers with its state and subnets", async () => {
+    const answer = await who("berlin");
+
+    expect(answer.crawler).toMatchObject({ state: "offline", offlineReason: "it was stopped by its host" });
+    expect(answer.inside?.subnets).toHaveLength(2);
+    expect(stops(answer)).toEqual(["crawler-offline"]);
+  });
+});
+
+describe("why something is not being crawled", () => {
+  it("its subnet has no delegation of its own and waits for a round", async () => {
+    const answer = await who("https://www.example.org/");
+
+    expect(stops(answer)).toEqual(["waits-for-round"]);
+    expect(answer.standing[0]?.words).toContain("1.2.3.0/24");
+    expect(answer.waiting).toMatchObject({ hosts: 1, next: [{ host: "www.example.org" }] });
+  });
+
+  it("nobody could take the subnet in the last round", async () => {
+    expect(stops(await who("empty.example.net"))).toEqual(["nobody-could-take-it"]);
+  });
+
+  it("its crawler is offline, with the reason", async () => {
+    const answer = await who("https://old.example.org/");
+
+    expect(stops(answer)).toEqual(["crawler-offline"]);
+    expect(answer.standing[0]?.words).toBe(
+      "berlin is offline: it was stopped by its host (last seen 60 min ago).",
+    );
+  });
+
+  it("the host's address is refused, or cannot be found", async () => {
+    expect(stops(await who("inside.example.org"))).toContain("host-refused");
+    expect(stops(await who("nowhere.example.org"))).toContain("host-unresolvable");
+  });
+
+  it("nobody knows the host; where it lies is looked up all the same", async () => {
+    const answer = await who("https://new.example.org/page");
+
+    expect(answer).toMatchObject({ found: true, addresses: ["1.2.9.7"], addressesFrom: "dns" });
+    expect(codes(answer)).toContain("host-unknown");
+    expect(answer.effective?.crawler.name).toBe("berlin");
+  });
+
+  it("nobody knows the host, and DNS neither", async () => {
+    const answer = await who("missing.example.org");
+
+    expect(answer.found).toBe(false);
+    expect(stops(answer)).toEqual(["host-unknown", "host-unresolvable"]);
+  });
+
+  it("an unknown host at a private address is never crawled", async () => {
+    expect(stops(await who("private.example.org"))).toContain("special-purpose");
+  });
+
+  it("the URL is unknown though its host is known, or the host has its full number of pages", async () => {
+    expect(stops(await who("https://www.example.org/unknown"))).toContain("url-unknown");
+
+    await seedHost(database.pool, { host: "full.example.org", subnet: "1.2.0.0", address: "1.2.4.4" });
+    for (const page of [1, 2, 3, 4])
+      await seedUrl(database.pool, { url: `https://full.example.org/${page}` });
+
+    expect(stops(await who("https://full.example.org/5"))).toContain("host-budget-reached");
+  });
+
+  it("its channel leaves it out: by its filters, by its depth, or after it had been in the frontier", async () => {
+    const seen = "https://www.example.org/docs/seen";
+    await seedUrl(database.pool, { url: seen });
+    await database.pool.query("update frontier_url set depth = 5 where url = $1", [seen]);
+    const settings = { seeds: [], include: [], exclude: ["/docs/old/"], maxDepth: 5 };
+    const store = createChannelStore(database.pool);
+    await store.add(readChannel({ ...settings, prefixes: ["www.example.org/docs/"] }), worldNow);
+    const [from, to] = [urlKeyOf(seen), urlKeyOf("https://www.example.org/docs/deep")] as UrlKey[];
+    const link = [from!.hostHash, from!.urlHash, to!.hostHash, to!.urlHash];
+    await database.pool.query("insert into link values ($1, $2, $3, $4, '', false)", link);
+    const [old, deep, elsewhere] = [
+      await who("https://www.example.org/docs/old/1"),
+      await who("https://www.example.org/docs/deep"),
+      await who("https://www.example.org/else"),
+    ];
+    await database.pool.query("update channel set max_depth = 4");
+    await store.settle(worldNow);
+    const taken = await who(seen);
+    const [channel] = await store.list();
+    await store.remove(channel!.channelId, worldNow);
+    await database.pool.query("delete from link");
+    await database.pool.query("delete from frontier_url where url = $1", [seen]);
+
+    const by = `channel ${channel!.channelId} (www.example.org/docs/) leaves it out, since`;
+    expect(old.standing[0]).toMatchObject({ code: "outside-channel", stops: true });
+    expect(old.standing[0]?.words).toContain(`No channel admits it: ${by} its filter leaves /docs/old/ out.`);
+    expect(deep.standing[0]?.words).toContain(
+      `${by} it is 6 links from a seed, and the channel goes 5 deep.`,
+    );
+    expect(codes(elsewhere)).toContain("url-unknown");
+    expect(taken.standing[0]).toMatchObject({
+      code: "outside-channel",
+      words: expect.stringContaining("4 deep"),
+    });
+  });
+
+  it("a URL that was refused when it was submitted tells the reason", async () => {
+    await database.pool.query(
+      `insert into rejected_url (url, reason, source) values ('ftp://example.org/', 'only http and https are crawled', 'operator')`,
+    );
+
+    const answer = await who("ftp://example.org/");
+
+    expect(answer).toMatchObject({ found: true, standing: [{ code: "url-rejected" }] });
+  });
+
+  it("robots.txt disallows it; the site says it is gone", async () => {
+    await seedHost(database.pool, { host: "site.example.org", subnet: "1.2.0.0", address: "1.2.4.5" });
+    const robots = { lastOutcome: "refused-by-robots", lastReason: "Disallow: /private/" };
+    await seedUrl(database.pool, { url: "https://site.example.org/private/", state: "refused", ...robots });
+    await seedUrl(database.pool, {
+      url: "https://site.example.org/old",
+      state: "gone",
+      lastOutcome: "http-error",
+      lastStatus: 410,
+    });
+
+    const refused = await who("https://site.example.org/private/");
+
+    expect(stops(refused)).toEqual(["robots-refused"]);
+    expect(refused.standing[0]?.words).toContain("Disallow: /private/");
+    expect(stops(await who("https://site.example.org/old"))).toEqual(["gone"]);
+  });
+
+  it("it is not due yet; politeness; a crawler has it in hand", async () => {
+    const host = { subnet: "1.2.0.0", address: "1.2.4.6" };
+    await seedHost(database.pool, { host: "later.example.org", ...host });
+    await seedUrl(database.pool, {
+      url: "https://later.example.org/x",
+      nextFetchAt: minutes(60),
+      lastFetchedAt: minutes(-5),
+    });
+    await seedHost(database.pool, { host: "polite.example.org", ...host, notBefore: minutes(1) });
+    await seedHost(database.pool, { host: "leased.example.org", ...host });
+    await database.pool.query(
+      `with granted as (
+         insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls)
+         select 1, host_hash, host, $1::timestamptz, $1::timestamptz + interval '5 minutes', 1, 1
+         from frontier_host where host = 'leased.example.org'
+         returning lease_id, host_hash)
+       update frontier_host h set lease_id = granted.lease_id from granted where granted.host_hash = h.host_hash`,
+      [worldNow],
+    );
+
+    const later = await who("https://later.example.org/x");
+    const leased = await who("leased.example.org");
+
+    expect(stops(later)).toEqual(["not-due"]);
+    expect(later.standing[0]?.words).toContain("in 60 min");
+    expect(stops(await who("polite.example.org"))).toEqual(["politeness"]);
+    expect([stops(leased), codes(leased)]).toEqual([[], ["lease-open"]]);
+    expect(leased.host?.lease).toMatchObject({ crawler: "athens", openUrls: 1 });
+  });
+
+  it("nothing stands in the way, and it says who comes for it", async () => {
+    await seedHost(database.pool, { host: "ready.example.org", subnet: "1.2.0.0", address: "1.2.4.7" });
+
+    const answer = await who("https://ready.example.org/");
+
+    expect(answer.standing).toEqual([
+      {
+        code: "ready",
+        stops: false,
+        words: "Nothing stands in the way: athens gets it when it next asks for work.",
+      },
+    ]);
+  });
+});
+
+describe("what has become of a URL", () => {
+  it("its fetches and its page are told", async () => {
+    const url = "https://read.example.org/";
+    await seedHost(database.pool, { host: "read.example.org", subnet: "1.2.0.0", address: "1.2.4.8" });
+    await seedPage(database.pool, { url, title: "Read", text: "words" });
+
+    const answer = await who(url);
+
+    expect(answer.url?.page).toMatchObject({ title: "Read", language: "en", words: 100 });
+    expect(answer.url?.fetches).toEqual([
+      {
+        url,
+        crawler: "athens",
+        fetchedAt: worldNow.toISOString(),
+        outcome: "fetched",
+        blame: null,
+        status: 200,
+        totalMs: 40,
+        bodyBytes: 40000,
+        shippedBytes: 1500,
+        changed: null,
+      },
+    ]);
+  });
+
+  it("a URL without its scheme is found under the one that is known", async () => {
+    expect((await who("read.example.org/")).url?.url).toBe("https://read.example.org/");
+  });
+});
