@@ -2,7 +2,7 @@
 
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import type { InvitingCoordinator } from "./access/invitations.ts";
 import { readCoordinatorPlace } from "./crawlers/coordinator-place-store.ts";

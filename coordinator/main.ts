@@ -3,7 +3,7 @@
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
 import type { Server } from "node:http";
-import { IncidentLog } from "#core/incident-log";
+import { IncidentLog } from "#core/incidents";
 import { createNameResolver } from "#core/name-resolver";
 import { Timekeeper } from "#core/scheduler";
 import { postgresVersion } from "#db/postgres-version";

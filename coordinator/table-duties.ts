@@ -1,6 +1,6 @@
 /** What keeps the database's tables in order by the clock: the index for search, ranks, channels, changes, old rows. */
 
-import type { IncidentLog } from "#core/incident-log";
+import type { IncidentLog } from "#core/incidents";
 import type { Timekeeper } from "#core/scheduler";
 import { scheduleChangeDuties } from "./changes/start.ts";
 import { scheduleChannelDuties } from "./channels/start.ts";

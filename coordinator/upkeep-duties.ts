@@ -1,6 +1,6 @@
 /** What is forgotten in time: incidents, seals and turns that nobody will ask about any more. */
 import type { Pool } from "pg";
-import type { IncidentLog } from "#core/incident-log";
+import type { IncidentLog } from "#core/incidents";
 import type { Timekeeper } from "#core/scheduler";
 import { forgetTurns } from "./frontier/turn-store.ts";
 import { forgetSeals } from "./results/seal-rows.ts";

@@ -4,7 +4,7 @@
 
 import { Pool } from "pg";
 import { DatabaseError, UsageError } from "#core/errors";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import type { Database } from "./connect.ts";
 
 /** Connections of one process at most, when the caller does not say; a coordinator listens on five and holds its lock on one. */

@@ -7,9 +7,8 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
-import { canParseUrl } from "#core/ip/can-parse-url";
 import { parseRange } from "#core/ip/range";
-import { urlHost } from "#core/ip/url-host";
+import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import { maxDomainSetCharacters, maxDomainSetsInHello, probeMethod } from "#protocol/messages";
 import { partnerContact } from "#protocol/user-agent";

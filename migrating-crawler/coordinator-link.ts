@@ -7,7 +7,7 @@
  */
 
 import { ConfigError, ProtocolError } from "#core/errors";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import type {
   CoordinatorMessage,
   CoordinatorRefuse,

@@ -3,8 +3,7 @@
  * limits, the spool and the host itself allow. Every URL that is dealt with gives one result; the rest is left to
  * be given back, with the reason.
  */
-import { canParseUrl } from "#core/ip/can-parse-url";
-import { urlHost } from "#core/ip/url-host";
+import { canParseUrl, urlHost } from "#core/ip/url-host";
 import type { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";

@@ -4,7 +4,7 @@
  * every link of a page, 20 seconds for 200 links; here only links of the page's own origin are asked, so many of a page
  * at most, each once in a slice, in turns of the host like any other request and only where robots.txt allows it.
  */
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import type { PageLink } from "#protocol/result";
 
 /** A type that is not read; `readable`: one that is, or nothing can be said; `stop`: the host is not to be asked more now. */

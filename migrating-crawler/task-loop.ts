@@ -6,7 +6,7 @@
  *
  * No more is begun than was asked for, whatever comes: asking takes the places. The rest goes back unread.
  */
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { maxMilliseconds } from "#protocol/fields";
 import { type Lease, lease as leaseSchema, type OfferedLease } from "#protocol/lease";
 import type { CrawlerMessage } from "#protocol/messages";

@@ -1,6 +1,5 @@
 /** The page of the audit log: one entry after the other, with what was before and is after. */
-import type { AuditEntry } from "#core/audit";
-import { changedFields } from "#core/changed-fields";
+import { type AuditEntry, changedFields } from "#core/audit";
 import { instantWords } from "#core/format";
 import { instant, sentence } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";

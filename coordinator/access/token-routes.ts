@@ -1,8 +1,8 @@
 /** /tokens: what programs may do over HTTP. For operators; a token's secret is shown once. */
 import { z } from "zod";
+import type { OperatorTokenStore } from "#core/access-types";
 import { scopes } from "#core/actor";
 import { cannotGive } from "#core/delegable-scopes";
-import type { OperatorTokenStore } from "#core/operator-ports";
 import type { Secrets } from "../crawlers/admit-crawler.ts";
 import type { WebPart } from "../http-server.ts";
 import type { Visit } from "../web/access.ts";

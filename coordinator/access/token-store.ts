@@ -1,8 +1,8 @@
 /** Table operator_token: who may change the fleet over HTTP. Tokens are kept as their SHA-256. */
 import { timingSafeEqual } from "node:crypto";
 import type { Pool } from "pg";
+import type { OperatorToken, OperatorTokenStore } from "#core/access-types";
 import type { Scope } from "#core/actor";
-import type { OperatorToken, OperatorTokenStore } from "#core/operator-ports";
 
 export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
   return {

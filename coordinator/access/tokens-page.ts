@@ -1,6 +1,7 @@
 /** The page of tokens: those that are there, and a form that makes one. */
+
+import type { OperatorToken } from "#core/access-types";
 import type { Scope } from "#core/actor";
-import type { OperatorToken } from "#core/operator-ports";
 import { ago, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";

@@ -4,7 +4,7 @@
  * made when it is first asked. Entries of subnets that have left drop out when they come to the top.
  */
 
-import { KeyedHeap } from "#core/keyed-heap";
+import { KeyedHeap } from "#core/small-collections";
 import type { CandidateArcs } from "./candidate-arcs.ts";
 import type { Holdings } from "./holdings.ts";
 

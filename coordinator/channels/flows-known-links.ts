@@ -5,8 +5,7 @@
  */
 
 import type { HostHash } from "#core/ids";
-import { canParseUrl } from "#core/ip/can-parse-url";
-import { urlHost } from "#core/ip/url-host";
+import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { hostHashOf } from "#core/url-key";
 import { isLinkName } from "#protocol/known-links";
 import type { FetchResult, PageLink } from "#protocol/result";

@@ -1,5 +1,6 @@
 /** Sign-in without passwords: links that are good once, and the sessions that they begin. Both are kept as hashes. */
-import type { Role } from "./actor.ts";
+import type { Role, Scope } from "./actor.ts";
+import type { CrawlerId } from "./ids.ts";
 
 /** Whom a link signs in, and so whose session it is. */
 export interface Person {
@@ -12,8 +13,10 @@ export interface Person {
 
 /** How long an unused link is good, in minutes. */
 export const linkMinutes = { least: 1, most: 1440, usual: 15 } as const;
+
 /** A session ends when nobody has used it for so long, and in any case after so long. */
 export const sessionIdleMs = 8 * 3_600_000;
+
 export const sessionMs = 7 * 86_400_000;
 
 export interface SignInLink extends Person {
@@ -80,4 +83,50 @@ export interface SessionStore {
   say(sessionId: number, words: string): Promise<void>;
   /** What there was to say, which is then said. */
   takeSaid(sessionId: number): Promise<string | null>;
+}
+
+// What operators do to crawlers from the command line or with a token over HTTP.
+
+export interface OperatorToken {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly createdAt: Date;
+  /** Null: when it is revoked. */
+  readonly expiresAt: Date | null;
+  readonly lastUsedAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+export interface OperatorTokenStore {
+  /** False: there is, or was, a token of that name. */
+  create(
+    token: Pick<OperatorToken, "name" | "scopes" | "createdAt" | "expiresAt"> & {
+      readonly tokenHash: string;
+    },
+  ): Promise<boolean>;
+  /** By name. */
+  list(): Promise<OperatorToken[]>;
+  /** False: there is no good token of that name. */
+  revoke(name: string, now: Date): Promise<boolean>;
+  /** The good token that hashes so, noted as used; null: there is none. */
+  use(tokenHash: string, now: Date): Promise<OperatorToken | null>;
+}
+
+/** A crawler that is to get a new key. */
+export interface AskedRotation {
+  readonly name: string;
+  readonly online: boolean;
+}
+
+export interface FleetKeys {
+  /** Shuts a crawler out, whatever key it shows; null: there is none of that name. Running coordinators are told. */
+  revoke(name: string, now: Date): Promise<CrawlerId | null>;
+  /**
+   * Asks for a new key of this crawler (null: of all), the one before good for so long after the new one has
+   * arrived. Crawlers without an identity, and those shut out, are left out. Running coordinators are told.
+   */
+  askRotation(
+    name: string | null,
+    asked: { readonly graceHours: number; readonly now: Date },
+  ): Promise<AskedRotation[]>;
 }

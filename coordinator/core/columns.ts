@@ -15,6 +15,7 @@ export interface TextPoolParts {
 
 const firstTextBytes = 4096;
 const firstTexts = 256;
+
 /** A JavaScript engine's largest buffer is larger; 32-bit ends reach this far. */
 const mostTextBytes = 2 ** 32 - 1;
 
@@ -200,4 +201,46 @@ function checkEnds(text: Uint8Array, ends: Uint32Array): void {
     before = end;
   }
   if (before !== text.length) throw new RangeError(`the texts end at ${before}, not at ${text.length}`);
+}
+
+/** A typed array that grows while values arrive: what input of unknown length is collected in. */
+
+type ColumnArray =
+  | Int32Array<ArrayBuffer>
+  | Uint32Array<ArrayBuffer>
+  | Uint16Array<ArrayBuffer>
+  | Uint8Array<ArrayBuffer>;
+
+export class GrowingColumn<Values extends ColumnArray> {
+  readonly #make: (length: number) => Values;
+  #values: Values;
+  #length = 0;
+
+  constructor(make: (length: number) => Values) {
+    this.#make = make;
+    this.#values = make(64);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(value: number): void {
+    if (this.#length === this.#values.length) {
+      const larger = this.#make(2 * this.#length);
+      larger.set(this.#values);
+      this.#values = larger;
+    }
+    this.#values[this.#length++] = value;
+  }
+
+  /** The value at an index below `length`. */
+  at(index: number): number {
+    return this.#values[index] as number;
+  }
+
+  /** The values so far, without a copy: valid until the next push. */
+  values(): Values {
+    return this.#values.subarray(0, this.#length) as Values;
+  }
 }

@@ -6,8 +6,7 @@
 
 import { createHash } from "node:crypto";
 import type { HostHash, UrlHash } from "./ids.ts";
-import { canParseUrl } from "./ip/can-parse-url.ts";
-import { isHostName, urlHost } from "./ip/url-host.ts";
+import { canParseUrl, isHostName, urlHost } from "./ip/url-host.ts";
 
 export interface UrlKey {
   /** Canonical text, at most `maxCanonicalUrlLength` characters. */

@@ -1,7 +1,7 @@
 /** Table crawler: whom an operator shuts out, and who is to get a new key. Running coordinators are told. */
 import type { Pool } from "pg";
+import type { AskedRotation, FleetKeys } from "#core/access-types";
 import { asCrawlerId } from "#core/ids";
-import type { AskedRotation, FleetKeys } from "#core/operator-ports";
 import { notify } from "#db/schema-channel";
 
 export function createFleetKeys(pool: Pool): FleetKeys {

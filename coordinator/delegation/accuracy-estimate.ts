@@ -3,7 +3,7 @@
  * milliseconds of the nearest. Samples that nobody got an answer for say nothing and are not counted; one where
  * others got an answer and the subnet's crawler did not counts as far off.
  */
-import { wilsonInterval } from "#core/wilson-interval";
+import { wilsonInterval } from "#core/format";
 
 /** So close to the best is as good as the best: what the delegation policies are measured by (evaluation). */
 export const nearlyBestMs = 5;

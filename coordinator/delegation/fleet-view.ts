@@ -3,7 +3,7 @@
  * Made once a fleet and candidate, anew when the crawlers' RTTs changed.
  */
 import type { CrawlerId } from "#core/ids";
-import { smallestOf } from "#core/smallest";
+import { smallestOf } from "#core/small-collections";
 import { type CandidateFleet, rttsToCandidates } from "./fleet.ts";
 import { type LearnedRtts, listedAsNearest } from "./policies/learned-rtts.ts";
 

@@ -12,10 +12,9 @@
  * A second is any second: no window of 1000 ms holds more than the stated number of starts.
  */
 
-import { type AlarmClock, systemClock } from "#core/clock";
+import { type AlarmClock, StartWindow, systemClock } from "#core/clock";
 import type { CrawlerId } from "#core/ids";
 import { type IpAddress, parseAddress } from "#core/ip/address";
-import { StartWindow } from "#core/start-window";
 
 export interface ProbeBudgetSettings {
   /** Probes under way, and started in any second, for one crawler. */

@@ -2,7 +2,7 @@
  * One term of a domain set: a top-level domain, a domain or a language, in its one form. Names are read as URLs' hosts
  * are (WHATWG URL section 3.5: IDN to ASCII, lower case), so that a term and a host always compare.
  */
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 
 export type NameTerm =
   | { readonly kind: "domain" | "language"; readonly value: string; readonly text: string }

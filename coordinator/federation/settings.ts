@@ -1,7 +1,7 @@
 /** The settings of a coordinator that has a parent, or children: what is wrong with them is said with the value. */
 
 import { z } from "zod";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { nothingInBoth, readLayer } from "../domain-sets/partition.ts";
 import { readClaims } from "./claims.ts";
 

@@ -1,9 +1,8 @@
 /** What the fleet's pages, API and actions work with, and the answers that they share. */
 import { z } from "zod";
-import type { SignInLinkStore } from "#core/access-types";
+import type { FleetKeys, SignInLinkStore } from "#core/access-types";
 import { UsageError } from "#core/errors";
 import type { IncidentStore } from "#core/incidents";
-import type { FleetKeys } from "#core/operator-ports";
 import { crawlerName } from "#protocol/invitation";
 import type { InvitingCoordinator } from "../access/invitations.ts";
 import type { Secrets } from "../crawlers/admit-crawler.ts";

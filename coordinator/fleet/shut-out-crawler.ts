@@ -1,6 +1,6 @@
 /** A crawler that must go at once: no key opens anything, its leases return, its subnets go to others. */
 
-import type { FleetKeys } from "#core/operator-ports";
+import type { FleetKeys } from "#core/access-types";
 import type { CrawlerStore } from "../crawlers/crawler.ts";
 import type { FrontierStore } from "../frontier/ports.ts";
 

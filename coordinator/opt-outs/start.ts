@@ -2,8 +2,8 @@
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
+import { createTextResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
-import { createTextResolver } from "#core/text-resolver";
 import { notedOptOuts, noteOwnChanges } from "../access/system-audit-store.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";

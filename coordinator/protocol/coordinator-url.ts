@@ -1,5 +1,5 @@
 /** Where crawlers connect: `wss://host[:port][/path]`, or `ws://` where the host is this machine, so that no key travels in the clear. */
-import { canParseUrl } from "../core/ip/can-parse-url.ts";
+import { canParseUrl } from "#core/ip/url-host";
 
 export function isCoordinatorUrl(text: string): boolean {
   if (!canParseUrl(text)) return false;

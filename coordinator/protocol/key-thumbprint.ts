@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { canParseUrl } from "../core/ip/can-parse-url.ts";
+import { canParseUrl } from "#core/ip/url-host";
 
 const maxKeySetUrl = 200;
 const wellKnownPath = "/.well-known/http-message-signatures-directory";

@@ -7,8 +7,8 @@
  */
 
 import { z } from "zod";
+import { canParseUrl } from "#core/ip/url-host";
 import { parseAddress } from "../core/ip/address.ts";
-import { canParseUrl } from "../core/ip/can-parse-url.ts";
 import { specialPurposeOf } from "../core/ip/special-purpose.ts";
 
 /** Longest User-Agent that a welcome carries. */

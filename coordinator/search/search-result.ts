@@ -1,5 +1,5 @@
 /** One result of a search: title, where it is, the words around the match, facts, and why it stands there. */
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { country, countText, crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
 import type { FoundPage, Reason } from "./reads.ts";

@@ -3,8 +3,7 @@
  * is laid out from these rows.
  */
 
-import { TextPool } from "#core/columns";
-import { GrowingColumn } from "#core/growing-column";
+import { GrowingColumn, TextPool } from "#core/columns";
 import type { IpRange } from "#core/ip/range";
 import { columnsOf, type RangeColumns } from "./range-columns.ts";
 import { type Registry, registries, type Subnet } from "./subnet.ts";

@@ -3,8 +3,8 @@
  * and beyond so many a minute its tokens are not looked at, right or not.
  */
 import type { FastifyRequest } from "fastify";
+import type { OperatorTokenStore } from "#core/access-types";
 import type { Actor } from "#core/actor";
-import type { OperatorTokenStore } from "#core/operator-ports";
 import type { Refusal } from "./access.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
 import { requesterOf } from "./requester.ts";

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from "fastify";
 import type { Whence } from "#core/access-types";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 
 /**
  * Behind a proxy (the server's `trustProxy`), the last address of X-Forwarded-For, which is the one that the proxy

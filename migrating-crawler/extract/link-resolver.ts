@@ -3,7 +3,7 @@
  * fraction of its cost for the plain references that most are. A reference with anything in it that parsing might
  * change goes to `resolveUrl` itself.
  */
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { resolveUrl } from "./resolve-url.ts";
 
 export type ResolveReference = (reference: string) => string | null;

@@ -1,5 +1,5 @@
 /** References in documents to absolute URLs that may be crawled (WHATWG URL), bounded as the messages bound them. */
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 
 /** An absolute http(s) URL without fragment, user and password, at most 2048 characters; null for everything else. */

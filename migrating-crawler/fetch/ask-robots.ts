@@ -3,7 +3,7 @@
  * hosts too; 4xx stands for no rules at all; 5xx, 429 and no answer forbid everything. Every request of the chain
  * waits for its host's turn and is checked by the address guard like any other.
  */
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { answerOfFailure, type HostAnswer } from "../limits/host-answer.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { Connector } from "../net/connector.ts";

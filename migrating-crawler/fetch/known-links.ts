@@ -2,8 +2,7 @@
  * Links to other sites that the coordinator knows of the lease's channel (SARSS section 2.1): they travel by their names.
  * The coordinator has their URLs, or drops the link and reads the page again in full at its next visit.
  */
-import { canParseUrl } from "#core/ip/can-parse-url";
-import { urlHost } from "#core/ip/url-host";
+import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { KnownDigests } from "#protocol/known-digests";
 import { keptLinkSets, keptLinkSetsMs, linkDigestOf, linkHashOf, linkNameOf } from "#protocol/known-links";
 import type { Lease } from "#protocol/lease";

@@ -7,7 +7,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import tls from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { DownloadFailure, downloadFailure } from "./download-failure.ts";
 import { HostTurns } from "./host-turns.ts";
 import type { Watch } from "./watch.ts";

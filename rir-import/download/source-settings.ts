@@ -15,7 +15,7 @@ import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { registries } from "#coordinator/subnets/subnet";
 import { ConfigError } from "#core/errors";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { defaultSources, sourceOf } from "./default-sources.ts";
 import { type DownloadSource, downloadKinds } from "./download-source.ts";
 

@@ -5,8 +5,8 @@
 
 import { z } from "zod";
 import { SourceFileError } from "#core/errors";
-import { canParseUrl } from "#core/ip/can-parse-url";
 import { type IpRange, parseRange, prefixLengthOf, rangeCovers } from "#core/ip/range";
+import { canParseUrl } from "#core/ip/url-host";
 
 /** Section 10.2. Other members, and services of a shape that is not known, are passed over. */
 const bootstrapSchema = z.object({

@@ -10,8 +10,7 @@
 import { type HolderIdentity, type HolderSource, holderOf } from "#coordinator/subnets/holder-name";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { packCountry, unpackCountry } from "#coordinator/subnets/subnet-rows";
-import type { TextPool } from "#core/columns";
-import { GrowingColumn } from "#core/growing-column";
+import { GrowingColumn, type TextPool } from "#core/columns";
 import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
 import { PairIndex, type PairParts } from "./pair-index.ts";
 

@@ -1,8 +1,7 @@
 /** The holders of a state, each key once, as columns of text ids. A holder's index is its key's id. */
 
 import { type Registry, registries } from "#coordinator/subnets/subnet";
-import { TextPool } from "#core/columns";
-import { GrowingColumn } from "#core/growing-column";
+import { GrowingColumn, TextPool } from "#core/columns";
 import type { ResolvedHolder } from "./holder-references.ts";
 
 export interface Holder {

@@ -1,8 +1,7 @@
 /** Noting incidents: never waits, never fails, and a flood of them is a few rows. */
 import { expect, it } from "vitest";
 import { asCrawlerId } from "#core/ids";
-import { IncidentLog } from "#core/incident-log";
-import type { Incident } from "#core/incidents";
+import { type Incident, IncidentLog } from "#core/incidents";
 
 const at = new Date("2026-11-20T12:00:00Z");
 const incident = (changes: Partial<Incident> = {}): Incident => ({

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { hostHashOf, maxCanonicalUrlLength, type UrlKey, urlKeyOf } from "#core/url-key";
 import { sharedData } from "../support/shared-data.ts";
 

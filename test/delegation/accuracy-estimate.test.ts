@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { accuracyEstimate } from "#coordinator/delegation/accuracy-estimate";
-import { wilsonInterval } from "#core/wilson-interval";
+import { wilsonInterval } from "#core/format";
 
 /** From Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, method 3. */
 describe("the Wilson interval", () => {

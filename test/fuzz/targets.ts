@@ -4,8 +4,7 @@
  */
 
 import { gzipSync } from "node:zlib";
-import { canParseUrl } from "#core/ip/can-parse-url";
-import { withoutUser } from "#core/ip/url-host";
+import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
 import { extractPage } from "#crawler/extract/extract-page";
 import { resolveUrl } from "#crawler/extract/resolve-url";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ByteBudget } from "#coordinator/gateway/byte-budget";
 import { ConnectionLimits } from "#coordinator/web/connection-limits";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
-import { KeyedTurns } from "#core/keyed-turns";
+import { KeyedTurns } from "#core/clock";
 import { makeGate } from "../support/gate.ts";
 
 describe("the byte budget", () => {

@@ -6,7 +6,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { Carrier } from "#crawler/carrier";
 import { CoordinatorLink } from "#crawler/coordinator-link";

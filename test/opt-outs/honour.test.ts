@@ -7,7 +7,7 @@ import type { OptOutTarget } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
-import { createTextResolver } from "#core/text-resolver";
+import { createTextResolver } from "#core/name-resolver";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";

@@ -5,8 +5,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { canParseUrl } from "#core/ip/can-parse-url";
-import { urlHost } from "#core/ip/url-host";
+import { canParseUrl, urlHost } from "#core/ip/url-host";
 import type { ResultBatch } from "../../results/take-results.ts";
 import type { ProbedTarget } from "./override.ts";
 

@@ -9,7 +9,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
-import { smallestOf } from "#core/smallest";
+import { smallestOf } from "#core/small-collections";
 import type { PlaceKey, Placement } from "../placement.ts";
 import { GainCalibration } from "./gain-calibration.ts";
 

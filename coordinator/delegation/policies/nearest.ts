@@ -18,7 +18,7 @@
  *   crawler that measured none of the subnets like this one. Else a first mistake repeats itself.
  */
 import type { CrawlerId } from "#core/ids";
-import { smallestOf } from "#core/smallest";
+import { smallestOf } from "#core/small-collections";
 import type { Placement } from "../placement.ts";
 import { priorOf } from "../prior.ts";
 import { decidedAtOnce, decidedByPrior, decidedFor, likeliestIndex } from "./decide.ts";

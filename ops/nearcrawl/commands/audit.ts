@@ -2,8 +2,7 @@
 import { Command } from "commander";
 import { auditLimit, readAuditQuery } from "#coordinator/access/read-audit-query";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import type { AuditEntry } from "#core/audit";
-import { changedFields } from "#core/changed-fields";
+import { type AuditEntry, changedFields } from "#core/audit";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

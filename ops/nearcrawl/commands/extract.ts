@@ -2,8 +2,7 @@
 
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
-import { canParseUrl } from "#core/ip/can-parse-url";
-import { withoutUser } from "#core/ip/url-host";
+import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { extractPage } from "#crawler/extract/extract-page";
 import { maxBodyBytes } from "#crawler/fetch/body";
 import type { PageExtract } from "#protocol/result";

@@ -1,8 +1,7 @@
 /** An origin's robots.txt as the crawler gets it, judged for any agent. */
 
 import { UsageError } from "#core/errors";
-import { canParseUrl } from "#core/ip/can-parse-url";
-import { withoutUser } from "#core/ip/url-host";
+import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { askRobots, type RobotsAnswer } from "#crawler/fetch/ask-robots";
 import { SiteClient } from "#crawler/fetch/site-client";
 import { type RobotsReport, reportOfRules, reportWithoutRules } from "./robots-report.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { UsageError } from "#core/errors";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { type FetchingConfig, fetchingConfig } from "#crawler/config";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { type Followed, followRedirects } from "#crawler/follow-redirects";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { canParseUrl } from "#core/ip/can-parse-url";
+import { canParseUrl } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
 
 it("says the same however often it is asked, and compiled", () => {

@@ -2,10 +2,9 @@ import { readFileSync } from "node:fs";
 import { Address4, Address6 } from "ip-address";
 import { describe, expect, it } from "vitest";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
-import { canParseUrl } from "#core/ip/can-parse-url";
 import { firstAddress, type IpRange, lastAddress, parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
-import { urlHost } from "#core/ip/url-host";
+import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { sharedData } from "../../support/shared-data.ts";
 

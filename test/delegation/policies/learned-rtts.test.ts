@@ -6,7 +6,7 @@ import { LearnedRtts } from "#coordinator/delegation/policies/learned-rtts";
 import { learnFromRound, nextStep, observe, startRound } from "#coordinator/delegation/policies/policies";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { seededRandom } from "#core/random";
-import { smallestOf } from "#core/smallest";
+import { smallestOf } from "#core/small-collections";
 import { id, peerTable, placement } from "../rounds.ts";
 
 /*

@@ -2,8 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { canParseUrl } from "#core/ip/can-parse-url";
-import { urlHost } from "#core/ip/url-host";
+import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { addressGuard, literalAddress } from "#crawler/net/address-guard";
 import { parseAllowance } from "#crawler/net/allow-list";
 import { Connector } from "#crawler/net/connector";
