@@ -3,7 +3,7 @@
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
-import { isCoordinatorUrl } from "#protocol/coordinator-url";
+import { isCoordinatorUrl } from "#protocol/invitation";
 import type { InvitingCoordinator } from "./access/invitations.ts";
 import { readCoordinatorPlace } from "./crawlers/coordinator-place-store.ts";
 import { createReleaseKeyStore } from "./releases/key-store.ts";

@@ -2,9 +2,9 @@
 
 import type { CrawlerId } from "#core/ids";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
-import { keySetUrlAt } from "#protocol/key-thumbprint";
+import { identityVersion } from "#protocol/coordinator-messages";
+import { keySetUrlAt } from "#protocol/identity";
 import { contactPageOf, userAgentOf } from "#protocol/user-agent";
-import { identityVersion } from "#protocol/version";
 import type { CoordinatorConfig } from "./config.ts";
 import { isBelieved } from "./crawlers/believed.ts";
 import type { DayBudget } from "./crawlers/day-budget.ts";

@@ -6,7 +6,7 @@ import { ConfigError } from "#core/errors";
 import type { Log } from "#core/log";
 import type { Database } from "#db/connect";
 import { createPool } from "#db/server-database";
-import { pinOf } from "#protocol/certificate-pin";
+import { pinOf } from "#protocol/identity";
 import { accessOver, anonymousMayRead } from "./access/start.ts";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
 import type { CoordinatorConfig } from "./config.ts";

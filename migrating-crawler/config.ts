@@ -9,7 +9,7 @@ import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
-import { isCoordinatorUrl } from "#protocol/coordinator-url";
+import { isCoordinatorUrl } from "#protocol/invitation";
 import { maxDomainSetCharacters, maxDomainSetsInHello, probeMethod } from "#protocol/messages";
 import { partnerContact } from "#protocol/user-agent";
 import { releasePolicy } from "./dock/release-policy.ts";

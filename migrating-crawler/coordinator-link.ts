@@ -13,7 +13,7 @@ import type {
   CoordinatorRefuse,
   CoordinatorWelcome,
 } from "#protocol/coordinator-messages";
-import { isCoordinatorUrl } from "#protocol/coordinator-url";
+import { isCoordinatorUrl } from "#protocol/invitation";
 import type { CrawlerHeartbeat, CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import { LinkConnection } from "./link-connection.ts";

@@ -1,6 +1,7 @@
 /** The first message of a session: who this crawler is, what its partner allows, and what it still holds. */
+
+import { protocolVersions } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import { protocolVersions } from "#protocol/version";
 import type { CrawlerConfig } from "./config.ts";
 import { toldDenials } from "./limits/told-denials.ts";
 import { toldLimits } from "./limits/told-limits.ts";

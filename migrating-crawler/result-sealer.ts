@@ -5,7 +5,7 @@
  */
 import { sealText } from "#protocol/identity";
 import type { CrawlerMessage } from "#protocol/messages";
-import { ResultDigest, sealAfter } from "#protocol/result-digest";
+import { ResultDigest, sealAfter } from "#protocol/result";
 
 export interface SealerSettings {
   readonly sign: (text: string) => string;

@@ -1,5 +1,5 @@
 /** What a visit changed: the page as the index had it, against what was found. */
-import { simhashDistance } from "#protocol/simhash-distance";
+import { simhashDistance } from "#protocol/result";
 import type { VisitChange } from "./page-change.ts";
 
 export interface SeenPage {

@@ -7,7 +7,7 @@
 import type { HostHash } from "#core/ids";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { hostHashOf } from "#core/url-key";
-import { isLinkName } from "#protocol/known-links";
+import { isLinkName } from "#protocol/lease";
 import type { FetchResult, PageLink } from "#protocol/result";
 import type { WireResult } from "../results/take-results.ts";
 

@@ -3,8 +3,7 @@
  * is told each once. In memory: a coordinator that starts anew has new connections.
  */
 import type { CrawlerId } from "#core/ids";
-import { keptLinkSets, keptLinkSetsMs } from "#protocol/known-links";
-import type { Lease } from "#protocol/lease";
+import { keptLinkSets, keptLinkSetsMs, type Lease } from "#protocol/lease";
 
 export class ToldLinks {
   /** By crawler and host, the latest last: since when it has the set. */

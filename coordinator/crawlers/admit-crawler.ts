@@ -5,11 +5,13 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
-import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
-import { helloText } from "#protocol/identity";
-import { isSignedBy } from "#protocol/identity-signature";
+import {
+  type CoordinatorMessage,
+  type CoordinatorRefuse,
+  identityVersion,
+} from "#protocol/coordinator-messages";
+import { helloText, isSignedBy } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
-import { identityVersion } from "#protocol/version";
 import type { CrawlerStore } from "./crawler.ts";
 import type { IdentityStore, KeyHolder, RedemptionFault } from "./identity.ts";
 

@@ -5,7 +5,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { isSignedBy } from "#protocol/identity-signature";
+import { isSignedBy } from "#protocol/identity";
 import { type CoordinatorMove, type CrawlerMove, movePartBytes, moveText, partsOf } from "#protocol/move";
 import type { Refusal } from "./admit-crawler.ts";
 import type { CrawlerMoveRecord, MoveStore } from "./move-ports.ts";

@@ -4,7 +4,6 @@
  */
 import type { TLSSocket } from "node:tls";
 import { Agent, buildConnector } from "undici";
-import { pinOf } from "#protocol/certificate-pin";
 import {
   type ChildMessage,
   exchangeFault,
@@ -12,6 +11,7 @@ import {
   maxExchangeBytes,
   parentAnswer,
 } from "#protocol/exchange";
+import { pinOf } from "#protocol/identity";
 import type { ParentClient, ParentReply } from "./exchange-ports.ts";
 
 export interface ParentRoute {

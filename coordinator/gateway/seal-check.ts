@@ -5,11 +5,10 @@
  *   result 7, result 8, result 9, seal 7–9 → all three; a seal of anything but what waits is refused
  */
 import { ProtocolError } from "#core/errors";
-import { sealText } from "#protocol/identity";
-import { isSignedBy } from "#protocol/identity-signature";
+import { isSignedBy, sealText } from "#protocol/identity";
 import type { CrawlerMessage } from "#protocol/messages";
 import type { ReceivedParts } from "#protocol/packed/message-frames";
-import { maxUnsealedBytes, ResultDigest, type Seal } from "#protocol/result-digest";
+import { maxUnsealedBytes, ResultDigest, type Seal } from "#protocol/result";
 import type { CrawlerResultMessage, MessageSize } from "./inbox.ts";
 
 export type SealMessage = Extract<CrawlerMessage, { type: "crawler:seal" }>;

@@ -11,11 +11,10 @@ import type { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { decodeCrawlerMessage, decodeHello, decodePackedMessage } from "#protocol/codec";
-import type { CoordinatorMessage, CoordinatorWelcome } from "#protocol/coordinator-messages";
+import { type CoordinatorMessage, type CoordinatorWelcome, isKnownTo } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messages";
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
-import type { Seal } from "#protocol/result-digest";
-import { isKnownTo } from "#protocol/version";
+import type { Seal } from "#protocol/result";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { CrawlerConnection, type Refusal } from "./connection.ts";
 import {

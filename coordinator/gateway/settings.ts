@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import type { Seal } from "#protocol/result-digest";
+import type { Seal } from "#protocol/result";
 import type { Admitted, Introduction } from "../crawlers/admit-crawler.ts";
 import type { ConnectionLimitSettings } from "../web/connection-limits.ts";
 import type { AdmissionLineSettings } from "./admission-line.ts";

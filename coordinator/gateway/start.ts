@@ -3,13 +3,11 @@
  * (sessions, bytes) and the flows (decisions).
  */
 
-import type { CrawlerId } from "#core/ids";
-import { asLeaseId } from "#core/ids";
+import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
-import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import { identityVersion } from "#protocol/version";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
 import { ToldLinks } from "../channels/told-links.ts";
 import type { CoordinatorConfig } from "../config.ts";

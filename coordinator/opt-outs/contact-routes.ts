@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "#core/log";
-import { keyThumbprint } from "#protocol/key-thumbprint";
+import { keyThumbprint } from "#protocol/identity";
 import type { FleetOutside } from "../crawlers/public-list-reads.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";

@@ -6,11 +6,15 @@
  */
 import type { z } from "zod";
 import { ProtocolError } from "#core/errors";
-import { type CoordinatorMessage, coordinatorMessage } from "./coordinator-messages.ts";
+import {
+  agreeOnVersion,
+  type CoordinatorMessage,
+  coordinatorMessage,
+  protocolVersions,
+} from "./coordinator-messages.ts";
 import { boundStructure } from "./json-structure.ts";
 import { type CrawlerHello, type CrawlerMessage, crawlerHello, crawlerMessage } from "./messages.ts";
 import type { FrameReader, ReceivedParts } from "./packed/message-frames.ts";
-import { agreeOnVersion, protocolVersions } from "./version.ts";
 
 /**
  * Longest message either side sends, before compression. The longest `crawler:result` that the schema

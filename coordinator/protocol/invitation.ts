@@ -5,17 +5,20 @@
  */
 import { z } from "zod";
 import { UsageError } from "#core/errors";
-import { isCoordinatorUrl } from "./coordinator-url.ts";
+import { canParseUrl } from "#core/ip/url-host";
 import { publicKey } from "./identity.ts";
 
 /** Longest token that is read, in characters; a usual one has about 400. */
 const maxTokenLength = 4000;
+
 const prefix = "nc1.";
 
 /** A crawler's name: 1 to 63 of a-z, 0-9, '.', '_', '-', beginning with a letter or digit. */
 export const crawlerName = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/);
+
 /** SHA-256 of the TLS key's SubjectPublicKeyInfo (RFC 7469 section 2.4), here in base64url: 43 characters. */
 export const certificatePin = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
+
 /** Keys that releases are signed with: raw Ed25519 public keys in base64url. */
 export const releaseKeys = z.array(publicKey).max(16);
 
@@ -36,6 +39,7 @@ const invitationSchema = z.object({
   releaseKeys,
   expiresAt: z.iso.datetime(),
 });
+
 export type Invitation = Readonly<z.infer<typeof invitationSchema>>;
 
 export function formatInvitation(invitation: Invitation): string {
@@ -92,3 +96,17 @@ function jsonOf(encoded: string): unknown {
 }
 
 const printableStart = (text: string) => text.slice(0, 12).replace(/[^\x20-\x7e]/g, "?");
+
+// Where crawlers connect: `wss://host[:port][/path]`, or `ws://` where the host is this machine, so that no key travels in the clear.
+
+export function isCoordinatorUrl(text: string): boolean {
+  if (!canParseUrl(text)) return false;
+  const url = new URL(text);
+  if (url.username !== "" || url.password !== "") return false;
+  return url.protocol === "wss:" || (url.protocol === "ws:" && isLoopbackHost(url.hostname));
+}
+
+/** Of a URL's host, brackets around IPv6 included. */
+export function isLoopbackHost(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}

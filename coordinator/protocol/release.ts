@@ -7,8 +7,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { digest, words } from "./fields.ts";
 import { releaseVersion } from "./messages.ts";
-import { type Envelope, envelope, openEnvelope, type Refused } from "./release-envelope.ts";
-import { maxRotations } from "./release-keys.ts";
+import { type Envelope, envelope, maxRotations, openEnvelope, type Refused } from "./release-envelope.ts";
 
 /** Largest bundle; today's is 5 MB. */
 export const maxBundleBytes: number = 64 * 1024 * 1024;

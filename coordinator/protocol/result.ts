@@ -2,8 +2,11 @@
  * What a crawler ships for one URL: not the page but what the index needs (design section 8), so that
  * under 1/20 of the fetched bytes travel. Every string and list is bounded.
  */
+
+import { createHash, type Hash } from "node:crypto";
 import { z } from "zod";
 import { digest, listOf, milliseconds, url } from "./fields.ts";
+import { NumberWriter } from "./packed/numbers.ts";
 
 const count = z.int().min(0);
 
@@ -50,6 +53,7 @@ export const fetchOutcome = z.discriminatedUnion("type", [
     reason: z.string().max(300),
   }),
 ]);
+
 export type FetchOutcome = z.infer<typeof fetchOutcome>;
 
 export const fetchTiming = z.object({
@@ -62,6 +66,7 @@ export const fetchTiming = z.object({
   /** From the start to the last byte of the body, without waiting for politeness. */
   totalMs: milliseconds,
 });
+
 export type FetchTiming = z.infer<typeof fetchTiming>;
 
 /** ISO 8601: a day or a time. */
@@ -77,6 +82,7 @@ export const changeFrequencyWords = [
   "yearly",
   "never",
 ] as const;
+
 export type ChangeFrequency = (typeof changeFrequencyWords)[number];
 
 export const pageLink = z.object({
@@ -90,6 +96,7 @@ export const pageLink = z.object({
   /** Asked for by HEAD, it has this type, which no crawler reads; absent: it was not asked for, or may be read. */
   contentType: z.string().max(200).optional(),
 });
+
 export type PageLink = z.infer<typeof pageLink>;
 
 /** What a document is for: a page is indexed, the others only name URLs. */
@@ -97,6 +104,7 @@ export const documentKinds = ["page", "sitemap", "feed"] as const;
 
 /** The most links of a document that are shipped: of a page, and of a sitemap or feed. */
 export const maxPageLinks = 2000;
+
 export const maxListedUrls = 10_000;
 
 export const pageExtract = z.object({
@@ -160,6 +168,7 @@ export const pageExtract = z.object({
   /** A page of the same host with nearly the same text, fetched before. */
   nearDuplicateOf: url.optional(),
 });
+
 export type PageExtract = z.infer<typeof pageExtract>;
 
 /** What became of an origin's robots.txt; told with the first result after it was asked for. */
@@ -169,6 +178,7 @@ export const robotsReport = z.object({
   crawlDelaySeconds: z.number().min(0).max(86_400).nullable(),
   sitemaps: listOf(url, 50),
 });
+
 export type RobotsReport = z.infer<typeof robotsReport>;
 
 /** What a host's politeness depends on besides the wait: it goes with the host from crawler to crawler. */
@@ -180,6 +190,7 @@ export const hostPaceReport = z.object({
   /** How long the host usually takes to answer; 0: not known. */
   usualMs: milliseconds,
 });
+
 export type HostPaceReport = z.infer<typeof hostPaceReport>;
 
 export const fetchResultSchema = z.object({
@@ -205,4 +216,64 @@ export const fetchResultSchema = z.object({
   /** Present exactly when the outcome is `fetched`. */
   page: pageExtract.nullable(),
 });
+
 export type FetchResult = z.infer<typeof fetchResultSchema>;
+
+// What a seal signs (identity.ts, `sealText`): a running SHA-256 over results as both ends have them in hand,
+// before deflate and after inflate, so that nothing is packed twice for it. For each result
+//
+// length of the numbers (LEB128) | numbers | text, UTF-8 | ff
+//
+// No UTF-8 text holds ff, so no two rows of results have the same bytes.
+
+/** A crawler seals after so many results, so many bytes of text and numbers, or so long after the first. */
+export const sealAfter = { results: 32, bytes: 1024 * 1024, ms: 1000 } as const;
+
+/**
+ * The coordinator holds no more than this of one crawler without a seal, unpacked: `sealAfter.results` pages with the
+ * most links fit, and a longest list.
+ */
+export const maxUnsealedBytes: number = 64 * 1024 * 1024;
+
+/** Results that one signature stands for, by their sequences; `digest` in hex, `signature` in base64url. */
+export interface Seal {
+  readonly first: number;
+  readonly last: number;
+  readonly digest: string;
+  readonly signature: string;
+}
+
+const textEnd = Buffer.from([0xff]);
+
+export class ResultDigest {
+  #hash: Hash = createHash("sha256");
+
+  add({ numbers, text }: { readonly numbers: Buffer; readonly text: Buffer }): void {
+    const head = new NumberWriter();
+    head.number(numbers.length);
+    this.#hash.update(head.finish()).update(numbers).update(text).update(textEnd);
+  }
+
+  /** Of what was added since the last time, in hex; begins anew. */
+  take(): string {
+    const digest = this.#hash.digest("hex");
+    this.#hash = createHash("sha256");
+    return digest;
+  }
+}
+
+// How far two simhashes (64 bits, 16 hex digits) are from each other: crawler and coordinator reckon it alike.
+
+/** How many of the 64 bits differ. */
+export function simhashDistance(a: string, b: string): number {
+  return bitCount(halfOf(a, 0) ^ halfOf(b, 0)) + bitCount(halfOf(a, 8) ^ halfOf(b, 8));
+}
+
+/** How many bits of a 32-bit word are set (Hacker's Delight, section 5-1). */
+export function bitCount(word: number): number {
+  let bits = word - ((word >>> 1) & 0x55555555);
+  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
+  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}
+
+const halfOf = (simhash: string, at: 0 | 8) => Number.parseInt(simhash.slice(at, at + 8), 16);

@@ -7,8 +7,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { ProtocolError } from "#core/errors";
-import { flushTail } from "./deflate.ts";
-import { corrupt, type MessageInflater, tooLong, windowBytes } from "./message-inflater.ts";
+import { corrupt, flushTail, type MessageInflater, tooLong, windowBytes } from "./deflate.ts";
 
 /** Hands out inflaters. Untrusted peers get `NodeInflater`s, so that they cannot use the instances up. */
 export class InflaterPool {

@@ -7,8 +7,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import type { CurrentRelease } from "#protocol/release";
-import { formatEnvelope } from "#protocol/release-envelope";
-import type { KeysFile } from "#protocol/release-keys";
+import { formatEnvelope, type KeysFile } from "#protocol/release-envelope";
 import { ConnectionLimits } from "../web/connection-limits.ts";
 import type { PageError } from "../web/error-page.ts";
 import { sendError } from "../web/guard.ts";

@@ -1,9 +1,14 @@
 /** Tables release_key and release_key_rotation: whose signatures on releases count. */
 import type { Pool, PoolClient } from "pg";
 import { notify } from "#db/schema-channel";
-import type { Envelope } from "#protocol/release-envelope";
-import { formatEnvelope, readEnvelope } from "#protocol/release-envelope";
-import { followRotations, maxRotations, trustedKeys } from "#protocol/release-keys";
+import {
+  type Envelope,
+  followRotations,
+  formatEnvelope,
+  maxRotations,
+  readEnvelope,
+  trustedKeys,
+} from "#protocol/release-envelope";
 import { inTransaction } from "../database/transaction.ts";
 import type { ReleaseKeyStore } from "./release-ports.ts";
 

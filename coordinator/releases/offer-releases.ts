@@ -3,9 +3,8 @@
  * it, each once a session and release; their docks fetch, verify and decide, and report what became of it.
  */
 import type { CrawlerId } from "#core/ids";
-import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { agreeOnVersion, type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
-import { agreeOnVersion, identityVersion } from "#protocol/version";
 import type { ReleaseFleetStore, ReleaseStore } from "./release-ports.ts";
 import { releaseFor } from "./staging.ts";
 

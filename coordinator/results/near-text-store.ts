@@ -10,7 +10,7 @@
 
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import { simhashDistance } from "#protocol/simhash-distance";
+import { simhashDistance } from "#protocol/result";
 import { columnsOf } from "../database/transaction.ts";
 import type { UrlAddress } from "../frontier/admission-writes.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
-import type { Seal } from "#protocol/result-digest";
+import type { Seal } from "#protocol/result";
 
 /** How long seals are kept. */
 export const sealDays = 7;

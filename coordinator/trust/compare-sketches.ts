@@ -3,7 +3,7 @@
  * and counters move a few bits of the simhash and some links; a page's own measure of it is what fetches that were
  * made for this have differed by.
  */
-import { simhashDistance } from "#protocol/simhash-distance";
+import { simhashDistance } from "#protocol/result";
 import type { PageSketch } from "./page-sketch.ts";
 
 export interface PageDifference {

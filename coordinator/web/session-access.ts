@@ -7,7 +7,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type { Session, SessionStore } from "#core/access-types";
 import { type Actor, anybody, type Scope, scopesOf } from "#core/actor";
-import { isLoopbackHost } from "#protocol/coordinator-url";
+import { isLoopbackHost } from "#protocol/invitation";
 import type { Access, Refusal, Visit } from "./access.ts";
 import { BearerActor, type BearerPorts, bearerChallenge } from "./bearer-actor.ts";
 import { wantsJson } from "./guard.ts";

@@ -2,8 +2,9 @@
  * The crawler's end of the line to its dock: what the dock told it at the start, what goes into each hello, reports
  * that are passed on to the coordinator, and echoes that only the dock can ask for.
  */
+
+import { identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
-import { identityVersion } from "#protocol/version";
 import type { Echoes, EchoRequest } from "../probe/icmp-echo.ts";
 import { type CrawlerToDock, type DockGreeting, type DockMessage, dockMessage } from "./dock-messages.ts";
 

@@ -4,8 +4,15 @@
  */
 import { z } from "zod";
 import { type ReleaseRevocations, verifyRevocations } from "#protocol/release";
-import { type Envelope, envelope, maxEnvelopeBytes, readEnvelope } from "#protocol/release-envelope";
-import { followRotations, keysFile, maxRotations } from "#protocol/release-keys";
+import {
+  type Envelope,
+  envelope,
+  followRotations,
+  keysFile,
+  maxEnvelopeBytes,
+  maxRotations,
+  readEnvelope,
+} from "#protocol/release-envelope";
 import type { ReleaseShelf } from "./release-shelf.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
 

@@ -3,7 +3,7 @@
  * by a signature where it asks for one. Before the first welcome there is no introduction, and so no request.
  */
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
-import { keySetUrlOf } from "#protocol/key-thumbprint";
+import { keySetUrlOf } from "#protocol/identity";
 import type { Identity } from "../membership/identity.ts";
 import { requestSigner, type SignRequest } from "./sign-request.ts";
 

@@ -4,8 +4,14 @@
  */
 import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { KnownDigests } from "#protocol/known-digests";
-import { keptLinkSets, keptLinkSetsMs, linkDigestOf, linkHashOf, linkNameOf } from "#protocol/known-links";
-import type { Lease } from "#protocol/lease";
+import {
+  keptLinkSets,
+  keptLinkSetsMs,
+  type Lease,
+  linkDigestOf,
+  linkHashOf,
+  linkNameOf,
+} from "#protocol/lease";
 import type { PageLink } from "#protocol/result";
 import type { PageResult } from "./fetch-page.ts";
 

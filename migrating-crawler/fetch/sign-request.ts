@@ -6,7 +6,7 @@
  * The key is named by its JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), as the key directory names it.
  */
 import { randomBytes } from "node:crypto";
-import { isSignatureAgent, keyThumbprint } from "#protocol/key-thumbprint";
+import { isSignatureAgent, keyThumbprint } from "#protocol/identity";
 import type { Identity } from "../membership/identity.ts";
 
 /** Header fields (names in lower case) for one request to this authority (`host` or `host:port`, RFC 9421 section 2.2.3). */

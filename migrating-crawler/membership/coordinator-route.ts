@@ -1,6 +1,6 @@
 /** The way to the coordinator that the host's settings and the membership's pin prescribe together. */
 import { readFileSync } from "node:fs";
-import { isLoopbackHost } from "#protocol/coordinator-url";
+import { isLoopbackHost } from "#protocol/invitation";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../config.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import type { Membership } from "./membership.ts";

@@ -4,9 +4,8 @@
  */
 import { join } from "node:path";
 import { z } from "zod";
-import { isCoordinatorUrl } from "#protocol/coordinator-url";
 import { ticket } from "#protocol/identity";
-import { certificatePin, crawlerName, releaseKeys } from "#protocol/invitation";
+import { certificatePin, crawlerName, isCoordinatorUrl, releaseKeys } from "#protocol/invitation";
 import { readPrivateJson, writePrivateJson } from "./private-file.ts";
 
 const membershipSchema = z.object({

@@ -6,7 +6,7 @@
 import type { X509Certificate } from "node:crypto";
 import net from "node:net";
 import tls from "node:tls";
-import { pinOf } from "#protocol/certificate-pin";
+import { pinOf } from "#protocol/identity";
 
 /** Not the pinned key: somebody stands between, or the coordinator has another key. */
 export class WrongPin extends Error {

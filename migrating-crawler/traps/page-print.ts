@@ -1,7 +1,6 @@
 /** What is remembered of a page to know it again under another URL. */
 
-import type { PageExtract } from "#protocol/result";
-import { bitCount } from "#protocol/simhash-distance";
+import { bitCount, type PageExtract } from "#protocol/result";
 
 export interface PagePrint {
   /** The beginning of the body's digest. */

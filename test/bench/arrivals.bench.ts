@@ -17,9 +17,9 @@ import { CoordinatorLink } from "#crawler/coordinator-link";
 import { type Database, openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
+import { protocolVersions } from "#protocol/coordinator-messages";
 import { helloText } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
-import { protocolVersions } from "#protocol/version";
 import { MeasuredProcess } from "./crawl/measured-process.ts";
 
 const options = process.argv.slice(2);

@@ -13,7 +13,7 @@ import {
   maxHelloBytes,
   maxMessageBytes,
 } from "#protocol/codec";
-import { NodeInflater } from "#protocol/message-inflater";
+import { NodeInflater } from "#protocol/deflate";
 import { FrameReader, joinFrame, splitFrame } from "#protocol/packed/message-frames";
 import { NumberWriter } from "#protocol/packed/numbers";
 import { packVector } from "#protocol/packed/vector";

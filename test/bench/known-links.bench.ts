@@ -17,7 +17,7 @@ import { headline } from "#ops/world/sentences";
 import { type PlannedPage, planSite } from "#ops/world/site-plan";
 import { MessageDeflater } from "#protocol/deflate";
 import { KnownDigests, packKnownDigests } from "#protocol/known-digests";
-import { isLinkName, linkDigestOf, linkHashOf } from "#protocol/known-links";
+import { isLinkName, linkDigestOf, linkHashOf } from "#protocol/lease";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
 import type { FetchResult, PageLink } from "#protocol/result";
 import { resultOf } from "./extracted-result.ts";

@@ -11,8 +11,7 @@ import { canParseUrl } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { extractPage } from "#crawler/extract/extract-page";
 import { decodeCrawlerMessage, decodePackedMessage } from "#protocol/codec";
-import { MessageDeflater } from "#protocol/deflate";
-import { type MessageInflater, NodeInflater } from "#protocol/message-inflater";
+import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import {
   FrameReader,
   FrameWriter,

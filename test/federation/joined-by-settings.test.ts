@@ -11,7 +11,7 @@ import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
-import { pinOf } from "#protocol/certificate-pin";
+import { pinOf } from "#protocol/identity";
 import { testDatabase } from "../support/database.ts";
 import { scope, seeds } from "../support/store-world.ts";
 import { until } from "../support/until.ts";

@@ -6,8 +6,7 @@ import { PaceOfFleet, type ToldPace } from "#coordinator/frontier/pace-crawlers"
 import { createPaceStore } from "#coordinator/frontier/pace-store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { type PaceMessage, WorkPace } from "#crawler/limits/work-pace";
-import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { isKnownTo } from "#protocol/version";
+import { type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";
 import { newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
 
 const narrow = { slowDownUnder: 4, hurryUpOver: 8 };

@@ -14,7 +14,7 @@ import {
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CrawlerHello } from "#protocol/messages";
-import type { Seal } from "#protocol/result-digest";
+import type { Seal } from "#protocol/result";
 import type { ZlibSync } from "#protocol/zlib-sync-inflater";
 
 /** Crawlers that the gateway knows, in the order of their ids from 1. */

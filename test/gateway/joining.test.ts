@@ -1,7 +1,7 @@
 /** Joining by invitation, and what a connection has to show from then on. */
 import type { TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { pinOf } from "#protocol/certificate-pin";
+import { pinOf } from "#protocol/identity";
 import { until } from "../support/until.ts";
 import { folderOf, helloFrom } from "./crawler-folder.ts";
 import { helloOf } from "./gateway-on-loopback.ts";

@@ -2,9 +2,8 @@
 import { type ClientOptions, WebSocket } from "ws";
 import { decodeCoordinatorMessage, maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { MessageDeflater } from "#protocol/deflate";
+import { MessageDeflater, NodeInflater } from "#protocol/deflate";
 import { challengeHeader } from "#protocol/identity";
-import { NodeInflater } from "#protocol/message-inflater";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { helloOf } from "./gateway-on-loopback.ts";
 

@@ -5,7 +5,7 @@ import type { MessageDeflater } from "#protocol/deflate";
 import { helloText, sealText } from "#protocol/identity";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
-import { ResultDigest } from "#protocol/result-digest";
+import { ResultDigest } from "#protocol/result";
 import { admitted, helloOf, keyOf, knownNames } from "./gateway-on-loopback.ts";
 import { RawCrawler } from "./raw-crawler.ts";
 

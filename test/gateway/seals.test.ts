@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { EdgeIncident } from "#coordinator/gateway/refusal-incidents";
 import { SealCheck } from "#coordinator/gateway/seal-check";
-import { maxUnsealedBytes } from "#protocol/result-digest";
+import { maxUnsealedBytes } from "#protocol/result";
 import { generatedResults } from "../protocol/generated-results.ts";
 import { until } from "../support/until.ts";
 import { helloOf, type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";

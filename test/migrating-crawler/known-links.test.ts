@@ -7,13 +7,13 @@ import {
   isLinkName,
   keptLinkSets,
   keptLinkSetsMs,
+  lease as leaseSchema,
   linkDigestOf,
   linkHashOf,
   linkHashOfNumber,
   linkNameBits,
   linkNameOf,
-} from "#protocol/known-links";
-import { lease as leaseSchema } from "#protocol/lease";
+} from "#protocol/lease";
 import { html, startOrigin } from "./support/origin.ts";
 import { sliceRunner } from "./support/slices.ts";
 

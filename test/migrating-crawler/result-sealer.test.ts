@@ -2,9 +2,8 @@
 import { createPublicKey, verify } from "node:crypto";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ResultSealer } from "#crawler/result-sealer";
-import { sealText } from "#protocol/identity";
-import { isSignedBy } from "#protocol/identity-signature";
-import { ResultDigest, sealAfter } from "#protocol/result-digest";
+import { isSignedBy, sealText } from "#protocol/identity";
+import { ResultDigest, sealAfter } from "#protocol/result";
 import { testIdentity } from "../gateway/sealing-crawler.ts";
 
 beforeEach(() => void vi.useFakeTimers());

@@ -8,9 +8,8 @@ import {
   encodeMessage,
   maxMessageBytes,
 } from "#protocol/codec";
-import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { agreeOnVersion, type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
-import { agreeOnVersion, isKnownTo } from "#protocol/version";
 import { helloOf } from "../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "./generated-results.ts";
 

@@ -8,8 +8,7 @@ import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
 import { takeResults } from "#coordinator/results/take-results";
 import { asCrawlerId, asLeaseId, type CrawlerId } from "#core/ids";
 import { KnownLinkSets, withKnownLinks } from "#crawler/fetch/known-links";
-import { keptLinkSets, linkHashOf, linkNameOf } from "#protocol/known-links";
-import type { Lease } from "#protocol/lease";
+import { keptLinkSets, type Lease, linkHashOf, linkNameOf } from "#protocol/lease";
 import type { FetchResult, PageLink } from "#protocol/result";
 import {
   arrivedResult,

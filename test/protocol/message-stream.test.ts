@@ -3,8 +3,7 @@ import { constants, deflateRawSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { ProtocolError } from "#core/errors";
 import { seededRandom } from "#core/random";
-import { MessageDeflater } from "#protocol/deflate";
-import { type MessageInflater, NodeInflater } from "#protocol/message-inflater";
+import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { InflaterPool, loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { generatedResults } from "./generated-results.ts";
 

@@ -9,12 +9,14 @@ import {
 } from "#protocol/release";
 import {
   type Envelope,
+  followRotations,
   formatEnvelope,
+  type KeyRotation,
   rawPublicKey,
   readEnvelope,
   signBody,
+  trustedKeys,
 } from "#protocol/release-envelope";
-import { followRotations, type KeyRotation, trustedKeys } from "#protocol/release-keys";
 
 const bundle = Buffer.from("export const crawler = 'small';\n".repeat(20));
 const now = new Date("2030-03-01T12:00:00Z");

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { bitCount, simhashDistance } from "#protocol/simhash-distance";
+import { bitCount, simhashDistance } from "#protocol/result";
 
 it.each([
   ["0000000000000000", "0000000000000000", 0],

@@ -4,9 +4,9 @@ import type { Pool } from "pg";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import type { StageChange } from "#coordinator/releases/release-ports";
 import { createReleaseStore } from "#coordinator/releases/release-store";
+import { protocolVersions } from "#protocol/coordinator-messages";
 import type { ReleaseManifest } from "#protocol/release";
 import { type Envelope, rawPublicKey, signBody } from "#protocol/release-envelope";
-import { protocolVersions } from "#protocol/version";
 
 export const releaseNow = new Date("2030-01-01T12:00:00Z");
 

@@ -84,3 +84,206 @@ function checked(value: number): number {
   if (Number.isSafeInteger(value)) return value;
   throw new ProtocolError("a packed number is too large");
 }
+
+// Numbers in as few bits as they are likely: a binary range coder as in LZMA (I. Pavlov, LZMA specification,
+// 2015), with symbols of known frequency mixed in. A chance is the probability of a 0 in units of 1/2048; it
+// moves with every bit coded under it, and encoder and decoder move theirs alike. Departures from LZMA: all
+// numbers stay below 2^31, which the engine keeps in registers; a carry goes straight into the bytes already
+// written; and the zeros at the end are not sent.
+
+const chanceBits = 11;
+const evenChance = 1 << (chanceBits - 1);
+
+/** How fast a chance moves: by 1/16 of what is missing. Records are short, so faster than LZMA's 1/32. */
+const moveBits = 4;
+
+/** `low` and `range` have 31 bits; a byte leaves when the range has no more than 23. */
+const whole = 2 ** 31;
+
+const wholeMask = 0x7fffffff;
+const top = 2 ** 23;
+
+/** Bytes that a decoder has read before the first symbol. */
+const lastBytes = 4;
+
+/** Zeros at the end that are not sent, at most: in all a decoder reads one byte more than an encoder writes. */
+const unsentZeros = lastBytes - 1;
+
+/** Results that were packed before left out one more, and may still wait on a crawler's disk. */
+const missingBytes = lastBytes + 1;
+
+/** So many contexts, each of which has seen nothing yet. */
+export function freshChances(count: number): Uint16Array {
+  return new Uint16Array(count).fill(evenChance);
+}
+
+export class RangeEncoder {
+  #low = 0;
+  #range = wholeMask;
+  #bytes = Buffer.allocUnsafe(1024);
+  #length = 0;
+
+  /** One bit (0 or 1) under the chance at `at`. */
+  bit(chances: Uint16Array, at: number, bit: number): void {
+    const chance = chances[at]!;
+    const bound = (this.#range >> chanceBits) * chance;
+    if (bit === 0) {
+      chances[at] = chance + (((1 << chanceBits) - chance) >> moveBits);
+      this.#narrow(0, bound);
+    } else {
+      chances[at] = chance - (chance >> moveBits);
+      this.#narrow(bound, this.#range - bound);
+    }
+  }
+
+  /** `count` bits (at most 16), all values equally likely. */
+  bits(value: number, count: number): void {
+    this.symbol(value, 1, 1 << count);
+  }
+
+  /** The symbol that takes `size` of `total` (at most 2^20), after `start` of others. */
+  symbol(start: number, size: number, total: number): void {
+    const unit = (this.#range / total) | 0;
+    this.#narrow(start * unit, size * unit);
+  }
+
+  /** All bytes. Nothing can be added afterwards. */
+  finish(): Buffer {
+    // Of the numbers that decode to the same, one whose last three bytes are zeros.
+    this.#narrow((top - (this.#low % top)) % top, 1);
+    const shortest = Math.max(0, this.#length - unsentZeros);
+    while (this.#length > shortest && this.#bytes[this.#length - 1] === 0) this.#length--;
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  #narrow(start: number, size: number): void {
+    let low = this.#low + start;
+    let range = size;
+    if (low >= whole) {
+      low -= whole;
+      this.#carry();
+    }
+    while (range < top) {
+      this.#put(low >> 23);
+      low = (low << 8) & wholeMask;
+      range <<= 8;
+    }
+    this.#low = low;
+    this.#range = range;
+  }
+
+  #carry(): void {
+    let at = this.#length - 1;
+    while (this.#bytes[at] === 0xff) this.#bytes[at--] = 0;
+    this.#bytes[at]!++;
+  }
+
+  #put(byte: number): void {
+    if (this.#length === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes], 2 * this.#length);
+    this.#bytes[this.#length++] = byte;
+  }
+}
+
+/** Throws ProtocolError when it is asked for more than the bytes hold. */
+export class RangeDecoder {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+  #code = 0;
+  #oddBit = 0;
+  #range = wholeMask;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    for (let count = 0; count < lastBytes; count++)
+      this.#code = ((this.#code << 8) | this.#next()) & wholeMask;
+  }
+
+  bit(chances: Uint16Array, at: number): number {
+    const chance = chances[at]!;
+    const bound = (this.#range >> chanceBits) * chance;
+    if (this.#code < bound) {
+      chances[at] = chance + (((1 << chanceBits) - chance) >> moveBits);
+      this.#narrow(0, bound);
+      return 0;
+    }
+    chances[at] = chance - (chance >> moveBits);
+    this.#narrow(bound, this.#range - bound);
+    return 1;
+  }
+
+  bits(count: number): number {
+    const value = this.place(1 << count);
+    this.take(value, 1, 1 << count);
+    return value;
+  }
+
+  /** Where in `total` the next symbol lies; to be followed by `take` with that symbol. */
+  place(total: number): number {
+    const unit = (this.#range / total) | 0;
+    return Math.min(total - 1, (this.#code / unit) | 0);
+  }
+
+  take(start: number, size: number, total: number): void {
+    const unit = (this.#range / total) | 0;
+    this.#narrow(start * unit, size * unit);
+  }
+
+  #narrow(start: number, size: number): void {
+    let code = this.#code - start;
+    let range = size;
+    while (range < top) {
+      code = ((code << 8) | this.#next()) & wholeMask;
+      range <<= 8;
+    }
+    this.#code = code;
+    this.#range = range;
+  }
+
+  /** Eight bits, which lie across two bytes: the code has 31 bits, and begins with the first of a byte. */
+  #next(): number {
+    const at = this.#at++;
+    if (at >= this.#bytes.length + missingBytes) throw new ProtocolError("packed numbers end too early");
+    const byte = at < this.#bytes.length ? this.#bytes[at]! : 0;
+    const bits = (this.#oddBit << 7) | (byte >> 1);
+    this.#oddBit = byte & 1;
+    return bits;
+  }
+}
+
+// Texts that are really numbers or bytes: each form says what a text of it is worth, and gives the same text
+// back to the letter. Deflate cannot shorten a digest, and a time of day costs it more than its number.
+
+/** Lowercase hex of whole bytes, 8 to 64 of them: digests, hashes. */
+export function isHex(text: string): boolean {
+  return text.length >= 16 && text.length <= 128 && text.length % 2 === 0 && /^[0-9a-f]+$/.test(text);
+}
+
+/** A decimal number without a sign or zeros before it: ids. */
+export function isDecimal(text: string): boolean {
+  return /^(0|[1-9]\d{0,14})$/.test(text);
+}
+
+/** Milliseconds of `2026-11-22T08:30:00.000Z`, from 1970 on; null for any other text. */
+export function instantOf(text: string): number | null {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text)) return null;
+  const ms = Date.parse(text);
+  return ms >= 0 && instantText(ms) === text ? ms : null;
+}
+
+/** Null for what is no time. */
+export function instantText(ms: number): string | null {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
+/** Seconds of an HTTP date (RFC 9110 section 5.6.7, its preferred form), from 1970 on; null for any other text. */
+export function httpDateOf(text: string): number | null {
+  if (text.length !== 29 || !text.endsWith(" GMT")) return null;
+  const ms = Date.parse(text);
+  return ms >= 0 && httpDateText(ms / 1000) === text ? ms / 1000 : null;
+}
+
+export function httpDateText(seconds: number): string | null {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? null : date.toUTCString();
+}

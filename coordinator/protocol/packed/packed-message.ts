@@ -14,9 +14,8 @@
  *   v L             a tsvector (vector.ts); a page's links (link-lines.ts)
  *   [x]             so many values, all of the form s, j or an object of those
  */
-import { linkLines } from "./link-lines.ts";
-import { NumberWriter } from "./numbers.ts";
-import { httpDateOf, instantOf, isDecimal, isHex } from "./text-forms.ts";
+import { linkLines } from "./links.ts";
+import { httpDateOf, instantOf, isDecimal, isHex, NumberWriter } from "./numbers.ts";
 import { packVector } from "./vector.ts";
 
 export interface PackedMessage {

@@ -15,7 +15,7 @@ import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
 import { invitingCoordinator, type StatedPlace } from "#coordinator/inviting-coordinator";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { migrate } from "#db/migrate";
-import { pinOf } from "#protocol/certificate-pin";
+import { pinOf } from "#protocol/identity";
 import { certificatePin } from "#protocol/invitation";
 import { recordCommand, systemUser } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-integer.ts";

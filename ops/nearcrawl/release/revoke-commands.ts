@@ -2,8 +2,7 @@
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { releaseRevocations } from "#protocol/release";
-import { type Envelope, unverifiedBody } from "#protocol/release-envelope";
-import { keyRotation } from "#protocol/release-keys";
+import { type Envelope, keyRotation, unverifiedBody } from "#protocol/release-envelope";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { releaseRevoked, signedAccepted } from "./release-changes.ts";

@@ -5,15 +5,20 @@
 import { createHash, type KeyObject } from "node:crypto";
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
+import { protocolVersions } from "#protocol/coordinator-messages";
 import {
   type ReleaseManifest,
   type ReleaseRevocations,
   releaseManifest,
   releaseRevocations,
 } from "#protocol/release";
-import { type Envelope, rawPublicKey, signBody } from "#protocol/release-envelope";
-import { type KeyRotation, keyRotation } from "#protocol/release-keys";
-import { protocolVersions } from "#protocol/version";
+import {
+  type Envelope,
+  type KeyRotation,
+  keyRotation,
+  rawPublicKey,
+  signBody,
+} from "#protocol/release-envelope";
 
 export const defaultExpiresDays = 90;
 /** The first dock there is; a release that asks more of its dock says so. */

@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type Extracted, extractPage, type FetchedBody } from "#crawler/extract/extract-page";
-import { pageExtract } from "#protocol/result";
-import { simhashDistance } from "#protocol/simhash-distance";
+import { pageExtract, simhashDistance } from "#protocol/result";
 
 /** The extract has passed the message's schema. */
 async function extract(

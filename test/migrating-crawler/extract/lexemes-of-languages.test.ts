@@ -15,7 +15,7 @@ import { readPage } from "#crawler/extract/read-page";
 import { WorkTurns } from "#crawler/extract/work-turns";
 import type { Database } from "#db/connect";
 import { postgresVersion } from "#db/postgres-version";
-import { simhashDistance } from "#protocol/simhash-distance";
+import { simhashDistance } from "#protocol/result";
 import { testDatabase } from "../../support/database.ts";
 import { sharedData } from "../../support/shared-data.ts";
 

@@ -18,7 +18,7 @@ import { openIdentity } from "#crawler/membership/identity";
 import { readMembership, writeMembership } from "#crawler/membership/membership";
 import type { PartnerSurroundings } from "#crawler/partner-commands";
 import { Spool } from "#crawler/spool/spool";
-import { pinOf } from "#protocol/certificate-pin";
+import { pinOf } from "#protocol/identity";
 import { builtDoors, projectRoot } from "../../support/built-command.ts";
 import { testReleaseKey } from "../../support/releases.ts";
 import { until } from "../../support/until.ts";

@@ -12,8 +12,7 @@ import {
   readMembership,
   writeMembership,
 } from "#crawler/membership/membership";
-import { helloText } from "#protocol/identity";
-import { isSignedBy } from "#protocol/identity-signature";
+import { helloText, isSignedBy } from "#protocol/identity";
 import { helloOf } from "../../gateway/gateway-on-loopback.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 

@@ -9,11 +9,9 @@ import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 import { decodeCrawlerMessage, decodeHello, encodeMessage } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
-import { MessageDeflater } from "#protocol/deflate";
-import { challengeHeader, helloText } from "#protocol/identity";
-import { isSignedBy } from "#protocol/identity-signature";
+import { MessageDeflater, NodeInflater } from "#protocol/deflate";
+import { challengeHeader, helloText, isSignedBy } from "#protocol/identity";
 import { formatInvitation, type Invitation } from "#protocol/invitation";
-import { NodeInflater } from "#protocol/message-inflater";
 import type { CrawlerHello } from "#protocol/messages";
 import { testReleaseKey } from "../../support/releases.ts";
 

@@ -8,7 +8,7 @@ import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { fleetCommand } from "#ops/nearcrawl/commands/fleet";
 import { operatorTokenCommand } from "#ops/nearcrawl/commands/operator-token";
-import { pinOf } from "#protocol/certificate-pin";
+import { pinOf } from "#protocol/identity";
 import { parseInvitation } from "#protocol/invitation";
 import { inProcess } from "../../support/command-in-process.ts";
 import { publishedRelease, testReleaseKey } from "../../support/releases.ts";

@@ -6,8 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
 import type { ReleaseLine } from "#coordinator/releases/release-lines";
 import type { ReleaseManifest } from "#protocol/release";
-import { readEnvelope } from "#protocol/release-envelope";
-import { trustedKeys } from "#protocol/release-keys";
+import { readEnvelope, trustedKeys } from "#protocol/release-envelope";
 import { releaseCommand } from "../../../ops/nearcrawl/commands/release.ts";
 import { writeNewKey } from "../../../ops/nearcrawl/release/release-key-file.ts";
 import type { Outcome } from "../../support/built-command.ts";

@@ -1,7 +1,7 @@
 /** The range coder gives back what was put in, whatever bytes that comes to. */
 import { expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import { RangeDecoder, RangeEncoder } from "#protocol/packed/range-coder";
+import { RangeDecoder, RangeEncoder } from "#protocol/packed/numbers";
 
 function again(values: readonly number[], count: number): { bytes: number; values: number[] } {
   const encoder = new RangeEncoder();
