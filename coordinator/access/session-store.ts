@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import { type Session, type SessionStore, sessionIdleMs } from "#core/access-types";
 import type { Role } from "#core/actor";
-import { clean } from "../database/database-text.ts";
+import { clean } from "../database/transaction.ts";
 
 /** How exactly it is kept when a session was last used. */
 const noteEveryMs = 60_000;

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { SignInLink, SignInLinkStore } from "#core/access-types";
 import type { Role } from "#core/actor";
-import { clean } from "../database/database-text.ts";
+import { clean } from "../database/transaction.ts";
 import { type SessionRow, sessionColumns, sessionOf } from "./session-store.ts";
 
 /** Links that are over are looked at no more after so long; the audit log keeps who got one. */

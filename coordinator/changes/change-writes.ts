@@ -1,8 +1,7 @@
 /** Table page_change_inbox: what a batch of results changed, in the transaction that stores them. */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import { asInteger, clean } from "../database/database-text.ts";
-import { columnsOf } from "../database/transaction.ts";
+import { asInteger, clean, columnsOf } from "../database/transaction.ts";
 import type { UrlAddress } from "../frontier/admission-writes.ts";
 import { type CountedResult, indexedPage } from "../results/arrived-result.ts";
 import type { ChangedLink } from "../results/link-writes.ts";

@@ -4,7 +4,7 @@ import type { HostHash } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import { mostKnownDigests, packKnownDigests } from "#protocol/known-digests";
 import { type Lease, linkDigestOf, linkHashOfNumber, linkNameBits, linkNameOf } from "#protocol/lease";
-import { prepared } from "../database/prepared-query.ts";
+import { prepared } from "../database/transaction.ts";
 import { channelHolds } from "./channel.ts";
 import { pagesOfChannel } from "./channel-pages.ts";
 import type { KeptChannel } from "./channel-reads.ts";

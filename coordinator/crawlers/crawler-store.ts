@@ -4,7 +4,7 @@ import { Gathered } from "#core/gathered";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../database/channel-listener.ts";
-import { clean } from "../database/database-text.ts";
+import { clean } from "../database/transaction.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
 import {
   connectedState,

@@ -1,7 +1,7 @@
 /** Table audit_entry: who changed what. Rows are added and never changed; what they hold is bounded here. */
 import type { Pool } from "pg";
 import type { AuditEntry, AuditLog, AuditQuery, AuditVia } from "#core/audit";
-import { clean } from "./database-text.ts";
+import { clean } from "./transaction.ts";
 
 const most = { actor: 120, action: 60, target: 300, words: 1000, remoteAddress: 80 };
 /** Of one value as JSON; a longer one is cut and says so. */

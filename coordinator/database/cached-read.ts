@@ -1,3 +1,6 @@
+import type { Pool } from "pg";
+import type { CrawlerName } from "../who/who-answer.ts";
+
 /**
  * Keeps the answer of a question whose cost grows with the tables, so that pages may ask as often as they
  * like: it is asked anew only after `rest` times as long as asking took, and by one caller at a time.
@@ -36,5 +39,80 @@ export class KeptAnswer<T> {
 
 /** Fresh enough for a page that is renewed every two seconds. */
 const defaultLeastMs = 1000;
+
 /** At most one part in so many of a database connection goes into these questions. */
 const rest = 20;
+
+// How database values become the texts and numbers of a report: ISO dates, milliseconds, names.
+
+/** pg gives ±Infinity for the timestamps of that name; a report has null there. */
+export function isoOrNull(value: Date | number | null): string | null {
+  return value instanceof Date ? value.toISOString() : null;
+}
+
+export function iso(value: Date): string {
+  return value.toISOString();
+}
+
+/** `real` columns arrive with their binary noise: 12.300000190734863. */
+export function roundMs(value: number | null): number | null {
+  return value === null ? null : Math.round(value * 100) / 100;
+}
+
+/** The columns that a joined crawler contributes, as `json_build_object` makes them. */
+export interface CrawlerJson {
+  readonly crawlerId: number;
+  readonly name: string;
+  readonly state: CrawlerName["state"];
+}
+
+/** SQL: the joined crawler of that alias as one value, null when the outer join found none. */
+export const crawlerJson = (alias: string): string =>
+  `case when ${alias}.crawler_id is null then null else
+     json_build_object('crawlerId', ${alias}.crawler_id, 'name', ${alias}.name, 'state', ${alias}.state) end`;
+
+// Counts of large tables from a part of them. Of a table of more than `mostBytes` a random part of its blocks is read,
+// always the same one, so that a figure on a live page does not tremble; what is counted there times `factor` is
+// about what there is. A small table is read whole and its counts are exact.
+
+export interface TableSample {
+  /** SQL behind the table's name: nothing, or a tablesample clause. */
+  readonly clause: string;
+  /** 1: the whole table is read. */
+  readonly factor: number;
+}
+
+export const wholeTable: TableSample = { clause: "", factor: 1 };
+
+/** A fraction of a second of counting from memory, a second from a disk. */
+export const defaultMostBytes = 32 * 2 ** 20;
+
+/** Less would be too coarse to count anything. */
+const leastPercent = 0.01;
+
+/** `tables` are names of our own code, never from outside. */
+export async function sampleTables<Name extends string>(
+  pool: Pool,
+  tables: readonly Name[],
+  mostBytes: number,
+): Promise<Readonly<Record<Name, TableSample>>> {
+  const { rows } = await pool.query<{ name: Name; bytes: number }>(
+    `select name, coalesce(sum(pg_relation_size(part)), 0)::float8 as bytes
+     from unnest($1::text[]) as name
+     cross join lateral (
+       select to_regclass(name)::oid as part
+       union all
+       select inhrelid from pg_inherits where inhparent = to_regclass(name)
+     ) parts
+     group by name`,
+    [tables],
+  );
+  const sampled = rows.map(({ name, bytes }) => [name, sampleOf(bytes, mostBytes)] as const);
+  return Object.fromEntries(sampled) as Record<Name, TableSample>;
+}
+
+function sampleOf(bytes: number, mostBytes: number): TableSample {
+  if (bytes <= mostBytes) return wholeTable;
+  const percent = Math.max(leastPercent, Number(((100 * mostBytes) / bytes).toPrecision(3)));
+  return { clause: `tablesample system (${percent}) repeatable (1)`, factor: 100 / percent };
+}

@@ -3,11 +3,14 @@
  * hash); the URLs of a host change only under its host's lock. Where two transactions collide all the same,
  * Postgres ends one of them, and it runs again from the start.
  */
+
+import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Pool, PoolClient } from "pg";
+import type { Pool, PoolClient, QueryResult, QueryResultRow } from "pg";
 
 /** deadlock_detected and serialization_failure: nothing was written, and another try may succeed. */
 const passingCodes: readonly string[] = ["40P01", "40001"];
+
 const maxTries = 10;
 
 /** Runs `work` in one transaction; after a collision again, so it must change nothing but the database. */
@@ -53,4 +56,67 @@ async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Pr
   } finally {
     client.release(broken);
   }
+}
+
+// Texts and numbers of crawlers as columns can hold them.
+
+/** NUL is the one character that Postgres' text cannot hold; half of a surrogate pair is no character, and breaks its JSON. */
+export function clean(text: string): string {
+  return text.replaceAll("\0", "").replace(/\p{Cs}/gu, "\ufffd");
+}
+
+/** The largest number that Postgres' integer holds. */
+const maxInteger = 2_147_483_647;
+
+export function asInteger(value: number): number {
+  return Math.min(Math.round(value), maxInteger);
+}
+
+/** The first web page is of 1991; what is dated earlier, or later than tomorrow, is no date of a page. */
+const earliestMs = Date.UTC(1990, 0, 1);
+
+const dayMs = 86_400_000;
+
+/** A day or time of ISO 8601 (without a zone: UTC); null where it is none, or cannot be a page's. */
+export function pageDate(text: string | undefined, now: Date): Date | null {
+  if (text === undefined) return null;
+  const hasZone = /T.*(Z|[+-]\d\d:\d\d)$/.test(text);
+  const date = new Date(text.includes("T") && !hasZone ? `${text}Z` : text);
+  const atMs = date.getTime();
+  if (Number.isNaN(atMs) || atMs < earliestMs || atMs > now.getTime() + dayMs) return null;
+  return isOfTheCalendar(text) ? date : null;
+}
+
+/** JavaScript takes 31 February for 2 March. */
+function isOfTheCalendar(text: string): boolean {
+  const day = text.slice(0, 10);
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+}
+
+// Statements that run all day, prepared: each connection parses and plans them once. Planning is what they mostly cost
+// otherwise, since every table that grows with the web has a plan for each of its parts.
+
+/** A connection keeps what it has prepared until it ends: texts beyond so many are run as they are. */
+const mostTexts = 500;
+
+/** `text` is one of a few, which differ in nothing that users give. */
+export async function prepared<Row extends QueryResultRow>(
+  client: PoolClient,
+  text: string,
+  values: readonly unknown[],
+): Promise<QueryResult<Row>> {
+  const name = nameOf(text);
+  return await client.query<Row>({ ...(name === null ? {} : { name }), text, values: [...values] });
+}
+
+const names = new Map<string, string>();
+
+/** A connection refuses another text under a name that it knows, so the name is made of the text. */
+function nameOf(text: string): string | null {
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  if (names.size >= mostTexts) return null;
+  const name = `nearcrawl-${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+  names.set(text, name);
+  return name;
 }

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import type { ProbeMethod } from "#protocol/messages";
-import { iso, roundMs } from "../database/rows.ts";
+import { iso, roundMs } from "../database/cached-read.ts";
 import { type AccuracyCounts, nearlyBestMs } from "./accuracy-estimate.ts";
 import type { AccuracySample, AccuracySampleEntry, AccuracyStore } from "./accuracy-ports.ts";
 

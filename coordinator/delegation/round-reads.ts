@@ -1,6 +1,6 @@
 /** Probe rounds as they were recorded, and the changes of a subnet's delegation. */
 import type { Pool } from "pg";
-import { type CrawlerJson, crawlerJson, iso, roundMs } from "../database/rows.ts";
+import { type CrawlerJson, crawlerJson, iso, roundMs } from "../database/cached-read.ts";
 import type { DelegationChange, RecordedRound, RoundProbe } from "../who/who-answer.ts";
 import type { RoundCause } from "./delegation.ts";
 

@@ -2,8 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type CrawlerId, type HostHash } from "#core/ids";
 import { notify } from "#db/schema-channel";
-import { prepared } from "../database/prepared-query.ts";
-import { inTransaction } from "../database/transaction.ts";
+import { inTransaction, prepared } from "../database/transaction.ts";
 import { endFiner } from "../delegation/overrides/finer-delegation-writes.ts";
 import { recordChanges } from "../delegation/overrides/finer-records.ts";
 import { maxFinerDelegations } from "../delegation/overrides/override.ts";

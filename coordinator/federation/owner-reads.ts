@@ -1,6 +1,6 @@
 /** Whose a URL or host is, for the answer to `who`: by the claims of now, and by what foreign_url remembers. */
 import type { Pool } from "pg";
-import { isoOrNull } from "../database/rows.ts";
+import { isoOrNull } from "../database/cached-read.ts";
 import { claimOf } from "./claims.ts";
 import type { ForeignOwner, ForeignUrlState, OwnerReads } from "./foreign-owner.ts";
 import { ownerOf as ownerBy, parentId } from "./owner.ts";

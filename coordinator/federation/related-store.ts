@@ -1,6 +1,6 @@
 /** Tables related_coordinator and foreign_url, as operators see and change them. */
 import type { Pool } from "pg";
-import { iso, isoOrNull } from "../database/rows.ts";
+import { iso, isoOrNull } from "../database/cached-read.ts";
 import { inTransaction } from "../database/transaction.ts";
 import type { CoordinatorStore, LinkState, RelatedCoordinator } from "./exchange-ports.ts";
 import { knownId, settleAnew } from "./own-identity.ts";

@@ -3,7 +3,7 @@
  * frontier: pages keep the answer a while.
  */
 import type { Pool } from "pg";
-import { roundMs } from "../database/rows.ts";
+import { roundMs } from "../database/cached-read.ts";
 
 export interface FleetFigures {
   readonly subnets: number;

@@ -6,7 +6,7 @@ import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { withinChannels } from "../channels/channel-filter-sql.ts";
-import { prepared } from "../database/prepared-query.ts";
+import { prepared } from "../database/transaction.ts";
 import { nameOf } from "../results/page-texts.ts";
 import { addBackLinks, countByUrl, takeCount } from "./back-link-writes.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";

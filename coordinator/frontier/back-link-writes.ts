@@ -1,8 +1,7 @@
 /** Column back_links of frontier_url: how many links lead to a URL, kept by what pages gain and lose. */
 import type { PoolClient } from "pg";
 import { mostLinks } from "#protocol/exchange";
-import { prepared } from "../database/prepared-query.ts";
-import { columnsOf } from "../database/transaction.ts";
+import { columnsOf, prepared } from "../database/transaction.ts";
 import { nameOf } from "../results/page-texts.ts";
 import type { UrlAddress } from "./admission-writes.ts";
 

@@ -9,7 +9,7 @@
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import { prepared } from "../database/prepared-query.ts";
+import { prepared } from "../database/transaction.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/held-sql.ts";
 import type { LeaseNeeds } from "./lease-needs.ts";
 import { hostsByTurns } from "./order/host-turns.ts";

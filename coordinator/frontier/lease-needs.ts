@@ -1,6 +1,6 @@
 /** What a request for leases has to look at, asked at once, so that what a crawler has none of costs it nothing. */
 import type { PoolClient } from "pg";
-import { prepared } from "../database/prepared-query.ts";
+import { prepared } from "../database/transaction.ts";
 import { type Partition, partitionOf } from "../domain-sets/partition.ts";
 import type { LeaseRequest } from "./due-host-reads.ts";
 

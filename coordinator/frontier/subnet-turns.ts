@@ -4,7 +4,7 @@
  */
 import type { PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
-import { prepared } from "../database/prepared-query.ts";
+import { prepared } from "../database/transaction.ts";
 import { shareOf } from "./order/mix.ts";
 import { hostsInARow } from "./subnet-share.ts";
 

@@ -7,7 +7,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
-import { prepared } from "../database/prepared-query.ts";
+import { prepared } from "../database/transaction.ts";
 
 /** Most addresses of a host that are looked at, as in a lease (protocol/lease.ts). */
 export const maxAddresses = 64;

@@ -1,6 +1,6 @@
 /** Table complaint: who complained of what, what we had done, and how it ended. */
 import type { Pool } from "pg";
-import { clean } from "../database/database-text.ts";
+import { clean } from "../database/transaction.ts";
 import { deedsOf } from "./complaint-deeds.ts";
 import {
   type Complaint,

@@ -3,8 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { notify } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
-import { clean } from "../database/database-text.ts";
-import { inTransaction } from "../database/transaction.ts";
+import { clean, inTransaction } from "../database/transaction.ts";
 import { isOfSite, optOutLock } from "../frontier/opted-out-hosts.ts";
 import {
   mostHostsUnconfirmed,

@@ -1,6 +1,6 @@
 /** What a site has asked of us: its opt-out, and complaints about it. */
 import type { Pool } from "pg";
-import { iso, isoOrNull } from "../database/rows.ts";
+import { iso, isoOrNull } from "../database/cached-read.ts";
 import type { SiteWishes } from "../who/who-wishes.ts";
 import { createComplaintStore } from "./complaint-store.ts";
 import { createOptOutStore } from "./store.ts";

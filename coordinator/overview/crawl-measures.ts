@@ -3,7 +3,7 @@
  * links on a page, bytes per URL, how many revisited pages had changed. From the latest fetches and a part of the URLs.
  */
 import type { Pool } from "pg";
-import { defaultMostBytes, sampleTables } from "../database/table-sample.ts";
+import { defaultMostBytes, sampleTables } from "../database/cached-read.ts";
 
 export interface CrawlMeasures {
   /** Pages that were fetched or found unchanged, among the latest fetches. */

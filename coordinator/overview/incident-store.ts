@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import { asCrawlerId } from "#core/ids";
 import type { Incident, IncidentEntry, IncidentQuery, IncidentStore } from "#core/incidents";
-import { clean } from "../database/database-text.ts";
+import { clean } from "../database/transaction.ts";
 
 const maxWords = 500;
 const maxAddress = 80;

@@ -2,8 +2,14 @@
 import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import { rangeText } from "#db/range-text";
-import { iso, isoOrNull, roundMs } from "../database/rows.ts";
-import { defaultMostBytes, sampleTables, type TableSample } from "../database/table-sample.ts";
+import {
+  defaultMostBytes,
+  iso,
+  isoOrNull,
+  roundMs,
+  sampleTables,
+  type TableSample,
+} from "../database/cached-read.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview.ts";
 
 type TotalsRow = Omit<CrawlTotals, "generationAppliedAt" | "isEstimate"> & {

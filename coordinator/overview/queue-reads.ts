@@ -4,8 +4,7 @@
  */
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
-import { iso } from "../database/rows.ts";
-import { sampleTables, type TableSample, wholeTable } from "../database/table-sample.ts";
+import { iso, sampleTables, type TableSample, wholeTable } from "../database/cached-read.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import {
   type LeftOutUrls,

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
 import { isLockHeldSql, releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
-import { clean } from "../database/database-text.ts";
+import { clean } from "../database/transaction.ts";
 import type {
   Asker,
   HeldJob,

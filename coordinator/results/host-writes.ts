@@ -5,8 +5,7 @@
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { maxPageLinks } from "#protocol/result";
-import { asInteger, clean } from "../database/database-text.ts";
-import { columnsOf } from "../database/transaction.ts";
+import { asInteger, clean, columnsOf } from "../database/transaction.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
 import type { HostPages } from "../frontier/host-budget.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";

@@ -1,8 +1,7 @@
 /** Table link: what pages link to, which is the web graph. */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import { clean } from "../database/database-text.ts";
-import { columnsOf } from "../database/transaction.ts";
+import { clean, columnsOf } from "../database/transaction.ts";
 import type { UrlAddress } from "../frontier/admission-writes.ts";
 import type { CountedResult } from "./arrived-result.ts";
 import { replacesPage } from "./result-rows.ts";

@@ -2,7 +2,7 @@
 
 import { parseAddress } from "#core/ip/address";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
-import { asInteger, clean, pageDate } from "../database/database-text.ts";
+import { asInteger, clean, pageDate } from "../database/transaction.ts";
 import type { PageWorth } from "../frontier/page-worth.ts";
 import type { ArrivedResult } from "../frontier/ports.ts";
 import { noVisits } from "../recrawl/change-rate.ts";

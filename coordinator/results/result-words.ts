@@ -1,6 +1,6 @@
 /** What became of a URL, in the words that its row in the frontier keeps. */
 import { maxRedirects } from "#protocol/result";
-import { clean } from "../database/database-text.ts";
+import { clean } from "../database/transaction.ts";
 import { type CountedResult, isList, isSoftNotFound, mostListsInARow } from "./arrived-result.ts";
 
 /** Null: nothing has to be said beside the outcome. */

@@ -1,6 +1,6 @@
 /** The lists of a page: its fetches, links from and to it, and pages like it. Each is read a stretch at a time. */
 import type { Pool } from "pg";
-import { iso, roundMs } from "../database/rows.ts";
+import { iso, roundMs } from "../database/cached-read.ts";
 import type { AlikePage, InLink, Listed, OutLink, PageFetch, PageKey } from "./page-facts.ts";
 
 export interface Stretch {

@@ -1,6 +1,6 @@
 /** What the index has of one page, from its row, its URL's and its host's. */
 import type { Pool } from "pg";
-import { isoOrNull } from "../database/rows.ts";
+import { isoOrNull } from "../database/cached-read.ts";
 import { linksShown, type NoPage, type PageFacts, type PageKey, type PageOffsets } from "./page-facts.ts";
 import { alikePages, fetchesOf, inLinks, outLinks } from "./page-lists.ts";
 

@@ -1,7 +1,7 @@
 /** What the index has of one URL. */
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
-import { isoOrNull } from "../database/rows.ts";
+import { isoOrNull } from "../database/cached-read.ts";
 import type { PageReport } from "../frontier/frontier-reports.ts";
 
 interface PageRow {

@@ -2,8 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import { notify } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
-import { clean } from "../database/database-text.ts";
-import { inTransaction } from "../database/transaction.ts";
+import { clean, inTransaction } from "../database/transaction.ts";
 import type { PolicyValue } from "./catalogue.ts";
 import type { ChangedPolicy, NewPolicyVersion, PolicyStore, PolicyVersion } from "./policy-ports.ts";
 

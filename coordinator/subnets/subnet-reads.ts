@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
 import { rangeFrom, rangeText } from "#db/range-text";
-import { type CrawlerJson, crawlerJson, iso, roundMs } from "../database/rows.ts";
+import { type CrawlerJson, crawlerJson, iso, roundMs } from "../database/cached-read.ts";
 import type { ChainSubnet, SubnetLine, SubnetList } from "../who/who-answer.ts";
 import { holdingChain } from "./holding-chain.ts";
 

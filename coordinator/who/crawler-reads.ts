@@ -1,7 +1,6 @@
 /** The fleet as pages show it: each crawler's state, place and share, and one crawler in full. */
 import type { Pool } from "pg";
-import { isoOrNull, roundMs } from "../database/rows.ts";
-import { defaultMostBytes, sampleTables } from "../database/table-sample.ts";
+import { defaultMostBytes, isoOrNull, roundMs, sampleTables } from "../database/cached-read.ts";
 import type { CrawlerDetail, FleetLine } from "../overview/overview.ts";
 import { subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import type { CrawlerReport } from "./who-answer.ts";

@@ -1,6 +1,6 @@
 /** Of a host's row: robots.txt, pace, connection and budget, as a report tells them. */
 
-import { isoOrNull } from "../database/rows.ts";
+import { isoOrNull } from "../database/cached-read.ts";
 import type { HostReport } from "../frontier/frontier-reports.ts";
 import { type HostPages, hostBudget } from "../frontier/host-budget.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";

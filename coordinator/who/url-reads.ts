@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import { iso, isoOrNull, roundMs } from "../database/rows.ts";
+import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
 import type { FetchLine, HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
 import type { PageWorth } from "../frontier/page-worth.ts";

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import type { HostHash } from "#core/ids";
 import { rangeText } from "#db/range-text";
-import { type CrawlerJson, crawlerJson, iso, roundMs } from "../../database/rows.ts";
+import { type CrawlerJson, crawlerJson, iso, roundMs } from "../../database/cached-read.ts";
 import type { FinerReport } from "../../who/explain-delegation.ts";
 
 interface FinerRow {
