@@ -24,7 +24,7 @@ import type { PageReads } from "./search/page-facts.ts";
 import type { SearchReads } from "./search/reads.ts";
 import { type Access, openAccess, viewerOf } from "./web/access.ts";
 import { Actions } from "./web/actions.ts";
-import { addApiRoutes } from "./web/api-routes.ts";
+import { addApiRoutes } from "./web/api-page.ts";
 import { guard, refuseUnrouted } from "./web/guard.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
 import { Views } from "./web/views.ts";

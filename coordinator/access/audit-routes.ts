@@ -3,7 +3,7 @@
 import type { AuditEntry, AuditLog } from "#core/audit";
 import { UsageError } from "#core/errors";
 import type { WebPart } from "../http-server.ts";
-import type { CsvTable } from "../web/csv.ts";
+import type { CsvTable } from "../web/html.ts";
 import type { AskedView, Shown } from "../web/views.ts";
 import { type AuditPage, auditBody } from "./audit-page.ts";
 import { type AuditAsked, readAuditQuery } from "./read-audit-query.ts";

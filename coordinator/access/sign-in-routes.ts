@@ -8,21 +8,24 @@ import type { SessionStore, SignInLinkStore } from "#core/access-types";
 import type { AuditLog, Change } from "#core/audit";
 import type { Secrets } from "../crawlers/admit-crawler.ts";
 import type { WebPart } from "../http-server.ts";
-import { type Access, anonymousVisit, isRefusal, type Visit } from "../web/access.ts";
-import { formTokenField, formValues } from "../web/actions.ts";
-import { sendError } from "../web/guard.ts";
-import type { Html } from "../web/html.ts";
-import { pageFrame } from "../web/page-frame.ts";
-import { isFromElsewhere, whenceOf } from "../web/requester.ts";
-import { homeOf } from "../web/session-access.ts";
 import {
+  type Access,
+  anonymousVisit,
   endedSessionCookie,
+  isRefusal,
   localPath,
   sessionCookie,
   sessionSecretOf,
+  type Visit,
   wantedPathCookie,
   wantedPathOf,
-} from "../web/session-cookie.ts";
+} from "../web/access.ts";
+import { formTokenField, formValues } from "../web/actions.ts";
+import { sendError } from "../web/guard.ts";
+import type { Html } from "../web/html.ts";
+import { isFromElsewhere, whenceOf } from "../web/limits.ts";
+import { pageFrame } from "../web/page-frame.ts";
+import { homeOf } from "../web/session-access.ts";
 import { queryOf } from "../web/views.ts";
 import { type BegunSession, redeemLink } from "./sign-in.ts";
 import { confirmBody, linkOverBody, signInBody } from "./sign-in-page.ts";

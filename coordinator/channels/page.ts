@@ -1,9 +1,8 @@
 /** The page of channels: what is crawled of parts of hosts, and the form for another one. */
 import { mayDo } from "#core/actor";
 import { buttonForm } from "../web/components.ts";
-import type { CsvTable } from "../web/csv.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
-import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import type { Channel } from "./channel-ports.ts";
 import { placeWords, ruleWords, toldChannel } from "./channel-words.ts";

@@ -1,9 +1,8 @@
 /** How near the delegations are: the estimate, how it is made, and the samples behind it. */
 
 import { howMany } from "#core/format";
-import type { CsvTable } from "../web/csv.ts";
 import { ago, askAbout, country, crawlerLink, msOrDash, percentText } from "../web/format.ts";
-import { type Html, html } from "../web/html.ts";
+import { type CsvTable, type Html, html } from "../web/html.ts";
 import { msText } from "../who/words.ts";
 import type { AccuracyEstimate } from "./accuracy-estimate.ts";
 import type { AccuracySampleEntry } from "./accuracy-ports.ts";

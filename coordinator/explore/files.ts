@@ -1,6 +1,6 @@
 /** Lists of subnets as files, made while they are sent. A list that had to be cut says so at its end. */
 
-import { csvText } from "../web/csv.ts";
+import { csvText } from "../web/html.ts";
 import type { ExploredSubnet } from "./lines.ts";
 
 export const subnetColumns = [

@@ -20,7 +20,7 @@ import type { CrawlerHello, ProbeOutcome } from "#protocol/messages";
 import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
 import type { Admitted } from "../crawlers/admit-crawler.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
-import { ConnectionLimits } from "../web/connection-limits.ts";
+import { ConnectionLimits } from "../web/limits.ts";
 import { AdmissionLine } from "./admission-line.ts";
 import type { Refusal } from "./connection.ts";
 import {

@@ -5,7 +5,7 @@ import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import type { Seal } from "#protocol/result";
 import type { Admitted, Introduction } from "../crawlers/admit-crawler.ts";
-import type { ConnectionLimitSettings } from "../web/connection-limits.ts";
+import type { ConnectionLimitSettings } from "../web/limits.ts";
 import type { AdmissionLineSettings } from "./admission-line.ts";
 import type { Refusal } from "./connection.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";

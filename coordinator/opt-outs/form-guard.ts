@@ -4,9 +4,8 @@
  */
 import type { FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
-import { originOf } from "../web/connection-limits.ts";
-import { isFromElsewhere, requesterOf } from "../web/requester.ts";
-import { sentText } from "../web/sent-text.ts";
+import { isFromElsewhere, originOf, requesterOf } from "../web/limits.ts";
+import { sentText } from "../web/views.ts";
 import { fieldLengths, trapField } from "./contact-forms.ts";
 
 /** Forms of one address (or IPv6 /64) in an hour. */

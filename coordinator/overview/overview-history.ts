@@ -1,8 +1,8 @@
 /** The overview's history: pages, bytes and probes a minute over an hour, a day or a week. */
 
+import { lineChart } from "../web/components.ts";
 import { rateText } from "../web/format.ts";
 import { type Html, html } from "../web/html.ts";
-import { lineChart } from "../web/line-chart.ts";
 import { bytesText } from "../who/words.ts";
 import {
   type History,

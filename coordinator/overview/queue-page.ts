@@ -1,9 +1,8 @@
 /** What is due and not being fetched: how long it has waited, for what, and the hosts that wait longest. */
 
 import { fleetHead } from "../web/components.ts";
-import type { CsvTable } from "../web/csv.ts";
 import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
-import { type Html, html, nothing } from "../web/html.ts";
+import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import {
   type LeftOutUrls,

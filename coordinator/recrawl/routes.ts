@@ -1,7 +1,7 @@
 /** /fleet/recrawl: how often pages are fetched again, and why: the plan in force and those before it. */
 
 import type { WebPart } from "../http-server.ts";
-import type { CsvTable } from "../web/csv.ts";
+import type { CsvTable } from "../web/html.ts";
 import type { RecrawlPlanStore } from "./make-plan.ts";
 import { type RecrawlAnswer, recrawlAnswer } from "./recrawl-answer.ts";
 import { recrawlBody } from "./recrawl-page.ts";

@@ -1,9 +1,8 @@
 /** The web graph as it was last ranked: sizes, how many links pages have, which pages and hosts stand highest. */
 
 import { empty, tile } from "../web/components.ts";
-import type { CsvTable } from "../web/csv.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
-import { type Html, html, nothing } from "../web/html.ts";
+import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { Degrees } from "./degrees.ts";
 import type { GraphSummary, RankedHost, RankedPage } from "./summary.ts";
 

@@ -11,8 +11,7 @@ import { type Access, isRefusal, type Visit } from "./access.ts";
 import { sendError } from "./guard.ts";
 import type { Html } from "./html.ts";
 import { pageFrame, type SectionPath } from "./page-frame.ts";
-import { isUnstorable, sentText } from "./sent-text.ts";
-import { paramOf, sendRefusal } from "./views.ts";
+import { isUnstorable, paramOf, sendRefusal, sentText } from "./views.ts";
 
 /** All fields together, encoded. */
 const maxActionBytes = 32 * 1024;

@@ -6,8 +6,7 @@ import type { FastifyRequest } from "fastify";
 import type { OperatorTokenStore } from "#core/access-types";
 import type { Actor } from "#core/actor";
 import type { Refusal } from "./access.ts";
-import { ConnectionLimits } from "./connection-limits.ts";
-import { requesterOf } from "./requester.ts";
+import { ConnectionLimits, requesterOf } from "./limits.ts";
 
 export interface BearerPorts {
   readonly tokens: Pick<OperatorTokenStore, "use">;

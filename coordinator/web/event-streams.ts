@@ -1,10 +1,9 @@
 /** How a request becomes a stream of server-sent events (WHATWG HTML, section 9.2), and how many one address may have. */
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ConnectionLimits } from "./connection-limits.ts";
-import type { PageError } from "./error-page.ts";
 import { sendError } from "./guard.ts";
-import { isThisMachine, requesterOf } from "./requester.ts";
+import { ConnectionLimits, isThisMachine, requesterOf } from "./limits.ts";
+import type { PageError } from "./page-frame.ts";
 
 export interface EventStreamBounds {
   readonly most: number;

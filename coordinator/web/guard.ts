@@ -6,9 +6,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "#core/log";
 import type { Metrics } from "../overview/metrics.ts";
-import { errorBody, type PageError } from "./error-page.ts";
 import { defaultBodyTimeoutMs, OpenRequests } from "./limits.ts";
-import { type PageViewer, pageFrame, type SectionPath } from "./page-frame.ts";
+import { errorBody, type PageError, type PageViewer, pageFrame, type SectionPath } from "./page-frame.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {

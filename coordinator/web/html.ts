@@ -19,6 +19,14 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
   return { [brand]: true, markup };
 }
 
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
 export const nothing: Html = html``;
 
 /** A link target from outside: only the web's own schemes, never a script. Null when it is none of them. */
@@ -45,14 +53,29 @@ function isHtml(value: Html | readonly HtmlValue[]): value is Html {
   return brand in value;
 }
 
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
 function escapeText(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? "");
+}
+
+/** Tables for programs and spreadsheets (RFC 4180). */
+
+export interface CsvTable {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | number | boolean | null)[])[];
+}
+
+/** Lines end with CRLF; null is an empty field. */
+export function csvText({ columns, rows }: CsvTable): string {
+  return [columns, ...rows].map((row) => `${row.map(csvField).join(",")}\r\n`).join("");
+}
+
+/**
+ * A text that a spreadsheet would run as a formula gets an apostrophe in front (OWASP, CSV injection): names of
+ * networks and pages come from outside.
+ */
+export function csvField(value: string | number | boolean | null): string {
+  if (value === null) return "";
+  if (typeof value !== "string") return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

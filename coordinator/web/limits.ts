@@ -9,27 +9,39 @@
  * for those who have signed in alone.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { originOf } from "./connection-limits.ts";
-import { isThisMachine, requesterOf } from "./requester.ts";
+import { LRUCache } from "lru-cache";
+import type { Whence } from "#core/access-types";
+import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
+import { canParseUrl } from "#core/ip/url-host";
 
 /** Each takes a few database connections for milliseconds. */
 export const maxOpenRequests = 32;
+
 /** Of one address, or IPv6 /64. */
 export const maxOpenOfAddress = 10;
+
 /** Bodies that are arriving: 32 KB each at most. */
 export const maxReceived = 64;
+
 export const maxReceivedOfAddress = 4;
+
 /** Besides, for those who have signed in: places of each kind. */
 export const reservedPlaces = 8;
+
 /** A form is a few KB: whoever takes longer means to. */
 export const defaultBodyTimeoutMs = 10_000;
+
 /** Answers that are going out, in memory: beyond so many, whoever has taken longest is cut off. */
 const maxSent = 256;
+
 const maxSentOfAddress = 32;
+
 /** A reader that takes nothing of its answer for so long is gone. */
 const silenceMs = 60_000;
+
 /** Cookies and tokens that are looked up at once for want of a place. */
 const maxLookUps = 8;
+
 const maxLookUpsOfAddress = 2;
 
 export interface OpenRequestSettings {
@@ -180,4 +192,110 @@ function cutOff(request: FastifyRequest, reply: FastifyReply): void {
   socket.end("HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", () =>
     socket.destroy(),
   );
+}
+
+// Who may open another connection: bounds on all, on those of one address, and on failed attempts of one
+// address in a minute. An IPv6 address counts as its /64, which one subscriber holds whole.
+
+export interface ConnectionLimitSettings {
+  readonly connections: number;
+  readonly connectionsPerAddress: number;
+  /** Wrong keys, wrong versions, garbage. A restarting fleet behind one address makes none. */
+  readonly failuresPerAddressAndMinute: number;
+}
+
+const minuteMs = 60_000;
+
+/** Addresses whose failures are remembered. */
+const rememberedAddresses = 100_000;
+
+export class ConnectionLimits {
+  readonly #settings: ConnectionLimitSettings;
+  readonly #now: () => number;
+  readonly #openOf = new Map<string, number>();
+  readonly #failuresOf = new LRUCache<string, { count: number; readonly since: number }>({
+    max: rememberedAddresses,
+  });
+  #open = 0;
+
+  /** `now` in ms, monotonic. */
+  constructor(settings: ConnectionLimitSettings, now: () => number) {
+    this.#settings = settings;
+    this.#now = now;
+  }
+
+  /** Why not, in words; null takes a place, to be given back by `close`. */
+  open(address: string): string | null {
+    const origin = originOf(address);
+    const { connections, connectionsPerAddress, failuresPerAddressAndMinute } = this.#settings;
+    if (this.#open >= connections) return `all ${connections} connections are taken`;
+    const ofOrigin = this.#openOf.get(origin) ?? 0;
+    if (ofOrigin >= connectionsPerAddress) return `${origin} has ${ofOrigin} connections already`;
+    if (this.#failures(origin) >= failuresPerAddressAndMinute) return `too many failures from ${origin}`;
+    this.#open += 1;
+    this.#openOf.set(origin, ofOrigin + 1);
+    return null;
+  }
+
+  close(address: string): void {
+    const origin = originOf(address);
+    const left = (this.#openOf.get(origin) ?? 1) - 1;
+    this.#open -= 1;
+    if (left > 0) this.#openOf.set(origin, left);
+    else this.#openOf.delete(origin);
+  }
+
+  /** An attempt that did not end in a welcome. */
+  countFailure(address: string): void {
+    const origin = originOf(address);
+    const before = this.#failures(origin);
+    const since = before === 0 ? this.#now() : (this.#failuresOf.get(origin)?.since ?? this.#now());
+    this.#failuresOf.set(origin, { count: before + 1, since });
+  }
+
+  #failures(origin: string): number {
+    const failures = this.#failuresOf.get(origin);
+    return failures && this.#now() - failures.since < minuteMs ? failures.count : 0;
+  }
+}
+
+/** What counts as one origin: an IPv4 address, or the /64 of an IPv6 address. */
+export function originOf(address: string): string {
+  const parsed = parseAddress(address);
+  if (!parsed) return address;
+  const plain = unmapAddress(parsed);
+  if (plain.family === 4) return formatAddress(plain);
+  return `${formatAddress({ family: 6, value: (plain.value >> 64n) << 64n })}/64`;
+}
+
+// From where a request comes: the address, the browser, and whether a page of ours has sent it.
+
+/**
+ * Behind a proxy (the server's `trustProxy`), the last address of X-Forwarded-For, which is the one that the proxy
+ * saw. Null: a proxy that does not say.
+ */
+export function requesterOf(request: FastifyRequest): string | null {
+  if (request.ips?.length === 1) return null;
+  const address = parseAddress(request.ip);
+  return address === null ? null : formatAddress(unmapAddress(address));
+}
+
+/** Whoever is on this machine can do worse than read too much. */
+export function isThisMachine(address: string): boolean {
+  return address.startsWith("127.") || address === "::1";
+}
+
+export function whenceOf(request: FastifyRequest): Whence {
+  const { "user-agent": userAgent = "" } = request.headers;
+  return { remoteAddress: requesterOf(request), userAgent };
+}
+
+/** Browsers say from where a form was sent; programs need not, and have nobody's rights to abuse. */
+export function isFromElsewhere({ headers }: FastifyRequest): boolean {
+  const site = headers["sec-fetch-site"];
+  if (site !== undefined) return site !== "same-origin" && site !== "none";
+  const { origin, host } = headers;
+  if (origin === undefined) return false;
+  // Our pages send their forms with their origin; `null` is a sandboxed frame's, or a file's.
+  return !canParseUrl(origin) || new URL(origin).host !== host;
 }

@@ -57,6 +57,7 @@ const styleSheets = [
   "explore",
   "feed",
 ];
+
 const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 
 export function pageFrame(frame: PageFrame): string {
@@ -134,3 +135,15 @@ export function formToken({ formToken: token }: PageViewer): Html {
 }
 
 const brandMark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path d="M4 27a23 23 0 0 1 23-23M10 27a17 17 0 0 1 17-17M16 27a11 11 0 0 1 11-11"/><circle cx="25" cy="25" r="4"/></svg>`;
+
+// What a page says when it cannot be shown.
+
+export interface PageError {
+  readonly status: number;
+  readonly title: string;
+  readonly words: string;
+}
+
+export function errorBody(error: PageError): Html {
+  return html`<div class="error"><p class="status">${error.status}</p><h1>${error.title}</h1><p>${error.words}</p><p><a href="/">To the overview</a></p></div>`;
+}

@@ -5,9 +5,8 @@
  */
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { originOf } from "./connection-limits.ts";
 import { sendError } from "./guard.ts";
-import { isThisMachine, requesterOf } from "./requester.ts";
+import { isThisMachine, originOf, requesterOf } from "./limits.ts";
 
 /** A page and its live parts ask some ten times; an explorer that is panned, some tens of times a second for a while. */
 export const readsPerMinute = 1800;

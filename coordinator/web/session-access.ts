@@ -8,11 +8,10 @@ import type { FastifyRequest } from "fastify";
 import type { Session, SessionStore } from "#core/access-types";
 import { type Actor, anybody, type Scope, scopesOf } from "#core/actor";
 import { isLoopbackHost } from "#protocol/invitation";
-import type { Access, Refusal, Visit } from "./access.ts";
+import { type Access, localPath, type Refusal, sessionSecretOf, type Visit } from "./access.ts";
 import { BearerActor, type BearerPorts, bearerChallenge } from "./bearer-actor.ts";
 import { wantsJson } from "./guard.ts";
-import { isFromElsewhere, whenceOf } from "./requester.ts";
-import { localPath, sessionSecretOf } from "./session-cookie.ts";
+import { isFromElsewhere, whenceOf } from "./limits.ts";
 
 export interface SessionAccessPorts extends BearerPorts {
   readonly sessions: Pick<SessionStore, "use" | "say" | "takeSaid">;

@@ -2,16 +2,13 @@
  * What can be looked at: each view is read once and shown as a page, as JSON (at the same address with
  * `Accept: application/json`, and under /api/), and as CSV where it is a table (`format=csv`).
  */
-
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
 import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
-import { type CsvTable, csvText } from "./csv.ts";
 import { sendError, wantsEvents, wantsJson } from "./guard.ts";
-import type { Html } from "./html.ts";
+import { type CsvTable, csvText, type Html } from "./html.ts";
 import { pageFrame, type SectionPath } from "./page-frame.ts";
-import { sentText } from "./sent-text.ts";
 
 export interface Shown {
   readonly status: number;
@@ -222,3 +219,18 @@ export function numberIn(text: string, otherwise: number): number {
 
 const notKnown = { status: 404, title: "Not known", words: "There is nothing of this name." };
 const cannotBeAnswered = (words: string) => ({ status: 400, title: "That cannot be answered", words });
+
+// Texts as they come from outside, as the database and its JSON can hold them.
+
+/** NUL, which no column holds, becomes the character that stands for what cannot be shown. */
+export function sentText(text: string): string {
+  return text.replaceAll("\0", "\ufffd");
+}
+
+/**
+ * True: somewhere in it is NUL or half of a surrogate pair. JSON.stringify escapes both and no other character like
+ * that; a backslash that was sent is two there.
+ */
+export function isUnstorable(body: unknown): boolean {
+  return /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/.test(JSON.stringify(body) ?? "");
+}

@@ -5,7 +5,7 @@ import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
 import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
 import { accessParts } from "#coordinator/access/start";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Scope } from "#core/actor";
 import type { Database } from "#db/connect";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-numbers";
 import { changePart } from "#coordinator/changes/change-part";
 import { maxOpenRequests } from "#coordinator/web/limits";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { channelPart } from "#coordinator/channels/start";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";

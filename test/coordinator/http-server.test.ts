@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { maxOpenRequests } from "#coordinator/web/limits";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import { createReports } from "#coordinator/who/reads";
 import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import type { Database } from "#db/connect";

@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { explorePart } from "#coordinator/explore/start";
 import { readState } from "#coordinator/read-state";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Scope } from "#core/actor";
 import { asCrawlerId } from "#core/ids";

@@ -1,7 +1,7 @@
 /** The gateway's bookkeeping of bytes, connections and turns, with a clock set by hand. */
 import { describe, expect, test } from "vitest";
 import { ByteBudget } from "#coordinator/gateway/byte-budget";
-import { ConnectionLimits } from "#coordinator/web/connection-limits";
+import { ConnectionLimits } from "#coordinator/web/limits";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { KeyedTurns } from "#core/clock";
 import { makeGate } from "../support/gate.ts";

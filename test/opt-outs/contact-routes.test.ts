@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { formsPerHour } from "#coordinator/opt-outs/form-guard";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import type { WhoAnswer } from "#coordinator/who/who-answer";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMetrics } from "#coordinator/overview/metrics";
 import { observeOperation } from "#coordinator/overview/observe-operation";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";

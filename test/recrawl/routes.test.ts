@@ -6,7 +6,7 @@ import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import { recrawlAnswer } from "#coordinator/recrawl/recrawl-answer";
 import { recrawlPart } from "#coordinator/recrawl/recrawl-part";
 import { policySections } from "#coordinator/settings/schema";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import type { Database } from "#db/connect";
 import { recrawlText } from "#ops/nearcrawl/commands/recrawl";
 import { testDatabase } from "../support/database.ts";

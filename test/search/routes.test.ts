@@ -1,7 +1,7 @@
 /** Search and the facts of a page over HTTP: filters, reasons, lists, and what must not be shown. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";

@@ -1,9 +1,9 @@
 /** Somebody who has signed in, for tests of pages that show forms: a session in the database, and its cookie. */
 import type { BrowserContextOptions } from "playwright-core";
 import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
+import { sessionCookieName } from "#coordinator/web/access";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { formTokenOf } from "#coordinator/web/session-access";
-import { sessionCookieName } from "#coordinator/web/session-cookie";
 import type { Role } from "#core/actor";
 import type { Database } from "#db/connect";
 import { worldNow } from "./seed-world.ts";

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { operationsOf } from "#coordinator/web/api-page";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { webServer, webSettings } from "../support/web-server.ts";

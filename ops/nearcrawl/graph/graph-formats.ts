@@ -1,6 +1,6 @@
 /** The web graph as text: edges, CSV, GraphML (graphml.graphdrawing.org) and WebGraph's ASCIIGraph. */
 
-import { csvField } from "#coordinator/web/csv";
+import { csvField } from "#coordinator/web/html";
 import type { ExportedLink, ExportedNode, GraphRows } from "#coordinator/web-graph/export-rows";
 
 export const graphFormats = ["edges", "csv", "graphml", "webgraph"] as const;

@@ -1,6 +1,6 @@
 /** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/web/net-openapi";
+import { readOpenApi } from "#coordinator/web/openapi";
 import type { Database } from "#db/connect";
 import { pageCommand } from "#ops/nearcrawl/commands/page";
 import { searchCommand } from "#ops/nearcrawl/commands/search";
