@@ -9,7 +9,7 @@ import { loadTree, refreshTree } from "./delegation/refresh-tree.ts";
 import { relearnRtts } from "./delegation/relearn-rtts.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import type { FrontierStore, ResultStore } from "./frontier/ports.ts";
-import type { SubnetStore, TreeSnapshots } from "./subnets/registry-ports.ts";
+import type { SubnetStore, TreeSnapshots } from "./subnets/subnet-store.ts";
 
 export interface KnownPorts {
   readonly subnets: SubnetStore;

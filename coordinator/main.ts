@@ -44,9 +44,8 @@ import { gatewaySettings, recalibrationRule, watchRoom } from "./room-settings.t
 import { duties, scheduleDuties } from "./schedule.ts";
 import { policyDuties } from "./settings/start.ts";
 import { openWebServer } from "./start-web.ts";
-import { ensureRootSubnets } from "./subnets/root-subnets.ts";
-import { createSubnetStore } from "./subnets/subnet-store.ts";
-import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshots.ts";
+import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
+import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { scheduleTableDuties } from "./table-duties.ts";
 import { trustDuties } from "./trust/start.ts";
 import { randomSecrets } from "./web/secrets.ts";

@@ -5,8 +5,7 @@ import { DelegationTable } from "./delegation/delegation-table.ts";
 import { loadTree } from "./delegation/refresh-tree.ts";
 import { CoordinatorState } from "./delegation/state.ts";
 import { createDelegationStore } from "./delegation/store.ts";
-import type { TreeSnapshots } from "./subnets/registry-ports.ts";
-import { createSubnetStore } from "./subnets/subnet-store.ts";
+import { createSubnetStore, type TreeSnapshots } from "./subnets/subnet-store.ts";
 
 /** `snapshots`: where a coordinator keeps its tree, which is ten times quicker to read than its rows. */
 export async function readState(

@@ -1,6 +1,6 @@
 /** The chain of subnets that hold an address or a range, straight from the database. */
 
-import { holdingChain } from "#coordinator/subnets/holding-chain";
+import { holdingChain } from "#coordinator/subnets/nest";
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, type IpRange, isUnary, parseRange } from "#core/ip/range";

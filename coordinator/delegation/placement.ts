@@ -9,11 +9,10 @@
  * hold IPv6 in blocks of about that size (2001::/16, 2600::/12 …).
  */
 import type { SubnetId } from "#core/ids";
-import { topBit } from "../subnets/first-index.ts";
 import { type Ipv4Places, ipv4ParentOf, ipv4RangeAt } from "../subnets/ipv4-places.ts";
 import { type Ipv6Places, ipv6ParentOf, ipv6RangeAt } from "../subnets/ipv6-places.ts";
-import { extentIn, oddExtent } from "../subnets/place-index.ts";
-import { countryOf } from "../subnets/subnet-label.ts";
+import { extentIn, oddExtent, topBit } from "../subnets/place-index.ts";
+import { countryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
 import type { TreeColumns } from "../subnets/tree-columns.ts";
 

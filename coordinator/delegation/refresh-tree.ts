@@ -4,8 +4,8 @@
  */
 
 import type { FrontierStore } from "../frontier/ports.ts";
-import type { RegistryInForce, SubnetStore, TreeSnapshots } from "../subnets/registry-ports.ts";
 import { SubnetRows } from "../subnets/subnet-rows.ts";
+import type { RegistryInForce, SubnetStore, TreeSnapshots } from "../subnets/subnet-store.ts";
 import { type SubnetTree, treeOfRows } from "../subnets/subnet-tree.ts";
 import type { CoordinatorState } from "./state.ts";
 

@@ -4,8 +4,7 @@
  */
 
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
-import { registries } from "../subnets/subnet.ts";
-import { countryOf, packLabel, registryOf } from "../subnets/subnet-label.ts";
+import { countryOf, packLabel, registries, registryOf } from "../subnets/subnet.ts";
 import { bitOf } from "./block-summaries.ts";
 import type { SubnetFilter } from "./filter.ts";
 import { sizeBits } from "./places.ts";

@@ -2,7 +2,7 @@
 
 import { asHolderId, type CrawlerId, type HolderId, type SubnetId } from "#core/ids";
 import { formatRange } from "#core/ip/range";
-import { countryOf, registryOf } from "../subnets/subnet-label.ts";
+import { countryOf, registryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
 import type { ExploreReads, NamedHolder } from "./explore-ports.ts";
 import { endPlace, rangeAtPlace } from "./places.ts";

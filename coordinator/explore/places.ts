@@ -1,6 +1,5 @@
 /** The tree by its places: what goes over many subnets at once reads these numbers, not a record for each. */
 import type { IpRange } from "#core/ip/range";
-import { topBit } from "../subnets/first-index.ts";
 import {
   ipv4EndOf,
   ipv4Key,
@@ -10,9 +9,8 @@ import {
   ipv4Reaching,
   placeOfIpv4,
 } from "../subnets/ipv4-places.ts";
-import { oddWords } from "../subnets/ipv6-extents.ts";
-import { ipv6EndOf, ipv6ParentOf, ipv6RangeAt, placeOfIpv6 } from "../subnets/ipv6-places.ts";
-import { extentIn, oddEntry, oddExtent } from "../subnets/place-index.ts";
+import { ipv6EndOf, ipv6ParentOf, ipv6RangeAt, oddWords, placeOfIpv6 } from "../subnets/ipv6-places.ts";
+import { extentIn, oddEntry, oddExtent, topBit } from "../subnets/place-index.ts";
 import type { TreeColumns } from "../subnets/tree-columns.ts";
 import { addressAt, ipv6Space, type MapSpace } from "./space.ts";
 

@@ -8,19 +8,15 @@
  * which the way up is long, are marked, and answered from a table of segments (`hard-stretches.ts`).
  */
 import type { Ipv4Range } from "#core/ip/range";
+import type { NestedRanges } from "./nested-ranges.ts";
 import {
   answerSlot,
+  type ExtentCoding,
+  extentIn,
   type FirstIndex,
   forEachSlot,
   indexKeys,
   ipv4Slot,
-  slotAnswer,
-  topBit,
-} from "./first-index.ts";
-import type { NestedRanges } from "./nested-ranges.ts";
-import {
-  type ExtentCoding,
-  extentIn,
   isHard,
   type LinkLists,
   listBytes,
@@ -28,6 +24,8 @@ import {
   oddExtent,
   packLinks,
   parentAt,
+  slotAnswer,
+  topBit,
 } from "./place-index.ts";
 import type { RangeColumns } from "./range-columns.ts";
 import { findIpv4, type Segments, segmentBytes } from "./segments.ts";

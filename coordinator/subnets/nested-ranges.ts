@@ -3,10 +3,9 @@
  * found that look-ups answer from a table.
  */
 import { formatRange } from "#core/ip/range";
-import { cutHardSegments, findHardStretches } from "./hard-stretches.ts";
 import { nest } from "./nest.ts";
 import { emptyColumns, type RangeColumns, rangeAt, sortedOrder } from "./range-columns.ts";
-import type { Segments } from "./segments.ts";
+import { cutHardSegments, findHardStretches, type Segments } from "./segments.ts";
 
 export interface NestedRanges {
   /** By first address, the widest first of those that start together: the order of places. */

@@ -6,8 +6,7 @@
 import { GrowingColumn, TextPool } from "#core/columns";
 import type { IpRange } from "#core/ip/range";
 import { columnsOf, type RangeColumns } from "./range-columns.ts";
-import { type Registry, registries, type Subnet } from "./subnet.ts";
-import { packLabel } from "./subnet-label.ts";
+import { packLabel, type Registry, registries, type Subnet } from "./subnet.ts";
 
 /** What stands for null in a column of ids. */
 export const noId = -1;

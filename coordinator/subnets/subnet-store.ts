@@ -2,9 +2,10 @@
 import type { Pool, PoolClient } from "pg";
 import { type CopiedRow, readCopy } from "#db/read-copy";
 import { ChannelListener } from "../database/channel-listener.ts";
-import type { RegistryInForce, SubnetStore } from "./registry-ports.ts";
+import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import type { Registry } from "./subnet.ts";
 import type { SubnetRows } from "./subnet-rows.ts";
+import type { SubnetTree } from "./subnet-tree.ts";
 
 export function createSubnetStore(pool: Pool): SubnetStore {
   return {
@@ -77,4 +78,96 @@ function addRow(into: SubnetRows, row: CopiedRow): void {
 
 /** The words of one IPv6 range on their way from the row to the columns. */
 const first = new Uint32Array(4);
+
 const last = new Uint32Array(4);
+
+// What the flows know of the registry as it is stored: the subnets in force, and trees of them kept for a quick start.
+
+/** Which registry it is. Generations are counted anew in each database; the moment tells them apart. */
+export interface RegistryInForce {
+  readonly generation: number;
+  /** As the database writes it, to the microsecond. */
+  readonly appliedAt: string;
+}
+
+export interface SubnetStore {
+  /** The generation in force, or null before the first import. */
+  currentGeneration(): Promise<number | null>;
+  /** The registry in force, or null before the first import. */
+  registryInForce(): Promise<RegistryInForce | null>;
+  /** Adds every subnet in force, in no order; returns the registry they are of, as of one moment. */
+  readRows(into: SubnetRows): Promise<RegistryInForce | null>;
+  /** Calls back whenever an import or a rollback has committed (Postgres NOTIFY `nearcrawl_registry`). */
+  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
+}
+
+/** Trees kept outside the database, for a quick start. */
+export interface TreeSnapshots {
+  /** The tree of that registry, or null when there is none of use. Never rejects. */
+  read(registry: RegistryInForce): Promise<SubnetTree | null>;
+  /** To be read from now on in place of any other; returns before it is written. */
+  keep(tree: SubnetTree, registry: RegistryInForce): void;
+}
+
+// The two roots of the hierarchy (paper section 4.1 begins with the complete range of addresses), for a coordinator that
+// has no registry: every address lies in a subnet, so a crawler can work. They are a generation in the state `stand-in`,
+// which is no import: there is nothing to roll back, and an import or a roll forward takes their place.
+
+/** An import under way is not waited for longer: what it brings takes the roots' place, or they are asked for again. */
+const importWaitMs = 2000;
+
+const lockNotAvailable = "55P03";
+
+const roots = `(values
+    ('0.0.0.0'::inet, '255.255.255.255'::inet),
+    ('::'::inet, 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet)
+  ) as root (first_address, last_address)`;
+
+/** Puts the roots in place where no registry is in force; true when they were not there. */
+export async function ensureRootSubnets(pool: Pool): Promise<boolean> {
+  if (!(await areRootsMissing(pool))) return false;
+  try {
+    return await addRoots(pool);
+  } catch (error) {
+    if (sqlStateOf(error) === lockNotAvailable) return false;
+    throw error;
+  }
+}
+
+async function areRootsMissing(on: Pool | PoolClient): Promise<boolean> {
+  const { rowCount } = await on.query(
+    `select
+     where not exists (select from registry_generation where state = 'applied')
+       and exists (
+         select from ${roots}
+         where not exists (
+           select from subnet c
+           where c.first_address = root.first_address and c.last_address = root.last_address
+             and c.removed_in is null
+         )
+       )`,
+  );
+  return rowCount !== 0;
+}
+
+async function addRoots(pool: Pool): Promise<boolean> {
+  return await inTransaction(pool, async (client) => {
+    await client.query(`set local lock_timeout = ${importWaitMs}`);
+    await client.query("lock table registry_generation in share row exclusive mode");
+    if (!(await areRootsMissing(client))) return false;
+    await client.query(
+      `with born as (
+         insert into registry_generation (state, applied_at, counts)
+         values ('stand-in', now(), '{"added": 2}')
+         returning generation
+       )
+       insert into subnet (first_address, last_address, registry, name, added_in)
+       select first_address, last_address, 'iana', 'root', generation
+       from born
+       cross join ${roots}
+       on conflict (first_address, last_address) do update
+         set removed_in = null`,
+    );
+    return true;
+  });
+}

@@ -25,8 +25,7 @@ import {
   nonUnaryPlaceOfIpv6,
   placeOfIpv6,
 } from "./ipv6-places.ts";
-import type { Subnet } from "./subnet.ts";
-import { countryOf, registryOf } from "./subnet-label.ts";
+import { countryOf, registryOf, type Subnet } from "./subnet.ts";
 import { noId, SubnetRows } from "./subnet-rows.ts";
 import { layOutColumns, type TreeColumns } from "./tree-columns.ts";
 

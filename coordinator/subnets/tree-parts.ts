@@ -3,11 +3,11 @@
  * in little time is left out: the indexes by address and by id.
  */
 import { TextPool } from "#core/columns";
-import { indexIds } from "./id-index.ts";
 import { type Ipv4Parts, indexedIpv4 } from "./ipv4-places.ts";
 import { type Ipv6Parts, indexedIpv6 } from "./ipv6-places.ts";
 import { indexSegments } from "./segments.ts";
 import { SubnetTree } from "./subnet-tree.ts";
+import { indexIds } from "./tree-columns.ts";
 
 /** To be raised with every change of what the arrays mean. */
 export const treePartsVersion = 1;

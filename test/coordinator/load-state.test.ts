@@ -5,9 +5,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { DayBudget } from "#coordinator/crawlers/day-budget";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { followRegistry, readWhatIsKnown } from "#coordinator/load-state";
-import { ensureRootSubnets } from "#coordinator/subnets/root-subnets";
 import type { SubnetRows } from "#coordinator/subnets/subnet-rows";
-import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshots";
+import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
+import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
 import { silentLog } from "#core/log";
 import { notify } from "#db/schema-channel";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";

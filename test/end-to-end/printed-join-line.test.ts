@@ -11,7 +11,7 @@ import { afterAll, expect, it } from "vitest";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { createRejectedUrlStore } from "#coordinator/frontier/rejected-url-store";
-import { ensureRootSubnets } from "#coordinator/subnets/root-subnets";
+import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
 import type { Database } from "#db/connect";
 import { generateWorld } from "#ops/world/generate-world";
 import { startWorld } from "#ops/world/main";

@@ -1,7 +1,6 @@
 /** Plan, apply and rollback against a real Postgres. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ensureRootSubnets } from "#coordinator/subnets/root-subnets";
-import { createSubnetStore } from "#coordinator/subnets/subnet-store";
+import { createSubnetStore, ensureRootSubnets } from "#coordinator/subnets/subnet-store";
 import { DatabaseError, SourceFileError, UsageError } from "#core/errors";
 import type { Database } from "#db/connect";
 import { channelName } from "#db/schema-channel";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { cutSegments } from "#coordinator/subnets/cut-segments";
 import { columnsOf, sortedOrder } from "#coordinator/subnets/range-columns";
+import { cutSegments } from "#coordinator/subnets/segments";
 import { formatAddress } from "#core/ip/address";
 import { type IpRange, parseRange } from "#core/ip/range";
 

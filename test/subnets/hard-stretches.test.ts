@@ -1,12 +1,11 @@
 /** Which stretches a look-up may answer by the way up, and which need the table of segments. */
 import { describe, expect, it } from "vitest";
-import { cutHardSegments, findHardStretches } from "#coordinator/subnets/hard-stretches";
 import { nest } from "#coordinator/subnets/nest";
 import { columnsOf } from "#coordinator/subnets/range-columns";
+import { cutHardSegments, findHardStretches } from "#coordinator/subnets/segments";
 import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
 import { asSubnetId } from "#core/ids";
-import type { IpAddress } from "#core/ip/address";
-import { formatAddress, parseAddress } from "#core/ip/address";
+import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import { type IpRange, parseRange } from "#core/ip/range";
 
 /** The ranges stand in the order of places. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { companyNameOf, normaliseCompanyName } from "#coordinator/subnets/company-name";
-import { holderOf } from "#coordinator/subnets/holder-name";
+import { companyNameOf, holderOf, normaliseCompanyName } from "#coordinator/subnets/holder-name";
 
 describe("one company, however it is written", () => {
   it.each([

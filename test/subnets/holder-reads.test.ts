@@ -1,7 +1,6 @@
 /** `who ORGANISATION` among a few hundred holders: by handle, by name however it is written, and near names. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { organisationNamed } from "#coordinator/subnets/holder-reads";
-import { namesLike } from "#coordinator/subnets/near-names";
+import { namesLike, organisationNamed } from "#coordinator/subnets/holder-reads";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 

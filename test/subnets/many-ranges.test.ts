@@ -3,7 +3,6 @@
  * the table of segments over all ranges, which the golden tables of the small tests hold to the rule.
  */
 import { describe, expect, it } from "vitest";
-import { cutSegments } from "#coordinator/subnets/cut-segments";
 import { nest } from "#coordinator/subnets/nest";
 import {
   columnsOf,
@@ -12,7 +11,7 @@ import {
   rangeAt,
   sortedOrder,
 } from "#coordinator/subnets/range-columns";
-import { findIpv4, findIpv6 } from "#coordinator/subnets/segments";
+import { cutSegments, findIpv4, findIpv6 } from "#coordinator/subnets/segments";
 import { SubnetRows } from "#coordinator/subnets/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
 import { asSubnetId } from "#core/ids";

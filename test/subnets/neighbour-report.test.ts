@@ -1,6 +1,6 @@
 /** The subnets beside a subnet, against a slow look through all of them. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { neighboursOf } from "#coordinator/subnets/neighbour-report";
+import { neighboursOf } from "#coordinator/subnets/subnet-reads";
 import { seededRandom } from "#core/random";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { registries } from "#coordinator/subnets/subnet";
-import { countryOf, packLabel, registryOf } from "#coordinator/subnets/subnet-label";
+import { countryOf, packLabel, registries, registryOf } from "#coordinator/subnets/subnet";
 
 const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
 const countries = [null, ...letters.flatMap((first) => letters.map((second) => first + second))];

@@ -17,7 +17,7 @@ import { createExploreReads } from "#coordinator/explore/reads";
 import { systemClock } from "#coordinator/explore/start";
 import { readState } from "#coordinator/read-state";
 import { registries } from "#coordinator/subnets/subnet";
-import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshots";
+import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
 import { UsageError } from "#core/errors";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";

@@ -4,7 +4,7 @@
  * read of the id. It can answer nothing else: no ranges, no parents, no labels. Right where no ranges cross.
  */
 
-import { type FirstIndex, indexKeys, ipv6Slot, topBit } from "#coordinator/subnets/first-index";
+import { type FirstIndex, indexKeys, ipv6Slot, topBit } from "#coordinator/subnets/place-index";
 import type { RangeColumns } from "#coordinator/subnets/range-columns";
 import type { IpAddress } from "#core/ip/address";
 
