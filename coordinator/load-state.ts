@@ -1,8 +1,7 @@
 /** What the coordinator reads at its start, and again when the registry changes. */
 
 import type { Log } from "#core/log";
-import type { CrawlerStore } from "./crawlers/crawler.ts";
-import type { DayBudget } from "./crawlers/day-budget.ts";
+import type { CrawlerStore, DayBudget } from "./crawlers/crawler.ts";
 import type { DelegationStore } from "./delegation/delegation.ts";
 import { DelegationTable } from "./delegation/delegation-table.ts";
 import { loadTree, refreshTree } from "./delegation/refresh-tree.ts";

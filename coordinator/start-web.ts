@@ -11,7 +11,7 @@ import { accessOver, anonymousMayRead } from "./access/start.ts";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { stateCoordinatorPlace } from "./crawlers/coordinator-place-store.ts";
-import { createFleetOutside } from "./crawlers/fleet-outside.ts";
+import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import { frontierOrder } from "./frontier/order/order-strategies.ts";

@@ -1,7 +1,7 @@
 /** What the coordinator does by the clock as crawlers come, go and have too much: who gets whose subnets. */
 import type { CoordinatorConfig } from "../config.ts";
-import { isBelieved } from "../crawlers/believed.ts";
 import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
+import { isBelieved } from "../crawlers/crawler.ts";
 import type { DutyPorts } from "../schedule.ts";
 import { HandOvers } from "./hand-overs.ts";
 import { NewcomerSettling } from "./join.ts";

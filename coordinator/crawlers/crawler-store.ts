@@ -6,6 +6,7 @@ import type { ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean } from "../database/transaction.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
+import type { Absence } from "../fleet/fleet-ports.ts";
 import {
   connectedState,
   crawlerLeaves,
@@ -16,8 +17,7 @@ import {
 } from "./control-store.ts";
 import { takeOverAtStart } from "./coordinator-presence-store.ts";
 import type { CrawlerRecord, CrawlerStore, PeerRtt } from "./crawler.ts";
-import { forgottenAbsences, notedAbsences } from "./crawler-absences.ts";
-import { crawlerOfKey, measuresOnly, registerCrawler } from "./crawler-keys.ts";
+import { crawlerOfKey, measuresOnly, registerCrawler } from "./identity-store.ts";
 
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
@@ -245,4 +245,50 @@ async function saveRtts(pool: Pool, rtts: readonly PeerRtt[], now: Date): Promis
       now,
     ],
   );
+}
+
+// Table crawler_absence: when a crawler was away, and why.
+
+/** Of one crawler; older ones are forgotten. */
+export const mostAbsences = 100;
+
+/** A process that ended longer before the absence than this was another one. */
+const endingMinutes = 10;
+
+const wasAway = "c.offline_reason is not null and c.last_seen_at is not null";
+
+/** Part of the statement of arrivals, `given`: SQL that notes the absence before each. */
+const notedAbsences = `
+  insert into crawler_absence (crawler_id, away_since, back_at, reason, last_words)
+  select crawler_id, c.last_seen_at, greatest(given.at, c.last_seen_at), c.offline_reason,
+    case when given.end_at > c.last_seen_at - interval '${endingMinutes} minutes' then given.end_words end
+  from crawler c
+  join given using (crawler_id)
+  where ${wasAway}`;
+
+/** Another part of it: what is too much with those that are noted. */
+const forgottenAbsences = `
+  delete from crawler_absence a
+  using given
+  join crawler c using (crawler_id)
+  where a.crawler_id = given.crawler_id and ${wasAway}
+    and a.absence_id <= (
+      select absence_id from crawler_absence
+      where crawler_id = given.crawler_id
+      order by absence_id desc
+      offset ${mostAbsences - 1}
+      limit 1
+    )`;
+
+/** The latest first; empty when there is none, or no crawler of that name. */
+export async function absencesOf(pool: Pool, name: string): Promise<Absence[]> {
+  const { rows } = await pool.query<Absence>(
+    `select a.away_since as since, a.back_at as until, a.reason, a.last_words as "lastWords"
+     from crawler_absence a
+     join crawler c using (crawler_id)
+     where c.name = $1
+     order by a.absence_id desc`,
+    [name],
+  );
+  return rows;
 }

@@ -1,7 +1,7 @@
 /** What the flows know of the crawlers: all that are registered, as they are stored, and the connected fleet. */
-
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod, ProbeOutcome } from "#protocol/messages";
+import { defaultMeanPageBytes } from "../balance/capacity.ts";
 import type { Partition } from "../domain-sets/partition.ts";
 import type { KeyHolder } from "./identity.ts";
 
@@ -111,4 +111,72 @@ export interface Fleet {
       deadlineMs: number;
     },
   ): Promise<ProbeOutcome>;
+}
+
+// Whether new work may be given to a crawler, by what is believed of it.
+
+/** Neither its results nor its probe reports are doubted; one that is not registered any more is not believed. */
+export function isBelieved(crawler: CrawlerRecord | null): boolean {
+  if (crawler === null) return false;
+  return crawler.distrustedSince === undefined && crawler.probesDoubtedSince === undefined;
+}
+
+// Pages and bytes that each crawler has fetched today (UTC), against what its partner allows a day (paper
+// section 4.4: the size a crawler has to check each day). Kept in memory and read back from the fetches at
+// the start. A result is counted when it arrives, so the crawler's own limit, which counts at once, is the
+// one that holds to the byte.
+
+interface Spent {
+  readonly pages: number;
+  readonly bytes: number;
+}
+
+/** A crawler and its partner's limits. */
+interface DayLimits {
+  readonly crawlerId: CrawlerId;
+  readonly pagesPerDay: number;
+  readonly bytesPerDay: number;
+}
+
+const msPerDay = 86_400_000;
+const nothing: Spent = { pages: 0, bytes: 0 };
+
+/** The usual size of a page counts as much as so many pages of today. */
+const pagesOfUsualSize = 5;
+
+export class DayBudget {
+  #day = Number.NaN;
+  readonly #spent = new Map<CrawlerId, Spent>();
+
+  /** What was fetched today before this coordinator started. */
+  restore(spent: readonly (Spent & { readonly crawlerId: CrawlerId })[], now: Date): void {
+    for (const one of spent) this.spend(one.crawlerId, one, now);
+  }
+
+  spend(crawlerId: CrawlerId, { pages, bytes }: Spent, now: Date): void {
+    this.#turnPage(now);
+    const before = this.#spent.get(crawlerId) ?? nothing;
+    this.#spent.set(crawlerId, { pages: before.pages + pages, bytes: before.bytes + bytes });
+  }
+
+  /** What was fetched today. */
+  spent(crawlerId: CrawlerId, now: Date): Spent {
+    this.#turnPage(now);
+    return this.#spent.get(crawlerId) ?? nothing;
+  }
+
+  /** Pages that both limits still allow today, at the mean size of today's pages. */
+  left({ crawlerId, pagesPerDay, bytesPerDay }: DayLimits, now: Date): number {
+    const { pages, bytes } = this.spent(crawlerId, now);
+    const meanPageBytes = (bytes + pagesOfUsualSize * defaultMeanPageBytes) / (pages + pagesOfUsualSize);
+    const pagesInBytes = bytes >= bytesPerDay ? 0 : Math.ceil((bytesPerDay - bytes) / meanPageBytes);
+    return Math.max(0, Math.min(pagesPerDay - pages, pagesInBytes));
+  }
+
+  #turnPage(now: Date): void {
+    const day = Math.floor(now.getTime() / msPerDay);
+    if (day === this.#day) return;
+    this.#day = day;
+    this.#spent.clear();
+  }
 }

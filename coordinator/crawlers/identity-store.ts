@@ -1,12 +1,24 @@
 /** Tables crawler and crawler_key: tickets and addresses of identities, keys that are issued, kept and replaced. */
 import type { Pool } from "pg";
+import type { AskedRotation, FleetKeys } from "#core/access-types";
 import { Gathered } from "#core/gathered";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { notify } from "#db/schema-channel";
 import type { KeyScope } from "#protocol/identity";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
-import { type FolderArrival, judgeFolder, type KnownFolder } from "./copied-folder.ts";
-import type { DueRotation, IdentityStore, SeenArrival, TicketTrade, TradedTicket } from "./identity.ts";
-import { redeemInvitation } from "./redeem-invitation.ts";
+import type { IssuedKey } from "../fleet/fleet-ports.ts";
+import {
+  type DueRotation,
+  type FolderArrival,
+  type IdentityStore,
+  judgeFolder,
+  type KeyHolder,
+  type KnownFolder,
+  type SeenArrival,
+  type TicketTrade,
+  type TradedTicket,
+} from "./identity.ts";
+import { redeemInvitation } from "./invitation-store.ts";
 
 /** How long the keys before a new one stay good when nobody has said otherwise. */
 export const defaultGraceHours = 24;
@@ -270,4 +282,136 @@ async function dueRotations(
     scopes: row.scopes,
     graceHours: row.grace_hours,
   }));
+}
+
+// Table crawler_key: the keys of one crawler for operators and its partner; the hashes stay here.
+
+const mostListed = 20;
+
+/** The latest first. */
+export async function keysOfCrawler(pool: Pool, name: string): Promise<IssuedKey[]> {
+  const { rows } = await pool.query<IssuedKey>(
+    `select k.key_id as "keyId", k.scopes, k.created_at as "issuedAt", k.kept_at as "keptAt",
+       k.last_used_at as "lastUsedAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt"
+     from crawler_key k
+     join crawler c using (crawler_id)
+     where c.name = $1
+     order by k.key_id desc
+     limit ${mostListed}`,
+    [name],
+  );
+  return rows;
+}
+
+// Table crawler_key: which crawler a key opens the door for, and a crawler that is given its key by an operator.
+
+/** The crawler of that name whose key hashes so, as long as the key is good; null: there is none. */
+export async function crawlerOfKey(pool: Pool, name: string, keyHash: string): Promise<KeyHolder | null> {
+  const { rows } = await pool.query<HolderRow>(
+    `select c.crawler_id, c.revoked_at is not null as revoked, c.public_key, k.key_id, k.scopes
+     from crawler c
+     join crawler_key k using (crawler_id)
+     where c.name = $1
+       and k.key_hash = $2
+       and k.revoked_at is null
+       and (k.expires_at is null or k.expires_at > now())`,
+    [name, keyHash],
+  );
+  const [row] = rows;
+  if (!row) return null;
+  return {
+    crawlerId: asCrawlerId(row.crawler_id),
+    revoked: row.revoked,
+    keyId: row.key_id,
+    scopes: row.scopes,
+    publicKey: row.public_key,
+  };
+}
+
+/** Of a row of table crawler: whether its newest key is for measurements alone. */
+export const measuresOnly = `coalesce((
+  select not 'crawl' = any(k.scopes)
+  from crawler_key k
+  where k.crawler_id = crawler.crawler_id and k.revoked_at is null
+  order by k.key_id desc
+  limit 1
+), false)`;
+
+interface HolderRow {
+  crawler_id: number;
+  revoked: boolean;
+  public_key: string | null;
+  key_id: number;
+  scopes: KeyScope[];
+}
+
+/**
+ * A crawler of that name with this key and no other. One that is there keeps its number and loses its identity:
+ * who holds the new key may come without one.
+ */
+export async function registerCrawler(
+  pool: Pool,
+  crawler: { name: string; keyHash: string; pagesPerDay?: number; bytesPerDay?: number },
+): Promise<CrawlerId> {
+  const { rows } = await pool.query<{ crawler_id: number }>(
+    `with registered as (
+       insert into crawler as c
+         (name, pages_per_day, bytes_per_day, granted_pages_per_day, granted_bytes_per_day)
+       values ($1, coalesce($3, 100000), coalesce($4, 10000000000), $3, $4)
+       on conflict (name) do update
+         set revoked_at = null, public_key = null, ticket_hash = null, previous_ticket_hash = null,
+             arrivals = '[]', rotation_asked_at = null,
+             pages_per_day = coalesce($3, c.pages_per_day),
+             bytes_per_day = coalesce($4, c.bytes_per_day),
+             granted_pages_per_day = coalesce($3, c.granted_pages_per_day),
+             granted_bytes_per_day = coalesce($4, c.granted_bytes_per_day)
+       returning crawler_id
+     ),
+     others as (
+       update crawler_key k
+       set revoked_at = now()
+       from registered
+       where k.crawler_id = registered.crawler_id and k.key_hash <> $2 and k.revoked_at is null
+     )
+     insert into crawler_key (crawler_id, key_hash, kept_at)
+     select crawler_id, $2, now() from registered
+     on conflict (crawler_id, key_hash) do update
+       set revoked_at = null, expires_at = null, created_at = excluded.created_at, kept_at = excluded.kept_at
+     returning crawler_id`,
+    [crawler.name, crawler.keyHash, crawler.pagesPerDay ?? null, crawler.bytesPerDay ?? null],
+  );
+  return asCrawlerId(rows[0]!.crawler_id);
+}
+
+// Table crawler: whom an operator shuts out, and who is to get a new key. Running coordinators are told.
+
+export function createFleetKeys(pool: Pool): FleetKeys {
+  return {
+    async revoke(name, now) {
+      const { rows } = await pool.query<{ crawler_id: number }>(
+        `with revoked as (
+           update crawler set revoked_at = coalesce(revoked_at, $2) where name = $1 returning crawler_id
+         )
+         select crawler_id, ${notify("nearcrawl_fleet", "crawler_id::text")} from revoked`,
+        [name, now],
+      );
+      return rows[0] ? asCrawlerId(rows[0].crawler_id) : null;
+    },
+
+    async askRotation(name, { graceHours, now }) {
+      const { rows } = await pool.query<AskedRotation>(
+        `with asked as (
+           update crawler
+           set rotation_asked_at = $2, rotation_grace_hours = $3
+           where ($1::text is null or name = $1) and public_key is not null and revoked_at is null
+           returning crawler_id, name, state
+         )
+         select name, state <> 'offline' as online, ${notify("nearcrawl_fleet", "crawler_id::text")}
+         from asked
+         order by name`,
+        [name, now, graceHours],
+      );
+      return rows.map(({ name: asked, online }) => ({ name: asked, online }));
+    },
+  };
 }

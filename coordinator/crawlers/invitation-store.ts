@@ -1,8 +1,8 @@
 /** Table invitation: what operators have handed out, and what became of it. */
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
+import { asCrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
-import type { InvitationRecord, InvitationStore } from "./identity.ts";
-import { joiningDays } from "./redeem-invitation.ts";
+import type { InvitationRecord, InvitationStore, Redeemed, Redemption, RedemptionFault } from "./identity.ts";
 
 /** More are looked up by SQL. */
 const mostListed = 500;
@@ -94,4 +94,147 @@ function recordOf(row: InvitationRow): InvitationRecord {
     revokedAt: row.revoked_at,
     state: row.state,
   };
+}
+
+// An invitation becomes a crawler: its row is locked, so that of two who show the same secret one is refused. The
+// same identity may redeem it again until its crawler has said that it keeps its key; the key sent before ends then.
+// Whether it says so or not, it opens nothing any more three days after it was first redeemed.
+
+/** For so long after it was first redeemed an invitation helps a crawler that has lost its key on the way. */
+const joiningDays = 3;
+
+const dayMs = 86_400_000;
+
+interface RedeemInvitationInvitationRow {
+  invitation_id: number;
+  name: string;
+  renews: boolean;
+  scopes: KeyScope[];
+  pages_per_day: number | null;
+  bytes_per_day: string | null;
+  expires_at: Date;
+  revoked_at: Date | null;
+  redeemed_at: Date | null;
+  public_key: string | null;
+  crawler_id: number | null;
+  kept_at: Date | null;
+  /** Of the crawler that it has become, as it is now; null: it has become none, or that one has no identity. */
+  bound_key: string | null;
+  shut_out: boolean | null;
+}
+
+export async function redeemInvitation(
+  client: PoolClient,
+  redemption: Redemption,
+): Promise<Redeemed | { readonly refused: RedemptionFault }> {
+  const { rows } = await client.query<RedeemInvitationInvitationRow>(
+    `select i.invitation_id, i.name, i.renews, i.scopes, i.pages_per_day, i.bytes_per_day, i.expires_at, i.revoked_at,
+       i.redeemed_at, i.public_key, i.crawler_id, i.kept_at, c.public_key as bound_key, c.revoked_at is not null as shut_out
+     from invitation i
+     left join crawler c using (crawler_id)
+     where i.secret_hash = $1
+     for update of i`,
+    [redemption.secretHash],
+  );
+  const [row] = rows;
+  const fault = await faultOf(client, row, redemption);
+  if (fault !== null) return { refused: fault };
+  const crawlerId = row!.crawler_id ?? (await bind(client, row!, redemption));
+  if (crawlerId === null) return { refused: { type: row!.renews ? "gone" : "name-taken" } };
+  await giveKey(client, crawlerId, row!.scopes, redemption);
+  return { crawlerId: asCrawlerId(crawlerId), scopes: row!.scopes };
+}
+
+async function faultOf(
+  client: PoolClient,
+  row: RedeemInvitationInvitationRow | undefined,
+  { name, publicKey, now }: Redemption,
+): Promise<RedemptionFault | null> {
+  if (!row) return { type: "unknown" };
+  if (row.name !== name) return { type: "other-name" };
+  if (row.revoked_at !== null) return { type: "revoked" };
+  if (row.kept_at !== null || (row.public_key !== null && row.public_key !== publicKey))
+    return { type: "used" };
+  if (row.public_key !== null) return faultOfCrawler(row, now);
+  if (row.expires_at.getTime() <= now.getTime()) return { type: "expired", at: row.expires_at };
+  const { rowCount } = await client.query("select from crawler where public_key = $1", [publicKey]);
+  return rowCount === 0 ? null : { type: "identity-taken" };
+}
+
+/** Shown again by the identity that has redeemed it: what became of the crawler since counts. */
+function faultOfCrawler(row: RedeemInvitationInvitationRow, now: Date): RedemptionFault | null {
+  if (row.crawler_id === null) return { type: "gone" };
+  if (row.shut_out) return { type: "shut-out" };
+  if (row.bound_key !== row.public_key) return { type: "used" };
+  const endsAt = new Date((row.redeemed_at?.getTime() ?? 0) + joiningDays * dayMs);
+  return endsAt <= now ? { type: "expired", at: endsAt } : null;
+}
+
+/** The crawler with this identity, made or renewed; null: there is one of that name, or none to renew. */
+async function bind(
+  client: PoolClient,
+  row: RedeemInvitationInvitationRow,
+  { publicKey, now }: Redemption,
+): Promise<number | null> {
+  const { rows } = row.renews
+    ? await client.query<{ crawler_id: number }>(renewal, [
+        row.name,
+        publicKey,
+        row.pages_per_day,
+        row.bytes_per_day,
+        now,
+      ])
+    : await client.query<{ crawler_id: number }>(
+        `insert into crawler (name, public_key, granted_pages_per_day, granted_bytes_per_day, pages_per_day, bytes_per_day)
+         values ($1, $2, $3, $4, coalesce($3, 100000), coalesce($4, 10000000000))
+         on conflict (name) do nothing
+         returning crawler_id`,
+        [row.name, publicKey, row.pages_per_day, row.bytes_per_day],
+      );
+  const crawlerId = rows[0]?.crawler_id ?? null;
+  if (crawlerId === null) return null;
+  await client.query(
+    "update invitation set redeemed_at = $2, public_key = $3, crawler_id = $4 where invitation_id = $1",
+    [row.invitation_id, now, publicKey, crawlerId],
+  );
+  await client.query("update crawler_key set revoked_at = $2 where crawler_id = $1 and revoked_at is null", [
+    crawlerId,
+    now,
+  ]);
+  return crawlerId;
+}
+
+const isTakenBack = "(draining_since is not null and drain_asked_by is distinct from 'trust')";
+
+/**
+ * Taken back into the fleet, too, however it was shut out: what it had may have gone to others. Who is not trusted
+ * stays out of work until an operator trusts it again.
+ */
+const renewal = `
+  update crawler
+  set public_key = $2, ticket_hash = null, previous_ticket_hash = null, arrivals = '[]', revoked_at = null,
+      granted_pages_per_day = coalesce($3, granted_pages_per_day),
+      granted_bytes_per_day = coalesce($4, granted_bytes_per_day),
+      rotation_asked_at = null, rotation_grace_hours = null,
+      joining_since = case when ${isTakenBack} then coalesce(joining_since, $5) else joining_since end,
+      state = case when ${isTakenBack} and state = 'draining' then 'online' else state end,
+      draining_since = case when ${isTakenBack} then null else draining_since end,
+      drain_asked_by = case when ${isTakenBack} then null else drain_asked_by end
+  where name = $1
+  returning crawler_id`;
+
+async function giveKey(
+  client: PoolClient,
+  crawlerId: number,
+  scopes: readonly KeyScope[],
+  { keyHash, now }: Redemption,
+): Promise<void> {
+  await client.query(
+    "update crawler_key set revoked_at = $2 where crawler_id = $1 and kept_at is null and revoked_at is null",
+    [crawlerId, now],
+  );
+  await client.query(
+    "insert into crawler_key (crawler_id, key_hash, scopes, created_at) values ($1, $2, $3, $4)",
+    [crawlerId, keyHash, scopes, now],
+  );
 }

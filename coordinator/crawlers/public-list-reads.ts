@@ -1,3 +1,7 @@
+import type { Pool } from "pg";
+import { parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
+
 /** The fleet as sites may know it, so that they can tell whether a request is ours. */
 export interface FleetOutside {
   /**
@@ -7,4 +11,53 @@ export interface FleetOutside {
   addresses(now: Date): Promise<string[]>;
   /** Ed25519 public keys of crawlers that are not shut out: 32 bytes in base64url each. */
   publicKeys(): Promise<string[]>;
+}
+
+// The fleet as sites may know it: the addresses that requests come from, and the keys that sign them. An address
+// counts once a connection has come from it: what a crawler merely states may be anybody's.
+
+/** A crawler that was connected so lately may have asked something that a webmaster now finds in a log. */
+const recentDays = 7;
+
+export function createFleetOutside(pool: Pool): FleetOutside {
+  return {
+    async addresses(now) {
+      const { rows } = await pool.query<{ address: string }>(addressesSql, [now]);
+      return rows.map((row) => row.address).filter(isPublic);
+    },
+    async publicKeys() {
+      const { rows } = await pool.query<{ public_key: string }>(
+        `select public_key from crawler
+         where public_key is not null and revoked_at is null
+         order by crawler_id`,
+      );
+      return rows.map((row) => row.public_key);
+    },
+  };
+}
+
+/**
+ * Where a crawler's connection was last seen to come from; and what it states beside that (it may crawl by the other
+ * family than it connects by), if it came from there of late.
+ */
+const addressesSql = `
+  with known as (
+    select seen_address, address, arrivals,
+      case when address_changed_at > $1::timestamptz - interval '${recentDays} days' then expected_address end as before
+    from crawler
+    where seen_address is not null and revoked_at is null and not unlisted
+      and (state <> 'offline' or last_seen_at > $1::timestamptz - interval '${recentDays} days')
+  ), seen as (
+    select seen_address as address from known
+    union
+    select address from known
+    where address = before or exists (
+      select from jsonb_to_recordset(arrivals) as arrival (at timestamptz, address inet)
+      where arrival.address = known.address and arrival.at > $1::timestamptz - interval '${recentDays} days')
+  )
+  select host(address) as address from seen order by family(address), host(address)`;
+
+function isPublic(text: string): boolean {
+  const address = parseAddress(text);
+  return address !== null && specialPurposeOf(address) === null;
 }

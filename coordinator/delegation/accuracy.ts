@@ -11,8 +11,7 @@
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import { isBelieved } from "../crawlers/believed.ts";
-import type { Fleet } from "../crawlers/crawler.ts";
+import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
 import { nearlyBestMs } from "./accuracy-estimate.ts";
 import type { AccuracySample, AccuracyStore } from "./accuracy-ports.ts";
 import type { AnycastRanges } from "./anycast-ranges.ts";

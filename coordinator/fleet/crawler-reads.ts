@@ -1,8 +1,8 @@
 /** Every read of the fleet's pages over one pool; what grows with the tables is asked seldom and kept meanwhile. */
 import type { Pool } from "pg";
-import { absencesOf } from "../crawlers/crawler-absences.ts";
-import { keysOfCrawler } from "../crawlers/crawler-key-list.ts";
-import { moveList } from "../crawlers/move-list.ts";
+import { absencesOf } from "../crawlers/crawler-store.ts";
+import { keysOfCrawler } from "../crawlers/identity-store.ts";
+import { moveList } from "../crawlers/move-store.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
 import { heirsOf } from "../delegation/successor-reads.ts";
 import { failureShares, latestFailures } from "../overview/failure-reads.ts";

@@ -1,10 +1,10 @@
 /** The pages' part about the fleet, with its stores. */
 import type { Pool } from "pg";
 import { createSignInLinkStore } from "../access/sign-in-link-store.ts";
+import { grantBudget } from "../crawlers/control-store.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-place-store.ts";
-import { grantBudget } from "../crawlers/crawler-budget.ts";
 import { createCrawlerStore } from "../crawlers/crawler-store.ts";
-import { createFleetKeys } from "../crawlers/fleet-keys.ts";
+import { createFleetKeys } from "../crawlers/identity-store.ts";
 import { createInvitationStore } from "../crawlers/invitation-store.ts";
 import { createMoveStore } from "../crawlers/move-store.ts";
 import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";

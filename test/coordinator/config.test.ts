@@ -1,8 +1,7 @@
 /** The coordinator's settings: what is refused, with every fault at once. */
 import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
-import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { type CrawlerRecord, DayBudget } from "#coordinator/crawlers/crawler";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { contactFault, contactWarnings } from "#coordinator/opt-outs/contact-warnings";
 import {

@@ -2,7 +2,7 @@
 import { rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { DayBudget } from "#coordinator/crawlers/crawler";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { followRegistry, readWhatIsKnown } from "#coordinator/load-state";
 import type { SubnetRows } from "#coordinator/subnets/subnet-rows";

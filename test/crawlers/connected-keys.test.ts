@@ -1,7 +1,7 @@
 /** Keys while crawlers are connected: new ones, none any more, and those for measurements only. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { createFleetKeys } from "#coordinator/crawlers/fleet-keys";
+import { createFleetKeys } from "#coordinator/crawlers/identity-store";
 import { killCrawler } from "#coordinator/fleet/shut-out-crawler";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { folderOf, say } from "../gateway/crawler-folder.ts";

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { createFleetKeys } from "#coordinator/crawlers/fleet-keys";
 import type { Redemption, RedemptionFault } from "#coordinator/crawlers/identity";
+import { createFleetKeys } from "#coordinator/crawlers/identity-store";
 import { fleetIdentities } from "#coordinator/fleet/fleet-identities";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { distrustCrawler } from "#coordinator/trust/distrust-writes";

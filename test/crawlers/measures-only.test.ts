@@ -1,7 +1,7 @@
 /** A crawler whose key is for measurements alone: it is in the fleet, and nothing is its to crawl. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { welcomeCrawler } from "#coordinator/balance/presence";
-import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { DayBudget } from "#coordinator/crawlers/crawler";
 import { crawlersWithoutRoom } from "#coordinator/room-settings";
 import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
 import { noon } from "../support/store-world.ts";

@@ -1,6 +1,6 @@
 /** The pages and bytes of a day, and whether a new fleet is ready for its first round. */
 import { describe, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { DayBudget } from "#coordinator/crawlers/crawler";
 import { FleetSettling } from "#coordinator/delegation/fleet-settling";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { asCrawlerId } from "#core/ids";

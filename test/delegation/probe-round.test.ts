@@ -1,6 +1,6 @@
 /** One probe round against the real store: what is asked, what is stored, and what memory says afterwards. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { DayBudget } from "#coordinator/crawlers/crawler";
 import type { RoundCause, WaitingSubnet } from "#coordinator/delegation/delegation";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/delegation/probe-round";

@@ -5,7 +5,7 @@
 import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { createFleetKeys } from "#coordinator/crawlers/fleet-keys";
+import { createFleetKeys } from "#coordinator/crawlers/identity-store";
 import { startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";
 import { readMembership } from "#crawler/membership/membership";

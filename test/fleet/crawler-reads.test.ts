@@ -1,7 +1,7 @@
 /** What is kept of crawlers for the pages of the fleet: absences, budgets, who drained them, the log, failures. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { absencesOf, mostAbsences } from "#coordinator/crawlers/crawler-absences";
-import { grantBudget } from "#coordinator/crawlers/crawler-budget";
+import { grantBudget } from "#coordinator/crawlers/control-store";
+import { absencesOf, mostAbsences } from "#coordinator/crawlers/crawler-store";
 import { heirsOf } from "#coordinator/delegation/successor-reads";
 import { crawlerLog } from "#coordinator/fleet/crawler-log";
 import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";

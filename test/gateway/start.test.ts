@@ -1,7 +1,7 @@
 /** What crawlers say, each message to its flow, over real stores. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { DayBudget } from "#coordinator/crawlers/crawler";
 import { createIdentityStore } from "#coordinator/crawlers/identity-store";
 import { fleetMessageHandlers } from "#coordinator/gateway/start";
 import { Counters } from "#coordinator/overview/counters";

@@ -3,8 +3,7 @@
  * that answers probes from a table.
  */
 
-import type { Fleet } from "#coordinator/crawlers/crawler";
-import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { DayBudget, type Fleet } from "#coordinator/crawlers/crawler";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { readWhatIsKnown } from "#coordinator/load-state";
 import { createSubnetStore } from "#coordinator/subnets/subnet-store";

@@ -1,7 +1,7 @@
 /** The coordinator's web server over a seeded database, with a coordinator's memory made by hand. */
 import type { FastifyInstance } from "fastify";
 import { accessOver } from "#coordinator/access/start";
-import { createFleetOutside } from "#coordinator/crawlers/fleet-outside";
+import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { fleetPart } from "#coordinator/fleet/fleet-part";
 import type { NameResolver } from "#coordinator/frontier/ports";

@@ -1,6 +1,6 @@
 /** A crawler whose probe reports cannot be true is asked no more; real stores, rounds as they were recorded. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { DayBudget } from "#coordinator/crawlers/crawler";
 import { crawlersWithoutRoom } from "#coordinator/room-settings";
 import { restoreTrust } from "#coordinator/trust/distrust-writes";
 import { createTrustStore } from "#coordinator/trust/trust-store";

@@ -1,8 +1,7 @@
 /** `nearcrawl fleet rotate`, `revoke` and `kill`: crawlers' keys, while the crawlers run. */
 import { Command } from "commander";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { createFleetKeys } from "#coordinator/crawlers/fleet-keys";
-import { defaultGraceHours } from "#coordinator/crawlers/identity-store";
+import { createFleetKeys, defaultGraceHours } from "#coordinator/crawlers/identity-store";
 import { killCrawler } from "#coordinator/fleet/shut-out-crawler";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { UsageError } from "#core/errors";

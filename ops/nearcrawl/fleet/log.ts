@@ -1,7 +1,7 @@
 /** `nearcrawl fleet log`, `absences` and `moves`: what happened to crawlers, by time. */
 import { Command } from "commander";
-import { absencesOf } from "#coordinator/crawlers/crawler-absences";
-import { moveList } from "#coordinator/crawlers/move-list";
+import { absencesOf } from "#coordinator/crawlers/crawler-store";
+import { moveList } from "#coordinator/crawlers/move-store";
 import { crawlerLog } from "#coordinator/fleet/crawler-log";
 import type { Absence, CrawlerLogPage, MoveLine } from "#coordinator/fleet/fleet-ports";
 import { crawlerNamed } from "#coordinator/who/crawler-reads";

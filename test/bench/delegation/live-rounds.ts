@@ -3,8 +3,7 @@
  * Crawlers answer at once and nothing is stored.
  */
 
-import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
-import { DayBudget } from "#coordinator/crawlers/day-budget";
+import { type CrawlerRecord, DayBudget } from "#coordinator/crawlers/crawler";
 import { AnycastRanges } from "#coordinator/delegation/anycast-ranges";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { defaultParameters, type PolicyName } from "#coordinator/delegation/policies/round";
