@@ -7,8 +7,7 @@
 import type { Pool } from "pg";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
-import { heldByOneSql } from "../domain-sets/held-sql.ts";
-import type { Partition } from "../domain-sets/partition.ts";
+import { heldByOneSql, type Partition } from "../domain-sets/partition.ts";
 import type { WaitingSubnet } from "./delegation.ts";
 
 /** Of the subnets of one holder that wait, so many are named: the others come when these are decided. */

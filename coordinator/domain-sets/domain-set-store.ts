@@ -1,23 +1,13 @@
 /** Domain sets of crawlers (table crawler), and the hosts that their crawlers may not have. */
 import type { Pool, PoolClient } from "pg";
-import { asSubnetId, type CrawlerId, type HostHash } from "#core/ids";
+import { asSubnetId, type CrawlerId, type HostHash, type RoundId, type SubnetId } from "#core/ids";
 import { notify } from "#db/schema-channel";
 import { inTransaction, prepared } from "../database/transaction.ts";
 import { endFiner } from "../delegation/overrides/finer-delegation-writes.ts";
 import { recordChanges } from "../delegation/overrides/finer-records.ts";
 import { maxFinerDelegations } from "../delegation/overrides/override.ts";
 import { followFinerDelegations } from "../delegation/overrides/store.ts";
-import type {
-  ChangedDomainSets,
-  DomainSetStore,
-  DomainSetsOf,
-  HostsBySet,
-  MisplacedHost,
-} from "./domain-set-ports.ts";
-import { heldByOneSql, heldSql } from "./held-sql.ts";
-import { hostsWithPages, refreshLanguages } from "./host-languages.ts";
-import { type Partition, partitionOf } from "./partition.ts";
-import { holdsNothingOf } from "./useless-subnets.ts";
+import { heldByOneSql, heldSql, type Partition, partitionOf } from "./partition.ts";
 
 export function createDomainSetStore(pool: Pool): DomainSetStore {
   return {
@@ -213,4 +203,161 @@ async function endNeedless(
   const ids = rows.map((row) => row.finer_id);
   await endFiner(client, ids, { reason: "the subnet's crawler may have it by its domain sets", now });
   return ids.length;
+}
+
+// What the flows of domain sets read and write: the sets of crawlers, and the hosts that are not where they may be.
+
+/** As text, each in its one form (`domainSetText`). */
+export interface DomainSetsOf {
+  readonly name: string;
+  readonly operator: readonly string[];
+  /** As its partner narrows them; without the crawler's saying so, none. */
+  readonly partner: readonly string[];
+}
+
+export interface ChangedDomainSets extends DomainSetsOf {
+  readonly before: readonly string[];
+}
+
+/** A host with due URLs whose crawler may not have it. */
+export interface MisplacedHost {
+  readonly hostHash: HostHash;
+  readonly host: string;
+  readonly language: string | null;
+  readonly subnetId: SubnetId;
+  readonly url: string;
+  readonly address: string;
+}
+
+interface HostsBySet {
+  readonly subnetId: SubnetId;
+  readonly hosts: readonly HostHash[];
+  readonly crawlerId: CrawlerId;
+  readonly roundId: RoundId;
+  readonly rttMs: number | null;
+  readonly runnerUpId: CrawlerId | null;
+  readonly runnerUpRttMs: number | null;
+  /** For the history, in words. */
+  readonly reason: string;
+}
+
+export interface DomainSetStore {
+  of(name: string): Promise<DomainSetsOf | null>;
+  /** Null: there is no crawler of that name. Running coordinators are told. */
+  give(name: string, sets: readonly string[]): Promise<ChangedDomainSets | null>;
+  /**
+   * Hosts that this crawler has by a delegation, and may not have, while another may: at most `limit`. `others`: the
+   * partitions of those that could take them.
+   */
+  misplaced(
+    crawler: { readonly crawlerId: CrawlerId; readonly partition: Partition },
+    others: readonly Partition[],
+    limit: number,
+  ): Promise<MisplacedHost[]>;
+  /** Of these subnets, those that this crawler has, and that have hosts without one that it may have. */
+  holdsNothingOf(
+    crawler: { readonly crawlerId: CrawlerId; readonly partition: Partition },
+    subnetIds: readonly SubnetId[],
+  ): Promise<SubnetId[]>;
+  /** Gives the hosts to the crawler one by one; the number of those for which there was room. */
+  delegate(given: HostsBySet, times: { readonly now: Date; readonly reviewAt: Date }): Promise<number>;
+  /** What was delegated by set and the subnet's crawler may have by now goes with its subnet again. */
+  endNeedless(
+    crawler: { readonly crawlerId: CrawlerId; readonly partition: Partition },
+    now: Date,
+  ): Promise<number>;
+  /** Whether any host is delegated by its set. */
+  hasDelegated(): Promise<boolean>;
+  /** Sees to the language of hosts with pages; the number of those that have another one now. */
+  refreshLanguages(hosts: readonly HostHash[]): Promise<number>;
+  /** The next hosts with pages after this one; empty: there are none. */
+  hostsWithPages(after: HostHash | null, limit: number): Promise<HostHash[]>;
+}
+
+// The language of a host (`frontier_host.language`): that of most of its pages, of a bounded number of them.
+
+/** Pages of a host that are looked at: enough for a majority, whatever the host's size. */
+const pagesAsked = 200;
+
+async function refreshLanguages(pool: Pool, hosts: readonly HostHash[]): Promise<number> {
+  if (hosts.length === 0) return 0;
+  const { rowCount } = await pool.query(
+    `with spoken as (
+       select h.host_hash, l.language
+       from unnest($1::bigint[]) h (host_hash)
+       cross join lateral (
+         select p.language
+         from (
+           select split_part(lower(coalesce(detected_language, language)), '-', 1) as language
+           from page
+           where host_hash = h.host_hash
+           limit ${pagesAsked}
+         ) p
+         where p.language is not null and p.language <> ''
+         group by p.language
+         order by count(*) desc, p.language
+         limit 1
+       ) l
+     ), changed as (
+       select h.host_hash, s.language
+       from frontier_host h
+       join spoken s using (host_hash)
+       where h.language is distinct from s.language
+       order by h.host_hash
+       for update of h
+     )
+     update frontier_host h
+     set language = changed.language
+     from changed
+     where h.host_hash = changed.host_hash`,
+    [hosts],
+  );
+  return rowCount ?? 0;
+}
+
+/** In the order of their hashes, after that one. */
+async function hostsWithPages(pool: Pool, after: HostHash | null, limit: number): Promise<HostHash[]> {
+  const { rows } = await pool.query<{ host_hash: HostHash }>(
+    `select host_hash
+     from frontier_host h
+     where host_hash > coalesce($1::bigint, -9223372036854775808)
+       and language is null
+       and exists (select from page p where p.host_hash = h.host_hash)
+     order by host_hash
+     limit $2`,
+    [after, limit],
+  );
+  return rows.map((row) => row.host_hash);
+}
+
+// Subnets of which their crawler may have nothing by its domain sets.
+
+/** Of those given, that are the crawler's and hold hosts of which none is in the partition. */
+async function holdsNothingOf(
+  pool: Pool,
+  { crawlerId, partition }: { readonly crawlerId: CrawlerId; readonly partition: Partition },
+  subnetIds: readonly SubnetId[],
+): Promise<SubnetId[]> {
+  const held = heldSql(partition, "h", 3);
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `select d.subnet_id
+     from delegation d
+     where d.subnet_id = any($2::int[])
+       and d.crawler_id = $1
+       and exists (
+         select from frontier_host h
+         where h.subnet_id = d.subnet_id and h.state = 'resolved' and h.due_at is not null
+       )
+       and not exists (
+         select from frontier_host h
+         where h.subnet_id = d.subnet_id
+           and h.state = 'resolved'
+           and h.due_at is not null
+           and h.opt_out_id is null
+           and ${held.condition}
+       )
+     order by d.subnet_id`,
+    [crawlerId, subnetIds, ...held.values],
+  );
+  return rows.map((row) => asSubnetId(row.subnet_id));
 }

@@ -6,7 +6,7 @@
  * A host is in the set when its name and its language both are. Of several names that fit, the longest decides:
  * `.com not blog.com my.blog.com`. Goes beyond the paper, whose sets are top-level domains alone.
  */
-import { parseNameTerm } from "./name-term.ts";
+import { canParseUrl } from "#core/ip/url-host";
 
 /** True: held; false: excepted. A dimension without terms holds everything. */
 export interface DomainSet {
@@ -25,6 +25,7 @@ export interface HostToHold {
 
 /** Bounds on what is read, in characters and in terms. */
 export const mostSetCharacters = 4096;
+
 export const mostSetTerms = 64;
 
 /** The set, or what is wrong with the text, in words that name the value. */
@@ -68,7 +69,7 @@ export function domainSetHolds(set: DomainSet, { host, language }: HostToHold): 
 }
 
 /** Whether it holds names that none of its terms mentions. */
-export function holdsUnmentioned({ names }: DomainSet): boolean {
+function holdsUnmentioned({ names }: DomainSet): boolean {
   return holdsByDefault(names);
 }
 
@@ -170,4 +171,105 @@ function termTexts(terms: ReadonlyMap<string, boolean>, textOf: (term: string) =
   const texts = [...terms].map(([term, held]) => ({ held, text: textOf(term) }));
   texts.sort((a, b) => Number(b.held) - Number(a.held) || (a.text < b.text ? -1 : 1));
   return texts.map(({ held, text }) => (held ? text : `not ${text}`));
+}
+
+// One term of a domain set: a top-level domain, a domain or a language, in its one form. Names are read as URLs' hosts
+// are (WHATWG URL section 3.5: IDN to ASCII, lower case), so that a term and a host always compare.
+
+type NameTerm =
+  | { readonly kind: "domain" | "language"; readonly value: string; readonly text: string }
+  | { readonly fault: string };
+
+function parseNameTerm(word: string): NameTerm {
+  return /^lang:/i.test(word) ? languageTerm(word) : domainTerm(word);
+}
+
+function languageTerm(word: string): NameTerm {
+  const value = word.slice("lang:".length).toLowerCase();
+  if (/^[a-z]{2,3}$/.test(value)) return { kind: "language", value, text: `lang:${value}` };
+  return { fault: `${shown(word)} is no language: write its code of two or three letters, such as lang:el` };
+}
+
+/** A leading dot or `*.` says the same as none; a single label needs the dot, since it may be a slip. */
+function domainTerm(word: string): NameTerm {
+  const dotted = /^(?:\*?\.)/.test(word);
+  const name = asciiName(word.replace(/^\*?\./, "").replace(/\.$/, ""));
+  if (name === null) {
+    return {
+      fault: `${shown(word)} is no domain: write .gr for a top-level domain, example.org for a domain and all below it`,
+    };
+  }
+  if (/(?:^|\.)\d+$/.test(name)) {
+    return {
+      fault: `${shown(word)} is an address: addresses are delegated by subnet, domain sets are of names`,
+    };
+  }
+  if (!dotted && !name.includes(".")) {
+    return {
+      fault: `${shown(word)} is one word: write .${name} for the top-level domain, lang:CODE for a language`,
+    };
+  }
+  return { kind: "domain", value: name, text: name.includes(".") ? name : `.${name}` };
+}
+
+/** RFC 1035 section 2.3.4: labels of 1 to 63 characters, names of 253 at most; underscores are met in real names. */
+function asciiName(text: string): string | null {
+  if (text === "" || text.length > 253 || /[\p{Cc}/@:?#%\\[\]<>^|*]/u.test(text)) return null;
+  if (!canParseUrl(`http://${text}/`)) return null;
+  const name = new URL(`http://${text}/`).hostname;
+  const isName = name.split(".").every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label));
+  return isName && name.length <= 253 ? name : null;
+}
+
+/** Enough of a word to find it by, on one line. */
+function shown(word: string): string {
+  return JSON.stringify(word.length > 60 ? `${word.slice(0, 60)}…` : word);
+}
+
+// Domain sets found by the names that they hold, so that of a thousand sets only those are looked at that a host, or
+// another set, can be in. A set that only takes out (`not .com`) holds whatever it does not mention: it is always looked at.
+
+export interface SetsByName {
+  /** In the order of the sets: each that may hold the host. */
+  around(host: string): readonly DomainSet[];
+  /** Each that may hold a name that the set holds, too. */
+  near(set: DomainSet): readonly DomainSet[];
+}
+
+export function setsByName(sets: readonly DomainSet[]): SetsByName {
+  const always = new Set(sets.filter(holdsUnmentioned));
+  const holding = new Map<string, DomainSet[]>();
+  const below = new Map<string, DomainSet[]>();
+  for (const set of sets) {
+    if (always.has(set)) continue;
+    for (const name of heldNames(set)) {
+      noted(holding, name, set);
+      for (const outer of namesAround(name).slice(1)) noted(below, outer, set);
+    }
+  }
+  const place = new Map(sets.map((set, at) => [set, at]));
+  const inOrder = (found: Iterable<DomainSet>) =>
+    [...new Set([...always, ...found])].sort((a, b) => place.get(a)! - place.get(b)!);
+  const around = (host: string) => namesAround(host).flatMap((name) => holding.get(name) ?? []);
+  return {
+    around: (host) => inOrder(around(host)),
+    near: (set) =>
+      holdsUnmentioned(set)
+        ? sets
+        : inOrder(heldNames(set).flatMap((name) => [...around(name), ...(below.get(name) ?? [])])),
+  };
+}
+
+function noted(index: Map<string, DomainSet[]>, name: string, set: DomainSet): void {
+  const sets = index.get(name);
+  if (sets === undefined) index.set(name, [set]);
+  else if (sets.at(-1) !== set) sets.push(set);
+}
+
+const heldNames = ({ names }: DomainSet) => [...names].flatMap(([name, held]) => (held ? [name] : []));
+
+/** `www.uoa.gr`, `uoa.gr`, `gr`. */
+function namesAround(host: string): string[] {
+  const labels = host.split(".");
+  return labels.map((_, at) => labels.slice(at).join("."));
 }

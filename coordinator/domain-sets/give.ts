@@ -1,6 +1,8 @@
 /** An operator gives a crawler domain sets: read, held against what others say, stored; or refused, with the reason. */
 
-import type { ChangedDomainSets, DomainSetStore } from "./domain-set-ports.ts";
+import type { CrawlerHello } from "#protocol/messages";
+import type { Refusal } from "../crawlers/admit-crawler.ts";
+import type { ChangedDomainSets, DomainSetStore } from "./domain-set-store.ts";
 import { type Layer, layerTexts, nothingInBoth, readLayer } from "./partition.ts";
 
 export type GivenDomainSets =
@@ -32,4 +34,13 @@ export function givenWords({ name, operator, partner }: ChangedDomainSets): stri
 function kept(texts: readonly string[]): Layer {
   const layer = readLayer(texts);
   return typeof layer === "string" ? [] : layer;
+}
+
+// The domain sets that a crawler's partner states: what cannot be read is refused, since it would hold nothing back.
+
+export function domainSetFault({ domainSets }: Pick<CrawlerHello, "domainSets">): Refusal | null {
+  const layer = readLayer(domainSets ?? []);
+  if (typeof layer !== "string") return null;
+  const reason = `domainSets in the crawler's settings: ${layer}`.slice(0, 500);
+  return { code: "bad-message", reason, retry: false };
 }

@@ -12,7 +12,7 @@ import { type DelegateBySetsPorts, delegateBySets } from "../delegation/override
 import { partitionsOfFleet } from "../delegation/overrides/held-hosts.ts";
 import { HostLanguages } from "../delegation/overrides/host-languages.ts";
 import type { ResultBatch } from "../results/take-results.ts";
-import type { DomainSetStore } from "./domain-set-ports.ts";
+import type { DomainSetStore } from "./domain-set-store.ts";
 
 export interface DomainSetDuties {
   /** Results came in: what language their hosts speak may have changed. */

@@ -12,8 +12,9 @@ import {
   domainSetsOverlap,
   domainSetText,
   parseDomainSet,
+  type SetsByName,
+  setsByName,
 } from "../domain-sets/domain-set.ts";
-import { type SetsByName, setsByName } from "../domain-sets/sets-by-name.ts";
 
 export type Claims =
   | { readonly kind: "domains"; readonly sets: readonly DomainSet[] }

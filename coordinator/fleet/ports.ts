@@ -9,7 +9,7 @@ import type { Secrets } from "../crawlers/admit-crawler.ts";
 import type { CrawlerStore } from "../crawlers/crawler.ts";
 import type { InvitationStore } from "../crawlers/identity.ts";
 import type { MoveStore } from "../crawlers/move-ports.ts";
-import type { DomainSetStore } from "../domain-sets/domain-set-ports.ts";
+import type { DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import type { FrontierStore } from "../frontier/ports.ts";
 import type { ComplaintStore } from "../opt-outs/complaints.ts";
 import type { OptOutStore } from "../opt-outs/opt-out.ts";

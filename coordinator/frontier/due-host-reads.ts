@@ -10,7 +10,7 @@
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { prepared } from "../database/transaction.ts";
-import { isHeld, withHeldHosts } from "../domain-sets/held-sql.ts";
+import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
 import type { LeaseNeeds } from "./lease-needs.ts";
 import { hostsByTurns } from "./order/host-turns.ts";
 import { worthShareOf } from "./order/order-strategies.ts";

@@ -3,8 +3,7 @@ import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
 import { inTransaction } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
-import { isHeld, withHeldHosts } from "../domain-sets/held-sql.ts";
-import type { Partition } from "../domain-sets/partition.ts";
+import { isHeld, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
 import type { PaceStore, ToldPace } from "./pace-crawlers.ts";
 
 /** `own`: the coordinator's own domain sets, which hold for every crawler. */

@@ -6,7 +6,7 @@ import type { Pool, PoolClient } from "pg";
 import type { Lease } from "#protocol/lease";
 import { inTransaction } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
-import { isHeld, withHeldHosts } from "../domain-sets/held-sql.ts";
+import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
 import type { HostRow } from "../frontier/due-host-reads.ts";
 import { leaseOf, type UrlRow } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";

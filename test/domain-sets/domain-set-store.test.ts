@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/finer-delegation-store";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
-import { heldSql } from "#coordinator/domain-sets/held-sql";
-import { type Partition, partitionHolds, partitionOf } from "#coordinator/domain-sets/partition";
+import { heldSql, type Partition, partitionHolds, partitionOf } from "#coordinator/domain-sets/partition";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import {
   arrivedResult,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { domainSetFault } from "#coordinator/domain-sets/partner-sets";
+import { domainSetFault } from "#coordinator/domain-sets/give";
 
 it("a crawler whose partner's domain sets cannot be read is refused with the reason, and no other", () => {
   expect(domainSetFault({})).toBeNull();

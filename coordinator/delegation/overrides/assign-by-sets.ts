@@ -13,12 +13,11 @@
  */
 
 import type { CrawlerId, SubnetId } from "#core/ids";
-import type { DomainSetStore, MisplacedHost } from "../../domain-sets/domain-set-ports.ts";
+import type { DomainSetStore, MisplacedHost } from "../../domain-sets/domain-set-store.ts";
 import { type Partition, partitionHolds } from "../../domain-sets/partition.ts";
 import type { RoundCause } from "../delegation.ts";
 import { distinctPartitions } from "./held-hosts.ts";
-import type { FinerRoundPorts } from "./round.ts";
-import { finerRound } from "./round.ts";
+import { type FinerRoundPorts, finerRound } from "./round.ts";
 
 export interface DelegateBySetsPorts extends FinerRoundPorts {
   readonly domainSets: Pick<

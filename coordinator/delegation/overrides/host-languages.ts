@@ -3,7 +3,7 @@
  * for languages. A host's language is that of most of its pages; until one is known, every language's set may hold it.
  */
 import type { HostHash } from "#core/ids";
-import type { DomainSetStore } from "../../domain-sets/domain-set-ports.ts";
+import type { DomainSetStore } from "../../domain-sets/domain-set-store.ts";
 
 /** Hosts that are kept in mind; of more, some wait for their next page. */
 const mostNoted = 20_000;

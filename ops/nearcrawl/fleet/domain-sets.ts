@@ -1,7 +1,6 @@
 /** `nearcrawl fleet domain-sets`: which domains and languages a crawler may have; running coordinators follow at once. */
 import { Command } from "commander";
-import type { DomainSetsOf } from "#coordinator/domain-sets/domain-set-ports";
-import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
+import { createDomainSetStore, type DomainSetsOf } from "#coordinator/domain-sets/domain-set-store";
 import { type GivenDomainSets, giveDomainSets, givenWords } from "#coordinator/domain-sets/give";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
