@@ -1,8 +1,9 @@
 /** Table channel: its rows as channels. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import type { Channel } from "./channel-ports.ts";
-import { parseUrlPattern, type UrlPattern } from "./url-pattern.ts";
+import { mostKnownDigests } from "#protocol/known-digests";
+import { type ChannelRules, parseUrlPattern, type UrlPattern } from "./channel.ts";
+import { holdsPath, pathSql } from "./channel-of-url.ts";
 
 export interface KeptChannel extends Channel {
   readonly hostHash: HostHash;
@@ -59,4 +60,65 @@ function channelOf(row: ChannelRow): KeptChannel {
 function patternOf(text: string): UrlPattern[] {
   const pattern = parseUrlPattern(text);
   return typeof pattern === "string" ? [] : [pattern];
+}
+
+// Channels as they are kept: see channels/channel.
+
+export interface Channel extends ChannelRules {
+  readonly channelId: number;
+  readonly createdAt: Date;
+  /** Pages that the index has of it, at the last count; null: not counted yet. */
+  readonly expectedPages: number | null;
+  /** False: URLs that were in the frontier before it are still being brought in line. */
+  readonly settled: boolean;
+}
+
+export interface ChannelStore {
+  /** By host and number; of one host where it is named. */
+  list(host?: string): Promise<readonly Channel[]>;
+  /** The channel, or what makes it impossible beside those that there are. */
+  add(rules: ChannelRules, now: Date): Promise<Channel | readonly string[]>;
+  /** Null: there is none of this number. What it left out is due again. */
+  remove(channelId: number, now: Date): Promise<Channel | null>;
+  /** Brings a batch of the frontier's URLs in line with channels that are new; gives how many URLs changed. */
+  settle(now: Date): Promise<number>;
+}
+
+// What the index has of a channel: how many pages, which digests, and how many of them say the same.
+
+/** Of a host so many pages are looked at. */
+const mostCounted = 1_000_000;
+
+/** The rows of table page, as `p`, that lie in channel $1; of its host so many are looked at. */
+export const pagesOfChannel = (most: number) => `channel c
+       cross join lateral (
+         select *, ${pathSql("url")} as path
+         from page where host_hash = c.host_hash limit ${most}
+       ) p
+       where c.channel_id = $1
+         and ${holdsPath("p.path")}`;
+
+export async function countPages(
+  pool: Pool,
+  { channelId }: KeptChannel,
+  at: { readonly settled: boolean; readonly now: Date },
+): Promise<void> {
+  await pool.query(
+    `with pages as materialized (
+       select p.digest, max(p.fetched_at) as fetched_at, count(*) as urls
+       from ${pagesOfChannel(mostCounted)}
+       group by p.digest
+     ), counted as (
+       select coalesce(sum(urls), 0)::int as pages,
+         coalesce(1 - count(*)::real / nullif(sum(urls), 0), 0)::real as duplicate_share
+       from pages
+     )
+     update channel c
+     set settled = $2, counted_at = $3, known_turn = c.known_turn + 1,
+         expected_pages = counted.pages, duplicate_share = counted.duplicate_share,
+         known_digests = array(select digest from pages order by fetched_at desc, digest limit ${mostKnownDigests})
+     from counted
+     where c.channel_id = $1`,
+    [channelId, at.settled, at.now],
+  );
 }

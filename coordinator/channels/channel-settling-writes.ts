@@ -10,8 +10,7 @@ import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
 import { outsideChannel } from "../who/who-channel.ts";
 import { channelHolds, leftOut } from "./channel.ts";
-import { countPages } from "./channel-pages.ts";
-import { channelsWhere, type KeptChannel } from "./channel-reads.ts";
+import { channelsWhere, countPages, type KeptChannel } from "./channel-reads.ts";
 import { countLinks } from "./known-link-store.ts";
 
 const urlsAtOnce = 5000;

@@ -3,10 +3,8 @@ import type { Pool, PoolClient } from "pg";
 import { hostHashOf, urlKeyOf } from "#core/url-key";
 import { inTransaction } from "../database/transaction.ts";
 import { addHosts, addUrls, lockHosts } from "../frontier/admission-writes.ts";
-import type { ChannelRules } from "./channel.ts";
-import { channelFaults } from "./channel-faults.ts";
-import type { Channel, ChannelStore } from "./channel-ports.ts";
-import { channelsWhere, type KeptChannel } from "./channel-reads.ts";
+import { type ChannelRules, channelFaults } from "./channel.ts";
+import { type Channel, type ChannelStore, channelsWhere, type KeptChannel } from "./channel-reads.ts";
 import { letIn, settleChannels } from "./channel-settling-writes.ts";
 
 export function createChannelStore(pool: Pool): ChannelStore {

@@ -6,10 +6,8 @@ import { mostKnownDigests, packKnownDigests } from "#protocol/known-digests";
 import { type Lease, linkDigestOf, linkHashOfNumber, linkNameBits, linkNameOf } from "#protocol/lease";
 import { prepared } from "../database/transaction.ts";
 import { channelHolds } from "./channel.ts";
-import { pagesOfChannel } from "./channel-pages.ts";
-import type { KeptChannel } from "./channel-reads.ts";
-import { keyOfName, type NamedLink } from "./flows-known-links.ts";
-import { linksThatPay, type ToldLink } from "./known-links.ts";
+import { type KeptChannel, pagesOfChannel } from "./channel-reads.ts";
+import { keyOfName, linksThatPay, type NamedLink, type ToldLink } from "./known-links.ts";
 
 /** Of a channel so many pages are looked at: shares are all that is wanted. */
 const mostCountedPages = 100_000;

@@ -1,13 +1,22 @@
 /** Which known links of a channel are worth being told to a crawler. */
+import type { CrawlerId, HostHash } from "#core/ids";
+import { canParseUrl, urlHost } from "#core/ip/url-host";
+import { hostHashOf } from "#core/url-key";
+import { isLinkName, keptLinkSets, keptLinkSetsMs, type Lease } from "#protocol/lease";
+import type { FetchResult, PageLink } from "#protocol/result";
+import type { WireResult } from "../results/take-results.ts";
 
 /**
  * What the first mention of a link to another site takes in a connection beyond what its name takes, deflated: measured,
  * about 3 bytes for a front page's URL of 34 characters and 17 for an article's of 85 (test/bench/results/digests.md).
  */
 const savedBytesPerCharacter = 0.27;
+
 const charactersOfName = 24;
+
 /** What a link takes in a set, and a set before its first link. */
 const setBytes = 2.25;
+
 const headBytes = 4;
 
 export interface ToldLink {
@@ -38,4 +47,94 @@ export function linksThatPay<Link extends ToldLink>(links: readonly Link[], leas
   };
   const told = links.filter((link) => gain(link) > 0);
   return told.reduce((sum, link) => sum + gain(link), 0) > headBytes ? told : [];
+}
+
+// Links that came by their names (protocol/known-links), in full again, before anything else looks at them. A name that
+// stands for no known link of the page's host, whether by mistake or by intent, is dropped; its page loses its
+// validators, so that it is read in full at its next visit, against another set.
+
+/** A name on a page of a host. */
+export interface NamedLink {
+  readonly hostHash: HostHash;
+  readonly name: string;
+}
+
+export interface KnownLinkStore {
+  /** URLs of those names that stand for exactly one known link of a channel of their host, by `keyOfName`. */
+  readonly urlsOfNames: (names: readonly NamedLink[]) => Promise<ReadonlyMap<string, string>>;
+}
+
+export const keyOfName = ({ hostHash, name }: NamedLink): string => `${hostHash} ${name}`;
+
+/** `hasLostLinks`: some of its links are not among them. */
+export type FullResult = WireResult & { readonly hasLostLinks?: true };
+
+/** Without a store no name is known. */
+export async function withFullLinks(
+  results: readonly WireResult[],
+  store: Partial<KnownLinkStore>,
+): Promise<readonly FullResult[]> {
+  const names = results.flatMap(({ result }) => namesIn(result));
+  if (names.length === 0) return results;
+  const distinct = [...new Map(names.map((one) => [keyOfName(one), one])).values()];
+  const urls = (await store.urlsOfNames?.(distinct)) ?? new Map<string, string>();
+  return results.map((one) => withFull(one, urls));
+}
+
+function namesIn({ url, page }: FetchResult): NamedLink[] {
+  const names = page?.links.filter((link) => isLinkName(link.url)) ?? [];
+  if (names.length === 0) return [];
+  const hostHash = hostOf(url);
+  return hostHash === null ? [] : names.map((link) => ({ hostHash, name: link.url }));
+}
+
+function withFull(one: WireResult, urls: ReadonlyMap<string, string>): FullResult {
+  const { result } = one;
+  const hostHash = hostOf(result.url);
+  if (result.page === null || hostHash === null || namesIn(result).length === 0) return one;
+  const links = result.page.links.flatMap((link): PageLink[] => {
+    if (!isLinkName(link.url)) return [link];
+    const url = urls.get(keyOfName({ hostHash, name: link.url }));
+    return url === undefined ? [] : [{ ...link, url }];
+  });
+  const full = { ...one, result: { ...result, page: { ...result.page, links } } };
+  return links.length === result.page.links.length ? full : { ...full, hasLostLinks: true };
+}
+
+function hostOf(url: string): HostHash | null {
+  return canParseUrl(url) ? hostHashOf(urlHost(url)) : null;
+}
+
+// Which crawler has been told known links of which host in its connection: a crawler keeps the sets of the latest hosts, and
+// is told each once. In memory: a coordinator that starts anew has new connections.
+
+export class ToldLinks {
+  /** By crawler and host, the latest last: since when it has the set. */
+  readonly #told = new Map<CrawlerId, Map<string, number>>();
+
+  /** A new connection: nothing is known of what the crawler still has. */
+  forget(crawlerId: CrawlerId): void {
+    this.#told.delete(crawlerId);
+  }
+
+  /** The leases as they are to be sent now; without sets that the crawler has. */
+  once(crawlerId: CrawlerId, leases: readonly Lease[], now: Date): Lease[] {
+    return leases.map((lease) => {
+      if (lease.knownLinks === undefined || this.#tell(crawlerId, lease.host, now.getTime())) return lease;
+      const { knownLinks: _, ...rest } = lease;
+      return rest;
+    });
+  }
+
+  /** False: it has been told. Half of the time that a set is kept, so that the crawler never lacks what is taken for told. */
+  #tell(crawlerId: CrawlerId, host: string, nowMs: number): boolean {
+    const hosts = this.#told.get(crawlerId) ?? new Map<string, number>();
+    this.#told.set(crawlerId, hosts);
+    const sinceMs = hosts.get(host);
+    const isTold = sinceMs !== undefined && nowMs >= sinceMs && nowMs - sinceMs < keptLinkSetsMs / 2;
+    hosts.delete(host);
+    hosts.set(host, isTold ? sinceMs : nowMs);
+    if (hosts.size > keptLinkSets) hosts.delete(hosts.keys().next().value!);
+    return !isTold;
+  }
 }

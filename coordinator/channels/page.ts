@@ -1,11 +1,12 @@
 /** The page of channels: what is crawled of parts of hosts, and the form for another one. */
 import { mayDo } from "#core/actor";
+import type { Change } from "#core/audit";
+import { howMany } from "#core/format";
 import { buttonForm } from "../web/components.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { Channel } from "./channel-ports.ts";
-import { placeWords, ruleWords, toldChannel } from "./channel-words.ts";
+import type { Channel } from "./channel-reads.ts";
 
 export interface ChannelsPage {
   readonly channels: readonly Channel[];
@@ -94,4 +95,47 @@ export function channelsCsv(channels: readonly Channel[]): CsvTable {
       return [channelId, host, placeWords(channel), ...lists, maxDepth, expectedPages, created];
     }),
   };
+}
+
+// Channels in words, and as JSON: patterns as they are typed.
+
+interface ToldChannel extends Omit<Channel, "include" | "exclude"> {
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+}
+
+export function toldChannel(channel: Channel): ToldChannel {
+  const textsOf = (patterns: Channel["include"]) => patterns.map(({ text }) => text);
+  return { ...channel, include: textsOf(channel.include), exclude: textsOf(channel.exclude) };
+}
+
+/** `a.example/docs/, /news/`. */
+export function placeWords({ host, directories }: Pick<Channel, "host" | "directories">): string {
+  return `${host}${directories.join(", ")}`;
+}
+
+/** What is crawled of it: `2 seeds, 3 links deep, with /*.html$, without /old/`. */
+export function ruleWords({ seeds, maxDepth, include, exclude }: Channel): string {
+  const listed = (word: string, patterns: Channel["include"]) =>
+    patterns.length === 0 ? [] : [`${word} ${patterns.map(({ text }) => text).join(" ")}`];
+  const parts = [
+    ...(seeds.length === 0 ? [] : [howMany(seeds.length, "seed")]),
+    ...(maxDepth === null ? [] : [`${howMany(maxDepth, "link")} deep`]),
+    ...listed("with", include),
+    ...listed("without", exclude),
+  ];
+  return parts.length === 0 ? "all of it" : parts.join(", ");
+}
+
+/** For the audit log. */
+export function channelChange(channel: Channel, action: "channel-added" | "channel-removed"): Change {
+  const told = toldChannel(channel);
+  const { directories, seeds, include, exclude, maxDepth } = told;
+  const rules = { directories, seeds, include, exclude, maxDepth };
+  const place = placeWords(channel);
+  const isNew = action === "channel-added";
+  const words = isNew
+    ? `Of ${place} is crawled: ${ruleWords(channel)} (channel ${channel.channelId}).`
+    : `${place} is crawled as the scope says (channel ${channel.channelId} is no more).`;
+  return { action, target: place, words, ...(isNew ? { after: rules } : { before: rules }) };
 }

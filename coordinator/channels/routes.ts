@@ -3,10 +3,9 @@ import { z } from "zod";
 import { UsageError } from "#core/errors";
 import type { WebPart } from "../http-server.ts";
 import type { AskedAction, Outcome } from "../web/actions.ts";
-import type { ChannelStore } from "./channel-ports.ts";
-import { channelChange, placeWords, toldChannel } from "./channel-words.ts";
-import { channelsBody, channelsCsv } from "./page.ts";
-import { channelBounds, readChannel } from "./read-channel.ts";
+import { channelBounds, readChannel } from "./channel.ts";
+import type { ChannelStore } from "./channel-reads.ts";
+import { channelChange, channelsBody, channelsCsv, placeWords, toldChannel } from "./page.ts";
 
 const url = z.string().min(1).max(2100);
 const pattern = z.string().min(1).max(400);

@@ -8,7 +8,7 @@ import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids"
 import type { UrlKey } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
 import type { ChangeFrequency, FetchResult, Seal } from "#protocol/result";
-import type { KnownLinkStore } from "../channels/flows-known-links.ts";
+import type { KnownLinkStore } from "../channels/known-links.ts";
 import type { Partition } from "../domain-sets/partition.ts";
 import type { KnownPage, VisitFindings } from "../recrawl/visit-findings.ts";
 import type { FrontierOrder } from "./order/order-strategies.ts";

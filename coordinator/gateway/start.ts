@@ -9,7 +9,7 @@ import type { Log } from "#core/log";
 import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
-import { ToldLinks } from "../channels/told-links.ts";
+import { ToldLinks } from "../channels/known-links.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import { admitCrawler, noteCopy, type Secrets, takeTicket } from "../crawlers/admit-crawler.ts";
 import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";

@@ -7,7 +7,7 @@
 import type { CrawlerId, LeaseId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { FetchOutcome, FetchResult, Seal } from "#protocol/result";
-import { type FullResult, withFullLinks } from "../channels/flows-known-links.ts";
+import { type FullResult, withFullLinks } from "../channels/known-links.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
 import type { ArrivedResult, CrawlScope, NextFetch, ResultStore, TakenResults } from "../frontier/ports.ts";
 import { isGone, nextFetchAt, type RecrawlSettings } from "../recrawl/fixed-interval.ts";

@@ -1,9 +1,14 @@
 /** Patterns of URLs, what a channel leaves out, and settings that cannot be. */
 import { describe, expect, it } from "vitest";
-import { channelHolds, leftOut } from "#coordinator/channels/channel";
-import { channelFaults, type OtherChannel } from "#coordinator/channels/channel-faults";
-import { readChannel } from "#coordinator/channels/read-channel";
-import { parseUrlPattern, patternFits } from "#coordinator/channels/url-pattern";
+import {
+  channelFaults,
+  channelHolds,
+  leftOut,
+  type OtherChannel,
+  parseUrlPattern,
+  patternFits,
+  readChannel,
+} from "#coordinator/channels/channel";
 
 const asked = { prefixes: ["a.example/docs/"], seeds: [], include: [], exclude: [], maxDepth: null };
 const rules = (changed: Partial<Parameters<typeof readChannel>[0]> = {}) =>

@@ -1,8 +1,8 @@
 /** Texts that are known of a channel: they need not travel, and nothing is lost where they are not known after all. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { knownTextsPay } from "#coordinator/channels/known-texts-pay";
-import { readChannel } from "#coordinator/channels/read-channel";
+import { knownTextsPay } from "#coordinator/channels/known-text-store";
 import type { CrawlerId } from "#core/ids";
 import { knownTexts, withoutKnownText } from "#crawler/fetch/known-text";
 import type { Lease } from "#protocol/lease";

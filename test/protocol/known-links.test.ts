@@ -1,9 +1,8 @@
 /** Links to other sites that are known of a channel travel by name: nothing that is kept differs by that. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { linksThatPay } from "#coordinator/channels/known-links";
-import { readChannel } from "#coordinator/channels/read-channel";
-import { ToldLinks } from "#coordinator/channels/told-links";
+import { linksThatPay, ToldLinks } from "#coordinator/channels/known-links";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
 import { takeResults } from "#coordinator/results/take-results";
 import { asCrawlerId, asLeaseId, type CrawlerId } from "#core/ids";

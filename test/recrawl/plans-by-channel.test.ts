@@ -1,7 +1,7 @@
 /** A channel that is configured of a host is planned for itself, beside the rest of the host (SARSS section 2.1). */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { readChannel } from "#coordinator/channels/read-channel";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
 import { planRecrawls } from "#coordinator/recrawl/plan-recrawls";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";

@@ -1,9 +1,9 @@
 /** `nearcrawl channels`: what is crawled of a host, a directory of it or a set of directories. */
 import { Command } from "commander";
-import type { Channel, ChannelStore } from "#coordinator/channels/channel-ports";
+import { channelBounds, readChannel } from "#coordinator/channels/channel";
+import type { Channel, ChannelStore } from "#coordinator/channels/channel-reads";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { channelChange, placeWords, ruleWords, toldChannel } from "#coordinator/channels/channel-words";
-import { channelBounds, readChannel } from "#coordinator/channels/read-channel";
+import { channelChange, placeWords, ruleWords, toldChannel } from "#coordinator/channels/page";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-integer.ts";
