@@ -19,8 +19,8 @@ import {
   type WelcomeExtras,
 } from "./gateway/settings.ts";
 import { following } from "./live-config.ts";
-import { defaultRecrawlSettings } from "./recrawl/fixed-interval.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl/recrawl-plan.ts";
+import { defaultRecrawlSettings } from "./recrawl/visit-findings.ts";
 import type { TakeResultsSettings } from "./results/take-results.ts";
 
 /** A subnet that nobody could take is tried again after so long. */

@@ -7,7 +7,7 @@ import { explorePart } from "./explore/start.ts";
 import { coordinatorPart } from "./federation/coordinator-part.ts";
 import { fleetPart } from "./fleet/fleet-part.ts";
 import type { WebPart } from "./http-server.ts";
-import { recrawlPart } from "./recrawl/recrawl-part.ts";
+import { recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { policyPart } from "./settings/policy-part.ts";
 import type { OpenWebOptions } from "./start-web.ts";

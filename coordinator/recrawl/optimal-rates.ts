@@ -11,8 +11,6 @@
  * multiplier of its own.
  */
 import { changesPerFetchAt, rateAtMultiplier } from "./freshness.ts";
-import { type Multiplier, type RateSum, solveMultiplier } from "./multiplier.ts";
-import { refuseImpossible } from "./refuse-impossible.ts";
 
 export interface PagesToRefresh {
   /** Estimated; 0: never changes, so that fetching it again adds nothing. One entry a page, in all arrays. */
@@ -26,7 +24,7 @@ export interface PagesToRefresh {
   readonly hosts?: HostBounds;
 }
 
-export interface HostBounds {
+interface HostBounds {
   /** Of each page, an index into `mostPerDay`. */
   readonly hostOf: Uint32Array;
   readonly mostPerDay: Float64Array;
@@ -143,4 +141,132 @@ function sampled(pages: PagesToRefresh, totalPerDay: number): number {
   const size = Math.ceil(count / stride);
   const group = { pages: Uint32Array.from({ length: size }, (_, index) => index * stride), most: Infinity };
   return solveMultiplier((at) => groupSum(pages, group, at), totalPerDay / stride, 1).high;
+}
+
+/**
+ * The multiplier at which rates sum to what there is. Their sum falls as it grows: Newton's steps on the logarithms of
+ * both (the sum falls about as a power of it), kept within a bracket that each step narrows.
+ */
+interface RateSum {
+  rate: number;
+  /** How fast the rate falls with the multiplier's logarithm: 0 or less. */
+  slope: number;
+}
+
+/** The rates wanted are `shareOfLow` of those at `low` and the rest of those at `high`, which mostly are one. */
+interface Multiplier {
+  readonly low: number;
+  readonly high: number;
+  readonly shareOfLow: number;
+}
+
+const smallest = 1e-300;
+const largest = 1e300;
+
+/** 0 where the sum stays below however small the multiplier. */
+function solveMultiplier(sumAt: (multiplier: number) => RateSum, wanted: number, start: number): Multiplier {
+  if (sumAt(smallest).rate <= wanted) return { low: 0, high: 0, shareOfLow: 0 };
+  const bracket: Bracket = {
+    low: Math.log(smallest),
+    high: Math.log(largest),
+    lowRate: Infinity,
+    highRate: 0,
+  };
+  let at = Math.log(Math.min(largest, Math.max(smallest, start)));
+  for (let step = 0; step < 200 && bracket.high - bracket.low > 1e-14 * (1 + Math.abs(at)); step++) {
+    const sum = sumAt(Math.exp(at));
+    if (Math.abs(sum.rate - wanted) <= 1e-10 * wanted) return single(Math.exp(at));
+    narrow(bracket, at, sum.rate, wanted);
+    at = nextGuess(bracket, at, sum, wanted);
+  }
+  return mixed(bracket, wanted, sumAt);
+}
+
+const single = (multiplier: number) => ({ low: multiplier, high: multiplier, shareOfLow: 0 });
+
+interface Bracket {
+  low: number;
+  high: number;
+  lowRate: number;
+  highRate: number;
+}
+
+function narrow(bracket: Bracket, at: number, rate: number, wanted: number): void {
+  if (rate > wanted) {
+    bracket.low = at;
+    bracket.lowRate = rate;
+  } else {
+    bracket.high = at;
+    bracket.highRate = rate;
+  }
+}
+
+function nextGuess({ low, high }: Bracket, at: number, { rate, slope }: RateSum, wanted: number): number {
+  const newton = at + (Math.log(wanted / rate) * rate) / slope;
+  if (newton > low && newton < high) return newton;
+  // A bracket of hundreds of units, hardly looked at, is gone through by steps and not by halves.
+  if (high - low < 100) return (low + high) / 2;
+  return rate > wanted ? Math.min(at + 3, (at + high) / 2) : Math.max(at - 3, (at + low) / 2);
+}
+
+/** The sum jumps over what is wanted: part of the one side, part of the other. */
+function mixed(
+  { low, high, highRate }: Bracket,
+  wanted: number,
+  sumAt: (multiplier: number) => RateSum,
+): Multiplier {
+  const [lowAt, highAt] = [Math.exp(low), Math.exp(high)];
+  const lowRate = sumAt(lowAt).rate;
+  return { low: lowAt, high: highAt, shareOfLow: (wanted - highRate) / (lowRate - highRate) };
+}
+
+// Pages and totals for which there is no plan (optimal-rates.ts): a RangeError names the value, and whose it is.
+
+function refuseImpossible(pages: PagesToRefresh, totalPerDay: number): void {
+  const { changesPerDay, importance, mostPerDay, leastPerDay, hosts } = pages;
+  const count = changesPerDay.length;
+  if (!(totalPerDay > 0 && totalPerDay < Infinity))
+    throw new RangeError(`fetches a day in all: ${totalPerDay} is not a positive number`);
+  refuseValues("changes a day", changesPerDay, count, false);
+  refuseValues("importance", importance, count, false);
+  refuseValues("most fetches a day", mostPerDay, count, true);
+  if (leastPerDay) refuseLeast(pages, leastPerDay, totalPerDay);
+  if (hosts) refuseHosts(pages, hosts);
+}
+
+function refuseValues(name: string, values: Float64Array, count: number, mayBeInfinite: boolean): void {
+  if (values.length !== count) throw new RangeError(`${name}: ${values.length} values for ${count} pages`);
+  const wrong = values.findIndex((value) => !(value >= 0 && (mayBeInfinite || value < Infinity)));
+  if (wrong >= 0)
+    throw new RangeError(`${name}: ${values[wrong]} of page ${wrong} is not a number from 0 on`);
+}
+
+function refuseLeast({ mostPerDay }: PagesToRefresh, least: Float64Array, totalPerDay: number): void {
+  refuseValues("least fetches a day", least, mostPerDay.length, false);
+  const wrong = least.findIndex((value, page) => value > mostPerDay[page]!);
+  if (wrong >= 0)
+    throw new RangeError(
+      `least fetches a day: ${least[wrong]} of page ${wrong} is more than its most, ${mostPerDay[wrong]}`,
+    );
+  const sum = least.reduce((all, value) => all + value, 0);
+  if (sum > totalPerDay)
+    throw new RangeError(`least fetches a day: ${sum} in all, of ${totalPerDay} fetches a day`);
+}
+
+function refuseHosts({ changesPerDay, leastPerDay }: PagesToRefresh, hosts: HostBounds): void {
+  const { hostOf, mostPerDay } = hosts;
+  if (hostOf.length !== changesPerDay.length)
+    throw new RangeError(`hosts: ${hostOf.length} for ${changesPerDay.length} pages`);
+  refuseValues("most fetches a day of a host", mostPerDay, mostPerDay.length, true);
+  const least = new Float64Array(mostPerDay.length);
+  hostOf.forEach((host, page) => {
+    if (host >= mostPerDay.length)
+      throw new RangeError(`hosts: page ${page} is of host ${host}, of ${mostPerDay.length}`);
+    least[host]! += leastPerDay?.[page] ?? 0;
+  });
+  const over = least.findIndex((sum, host) => sum > mostPerDay[host]! * (1 + 1e-12));
+  if (over >= 0)
+    throw new RangeError(
+      `least fetches a day: ${least[over]} on host ${over}, which allows ${mostPerDay[over]}`,
+    );
 }

@@ -2,12 +2,11 @@
  * Makes the plan by which pages are fetched again, when it is time: IIR and ICR when half the most urgent channels had more
  * than five updates (SARSS section 3.1), *optimal* at every turn, from what the fleet did since the last one.
  */
-import { iteratedCapacity } from "./iterated-capacity.ts";
-import { iteratedInterval } from "./iterated-interval.ts";
+
 import { planOptimal } from "./make-optimal-plan.ts";
 import type { PlannedGroup, RecrawlPlan } from "./make-plan.ts";
 import { emptyPlan, type PlanningPorts, type RecrawlPolicies } from "./plan.ts";
-import { isReassignmentDue } from "./priority-groups.ts";
+import { isReassignmentDue, iteratedCapacity, iteratedInterval } from "./priority-groups.ts";
 
 const daySeconds = 86_400;
 

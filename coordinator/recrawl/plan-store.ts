@@ -4,10 +4,9 @@ import type { HostHash } from "#core/ids";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import { channelOfUrl } from "../channels/channel-of-url.ts";
 import { inTransaction } from "../database/transaction.ts";
-import { groupRecords, keepRecords } from "./group-records.ts";
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { allowedPerDay, measuredFetches } from "./measured-fetch-reads.ts";
-import { rankedPages, sampledPages } from "./sample-store.ts";
+import { groupRecords, keepRecords, rankedPages, sampledPages } from "./sample-store.ts";
 import { learningVisits } from "./visit-findings.ts";
 
 /** Older plans are forgotten. */

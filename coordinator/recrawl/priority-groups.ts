@@ -84,3 +84,156 @@ export function isReassignmentDue(channels: number, channelsWithEnoughUpdates: n
 export function hasEnoughUpdates(updates: number): boolean {
   return updates > updatesWaitedFor;
 }
+
+// `checkPriorities` of the scale-adaptable recrawl strategies (Xu et al., NPC 2010, section 3.1, second pseudocode):
+// a less urgent group never has a shorter interval than the one before it, and none grows beyond a multiple of it.
+
+/** Bounds on what a group's interval is, measured in the interval of the group before it (the more urgent one). */
+interface PriorityLimits {
+  /** σ: what a group gets that would be more urgent than the one before it. At least 1, or it would stay so. */
+  readonly smallestMultiple: number;
+  /** μ: the most. At least σ, or what the first rule sets the second would undo. */
+  readonly biggestMultiple: number;
+}
+
+/**
+ * The intervals within the limits, most urgent group first, each held against the corrected one before it. As in
+ * the paper σ is no minimum: a group at 1.01 times the one before stays there, one at 0.99 times is set to σ times.
+ * Nothing limits the first group.
+ */
+export function checkPriorities(intervals: readonly number[], limits: PriorityLimits): number[] {
+  const checked: number[] = [];
+  for (const interval of intervals) checked.push(within(interval, checked.at(-1), limits));
+  return checked;
+}
+
+/** Why the limits make no sense, in a sentence that names the value; null: they do. */
+export function priorityLimitsFault({ smallestMultiple, biggestMultiple }: PriorityLimits): string | null {
+  if (!Number.isFinite(smallestMultiple) || smallestMultiple < 1)
+    return `the smallest multiple (σ) is ${smallestMultiple}: below 1 a less urgent group would be recrawled more often than the one before it`;
+  if (!Number.isFinite(biggestMultiple) || biggestMultiple < smallestMultiple)
+    return `the biggest multiple (μ) is ${biggestMultiple} and the smallest (σ) ${smallestMultiple}: no interval is within both`;
+  return null;
+}
+
+function within(
+  interval: number,
+  before: number | undefined,
+  { smallestMultiple, biggestMultiple }: PriorityLimits,
+): number {
+  if (before === undefined) return interval;
+  const ordered = interval < before ? before * smallestMultiple : interval;
+  return Math.min(ordered, before * biggestMultiple);
+}
+
+// The encouragement of the scale-adaptable recrawl strategies (Xu et al., NPC 2010, section 3.1): a group whose tasks
+// succeed more often than before the last reassignment is tried at a shorter interval.
+
+interface EncouragementInput {
+  /** Most urgent group first. */
+  readonly groups: readonly GroupRecord[];
+  /** The `successRates` of the last reassignment. */
+  readonly lastSuccessRates: readonly number[];
+  /** δ: what an interval is multiplied with. Above 0, below 1. */
+  readonly encourageRate: number;
+}
+
+/** Why δ makes no sense, in a sentence that names the value; null: it does. */
+export function encourageRateFault(encourageRate: number): string | null {
+  return encourageRate > 0 && encourageRate < 1
+    ? null
+    : `the encouragement (δ) is ${encourageRate}: it is a factor that shortens an interval, above 0 and below 1`;
+}
+
+/** Before the first reassignment, `LastSuccessRate` is 0, so that any success encourages. */
+export function noSuccessRates(groups: number): number[] {
+  return new Array<number>(groups).fill(0);
+}
+
+/**
+ * The intervals, times δ where the success rate rose. The pseudocode never sets its counts to zero, neither before
+ * the first group nor between groups, which would make a group's rate that of all groups up to it; the text defines it
+ * as "the successRate of a PGP", and so it is here. A group that no task was submitted for (0 / 0) keeps its last rate.
+ */
+function encourage(
+  intervalSeconds: readonly number[],
+  { groups, lastSuccessRates, encourageRate }: EncouragementInput,
+): Reassignment {
+  const successRates = groups.map(({ submitted, updates }, index) =>
+    submitted > 0 ? updates / submitted : (lastSuccessRates[index] ?? 0),
+  );
+  const encouraged = intervalSeconds.map((seconds, index) =>
+    successRates[index]! > (lastSuccessRates[index] ?? 0) ? seconds * encourageRate : seconds,
+  );
+  return { intervalSeconds: encouraged, successRates };
+}
+
+// Iterated capacity reassignment, ICR (Xu et al., NPC 2010, section 3.2): the initial intervals of all groups are
+// stretched by one factor θ, so that the recrawls planned take as many task threads as the updates did of late.
+//
+// With ω(j) the multiple from group j's initial interval to that of group j + 1, Δt the first group's initial interval
+// and t the channels' mean download times, equation 4 is
+//
+// θ = Σ_k ( Σ_PGP(k) t / Π_{j<k} ω(j) ) / ( Δt · history(Σ λ·t) )
+//
+// and group k's interval is Π_{j<k} ω(j) · θ · Δt. Since Δt · Π_{j<k} ω(j) is group k's initial interval, ω itself is
+// not needed: θ is the threads that the initial intervals ask for, by the threads that the updates took.
+//
+// Equations 3 and 4 add "Π_{j=0}^{S-1} ω_j = 1", which would let intervals that grow from group to group shrink again;
+// read as the convention that the empty product, that of group 0, is 1. "The record of each channel's previous
+// L updates" is those since the last reassignment (λ = 1 / hInterval), of which the trigger ensures enough. A channel
+// that never had an update has no download time: it is in neither sum.
+
+interface IteratedCapacityInput extends EncouragementInput {
+  /** The intervals from the change rates alone, most urgent group first. */
+  readonly initialIntervalSeconds: readonly number[];
+  /** The intervals in force; they stay where nothing has been downloaded yet. */
+  readonly intervalSeconds: readonly number[];
+  readonly limits: PriorityLimits;
+}
+
+/** The groups' next intervals; call it when `isReassignmentDue` says so, with records since the last call. */
+export function iteratedCapacity(input: IteratedCapacityInput): Reassignment {
+  const theta = capacityFactor(input.groups, input.initialIntervalSeconds);
+  const stretched =
+    theta === null ? input.intervalSeconds : input.initialIntervalSeconds.map((seconds) => seconds * theta);
+  const { intervalSeconds, successRates } = encourage(stretched, input);
+  return { intervalSeconds: checkPriorities(intervalSeconds, input.limits), successRates };
+}
+
+/** θ of equation 4; above 1 the fleet is too small for the initial intervals. Null: there is no history yet. */
+export function capacityFactor(
+  groups: readonly GroupRecord[],
+  initialIntervalSeconds: readonly number[],
+): number | null {
+  let asked = 0;
+  let had = 0;
+  for (const [index, { downloadSeconds, busyThreads }] of groups.entries()) {
+    asked += downloadSeconds / initialIntervalSeconds[index]!;
+    had += busyThreads;
+  }
+  return asked > 0 && had > 0 ? asked / had : null;
+}
+
+// Iterated interval reassignment, IIR (Xu et al., NPC 2010, section 3.1, first pseudocode, there also called
+// InheritedIntervalReassignment): each group's next interval is the mean of what its channels' intervals between
+// updates really were, shortened where the success rate rose, and in order of urgency.
+//
+// Read where the pseudocode says something else than the text: its loop over channels ends at `C = number of
+// channels`, one past the last (each channel counts once here); its counts are never reset (encouragement.ts); and a
+// channel without an update since the last reassignment has no interval (priority-group.ts).
+
+interface IteratedIntervalInput extends EncouragementInput {
+  /** The intervals in force, most urgent group first; a group without channels keeps its own. */
+  readonly intervalSeconds: readonly number[];
+  readonly limits: PriorityLimits;
+}
+
+/** The groups' next intervals; call it when `isReassignmentDue` says so, with records since the last call. */
+export function iteratedInterval(input: IteratedIntervalInput): Reassignment {
+  const measured = input.groups.map(
+    ({ hIntervalSeconds }, index) => hIntervalSeconds ?? input.intervalSeconds[index]!,
+  );
+  const { intervalSeconds, successRates } = encourage(measured, input);
+  return { intervalSeconds: checkPriorities(intervalSeconds, input.limits), successRates };
+}

@@ -6,7 +6,7 @@
  * iir, icr  one interval for each priority group of channels: hosts, and what is configured of them (SARSS, iterated-interval.ts, iterated-capacity.ts)
  * optimal   the rate at which one more fetch adds the same freshness everywhere (optimal-rates.ts)
  */
-import { usualChangesPerDay } from "./change-hints.ts";
+import { usualChangesPerDay } from "./change-rate.ts";
 import { rateAtMultiplier } from "./freshness.ts";
 
 export const recrawlStrategies = ["fixed", "iir", "icr", "optimal"] as const;

@@ -1,10 +1,13 @@
 /** /fleet/recrawl: how often pages are fetched again, and why: the plan in force and those before it. */
 
+import { spanWords } from "#core/format";
 import type { WebPart } from "../http-server.ts";
-import type { CsvTable } from "../web/html.ts";
-import type { RecrawlPlanStore } from "./make-plan.ts";
-import { type RecrawlAnswer, recrawlAnswer } from "./recrawl-answer.ts";
-import { recrawlBody } from "./recrawl-page.ts";
+import { empty, fact, fleetHead } from "../web/components.ts";
+import { countText, instant, percentText, sentence } from "../web/format.ts";
+import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+import type { PlannedGroup, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
+import type { RecrawlStrategy } from "./recrawl-plan.ts";
 
 const plansShown = 50;
 
@@ -41,4 +44,111 @@ const columns = [
 
 function plansCsv({ plans }: RecrawlAnswer): CsvTable {
   return { columns, rows: plans.map((plan) => columns.map((column) => plan[column])) };
+}
+
+// How often pages are fetched again, for pages, programs and the command: the plan in force, and those before it.
+
+export interface ToldPlan {
+  readonly madeAt: string;
+  readonly strategy: RecrawlStrategy;
+  readonly reason: string;
+  /** Since when plans have been of this strategy. */
+  readonly since: string;
+  readonly pages: number;
+  /** Fetches a day: what online crawlers' budgets allow, what they are found to manage, planned, and as measured before. */
+  readonly allowedPerDay: number;
+  readonly capacityPerDay: number | null;
+  readonly plannedPerDay: number | null;
+  readonly achievedPerDay: number | null;
+  /** By which the planned total is multiplied, since less or more came true; 1: nothing to correct. */
+  readonly correction: number;
+  /** Expected share of current copies, by importance. */
+  readonly freshness: number | null;
+  readonly multiplier: number | null;
+  readonly groups: readonly PlannedGroup[];
+}
+
+export interface RecrawlAnswer {
+  readonly now: string;
+  /** Newest first, the one in force too; empty: every page after the same interval. */
+  readonly plans: readonly ToldPlan[];
+}
+
+export async function recrawlAnswer(
+  store: Pick<RecrawlPlanStore, "history">,
+  limit: number,
+  now: Date,
+): Promise<RecrawlAnswer> {
+  return { now: now.toISOString(), plans: (await store.history(limit)).map(toldPlan) };
+}
+
+function toldPlan(plan: RecrawlPlan): ToldPlan {
+  return {
+    madeAt: plan.madeAt.toISOString(),
+    strategy: plan.strategy,
+    reason: plan.reason,
+    since: plan.since.toISOString(),
+    pages: plan.pages,
+    allowedPerDay: plan.allowedPerDay,
+    capacityPerDay: plan.strategy === "optimal" ? plan.capacityPerDay : null,
+    plannedPerDay: plan.totalPerDay > 0 ? plan.totalPerDay : null,
+    achievedPerDay: plan.achievedPerDay,
+    correction: plan.correction,
+    freshness: plan.freshness,
+    multiplier: plan.multiplier,
+    groups: plan.groups,
+  };
+}
+
+/** What happens where no plan was ever made. */
+export const noPlanWords =
+  "No plan was made yet: every page is fetched again after the same interval (policy recrawl.intervalHours). iir and icr begin when half of the pages were compared often enough, with at least as many hosts and channels as recrawl.groups.";
+
+// How often pages are fetched again: the plan in force with its groups and rates, and why each plan was made.
+
+function recrawlBody({ plans }: RecrawlAnswer, viewer: PageViewer): Html {
+  const [plan] = plans;
+  return html`${fleetHead("/fleet/recrawl", viewer, "Recrawl")}
+<p class="lead">When a page is fetched again follows from how often it changes, how much it matters, and what the fleet manages. The strategy is the policy <a href="/policies">recrawl.strategy</a>.</p>
+${plan === undefined ? empty(noPlanWords, html`${nothing}`) : html`${inForce(plan)}${history(plans)}`}`;
+}
+
+function inForce(plan: ToldPlan): Html {
+  const { capacityPerDay, plannedPerDay, achievedPerDay, correction, freshness } = plan;
+  return html`<section><h2>In force: ${plan.strategy}</h2>
+<p>${sentence(plan.reason)} <span class="small">Made ${instant(plan.madeAt)}; the strategy since ${instant(plan.since)}.</span></p>
+<dl class="facts">
+${fact("Pages whose changes are estimated", countText(plan.pages))}
+${fact("Fetches again, planned", perDay(plannedPerDay))}
+${fact("Fetches again, measured", perDay(achievedPerDay))}
+${fact("The crawlers that are online may fetch", perDay(plan.allowedPerDay))}
+${capacityPerDay === null ? nothing : fact("The fleet is found to manage", perDay(capacityPerDay))}
+${correction === 1 ? nothing : fact("The plan is corrected by", `${correction.toFixed(2)} times`)}
+${freshness === null ? nothing : fact("Expected to be current, by importance", percentText(freshness))}
+</dl>
+${plan.groups.length === 0 ? nothing : groups(plan)}</section>`;
+}
+
+function perDay(fetches: number | null): string {
+  return fetches === null ? "not known" : `${countText(Math.round(fetches))} a day`;
+}
+
+function groups({ groups: all }: ToldPlan): Html {
+  return html`<h3>Priority groups, those that change most first</h3>
+<div class="table-scroll"><table><thead><tr><th scope="col">Group</th><th scope="col" class="number">Hosts and channels</th><th scope="col" class="number">Pages</th><th scope="col" class="number">A page changes every</th><th scope="col" class="number">First interval</th><th scope="col" class="number">Interval</th><th scope="col" class="number">Tasks that succeed</th></tr></thead><tbody>
+${all.map(
+  (group, index) =>
+    html`<tr><th scope="row">${index + 1}</th><td class="number">${countText(group.channels)}</td><td class="number">${countText(group.pages)}</td><td class="number">${spanWords(86_400 / group.changesPerDay)}</td><td class="number">${spanWords(group.initialSeconds)}</td><td class="number">${spanWords(group.intervalSeconds)}</td><td class="number">${group.successRate === 0 ? "—" : percentText(group.successRate)}</td></tr>`,
+)}
+</tbody></table></div>`;
+}
+
+function history(plans: readonly ToldPlan[]): Html {
+  return html`<section><h2>Plans, the latest first</h2>
+<div class="table-scroll"><table><thead><tr><th scope="col">Made</th><th scope="col">Strategy</th><th scope="col" class="number">Planned</th><th scope="col" class="number">Measured before</th><th scope="col" class="number">Current</th><th scope="col">Why</th></tr></thead><tbody>
+${plans.map(
+  (plan) =>
+    html`<tr><td>${instant(plan.madeAt)}</td><td>${plan.strategy}</td><td class="number">${perDay(plan.plannedPerDay)}</td><td class="number">${perDay(plan.achievedPerDay)}</td><td class="number">${plan.freshness === null ? "—" : percentText(plan.freshness)}</td><td>${sentence(plan.reason)}</td></tr>`,
+)}
+</tbody></table></div></section>`;
 }

@@ -3,12 +3,13 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
+import type { WebPart } from "../http-server.ts";
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
-import { meanIntervalDays } from "./mean-interval.ts";
-import { boundsOf } from "./plan.ts";
+import { boundsOf, meanIntervalDays } from "./plan.ts";
 import { planRecrawls } from "./plan-recrawls.ts";
 import { createRecrawlPlanStore } from "./plan-store.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
+import { recrawlRoutes } from "./routes.ts";
 
 export interface RecrawlDuties {
   /** What results are to be taken by. */
@@ -63,4 +64,10 @@ function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): P
   if (latest.strategy !== strategy) return { ...fixedPlan, strategy, bounds, usualChangesPerDay };
   const leastPerDay = Math.min(bounds.leastPerDay, latest.bounds.leastPerDay);
   return { ...latest, bounds: { ...bounds, leastPerDay }, usualChangesPerDay };
+}
+
+// The pages' part about recrawls, with its store.
+
+export function recrawlPart(pool: Pool): WebPart {
+  return recrawlRoutes(createRecrawlPlanStore(pool));
 }

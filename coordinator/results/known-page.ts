@@ -1,7 +1,6 @@
 /** What the frontier knows of a URL's changes, for its next result: one look-up by primary key in each table. */
 
-import { statedChanges } from "../recrawl/stated-changes.ts";
-import { plannedChannel } from "../recrawl/url-sql.ts";
+import { plannedChannel, statedChanges } from "../recrawl/url-sql.ts";
 import type { KnownPage } from "../recrawl/visit-findings.ts";
 
 /** Of the tables that `knownPageJoins` joins to `frontier_url u`. */

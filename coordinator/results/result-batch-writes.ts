@@ -18,7 +18,7 @@ import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { pageWorth } from "../frontier/page-worth.ts";
 import type { AdmittedUrl, ResultStore, TakenResults } from "../frontier/ports.ts";
 import { noteSeenAddresses } from "../frontier/turn-store.ts";
-import { noteStated } from "../recrawl/stated-changes.ts";
+import { noteStated } from "../recrawl/url-sql.ts";
 import { type CountedResult, mostListsInARow } from "./arrived-result.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { siftResults } from "./lease-rule-reads.ts";

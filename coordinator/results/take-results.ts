@@ -10,9 +10,15 @@ import type { FetchOutcome, FetchResult, Seal } from "#protocol/result";
 import { type FullResult, withFullLinks } from "../channels/known-links.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
 import type { ArrivedResult, CrawlScope, NextFetch, ResultStore, TakenResults } from "../frontier/ports.ts";
-import { isGone, nextFetchAt, type RecrawlSettings } from "../recrawl/fixed-interval.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
-import { findingsOf, type ThisVisit, type VisitFindings } from "../recrawl/visit-findings.ts";
+import {
+  findingsOf,
+  isGone,
+  nextFetchAt,
+  type RecrawlSettings,
+  type ThisVisit,
+  type VisitFindings,
+} from "../recrawl/visit-findings.ts";
 import { namedUrls } from "./named-urls.ts";
 import { implausible } from "./plausible-result.ts";
 

@@ -1,5 +1,5 @@
 /** Recrawl policies that are each within their bounds, and together impossible or without effect. */
-import { priorityLimitsFault } from "../recrawl/check-priorities.ts";
+import { priorityLimitsFault } from "../recrawl/priority-groups.ts";
 import type { Rule } from "./contradictions.ts";
 
 export const recrawlRules: readonly Rule[] = [

@@ -14,7 +14,7 @@ import type { Pool, PoolClient } from "pg";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
+import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { createResultStore } from "#coordinator/results/result-store";
 import { takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, asSubnetId } from "#core/ids";

@@ -1,7 +1,7 @@
 /** What the coordinator takes of a crawler that sends more, other or earlier results than it was leased. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { NewHostBudget } from "#coordinator/frontier/budgets";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
+import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { type TakeResultsSettings, takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { FetchResult, PageExtract } from "#protocol/result";

@@ -6,7 +6,7 @@ import { handOutTasks } from "#coordinator/frontier/hand-out-tasks";
 import type { NameResolver } from "#coordinator/frontier/ports";
 import { createRejectedUrlStore } from "#coordinator/frontier/rejected-url-store";
 import { resolveHosts } from "#coordinator/frontier/resolve-hosts";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
+import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";

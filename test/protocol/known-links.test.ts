@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { linksThatPay, ToldLinks } from "#coordinator/channels/known-links";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
+import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
 import { asCrawlerId, asLeaseId, type CrawlerId } from "#core/ids";
 import { KnownLinkSets, withKnownLinks } from "#crawler/fetch/known-links";

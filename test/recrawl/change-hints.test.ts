@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
-import { expectedChangesPerDay, usualChangesPerDay } from "#coordinator/recrawl/change-hints";
-import { likelyChangesPerDay, noVisits } from "#coordinator/recrawl/change-rate";
+import {
+  expectedChangesPerDay,
+  likelyChangesPerDay,
+  noVisits,
+  usualChangesPerDay,
+} from "#coordinator/recrawl/change-rate";
 
 const daySeconds = 86_400;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defaultRecrawlSettings, isFailure, isGone, nextFetchAt } from "#coordinator/recrawl/fixed-interval";
+import { defaultRecrawlSettings, isFailure, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
 import type { FetchOutcome } from "#protocol/result";
 
 const now = new Date("2026-03-01T12:00:00Z");

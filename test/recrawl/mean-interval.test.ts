@@ -1,10 +1,6 @@
 /** The mean interval under each strategy, with the plan that is there. */
 import { expect, test } from "vitest";
-import {
-  type IntervalPolicies,
-  meanIntervalDays,
-  type PlannedTotal,
-} from "#coordinator/recrawl/mean-interval";
+import { type IntervalPolicies, meanIntervalDays, type PlannedTotal } from "#coordinator/recrawl/plan";
 
 const policies: IntervalPolicies = { strategy: "optimal", intervalHours: 48, total: "interval" };
 const plan: PlannedTotal = { strategy: "optimal", pages: 700, totalPerDay: 100, capacityPerDay: 1000 };

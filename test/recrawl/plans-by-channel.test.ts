@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
 import { planRecrawls } from "#coordinator/recrawl/plan-recrawls";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import { fixedPlan, type PlanInForce } from "#coordinator/recrawl/recrawl-plan";
+import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { policySections } from "#coordinator/settings/schema";
 import type { CrawlerId } from "#core/ids";
 import { newShippingWorld, type Shipped, type ShippingWorld, text } from "../results/shipping-world.ts";

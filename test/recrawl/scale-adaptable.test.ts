@@ -1,15 +1,18 @@
 /** Each rule of the pseudocode and of equation 4, on groups whose numbers can be followed in the head. */
 import { describe, expect, it } from "vitest";
-import { checkPriorities, priorityLimitsFault } from "#coordinator/recrawl/check-priorities";
-import { encourageRateFault, noSuccessRates } from "#coordinator/recrawl/encouragement";
-import { capacityFactor, iteratedCapacity } from "#coordinator/recrawl/iterated-capacity";
-import { iteratedInterval } from "#coordinator/recrawl/iterated-interval";
 import {
   type ChannelRecord,
+  capacityFactor,
+  checkPriorities,
+  encourageRateFault,
   type GroupRecord,
   groupRecord,
   hasEnoughUpdates,
   isReassignmentDue,
+  iteratedCapacity,
+  iteratedInterval,
+  noSuccessRates,
+  priorityLimitsFault,
 } from "#coordinator/recrawl/priority-groups";
 
 const limits = { smallestMultiple: 1.2, biggestMultiple: 3 };

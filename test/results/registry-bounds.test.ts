@@ -1,7 +1,7 @@
 /** The registry of URLs keeps its bounds and its fairness: huge hosts, huge pages, huge subnets, clocks that jump. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
+import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { extractPage } from "#crawler/extract/extract-page";

@@ -1,7 +1,7 @@
 /** Crawlers that lease what is due and ship what they are told to have found, through the flow and the real stores. */
 
-import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
 import { fixedPlan, type PlanInForce } from "#coordinator/recrawl/recrawl-plan";
+import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { Lease } from "#protocol/lease";

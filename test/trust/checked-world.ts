@@ -2,7 +2,7 @@
 
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { CoordinatorState } from "#coordinator/delegation/state";
-import { defaultRecrawlSettings } from "#coordinator/recrawl/fixed-interval";
+import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
 import { type DoubleCheckPorts, DoubleChecks } from "#coordinator/trust/double-checks";
 import { defaultTrustRule } from "#coordinator/trust/evidence";

@@ -5,7 +5,7 @@ import type { BalanceInput, Move } from "../../balance/plan.ts";
 import { PutOffMoves } from "../../balance/put-off-moves.ts";
 import { planRelief } from "../../balance/rebalance.ts";
 import { CoordinatorState } from "../../delegation/state.ts";
-import { meanIntervalDays } from "../../recrawl/mean-interval.ts";
+import { meanIntervalDays } from "../../recrawl/plan.ts";
 import type { PolicySettings } from "../schema.ts";
 import type { PolicyStep, PreviewPolicies, PreviewPorts } from "./preview.ts";
 import type { PolicyFigure } from "./types.ts";

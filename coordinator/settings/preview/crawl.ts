@@ -1,6 +1,6 @@
 /** Another recrawl interval, scope or lease: what is due, what hosts may have, and what leases would have come to. */
 
-import { meanIntervalDays } from "../../recrawl/mean-interval.ts";
+import { meanIntervalDays } from "../../recrawl/plan.ts";
 import type { PolicySettings } from "../schema.ts";
 import { nothingYet, percent } from "./delegation.ts";
 import type { PreviewPolicies } from "./preview.ts";

@@ -7,7 +7,7 @@ import type { AlarmClock } from "#core/clock";
 import type { Log } from "#core/log";
 import type { CrawlerStore } from "../../crawlers/crawler.ts";
 import type { DelegationStore } from "../../delegation/delegation.ts";
-import type { PlannedTotal } from "../../recrawl/mean-interval.ts";
+import type { PlannedTotal } from "../../recrawl/plan.ts";
 import type { PolicyName } from "../descriptions.ts";
 import type { PolicySettings } from "../schema.ts";
 import { previewBalance } from "./balance.ts";

@@ -2,12 +2,7 @@
 import { Command } from "commander";
 import type { Pool } from "pg";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
-import {
-  noPlanWords,
-  type RecrawlAnswer,
-  recrawlAnswer,
-  type ToldPlan,
-} from "#coordinator/recrawl/recrawl-answer";
+import { noPlanWords, type RecrawlAnswer, recrawlAnswer, type ToldPlan } from "#coordinator/recrawl/routes";
 import { spanWords, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-integer.ts";
 import { exitCodes } from "../command-context.ts";

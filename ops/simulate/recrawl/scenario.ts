@@ -3,8 +3,7 @@
  * Distributed Web Crawling System" (NPC 2010), and, where the paper is silent, values found by trying which come
  * nearest to its tables (test/bench/results/sarss.md). A step is one minute.
  */
-import { priorityLimitsFault } from "#coordinator/recrawl/check-priorities";
-import { encourageRateFault } from "#coordinator/recrawl/encouragement";
+import { encourageRateFault, priorityLimitsFault } from "#coordinator/recrawl/priority-groups";
 
 export const strategyNames = ["fixed", "iir", "icr", "optimal"] as const;
 export type StrategyName = (typeof strategyNames)[number];

@@ -2,10 +2,12 @@
  * What a recrawl simulation compares: FIXED, IIR and ICR as the coordinator runs them (core/recrawl), on the
  * simulated manager's records, and "optimal" (optimal-strategy.ts).
  */
-import { noSuccessRates } from "#coordinator/recrawl/encouragement";
-import { iteratedCapacity } from "#coordinator/recrawl/iterated-capacity";
-import { iteratedInterval } from "#coordinator/recrawl/iterated-interval";
-import type { Reassignment } from "#coordinator/recrawl/priority-groups";
+import {
+  iteratedCapacity,
+  iteratedInterval,
+  noSuccessRates,
+  type Reassignment,
+} from "#coordinator/recrawl/priority-groups";
 import type { SeededRandom } from "#ops/world/seeded-random";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { CrawlerFleet } from "./crawler-fleet.ts";
