@@ -9,7 +9,7 @@ import fastifyStatic from "@fastify/static";
 import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 import type { AuditLog } from "#core/audit";
 import type { Log } from "#core/log";
-import type { FrontierOrder } from "./frontier/order/order-strategies.ts";
+import type { FrontierOrder } from "./frontier/order/strategies.ts";
 import type { CrawlScope, NameResolver } from "./frontier/ports.ts";
 import type { ContactSettings } from "./opt-outs/contact-page.ts";
 import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.ts";

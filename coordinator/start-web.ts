@@ -14,7 +14,7 @@ import { stateCoordinatorPlace } from "./crawlers/coordinator-place-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
-import { frontierOrder } from "./frontier/order/order-strategies.ts";
+import { frontierOrder } from "./frontier/order/strategies.ts";
 import type { NameResolver } from "./frontier/ports.ts";
 import { createWebServer } from "./http-server.ts";
 import { following } from "./live-config.ts";

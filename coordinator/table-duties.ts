@@ -6,7 +6,7 @@ import { scheduleChangeDuties } from "./changes/start.ts";
 import { scheduleChannelDuties } from "./channels/start.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import type { CoordinatorOptions } from "./coordinator-options.ts";
-import { frontierOrder } from "./frontier/order/order-strategies.ts";
+import { frontierOrder } from "./frontier/order/strategies.ts";
 import { scheduleHostWorths } from "./frontier/start.ts";
 import { scheduleSearchDuties } from "./search/start.ts";
 import { scheduleUpkeep } from "./upkeep-duties.ts";

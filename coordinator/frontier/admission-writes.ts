@@ -8,9 +8,16 @@ import type { UrlKey } from "#core/url-key";
 import { withinChannels } from "../channels/channel-filter-sql.ts";
 import { prepared } from "../database/transaction.ts";
 import { nameOf } from "../results/page-texts.ts";
-import { addBackLinks, countByUrl, takeCount } from "./back-link-writes.ts";
-import { hostBudgetSql } from "./host-budget-sql.ts";
-import { withoutOptedOut } from "./opted-out-hosts.ts";
+import { addBackLinks, countByUrl, takeCount, withoutOptedOut } from "./back-link-writes.ts";
+import {
+  badUrls,
+  fewestUrls,
+  firstUrls,
+  goodPageUrls,
+  type HostPages,
+  outsideLinkUrls,
+  trappedLinksPerUrl,
+} from "./budgets.ts";
 import type { AdmittedUrl } from "./ports.ts";
 
 export interface UrlAddress {
@@ -166,6 +173,19 @@ const writeStatement = (budgeted: boolean): string => {
      select count(*) filter (where state <> 'held')::int as added from added`;
 };
 
+// The host's budget (frontier/host-budget.ts) as SQL, for statements that hold many hosts.
+
+/** The columns of frontier_host by the names of the rule's figures. */
+export const hostPageColumns: Readonly<Record<keyof HostPages, string>> = {
+  good: "good_pages",
+  nearDuplicates: "near_duplicates",
+  notFound: "not_found_pages",
+  empty: "empty_pages",
+  failed: "failed_urls",
+  trappedLinks: "trapped_links",
+  outsideLinks: "outside_links",
+};
+
 const writeWithin = { budget: writeStatement(true), limit: writeStatement(false) };
 
 async function writeUrls(
@@ -221,4 +241,51 @@ export async function hastenChanged(
       now,
     ],
   );
+}
+
+// URLs that were found while their host's budget was used up, and wait for it to grow (frontier/host-budget.ts).
+
+/** Held URLs of these hosts, which are locked, become due as far as the budgets have grown; the shallowest first. */
+export async function releaseHeld(
+  client: PoolClient,
+  hosts: readonly HostHash[],
+  pagesPerHost: number,
+): Promise<void> {
+  await client.query(
+    `with room as (
+       select h.host_hash, ${hostBudgetSql("h", "$2::int")} - h.url_count as urls
+       from frontier_host h
+       where h.host_hash = any($1::bigint[])
+         and h.held_urls > 0
+         and h.state <> 'refused'
+         and h.url_count < ${hostBudgetSql("h", "$2::int")}
+     ), released as (
+       update frontier_url u
+       set state = 'due'
+       from room
+       cross join lateral (
+         select url_hash
+         from frontier_url
+         where host_hash = room.host_hash and state = 'held'
+         order by depth, discovered_at, url_hash
+         limit room.urls
+       ) first
+       where u.host_hash = room.host_hash and u.url_hash = first.url_hash
+       returning u.host_hash
+     )
+     update frontier_host h
+     set url_count = h.url_count + r.urls, held_urls = h.held_urls - r.urls
+     from (select host_hash, count(*)::int as urls from released group by host_hash) r
+     where h.host_hash = r.host_hash`,
+    [hosts, pagesPerHost],
+  );
+}
+
+/** `host` is the alias of frontier_host, `limit` an SQL expression. */
+export function hostBudgetSql(host: string, limit: string): string {
+  const { good, nearDuplicates, notFound, empty, failed, trappedLinks, outsideLinks } = hostPageColumns;
+  const bad = [nearDuplicates, notFound, empty, failed].map((column) => `${host}.${column}`).join(" + ");
+  return `least(${limit}, greatest(${fewestUrls}, ${firstUrls} + ${goodPageUrls} * ${host}.${good}
+    + ${outsideLinkUrls} * least(${host}.${good}, ${host}.${outsideLinks})
+    - ${badUrls} * (${bad}) - ${host}.${trappedLinks} / ${trappedLinksPerUrl}))`;
 }

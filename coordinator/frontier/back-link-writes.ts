@@ -1,7 +1,10 @@
 /** Column back_links of frontier_url: how many links lead to a URL, kept by what pages gain and lose. */
 import type { PoolClient } from "pg";
+import type { HostHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
 import { mostLinks } from "#protocol/exchange";
 import { columnsOf, prepared } from "../database/transaction.ts";
+import { domainsAbove } from "../opt-outs/opt-out-target.ts";
 import { nameOf } from "../results/page-texts.ts";
 import type { UrlAddress } from "./admission-writes.ts";
 
@@ -52,4 +55,63 @@ export function takeCount(counts: Map<string, LinkedUrl>, url: UrlAddress): numb
   const links = counts.get(nameOf(url))?.links ?? 0;
   counts.delete(nameOf(url));
   return links;
+}
+
+// What opt-outs in force cover: whole hosts, by their name or by one of their addresses (column opt_out_id of
+// frontier_host, which opt-out-marks.ts keeps in line). A host that is marked has nothing due, so it gets no lease,
+// no probe and no look-up, and nothing of it is admitted.
+
+/**
+ * SQL: the key of an advisory lock, which whoever adds hosts shares, and whoever records an opt-out has alone. Of each
+ * schema its own: worlds beside each other on one server don't wait for one another.
+ */
+export const optOutLock = "hashtextextended('nearcrawl opt-outs ' || current_schema(), 0)";
+
+/**
+ * SQL: the host's name is the site, or lies below it. Read backwards, such names are a range of index
+ * frontier_host_site, whatever characters they have: of bytes, only `/` comes right after `.`. Null: neither is named.
+ */
+export const isOfSite = (host: string, site: string): string => `(reverse(${host}) = reverse(${site})
+  or (reverse(${host}) ~>=~ reverse('.' || ${site}) and reverse(${host}) ~<~ reverse('/' || ${site})))`;
+
+/** SQL: the opt-out in force (as `o`) covers the host (as `h`). */
+const coversHost = `(${isOfSite("h.host", "o.site")}
+  or (o.site is null and exists (
+    select from unnest(h.addresses) a where a between o.first_address and o.last_address)))`;
+
+/** SQL: the number of the opt-out that covers the host (as `h`); null: none does. */
+export const optOutOfHost = `(select o.opt_out_id from opt_out o
+  where o.ended_at is null and o.in_force_at is not null and ${coversHost}
+  order by o.opt_out_id limit 1)`;
+
+/** Keys whose hosts have not opted out. Call before hosts are added; the answer holds until the transaction ends. */
+export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
+  if (keys.length === 0) return [];
+  await client.query(`select pg_advisory_xact_lock_shared(${optOutLock})`);
+  const domainsOf = new Map(keys.map(({ host }) => [host, domainsAbove(host)]));
+  const { rows } = await client.query<{ site: string }>(
+    "select site from opt_out where ended_at is null and in_force_at is not null and site = any($1::text[])",
+    [[...new Set([...domainsOf.values()].flat())]],
+  );
+  if (rows.length === 0) return [...keys];
+  const sites = new Set(rows.map((row) => row.site));
+  return keys.filter(({ host }) => !domainsOf.get(host)!.some((domain) => sites.has(domain)));
+}
+
+/**
+ * Hosts, which are locked, have new addresses: those in a network that opted out are marked, others not any more.
+ * Gives the hosts for which that changed, to be settled.
+ */
+export async function markByAddress(client: PoolClient, hosts: readonly HostHash[]): Promise<HostHash[]> {
+  if (hosts.length === 0) return [];
+  const { rows } = await client.query<{ host_hash: HostHash }>(
+    `update frontier_host h
+     set opt_out_id = ${optOutOfHost}
+     where h.host_hash = any($1::bigint[])
+       and exists (select from opt_out where site is null and ended_at is null)
+       and h.opt_out_id is distinct from ${optOutOfHost}
+     returning h.host_hash`,
+    [hosts],
+  );
+  return rows.map((row) => row.host_hash);
 }

@@ -11,13 +11,12 @@ import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { prepared } from "../database/transaction.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
-import type { LeaseNeeds } from "./lease-needs.ts";
-import { hostsByTurns } from "./order/host-turns.ts";
-import { worthShareOf } from "./order/order-strategies.ts";
+import { largestShare, splitByShare } from "./budgets.ts";
+import type { LeaseNeeds } from "./open-lease-reads.ts";
+import { hostsByTurns } from "./order/mix.ts";
+import { worthShareOf } from "./order/strategies.ts";
 import type { FrontierStore } from "./ports.ts";
-import { largestShare, splitByShare } from "./subnet-share.ts";
-import type { SubnetTurns } from "./subnet-turns.ts";
-import { addressKeysOf, isFreeFor, maxAddresses } from "./turn-store.ts";
+import { addressKeysOf, isFreeFor, maxAddresses, type SubnetTurns } from "./turn-store.ts";
 
 export type LeaseRequest = Parameters<FrontierStore["leaseHosts"]>[0];
 

@@ -1,6 +1,5 @@
 /** The parts of the answer to `who` that tell what the frontier knows of a URL, a host and a subnet; see who-answer.ts. */
-import type { HostPages } from "./host-budget.ts";
-import type { PageWorth } from "./page-worth.ts";
+import type { HostPages, PageWorth } from "./budgets.ts";
 
 export interface FetchLine {
   readonly url: string;

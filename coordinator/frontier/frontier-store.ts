@@ -5,9 +5,9 @@ import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
 import { leaseHosts } from "./host-lease-writes.ts";
 import { reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./lease-end-writes.ts";
-import type { AdmittedUrl, CrawlScope, FrontierStore } from "./ports.ts";
+import type { AdmittedUrl, CrawlScope, FrontierStore, RejectedUrlStore } from "./ports.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
-import { SubnetTurns } from "./subnet-turns.ts";
+import { SubnetTurns } from "./turn-store.ts";
 import { progress } from "./upkeep-store.ts";
 
 export function createFrontierStore(pool: Pool): FrontierStore {
@@ -52,4 +52,22 @@ async function admit(
     await noteForeign(client, found, { links: { added: links, removed: [] }, now: at.now });
     return { newUrls, newHosts };
   });
+}
+
+// Table rejected_url: what was given to the crawler and has no place in the frontier.
+
+export function createRejectedUrlStore(pool: Pool): RejectedUrlStore {
+  return {
+    async record(rejected, source, now) {
+      await pool.query(
+        `insert into rejected_url (url, reason, source, first_seen_at)
+         select distinct on (url) url, reason, $3, $4
+         from unnest($1::text[], $2::text[]) as given (url, reason)
+         on conflict (url) do update
+           set times = rejected_url.times + 1,
+               reason = excluded.reason`,
+        [rejected.map((one) => one.url.replaceAll("\0", "")), rejected.map((one) => one.reason), source, now],
+      );
+    },
+  };
 }

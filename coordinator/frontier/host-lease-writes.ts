@@ -6,11 +6,9 @@ import { withKnownLinks } from "../channels/known-link-store.ts";
 import { withKnownTexts } from "../channels/known-text-store.ts";
 import { inTransaction, prepared } from "../database/transaction.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-host-reads.ts";
-import { leaseNeeds } from "./lease-needs.ts";
-import { leasedHosts, leaseValues, openLeases } from "./open-lease-reads.ts";
+import { leasedHosts, leaseNeeds, leaseValues, openLeases } from "./open-lease-reads.ts";
 import { leaseOrder, nextCarry } from "./order/order-sql.ts";
-import type { SubnetTurns } from "./subnet-turns.ts";
-import { hostsInTurn } from "./turn-store.ts";
+import { hostsInTurn, type SubnetTurns } from "./turn-store.ts";
 
 /** What of a host's due URLs (`u`, of frontier_url) is leased first. */
 const dueUrlsFirst = "u.next_fetch_at, u.depth, u.url_hash";

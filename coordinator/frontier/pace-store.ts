@@ -4,7 +4,7 @@ import type { CrawlerId } from "#core/ids";
 import { inTransaction } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
-import type { PaceStore, ToldPace } from "./pace-crawlers.ts";
+import type { PaceStore, ToldPace } from "./pace.ts";
 
 /** `own`: the coordinator's own domain sets, which hold for every crawler. */
 export function createPaceStore(pool: Pool, own: Partition = []): PaceStore {

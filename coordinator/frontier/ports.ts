@@ -11,7 +11,7 @@ import type { ChangeFrequency, FetchResult, Seal } from "#protocol/result";
 import type { KnownLinkStore } from "../channels/known-links.ts";
 import type { Partition } from "../domain-sets/partition.ts";
 import type { KnownPage, VisitFindings } from "../recrawl/visit-findings.ts";
-import type { FrontierOrder } from "./order/order-strategies.ts";
+import type { FrontierOrder } from "./order/strategies.ts";
 
 /* ------------------------------------------------------------------ frontier */
 

@@ -7,8 +7,8 @@ import { finerIdOf } from "../delegation/overrides/store.ts";
 import { handOverHosts } from "../federation/hand-over.ts";
 import { holdRelatives } from "../federation/relatives.ts";
 import { lockHosts } from "./admission-writes.ts";
+import { markByAddress } from "./back-link-writes.ts";
 import { settleHosts } from "./lease-end-writes.ts";
-import { markByAddress } from "./opted-out-hosts.ts";
 import type { Resolution } from "./ports.ts";
 
 /** A claimed host comes back when its answer is not saved by then. */

@@ -3,9 +3,13 @@
  * host that is due has its figure renewed within minutes; forgets the figures where the order does not ask for them.
  */
 import type { Pool } from "pg";
+import type { CrawlerId } from "#core/ids";
+import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
+import type { CoordinatorConfig } from "../config.ts";
 import { forgetWorths, type ReckonedUntil, reckonFromStart, reckonWorths } from "./order/host-worth-store.ts";
-import { type FrontierOrder, worthShareOf } from "./order/order-strategies.ts";
+import { type FrontierOrder, worthShareOf } from "./order/strategies.ts";
+import { PaceOfFleet, type PacePorts } from "./pace.ts";
 
 export interface HostWorthDuty {
   readonly pool: Pool;
@@ -17,6 +21,7 @@ export interface HostWorthDuty {
 }
 
 const everyMs = 5000;
+
 /** Of every turn, for the database's sake. */
 const busyMs = 500;
 
@@ -36,4 +41,31 @@ export function scheduleHostWorths(duty: HostWorthDuty): void {
       isMore = reached !== null;
     }
   });
+}
+
+// By the clock: crawlers are told whether to slow down or to hurry up, by how much due work they have.
+
+interface PaceDuties {
+  /** A session began: the crawler does what its host allows until it is told. */
+  onWelcome(crawlerId: CrawlerId): void;
+  start(): void;
+}
+
+export function paceDuties(
+  ports: Omit<PacePorts, "rule"> & {
+    readonly timekeeper: Pick<Timekeeper, "every">;
+    readonly log: Log;
+  },
+  config: Pick<CoordinatorConfig, "pace">,
+): PaceDuties {
+  const fleet = new PaceOfFleet({ ...ports, rule: () => config.pace });
+  const everyMs = () => config.pace.everySeconds * 1000;
+  const pass = async () => {
+    const crawlers = await fleet.pass();
+    if (crawlers > 0) ports.log.debug({ crawlers }, "crawlers were told their pace");
+  };
+  return {
+    onWelcome: (crawlerId) => fleet.forget(crawlerId),
+    start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass),
+  };
 }

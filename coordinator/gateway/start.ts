@@ -21,7 +21,7 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { domainSetFault } from "../domain-sets/give.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
 import { handOutTasks } from "../frontier/hand-out-tasks.ts";
-import { frontierOrder } from "../frontier/order/order-strategies.ts";
+import { frontierOrder } from "../frontier/order/strategies.ts";
 import type { FrontierStore, ResultStore } from "../frontier/ports.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { PlanInForce } from "../recrawl/recrawl-plan.ts";

@@ -1,7 +1,7 @@
 /** What we did to a target of late, from the frontier and the fetches. */
 import type { Pool } from "pg";
 import { iso } from "../database/cached-read.ts";
-import { isOfSite } from "../frontier/opted-out-hosts.ts";
+import { isOfSite } from "../frontier/back-link-writes.ts";
 import { type Deeds, deedsHours } from "./complaints.ts";
 import type { OptOutTarget } from "./opt-out.ts";
 

@@ -7,8 +7,8 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
+import { isOfSite, optOutOfHost } from "../frontier/back-link-writes.ts";
 import { endLeasesOn, settleHosts } from "../frontier/lease-end-writes.ts";
-import { isOfSite, optOutOfHost } from "../frontier/opted-out-hosts.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../results/near-text-store.ts";
 import type { AppliedOptOuts, EndedLease, OptOutMarks } from "./opt-out.ts";
 

@@ -4,7 +4,7 @@ import type { Pool, PoolClient } from "pg";
 import { notify } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean, inTransaction } from "../database/transaction.ts";
-import { isOfSite, optOutLock } from "../frontier/opted-out-hosts.ts";
+import { isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import {
   mostHostsUnconfirmed,
   mostPagesUnconfirmed,

@@ -1,7 +1,7 @@
 /** A result that counts, with what the frontier knew of its URL before. */
 
 import type { FetchResult, PageExtract } from "#protocol/result";
-import type { PageWorth } from "../frontier/page-worth.ts";
+import type { PageWorth } from "../frontier/budgets.ts";
 import type { ArrivedResult, NextFetch } from "../frontier/ports.ts";
 import type { KnownPage } from "../recrawl/visit-findings.ts";
 

@@ -3,7 +3,7 @@
 import { parseAddress } from "#core/ip/address";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
 import { asInteger, clean, pageDate } from "../database/transaction.ts";
-import type { PageWorth } from "../frontier/page-worth.ts";
+import type { PageWorth } from "../frontier/budgets.ts";
 import type { ArrivedResult } from "../frontier/ports.ts";
 import { noVisits } from "../recrawl/change-rate.ts";
 import { type CountedResult, indexedPage, isSoftNotFound } from "./arrived-result.ts";

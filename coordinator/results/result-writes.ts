@@ -3,7 +3,7 @@ import type { PoolClient } from "pg";
 import type { CrawlerId, LeaseId } from "#core/ids";
 import { nameOf } from "#core/link-set";
 import { columnsOf } from "../database/transaction.ts";
-import type { PageWorth } from "../frontier/page-worth.ts";
+import type { PageWorth } from "../frontier/budgets.ts";
 import type { CountedResult } from "./arrived-result.ts";
 import type { LinkFacts } from "./page-link-writes.ts";
 import { fetchRow, urlRow } from "./result-rows.ts";

@@ -11,7 +11,7 @@
  */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import { isOfSite } from "../frontier/opted-out-hosts.ts";
+import { isOfSite } from "../frontier/back-link-writes.ts";
 import { fullHeadRank, fullLinkingHosts, mostPoints } from "./page-score.ts";
 import type { WordQuery } from "./query-sql.ts";
 import type { SearchQuery } from "./reads.ts";

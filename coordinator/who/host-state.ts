@@ -1,9 +1,9 @@
 /** Of a host's row: robots.txt, pace, connection and budget, as a report tells them. */
 
 import { isoOrNull } from "../database/cached-read.ts";
+import { hostPageColumns } from "../frontier/admission-writes.ts";
+import { type HostPages, hostBudget } from "../frontier/budgets.ts";
 import type { HostReport } from "../frontier/frontier-reports.ts";
-import { type HostPages, hostBudget } from "../frontier/host-budget.ts";
-import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 
 export interface HostStateRow {
   robots_state: NonNullable<HostReport["robots"]>["state"] | null;

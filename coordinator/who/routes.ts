@@ -1,5 +1,5 @@
 /** The views that everybody starts with: who crawls what, and search. */
-import type { FrontierOrder } from "../frontier/order/order-strategies.ts";
+import type { FrontierOrder } from "../frontier/order/strategies.ts";
 import type { CrawlScope, NameResolver } from "../frontier/ports.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import type { PageReads } from "../search/page-facts.ts";

@@ -3,9 +3,9 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
+import type { PageWorth } from "../frontier/budgets.ts";
 import type { FetchLine, HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
-import type { PageWorth } from "../frontier/page-worth.ts";
 import { pageReport } from "../search/page-report-reads.ts";
 import { type HostStateRow, hostState, hostStateColumns } from "./host-state.ts";
 

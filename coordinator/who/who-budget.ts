@@ -1,8 +1,8 @@
 /** In plain words: what a host may have in the frontier, and why it is no more (frontier/host-budget.ts). */
 
 import { howMany } from "#core/format";
+import { goodPageUrls, type HostPages, hostBudget } from "../frontier/budgets.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
-import { goodPageUrls, type HostPages, hostBudget } from "../frontier/host-budget.ts";
 
 /** "the host's budget of 50 URLs is used up: 71 % of the 40 that were judged are near-duplicates of others". */
 export function usedUpWords(host: HostReport, limit: number): string {

@@ -1,6 +1,13 @@
 /** A URL's place in the order of its host's due URLs, under the strategy in force, with how it came about. */
-import { type FrontierOrder, orderStrategy, worthShareOf } from "../frontier/order/order-strategies.ts";
-import { isNew, scoreOf, told, type UrlFacts } from "../frontier/order/strategies.ts";
+import {
+  type FrontierOrder,
+  isNew,
+  orderStrategy,
+  scoreOf,
+  told,
+  type UrlFacts,
+  worthShareOf,
+} from "../frontier/order/strategies.ts";
 
 /** What the frontier has of a URL's place; `place` and `of` count its list, new or old, among what is due of its host. */
 export interface PlacedUrl {

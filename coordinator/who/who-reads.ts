@@ -5,7 +5,7 @@ import type { UrlKey } from "#core/url-key";
 import type { PeerDistance } from "../delegation/ruled-out.ts";
 import type { OwnerReads } from "../federation/foreign-owner.ts";
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
-import type { FrontierOrder, OrderName } from "../frontier/order/order-strategies.ts";
+import type { FrontierOrder, OrderName } from "../frontier/order/strategies.ts";
 import type { CrawlScope, NameResolver } from "../frontier/ports.ts";
 import type { FinerReport } from "./explain-delegation.ts";
 import type {

@@ -9,8 +9,7 @@ import { mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFile
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { createRejectedUrlStore } from "#coordinator/frontier/rejected-url-store";
+import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
 import type { Database } from "#db/connect";
 import { generateWorld } from "#ops/world/generate-world";

@@ -1,7 +1,6 @@
 /** What a host may have in the frontier, and what its URLs count for in that. */
 import { describe, expect, it } from "vitest";
-import { type HostPages, hostBudget } from "#coordinator/frontier/host-budget";
-import { type PageWorth, pageWorth } from "#coordinator/frontier/page-worth";
+import { type HostPages, hostBudget, type PageWorth, pageWorth } from "#coordinator/frontier/budgets";
 import type { FetchOutcome, PageExtract } from "#protocol/result";
 import { arrivedResult } from "../support/store-world.ts";
 

@@ -1,7 +1,7 @@
 /** Budgets of hosts: they grow with pages of quality and shrink with trash; what is found beyond them waits. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { hostBudget } from "#coordinator/frontier/host-budget";
-import { hostBudgetSql } from "#coordinator/frontier/host-budget-sql";
+import { hostBudgetSql } from "#coordinator/frontier/admission-writes";
+import { hostBudget } from "#coordinator/frontier/budgets";
 import { answerWho } from "#coordinator/who/answer";
 import { createReports } from "#coordinator/who/reads";
 import { whoBody } from "#coordinator/who/who-page";

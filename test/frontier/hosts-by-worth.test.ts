@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { forgetWorths, reckonFromStart, reckonWorths } from "#coordinator/frontier/order/host-worth-store";
 import { firstCarry, owedAfter } from "#coordinator/frontier/order/mix";
-import type { FrontierOrder } from "#coordinator/frontier/order/order-strategies";
+import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
 import { scheduleHostWorths } from "#coordinator/frontier/start";
 import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";

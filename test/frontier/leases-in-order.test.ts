@@ -1,6 +1,6 @@
 /** Leases in the order that the operator chose: what a crawler is handed first, of new and of old URLs. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import type { FrontierOrder } from "#coordinator/frontier/order/order-strategies";
+import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
 import type { CrawlerId } from "#core/ids";
 import { newWorld, noon, secondsAfterNoon } from "../support/store-world.ts";
 

@@ -1,7 +1,7 @@
 /** What opts out by its name is found by an index, however many hosts there are, and not while admission waits. */
 import pg from "pg";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { withoutOptedOut } from "#coordinator/frontier/opted-out-hosts";
+import { withoutOptedOut } from "#coordinator/frontier/back-link-writes";
 import { deedsOf } from "#coordinator/opt-outs/complaint-deeds";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import type { OptOutRequest } from "#coordinator/opt-outs/opt-out";

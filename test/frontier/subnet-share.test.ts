@@ -1,6 +1,6 @@
 /** Subnets of a crawler take turns: nobody gets more than a quarter while others wait. */
 import { expect, it } from "vitest";
-import { hostsInARow, largestShare, splitByShare } from "#coordinator/frontier/subnet-share";
+import { hostsInARow, largestShare, splitByShare } from "#coordinator/frontier/budgets";
 
 const hosts = (...subnets: string[]) => subnets.map((subnet) => ({ subnet }));
 const names = (chosen: readonly { subnet: string }[]) => chosen.map(({ subnet }) => subnet).join("");

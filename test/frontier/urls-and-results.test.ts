@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { refreshTree } from "#coordinator/delegation/refresh-tree";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
+import { createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { handOutTasks } from "#coordinator/frontier/hand-out-tasks";
 import type { NameResolver } from "#coordinator/frontier/ports";
-import { createRejectedUrlStore } from "#coordinator/frontier/rejected-url-store";
 import { resolveHosts } from "#coordinator/frontier/resolve-hosts";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";

@@ -1,6 +1,6 @@
 /** What reports say of URLs that a crawler has in hand: their rows are as they were, the lease has their list. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { urlPlace } from "#coordinator/frontier/url-place-report";
+import { urlPlace } from "#coordinator/frontier/report-reads";
 import { crawlTotals } from "#coordinator/overview/overview-reads";
 import { hostReport, urlReport } from "#coordinator/who/url-reads";
 import { hostHashOf } from "#core/url-key";

@@ -1,6 +1,6 @@
 /** What `who` tells of a URL: its key, how it was found, its turn with the reason, when it is fetched next, its history. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { OrderName } from "#coordinator/frontier/order/order-strategies";
+import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { answerWho } from "#coordinator/who/answer";
 import { createReports } from "#coordinator/who/reads";
 import { hostTurnWords, placeWords } from "#coordinator/who/who-order";

@@ -5,7 +5,7 @@
  */
 import type { Pool } from "pg";
 import { worthSql } from "./order-sql.ts";
-import type { OrderName } from "./order-strategies.ts";
+import type { OrderName } from "./strategies.ts";
 
 /** The last host that was reckoned: when it became due, and its hash. */
 export interface ReckonedUntil {

@@ -3,10 +3,15 @@
  * URLs of a host are found where they are. A test holds both against each other. Postgres raises an error where exp()
  * underflows, which JavaScript calls 0: beyond e^-700 it is not asked.
  */
-import { crawlSeconds, unknownChangeRatio } from "./anansi.ts";
-import { unknownChangesPerDay } from "./freshness.ts";
+
 import { mostOwed, roundingError } from "./mix.ts";
-import type { FrontierOrder, OrderName } from "./order-strategies.ts";
+import {
+  crawlSeconds,
+  type FrontierOrder,
+  type OrderName,
+  unknownChangeRatio,
+  unknownChangesPerDay,
+} from "./strategies.ts";
 
 /** Due URLs of a host that are looked at, the longest due: what a lease of a host with a billion of them costs. */
 export const dueUrlsLookedAt = 2000;

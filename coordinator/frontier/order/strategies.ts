@@ -48,3 +48,163 @@ export function scoreOf(strategy: OrderStrategy, url: UrlFacts): number {
 export function told(value: number): string {
   return Number(value.toPrecision(3)).toString();
 }
+
+// Anansi's two lists (section 4.3.3): new URLs by in-degree, P_new = I (4.3); old ones by P_old = C·T·(I + O) (4.4),
+// with C the share of links that changed and T = age / 6 months, the time the thesis takes for the whole web (4.1).
+//
+// Of C the thesis' text and its equation 4.2 say opposite things; results/change-ratio tells which is followed and
+// why. A page visited once has no C yet: it counts as 1, as two visits without links do, so that the page is not last
+// of all before anything is known of it.
+
+/** T_crawl: six months of 30 days (sections 4.3.3 and 5.3.2). */
+export const crawlSeconds = 15_552_000;
+
+export const unknownChangeRatio = 1;
+
+interface Factors {
+  readonly change: number;
+  readonly age: number;
+  readonly inDegree: number;
+  readonly outDegree: number;
+}
+
+function factorsOf(url: UrlFacts): Factors {
+  return {
+    change: url.changeRatio ?? unknownChangeRatio,
+    age: Math.max(0, url.ageSeconds ?? 0) / crawlSeconds,
+    inDegree: url.backLinks,
+    outDegree: url.outLinks ?? 0,
+  };
+}
+
+function oldScore(url: UrlFacts): number {
+  const { change, age, inDegree, outDegree } = factorsOf(url);
+  return change * age * (inDegree + outDegree);
+}
+
+function reason(url: UrlFacts): string {
+  const { change, age, inDegree, outDegree } = factorsOf(url);
+  if (url.ageSeconds === null) return `${inDegree} = I, the links to it`;
+  const unknown = url.changeRatio === null ? " (not known yet)" : "";
+  return `${told(oldScore(url))} = C ${told(change)}${unknown} × T ${told(age)} × (I ${inDegree} + O ${outDegree})`;
+}
+
+const anansi: OrderStrategy = {
+  name: "anansi",
+  words: "new URLs by the links to them, old ones by changed links × age × links both ways (Anansi)",
+  mixesNewAndOld: true,
+  newScore: (url) => url.backLinks,
+  oldScore,
+  reason,
+};
+
+// What most pages link to, of all that is known, goes first (WEB-SAILOR, sections 3.3 and 4.1).
+
+const backLinks: OrderStrategy = {
+  name: "back-links",
+  words: "what most pages link to first (WEB-SAILOR)",
+  mixesNewAndOld: true,
+  newScore: (url) => url.backLinks,
+  oldScore: (url) => url.backLinks,
+  reason: (url) => `${url.backLinks} = I, the links to it`,
+};
+
+// What has been due the longest, then what is nearest to a seed: every URL has its turn, whatever links to it.
+
+const breadthFirst: OrderStrategy = {
+  name: "breadth-first",
+  words: "the longest due first, then the nearest to a seed",
+  mixesNewAndOld: false,
+  newScore: (url) => url.dueSeconds,
+  oldScore: (url) => url.dueSeconds,
+  reason: ({ dueSeconds, depth }) =>
+    `${dueSeconds < 0 ? `due in ${Math.round(-dueSeconds)} s` : `due for ${Math.round(dueSeconds)} s`}, ${depth} ${depth === 1 ? "link" : "links"} from a seed`,
+};
+
+// By how stale our copy is expected to be, times how much the page counts: 1 − e^(−λ·age), the chance that a page with
+// λ changes a day (a Poisson process) is no longer what we have, by 1 + I. A page that we do not have is stale for sure.
+
+/** Of a page of which nothing is known yet: our judgement, between a news page and one that never changes. */
+export const unknownChangesPerDay = 0.1;
+
+const daySeconds = 86_400;
+
+function staleness(url: UrlFacts): number {
+  if (url.ageSeconds === null) return 1;
+  const days = Math.max(0, url.ageSeconds) / daySeconds;
+  return 1 - Math.exp(-(url.changesPerDay ?? unknownChangesPerDay) * days);
+}
+
+const score = (url: UrlFacts) => staleness(url) * (1 + url.backLinks);
+
+function freshnessReason(url: UrlFacts): string {
+  const counts = `(1 + I ${url.backLinks})`;
+  if (url.ageSeconds === null) return `${told(score(url))} = ${counts}, as we have no copy of it`;
+  const rate = `${told(url.changesPerDay ?? unknownChangesPerDay)} changes a day${url.changesPerDay === null ? " (assumed)" : ""}`;
+  const days = told(Math.max(0, url.ageSeconds) / daySeconds);
+  return `${told(score(url))} = expected staleness ${told(staleness(url))} (${rate}, ${days} days old) × ${counts}`;
+}
+
+const freshness: OrderStrategy = {
+  name: "freshness",
+  words: "what we expect to be most out of date, by how much links to it",
+  mixesNewAndOld: true,
+  newScore: score,
+  oldScore: score,
+  reason: freshnessReason,
+};
+
+// The strategies that an operator can choose from (policy `frontier.order`), the default first.
+
+export const orderNames = ["breadth-first", "back-links", "anansi", "pagerank", "freshness"] as const;
+
+export type OrderName = (typeof orderNames)[number];
+
+// By PageRank as last computed (`nearcrawl rank`); a URL that had no part in that comes after all that had.
+
+const pageRank: OrderStrategy = {
+  name: "pagerank",
+  words: "the highest PageRank first, as nearcrawl rank last computed it",
+  mixesNewAndOld: true,
+  newScore: (url) => url.pageRank ?? 0,
+  oldScore: (url) => url.pageRank ?? 0,
+  reason: ({ pageRank: rank }) =>
+    rank === null ? "0, since no rank was computed with this URL in it" : `${told(rank)} = its PageRank`,
+};
+
+const strategies: Readonly<Record<OrderName, OrderStrategy>> = {
+  "breadth-first": breadthFirst,
+  "back-links": backLinks,
+  anansi,
+  pagerank: pageRank,
+  freshness,
+};
+
+/** What is in force (policies `frontier.order` and `frontier.newShare`). */
+export interface FrontierOrder {
+  readonly name: OrderName;
+  /** Of a lease the share for new URLs (Anansi's α, equation 5.1), where the strategy mixes new and old. */
+  readonly newShare: number;
+  /** Of the hosts that a crawler is handed the share that goes by their best due URL (host-turns); 0 when left out. */
+  readonly worthShare?: number;
+}
+
+/** Of the policies of section frontier what the order is. */
+export function frontierOrder(policies: {
+  readonly order: OrderName;
+  readonly newShare: number;
+  readonly worthShare: number;
+}): FrontierOrder {
+  const { order: name, newShare, worthShare } = policies;
+  return { name, newShare, worthShare };
+}
+
+export function orderStrategy(name: OrderName): OrderStrategy {
+  return strategies[name];
+}
+
+/** 0 where a strategy goes by turns alone. */
+export function worthShareOf(order: FrontierOrder | undefined): number {
+  if (order === undefined || !orderStrategy(order.name).mixesNewAndOld) return 0;
+  return order.worthShare ?? 0;
+}

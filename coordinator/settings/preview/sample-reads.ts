@@ -4,7 +4,7 @@
  */
 import type { Pool } from "pg";
 import { asCrawlerId } from "#core/ids";
-import { hostBudgetSql } from "../../frontier/host-budget-sql.ts";
+import { hostBudgetSql } from "../../frontier/admission-writes.ts";
 import { sampledFetches } from "./policy-fetch-sample.ts";
 import { sampledRounds } from "./round-sample-reads.ts";
 import type { FrontierSizes, PolicySamples, ProbeRates } from "./types.ts";

@@ -1,7 +1,7 @@
 /** `nearcrawl who`: who crawls a URL, host, address, range, organisation, and why (not). */
 import { Command } from "commander";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
-import { frontierOrder } from "#coordinator/frontier/order/order-strategies";
+import { frontierOrder } from "#coordinator/frontier/order/strategies";
 import { knownPolicies } from "#coordinator/settings/known-policies";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { answerWho } from "#coordinator/who/answer";

@@ -1,6 +1,6 @@
 /** `nearcrawl simulate order`: how soon each order of the frontier has what counts, on generated webs. */
 import { Command, Option } from "commander";
-import { type OrderName, orderNames, orderStrategy } from "#coordinator/frontier/order/order-strategies";
+import { type OrderName, orderNames, orderStrategy } from "#coordinator/frontier/order/strategies";
 import { orderWeb } from "#ops/simulate/order/order-web";
 import { type OrderOutcome, type OrderRun, simulateOrder } from "#ops/simulate/order/simulate-order";
 import { type Spread, spreadOf, spreadText } from "#ops/simulate/spread";

@@ -5,8 +5,7 @@
 import { join } from "node:path";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { createRejectedUrlStore } from "#coordinator/frontier/rejected-url-store";
+import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { loadWorld } from "#ops/world/load-world";
 import type { World } from "#ops/world/model";
 import { writeRegistryFiles } from "#ops/world/registry-files";

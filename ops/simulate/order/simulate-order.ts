@@ -5,14 +5,15 @@
  * as a single server would. A host that is in hand is passed over while another one is due.
  */
 
-import { hostWorth } from "#coordinator/frontier/order/host-turns";
-import { mixLists, owedAfter, shareOf } from "#coordinator/frontier/order/mix";
+import { hostWorth, mixLists, owedAfter, shareOf } from "#coordinator/frontier/order/mix";
 import {
   type FrontierOrder,
+  isNew,
   orderStrategy,
+  scoreOf,
+  type UrlFacts,
   worthShareOf,
-} from "#coordinator/frontier/order/order-strategies";
-import { isNew, scoreOf, type UrlFacts } from "#coordinator/frontier/order/strategies";
+} from "#coordinator/frontier/order/strategies";
 import { pageRank } from "#coordinator/web-graph/page-rank";
 import { seededRandom } from "#core/random";
 import { graphOf, type OrderWeb } from "./order-web.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pool } from "pg";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { type OrderName, orderNames } from "#coordinator/frontier/order/order-strategies";
+import { type OrderName, orderNames } from "#coordinator/frontier/order/strategies";
 import { asCrawlerId } from "#core/ids";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";

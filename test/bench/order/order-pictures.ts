@@ -1,6 +1,6 @@
 /** The pictures of results/anansi.md: the pending list, a live crawl's mix of new and old, and how soon each order has what counts. */
 
-import type { OrderName } from "#coordinator/frontier/order/order-strategies";
+import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { pendingAfter, printedPeaks } from "#coordinator/overview/pending-list";
 import { axisFor } from "#ops/evaluate/pictures/axis";
 import type { Role } from "#ops/evaluate/pictures/document";

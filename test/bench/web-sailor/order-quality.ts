@@ -4,7 +4,7 @@
  * fetched first, how many are the same, and how many of the web's links lead to them. Links are counted in the web as it
  * was planned, not as somebody came to see it.
  */
-import type { OrderName } from "#coordinator/frontier/order/order-strategies";
+import type { OrderName } from "#coordinator/frontier/order/strategies";
 import type { World } from "#ops/world/model";
 import { planSite } from "#ops/world/site-plan";
 import { sailingFleet } from "./sailing-fleet.ts";

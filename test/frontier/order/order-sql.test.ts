@@ -1,7 +1,6 @@
 /** The order of a host's due URLs, asked of Postgres, is what the strategies of core/order say. Seeded random rows. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hostWorth } from "#coordinator/frontier/order/host-turns";
-import { mixLists } from "#coordinator/frontier/order/mix";
+import { hostWorth, mixLists } from "#coordinator/frontier/order/mix";
 import {
   dueUrlsLookedAt,
   leaseOrder,
@@ -10,8 +9,14 @@ import {
   scoreSql,
   worthSql,
 } from "#coordinator/frontier/order/order-sql";
-import { type OrderName, orderNames, orderStrategy } from "#coordinator/frontier/order/order-strategies";
-import { isNew, scoreOf, type UrlFacts } from "#coordinator/frontier/order/strategies";
+import {
+  isNew,
+  type OrderName,
+  orderNames,
+  orderStrategy,
+  scoreOf,
+  type UrlFacts,
+} from "#coordinator/frontier/order/strategies";
 import { seededRandom } from "#core/random";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../../support/database.ts";

@@ -1,7 +1,12 @@
 /** What each strategy puts first, and how it says so (Anansi 4.1 to 4.4, WEB-SAILOR 3.3). */
 import { describe, expect, it } from "vitest";
-import { type OrderName, orderNames, orderStrategy } from "#coordinator/frontier/order/order-strategies";
-import { scoreOf, type UrlFacts } from "#coordinator/frontier/order/strategies";
+import {
+  type OrderName,
+  orderNames,
+  orderStrategy,
+  scoreOf,
+  type UrlFacts,
+} from "#coordinator/frontier/order/strategies";
 
 const day = 86_400;
 const newUrl: UrlFacts = {
