@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { IncidentLog } from "#core/incidents";
 import type { Timekeeper } from "#core/scheduler";
 import { forgetTurns } from "./frontier/turn-store.ts";
-import { forgetSeals } from "./results/seal-rows.ts";
+import { forgetSeals } from "./results/result-writes.ts";
 
 export interface UpkeepParts {
   readonly pool: Pool;

@@ -5,9 +5,8 @@ import { asInteger, clean, columnsOf } from "../database/transaction.ts";
 import type { UrlAddress } from "../frontier/admission-writes.ts";
 import { type CountedResult, indexedPage } from "../results/arrived-result.ts";
 import type { ChangedLink } from "../results/link-writes.ts";
-import { nameOf } from "../results/page-texts.ts";
-import { fetchedAtOf, replacesPage } from "../results/result-rows.ts";
-import { reasonOf } from "../results/result-words.ts";
+import { nameOf } from "../results/page-writes.ts";
+import { fetchedAtOf, reasonOf, replacesPage } from "../results/result-rows.ts";
 import { changesOfVisit, type SeenPage, type Visit } from "./changes-of-visit.ts";
 
 interface Known {

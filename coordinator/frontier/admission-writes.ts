@@ -7,7 +7,7 @@ import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { withinChannels } from "../channels/channel-filter-sql.ts";
 import { prepared } from "../database/transaction.ts";
-import { nameOf } from "../results/page-texts.ts";
+import { nameOf } from "../results/page-writes.ts";
 import { addBackLinks, countByUrl, takeCount, withoutOptedOut } from "./back-link-writes.ts";
 import {
   badUrls,

@@ -5,7 +5,7 @@ import type { UrlKey } from "#core/url-key";
 import { mostLinks } from "#protocol/exchange";
 import { columnsOf, prepared } from "../database/transaction.ts";
 import { domainsAbove } from "../opt-outs/opt-out-target.ts";
-import { nameOf } from "../results/page-texts.ts";
+import { nameOf } from "../results/page-writes.ts";
 import type { UrlAddress } from "./admission-writes.ts";
 
 /** Links to URLs that the frontier holds and that went away. The hosts are locked. */

@@ -7,7 +7,7 @@ import { type LinkTarget, nameOf, packDifference, packLinks, unpackLinks } from 
 import { columnsOf } from "../database/transaction.ts";
 import type { UrlAddress } from "../frontier/admission-writes.ts";
 import type { CountedResult } from "./arrived-result.ts";
-import { changeRatio } from "./change-ratio.ts";
+import { changeRatio } from "./link-writes.ts";
 import { fetchedAtOf, replacesPage } from "./result-rows.ts";
 
 /** Visits of a page that found its links changed; earlier ones are forgotten. */

@@ -23,10 +23,9 @@ import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { siftResults } from "./lease-rule-reads.ts";
 import { replaceLinks } from "./link-writes.ts";
 import { notePageLinks } from "./page-link-writes.ts";
-import { nameOf } from "./page-texts.ts";
-import { writePages } from "./page-writes.ts";
+import { nameOf, writePages } from "./page-writes.ts";
 import * as write from "./result-writes.ts";
-import { recordSeals } from "./seal-rows.ts";
+import { recordSeals } from "./result-writes.ts";
 
 export type ResultBatch = Parameters<ResultStore["take"]>[0];
 

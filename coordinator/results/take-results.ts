@@ -3,13 +3,25 @@
  * acknowledged sequence. What needs thought is done here (keys, which links to follow, when to fetch
  * again); the store only writes.
  */
-
 import type { CrawlerId, LeaseId } from "#core/ids";
-import { urlKeyOf } from "#core/url-key";
-import type { FetchOutcome, FetchResult, Seal } from "#protocol/result";
+import { type UrlKey, urlKeyOf } from "#core/url-key";
+import {
+  type FetchOutcome,
+  type FetchResult,
+  maxPageLinks,
+  type PageExtract,
+  type Seal,
+} from "#protocol/result";
 import { type FullResult, withFullLinks } from "../channels/known-links.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
-import type { ArrivedResult, CrawlScope, NextFetch, ResultStore, TakenResults } from "../frontier/ports.ts";
+import type {
+  AdmittedUrl,
+  ArrivedResult,
+  CrawlScope,
+  NextFetch,
+  ResultStore,
+  TakenResults,
+} from "../frontier/ports.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
 import {
   findingsOf,
@@ -19,8 +31,6 @@ import {
   type ThisVisit,
   type VisitFindings,
 } from "../recrawl/visit-findings.ts";
-import { namedUrls } from "./named-urls.ts";
-import { implausible } from "./plausible-result.ts";
 
 export interface WireResult {
   readonly sequence: number;
@@ -142,4 +152,118 @@ function visitOf(result: FetchResult, outcome: FetchOutcome, fetchedAt: Date): T
 function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
   const isMissing = outcome.type === "fetched" && page?.softNotFound === true;
   return isMissing ? { type: "http-error", status: 404, retryAfterSeconds: null } : outcome;
+}
+
+// The URLs that a result names: links and redirects, which belong to the web graph, and sitemaps, feeds and what
+// these list, which do not. What may be followed is to be admitted, but for links whose type no crawler reads.
+//
+// A redirect is no link further than where it starts; what a host's own robots.txt and lists name lies where its
+// seeds do, or one link from there; everything else is one link deeper than the page.
+
+export function namedUrls(
+  result: FetchResult,
+  from: UrlKey,
+  followNofollow: boolean,
+): Pick<ArrivedResult, "links" | "admit"> {
+  const { links, admit } = fromDocument(result, from, followNofollow);
+  return { links, admit: [...sitemapsOfRobots(result, from), ...admit] };
+}
+
+function fromDocument(
+  { outcome, page }: FetchResult,
+  from: UrlKey,
+  followNofollow: boolean,
+): Pick<ArrivedResult, "links" | "admit"> {
+  if (outcome.type === "redirected") return fromRedirect(outcome.location, from);
+  if (page === null || page.softNotFound === true) return { links: [], admit: [] };
+  if (page.kind !== undefined && page.kind !== "page") return { links: [], admit: fromList(page, from) };
+  const { links, admit } = fromPage(page, from, followNofollow);
+  return { links, admit: [...feedsOf(page, from), ...admit] };
+}
+
+function fromRedirect(location: string, from: UrlKey): Pick<ArrivedResult, "links" | "admit"> {
+  const key = urlKeyOf(location);
+  if (typeof key === "string" || key.url === from.url) return { links: [], admit: [] };
+  const link = { hostHash: key.hostHash, urlHash: key.urlHash, anchor: "", nofollow: false };
+  return { links: [link], admit: [{ key, depth: 0, redirects: 1 }] };
+}
+
+function fromPage(
+  page: PageExtract,
+  from: UrlKey,
+  followNofollow: boolean,
+): Pick<ArrivedResult, "links" | "admit"> {
+  const links = new Map<string, ArrivedResult["links"][number]>();
+  const admit: AdmittedUrl[] = [];
+  for (const { url, anchor, nofollow, contentType } of page.links) {
+    const key = urlKeyOf(url);
+    if (typeof key === "string" || key.url === from.url) continue;
+    // Of several links to one URL, the first that may be followed counts.
+    if (links.get(key.url)?.nofollow === false || (nofollow && links.has(key.url))) continue;
+    links.set(key.url, { hostHash: key.hostHash, urlHash: key.urlHash, anchor, nofollow });
+    if (contentType !== undefined) continue;
+    if ((!nofollow || followNofollow) && !page.robots.nofollow) admit.push({ key, depth: 1 });
+  }
+  return { links: [...links.values()], admit };
+}
+
+/** What a list names of its own host is one link from a seed, however deep the list was found. */
+function fromList(page: PageExtract, from: UrlKey): AdmittedUrl[] {
+  return page.links.flatMap(({ url, modifiedAt, changeFrequency }) => {
+    const key = urlKeyOf(url);
+    if (typeof key === "string" || key.url === from.url) return [];
+    const isOwn = key.hostHash === from.hostHash;
+    const changedMs = isOwn && modifiedAt !== undefined ? Date.parse(modifiedAt) : Number.NaN;
+    return [
+      {
+        key,
+        depth: 1,
+        fromSeed: isOwn,
+        lists: 1,
+        ...(Number.isNaN(changedMs) ? {} : { modifiedAt: new Date(changedMs) }),
+        ...(isOwn && changeFrequency !== undefined ? { changeFrequency } : {}),
+      },
+    ];
+  });
+}
+
+function feedsOf(page: PageExtract, from: UrlKey): AdmittedUrl[] {
+  if (page.robots.nofollow) return [];
+  return (page.feeds ?? []).flatMap((url) => asList(url, from, { depth: 1 }));
+}
+
+function sitemapsOfRobots({ robots }: FetchResult, from: UrlKey): AdmittedUrl[] {
+  return (robots?.sitemaps ?? []).flatMap((url) => asList(url, from, { depth: 0, fromSeed: true }));
+}
+
+/** A host names its own lists; what it names of others is a link like any, so that nobody uses up their share. */
+function asList(
+  url: string,
+  from: UrlKey,
+  at: { readonly depth: number; readonly fromSeed?: boolean },
+): AdmittedUrl[] {
+  const key = urlKeyOf(url);
+  if (typeof key === "string") return [];
+  return key.hostHash === from.hostHash ? [{ key, ...at, isList: true }] : [{ key, depth: 1 }];
+}
+
+// What no crawler of ours sends, whatever a site serves: more links than are shipped, more bytes than are read,
+// results faster than anything can be fetched. Such a result is dropped by itself; it tells that the crawler's
+// software is another one than it says.
+
+/** A body is read to 5 MB and no further, and what a page takes on the wire is not much more than that. */
+const mostPageBytes: number = 64 * 1024 * 1024;
+
+/** Why it cannot be, in words; null: it can. */
+function implausible({ page, outcome, bodyBytes, wireBytes }: FetchResult): string | null {
+  if (bodyBytes > mostPageBytes || wireBytes > mostPageBytes) {
+    return `a page of ${Math.max(bodyBytes, wireBytes)} bytes, and none is read so far`;
+  }
+  if (page === null) return null;
+  if (outcome.type !== "fetched") return `there is a page, though the outcome is ${outcome.type}`;
+  const isPage = page.kind === undefined || page.kind === "page";
+  if (isPage && page.links.length > maxPageLinks) {
+    return `a page with ${page.links.length} links, and ${maxPageLinks} are shipped`;
+  }
+  return null;
 }

@@ -1,6 +1,6 @@
 /** Seals stand beside the acknowledged sequence: in the same transaction, once each, for a week. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { forgetSeals } from "#coordinator/results/seal-rows";
+import { forgetSeals } from "#coordinator/results/result-writes";
 import type { CrawlerId } from "#core/ids";
 import { newWorld, noon, scope, secondsAfterNoon, spoolId, type World } from "../support/store-world.ts";
 
