@@ -9,7 +9,7 @@
 
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerRecord, Fleet } from "../crawlers/crawler.ts";
-import type { AnycastRanges } from "../delegation/anycast-ranges.ts";
+import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { CrawlerLoad, DelegationStore, SubnetLoad } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";

@@ -10,10 +10,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import type { Fleet } from "../crawlers/crawler.ts";
-import type { AnycastRanges } from "../delegation/anycast-ranges.ts";
+import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { Delegation, DelegationMove, DelegationStore, WaitingSubnet } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
-import { originOf, type ProbeSettings } from "../delegation/probe-target.ts";
+import { originOf, type ProbeSettings } from "../delegation/round-questions.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { makeMoves } from "./make-moves.ts";
 import {

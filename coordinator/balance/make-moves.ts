@@ -1,6 +1,6 @@
 /** Subnets that go from one crawler to another without a round: stored first, then remembered. */
 import type { SubnetId } from "#core/ids";
-import type { AnycastRanges } from "../delegation/anycast-ranges.ts";
+import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { DelegationMove, DelegationStore } from "../delegation/delegation.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 

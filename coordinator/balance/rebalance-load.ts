@@ -7,10 +7,10 @@
 
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Fleet } from "../crawlers/crawler.ts";
-import type { AnycastRanges } from "../delegation/anycast-ranges.ts";
+import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { DelegationMove, DelegationStore, WaitingSubnet } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
-import { originOf, type ProbeSettings } from "../delegation/probe-target.ts";
+import { originOf, type ProbeSettings } from "../delegation/round-questions.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { type ReliefInput, reliefInput } from "./input.ts";
 import { makeMoves } from "./make-moves.ts";

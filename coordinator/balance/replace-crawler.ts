@@ -6,7 +6,7 @@
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerRecord } from "../crawlers/crawler.ts";
-import type { AnycastRanges } from "../delegation/anycast-ranges.ts";
+import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { DelegationMove, DelegationStore } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";

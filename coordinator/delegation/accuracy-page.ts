@@ -4,8 +4,7 @@ import { howMany } from "#core/format";
 import { ago, askAbout, country, crawlerLink, msOrDash, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html } from "../web/html.ts";
 import { msText } from "../who/words.ts";
-import type { AccuracyEstimate } from "./accuracy-estimate.ts";
-import type { AccuracySampleEntry } from "./accuracy-ports.ts";
+import type { AccuracyEstimate, AccuracySampleEntry } from "./accuracy.ts";
 
 export interface AccuracyView {
   readonly at: string;

@@ -3,8 +3,13 @@ import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import type { ProbeMethod } from "#protocol/messages";
 import { iso, roundMs } from "../database/cached-read.ts";
-import { type AccuracyCounts, nearlyBestMs } from "./accuracy-estimate.ts";
-import type { AccuracySample, AccuracySampleEntry, AccuracyStore } from "./accuracy-ports.ts";
+import {
+  type AccuracyCounts,
+  type AccuracySample,
+  type AccuracySampleEntry,
+  type AccuracyStore,
+  nearlyBestMs,
+} from "./accuracy.ts";
 
 export function createAccuracyStore(pool: Pool): AccuracyStore {
   return {

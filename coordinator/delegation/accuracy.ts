@@ -8,16 +8,16 @@
  * rounds may not probe (special-purpose addresses, hosts that opted out) samples do not either.
  */
 
+import { wilsonInterval } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
+import type { ProbeMethod } from "#protocol/messages";
 import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
-import { nearlyBestMs } from "./accuracy-estimate.ts";
-import type { AccuracySample, AccuracyStore } from "./accuracy-ports.ts";
-import type { AnycastRanges } from "./anycast-ranges.ts";
+import type { AnycastRanges } from "./anycast.ts";
 import type { Delegation, DelegationStore, RoundCause, WaitingSubnet } from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
-import { originOf, type ProbeSettings } from "./probe-target.ts";
+import { originOf, type ProbeSettings } from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";
 
 export interface SamplingPorts {
@@ -42,10 +42,20 @@ export interface SamplingSettings {
 }
 
 const hourMs = 3_600_000;
+
 /** An address is left alone by samples for so long. */
 const restDays = 30;
+
 /** Subnets that are looked at until one can be sampled: one may have no host to probe, or was sampled lately. */
 const tries = 5;
+
+// How near the delegations are: of sampled subnets (delegation/accuracy), the share whose crawler is within a few
+// milliseconds of the nearest. Samples that nobody got an answer for say nothing and are not counted; one where
+// others got an answer and the subnet's crawler did not counts as far off.
+
+/** So close to the best is as good as the best: what the delegation policies are measured by (evaluation). */
+export const nearlyBestMs = 5;
+
 /** So far off the best, a new round is worth its probes: four times what counts as nearly the best. */
 const farOffMs = 4 * nearlyBestMs;
 
@@ -149,4 +159,83 @@ function crawlersFor(
 
 function isFarOff({ ownerRttMs, bestRttMs }: AccuracySample): boolean {
   return ownerRttMs !== null && bestRttMs !== null && ownerRttMs - bestRttMs > farOffMs;
+}
+
+/** Older samples say little of the delegations of today: each is decided anew after so long (recalibration.refreshDays). */
+export const accuracyDays = 30;
+
+export interface AccuracyCounts {
+  /** With an answer by anybody. */
+  readonly samples: number;
+  /** Of those, with an owner within `nearlyBestMs` of the best. */
+  readonly nearlyBest: number;
+}
+
+export interface AccuracyEstimate extends AccuracyCounts {
+  readonly withinMs: number;
+  readonly days: number;
+  /** Null: nothing was sampled yet. */
+  readonly share: number | null;
+  /** Wilson score interval of the share, 95 % confidence. */
+  readonly low: number;
+  readonly high: number;
+}
+
+export function accuracyEstimate({ samples, nearlyBest }: AccuracyCounts): AccuracyEstimate {
+  const share = samples === 0 ? null : nearlyBest / samples;
+  return {
+    samples,
+    nearlyBest,
+    withinMs: nearlyBestMs,
+    days: accuracyDays,
+    share,
+    ...wilsonInterval(nearlyBest, samples),
+  };
+}
+
+// What is kept of samples of how near the delegations are (sample-accuracy.ts).
+
+/** One subnet, measured by every crawler at about the same time, by one method. */
+export interface AccuracySample {
+  readonly subnetId: SubnetId;
+  readonly targetAddress: string;
+  readonly targetHost: string;
+  readonly method: ProbeMethod;
+  /** Who has the subnet, and what it measured; null: it got no answer. */
+  readonly ownerId: CrawlerId;
+  readonly ownerRttMs: number | null;
+  /** Null: nobody got an answer. */
+  readonly bestId: CrawlerId | null;
+  readonly bestRttMs: number | null;
+  readonly asked: number;
+  readonly answered: number;
+  readonly sampledAt: Date;
+}
+
+/** A sample as people read it. */
+export interface AccuracySampleEntry
+  extends Omit<AccuracySample, "subnetId" | "ownerId" | "bestId" | "sampledAt"> {
+  readonly range: string;
+  readonly name: string;
+  readonly country: string | null;
+  readonly owner: string;
+  readonly best: string | null;
+  readonly sampledAt: string;
+}
+
+export interface AccuracyStore {
+  add(sample: AccuracySample): Promise<void>;
+  /** Whether this address was part of a sample after then. */
+  wasSampled(address: string, after: Date): Promise<boolean>;
+  /** Null: there is no sample. */
+  lastSampledAt(): Promise<Date | null>;
+  counts(after: Date): Promise<AccuracyCounts>;
+  /** The latest first; `farOnly`: those whose owner was not nearly the best. */
+  list(query: {
+    readonly after: Date;
+    readonly most: number;
+    readonly farOnly: boolean;
+  }): Promise<AccuracySampleEntry[]>;
+  /** Removes what is older; returns how many. */
+  forget(before: Date): Promise<number>;
 }

@@ -13,9 +13,13 @@
  * - a crawler that does not stand where its partner says, or behind a box that answers for everybody: its
  *   distances to the others are then shorter than light allows, so its coordinates are not believed.
  */
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { ProbeOutcome } from "#protocol/messages";
+import type { Fleet } from "../crawlers/crawler.ts";
 import type { PeerRttTable } from "./fleet.ts";
+import type { PlaceKey, Placement } from "./placement.ts";
 import type { ReasonOf } from "./policies/reason.ts";
+import type { CoordinatorState } from "./state.ts";
 
 export interface Coordinates {
   readonly latitude: number;
@@ -111,14 +115,17 @@ function radians(degrees: number): number {
 
 /** km of distance that one ms of round trip covers in glass. */
 const kmPerRoundTripMs = 100;
+
 /** How far a stated place may be off: partners name a city, not a rack. */
 const placeSlackKm = 100;
+
 /**
  * Of the crawlers' own RTT, what two answers must add up to at least. Among 490 measured hosts (fleets of 6 to
  * 50 drawn at random, 62,000 targets) one target in 500 has a pair below this, and none has contradictions
  * that no single crawler can be at fault for (`anycast-check.ts`).
  */
 const trustInPeerRtt = 0.5;
+
 /** Crawlers nearer to each other than this are not far apart. */
 const farApartMs = 40;
 
@@ -137,4 +144,143 @@ function shortestWay(a: CrawlerId, b: CrawlerId, ways: KnownFleet & { readonly d
     if (firstMs !== null && secondMs !== null) shortestMs = Math.min(shortestMs, firstMs + secondMs);
   }
   return shortestMs;
+}
+
+// Every probe tells something of anycast, whatever it was made for: a host looked at from afar, a move that is
+// measured first, an old decision seen again. Its time is held against that of the crawler that has the subnet;
+// where one machine cannot have given both, the subnet gets a round, which asks the witness again. Costs no
+// probe by itself.
+
+interface HintPorts {
+  readonly state: CoordinatorState;
+  readonly ranges: AnycastRanges;
+  readonly nowMs: () => number;
+  /** Asks for a round of the subnet; nothing happens while one is under way. */
+  readonly request: (subnetId: SubnetId) => void;
+}
+
+/** The fleet, with its answers looked at on their way. */
+export function watchedFleet(fleet: Fleet, ports: HintPorts): Fleet {
+  return {
+    online: () => fleet.online(),
+    probe: async (crawlerId, target) => {
+      const outcome = await fleet.probe(crawlerId, target);
+      noteAnswer(crawlerId, { address: target.address, ...addressIn(outcome) }.address, outcome, ports);
+      return outcome;
+    },
+  };
+}
+
+const addressIn = ({ address }: ProbeOutcome) => (address === undefined ? {} : { address });
+
+/** Only connects are compared: what crawlers know of each other, and most rounds, are connects. */
+function noteAnswer(crawlerId: CrawlerId, address: string, outcome: ProbeOutcome, ports: HintPorts): void {
+  const { state, ranges, request } = ports;
+  if (outcome.type !== "measured" || outcome.method !== "connect") return;
+  const subnetId = state.subnetOf(address);
+  const known = subnetId === null ? null : state.delegationOf(subnetId);
+  if (subnetId === null || !known?.measured || known.rttMs === null) return;
+  if (known.crawlerId === crawlerId || ranges.has(subnetId)) return;
+  const answers = [answerOf(known.crawlerId, known.rttMs, state), answerOf(crawlerId, outcome.rttMs, state)];
+  const candidates = state.crawlers.map((crawler) => crawler.crawlerId);
+  if (anycastEvidence(answers, { candidates, peerRtts: state.peerRtts }) === null) return;
+  if (ranges.suspect(subnetId, crawlerId, ports.nowMs())) request(subnetId);
+}
+
+function answerOf(crawlerId: CrawlerId, rttMs: number, state: CoordinatorState): PlacedAnswer {
+  const { latitude = null, longitude = null } = state.crawler(crawlerId) ?? {};
+  const place = latitude === null || longitude === null ? null : { latitude, longitude };
+  return { crawlerId, rttMs, place };
+}
+
+// Which subnets are anycast, and what that says of their holders: who announces one range from many places
+// mostly does so with others. Holders that were checked and were not are remembered for a while, so that a
+// range registered abroad is not checked again and again. Read from the database at the start.
+
+/** A holder that was clear may have become one since. */
+const clearMs = 24 * 3_600_000;
+
+const mostClearHolders = 50_000;
+
+/** Suspicions that are remembered; of more, the oldest are forgotten. */
+const mostSuspects = 10_000;
+
+export class AnycastRanges {
+  /** Null: its holder is not known. */
+  readonly #ranges = new Map<SubnetId, PlaceKey | null>();
+  readonly #holders = new Map<PlaceKey, number>();
+  /** Until when a holder counts as clear; the oldest first. */
+  readonly #clear = new Map<PlaceKey, number>();
+
+  /** Who answered so fast that one machine cannot explain it; the oldest first. */
+  readonly #suspects = new Map<SubnetId, { readonly witness: CrawlerId | null; readonly untilMs: number }>();
+
+  /** What earlier coordinators found. */
+  restore(subnetIds: readonly SubnetId[], placementOf: (subnetId: SubnetId) => Placement | null): void {
+    for (const subnetId of subnetIds) this.mark(subnetId, placementOf(subnetId)?.holderKey ?? null);
+  }
+
+  has(subnetId: SubnetId): boolean {
+    return this.#ranges.has(subnetId);
+  }
+
+  /** True: other ranges of the holder are anycast. False: one was looked at lately, and was not. Null: not known. */
+  ofHolder(holderKey: PlaceKey | null, nowMs: number): boolean | null {
+    if (holderKey === null) return null;
+    if (this.#holders.has(holderKey)) return true;
+    return (this.#clear.get(holderKey) ?? 0) > nowMs ? false : null;
+  }
+
+  /**
+   * A probe outside of its rounds contradicts what is known of the subnet. False: it was suspected lately, and
+   * whatever came of it counts (parts of a subnet that measure apart contradict with every probe).
+   */
+  suspect(subnetId: SubnetId, witness: CrawlerId, nowMs: number): boolean {
+    const before = this.#suspects.get(subnetId);
+    if (before && before.untilMs > nowMs) return false;
+    this.#suspects.delete(subnetId);
+    this.#suspects.set(subnetId, { witness, untilMs: nowMs + clearMs });
+    for (const oldest of this.#suspects.keys()) {
+      if (this.#suspects.size <= mostSuspects) break;
+      this.#suspects.delete(oldest);
+    }
+    return true;
+  }
+
+  /** Whom the next round of the subnet has to ask, since its answer contradicted; told once. */
+  takeWitness(subnetId: SubnetId): CrawlerId | null {
+    const suspect = this.#suspects.get(subnetId);
+    if (!suspect?.witness) return null;
+    this.#suspects.set(subnetId, { ...suspect, witness: null });
+    return suspect.witness;
+  }
+
+  mark(subnetId: SubnetId, holderKey: PlaceKey | null): void {
+    this.unmark(subnetId);
+    this.#ranges.set(subnetId, holderKey);
+    if (holderKey === null) return;
+    this.#holders.set(holderKey, (this.#holders.get(holderKey) ?? 0) + 1);
+    this.#clear.delete(holderKey);
+  }
+
+  /** A later round found that one machine answers after all. */
+  unmark(subnetId: SubnetId): void {
+    const holderKey = this.#ranges.get(subnetId);
+    this.#ranges.delete(subnetId);
+    if (holderKey === undefined || holderKey === null) return;
+    const left = (this.#holders.get(holderKey) ?? 0) - 1;
+    if (left > 0) this.#holders.set(holderKey, left);
+    else this.#holders.delete(holderKey);
+  }
+
+  /** A range of the holder was checked and is not anycast. */
+  noteClear(holderKey: PlaceKey | null, nowMs: number): void {
+    if (holderKey === null || this.#holders.has(holderKey)) return;
+    this.#clear.delete(holderKey);
+    this.#clear.set(holderKey, nowMs + clearMs);
+    for (const oldest of this.#clear.keys()) {
+      if (this.#clear.size <= mostClearHolders) return;
+      this.#clear.delete(oldest);
+    }
+  }
 }

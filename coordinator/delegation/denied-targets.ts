@@ -3,16 +3,19 @@
  * asked, and subnets without a host that their domain sets hold. A crawler that denies a target is no candidate for its subnet.
  * The first two are kept in memory alone: a crawler says it anew with every hello.
  */
-
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type IpAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { type IpRange, parseRange, rangeCovers, rangeHolds } from "#core/ip/range";
 import type { CrawlerHello } from "#protocol/messages";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
+import type { CrawlerName, RecordedRound, RuledOut } from "../who/who-answer.ts";
 import type { WaitingSubnet } from "./delegation.ts";
+import { parseReason } from "./policies/reason.ts";
+import { trustInTriangle } from "./policies/round.ts";
 
 /** A refusal counts for so long: partners change their minds, and tell so with the next hello only. */
 const refusalKeptMs = 6 * 3_600_000;
+
 /** Refusals that are remembered; of more, the oldest are forgotten. */
 const mostRefusals = 100_000;
 
@@ -99,4 +102,54 @@ function holdsDomain(domains: ReadonlySet<string>, host: string): boolean {
   if (domains.size === 0) return false;
   const labels = host.toLowerCase().replace(/\.$/, "").split(".");
   return labels.some((_, first) => domains.has(labels.slice(first).join(".")));
+}
+
+// Which crawlers a round could leave unasked: RTTs nearly obey the triangle inequality, so a crawler that is
+// far from one that answered fast cannot be near the target (design section 5, step 3). A round records the
+// bounds of the first crawlers that it ruled out; those of the others follow from today's RTTs between the
+// crawlers, by the policy's own rule.
+
+export interface PeerDistance {
+  readonly from: number;
+  readonly to: number;
+  readonly rttMs: number;
+}
+
+/** Crawlers without a probe in this round, by lower bound, those without one first. */
+export function notAsked(
+  round: RecordedRound,
+  crawlers: readonly CrawlerName[],
+  distances: readonly PeerDistance[],
+): RuledOut[] {
+  const asked = new Set(round.probes.map((probe) => probe.crawler.crawlerId));
+  const boundOf = lowerBounds(round, distances);
+  const bestMs = Math.min(...round.probes.map((probe) => probe.rttMs ?? Number.POSITIVE_INFINITY));
+  return crawlers
+    .filter((crawler) => !asked.has(crawler.crawlerId))
+    .map(({ crawlerId, name, state }) => {
+      const lowerBoundMs = boundOf(crawlerId);
+      const ruledOut = lowerBoundMs !== null && lowerBoundMs >= bestMs;
+      return { crawler: { crawlerId, name, state }, lowerBoundMs, ruledOut };
+    })
+    .sort((a, b) => (a.lowerBoundMs ?? -1) - (b.lowerBoundMs ?? -1));
+}
+
+function lowerBounds(
+  round: RecordedRound,
+  distances: readonly PeerDistance[],
+): (crawlerId: number) => number | null {
+  const reason = parseReason(round.reason);
+  if (reason?.type !== "expected-gain") return () => null;
+  const recorded = new Map<number, number>(reason.ruledOut.map((one) => [one.crawlerId, one.lowerBoundMs]));
+  const between = new Map(distances.map((one) => [`${one.from} ${one.to}`, one.rttMs]));
+  return (crawlerId) => {
+    const bounds = round.probes.flatMap(({ crawler, rttMs }) => {
+      const apartMs =
+        between.get(`${crawler.crawlerId} ${crawlerId}`) ?? between.get(`${crawlerId} ${crawler.crawlerId}`);
+      return rttMs === null || apartMs === undefined ? [] : [trustInTriangle * Math.abs(apartMs - rttMs)];
+    });
+    const today = bounds.length === 0 ? null : Math.max(...bounds);
+    const lowerBoundMs = recorded.get(crawlerId) ?? today;
+    return lowerBoundMs === null ? null : Math.round(lowerBoundMs * 10) / 10;
+  };
 }

@@ -10,8 +10,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "./fleet.ts";
-import { OwnerCounts } from "./owner-counts.ts";
-import { OwnerLists } from "./owner-lists.ts";
+import { OwnerCounts, OwnerLists } from "./owner-counts.ts";
 import type { PlaceKey, Placement } from "./placement.ts";
 
 /**

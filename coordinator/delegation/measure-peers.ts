@@ -3,14 +3,16 @@
  * the refresh interval; a crawler that is new gets what it needs first (landmarks, then its neighbours; in a
  * small fleet everybody) at once, and again each minute until it has its answers.
  */
-
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { isNewcomer, landmarksOf, type PeerTurn, peerRefreshMs, peersFor } from "./peer-plan.ts";
+import type { CrawlerMessage } from "#protocol/messages";
+import type { CrawlerStore, PeerRtt } from "../crawlers/crawler.ts";
+import { isNewcomer, landmarksOf, type PeerTurn, peerRefreshMs, peersFor } from "./peers.ts";
 import type { CoordinatorState } from "./state.ts";
 
 export const peerTurnMs = 60_000;
 const turnsPerRefresh = peerRefreshMs / peerTurnMs;
+
 /** Where a crawler's host answers, or refuses: either is an answer from it. */
 const peerPort = 443;
 
@@ -79,4 +81,67 @@ export class PeerTurns {
     }
     return addresses;
   }
+}
+
+// Whether a new fleet is ready for its first probe round: the first delegations steer all later ones, so they
+// wait until the expected crawlers are there and have measured each other, but not for ever.
+
+interface SettlingSettings {
+  readonly expectedCrawlers: number;
+  readonly settleMs: number;
+}
+
+/** Pairs of crawlers that have to be measured, as a share. */
+const enoughCoverage = 0.9;
+
+export class FleetSettling {
+  readonly #settings: SettlingSettings;
+  #firstSeenMs: number | null = null;
+  #settled = false;
+
+  constructor(settings: SettlingSettings) {
+    this.#settings = settings;
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** Once settled, always settled. */
+  isSettled(online: readonly CrawlerId[], state: CoordinatorState, nowMs: number): boolean {
+    if (this.#settled) return true;
+    if (online.length === 0) return false;
+    this.#firstSeenMs ??= nowMs;
+    const complete =
+      online.length >= this.#settings.expectedCrawlers && state.rttCoverage(online) >= enoughCoverage;
+    this.#settled = complete || nowMs - this.#firstSeenMs >= this.#settings.settleMs;
+    return this.#settled;
+  }
+}
+
+// The crawlers' round-trip times to each other, D of the design's section 5: each crawler measures its peers'
+// public addresses by itself; the smaller of both directions counts, since congestion only adds. Pairs that
+// nobody could measure stay unknown, and rule nobody out.
+
+type PeerReport = Extract<CrawlerMessage, { type: "crawler:peer-rtts" }>;
+
+/** What a report measured; outcomes other than `measured`, and the crawler itself, are left out. */
+export function measuredPeers(from: CrawlerId, report: PeerReport): PeerRtt[] {
+  return report.peers.flatMap(({ crawlerId, outcome }) =>
+    outcome.type === "measured" && crawlerId !== from
+      ? [{ from, to: crawlerId as CrawlerId, rttMs: outcome.rttMs, method: outcome.method }]
+      : [],
+  );
+}
+
+export async function takePeerReport(
+  from: CrawlerId,
+  report: PeerReport,
+  ports: { readonly crawlers: Pick<CrawlerStore, "saveRtts">; readonly state: CoordinatorState },
+  now: Date,
+): Promise<void> {
+  const known = measuredPeers(from, report).filter(({ to }) => ports.state.crawler(to) !== null);
+  if (known.length === 0) return;
+  await ports.crawlers.saveRtts(known, now);
+  ports.state.learnRtts(known, now);
 }

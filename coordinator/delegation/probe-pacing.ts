@@ -11,10 +11,11 @@
  *
  * A second is any second: no window of 1000 ms holds more than the stated number of starts.
  */
-
 import { type AlarmClock, StartWindow, systemClock } from "#core/clock";
 import type { CrawlerId } from "#core/ids";
 import { type IpAddress, parseAddress } from "#core/ip/address";
+import type { ProbeOutcome } from "#protocol/messages";
+import type { Fleet } from "../crawlers/crawler.ts";
 
 export interface ProbeBudgetSettings {
   /** Probes under way, and started in any second, for one crawler. */
@@ -242,3 +243,27 @@ function networkOf(text: string): string {
 
 const keyOf = (address: IpAddress) =>
   address.family === 4 ? `4-${address.value >>> 8}` : `6-${address.value >> 80n}`;
+
+// The fleet as everybody who probes sees it: each probe waits until the budget has room for it. A target is asked at its
+// URL's port; crawlers probe few ports but the web's, so where that fails at another one, the usual port of the scheme is
+// asked: the way is the same, and a refusal is an answer.
+
+type Target = Parameters<Fleet["probe"]>[1];
+
+const webPorts: readonly number[] = [80, 443];
+
+export function pacedFleet(fleet: Fleet, budget: ProbeBudget): Fleet {
+  const ask = async (crawlerId: CrawlerId, target: Target) =>
+    await budget.run({ crawlerId, address: target.address }, async (): Promise<ProbeOutcome> => {
+      if (!budget.isClosed) return await fleet.probe(crawlerId, target);
+      return { type: "failed", method: target.method, reason: "the coordinator is stopping" };
+    });
+  return {
+    online: () => fleet.online(),
+    probe: async (crawlerId, target) => {
+      const outcome = await ask(crawlerId, target);
+      if (outcome.type !== "failed" || webPorts.includes(target.port)) return outcome;
+      return await ask(crawlerId, { ...target, port: target.secure ? 443 : 80 });
+    },
+  };
+}

@@ -9,14 +9,11 @@
  *
  * A backlog of what waits is read ahead, so that a round that ends makes room for the next at once.
  */
-
 import type { SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { DelegationStore, FinishedRound, RoundCause, WaitingSubnet } from "./delegation.ts";
-import { HolderTurns } from "./holder-turns.ts";
 import type { PlaceKey } from "./placement.ts";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "./probe-round.ts";
-import { RestingSubnets } from "./resting-subnets.ts";
 
 export interface QueuePorts extends RoundPorts {
   readonly delegations: Pick<
@@ -42,6 +39,7 @@ interface Task {
 
 /** At once while past rounds have taught little: what runs together cannot learn from each other. */
 const fewRounds = 24;
+
 /** Read ahead from the database, for each round that may run. */
 const backlogPerRound = 4;
 
@@ -200,5 +198,85 @@ export class DelegationQueue {
       this.#resting.rest(subnetId, nowMs());
       this.#ports.log.error({ subnetId, error }, "probe round failed, will be tried again");
     }
+  }
+}
+
+/** When a subnet that nobody could measure is probed again: soon at first, then less and less often. */
+
+const firstMs = 5 * 60_000;
+
+/** What has been silent for long is asked twice a day, so that it is found when it speaks again. */
+const longestMs = 12 * 3_600_000;
+
+/** The wait in ms after so many rounds in a row (1 and up) that nobody answered: doubled each time. */
+export function retryWaitMs(unansweredRounds: number): number {
+  return Math.min(longestMs, firstMs * 2 ** Math.min(30, Math.max(0, unansweredRounds - 1)));
+}
+
+// How many rounds of one holder run at once. Its first ones run one after the other: each teaches the next
+// where the holder stands, which saves more probes than running them together saves time. A holder that is
+// known has more at once, so that thousands of its subnets are not decided one by one.
+
+/** One round more at once for so many subnets of the holder that are known. */
+const knownForOneMore = 8;
+
+export class HolderTurns {
+  readonly #running = new Map<PlaceKey, number>();
+
+  /** `known`: subnets of this holder that somebody measured. Those without a holder wait for nobody. */
+  mayStart(holderKey: PlaceKey | null, known: number): boolean {
+    if (holderKey === null) return true;
+    return (this.#running.get(holderKey) ?? 0) < 1 + Math.floor(known / knownForOneMore);
+  }
+
+  start(holderKey: PlaceKey | null): void {
+    if (holderKey !== null) this.#running.set(holderKey, (this.#running.get(holderKey) ?? 0) + 1);
+  }
+
+  end(holderKey: PlaceKey | null): void {
+    if (holderKey === null) return;
+    const left = (this.#running.get(holderKey) ?? 0) - 1;
+    if (left > 0) this.#running.set(holderKey, left);
+    else this.#running.delete(holderKey);
+  }
+}
+
+// Subnets that nobody could take, or whose round failed: each is left alone for a while, longer every time.
+
+/** The wait grows to so many times the first one. */
+const mostTimesLonger = 32;
+
+interface Rest {
+  readonly untilMs: number;
+  readonly times: number;
+}
+
+export class RestingSubnets {
+  readonly #firstMs: number;
+  readonly #rests = new Map<SubnetId, Rest>();
+
+  constructor(firstMs: number) {
+    this.#firstMs = firstMs;
+  }
+
+  rest(subnetId: SubnetId, nowMs: number): void {
+    const times = this.#rests.get(subnetId)?.times ?? 0;
+    const waitMs = this.#firstMs * Math.min(mostTimesLonger, 2 ** times);
+    this.#rests.set(subnetId, { untilMs: nowMs + waitMs, times: times + 1 });
+  }
+
+  /** It was decided after all. */
+  forget(subnetId: SubnetId): void {
+    this.#rests.delete(subnetId);
+  }
+
+  /** Who rests now. What has been awake for as long as the longest rest starts anew. */
+  asleep(nowMs: number): SubnetId[] {
+    const asleep: SubnetId[] = [];
+    for (const [subnetId, { untilMs }] of this.#rests) {
+      if (untilMs > nowMs) asleep.push(subnetId);
+      else if (untilMs + mostTimesLonger * this.#firstMs <= nowMs) this.#rests.delete(subnetId);
+    }
+    return asleep;
   }
 }

@@ -7,10 +7,9 @@
  *
  *   head: 20 ms by a ── head refused, connect: 8 ms by b ──► settled on connect: 8 ms by b ── ask a again …
  */
-
 import type { CrawlerId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
-import type { RoundProbe } from "./delegation.ts";
+import type { RoundProbe, WaitingSubnet } from "./delegation.ts";
 import type { CandidateFleet } from "./fleet.ts";
 import type { LearnedRtts } from "./policies/learned-rtts.ts";
 import { learnFromRound, nextStep, observe, type ProbeRound, startRound } from "./policies/policies.ts";
@@ -131,4 +130,19 @@ function observationOf(outcome: ProbeOutcome, method: ProbeMethod): Observation 
   if (outcome.type !== "measured") return { failed: `${outcome.type}: ${outcome.reason}`.slice(0, 200) };
   if (outcome.method === method) return { rttMs: outcome.rttMs };
   return { failed: `measured by ${outcome.method}, which is not comparable with ${method}` };
+}
+
+// What a probe is asked to measure: the host of a URL, at its port.
+
+export interface ProbeSettings {
+  readonly method: ProbeMethod;
+  /** The smallest of so many counts. */
+  readonly tries: number;
+  readonly deadlineMs: number;
+}
+
+export function originOf({ url, host }: WaitingSubnet): { host: string; port: number; secure: boolean } {
+  const parsed = new URL(url);
+  const secure = parsed.protocol === "https:";
+  return { host, port: parsed.port ? Number(parsed.port) : secure ? 443 : 80, secure };
 }

@@ -1,7 +1,7 @@
 /** How a round's last step becomes what is stored, and what memory keeps of it. */
 
 import type { SubnetId } from "#core/ids";
-import type { AnycastRanges } from "./anycast-ranges.ts";
+import type { AnycastRanges } from "./anycast.ts";
 import type { FinishedRound } from "./delegation.ts";
 import type { CandidateFleet } from "./fleet.ts";
 import type { Placement } from "./placement.ts";

@@ -3,11 +3,15 @@
  * keep from their subnet's crawler. All of them measure with one fleet, under the same rules and beside each other.
  */
 import type { Pool } from "pg";
-import type { CrawlerId } from "#core/ids";
+import { systemClock } from "#core/clock";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
 import { seededRandom } from "#core/random";
 import type { Timekeeper } from "#core/scheduler";
+import { urlKeyOf } from "#core/url-key";
+import type { CrawlerHello } from "#protocol/messages";
 import type { CoordinatorConfig } from "../config.ts";
+import type { Fleet } from "../crawlers/crawler.ts";
 import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
 import { domainSetDuties } from "../domain-sets/start.ts";
 import type { NameResolver } from "../frontier/ports.ts";
@@ -15,11 +19,22 @@ import { following } from "../live-config.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { queueSettings } from "../room-settings.ts";
-import { finerDuties, scheduleFinerDuties } from "./finer-duties.ts";
+import { AnycastRanges, watchedFleet } from "./anycast.ts";
+import type { DelegationStore, RoundCause } from "./delegation.ts";
+import { DeniedTargets } from "./denied-targets.ts";
+import { FirstFetches } from "./first-fetches.ts";
+import { heldHosts } from "./overrides/assign-by-sets.ts";
 import { createFinerDelegationStore } from "./overrides/finer-delegation-store.ts";
-import type { FinerRound } from "./overrides/override.ts";
-import type { Probing } from "./probing.ts";
+import { delegateHosts, NameWatch } from "./overrides/hosts.ts";
+import { LeafWatch } from "./overrides/leaf-watch.ts";
+import { type FinerDelegationStore, type FinerRound, replaceFiner } from "./overrides/override.ts";
+import { reviewFiner } from "./overrides/review.ts";
+import type { FinerRoundPorts } from "./overrides/round.ts";
+import { splitLeaves } from "./overrides/split-leaves.ts";
+import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
+import type { RoundSettings } from "./probe-round.ts";
 import { DelegationQueue, type QueuePorts } from "./queue.ts";
+import type { CoordinatorState } from "./state.ts";
 
 export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now"> {
   readonly pool: Pool;
@@ -85,4 +100,156 @@ export function delegating(
       await roundsGivenUp;
     },
   };
+}
+
+// What the coordinator does by the clock for delegations finer than a subnet: hosts whose names resolve
+// differently by place, parts of leaves that measure apart, their reviews, and their crawlers' departures.
+
+interface FinerDutyPorts extends Omit<FinerRoundPorts, "finer" | "settings"> {
+  /** As they are now. */
+  readonly settings: () => RoundSettings;
+  readonly finer: FinerDelegationStore;
+  readonly state: CoordinatorState;
+  readonly resolver: NameResolver;
+  readonly log: Log;
+}
+
+interface FinerDuties {
+  /** Results came in: what their connections tell is kept for the next pass. */
+  note(batch: ResultBatch): void;
+  /** One pass over all that is due. */
+  pass(): Promise<void>;
+  /** Rounds under way are given up, and none begins any more. */
+  stop(): void;
+}
+
+function finerDuties(
+  given: FinerDutyPorts,
+  config: Pick<CoordinatorConfig, "departureSeconds">,
+): FinerDuties {
+  const { state, log } = given;
+  let isStopping = false;
+  const names = new NameWatch();
+  const leaves = new LeafWatch();
+  const since = given.now();
+  let { generation } = state;
+  const online = (): readonly CrawlerId[] => {
+    const full = given.excluded();
+    return given.fleet.online().filter((crawlerId) => !full.has(crawlerId));
+  };
+  return {
+    note: (batch) => {
+      names.note(batch);
+      leaves.note(batch, (address) => state.subnetOf(address));
+    },
+    pass: async () => {
+      const ports = { ...given, settings: given.settings(), isStopping: () => isStopping };
+      const departureMs = config.departureSeconds * 1000;
+      const moved = await replaceFiner({ ...ports, online }, { departureMs, since, now: ports.now() });
+      if (moved > 0) log.warn({ moved }, "hosts and parts of crawlers that are gone went to others");
+      if (state.generation !== generation) await ports.finer.endOutdated(ports.now());
+      generation = state.generation;
+      for (const host of await delegateHosts({ ...ports, names })) {
+        log.info({ host }, "a host resolves differently by place and is delegated by itself");
+      }
+      for (const subnetId of await splitLeaves({ ...ports, leaves })) {
+        log.info({ subnetId }, "a leaf measures apart, its parts have changed");
+      }
+      const { ended } = await reviewFiner(ports);
+      if (ended > 0) log.info({ ended }, "hosts or parts go with their subnets again");
+    },
+    stop: () => {
+      isStopping = true;
+    },
+  };
+}
+
+function scheduleFinerDuties(
+  timekeeper: Pick<Timekeeper, "every">,
+  duties: FinerDuties,
+  { finer }: Pick<CoordinatorConfig, "finer">,
+): void {
+  timekeeper.every("watch-hosts-and-leaves", finer.everySeconds * 1000, async () => await duties.pass());
+}
+
+// What probe rounds need besides stores and the fleet, wired: the pace at which probes go out, who denies what,
+// which ranges are anycast, and the fetches that rounds wait for. Also what of a hello or a result concerns them.
+
+interface ProbingPorts {
+  readonly fleet: Fleet;
+  readonly state: CoordinatorState;
+  readonly delegations: Pick<DelegationStore, "anycastSubnets" | "subnetsOfHosts">;
+  readonly now: () => Date;
+  /** Asks for new rounds. */
+  readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
+}
+
+export interface Probing {
+  /** Whoever probes does it through this: each probe waits for its turn. */
+  readonly fleet: Fleet;
+  readonly denied: DeniedTargets;
+  readonly anycast: AnycastRanges;
+  readonly firstFetches: FirstFetches;
+  /** What earlier coordinators found to be anycast. */
+  restore(): Promise<void>;
+  /** A crawler arrived: subnets of it that its partner now denies as a whole go to others. */
+  onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
+  /** Results are stored: rounds may wait for one, and what its crawler may not fetch goes to another. */
+  onResults(batch: ResultBatch): Promise<void>;
+  /** Nobody waits for a turn any longer. */
+  close(): void;
+}
+
+/** An idle crawler asks for work every two seconds, and a site may take its time. */
+const firstFetchMs = 30_000;
+
+export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Probing {
+  const { state } = ports;
+  const budget = new ProbeBudget(following(() => config.probe.pace));
+  const denied = new DeniedTargets(heldHosts(state, config));
+  const anycast = new AnycastRanges();
+  const subnetOf = (address: string) => state.subnetOf(address);
+  const firstFetches = new FirstFetches({ clock: systemClock, subnetOf }, firstFetchMs);
+  return {
+    fleet: watchedFleet(pacedFleet(ports.fleet, budget), {
+      state,
+      ranges: anycast,
+      nowMs: () => ports.now().getTime(),
+      request: (subnetId) => ports.request([subnetId], "review"),
+    }),
+    denied,
+    anycast,
+    firstFetches,
+    restore: async () => {
+      const subnetIds = await ports.delegations.anycastSubnets();
+      anycast.restore(subnetIds, (subnetId) => state.placementOf(subnetId));
+    },
+    onHello: (crawlerId, hello) => {
+      denied.setList(crawlerId, hello.denies);
+      if ((hello.denies?.networks.length ?? 0) === 0) return;
+      const lost = state.subnetsOf(crawlerId).filter((subnetId) => {
+        const range = state.tree.get(subnetId)?.range;
+        return range !== undefined && denied.deniesWhole(crawlerId, range);
+      });
+      ports.request(lost, "denied");
+    },
+    onResults: async (batch) => {
+      firstFetches.note(batch);
+      const subnetIds = await ports.delegations.subnetsOfHosts(refusedHosts(batch));
+      const nowMs = ports.now().getTime();
+      for (const subnetId of subnetIds) denied.noteRefusal(batch.crawlerId, subnetId, nowMs);
+      const owned = subnetIds.filter((subnetId) => state.ownerOf(subnetId) === batch.crawlerId);
+      ports.request(owned, "denied");
+    },
+    close: () => budget.close(),
+  };
+}
+
+/** Hosts that the crawler's partner does not let it fetch. */
+function refusedHosts({ results }: ResultBatch) {
+  const refused = results.filter(
+    ({ result: { outcome } }) => outcome.type === "failed" && outcome.code === "not-allowed",
+  );
+  const keys = refused.map(({ result }) => urlKeyOf(result.url));
+  return [...new Set(keys.flatMap((key) => (typeof key === "string" ? [] : [key.hostHash])))];
 }

@@ -3,7 +3,6 @@
  * its distances. All of it is in the database too and is read again at the start; the flows write there first
  * and here after, so a crash loses nothing.
  */
-
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import type { ProbeMethod } from "#protocol/messages";
@@ -11,12 +10,11 @@ import type { CrawlerRecord, PeerRtt } from "../crawlers/crawler.ts";
 import { buildSubnetTree, type SubnetTree } from "../subnets/subnet-tree.ts";
 import type { Delegation, DelegationMove } from "./delegation.ts";
 import { DelegationTable } from "./delegation-table.ts";
-import type { CandidateFleet, PeerRttTable } from "./fleet.ts";
+import { type CandidateFleet, candidateFleet, PeerRttTable } from "./fleet.ts";
 import { DelegationKnowledge } from "./knowledge.ts";
-import { PeerRtts } from "./peer-rtts.ts";
+import { landmarksOf, PeerMatrix } from "./peers.ts";
 import { type Placement, placementOf } from "./placement.ts";
 import { LearnedRtts } from "./policies/learned-rtts.ts";
-import { RecentFleets } from "./recent-fleets.ts";
 
 /** Told of a subnet that was delegated anew; null: the tree, or all delegations, are others now. */
 export type StateWatcher = (changed: SubnetId | null) => void;
@@ -206,4 +204,83 @@ export class CoordinatorState {
     });
     for (const watcher of this.#watchers) watcher(null);
   }
+}
+
+// What is known of the crawlers' round-trip times to each other, and the table that probe rounds read. Pairs
+// that nobody could measure stay unknown, and rule nobody out.
+
+class PeerRtts {
+  readonly matrix = new PeerMatrix();
+  #table: PeerRttTable | null = null;
+  #tableSize = 0;
+
+  /** Measured at this time; at the start it is not known when, and 0 stands for long ago. */
+  learn(rtts: readonly PeerRtt[], atMs: number): void {
+    for (const { from, to, rttMs } of rtts) {
+      this.matrix.learn(this.matrix.slotOf(from), this.matrix.slotOf(to), rttMs, atMs);
+    }
+  }
+
+  /** The same table as long as the crawlers that are known are the same; what is learned shows in it. */
+  get table(): PeerRttTable {
+    if (this.#table === null || this.#tableSize !== this.matrix.size) {
+      this.#table = PeerRttTable.over(this.matrix);
+      this.#tableSize = this.matrix.size;
+    }
+    return this.#table;
+  }
+
+  hasMeasured(from: CrawlerId, to: CrawlerId): boolean {
+    const { slots } = this.matrix;
+    return this.matrix.hasMeasured(slots.get(from) ?? -1, slots.get(to) ?? -1);
+  }
+
+  /**
+   * How far a fleet has got with measuring itself, 0 to 1: the share of its pairs that somebody has measured;
+   * in a large fleet, of the pairs with a landmark.
+   */
+  coverage(crawlerIds: readonly CrawlerId[]): number {
+    const slots = crawlerIds.map((crawlerId) => this.matrix.slots.get(crawlerId) ?? -1);
+    const landmarks = landmarksOf(crawlerIds).map((crawlerId) => this.matrix.slots.get(crawlerId) ?? -1);
+    const rows = landmarks.length > 0 ? landmarks : slots;
+    let pairs = 0;
+    let known = 0;
+    for (const [at, a] of rows.entries()) {
+      for (const b of landmarks.length > 0 ? slots : slots.slice(at + 1)) {
+        if (a === b && a >= 0) continue;
+        pairs += 1;
+        if (!Number.isNaN(this.matrix.rttMs(a, b))) known += 1;
+      }
+    }
+    return pairs === 0 ? 1 : known / pairs;
+  }
+}
+
+// The fleets of the latest rounds. Nearly every round has the candidates of the one before, and a fleet of 200
+// takes longer to make than a whole look-up.
+
+/** As many sets of candidates take turns: partners that deny a target, crawlers that are full for the day. */
+const kept = 8;
+
+class RecentFleets {
+  /** The latest first. */
+  readonly #recent: { readonly crawlerIds: readonly CrawlerId[]; readonly fleet: CandidateFleet }[] = [];
+
+  /** The fleet of these candidates in this order, made anew where it is not among the latest. */
+  of(crawlerIds: readonly CrawlerId[], peerRtts: PeerRttTable): CandidateFleet {
+    const at = this.#recent.findIndex(
+      (one) => one.fleet.peerRtts === peerRtts && isSame(one.crawlerIds, crawlerIds),
+    );
+    if (at === 0) return this.#recent[0]!.fleet;
+    const known = at < 0 ? null : this.#recent.splice(at, 1)[0]!;
+    // The caller's list may change behind our back.
+    const one = known ?? { crawlerIds: [...crawlerIds], fleet: candidateFleet(crawlerIds, peerRtts) };
+    this.#recent.unshift(one);
+    this.#recent.length = Math.min(this.#recent.length, kept);
+    return one.fleet;
+  }
+}
+
+function isSame(some: readonly CrawlerId[], others: readonly CrawlerId[]): boolean {
+  return some.length === others.length && some.every((crawlerId, index) => crawlerId === others[index]);
 }

@@ -6,15 +6,11 @@ import { type CopiedRow, readCopy } from "#db/read-copy";
 import { crawlerLoads, loads, probedRtts } from "../balance/load-store.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { Partition } from "../domain-sets/partition.ts";
-import type { Delegation, DelegationStore, FinishedRound, RoundProbe } from "./delegation.ts";
-import { decidedBefore } from "./delegation-age.ts";
-import { formerSubnets, move } from "./delegation-moves.ts";
+import type { AgedDelegation, Delegation, DelegationStore, FinishedRound, RoundProbe } from "./delegation.ts";
 import { latestRounds } from "./latest-round-reads.ts";
-import { anycastSubnets, delegateProvisionally, unmeasured } from "./open-delegations.ts";
-import { briefReason } from "./policies/delegation-reason.ts";
-import { slowFetchesBrief, slowFetchesIn } from "./policies/slow-fetches.ts";
-import { retryWaitMs } from "./retry-wait.ts";
-import { subnetsOfHosts, targetsFor, waiting } from "./target-store.ts";
+import { briefReason, slowFetchesBrief, slowFetchesIn } from "./policies/reason.ts";
+import { retryWaitMs } from "./queue.ts";
+import { formerSubnets, move, subnetsOfHosts, targetsFor, waiting } from "./target-store.ts";
 
 /** Of crawlers that arrive at once. */
 const mostTogether = 200;
@@ -214,4 +210,74 @@ async function ownSubnets(pool: Pool, taken: readonly OwnSubnet[]): Promise<bool
   );
   const owners = new Map(rows.map((row) => [row.subnet_id, row.crawler_id]));
   return taken.map(({ subnetId, crawlerId }) => owners.get(subnetId) === crawlerId);
+}
+
+// Delegations by the age of the round that decided them: what is to be probed again some day.
+
+/**
+ * Decided by a probe round before a moment, oldest first, behind a place in that order. What was given away
+ * for its load, or taken over, is left out: a new round would undo that.
+ */
+async function decidedBefore(
+  pool: Pool,
+  before: Date,
+  behind: AgedDelegation | null,
+  limit: number,
+): Promise<AgedDelegation[]> {
+  const { rows } = await pool.query<{ subnet_id: number; delegated_at: Date }>(
+    `select subnet_id, delegated_at
+     from delegation
+     where cause = 'probe-round'
+       and measured
+       and delegated_at < $1
+       and (delegated_at, subnet_id) > ($2::timestamptz, $3::int)
+     order by delegated_at, subnet_id
+     limit $4`,
+    [before, behind?.decidedAt ?? "-infinity", behind?.subnetId ?? 0, limit],
+  );
+  return rows.map((row) => ({ subnetId: asSubnetId(row.subnet_id), decidedAt: row.delegated_at }));
+}
+
+// Delegations that are not the last word: for the time being, unmeasured, or by load.
+
+/** Delegations without an answer whose next try is due; those that a move left unmeasured are due at once. */
+async function unmeasured(pool: Pool, limit: number, now: Date): Promise<SubnetId[]> {
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `select subnet_id
+     from delegation
+     where not measured and cause <> 'own-subnet' and (retry_at is null or retry_at <= $2)
+     order by retry_at nulls first, delegated_at, subnet_id
+     limit $1`,
+    [limit, now],
+  );
+  return rows.map((row) => asSubnetId(row.subnet_id));
+}
+
+/** Until the crawler's first fetch has been held against others: unmeasured, so that a restart finds it again. */
+async function delegateProvisionally(
+  pool: Pool,
+  subnetId: SubnetId,
+  crawlerId: CrawlerId,
+  now: Date,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `with added as (
+       insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
+       values ($1, $2, 'first-fetch', false, $3)
+       on conflict (subnet_id) do nothing
+       returning subnet_id, crawler_id
+     )
+     insert into delegation_history (subnet_id, changed_at, to_crawler_id, cause, reason)
+     select subnet_id, $3, crawler_id, 'first-fetch', 'the likeliest; its first fetch is the first measurement'
+     from added`,
+    [subnetId, crawlerId, now],
+  );
+  return rowCount === 1;
+}
+
+async function anycastSubnets(pool: Pool): Promise<SubnetId[]> {
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    "select subnet_id from delegation where anycast order by subnet_id",
+  );
+  return rows.map((row) => asSubnetId(row.subnet_id));
 }

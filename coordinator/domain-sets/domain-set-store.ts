@@ -3,10 +3,9 @@ import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type CrawlerId, type HostHash, type RoundId, type SubnetId } from "#core/ids";
 import { notify } from "#db/schema-channel";
 import { inTransaction, prepared } from "../database/transaction.ts";
-import { endFiner } from "../delegation/overrides/finer-delegation-writes.ts";
-import { recordChanges } from "../delegation/overrides/finer-records.ts";
 import { maxFinerDelegations } from "../delegation/overrides/override.ts";
-import { followFinerDelegations } from "../delegation/overrides/store.ts";
+import { followFinerDelegations, recordChanges } from "../delegation/overrides/store.ts";
+import { endFiner } from "../delegation/overrides/writes.ts";
 import { heldByOneSql, heldSql, type Partition, partitionOf } from "./partition.ts";
 
 export function createDomainSetStore(pool: Pool): DomainSetStore {

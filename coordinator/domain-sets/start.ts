@@ -8,9 +8,12 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { urlKeyOf } from "#core/url-key";
 import type { CoordinatorConfig } from "../config.ts";
-import { type DelegateBySetsPorts, delegateBySets } from "../delegation/overrides/assign-by-sets.ts";
-import { partitionsOfFleet } from "../delegation/overrides/held-hosts.ts";
-import { HostLanguages } from "../delegation/overrides/host-languages.ts";
+import {
+  type DelegateBySetsPorts,
+  delegateBySets,
+  HostLanguages,
+  partitionsOfFleet,
+} from "../delegation/overrides/assign-by-sets.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import type { DomainSetStore } from "./domain-set-store.ts";
 

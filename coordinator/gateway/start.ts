@@ -16,7 +16,7 @@ import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";
 import type { IdentityStore } from "../crawlers/identity.ts";
 import { admitUnlessMoved, type MoveDuties } from "../crawlers/start.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
-import { takePeerReport } from "../delegation/measure-crawlers.ts";
+import { takePeerReport } from "../delegation/measure-peers.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { domainSetFault } from "../domain-sets/give.ts";
 import { partitionOf } from "../domain-sets/partition.ts";

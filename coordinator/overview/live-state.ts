@@ -1,6 +1,6 @@
 /** What the overview and the metrics show of the coordinator as it runs. */
 
-import type { FleetSettling } from "../delegation/fleet-settling.ts";
+import type { FleetSettling } from "../delegation/measure-peers.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";

@@ -1,5 +1,5 @@
 /** Sets the gauges of what is from what the pages read: one truth for pages, command and Prometheus. */
-import { accuracyEstimate } from "../delegation/accuracy-estimate.ts";
+import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { type AlertName, alertSeverities } from "./alerts.ts";
 import { alertsOf } from "./alerts-of.ts";
 import { maxCrawlersMeasured, type OperationMetrics } from "./operation-metrics.ts";

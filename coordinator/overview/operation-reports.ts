@@ -1,7 +1,7 @@
 /** The reads of the overview beyond totals, over one pool; those whose cost grows are kept for a while (KeptAnswer). */
 import type { Pool } from "pg";
 import { KeptAnswer } from "../database/cached-read.ts";
-import { accuracyDays } from "../delegation/accuracy-estimate.ts";
+import { accuracyDays } from "../delegation/accuracy.ts";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import { alertFacts } from "./alert-reads.ts";
 import { history, spanFigures } from "./figures-report.ts";

@@ -1,6 +1,5 @@
 /** What operators look at beyond totals: how it went, what waits and why, what fails, how near the delegations are. */
-import type { AccuracyCounts } from "../delegation/accuracy-estimate.ts";
-import type { AccuracySampleEntry } from "../delegation/accuracy-ports.ts";
+import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import type { FailuresByBlame } from "./figure-ports.ts";
 

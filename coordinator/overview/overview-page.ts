@@ -5,7 +5,7 @@
  */
 
 import { howMany } from "#core/format";
-import { nearlyBestMs } from "../delegation/accuracy-estimate.ts";
+import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-table.ts";
 import {

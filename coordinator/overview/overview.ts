@@ -4,7 +4,7 @@
  */
 
 import type { DelegationCause } from "#core/delegation-cause";
-import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy-estimate.ts";
+import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy.ts";
 import type { CrawlerReport, SubnetList } from "../who/who-answer.ts";
 import type { Alert } from "./alerts.ts";
 import type { History, HistoryRange, OperationReads, QueueAges, SpanFigures } from "./operation-types.ts";

@@ -1,5 +1,5 @@
 /** The overview and what stands behind its numbers: alerts, the queue, samples of how near the delegations are. */
-import { accuracyEstimate } from "../delegation/accuracy-estimate.ts";
+import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { accuracyBody, accuracyCsv } from "../delegation/accuracy-page.ts";
 import type { AskedView, Shown, Views } from "../web/views.ts";
 import { alertReader } from "./alerts-page.ts";

@@ -1,9 +1,8 @@
 /** Where something lies in the registry, who crawls it there, and how that was decided. */
 
 import type { CrawlerId, HostHash } from "#core/ids";
-import { explainReason } from "../delegation/policies/delegation-reason.ts";
-import { slowFetchesIn, slowFetchesWords } from "../delegation/policies/slow-fetches.ts";
-import { notAsked } from "../delegation/ruled-out.ts";
+import { notAsked } from "../delegation/denied-targets.ts";
+import { explainReason, slowFetchesIn, slowFetchesWords } from "../delegation/policies/reason.ts";
 import type { WaitingReport } from "../frontier/frontier-reports.ts";
 import { effectiveFiner, type FinerReport, partAt } from "./explain-delegation.ts";
 import type {

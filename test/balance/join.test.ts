@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { NewcomerSettling } from "#coordinator/balance/join";
-import { AnycastRanges } from "#coordinator/delegation/anycast-ranges";
+import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";

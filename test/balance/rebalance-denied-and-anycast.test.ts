@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { PutOffMoves } from "#coordinator/balance/put-off-moves";
 import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
-import { AnycastRanges } from "#coordinator/delegation/anycast-ranges";
+import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";

@@ -2,11 +2,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { departedCrawlers, welcomeCrawler } from "#coordinator/balance/presence";
 import { replaceCrawler } from "#coordinator/balance/replace-crawler";
-import { AnycastRanges } from "#coordinator/delegation/anycast-ranges";
+import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { measuredPeers, takePeerReport } from "#coordinator/delegation/measure-crawlers";
-import type { CrawlerId, SubnetId } from "#core/ids";
-import { asLeaseId } from "#core/ids";
+import { measuredPeers, takePeerReport } from "#coordinator/delegation/measure-peers";
+import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import type { RoundCause } from "#coordinator/delegation/delegation";
-import { FleetSettling } from "#coordinator/delegation/fleet-settling";
+import { FleetSettling } from "#coordinator/delegation/measure-peers";
 import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
 import { liveConfig, policiesOf } from "#coordinator/live-config";
 import { Counters } from "#coordinator/overview/counters";

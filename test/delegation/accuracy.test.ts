@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { isSampleDue, sampleAccuracy } from "#coordinator/delegation/accuracy";
 import { createAccuracyStore } from "#coordinator/delegation/accuracy-store";
-import { AnycastRanges } from "#coordinator/delegation/anycast-ranges";
+import { AnycastRanges } from "#coordinator/delegation/anycast";
 import type { RoundCause } from "#coordinator/delegation/delegation";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import type { CrawlerId, SubnetId } from "#core/ids";

@@ -1,7 +1,7 @@
 /** The pages and bytes of a day, and whether a new fleet is ready for its first round. */
 import { describe, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/crawlers/crawler";
-import { FleetSettling } from "#coordinator/delegation/fleet-settling";
+import { FleetSettling } from "#coordinator/delegation/measure-peers";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { asCrawlerId } from "#core/ids";
 

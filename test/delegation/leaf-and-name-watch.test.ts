@@ -1,7 +1,7 @@
 /** What the watches keep in memory, and how much of it at most. */
 import { describe, expect, it } from "vitest";
+import { addAnswer, NameWatch } from "#coordinator/delegation/overrides/hosts";
 import { LeafWatch } from "#coordinator/delegation/overrides/leaf-watch";
-import { addAnswer, NameWatch } from "#coordinator/delegation/overrides/name-watch";
 import type { HostPlace } from "#coordinator/delegation/overrides/override";
 import { asCrawlerId, asHolderId, asSubnetId, type HostHash } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";

@@ -1,13 +1,10 @@
 /** Thousands of subnets at once: how many rounds run, in which order, and what one holder's subnets cost. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Fleet } from "#coordinator/crawlers/crawler";
-import { AnycastRanges } from "#coordinator/delegation/anycast-ranges";
+import { AnycastRanges } from "#coordinator/delegation/anycast";
 import type { FinishedRound } from "#coordinator/delegation/delegation";
-import { HolderTurns } from "#coordinator/delegation/holder-turns";
-import { pacedFleet } from "#coordinator/delegation/paced-fleet";
-import { ProbeBudget } from "#coordinator/delegation/probe-pacing";
-import { DelegationQueue, type QueuePorts } from "#coordinator/delegation/queue";
-import { RestingSubnets } from "#coordinator/delegation/resting-subnets";
+import { ProbeBudget, pacedFleet } from "#coordinator/delegation/probe-pacing";
+import { DelegationQueue, HolderTurns, type QueuePorts, RestingSubnets } from "#coordinator/delegation/queue";
 import { asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { ProbeOutcome } from "#protocol/messages";

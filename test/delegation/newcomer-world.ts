@@ -4,8 +4,8 @@
  * margin, how many it got back, and at how many probes.
  */
 import { joinMarginMs, NewcomerFindings, type PossibleGain } from "#coordinator/balance/newcomer";
+import { placementNumbers } from "#coordinator/delegation/simulation/run";
 import { type SimulationInstance, simulateDelegation } from "#coordinator/delegation/simulation/simulation";
-import { placementNumbers } from "#coordinator/delegation/simulation/simulation-paths";
 
 export interface JoinSettings {
   /** Leaves asked about between two rankings. */

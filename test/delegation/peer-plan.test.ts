@@ -1,18 +1,18 @@
 /** Whom crawlers measure: everybody in a small fleet; landmarks, neighbours and the longest left alone in a large one. */
 import { describe, expect, it } from "vitest";
 import { PeerRttTable } from "#coordinator/delegation/fleet";
-import { estimatedRow } from "#coordinator/delegation/peer-estimates";
 import {
+  estimatedRow,
   isNewcomer,
   landmarkCount,
   landmarksOf,
   neighbourCount,
+  PeerMatrix,
   type PeerTurn,
   peerRefreshMs,
   peersFor,
   peersPerTurn,
-} from "#coordinator/delegation/peer-plan";
-import { PeerMatrix } from "#coordinator/delegation/peers";
+} from "#coordinator/delegation/peers";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 const noonMs = Date.UTC(2030, 0, 1, 12);

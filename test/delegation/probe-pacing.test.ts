@@ -1,8 +1,7 @@
 /** When a probe may go out. The clock is turned by hand: every time below is in ms after the start. */
 import { describe, expect, it } from "vitest";
 import type { Fleet } from "#coordinator/crawlers/crawler";
-import { pacedFleet } from "#coordinator/delegation/paced-fleet";
-import { ProbeBudget, type ProbeBudgetSettings } from "#coordinator/delegation/probe-pacing";
+import { ProbeBudget, type ProbeBudgetSettings, pacedFleet } from "#coordinator/delegation/probe-pacing";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import type { ProbeOutcome } from "#protocol/messages";

@@ -4,7 +4,7 @@ import { DayBudget } from "#coordinator/crawlers/crawler";
 import type { RoundCause, WaitingSubnet } from "#coordinator/delegation/delegation";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/delegation/probe-round";
-import { originOf } from "#coordinator/delegation/probe-target";
+import { originOf } from "#coordinator/delegation/round-questions";
 import { crawlersWithoutRoom } from "#coordinator/room-settings";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";

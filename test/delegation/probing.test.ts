@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import type { RoundCause } from "#coordinator/delegation/delegation";
-import { type Probing, startProbing } from "#coordinator/delegation/probing";
+import { type Probing, startProbing } from "#coordinator/delegation/start";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
 import { type FlowWorld, hello, newFlowWorld, TableFleet } from "../support/flow-world.ts";

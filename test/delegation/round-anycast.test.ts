@@ -3,9 +3,8 @@
  * beside each group; 5.1.2.7 is one machine in Athens, 5.1.3.7 one in Athens registered in America.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { watchedFleet } from "#coordinator/delegation/anycast-hints";
-import { AnycastRanges } from "#coordinator/delegation/anycast-ranges";
-import { explainReason } from "#coordinator/delegation/policies/delegation-reason";
+import { AnycastRanges, watchedFleet } from "#coordinator/delegation/anycast";
+import { explainReason } from "#coordinator/delegation/policies/reason";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";

@@ -1,8 +1,12 @@
 /** A subnet's crawler is the nearest that may have any of its hosts; its hosts' names and languages say who may. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { delegateBySets } from "#coordinator/delegation/overrides/assign-by-sets";
-import { heldBySomebody, heldHosts, partitionsOfFleet } from "#coordinator/delegation/overrides/held-hosts";
+import {
+  delegateBySets,
+  heldBySomebody,
+  heldHosts,
+  partitionsOfFleet,
+} from "#coordinator/delegation/overrides/assign-by-sets";
 import { delegateSubnet } from "#coordinator/delegation/probe-round";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";

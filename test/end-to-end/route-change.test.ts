@@ -4,7 +4,7 @@
  * again and goes to another crawler, and the answer to "who" says why.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { slowFetchesIn } from "#coordinator/delegation/policies/slow-fetches";
+import { slowFetchesIn } from "#coordinator/delegation/policies/reason";
 import type { WhoAnswer } from "#coordinator/who/who-answer";
 import { generateWorld } from "#ops/world/generate-world";
 import { until } from "../support/until.ts";

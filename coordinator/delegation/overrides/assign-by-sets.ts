@@ -11,12 +11,12 @@
  * Hosts that nobody's sets hold wait where they are; nothing is leased to a crawler that does not hold it
  * (frontier/due-host-reads). When sets change, open leases finish, and hosts move with the next passes.
  */
-
-import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import type { DomainSetStore, MisplacedHost } from "../../domain-sets/domain-set-store.ts";
-import { type Partition, partitionHolds } from "../../domain-sets/partition.ts";
+import { type Partition, partitionHolds, partitionOf } from "../../domain-sets/partition.ts";
 import type { RoundCause } from "../delegation.ts";
-import { distinctPartitions } from "./held-hosts.ts";
+import type { HeldHosts } from "../denied-targets.ts";
+import type { CoordinatorState } from "../state.ts";
 import { type FinerRoundPorts, finerRound } from "./round.ts";
 
 export interface DelegateBySetsPorts extends FinerRoundPorts {
@@ -32,7 +32,9 @@ export interface DelegateBySetsPorts extends FinerRoundPorts {
 
 /** Hosts of one crawler, and probe rounds, in one pass. */
 const hostsPerPass = 500;
+
 const roundsPerPass = 32;
+
 /** Looked at again as old decisions of subnets are (policies' recalibration.refreshDays). */
 const reviewMs = 30 * 86_400_000;
 
@@ -156,4 +158,96 @@ function reasonOf(hosts: number, measured: boolean): string {
       ? "a host of it is in none of its crawler's domain sets"
       : `${hosts} hosts of it are in none of its crawler's domain sets`;
   return `${whose}; this crawler is ${measured ? "the nearest" : "one"} of those whose sets hold ${hosts === 1 ? "it" : "them"}`;
+}
+
+// Which hosts crawlers may have by their domain sets and the coordinator's own, as the fleet is known now.
+
+type Fleet = Pick<CoordinatorState, "crawlers" | "crawler">;
+
+/** A crawler's partition with the coordinator's own layer. */
+export function partitionsOfFleet(
+  state: Pick<CoordinatorState, "crawler">,
+  config: { readonly domainSets: readonly string[] },
+): (crawlerId: CrawlerId) => Partition {
+  const own = partitionOf(config.domainSets);
+  return (crawlerId) => {
+    const partition = state.crawler(crawlerId)?.partition ?? [];
+    return own.length === 0 ? partition : [...own, ...partition];
+  };
+}
+
+/**
+ * A subnet's candidates are the crawlers that may have one of its hosts at least: the nearest of them is then the nearest
+ * of those that hold whichever host it holds, and its other hosts go to others one by one (delegate-by-sets).
+ */
+export function heldHosts(state: Fleet, config: { readonly domainSets: readonly string[] }): HeldHosts {
+  const partitionOfCrawler = partitionsOfFleet(state, config);
+  return {
+    isPartitioned: () =>
+      config.domainSets.length > 0 || state.crawlers.some(({ partition }) => partition !== undefined),
+    holds: (crawlerId, hosts) => {
+      const partition = partitionOfCrawler(crawlerId);
+      return partition.length === 0 || hosts.some((host) => partitionHolds(partition, host));
+    },
+  };
+}
+
+/** What connected crawlers may have, each partition once; none: nobody has domain sets. */
+export function heldBySomebody(
+  fleet: { readonly online: () => readonly CrawlerId[] },
+  state: Fleet,
+  config: { readonly domainSets: readonly string[] },
+): readonly Partition[] {
+  if (!heldHosts(state, config).isPartitioned()) return [];
+  return distinctPartitions(fleet.online().map(partitionsOfFleet(state, config)));
+}
+
+/** Each once, in the order in which they come. */
+function distinctPartitions(partitions: readonly Partition[]): Partition[] {
+  return [...new Map(partitions.map((partition) => [keyOf(partition), partition])).values()];
+}
+
+function keyOf(partition: Partition): string {
+  return JSON.stringify(
+    partition.map((layer) => layer.map(({ names, languages }) => [[...names], [...languages]])),
+  );
+}
+
+// Hosts whose language may have changed: those of which pages came in, and once all that had pages before anybody asked
+// for languages. A host's language is that of most of its pages; until one is known, every language's set may hold it.
+
+/** Hosts that are kept in mind; of more, some wait for their next page. */
+const mostNoted = 20_000;
+
+export class HostLanguages {
+  readonly #store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages">;
+  readonly #noted = new Set<HostHash>();
+  /** How far the look at those from before has come; `done`: all were looked at. */
+  #seen: HostHash | "done" | null = null;
+
+  constructor(store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages">) {
+    this.#store = store;
+  }
+
+  note(hosts: readonly HostHash[]): void {
+    for (const host of hosts) {
+      if (this.#noted.size >= mostNoted) return;
+      this.#noted.add(host);
+    }
+  }
+
+  /** Returns how many hosts have another language now. */
+  async pass(): Promise<number> {
+    const noted = [...this.#noted].slice(0, hostsPerPass);
+    for (const host of noted) this.#noted.delete(host);
+    const earlier = await this.#earlier();
+    return await this.#store.refreshLanguages([...new Set([...noted, ...earlier])]);
+  }
+
+  async #earlier(): Promise<HostHash[]> {
+    if (this.#seen === "done") return [];
+    const hosts = await this.#store.hostsWithPages(this.#seen, hostsPerPass);
+    this.#seen = hosts.at(-1) ?? "done";
+    return hosts;
+  }
 }

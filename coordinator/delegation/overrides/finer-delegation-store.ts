@@ -3,8 +3,6 @@ import type { Pool } from "pg";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type HostHash, type SubnetId } from "#core/ids";
 import { urlHost } from "#core/ip/url-host";
 import { inTransaction } from "../../database/transaction.ts";
-import { endFiner, endOutdated, inherit, reviewed } from "./finer-delegation-writes.ts";
-import { saveFinerRound } from "./finer-records.ts";
 import {
   asFinerId,
   type FinerDelegation,
@@ -12,7 +10,8 @@ import {
   type FinerPlace,
   type HostPlace,
 } from "./override.ts";
-import { setHost, setParts } from "./writes.ts";
+import { saveFinerRound } from "./store.ts";
+import { endFiner, endOutdated, inherit, reviewed, setHost, setParts } from "./writes.ts";
 
 export function createFinerDelegationStore(pool: Pool): FinerDelegationStore {
   return {

@@ -14,8 +14,7 @@ import type { Fleet } from "../../crawlers/crawler.ts";
 import type { RoundCause } from "../delegation.ts";
 import type { DeniedTargets } from "../denied-targets.ts";
 import type { RoundSettings } from "../probe-round.ts";
-import { originOf } from "../probe-target.ts";
-import { RoundQuestions } from "../round-questions.ts";
+import { originOf, RoundQuestions } from "../round-questions.ts";
 import { type Decided, decided } from "../round-result.ts";
 import type { CoordinatorState } from "../state.ts";
 import type {

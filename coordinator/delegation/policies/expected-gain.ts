@@ -8,9 +8,9 @@
  * The weights were fitted on rounds over fleets of 12, 50 and 200 crawlers drawn from measured round trips, with
  * trees of four kinds, and over generated worlds. In a fleet they do not fit, `GainCalibration` scales them.
  */
-import type { RttMixture } from "./rtt-mixture.ts";
-import { largestOf } from "./rtt-mixture.ts";
-import { trustInTriangle } from "./triangle.ts";
+
+import { trustInTriangle } from "./round.ts";
+import { largestOf, type RttMixture } from "./rtt-mixture.ts";
 
 /** What is known of the candidates after the answers so far, in the fleet's order. */
 export interface Outlook {

@@ -20,11 +20,13 @@ import type { CandidateFleet } from "../fleet.ts";
 import { type CrawlerCount, climbLevels, type DelegationKnowledge } from "../knowledge.ts";
 import type { Placement } from "../placement.ts";
 import { priorOf } from "../prior.ts";
-import { decidedAtOnce, decidedByPrior, decidedFor } from "./decide.ts";
 import type { ReasonOf } from "./reason.ts";
 import {
   askedCrawlers,
   type DelegationPolicy,
+  decidedAtOnce,
+  decidedByPrior,
+  decidedFor,
   fastestIndex,
   looksSilent,
   openState,

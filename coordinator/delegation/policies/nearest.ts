@@ -21,13 +21,16 @@ import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
 import type { Placement } from "../placement.ts";
 import { priorOf } from "../prior.ts";
-import { decidedAtOnce, decidedByPrior, decidedFor, likeliestIndex } from "./decide.ts";
 import { type ExpectedGain, expectedGains, type Outlook } from "./expected-gain.ts";
 import { maxNamedCrawlers, type ReasonOf, type RuledOutCrawler } from "./reason.ts";
 import {
   askedCrawlers,
   type DelegationPolicy,
+  decidedAtOnce,
+  decidedByPrior,
+  decidedFor,
   fastestIndex,
+  likeliestIndex,
   looksSilent,
   type Observation,
   openState,
@@ -35,12 +38,11 @@ import {
   type RoundState,
   type RoundStep,
   rttOf,
+  trustInTriangle,
   wasAsked,
   withObservation,
 } from "./round.ts";
-import { observeMixture, type RttMixture, startMixture } from "./rtt-mixture.ts";
-import { trustInTriangle } from "./triangle.ts";
-import { vectorOf } from "./vector-of-round.ts";
+import { observeMixture, type RttMixture, startMixture, vectorOf } from "./rtt-mixture.ts";
 
 /** How far off the fit of an answer to a target beside a candidate may be: the longer the path, the farther. */
 const fitScaleMs = 5;

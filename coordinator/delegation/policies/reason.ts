@@ -4,7 +4,7 @@
  * crawlers would otherwise write more reason than result; the count beside a list is always complete.
  */
 import { z } from "zod";
-import { asCrawlerId } from "#core/ids";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
 
 /** Crawlers named one by one in a reason, at most. */
 export const maxNamedCrawlers = 24;
@@ -13,6 +13,7 @@ const crawlerId = z
   .int()
   .min(1)
   .transform((value) => asCrawlerId(value));
+
 const ms = z.number().min(0);
 const count = z.int().min(0);
 const share = z.number().min(0).max(1);
@@ -103,6 +104,7 @@ export type RunnerUp = z.output<typeof runnerUp>;
 
 /** A reason that a policy gives; the runner-up is the same business for all and added after. */
 export type Verdict = WithoutRunnerUp<z.output<(typeof decidingReasons)[number]>>;
+
 type WithoutRunnerUp<Reason> = Reason extends unknown ? Omit<Reason, "runnerUp"> : never;
 
 /** A reason read back from the database; null when it is none (damaged, or written by another version). */
@@ -110,3 +112,216 @@ export function parseReason(value: unknown): DelegationReason | null {
   const parsed = delegationReason.safeParse(value);
   return parsed.success ? parsed.data : null;
 }
+
+// The reason for a delegation in plain words, for `who`, the web page and the log.
+
+type NameOf = (crawlerId: CrawlerId) => string;
+
+/** Ruled-out crawlers that are explained one by one. */
+const explainedOneByOne = 3;
+
+/** Sentences that a person understands who has never seen the code. Takes a stored reason as it is. */
+export function explainReason(reason: unknown, nameOf: NameOf): string {
+  const parsed = parseReason(reason);
+  if (parsed === null) return "The reason was recorded in a form that this version does not know.";
+  return sentencesOf(parsed, nameOf).filter(Boolean).join(" ");
+}
+
+function sentencesOf(reason: DelegationReason, nameOf: NameOf): string[] {
+  switch (reason.type) {
+    case "random":
+      return [
+        `Drawn at random from ${crawlers(reason.candidates)}, without a probe.`,
+        takeOver(reason.runnerUp, nameOf),
+      ];
+    case "only-candidate":
+      return ["It was the only crawler that could take the subnet, so nothing was probed."];
+    case "same-company":
+      return [
+        `The same company's other subnets (${reason.subnetsOwned}) belong to this crawler alone, so it takes this one too, without a probe.`,
+        takeOver(reason.runnerUp, nameOf),
+      ];
+    case "under-threshold":
+      return [...underThreshold(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
+    case "fastest-of-all":
+      return [...fastestOfAll(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
+    case "expected-gain":
+      return [...expectedGain(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
+    case "by-prior":
+      return [...byPrior(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
+    case "anycast":
+      return anycast(reason, nameOf);
+    case "no-candidates":
+      return [
+        "No crawler could take the subnet: all are offline, full, leaving, or may not reach it. It waits.",
+      ];
+  }
+}
+
+const foundAt = {
+  company: "among the crawlers that own other subnets of the same company",
+  subnet: "among the crawlers that own parts of this subnet",
+  ancestor: "among the crawlers that own neighbouring subnets",
+  slash8: "among the crawlers that own subnets in the same /8",
+  root: "among all crawlers",
+} as const;
+
+function underThreshold(reason: ReasonOf<"under-threshold">, nameOf: NameOf): string[] {
+  return [
+    `It answered in ${delegationReasonMs(reason.rttMs)}, the first under the threshold of ${delegationReasonMs(reason.thresholdMs)}, found ${foundAt[reason.level]}.`,
+    askedWords(reason.asked, reason.askedCount, nameOf),
+  ];
+}
+
+function fastestOfAll(reason: ReasonOf<"fastest-of-all">, nameOf: NameOf): string[] {
+  const nobodyUnder =
+    reason.thresholdMs === null
+      ? ""
+      : ` Nobody was under the threshold of ${delegationReasonMs(reason.thresholdMs)}.`;
+  return [
+    `With ${delegationReasonMs(reason.rttMs)} it was the fastest; every crawler was asked.${nobodyUnder}`,
+    askedWords(reason.asked, reason.askedCount, nameOf),
+  ];
+}
+
+function expectedGain(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string[] {
+  return [
+    reason.askedCount === 1
+      ? `It was asked first, as the likeliest by past delegations nearby, and answered in ${delegationReasonMs(reason.rttMs)}.`
+      : `With ${delegationReasonMs(reason.rttMs)} it was the fastest of those asked.`,
+    reason.askedCount === 1 ? "" : askedWords(reason.asked, reason.askedCount, nameOf),
+    ruledOutWords(reason.ruledOut, reason.ruledOutCount, nameOf),
+    stopWords(reason, nameOf),
+  ];
+}
+
+function stopWords(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string {
+  if (reason.stop === "all-asked") return "Every crawler was asked.";
+  if (reason.stop === "all-ruled-out" || reason.next === null) return "Nobody was left who could be nearer.";
+  const cost =
+    reason.costMs < reason.lambdaMs
+      ? `${delegationReasonMs(reason.costMs)} that a probe must be worth (λ is ${delegationReasonMs(reason.lambdaMs)}; less is asked where the answer would teach something for later)`
+      : `${delegationReasonMs(reason.costMs)} that a probe must be worth (λ)`;
+  return `Asking the next best, ${nameOf(reason.next.crawlerId)}, was expected to save ${delegationReasonMs(reason.next.expectedGainMs)}, less than the ${cost}.`;
+}
+
+function byPrior(reason: ReasonOf<"by-prior">, nameOf: NameOf): string[] {
+  return [
+    reason.kept
+      ? "Nobody answered, so it stays with the crawler that had it. It will be tried again."
+      : `Nobody answered, so the likeliest by past delegations nearby was taken (belief ${Math.round(reason.share * 100)} %). It will be tried again.`,
+    askedWords(reason.asked, reason.askedCount, nameOf),
+  ];
+}
+
+function anycast(reason: ReasonOf<"anycast">, nameOf: NameOf): string[] {
+  const limit = reason.by === "light" ? "light in glass" : "the crawlers' own distance";
+  return [
+    `The range is anycast: ${nameOf(reason.near.crawlerId)} (${delegationReasonMs(reason.near.rttMs)}) and ${nameOf(reason.far.crawlerId)} (${delegationReasonMs(reason.far.rttMs)}) are so far apart that ${limit} allows one machine no less than ${delegationReasonMs(reason.leastSumMs)} for both together.`,
+    reason.confirmed === null
+      ? ""
+      : `${nameOf(reason.confirmed.crawlerId)} (${delegationReasonMs(reason.confirmed.rttMs)}) confirmed it.`,
+    reason.fast > 1
+      ? `Latency cannot choose here, so of the ${reason.fast} crawlers that answered fast the one with the most room took it.`
+      : "Latency cannot choose here, so it was delegated by load.",
+    takeOver(reason.runnerUp, nameOf),
+  ];
+}
+
+function askedWords(asked: readonly AskedCrawler[], count: number, nameOf: NameOf): string {
+  if (count === 0) return "";
+  const named = asked.map(
+    (one) =>
+      `${nameOf(one.crawlerId)} ${one.rttMs === null ? `no answer (${one.failed ?? "unknown"})` : delegationReasonMs(one.rttMs)}`,
+  );
+  const more = count - asked.length;
+  return `Asked, in this order: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
+}
+
+function ruledOutWords(ruledOut: readonly RuledOutCrawler[], count: number, nameOf: NameOf): string {
+  if (count === 0) return "";
+  const explained = ruledOut
+    .slice(0, explainedOneByOne)
+    .map(
+      (one) =>
+        `${nameOf(one.crawlerId)} (at least ${delegationReasonMs(one.lowerBoundMs)}, since ${nameOf(one.by)} measured ${delegationReasonMs(one.byRttMs)} and is ${delegationReasonMs(one.peerRttMs)} from it)`,
+    );
+  const more = count - explained.length;
+  return `Ruled out by the triangle inequality, without asking: ${explained.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
+}
+
+function takeOver(runnerUp: RunnerUp, nameOf: NameOf): string {
+  if (runnerUp === null) return "";
+  const distance =
+    runnerUp.rttMs !== null
+      ? ` (${delegationReasonMs(runnerUp.rttMs)})`
+      : runnerUp.atMostMs !== null
+        ? ` (not asked, at most about ${delegationReasonMs(runnerUp.atMostMs)})`
+        : "";
+  return `Runner-up: ${nameOf(runnerUp.crawlerId)}${distance}.`;
+}
+
+const crawlers = (count: number) => (count === 1 ? "1 crawler" : `${count} crawlers`);
+
+/** Three figures at most: 0.034 ms, 3.4 ms, 34 ms, 340 ms. */
+function delegationReasonMs(value: number): string {
+  return `${value >= 99.95 ? Math.round(value) : Number(value.toPrecision(value < 1 ? 2 : 3))} ms`;
+}
+
+const briefWords: Readonly<Record<DelegationReason["type"], string>> = {
+  random: "drawn at random",
+  "only-candidate": "the only crawler that could take it",
+  "same-company": "it has the company's other subnets",
+  "under-threshold": "the first answer under the threshold",
+  "fastest-of-all": "the fastest of all that were asked",
+  "expected-gain": "the nearest, as far as probing was worth it",
+  "by-prior": "nobody answered: the likeliest by past delegations",
+  anycast: "the range answers from many places: by load",
+  "no-candidates": "nobody could take it",
+};
+
+/** A reason in a few words, for a list; what is no reason of ours as it is called. */
+export function briefReason(reason: Readonly<Record<string, unknown>>): string {
+  const type = String(reason.type ?? "unknown");
+  return briefWords[type as DelegationReason["type"]] ?? type;
+}
+
+// Why a subnet is probed again because of its fetches: the evidence as a value, stored with the round, and in words.
+
+/** The fetches of one host that gave the alarm; times in ms. */
+const slowFetches = z.object({
+  type: z.literal("slow-fetches"),
+  host: z.string().max(253),
+  rule: z.enum(["slow-in-a-row", "change-point"]),
+  kind: z.enum(["connect", "firstByte"]),
+  usualMs: ms,
+  nowMs: ms,
+  fetches: z.int().min(1),
+});
+
+export type SlowFetches = Readonly<z.infer<typeof slowFetches>>;
+
+const kindWords = { connect: "time to connect", firstByte: "time to the first byte" } as const;
+
+/** "Fetches had become slow: of www.example.org, 7 took 48 ms to …, usually 23 ms …". One sentence or two. */
+export function slowFetchesWords({ host, rule, kind, usualMs, nowMs, fetches }: SlowFetches): string {
+  const times = `usually ${whole(usualMs)}, the last ${fetches} ${whole(nowMs)}`;
+  const why =
+    rule === "slow-in-a-row"
+      ? "each of them slower than the operator's factor allows"
+      : "too many in the upper part of what is usual to be chance";
+  return `Fetches of ${host} had become slow: ${kindWords[kind]} ${times} (medians), ${why}.`;
+}
+
+/** The same in a few words, for a list. */
+export function slowFetchesBrief({ host, usualMs, nowMs, fetches }: SlowFetches): string {
+  return `${host} slower: ${whole(usualMs)} → ${whole(nowMs)} over ${fetches} fetches`;
+}
+
+/** The evidence among a stored round's parameters; null where there is none. */
+export function slowFetchesIn(parameters: Readonly<Record<string, unknown>>): SlowFetches | null {
+  const parsed = slowFetches.safeParse(parameters.evidence);
+  return parsed.success ? parsed.data : null;
+}
+
+const whole = (value: number): string => `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;

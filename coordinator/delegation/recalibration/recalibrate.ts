@@ -7,13 +7,12 @@
  * after a move, after others have pushed it out) is read from there, in batches, and played through the same
  * rules. Of alarms in what is played only those of the last hour count.
  */
-
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { ResultStore } from "../../frontier/ports.ts";
 import type { ResultBatch, WireResult } from "../../results/take-results.ts";
-import type { DelegationStore, FinishedRound } from "../delegation.ts";
-import type { SlowFetches } from "../policies/slow-fetches.ts";
+import type { AgedDelegation, DelegationStore, FinishedRound } from "../delegation.ts";
+import type { SlowFetches } from "../policies/reason.ts";
 import type { CoordinatorState } from "../state.ts";
 import { type CrawlerAlarm, FetchWatch, type HostAlarm } from "./fetch-watch.ts";
 import type { RecalibrationRule } from "./rule.ts";
@@ -28,13 +27,18 @@ type RecentFetch = Awaited<ReturnType<ResultStore["recentFetches"]>>[number];
 
 /** Past fetches of a host that are read: enough for a full window. */
 const historyLength = 50;
+
 const coolDownMs = 3_600_000;
+
 /** Hosts read from the database in one pass; the rest waits for the next. */
 const hostsPerPass = 2000;
+
 /** Hosts that wait to be read; more are not remembered, and come with their next fetch. */
 const mostWaiting = 100_000;
+
 /** Hosts whose past is kept in memory: 1.2 KB each. */
 const mostWatched = 50_000;
+
 /** Alarms whose round has not come yet: older ones are dropped beyond this. */
 const mostAlarms = 10_000;
 
@@ -181,4 +185,40 @@ function wasContacted({ timing }: WireResult["result"]): boolean {
 
 function evidenceOf({ rule, kind, usualMs, nowMs, fetches }: HostAlarm, host: string): SlowFetches {
   return { type: "slow-fetches", host, rule, kind, usualMs, nowMs, fetches };
+}
+
+// What fetch times cannot show: that another crawler has become nearer than the one that fetches. So every
+// decision is probed again some day, the oldest first, at a bounded rate: a round asks the owner first (it is
+// the likeliest by what was learned) and as many others as the policy still finds worth a probe.
+//
+// A place in the order of age is kept, so that subnets that cannot be probed (nothing of them is left in the
+// frontier) do not hold up those behind them; at the end it begins again with the oldest.
+
+interface RefreshSettings {
+  /** A decision is probed again when it is so old. */
+  readonly days: number;
+  /** Rounds in one turn, at most: at one turn a minute, 30 are 43,200 rounds a day. */
+  readonly roundsPerTurn: number;
+}
+
+const dayMs = 86_400_000;
+
+export class DelegationRefresh {
+  readonly #delegations: Pick<DelegationStore, "decidedBefore">;
+  readonly #settings: RefreshSettings;
+  #behind: AgedDelegation | null = null;
+
+  constructor(delegations: Pick<DelegationStore, "decidedBefore">, settings: RefreshSettings) {
+    this.#delegations = delegations;
+    this.#settings = settings;
+  }
+
+  /** The subnets to probe in this turn. */
+  async next(now: Date): Promise<SubnetId[]> {
+    const { days, roundsPerTurn } = this.#settings;
+    const before = new Date(now.getTime() - days * dayMs);
+    const aged = await this.#delegations.decidedBefore(before, this.#behind, roundsPerTurn);
+    this.#behind = aged.length < roundsPerTurn ? null : aged.at(-1)!;
+    return aged.map(({ subnetId }) => subnetId);
+  }
 }

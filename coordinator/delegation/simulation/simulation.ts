@@ -16,9 +16,10 @@ import {
   idOf,
   type PolicyVariant,
   type ProbeModel,
+  placementNumbers,
   SimulationRun,
+  shuffledIndices,
 } from "./run.ts";
-import { placementNumbers, shuffledIndices } from "./simulation-paths.ts";
 
 export interface SimulatedHost {
   /** Names of the subnets from the root over the /8 down to the leaf; at least root and leaf. */

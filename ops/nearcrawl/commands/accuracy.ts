@@ -1,7 +1,10 @@
 /** `nearcrawl accuracy`: how near the delegations are, by samples that every crawler measured. */
 import { Command } from "commander";
-import { type AccuracyEstimate, accuracyEstimate } from "#coordinator/delegation/accuracy-estimate";
-import type { AccuracySampleEntry } from "#coordinator/delegation/accuracy-ports";
+import {
+  type AccuracyEstimate,
+  type AccuracySampleEntry,
+  accuracyEstimate,
+} from "#coordinator/delegation/accuracy";
 import { createReports } from "#coordinator/who/reads";
 import { rttText } from "#coordinator/who/words";
 import { howMany, whenWords } from "#core/format";

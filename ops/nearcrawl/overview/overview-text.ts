@@ -1,6 +1,6 @@
 /** The overview as a page of a terminal: what needs attention first, then figures, what waits, what fails, the fleet. */
 
-import { nearlyBestMs } from "#coordinator/delegation/accuracy-estimate";
+import { nearlyBestMs } from "#coordinator/delegation/accuracy";
 import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
 import type { Alert } from "#coordinator/overview/alerts";
 import type { SpanFigures } from "#coordinator/overview/operation-types";

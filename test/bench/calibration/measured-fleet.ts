@@ -1,11 +1,15 @@
 /** A generated fleet that measures itself turn by turn (delegation/peer-plan), and how well `nearest` does meanwhile. */
 import { type CandidateFleet, candidateFleet, PeerRttTable } from "#coordinator/delegation/fleet";
-import { landmarksOf, peerRefreshMs, peersFor } from "#coordinator/delegation/peer-plan";
-import { PeerMatrix } from "#coordinator/delegation/peers";
+import { landmarksOf, PeerMatrix, peerRefreshMs, peersFor } from "#coordinator/delegation/peers";
 import { type Figures, figuresOf } from "#coordinator/delegation/simulation/figures";
-import { type DelegatedTarget, idOf, SimulationRun } from "#coordinator/delegation/simulation/run";
+import {
+  type DelegatedTarget,
+  idOf,
+  placementNumbers,
+  SimulationRun,
+  shuffledIndices,
+} from "#coordinator/delegation/simulation/run";
 import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
-import { placementNumbers, shuffledIndices } from "#coordinator/delegation/simulation/simulation-paths";
 import { seededRandom } from "#core/random";
 
 const startMs = Date.UTC(2030, 0, 1);

@@ -4,7 +4,7 @@
  */
 
 import { type CrawlerRecord, DayBudget } from "#coordinator/crawlers/crawler";
-import { AnycastRanges } from "#coordinator/delegation/anycast-ranges";
+import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { defaultParameters, type PolicyName } from "#coordinator/delegation/policies/round";
 import { delegateSubnet } from "#coordinator/delegation/probe-round";

@@ -1,9 +1,12 @@
 /** Both must hold: the delegation of the subnet, and the crawler's domain sets. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { delegateBySets } from "#coordinator/delegation/overrides/assign-by-sets";
-import { heldHosts, partitionsOfFleet } from "#coordinator/delegation/overrides/held-hosts";
-import { HostLanguages } from "#coordinator/delegation/overrides/host-languages";
+import {
+  delegateBySets,
+  HostLanguages,
+  heldHosts,
+  partitionsOfFleet,
+} from "#coordinator/delegation/overrides/assign-by-sets";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";

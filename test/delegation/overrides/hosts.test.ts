@@ -1,8 +1,7 @@
 /** GeoDNS: names that answer by place are told from names that rotate, and delegated by themselves. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Fleet } from "#coordinator/crawlers/crawler";
-import { delegateHosts } from "#coordinator/delegation/overrides/hosts";
-import { NameWatch } from "#coordinator/delegation/overrides/name-watch";
+import { delegateHosts, NameWatch } from "#coordinator/delegation/overrides/hosts";
 import { reviewFiner } from "#coordinator/delegation/overrides/review";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";

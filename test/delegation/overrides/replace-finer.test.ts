@@ -2,8 +2,11 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/finer-delegation-store";
-import { type FinerDelegationStore, reviewTimes } from "#coordinator/delegation/overrides/override";
-import { replaceFiner } from "#coordinator/delegation/overrides/replace-finer";
+import {
+  type FinerDelegationStore,
+  replaceFiner,
+  reviewTimes,
+} from "#coordinator/delegation/overrides/override";
 import type { CrawlerId } from "#core/ids";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../../support/store-world.ts";

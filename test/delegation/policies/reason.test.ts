@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { explainReason } from "#coordinator/delegation/policies/delegation-reason";
-import { parseReason } from "#coordinator/delegation/policies/reason";
+import { explainReason, parseReason } from "#coordinator/delegation/policies/reason";
 import type { CrawlerId } from "#core/ids";
 import { decisionOf, id, placement, type RoundSetup, runRound } from "../rounds.ts";
 

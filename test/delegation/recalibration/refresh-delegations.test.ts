@@ -1,6 +1,6 @@
 /** Decisions that are probed again, the oldest first, a few in each turn. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { DelegationRefresh } from "#coordinator/delegation/recalibration/refresh-delegations";
+import { DelegationRefresh } from "#coordinator/delegation/recalibration/recalibrate";
 import type { SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
 import { noon, roundOf } from "../../support/store-world.ts";

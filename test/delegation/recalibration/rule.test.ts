@@ -1,7 +1,8 @@
 /** Paper section 4.4: slower than usual by the operator's factor, more than once in a row; and shifts of the level. */
 import { describe, expect, it } from "vitest";
-import { changeScore, changeThreshold } from "#coordinator/delegation/recalibration/change-point";
 import {
+  changeScore,
+  changeThreshold,
   defaultRecalibrationRule,
   HostTimes,
   median,

@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { PolicyName } from "#coordinator/delegation/policies/round";
 import { figuresOf } from "#coordinator/delegation/simulation/figures";
+import { PathNumbers } from "#coordinator/delegation/simulation/run";
 import {
   type SimulationInstance,
   simulateDelegation,
   simulatePolicies,
 } from "#coordinator/delegation/simulation/simulation";
-import { PathNumbers } from "#coordinator/delegation/simulation/simulation-paths";
 import { seededRandom } from "#core/random";
 import { parseFixture } from "#ops/simulate/read-fixture";
 import { sharedData } from "../../support/shared-data.ts";

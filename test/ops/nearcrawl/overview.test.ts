@@ -1,6 +1,6 @@
 /** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { accuracyEstimate } from "#coordinator/delegation/accuracy-estimate";
+import { accuracyEstimate } from "#coordinator/delegation/accuracy";
 import { showOverview } from "#coordinator/overview/overview";
 import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/connect";
