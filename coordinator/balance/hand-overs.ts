@@ -9,7 +9,7 @@ import type { CrawlerStore } from "../crawlers/crawler.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { type DepartureRule, departedCrawlers, isOwn, refreshCrawlers } from "./presence.ts";
-import { type ReplaceCrawlerPorts, type Replaced, replaceCrawler } from "./replace-crawler.ts";
+import { type ReplaceCrawlerPorts, type Replaced, replaceCrawler } from "./successors.ts";
 
 export interface HandOverPorts extends ReplaceCrawlerPorts {
   readonly crawlers: Pick<CrawlerStore, "mustJoin" | "list">;

@@ -7,11 +7,10 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { CrawlerRecord, CrawlerStore } from "../crawlers/crawler.ts";
 import type { DelegationMove, DelegationStore } from "../delegation/delegation.ts";
-import { withoutDenied } from "./allowed-heirs.ts";
-import { fleetLoad, roomsOf } from "./fleet-load.ts";
+import { fleetLoad, roomsOf } from "./input.ts";
 import { NewcomerSearch, type SearchPorts } from "./join-search.ts";
-import { makeMoves } from "./make-moves.ts";
 import { refreshCrawlers } from "./presence.ts";
+import { makeMoves, withoutDenied } from "./successors.ts";
 
 export interface SettlingPorts extends SearchPorts {
   readonly crawlers: Pick<CrawlerStore, "hasJoined" | "list">;

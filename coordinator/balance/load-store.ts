@@ -10,7 +10,7 @@ import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import type { DelegationStore } from "../delegation/delegation.ts";
-import { defaultMeanPageBytes } from "./capacity.ts";
+import { defaultMeanPageBytes } from "./plan.ts";
 
 /** One page a second, the usual pace. */
 const mostPagesPerHost = 86_400;

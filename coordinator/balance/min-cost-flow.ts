@@ -11,9 +11,7 @@
  * Nothing moves while nobody is overloaded; when somebody is, subnets may also move to a crawler that is nearer.
  */
 
-import { overloads } from "./capacity.ts";
-import { noHysteresis } from "./hysteresis.ts";
-import { type BalanceInput, checkInput, type Move } from "./plan.ts";
+import { type BalanceInput, checkInput, type Move, noHysteresis, overloads } from "./plan.ts";
 import { BalancePlanner } from "./planner.ts";
 
 export function planByMinCostFlow(input: BalanceInput): Move[] {

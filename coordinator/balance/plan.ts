@@ -82,3 +82,144 @@ function refuseRepeats(what: string, ids: readonly number[]): void {
 export function checkNumber(value: number, what: () => string): void {
   if (!(value >= 0 && value < Number.POSITIVE_INFINITY)) throw new RangeError(`the ${what()} is ${value}`);
 }
+
+// Who is over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to check
+// each day"). A partner states pages and bytes per day, and neither may be exceeded.
+
+/** Taken while no page has been measured yet: the page that our crawl benchmarks use. */
+export const defaultMeanPageBytes = 40_000;
+
+/** Pages a day that both of a partner's limits allow, at this mean size of a page. */
+export function effectiveCapacity(
+  limits: { readonly pagesPerDay: number; readonly bytesPerDay: number },
+  meanPageBytes: number = defaultMeanPageBytes,
+): number {
+  if (!(meanPageBytes > 0)) return limits.pagesPerDay;
+  return Math.min(limits.pagesPerDay, Math.floor(limits.bytesPerDay / meanPageBytes));
+}
+
+/** Load of every crawler that is listed or still has a subnet. */
+export function loadsOf({ crawlers, subnets }: BalanceInput): Map<CrawlerId, number> {
+  const loads = new Map<CrawlerId, number>(crawlers.map(({ crawlerId }) => [crawlerId, 0]));
+  for (const { crawlerId, loadPagesPerDay } of subnets) {
+    loads.set(crawlerId, (loads.get(crawlerId) ?? 0) + loadPagesPerDay);
+  }
+  return loads;
+}
+
+interface Overload {
+  readonly crawlerId: CrawlerId;
+  readonly loadPagesPerDay: number;
+  readonly capacityPagesPerDay: number;
+  readonly loadBytesPerDay: number;
+  /** Infinite where the partner set no such limit. */
+  readonly capacityBytesPerDay: number;
+}
+
+/**
+ * Crawlers with more load than capacity, in pages or in bytes, and departed ones that still have a subnet; the most
+ * overloaded in pages first.
+ */
+export function overloads(input: Pick<BalanceInput, "crawlers" | "subnets">): Overload[] {
+  const burdens = new Map<CrawlerId, Writable<Overload> & { subnets: number }>();
+  const burdenOf = (crawlerId: CrawlerId) => {
+    const known = burdens.get(crawlerId) ?? { ...unloaded, crawlerId, subnets: 0 };
+    burdens.set(crawlerId, known);
+    return known;
+  };
+  for (const { crawlerId, capacityPagesPerDay, capacityBytesPerDay } of input.crawlers)
+    Object.assign(burdenOf(crawlerId), {
+      capacityPagesPerDay,
+      capacityBytesPerDay: capacityBytesPerDay ?? Number.POSITIVE_INFINITY,
+    });
+  for (const { crawlerId, loadPagesPerDay, loadBytesPerDay } of input.subnets) {
+    const burden = burdenOf(crawlerId);
+    burden.subnets++;
+    burden.loadPagesPerDay += loadPagesPerDay;
+    burden.loadBytesPerDay += loadBytesPerDay ?? 0;
+  }
+  return [...burdens.values()]
+    .filter((burden) => isOver(burden) || (burden.capacityPagesPerDay === 0 && burden.subnets > 0))
+    .map(({ subnets: _subnets, ...overload }) => overload)
+    .sort((a, b) => excess(b) - excess(a) || a.crawlerId - b.crawlerId);
+}
+
+type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
+
+const unloaded = {
+  loadPagesPerDay: 0,
+  capacityPagesPerDay: 0,
+  loadBytesPerDay: 0,
+  capacityBytesPerDay: Number.POSITIVE_INFINITY,
+};
+
+const isOver = (burden: Overload) =>
+  burden.loadPagesPerDay > burden.capacityPagesPerDay || burden.loadBytesPerDay > burden.capacityBytesPerDay;
+
+const excess = ({ loadPagesPerDay, capacityPagesPerDay }: Overload) => loadPagesPerDay - capacityPagesPerDay;
+
+/**
+ * What keeps subnets from wandering. A move has to pay: leaving its crawler costs a subnet something on top, so that
+ * it goes only where it saves more, or where an overload makes it go (and then whichever subnet goes the cheapest).
+ * The same holds for the way home when there is room again. Relief has a dead band: it begins when a crawler is over
+ * its capacity and goes on until it is a little under, and nobody is filled beyond that mark, so that the noise of
+ * loads does not make it begin again the next day.
+ */
+export interface BalanceSettings {
+  /** A move saves at least so much per page: less is within what measurements of the same path differ by. */
+  readonly leastSavingMs: number;
+  /** And at least so much a day in all: what a probe, a hand-over and cold connections are worth. */
+  readonly leastSavingMsPagesPerDay: number;
+  /** Relief goes on until this share of the capacity is free. */
+  readonly deadBandShare: number;
+}
+
+/**
+ * Chosen on simulated fortnights (test/bench/results/balance.md): 10 ms and 2 % make a quarter of the moves that planning
+ * without hysteresis makes, at pages that are 6 % further away; a larger dead band costs more than it spares. 20 ms × pages a day: about a probe.
+ */
+export const defaultBalanceSettings: BalanceSettings = {
+  leastSavingMs: 10,
+  leastSavingMsPagesPerDay: 20,
+  deadBandShare: 0.02,
+};
+
+/** The cheapest plan, however many moves it takes. */
+export const noHysteresis: BalanceSettings = {
+  leastSavingMs: 0,
+  leastSavingMsPagesPerDay: 0,
+  deadBandShare: 0,
+};
+
+/** Decides between equals: stay. */
+const stayMs = 1e-6;
+
+/** However little load a subnet has, it may move for this. */
+const mostLeaveMs = 300;
+
+/**
+ * What leaving its crawler costs a subnet, in ms per page. Loads count by powers of two, so that it does not change
+ * with every page.
+ */
+export function leaveCostMs(pagesPerDay: number, settings: BalanceSettings): number {
+  const { leastSavingMs, leastSavingMsPagesPerDay } = settings;
+  const perPageMs =
+    leastSavingMsPagesPerDay === 0 ? 0 : leastSavingMsPagesPerDay / 2 ** loadClass(pagesPerDay);
+  return stayMs + Math.min(mostLeaveMs, leastSavingMs + perPageMs);
+}
+
+/** Loads of one class cost the same to move. */
+export function loadClass(pagesPerDay: number): number {
+  return Math.floor(Math.log2(Math.max(pagesPerDay, 2 ** -10)));
+}
+
+/** What to plan a crawler with, by its capacity and present load in the same unit. */
+export function plannedCapacity(capacity: number, load: number, { deadBandShare }: BalanceSettings): number {
+  const mark = (1 - deadBandShare) * capacity;
+  return load > capacity ? mark : Math.max(mark, load);
+}
+
+/** The balancing policies by the name that settings use. */
+export const balancePolicyNames = ["min-cost-flow", "variance-rule"] as const;
+
+export type BalancePolicyName = (typeof balancePolicyNames)[number];

@@ -11,14 +11,20 @@
  * Memory at 200 crawlers: 300 to 400 bytes a subnet, nearly half of it what was measured (test/bench/results/balance.md).
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
-import type { CrawlerFlow } from "./crawler-flow.ts";
-import { type BalanceSettings, defaultBalanceSettings, loadClass } from "./hysteresis.ts";
+import { type CrawlerFlow, proveFlow, settledFlow, solveFlow } from "./crawler-flow.ts";
 import { PackedSubnets } from "./packed-subnets.ts";
-import { type BalanceCrawler, type BalanceSubnet, checkInput, checkNumber, type Move } from "./plan.ts";
+import {
+  type BalanceCrawler,
+  type BalanceSettings,
+  type BalanceSubnet,
+  checkInput,
+  checkNumber,
+  defaultBalanceSettings,
+  loadClass,
+  type Move,
+} from "./plan.ts";
 import { PlanningProblem } from "./planning-problem.ts";
-import { proveFlow } from "./prove-flow.ts";
 import type { CrawlerRtt, RttTable } from "./rtt-table.ts";
-import { settledFlow, solveFlow } from "./solve-flow.ts";
 import { type WantedProbe, wantedProbes } from "./wanted-probes.ts";
 import { type PlacementProblem, placeWhole } from "./whole-placement.ts";
 

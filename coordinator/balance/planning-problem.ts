@@ -7,9 +7,8 @@
  */
 import type { CrawlerId } from "#core/ids";
 import type { CrawlerFlow } from "./crawler-flow.ts";
-import { type BalanceSettings, leaveCostMs } from "./hysteresis.ts";
 import type { PackedSubnets } from "./packed-subnets.ts";
-import type { BalanceCrawler } from "./plan.ts";
+import { type BalanceCrawler, type BalanceSettings, leaveCostMs } from "./plan.ts";
 import { type Burden, burdenOf, plannedCapacities, wholeUnits } from "./problem.ts";
 import type { PlacementProblem } from "./whole-placement.ts";
 

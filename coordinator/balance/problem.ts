@@ -5,9 +5,8 @@
  * with the pages that its bytes allow; that subnets' pages differ in size is put right afterwards (whole-placement).
  */
 import type { CrawlerId } from "#core/ids";
-import { type BalanceSettings, plannedCapacity } from "./hysteresis.ts";
 import type { PackedSubnets } from "./packed-subnets.ts";
-import type { BalanceCrawler } from "./plan.ts";
+import { type BalanceCrawler, type BalanceSettings, plannedCapacity } from "./plan.ts";
 
 /** Per crawler, by index; all in the same order. */
 export interface Burden {
@@ -103,3 +102,16 @@ export function wholeUnits(capacities: Float64Array, unit: number, subnets: numb
 }
 
 const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
+
+/** The transport problem that min-cost-flow solves: crawlers and subnets by index, costs on demand. */
+export interface FlowProblem {
+  /** What each crawler may carry. Together they hold all loads. */
+  readonly capacities: Float64Array;
+  /** How many subnets there are; `loadOf` and `costsInto` take indexes below it. */
+  readonly subnets: number;
+  /** True for an index that no longer stands for a subnet. */
+  isGone(subnet: number): boolean;
+  loadOf(subnet: number): number;
+  /** Writes the cost (ms) of a unit of the subnet's load at each crawler; all finite. */
+  costsInto(subnet: number, costs: Float64Array): void;
+}

@@ -13,12 +13,10 @@ import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import { originOf, type ProbeSettings } from "../delegation/round-questions.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { type ReliefInput, reliefInput } from "./input.ts";
-import { makeMoves } from "./make-moves.ts";
-import type { Move } from "./plan.ts";
-import type { BalancePolicyName } from "./policies.ts";
+import type { BalancePolicyName, Move } from "./plan.ts";
 import { unmeasurableMs } from "./predict-rtt.ts";
-import type { PutOffMoves } from "./put-off-moves.ts";
-import { type MeasuredPair, planRelief, type ReliefPlan } from "./rebalance.ts";
+import { type MeasuredPair, type PutOffMoves, planRelief, type ReliefPlan } from "./rebalance.ts";
+import { makeMoves } from "./successors.ts";
 
 export interface RebalancePorts {
   readonly state: CoordinatorState;

@@ -3,13 +3,14 @@
  * worked out when they are asked for: a measured RTT where there is one, else a predicted one.
  */
 import type { CrawlerId } from "#core/ids";
-import { LearnedOffsets, nearestOf } from "./learned-offsets.ts";
 import type { BalanceSubnet } from "./plan.ts";
 import {
   boundsFor,
   boundsInto,
+  LearnedOffsets,
   type Measurements,
   middleOf,
+  nearestOf,
   predictionSpreadMs,
   unknownRttMs,
 } from "./predict-rtt.ts";

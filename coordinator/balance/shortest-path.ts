@@ -1,5 +1,5 @@
 /** The cheapest way for load from one node to another with too little: Dijkstra's, which stops at the first it reaches. */
-import type { ExchangeRates } from "./exchange-rates.ts";
+import type { ExchangeRates } from "./candidate-arcs.ts";
 
 export interface Way {
   /** Crawlers by index; the number of crawlers stands for room. */

@@ -6,7 +6,7 @@ import type { DutyPorts } from "../schedule.ts";
 import { HandOvers } from "./hand-overs.ts";
 import { NewcomerSettling } from "./join.ts";
 import { refreshCrawlers } from "./presence.ts";
-import { PutOffMoves } from "./put-off-moves.ts";
+import { PutOffMoves } from "./rebalance.ts";
 import { rebalanceLoad } from "./rebalance-load.ts";
 
 /** The names by which a duty can be hurried. */

@@ -7,10 +7,16 @@
  * last; "next-best" is the lowest RTT, measured or predicted, among crawlers with room for the whole subnet, in
  * pages and in bytes; where nobody has room, the subnet stays, except that a departed crawler keeps nothing.
  */
-import { overloads } from "./capacity.ts";
-import { noHysteresis } from "./hysteresis.ts";
+
 import { PackedSubnets } from "./packed-subnets.ts";
-import { type BalanceInput, type BalanceSubnet, checkInput, type Move } from "./plan.ts";
+import {
+  type BalanceInput,
+  type BalanceSubnet,
+  checkInput,
+  type Move,
+  noHysteresis,
+  overloads,
+} from "./plan.ts";
 import { burdenOf, plannedCapacities } from "./problem.ts";
 
 export function planByVarianceRule(input: BalanceInput): Move[] {

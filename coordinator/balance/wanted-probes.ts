@@ -5,8 +5,8 @@
  * `nearest` asks when it delegates).
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
-import type { FlowProblem } from "./flow-problem.ts";
 import type { PackedSubnets } from "./packed-subnets.ts";
+import type { FlowProblem } from "./problem.ts";
 import type { RttTable } from "./rtt-table.ts";
 
 /**

@@ -8,10 +8,8 @@
  * one subnet, only where the subnets are large beside the room that is left.
  */
 import type { CrawlerFlow } from "./crawler-flow.ts";
-import type { FlowProblem } from "./flow-problem.ts";
-import { improvePlacement } from "./improve-placement.ts";
 import { PlacedLoads } from "./placed-loads.ts";
-import { relieveOverloads } from "./relieve-overloads.ts";
+import type { FlowProblem } from "./problem.ts";
 import { searchPlacement } from "./search-placement.ts";
 
 export interface PlacementProblem extends FlowProblem {
@@ -66,4 +64,178 @@ function largestPart(parts: ReadonlyMap<number, number>): number {
   let [largest, most] = [-1, 0];
   for (const [crawler, amount] of parts) if (amount > most) [largest, most] = [crawler, amount];
   return largest;
+}
+
+// Single moves and exchanges that save something, until none does: where subnets are few and large, putting them
+// together after the flow can cost more than it has to. With equal loads there is nothing to find, and in a large
+// plan the few that lay in parts do not weigh.
+
+/** Most pairs of subnet and crawler that a plan is improved with. */
+const maxCosts = 200_000;
+
+/** Most pairs of subnets that one round looks at. */
+const maxPairs = 1_000_000;
+
+/** Most rounds; two or three are usual. */
+const maxRounds = 10;
+
+/** Savings below this are rounding. */
+const leastSaving = 1e-6;
+
+function improvePlacement(placed: PlacedLoads): void {
+  const { problem, crawlers } = placed;
+  if (problem.subnets * crawlers > maxCosts) return;
+  const costs = Array.from({ length: problem.subnets }, (_, subnet) => placed.costsOf(subnet).slice());
+  const saving = (subnet: number, to: number) =>
+    (costs[subnet]![placed.places[subnet]!]! - costs[subnet]![to]!) * problem.loadOf(subnet);
+  const present = [...placed.places.keys()].filter((subnet) => placed.places[subnet]! >= 0);
+  for (let round = 0; round < maxRounds; round++) {
+    const moved = moveSingles(placed, present, saving);
+    if (moved + exchangePairs(placed, present, saving) === 0) return;
+  }
+}
+
+type Saving = (subnet: number, to: number) => number;
+
+function moveSingles(placed: PlacedLoads, present: readonly number[], saving: Saving): number {
+  let moved = 0;
+  for (const subnet of present) {
+    let [to, most] = [-1, leastSaving];
+    for (let crawler = 0; crawler < placed.crawlers; crawler++) {
+      if (saving(subnet, crawler) <= most || !placed.hasRoom(crawler, subnet)) continue;
+      [to, most] = [crawler, saving(subnet, crawler)];
+    }
+    if (to < 0) continue;
+    placed.settle(subnet, to);
+    moved++;
+  }
+  return moved;
+}
+
+/** Each subnet that would be cheaper elsewhere, with any other. */
+function exchangePairs(placed: PlacedLoads, present: readonly number[], saving: Saving): number {
+  const displaced = present.filter((subnet) => {
+    for (let crawler = 0; crawler < placed.crawlers; crawler++)
+      if (saving(subnet, crawler) > leastSaving) return true;
+    return false;
+  });
+  if (displaced.length * present.length > maxPairs) return 0;
+  let exchanged = 0;
+  for (const subnet of displaced) {
+    let [best, most] = [-1, leastSaving];
+    for (const partner of present) {
+      const [here, there] = [placed.places[subnet]!, placed.places[partner]!];
+      if (here === there) continue;
+      const saved = saving(subnet, there) + saving(partner, here);
+      if (saved > most && canExchange(placed, subnet, partner)) [best, most] = [partner, saved];
+    }
+    if (best < 0) continue;
+    swap(placed, subnet, best);
+    exchanged++;
+  }
+  return exchanged;
+}
+
+/** Both fit after it; whoever gets less of everything than it gives needs no room. */
+function canExchange(placed: PlacedLoads, a: number, b: number): boolean {
+  const { problem } = placed;
+  const pages = problem.loadOf(a) - problem.loadOf(b);
+  const bytes = problem.bytesOf(a) - problem.bytesOf(b);
+  return fits(placed, placed.places[b]!, pages, bytes) && fits(placed, placed.places[a]!, -pages, -bytes);
+}
+
+function fits(placed: PlacedLoads, crawler: number, pages: number, bytes: number): boolean {
+  return (pages <= 0 && bytes <= 0) || placed.hasRoomFor(crawler, pages, bytes);
+}
+
+// Takes whole subnets from crawlers that are over in pages or bytes: those that cost the least per relief first.
+
+/** Most pairs that the search for one exchange looks at. */
+const relieveOverloadsMaxPairs = 2_000_000;
+
+/** Most exchanges for one crawler. */
+const maxExchanges = 100;
+
+function relieveOverloads(placed: PlacedLoads): void {
+  const members = placed.membersOf((crawler) => placed.isOver(crawler));
+  for (const [crawler, subnets] of members) {
+    giveUp(placed, crawler, subnets);
+    for (let round = 0; round < maxExchanges && placed.isOver(crawler); round++) {
+      if (!exchangeOne(placed, crawler, subnets)) break;
+    }
+  }
+}
+
+function giveUp(placed: PlacedLoads, crawler: number, subnets: readonly number[]): void {
+  const priced = subnets.map((subnet) => ({ subnet, price: priceOfRelief(placed, subnet) }));
+  priced.sort((a, b) => a.price - b.price || a.subnet - b.subnet);
+  for (const { subnet, price } of priced) {
+    if (price === Number.POSITIVE_INFINITY || !placed.isOver(crawler)) return;
+    const to = placed.cheapestWithRoom(subnet);
+    if (to !== null && reliefOf(placed, subnet) > 0) placed.settle(subnet, to);
+  }
+}
+
+/** Cost of moving the subnet per share of the overload that it takes along. */
+function priceOfRelief(placed: PlacedLoads, subnet: number): number {
+  const relief = reliefOf(placed, subnet);
+  const costs = placed.costsOf(subnet);
+  const to = relief > 0 ? placed.cheapestWithRoom(subnet, costs) : null;
+  if (to === null) return Number.POSITIVE_INFINITY;
+  return ((costs[to]! - costs[placed.places[subnet]!]!) * placed.problem.loadOf(subnet)) / relief;
+}
+
+/** The share of its crawler's overload, of pages or bytes, that goes with the subnet. */
+function reliefOf(placed: PlacedLoads, subnet: number): number {
+  const over = placed.overBy(placed.places[subnet]!);
+  const ofPages = over.pages > 0 ? placed.problem.loadOf(subnet) / over.pages : 0;
+  const ofBytes = over.bytes > 0 ? placed.problem.bytesOf(subnet) / over.bytes : 0;
+  return Math.min(1, ofPages) + Math.min(1, ofBytes);
+}
+
+/** A large subnet of the crawler for a smaller one elsewhere, whichever costs the least per relief. */
+function exchangeOne(placed: PlacedLoads, crawler: number, members: readonly number[]): boolean {
+  const { problem } = placed;
+  const own = members.filter((subnet) => placed.places[subnet] === crawler);
+  if (own.length * problem.subnets > relieveOverloadsMaxPairs) return false;
+  let best: { price: number; subnet: number; partner: number } | null = null;
+  for (const subnet of own) {
+    const costs = placed.costsOf(subnet).slice();
+    for (let partner = 0; partner < problem.subnets; partner++) {
+      const there = placed.places[partner]!;
+      if (there < 0 || there === crawler || !relieves(placed, subnet, partner)) continue;
+      const partnerCosts = placed.costsOf(partner);
+      const price =
+        (costs[there]! - costs[crawler]!) * problem.loadOf(subnet) +
+        (partnerCosts[crawler]! - partnerCosts[there]!) * problem.loadOf(partner);
+      if (best === null || price < best.price) best = { price, subnet, partner };
+    }
+  }
+  if (best === null) return false;
+  swap(placed, best.subnet, best.partner);
+  return true;
+}
+
+/** The exchange takes from what its crawler has too much of, adds to no overload, and the other has the room. */
+function relieves(placed: PlacedLoads, subnet: number, partner: number): boolean {
+  const { problem } = placed;
+  const pages = problem.loadOf(subnet) - problem.loadOf(partner);
+  const bytes = problem.bytesOf(subnet) - problem.bytesOf(partner);
+  const here = placed.places[subnet]!;
+  const over = placed.overBy(here);
+  const helps = (over.pages > 0 && pages > 0) || (over.bytes > 0 && bytes > 0);
+  const harms =
+    (over.pages > 0 && pages < 0) ||
+    (over.bytes > 0 && bytes < 0) ||
+    (over.pages === 0 && over.bytes > 0 && !placed.hasRoomFor(here, -pages, Number.NEGATIVE_INFINITY)) ||
+    (over.bytes === 0 && over.pages > 0 && !placed.hasRoomFor(here, Number.NEGATIVE_INFINITY, -bytes));
+  return helps && !harms && placed.hasRoomFor(placed.places[partner]!, pages, bytes);
+}
+
+function swap(placed: PlacedLoads, a: number, b: number): void {
+  const [here, there] = [placed.places[a]!, placed.places[b]!];
+  placed.leave(a);
+  placed.leave(b);
+  placed.settle(a, there);
+  placed.settle(b, here);
 }

@@ -1,7 +1,7 @@
 /** What the flows know of the crawlers: all that are registered, as they are stored, and the connected fleet. */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod, ProbeOutcome } from "#protocol/messages";
-import { defaultMeanPageBytes } from "../balance/capacity.ts";
+import { defaultMeanPageBytes } from "../balance/plan.ts";
 import type { Partition } from "../domain-sets/partition.ts";
 import type { KeyHolder } from "./identity.ts";
 

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { maxLinkTypeChecks } from "#protocol/lease";
 import { probeMethod } from "#protocol/messages";
-import { balancePolicyNames } from "../balance/policies.ts";
+import { balancePolicyNames } from "../balance/plan.ts";
 import { policyNames } from "../delegation/policies/round.ts";
 import { mostWorthShare } from "../frontier/order/mix.ts";
 import { orderNames } from "../frontier/order/strategies.ts";

@@ -2,9 +2,9 @@
  * What balancing policies have to beat. Both give an overloaded crawler's subnets to whoever has room and is
  * nearest; they differ in which subnets go: any, or those that lose the least.
  */
-import { overloads } from "#coordinator/balance/capacity";
+
 import { PackedSubnets } from "#coordinator/balance/packed-subnets";
-import type { BalanceInput, Move } from "#coordinator/balance/plan";
+import { type BalanceInput, type Move, overloads } from "#coordinator/balance/plan";
 import { seededRandom } from "#core/random";
 
 export function planRandomVictims(input: BalanceInput, seed: number): Move[] {

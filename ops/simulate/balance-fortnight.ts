@@ -3,7 +3,7 @@
  * place has its own week, a plan is made and its moves are carried out. Shows whether subnets wander.
  */
 
-import type { BalanceSettings } from "#coordinator/balance/hysteresis";
+import type { BalanceSettings } from "#coordinator/balance/plan";
 import { BalancePlanner } from "#coordinator/balance/planner";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";

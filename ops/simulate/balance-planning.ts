@@ -3,8 +3,7 @@
  * product's two there are the obvious ones: whichever subnet chance picks, and whichever move costs the least.
  */
 
-import { noHysteresis } from "#coordinator/balance/hysteresis";
-import type { BalanceInput, BalanceSubnet, Move } from "#coordinator/balance/plan";
+import { type BalanceInput, type BalanceSubnet, type Move, noHysteresis } from "#coordinator/balance/plan";
 import { BalancePlanner } from "#coordinator/balance/planner";
 import { planByVarianceRule } from "#coordinator/balance/variance-rule";
 import type { CrawlerId, SubnetId } from "#core/ids";

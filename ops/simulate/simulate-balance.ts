@@ -2,7 +2,7 @@
  * Balances a world whose every RTT is known, with a policy that may not know them: plan, measure what it asks for,
  * plan again, until it asks for nothing (or the rounds are used up), and make the moves that rely on nothing unmeasured.
  */
-import { overloads } from "#coordinator/balance/capacity";
+import { overloads } from "#coordinator/balance/plan";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type BalancePlanning, balancePlanning, type SimulatedPolicy } from "./balance-planning.ts";
 import type { BalanceWorld } from "./balance-world.ts";

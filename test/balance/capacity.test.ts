@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { effectiveCapacity, loadsOf, overloads } from "#coordinator/balance/capacity";
+import { effectiveCapacity, loadsOf, overloads } from "#coordinator/balance/plan";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { balanceInput } from "./tiny-worlds.ts";
 

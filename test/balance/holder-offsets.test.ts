@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HolderOffsets } from "#coordinator/balance/holder-offsets";
+import { HolderOffsets } from "#coordinator/balance/predict-rtt";
 
 function offsetsOf(
   offsets: HolderOffsets,

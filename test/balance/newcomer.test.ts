@@ -1,7 +1,7 @@
 /** Which subnets are worth a probe of a crawler that joined, and what that finds on measured matrices. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { NewcomerFindings, type PossibleGain } from "#coordinator/balance/newcomer";
+import { NewcomerFindings, type PossibleGain } from "#coordinator/balance/join-search";
 import type { Placement } from "#coordinator/delegation/placement";
 import { checkFixture } from "#ops/simulate/read-fixture";
 import { instanceOf } from "#ops/world/compare";

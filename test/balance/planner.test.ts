@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { noHysteresis } from "#coordinator/balance/hysteresis";
-import type { BalanceInput, BalanceSubnet, Move } from "#coordinator/balance/plan";
+import { type BalanceInput, type BalanceSubnet, type Move, noHysteresis } from "#coordinator/balance/plan";
 import { BalancePlanner } from "#coordinator/balance/planner";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defaultBalanceSettings, noHysteresis } from "#coordinator/balance/hysteresis";
+import { defaultBalanceSettings, noHysteresis } from "#coordinator/balance/plan";
 import { type Burden, plannedCapacities, wholeUnits } from "#coordinator/balance/problem";
 
 const unlimited = Number.POSITIVE_INFINITY;

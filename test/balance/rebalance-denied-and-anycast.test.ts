@@ -3,7 +3,7 @@
  * subnets of 3 pages each, both 10 ms away; the first is 40 ms from south. South is 25 ms from north.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import type { PutOffMoves } from "#coordinator/balance/put-off-moves";
+import type { PutOffMoves } from "#coordinator/balance/rebalance";
 import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";

@@ -4,7 +4,7 @@
  * predicted at 25 ms, half way between |25 − 10| and 25 + 10, since the crawlers are 25 ms apart.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import type { PutOffMoves } from "#coordinator/balance/put-off-moves";
+import type { PutOffMoves } from "#coordinator/balance/rebalance";
 import { rebalanceLoad } from "#coordinator/balance/rebalance-load";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";

@@ -1,7 +1,7 @@
 /** Crawlers that come, and what becomes of the subnets and leases of those that do not come back. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { departedCrawlers, welcomeCrawler } from "#coordinator/balance/presence";
-import { replaceCrawler } from "#coordinator/balance/replace-crawler";
+import { replaceCrawler } from "#coordinator/balance/successors";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { measuredPeers, takePeerReport } from "#coordinator/delegation/measure-peers";

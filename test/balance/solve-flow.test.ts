@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { FlowProblem } from "#coordinator/balance/flow-problem";
-import { solveFlow } from "#coordinator/balance/solve-flow";
+import { solveFlow } from "#coordinator/balance/crawler-flow";
+import type { FlowProblem } from "#coordinator/balance/problem";
 import { seededRandom } from "#core/random";
 import { DenseFlow } from "./dense-flow.ts";
 

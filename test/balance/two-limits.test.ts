@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { overloads } from "#coordinator/balance/capacity";
 import { planByMinCostFlow } from "#coordinator/balance/min-cost-flow";
-import type { BalanceInput, BalanceSubnet, Move } from "#coordinator/balance/plan";
+import { type BalanceInput, type BalanceSubnet, type Move, overloads } from "#coordinator/balance/plan";
 import { planByVarianceRule } from "#coordinator/balance/variance-rule";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";

@@ -3,8 +3,7 @@
  * still fits), of a re-plan against a plan from scratch, of the variance rule, and memory. Run: npm run bench -- balance
  */
 
-import { noHysteresis } from "#coordinator/balance/hysteresis";
-import type { BalanceInput, BalanceSubnet } from "#coordinator/balance/plan";
+import { type BalanceInput, type BalanceSubnet, noHysteresis } from "#coordinator/balance/plan";
 import { BalancePlanner } from "#coordinator/balance/planner";
 import { planByVarianceRule } from "#coordinator/balance/variance-rule";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";

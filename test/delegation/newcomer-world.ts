@@ -3,7 +3,7 @@
  * about the most promising leaves first. Figures: of the leaves that it is the best for by more than the
  * margin, how many it got back, and at how many probes.
  */
-import { joinMarginMs, NewcomerFindings, type PossibleGain } from "#coordinator/balance/newcomer";
+import { joinMarginMs, NewcomerFindings, type PossibleGain } from "#coordinator/balance/join-search";
 import { placementNumbers } from "#coordinator/delegation/simulation/run";
 import { type SimulationInstance, simulateDelegation } from "#coordinator/delegation/simulation/simulation";
 

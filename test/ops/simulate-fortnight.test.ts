@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defaultBalanceSettings, noHysteresis } from "#coordinator/balance/hysteresis";
+import { defaultBalanceSettings, noHysteresis } from "#coordinator/balance/plan";
 import { simulateFortnight } from "#ops/simulate/balance-fortnight";
 import { balanceWorld } from "#ops/simulate/balance-world";
 import { generatedSource } from "#ops/simulate/repeat-policies";

@@ -1,9 +1,8 @@
 /** Another balance: planned with the loads as they are now, without a probe being made or a subnet being moved. */
-import { overloads } from "../../balance/capacity.ts";
+
 import { type ReliefInput, reliefInput } from "../../balance/input.ts";
-import type { BalanceInput, Move } from "../../balance/plan.ts";
-import { PutOffMoves } from "../../balance/put-off-moves.ts";
-import { planRelief } from "../../balance/rebalance.ts";
+import { type BalanceInput, type Move, overloads } from "../../balance/plan.ts";
+import { PutOffMoves, planRelief } from "../../balance/rebalance.ts";
 import { CoordinatorState } from "../../delegation/state.ts";
 import { meanIntervalDays } from "../../recrawl/plan.ts";
 import type { PolicySettings } from "../schema.ts";
