@@ -1,7 +1,7 @@
 /** The parts of the pages beyond the first ones, each with the adapters that it works with. */
 import type { Pool } from "pg";
 import { accessParts } from "./access/start.ts";
-import { changePart } from "./changes/change-part.ts";
+import { changePart } from "./changes/start.ts";
 import { channelPart } from "./channels/start.ts";
 import { explorePart } from "./explore/start.ts";
 import { coordinatorPart } from "./federation/coordinator-part.ts";

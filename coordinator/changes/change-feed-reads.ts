@@ -2,11 +2,11 @@
 import type { Pool } from "pg";
 import { urlHost } from "#core/ip/url-host";
 import { hostHashOf } from "#core/url-key";
-import type { ChangeFeed, ChangeQuery, ChangesRead, FeedState } from "./change-ports.ts";
 import { type ChangeFilter, changeFits, type PageChange } from "./page-change.ts";
 
 /** Changes that one answer looks at, those of one host where one is named: 0.1 s. */
 const mostLookedAt = 20_000;
+
 const rowsAtOnce = 1000;
 
 export function createChangeFeed(pool: Pool): ChangeFeed {
@@ -115,4 +115,42 @@ async function readRows(
 function changeOf({ number, last: _, removedThrough: __, ...row }: FoundRow): PageChange[] {
   if (number === null) return [];
   return [{ ...row, number, host: urlHost(row.url) }];
+}
+
+// The change feed as its readers know it: a cursor is the number of the last change that was read.
+
+export interface FeedState {
+  /** The number of the latest change; 0: there is none yet. */
+  readonly last: number;
+  /** Changes through this number are not kept any more. */
+  readonly removedThrough: number;
+}
+
+export interface ChangeQuery {
+  readonly filter: ChangeFilter;
+  /** Changes at most. */
+  readonly limit: number;
+}
+
+export type ChangesRead =
+  | {
+      readonly type: "read";
+      /** In the order of their numbers. */
+      readonly changes: readonly PageChange[];
+      /** Where to go on: nothing that fits is between the last of the changes and this. */
+      readonly next: number;
+      /** There may be more behind `next` already. */
+      readonly more: boolean;
+    }
+  /** Some of what came after the cursor is not kept any more. */
+  | { readonly type: "too-old"; readonly removedThrough: number }
+  /** There is no change of that number yet. */
+  | { readonly type: "unknown"; readonly last: number };
+
+export interface ChangeFeed {
+  state(): Promise<FeedState>;
+  /** What came after the change of that number. Looks at a bounded part of the feed: `more` says whether it went on. */
+  after(since: number, query: ChangeQuery): Promise<ChangesRead>;
+  /** The latest ones that fit, of a bounded part of the feed; `next` is the end of the feed. */
+  latest(query: ChangeQuery): Promise<Extract<ChangesRead, { type: "read" }>>;
 }

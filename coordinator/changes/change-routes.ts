@@ -8,10 +8,9 @@ import { EventStreams } from "../web/event-streams.ts";
 import { sendError } from "../web/guard.ts";
 import { errorBody, type PageError } from "../web/page-frame.ts";
 import { type AskedView, queryOf, type Shown, sendRefusal } from "../web/views.ts";
-import type { ChangeFeed, ChangesRead } from "./change-ports.ts";
-import { toldChange } from "./change-words.ts";
+import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
 import { changesBody, changesCsv } from "./page.ts";
-import type { PageChange } from "./page-change.ts";
+import { type PageChange, toldChange } from "./page-change.ts";
 import {
   type ChangesAsked,
   readChangeQuery,

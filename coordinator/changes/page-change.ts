@@ -1,5 +1,8 @@
 /** What the change feed tells of a URL, and which of it a reader asked for. */
 
+import { howMany } from "#core/format";
+import { simhashDistance } from "#protocol/result";
+
 /**
  * first-seen     the index has the page for the first time
  * changed        its body is another one (by SHA-256; the simhash distance tells how much of the text is)
@@ -18,10 +21,11 @@ export const changeKinds = [
   "gone",
   "given-up",
 ] as const;
+
 export type ChangeKind = (typeof changeKinds)[number];
 
 /** What one visit found; null wherever there is nothing to tell. */
-export interface VisitChange {
+interface VisitChange {
   readonly kind: ChangeKind;
   readonly url: string;
   /** When it was fetched. */
@@ -75,3 +79,171 @@ export function changeFits(filter: ChangeFilter, change: PageChange): boolean {
   if (prefix !== null && !change.url.startsWith(prefix)) return false;
   return domains?.(change) ?? true;
 }
+
+// What a visit changed: the page as the index had it, against what was found.
+
+export interface SeenPage {
+  readonly digest: string;
+  readonly simhash: string;
+  readonly title: string;
+  readonly words: number;
+  readonly language: string | null;
+}
+
+export interface Visit {
+  readonly url: string;
+  readonly seenAt: Date;
+  readonly status: number | null;
+  /** Why there is no page; null where there is one. */
+  readonly reason: string | null;
+  /** What the index had of it, and has from now on; null: nothing. */
+  readonly before: SeenPage | null;
+  readonly after: SeenPage | null;
+  /** A page was read there before, whether the index still has it or not. */
+  readonly wasRead: boolean;
+  readonly isFirst: boolean;
+  /** Where it leads; null: it is no redirect. */
+  readonly location: string | null;
+  /** This visit was the last one that it was waited for. */
+  readonly gaveUp: boolean;
+  readonly links: { readonly after: number; readonly added: number; readonly removed: number };
+}
+
+/** None, one, or two of them: a page may change with its links, and be gone and given up at once. */
+export function changesOfVisit(visit: Visit): readonly VisitChange[] {
+  const { before, after } = visit;
+  if (after !== null && before === null) return [arrival(visit, after)];
+  if (after !== null && before !== null) return [...contentChange(visit), ...linkChange(visit)];
+  return [...departure(visit), ...givingUp(visit)];
+}
+
+function arrival(visit: Visit, after: SeenPage): VisitChange {
+  const kind = visit.wasRead ? "came-back" : "first-seen";
+  return { ...toldOf(visit), kind, ...contentAfter(after), linksAfter: visit.links.after };
+}
+
+function contentChange(visit: Visit): readonly VisitChange[] {
+  const { before, after, links } = visit;
+  if (before === null || after === null || before.digest === after.digest) return [];
+  const content = { ...contentBefore(before), ...contentAfter(after) };
+  const distance = simhashDistance(before.simhash, after.simhash);
+  const counts = { linksBefore: linksBefore(links), linksAfter: links.after };
+  return [{ ...toldOf(visit), kind: "changed", ...content, simhashDistance: distance, ...counts }];
+}
+
+function linkChange(visit: Visit): readonly VisitChange[] {
+  const { links, after } = visit;
+  if (links.added === 0 && links.removed === 0) return [];
+  const told = { ...toldOf(visit), kind: "links-changed" as const, language: after?.language ?? null };
+  const counts = { linksBefore: linksBefore(links), linksAfter: links.after };
+  return [{ ...told, ...counts, linksAdded: links.added, linksRemoved: links.removed }];
+}
+
+function departure(visit: Visit): readonly VisitChange[] {
+  const { before, location, isFirst } = visit;
+  if (location !== null && (before !== null || isFirst)) {
+    const content = before === null ? {} : contentBefore(before);
+    return [{ ...toldOf(visit), kind: "redirected", ...content, location }];
+  }
+  return before === null ? [] : [{ ...toldOf(visit), kind: "gone", ...contentBefore(before) }];
+}
+
+function givingUp(visit: Visit): readonly VisitChange[] {
+  return visit.gaveUp ? [{ ...toldOf(visit), kind: "given-up" }] : [];
+}
+
+const linksBefore = ({ after, added, removed }: Visit["links"]) => Math.max(0, after - added + removed);
+
+function contentBefore({ digest, title, words, language }: SeenPage) {
+  return { digestBefore: digest, titleBefore: title, wordsBefore: words, language };
+}
+
+function contentAfter({ digest, title, words, language }: SeenPage) {
+  return { digestAfter: digest, titleAfter: title, wordsAfter: words, language };
+}
+
+function toldOf({ url, seenAt, status, reason }: Visit): Omit<VisitChange, "kind"> {
+  return { ...nothingTold, url, seenAt, status, reason };
+}
+
+const nothingTold = {
+  language: null,
+  digestBefore: null,
+  digestAfter: null,
+  simhashDistance: null,
+  titleBefore: null,
+  titleAfter: null,
+  wordsBefore: null,
+  wordsAfter: null,
+  linksBefore: null,
+  linksAfter: null,
+  linksAdded: null,
+  linksRemoved: null,
+  location: null,
+} as const;
+
+// A change in plain words: for the page, the command, and programs that show it to people.
+
+export const kindWords: Readonly<Record<ChangeKind, string>> = {
+  "first-seen": "first seen",
+  changed: "changed",
+  "links-changed": "other links",
+  "came-back": "came back",
+  redirected: "leads elsewhere",
+  gone: "gone",
+  "given-up": "given up",
+};
+
+/** What happened, in one line: `43 of 64 bits of the text, 120 → 98 words; title “Old” → “New”`. */
+export function changeWords(change: VisitChange): string {
+  switch (change.kind) {
+    case "first-seen":
+    case "came-back":
+      return joined([
+        quoted(change.titleAfter),
+        countOf(change.wordsAfter, "word"),
+        countOf(change.linksAfter, "link"),
+      ]);
+    case "changed":
+      return joined([textWords(change), wordCounts(change), titleWords(change)]);
+    case "links-changed":
+      return `${change.linksBefore} → ${howMany(change.linksAfter ?? 0, "link")}: ${change.linksAdded} came, ${change.linksRemoved} went`;
+    case "redirected":
+      return joined([`to ${change.location}`, was(change)]);
+    case "gone":
+      return joined([change.reason, was(change)]);
+    case "given-up":
+      return joined([change.reason, "so often in a row that it is hardly asked for any more"]);
+  }
+}
+
+/** For JSON: with the words. */
+export function toldChange(change: PageChange): PageChange & { readonly words: string } {
+  return { ...change, words: changeWords(change) };
+}
+
+const joined = (parts: readonly (string | null)[]) =>
+  parts.filter((part) => part !== null && part !== "").join("; ");
+
+function textWords({ simhashDistance }: VisitChange): string | null {
+  if (simhashDistance === null) return null;
+  return simhashDistance === 0
+    ? "the body, while the text is as good as the same"
+    : `the text: ${simhashDistance} of 64 bits of its simhash differ`;
+}
+
+function wordCounts({ wordsBefore, wordsAfter }: VisitChange): string | null {
+  return wordsBefore === null || wordsAfter === null || wordsBefore === wordsAfter
+    ? null
+    : `${wordsBefore.toLocaleString("en-GB")} → ${howMany(wordsAfter, "word")}`;
+}
+
+function titleWords({ titleBefore, titleAfter }: VisitChange): string | null {
+  return titleBefore === titleAfter
+    ? null
+    : `title ${quoted(titleBefore) || "none"} → ${quoted(titleAfter) || "none"}`;
+}
+
+const was = ({ titleBefore }: VisitChange) => (titleBefore ? `it was ${quoted(titleBefore)}` : null);
+const quoted = (title: string | null) => (title === null || title === "" ? "" : `“${title}”`);
+const countOf = (count: number | null, noun: string) => (count === null ? null : howMany(count, noun));

@@ -4,8 +4,7 @@ import { feedHead } from "../channels/page.ts";
 import { options } from "../web/components.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
-import { changeWords, kindWords } from "./change-words.ts";
-import { changeKinds, type PageChange } from "./page-change.ts";
+import { changeKinds, changeWords, kindWords, type PageChange } from "./page-change.ts";
 import type { ChangesAsked } from "./routes.ts";
 
 export interface ChangesPage {

@@ -3,7 +3,7 @@
 import { UsageError } from "#core/errors";
 import { urlKeyOf } from "#core/url-key";
 import { domainSetHolds, parseDomainSet } from "../domain-sets/domain-set.ts";
-import type { ChangeFeed, ChangeQuery, ChangesRead, FeedState } from "./change-ports.ts";
+import type { ChangeFeed, ChangeQuery, ChangesRead, FeedState } from "./change-feed-reads.ts";
 import { type ChangeKind, changeKinds } from "./page-change.ts";
 
 /** All as typed; an empty text asks for nothing. */

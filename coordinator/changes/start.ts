@@ -1,7 +1,11 @@
 /** What is done by the clock for the change feed: changes get their numbers, and the oldest are let go. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
-import { numberChanges, removeOldChanges } from "./change-numbers.ts";
+import type { WebPart } from "../http-server.ts";
+import type { WebPartOptions } from "../web-parts.ts";
+import { createChangeFeed } from "./change-feed-reads.ts";
+import { changeRoutes } from "./change-routes.ts";
+import { numberChanges, removeOldChanges } from "./change-writes.ts";
 
 export interface ChangeDutyPorts {
   readonly pool: Pool;
@@ -14,9 +18,12 @@ export interface ChangeDutyPorts {
 
 /** A change can be read so much later than its result was stored, at most. */
 const numberMs = 500;
+
 const removeMs = 60_000;
+
 /** Of one turn. */
 const turnMs = 2000;
+
 const dayMs = 86_400_000;
 
 export function scheduleChangeDuties(ports: ChangeDutyPorts): void {
@@ -34,4 +41,12 @@ export function scheduleChangeDuties(ports: ChangeDutyPorts): void {
 async function inTurns({ nowMs }: ChangeDutyPorts, batch: () => Promise<number>): Promise<void> {
   const endMs = nowMs() + turnMs;
   while ((await batch()) > 0 && nowMs() < endMs);
+}
+
+// The pages' part about changes, with its store.
+
+type ChangePartOptions = Pick<WebPartOptions, "pool" | "log" | "version">;
+
+export function changePart({ pool, log, version }: ChangePartOptions): WebPart {
+  return changeRoutes({ feed: createChangeFeed(pool), log, version });
 }

@@ -5,9 +5,8 @@
  * every event's id is its cursor.
  */
 import type { ServerResponse } from "node:http";
-import type { ChangeFeed, ChangesRead } from "./change-ports.ts";
-import { toldChange } from "./change-words.ts";
-import { type ChangeFilter, changeFits, everyChange, type PageChange } from "./page-change.ts";
+import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
+import { type ChangeFilter, changeFits, everyChange, type PageChange, toldChange } from "./page-change.ts";
 import { tooOldWords, unknownWords } from "./routes.ts";
 
 export const mostChangeReaders = 100;

@@ -2,9 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
-import { numberChanges, removeOldChanges } from "#coordinator/changes/change-numbers";
-import type { ChangesRead } from "#coordinator/changes/change-ports";
+import { type ChangesRead, createChangeFeed } from "#coordinator/changes/change-feed-reads";
+import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { type ChangeFilter, type ChangeKind, everyChange } from "#coordinator/changes/page-change";
 import { seededRandom } from "#core/random";
 import type { Database } from "#db/connect";

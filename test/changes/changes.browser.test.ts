@@ -1,8 +1,8 @@
 /** The change feed's page in a real browser: with everything it shows, and alive. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { numberChanges } from "#coordinator/changes/change-numbers";
-import { changePart } from "#coordinator/changes/change-part";
+import { numberChanges } from "#coordinator/changes/change-writes";
 import { changeKinds } from "#coordinator/changes/page-change";
+import { changePart } from "#coordinator/changes/start";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { channelPart } from "#coordinator/channels/start";

@@ -2,7 +2,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { ChangeFeed, ChangesRead } from "#coordinator/changes/change-ports";
+import type { ChangeFeed, ChangesRead } from "#coordinator/changes/change-feed-reads";
 import { changeFits, everyChange, type PageChange } from "#coordinator/changes/page-change";
 import { ChangeStream, mostChangeReaders } from "#coordinator/changes/stream-routes";
 

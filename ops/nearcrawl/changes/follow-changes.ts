@@ -1,6 +1,6 @@
 /** The change feed, followed: one line for each change, as it comes, until somebody ends it. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { ChangeFeed, ChangeQuery } from "#coordinator/changes/change-ports";
+import type { ChangeFeed, ChangeQuery } from "#coordinator/changes/change-feed-reads";
 import type { PageChange } from "#coordinator/changes/page-change";
 import { tooOldWords, unknownWords } from "#coordinator/changes/routes";
 import { UsageError } from "#core/errors";

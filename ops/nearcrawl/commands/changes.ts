@@ -1,9 +1,13 @@
 /** `nearcrawl changes`: what visits found new, changed or gone, since a cursor; followed as it comes. */
 import { Command } from "commander";
-import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
-import type { ChangesRead } from "#coordinator/changes/change-ports";
-import { changeWords, kindWords, toldChange } from "#coordinator/changes/change-words";
-import { changeKinds, type PageChange } from "#coordinator/changes/page-change";
+import { type ChangesRead, createChangeFeed } from "#coordinator/changes/change-feed-reads";
+import {
+  changeKinds,
+  changeWords,
+  kindWords,
+  type PageChange,
+  toldChange,
+} from "#coordinator/changes/page-change";
 import {
   changesLimit,
   readChangeQuery,

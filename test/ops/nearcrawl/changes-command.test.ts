@@ -1,7 +1,7 @@
 /** `nearcrawl changes` over a seeded feed: once, from a cursor, and followed. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
-import { numberChanges, removeOldChanges } from "#coordinator/changes/change-numbers";
+import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
 import type { Database } from "#db/connect";
 import { followChanges } from "#ops/nearcrawl/changes/follow-changes";
