@@ -12,7 +12,7 @@ import { registryPart } from "./registry/start.ts";
 import { policyPart } from "./settings/policy-part.ts";
 import type { OpenWebOptions } from "./start-web.ts";
 import type { Access } from "./web/access.ts";
-import { graphPart } from "./web-graph/graph-part.ts";
+import { graphPart } from "./web-graph/start.ts";
 
 export interface WebPartOptions extends OpenWebOptions {
   /** The pages' own connections: few and impatient. */

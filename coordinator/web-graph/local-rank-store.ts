@@ -1,11 +1,12 @@
 /** Ranks the whole graph in this process' memory: about 60 bytes a node and 20 a link while it is being read. */
 import { randomInt } from "node:crypto";
+import { Worker } from "node:worker_threads";
 import type { Pool, PoolClient } from "pg";
+import type { Database } from "#db/connect";
 import { inTransaction } from "../database/transaction.ts";
 import { type ReadingProgress, readLinks, type WebGraph, webGraph } from "./graph-reads.ts";
 import { type PageRank, type PageRankSettings, pageRank } from "./page-rank.ts";
-import { mendBackLinks, writeRanks, writeSummary } from "./rank-store.ts";
-import { hostsOf, summaryOf } from "./summarise-graph.ts";
+import { hostsOf, mendBackLinks, summaryOf, writeRanks, writeSummary } from "./rank-store.ts";
 import type { GraphSummary } from "./summary.ts";
 
 export interface RankOptions {
@@ -28,7 +29,7 @@ export interface RankTimes {
   readonly writeMs: number;
 }
 
-export interface LocalRank {
+interface LocalRank {
   readonly summary: GraphSummary;
   /** URLs whose back-links had been counted wrongly; null: nothing was to be written. */
   readonly mended: number | null;
@@ -90,4 +91,56 @@ function stopwatch(): () => number {
     last = process.cpuUsage();
     return (user + system) / 1000;
   };
+}
+
+// The local engine in a thread of its own, so that whoever asks goes on answering others meanwhile.
+
+export interface WorkerTask {
+  readonly database: { readonly databaseUrl: string; readonly home: string; readonly schema: string };
+  readonly options: RankOptions;
+}
+
+export type WorkerAnswer =
+  | { readonly type: "progress"; readonly progress: RankProgress }
+  | { readonly type: "done"; readonly result: LocalRank };
+
+/** Rejects with what the thread failed with; ends the thread when `signal` says so. */
+export async function rankInWorker(
+  database: Pick<Database, "url" | "schema">,
+  options: RankOptions,
+  {
+    onProgress = () => {},
+    signal,
+  }: { onProgress?: (progress: RankProgress) => void; signal?: AbortSignal } = {},
+): Promise<LocalRank> {
+  const { url: databaseUrl, schema } = database;
+  const task: WorkerTask = { database: { databaseUrl, home: "", schema }, options };
+  signal?.throwIfAborted();
+  const worker = startWorker(task);
+  const stop = () => void worker.terminate();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    return await new Promise<LocalRank>((resolve, reject) => {
+      worker.on("message", (answer: WorkerAnswer) => {
+        if (answer.type === "done") resolve(answer.result);
+        else onProgress(answer.progress);
+      });
+      worker.once("error", reject);
+      worker.once("exit", () =>
+        reject(signal?.reason ?? new Error("the ranking thread ended without an answer")),
+      );
+    });
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** From TypeScript sources a worker needs a loader first; what is built is JavaScript. */
+function startWorker(task: WorkerTask): Worker {
+  const isSource = import.meta.filename.endsWith(".ts");
+  const entry = isSource ? "ranking-worker-from-source.mjs" : "ranking-worker.js";
+  return new Worker(new URL(`./${entry}`, import.meta.url), {
+    workerData: task,
+    ...(isSource ? { execArgv: ["--conditions=nearcrawl-source"] } : {}),
+  });
 }

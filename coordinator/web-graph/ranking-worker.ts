@@ -1,8 +1,7 @@
 /** The thread of rank-in-worker.ts: opens the database for itself, ranks, and tells how far it is. */
 import { parentPort, workerData } from "node:worker_threads";
 import { openDatabase } from "#db/connect";
-import { rankLocally } from "./local-rank-store.ts";
-import type { WorkerAnswer, WorkerTask } from "./rank-in-worker.ts";
+import { rankLocally, type WorkerAnswer, type WorkerTask } from "./local-rank-store.ts";
 
 const progressEveryMs = 100;
 

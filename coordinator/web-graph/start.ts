@@ -3,14 +3,17 @@
  * would take too much of the coordinator's memory is left to `nearcrawl rank --engine sql --write`, and the log says so.
  */
 
+import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { Database } from "#db/connect";
+import type { WebPart } from "../http-server.ts";
 import { estimatedLinks } from "./graph-reads.ts";
+import { rankInWorker } from "./local-rank-store.ts";
 import { defaultPageRankSettings } from "./page-rank.ts";
-import { rankInWorker } from "./rank-in-worker.ts";
-import { lastRanked } from "./rank-store.ts";
+import { lastRanked, latestSummary, ranksMadeAt } from "./rank-store.ts";
+import { graphRoutes } from "./routes.ts";
 
 export interface RankingDuty {
   readonly database: Pick<Database, "pool" | "url" | "schema">;
@@ -23,9 +26,12 @@ export interface RankingDuty {
 
 /** How often it is looked whether a ranking is due. */
 const lookMs = 600_000;
+
 const rankEveryMs = 86_400_000;
+
 /** About 1 GB while they are ranked. */
 export const mostLinksHere = 20_000_000;
+
 const lockName = "nearcrawl ranks pages";
 
 export function scheduleRanking(duty: RankingDuty): void {
@@ -66,4 +72,13 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
   );
   const { nodes, ranking } = summary;
   log.info({ nodes, links: summary.links, iterations: ranking.iterations, mended }, "pages are ranked");
+}
+
+// The pages' part about the web graph, with its store.
+
+export function graphPart(pool: Pool): WebPart {
+  return graphRoutes({
+    latest: async () => await latestSummary(pool),
+    ranksAt: async () => await ranksMadeAt(pool),
+  });
 }

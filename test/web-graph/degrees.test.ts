@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { degreesOf, largest } from "#coordinator/web-graph/degrees";
-import { LinkList } from "#coordinator/web-graph/link-list";
-import { NodeIndex } from "#coordinator/web-graph/node-index";
+import { LinkList, NodeIndex } from "#coordinator/web-graph/link-graph";
+import { degreesOf, largest } from "#coordinator/web-graph/summary";
 import { seededRandom } from "#core/random";
 
 describe("degrees", () => {

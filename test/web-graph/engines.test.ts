@@ -1,11 +1,9 @@
 /** Both engines against the definition of PageRank, in one database and over two servers. */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { rankLocally } from "#coordinator/web-graph/local-rank-store";
-import { rankInDatabase } from "#coordinator/web-graph/rank-in-database";
-import { rankInWorker } from "#coordinator/web-graph/rank-in-worker";
+import { rankInWorker, rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { latestSummary } from "#coordinator/web-graph/rank-store";
-import { rankBySql } from "#coordinator/web-graph/sql-rank-store";
+import { rankBySql, rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { type SeededGraph, seedGraph } from "./graph-in-database.ts";

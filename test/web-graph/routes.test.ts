@@ -2,10 +2,10 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readOpenApi } from "#coordinator/web/openapi";
-import { graphPart } from "#coordinator/web-graph/graph-part";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import { rankInDatabase } from "#coordinator/web-graph/rank-in-database";
+import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
+import { graphPart } from "#coordinator/web-graph/start";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";

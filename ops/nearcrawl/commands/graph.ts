@@ -1,7 +1,7 @@
 /** `nearcrawl graph`: sizes and degrees of the web graph, and the graph itself for other programs. */
 import { Command } from "commander";
+import { rankInWorker } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import { rankInWorker } from "#coordinator/web-graph/rank-in-worker";
 import { latestSummary } from "#coordinator/web-graph/rank-store";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

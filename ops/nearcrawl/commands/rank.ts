@@ -1,8 +1,8 @@
 /** `nearcrawl rank`: PageRank of the URLs and the graph of hosts, here or inside the database. */
 import { Command, Option } from "commander";
+import { rankInWorker } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/web-graph/page-rank";
-import { rankInDatabase } from "#coordinator/web-graph/rank-in-database";
-import { rankInWorker } from "#coordinator/web-graph/rank-in-worker";
+import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-integer.ts";
 import { boundedNumber } from "../bounded-number.ts";

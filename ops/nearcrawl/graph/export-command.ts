@@ -1,7 +1,7 @@
 /** `nearcrawl graph export`: the web graph, or that of its hosts, into a file or a pipe. */
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { Command, Option } from "commander";
-import { readGraphRows } from "#coordinator/web-graph/export-rows";
+import { readGraphRows } from "#coordinator/web-graph/graph-reads";
 import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

@@ -1,7 +1,7 @@
 /** The web graph as text: edges, CSV, GraphML (graphml.graphdrawing.org) and WebGraph's ASCIIGraph. */
 
 import { csvField } from "#coordinator/web/html";
-import type { ExportedLink, ExportedNode, GraphRows } from "#coordinator/web-graph/export-rows";
+import type { ExportedLink, ExportedNode, GraphRows } from "#coordinator/web-graph/graph-reads";
 
 export const graphFormats = ["edges", "csv", "graphml", "webgraph"] as const;
 export type GraphFormat = (typeof graphFormats)[number];

@@ -1,8 +1,7 @@
 /** What a ranking found, for people. */
 
-import type { Degrees } from "#coordinator/web-graph/degrees";
-import type { SqlSummary } from "#coordinator/web-graph/rank-in-database";
-import type { GraphSummary, RankedHost, RankedPage } from "#coordinator/web-graph/summary";
+import type { SqlSummary } from "#coordinator/web-graph/sql-rank-store";
+import type { Degrees, GraphSummary, RankedHost, RankedPage } from "#coordinator/web-graph/summary";
 import { formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
 
