@@ -7,7 +7,7 @@ import {
   type TrustEvidence,
   type TrustReport,
   unprovenWords,
-} from "../trust/trust-standing.ts";
+} from "../trust/judge-crawler.ts";
 import { askFor, crawlerPath, dateOr, empty, fact } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";

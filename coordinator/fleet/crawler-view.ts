@@ -1,10 +1,9 @@
 /** One crawler in full: what everybody may see of it, and what only operators and its partner do. */
 
-import type { Actor } from "#core/actor";
-import { mayDo } from "#core/actor";
+import { type Actor, mayDo } from "#core/actor";
 import type { IncidentEntry, IncidentStore } from "#core/incidents";
 import { type CrawlerDetail, type OverviewReads, showCrawler } from "../overview/overview.ts";
-import type { TrustReport } from "../trust/trust-standing.ts";
+import type { TrustReport } from "../trust/judge-crawler.ts";
 import type {
   Absence,
   CrawlerActivity,

@@ -3,7 +3,7 @@
 import { mayDo } from "#core/actor";
 import { howMany } from "#core/format";
 import type { InvitationRecord } from "../crawlers/identity.ts";
-import { standingWords } from "../trust/trust-standing.ts";
+import { standingWords } from "../trust/judge-crawler.ts";
 import { empty, fleetHead, onlyOperators, options, pager, tile } from "../web/components.ts";
 import { ago, country, countText, crawlerLink, msOrDash, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";

@@ -4,7 +4,7 @@ import type { KeyScope } from "#protocol/identity";
 import type { blames } from "#protocol/result";
 import type { MoveStep } from "../crawlers/moves.ts";
 import type { WorkPace } from "../frontier/pace.ts";
-import type { TrustComparisons, TrustReport, TrustStanding } from "../trust/trust-standing.ts";
+import type { TrustComparisons, TrustReport, TrustStanding } from "../trust/judge-crawler.ts";
 
 /** Whose fault it is that a fetch failed. */
 export type Blame = (typeof blames)[number];

@@ -13,7 +13,7 @@ import { orderNames } from "../frontier/order/strategies.ts";
 import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "../recrawl/change-rate.ts";
 import { defaultRateBounds, recrawlStrategies } from "../recrawl/recrawl-plan.ts";
 import { defaultTrustRule } from "../trust/evidence.ts";
-import { defaultSamplingRule } from "../trust/sampling.ts";
+import { defaultSamplingRule } from "../trust/page-sketch.ts";
 
 const seconds = (most: number) => z.number().positive().max(most);
 

@@ -18,11 +18,11 @@ import {
   differenceWords,
   isWithin,
   type PageDifference,
+  type PageSketch,
   still,
   type Volatility,
   widest,
-} from "./compare-sketches.ts";
-import type { PageSketch } from "./page-sketch.ts";
+} from "./page-sketch.ts";
 
 export interface Opinion {
   readonly crawlerId: CrawlerId;

@@ -5,11 +5,9 @@ import type { UrlKey } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
 import type { ProbeMethod } from "#protocol/messages";
 import type { Opinion, Verdict } from "./arbitration.ts";
-import type { CheckOutcome, UntoldChecks } from "./evidence.ts";
-import type { HostRecord } from "./host-record.ts";
-import type { PageSketch } from "./page-sketch.ts";
+import type { CheckOutcome, HostRecord, UntoldChecks } from "./evidence.ts";
+import type { PageSketch, SampledCrawler } from "./page-sketch.ts";
 import type { ProbedSubnet } from "./probe-plausibility.ts";
-import type { SampledCrawler } from "./sampling.ts";
 
 /** What a crawler said of the page, and when it fetched it. */
 export interface StoredOpinion extends Opinion {

@@ -22,8 +22,7 @@ import type {
   OpenCheck,
   TrustStore,
 } from "./comparison.ts";
-import { type PageSketch, sketchOfResult } from "./page-sketch.ts";
-import { type SamplingRule, samplingShare } from "./sampling.ts";
+import { type PageSketch, type SamplingRule, samplingShare, sketchOfResult } from "./page-sketch.ts";
 
 export interface DoubleCheckPorts {
   readonly trust: TrustStore;

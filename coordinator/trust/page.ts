@@ -5,7 +5,7 @@ import { buttonForm, crawlerPath, empty, fleetHead } from "../web/components.ts"
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import { standingWords } from "./trust-standing.ts";
+import { standingWords } from "./judge-crawler.ts";
 
 export function trustBody(lines: readonly TrustLine[], viewer: PageViewer): Html {
   return html`${fleetHead("/fleet/trust", viewer, "Trust")}

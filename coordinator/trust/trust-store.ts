@@ -2,11 +2,9 @@
 import type { Pool } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type LeaseId } from "#core/ids";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
-import { leaseChecks } from "./check-leases.ts";
-import { settlingSeconds, takeSilences } from "./check-silences.ts";
 import type { StatedSoftware, TrustHistory, TrustStore } from "./comparison.ts";
-import { checkTargets, openChecks, recentPages, silentHosts } from "./cross-fetch-store.ts";
-import { isOfferedTo, takeOpinion } from "./cross-fetch-verdict-store.ts";
+import { checkTargets, leaseChecks, openChecks, recentPages, silentHosts } from "./cross-fetch-store.ts";
+import { isOfferedTo, settlingSeconds, takeOpinion, takeSilences } from "./cross-fetch-verdict-store.ts";
 import { distrustCrawler, doubtProbes, fetchLeftovers } from "./distrust-writes.ts";
 import type { CheckOutcome, UntoldChecks } from "./evidence.ts";
 import { probedSubnets } from "./probed-subnet-reads.ts";

@@ -1,6 +1,6 @@
 /** The fleet as tables that fit 80 columns each: today's work, what came of it, who they are. */
 import type { FleetEntry } from "#coordinator/fleet/fleet-ports";
-import { standingWords } from "#coordinator/trust/trust-standing";
+import { standingWords } from "#coordinator/trust/judge-crawler";
 import { stateStyle } from "./colour.ts";
 import { identitiesText } from "./fleet/identities-text.ts";
 import { formatTable } from "./output.ts";

@@ -7,7 +7,7 @@ import { crawlerLog } from "#coordinator/fleet/crawler-log";
 import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import { failureShares, latestFailures } from "#coordinator/overview/failure-reads";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
-import { trustList } from "#coordinator/trust/trust-list";
+import { trustList } from "#coordinator/trust/reads";
 import type { CrawlerId } from "#core/ids";
 import { type CrawlerHello, crawlerHello } from "#protocol/messages";
 import { newWorld, noon, secondsAfterNoon, spoolId, type World } from "../support/store-world.ts";

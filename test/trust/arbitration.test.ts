@@ -1,8 +1,7 @@
 /** Who is asked when two crawlers disagree, and what it comes to. Crawler 1 fetched first. */
 import { describe, expect, it } from "vitest";
 import { nextStep, type Opinion } from "#coordinator/trust/arbitration";
-import { still } from "#coordinator/trust/compare-sketches";
-import type { PageSketch } from "#coordinator/trust/page-sketch";
+import { type PageSketch, still } from "#coordinator/trust/page-sketch";
 import { asCrawlerId } from "#core/ids";
 import { page, said, without } from "./sketches.ts";
 

@@ -1,9 +1,15 @@
 /** What is kept of a page, how two of them are compared, and which pages are. */
 import { describe, expect, it } from "vitest";
-import { differenceOf, isWithin, still } from "#coordinator/trust/compare-sketches";
-import { isSilent, newHost, withVerdict } from "#coordinator/trust/host-record";
-import { maxSketchLinks, sketchOfPage } from "#coordinator/trust/page-sketch";
-import { defaultSamplingRule, samplingShare } from "#coordinator/trust/sampling";
+import { isSilent, newHost, withVerdict } from "#coordinator/trust/evidence";
+import {
+  defaultSamplingRule,
+  differenceOf,
+  isWithin,
+  maxSketchLinks,
+  samplingShare,
+  sketchOfPage,
+  still,
+} from "#coordinator/trust/page-sketch";
 import { asCrawlerId } from "#core/ids";
 import { page, without } from "./sketches.ts";
 

@@ -1,6 +1,6 @@
 /** Other shares of pages that are fetched twice, and another evidence that is needed to distrust. */
 
-import { samplingShare } from "../../trust/sampling.ts";
+import { samplingShare } from "../../trust/page-sketch.ts";
 import type { PolicySettings } from "../schema.ts";
 import { nothingYet } from "./delegation.ts";
 import type { PreviewPolicies } from "./preview.ts";

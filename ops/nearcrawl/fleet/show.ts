@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-record";
 import { stateWords } from "#coordinator/fleet/state-words";
-import { standingWords } from "#coordinator/trust/trust-standing";
+import { standingWords } from "#coordinator/trust/judge-crawler";
 import { commandContext } from "../command-context.ts";
 import { withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";

@@ -2,14 +2,13 @@
 import { Command } from "commander";
 import type { TrustLine } from "#coordinator/fleet/fleet-ports";
 import { restoreTrust } from "#coordinator/trust/distrust-writes";
-import { trustReport } from "#coordinator/trust/reads";
-import { trustList } from "#coordinator/trust/trust-list";
 import {
   standingWords,
   type TrustEvidence,
   type TrustReport,
   unprovenWords,
-} from "#coordinator/trust/trust-standing";
+} from "#coordinator/trust/judge-crawler";
+import { trustList, trustReport } from "#coordinator/trust/reads";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";

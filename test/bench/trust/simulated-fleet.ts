@@ -8,13 +8,16 @@ import {
   type CheckOutcome,
   defaultTrustRule,
   evidenceOf,
+  type HostRecord,
   honestRates,
+  isSilent,
+  newHost,
+  outcomesOf,
   type Suspicion,
   type TrustRule,
+  withVerdict,
 } from "#coordinator/trust/evidence";
-import { type HostRecord, isSilent, newHost, outcomesOf, withVerdict } from "#coordinator/trust/host-record";
-import type { PageSketch } from "#coordinator/trust/page-sketch";
-import { defaultSamplingRule, samplingShare } from "#coordinator/trust/sampling";
+import { defaultSamplingRule, type PageSketch, samplingShare } from "#coordinator/trust/page-sketch";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
 import { seededRandom } from "#core/random";
 import {
