@@ -4,7 +4,7 @@ import { accessParts } from "./access/start.ts";
 import { changePart } from "./changes/start.ts";
 import { channelPart } from "./channels/start.ts";
 import { explorePart } from "./explore/start.ts";
-import { coordinatorPart } from "./federation/coordinator-part.ts";
+import { coordinatorPart } from "./federation/start.ts";
 import { fleetPart } from "./fleet/fleet-part.ts";
 import type { WebPart } from "./http-server.ts";
 import { recrawlPart } from "./recrawl/start.ts";

@@ -8,10 +8,9 @@ import { columnsOf } from "../database/transaction.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "../frontier/admission-writes.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
 import { addOutsideLinks } from "../results/host-writes.ts";
+import { mostHops, type Owner, parentId } from "./claims.ts";
 import type { GivenUrl, TakenUrls, TakingSettings } from "./exchange-ports.ts";
-import { keepForeign, ownersOf } from "./foreign-url-store.ts";
-import { mostHops, type Owner, parentId } from "./owner.ts";
-import type { KnownRelatives } from "./relatives.ts";
+import { type KnownRelatives, keepForeign, ownersOf } from "./foreign-url-store.ts";
 
 export interface Placed extends Omit<TakenUrls, "repeated"> {
   readonly newHosts: number;

@@ -1,12 +1,14 @@
 /** The page of coordinators: the parent, the children, what waits for each, and a form that invites a child. */
 import { mayDo } from "#core/actor";
+import type { Change } from "#core/audit";
+import { howMany, instantWords, whenWords } from "#core/format";
+import { crawlerName } from "#protocol/invitation";
+import type { Secrets } from "../crawlers/admit-crawler.ts";
 import { buttonForm, empty, fleetHead, onlyOperators } from "../web/components.ts";
 import { countText, sentence } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import { linkWords, ownsWords, parentAwayWords, standingWords } from "./coordinator-words.ts";
-import type { Coordinators, RelatedCoordinator } from "./exchange-ports.ts";
-import { type InvitedChild, invitedSettings } from "./invite-child.ts";
+import type { CoordinatorStore, Coordinators, RelatedCoordinator } from "./exchange-ports.ts";
 
 export interface InviteForm {
   readonly name: string;
@@ -70,4 +72,96 @@ export function invitedChildBody(invited: InvitedChild): Html {
 <p class="lead">Copy it now: the key is <strong>shown this once</strong>. These lines go into the settings of the coordinator that is to join (<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains or its address blocks.</p>
 <pre><code>${invitedSettings(invited)}</code></pre>
 <p><a href="/coordinators">Back to the coordinators</a></p>`;
+}
+
+// What page and command say of a coordinator's parent and children, in plain words.
+
+export function linkWords(related: RelatedCoordinator, now: Date): string {
+  const { state, failure, failingSince, contactedAt } = related;
+  const since = failingSince === null ? "" : `, since ${instantWords(failingSince)}`;
+  if (failure !== null) return `${failure}${since}`;
+  if (contactedAt === null) return "has not spoken yet";
+  const spoke = `last heard of ${whenWords(contactedAt, now)}`;
+  return state === "silent" ? `silent: ${spoke}` : `connected, ${spoke}`;
+}
+
+export function ownsWords({ owns }: RelatedCoordinator): string {
+  if (owns.length === 0) return "nothing yet";
+  const shown = owns.slice(0, 8).join(", ");
+  return owns.length > 8 ? `${shown} and ${owns.length - 8} more` : shown;
+}
+
+/** Where this coordinator stands, in one or two sentences. */
+export function standingWords({ parent, children, above, settling }: Coordinators): string {
+  const up =
+    parent === null
+      ? "It has no parent: what no child owns is its own."
+      : `Its parent is ${parent.name}; it owns ${ownsWords(parent)}, and sends the rest up.`;
+  const higher = above.length === 0 ? "" : ` Above the parent: ${howMany(above.length, "coordinator")}.`;
+  const down = children.length === 0 ? "" : ` Below it: ${howMany(children.length, "coordinator")}.`;
+  const moving = settling ? " Hosts are being handed over, since somebody owns something else now." : "";
+  return `${up}${higher}${down}${moving}`;
+}
+
+/** What an away parent means for the crawl; null: it is not away. */
+export function parentAwayWords(parent: RelatedCoordinator | null): string | null {
+  if (parent === null || parent.failure === null) return null;
+  const since = parent.failingSince === null ? "" : ` since ${instantWords(parent.failingSince)}`;
+  return `The parent takes nothing${since} (${parent.failure}). This coordinator goes on with its own. Waiting to go up when it answers again: ${howMany(parent.waiting, "URL")} of others.`;
+}
+
+// An operator invites a coordinator below this one: a key that is shown once, as the lines of the child's settings.
+
+/** As crawlers are named. */
+export const childName = crawlerName;
+
+export interface InviteChildPorts {
+  readonly coordinators: Pick<CoordinatorStore, "invite">;
+  readonly secrets: Secrets;
+  /** Where this coordinator is reached; null: none has started here yet. */
+  readonly place: () => Promise<{ readonly webUrl: string; readonly certificatePin: string | null } | null>;
+}
+
+/** What goes into the child's file, but for what it is to own. */
+interface InvitedChild {
+  readonly name: string;
+  readonly parent: { readonly url: string; readonly key: string; readonly certificatePin: string | null };
+}
+
+type InviteFault = "name-taken" | "no-place";
+
+export async function inviteChild(
+  name: string,
+  ports: InviteChildPorts,
+  by: { readonly createdBy: string; readonly now: Date },
+): Promise<InvitedChild | InviteFault> {
+  const place = await ports.place();
+  if (place === null) return "no-place";
+  const { secret: key, hash: keyHash } = ports.secrets.make("ncc_");
+  if (!(await ports.coordinators.invite({ name, keyHash, ...by }))) return "name-taken";
+  const isSecure = place.webUrl.startsWith("https:");
+  return { name, parent: { url: place.webUrl, key, certificatePin: isSecure ? place.certificatePin : null } };
+}
+
+export const inviteFaultWords = (name: string): Readonly<Record<InviteFault, string>> => ({
+  "name-taken": `There is a coordinator "${name}" already: take another name, or remove it first.`,
+  "no-place": "No coordinator has started with this database, so it is not known where children reach it.",
+});
+
+/** The file's part as a person pastes it; `owns` is an example to change. */
+export function invitedSettings({ parent }: InvitedChild): string {
+  return JSON.stringify({ parent: { ...parent, owns: [".gr"] } }, null, 2);
+}
+
+export function childInvited({ name }: InvitedChild): Change {
+  return {
+    action: "coordinator-invited",
+    target: name,
+    words: `The coordinator ${name} may join below this one.`,
+  };
+}
+
+export function childRemoved(name: string): Change {
+  const words = `The coordinator ${name} is no child any more; what waits for it goes where it belongs now.`;
+  return { action: "coordinator-removed", target: name, words };
 }

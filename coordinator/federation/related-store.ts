@@ -1,14 +1,17 @@
 /** Tables related_coordinator and foreign_url, as operators see and change them. */
-import type { Pool } from "pg";
+
+import { randomUUID } from "node:crypto";
+import type { Pool, PoolClient } from "pg";
 import { iso, isoOrNull } from "../database/cached-read.ts";
 import { inTransaction } from "../database/transaction.ts";
+import { parentId } from "./claims.ts";
 import type { CoordinatorStore, LinkState, RelatedCoordinator } from "./exchange-ports.ts";
-import { knownId, settleAnew } from "./own-identity.ts";
-import { parentId } from "./owner.ts";
-import { holdClaims } from "./relatives.ts";
+import { holdClaims } from "./foreign-url-store.ts";
+import type { Placed } from "./given-url-store.ts";
 
 /** A relative that was not heard of for so long is silent; children ask every few seconds. */
 export const silentMinutes = 10;
+
 /** Waiting URLs are counted so far. */
 const mostCounted = 10_000_000;
 
@@ -134,3 +137,130 @@ function stateOf({ peer_id, failure, contacted_at }: Row, now: Date): LinkState 
   if (contacted_at === null) return "never";
   return now.getTime() - contacted_at.getTime() > silentMinutes * 60_000 ? "silent" : "connected";
 }
+
+// Tables coordinator_self and related_coordinator: who this coordinator is, and who is above it by its settings.
+
+/** Made at the first call, and the same for all coordinators that share the database. */
+export async function ownId(client: Pool | PoolClient): Promise<string> {
+  const before = await knownId(client);
+  if (before !== null) return before;
+  await client.query(
+    "insert into coordinator_self (coordinator_id) values ($1) on conflict (only_one) do nothing",
+    [randomUUID()],
+  );
+  return (await knownId(client))!;
+}
+
+/** Null: no coordinator has started here yet. */
+async function knownId(client: Pool | PoolClient): Promise<string | null> {
+  const { rows } = await client.query<{ coordinator_id: string }>(
+    "select coordinator_id from coordinator_self",
+  );
+  return rows[0]?.coordinator_id ?? null;
+}
+
+/** Whoever left: the frontier and the URLs of others are gone through once more (settle-claims). */
+async function settleAnew(client: PoolClient): Promise<void> {
+  await client.query("update coordinator_self set settled_claims = ''");
+}
+
+/**
+ * The parent as the settings have it; null: there is none any more. With another address the link begins anew; what
+ * waits for the parent waits for the new one.
+ */
+export async function stateParent(
+  pool: Pool,
+  parent: { readonly url: string; readonly owns: readonly string[] } | null,
+  now: Date,
+): Promise<void> {
+  await ownId(pool);
+  if (parent === null) {
+    await inTransaction(pool, async (client) => {
+      await lockPeer(client, parentId);
+      await holdClaims(client);
+      const { rowCount } = await client.query("delete from related_coordinator where peer_id = $1", [
+        parentId,
+      ]);
+      if (rowCount === 1) await settleAnew(client);
+    });
+    return;
+  }
+  await inTransaction(pool, async (client) => {
+    await lockPeer(client, parentId);
+    await holdClaims(client);
+    await client.query("delete from related_coordinator where peer_id = $1 and name <> $2", [
+      parentId,
+      parent.url,
+    ]);
+    await client.query(
+      `insert into related_coordinator (peer_id, name, created_at, created_by, claims)
+       values ($1, $2, $3, 'settings', $4)
+       on conflict (peer_id) do update set claims = excluded.claims, failing_since = null, failure = null`,
+      [parentId, parent.url, now, parent.owns],
+    );
+  });
+}
+
+// One row of related_coordinator, locked for as long as an exchange takes, and what every exchange writes into it.
+
+export interface PeerRow {
+  readonly peer_id: number;
+  readonly name: string;
+  readonly coordinator_id: string | null;
+  readonly claims: string[];
+  readonly chain: string[];
+  readonly link_id: string | null;
+  readonly sent_number: string;
+  readonly received_number: string;
+}
+
+/** Null: it is no relative (any more). */
+export async function lockPeer(client: PoolClient, peerId: number): Promise<PeerRow | null> {
+  const { rows } = await client.query<PeerRow>(
+    `select peer_id, name, coordinator_id, claims, chain, link_id, sent_number, received_number
+     from related_coordinator
+     where peer_id = $1
+     for update`,
+    [peerId],
+  );
+  return rows[0] ?? null;
+}
+
+interface Exchanged {
+  readonly peerId: number;
+  readonly highest: number;
+  readonly received: number;
+  readonly told: number;
+  readonly faulty: number;
+  readonly now: Date;
+}
+
+export async function noteExchange(client: PoolClient, exchanged: Exchanged): Promise<void> {
+  const { peerId, highest, received, told, faulty, now } = exchanged;
+  await client.query(
+    `update related_coordinator
+     set received_number = greatest(received_number, $2),
+         urls_received = urls_received + $3,
+         urls_sent = urls_sent + $4,
+         urls_dropped = urls_dropped + $5,
+         exchanges = exchanges + 1, contacted_at = $6, failing_since = null, failure = null
+     where peer_id = $1`,
+    [peerId, highest, received, told, faulty, now],
+  );
+}
+
+/** What is wrong, and since when; it holds until an exchange succeeds. */
+export async function noteFailure(
+  client: Pick<PoolClient, "query">,
+  peerId: number,
+  { words, now }: { readonly words: string; readonly now: Date },
+): Promise<void> {
+  await client.query(
+    `update related_coordinator
+     set failure = $2, failing_since = coalesce(failing_since, $3)
+     where peer_id = $1`,
+    [peerId, words.slice(0, 500), now],
+  );
+}
+
+const nothingPlaced: Placed = { admitted: 0, passedOn: 0, newHosts: 0 };

@@ -1,9 +1,11 @@
 /** The settings of a coordinator that has a parent, or children: what is wrong with them is said with the value. */
-
 import { z } from "zod";
 import { canParseUrl } from "#core/ip/url-host";
+import { urlKeyOf } from "#core/url-key";
+import type { ExchangedUrl } from "#protocol/exchange";
 import { nothingInBoth, readLayer } from "../domain-sets/partition.ts";
 import { readClaims } from "./claims.ts";
+import type { GivenUrl, GivenUrls } from "./exchange-ports.ts";
 
 const loopbackHost = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/;
 
@@ -72,4 +74,20 @@ export function parentFaults(
     ...(isItself ? [`parent.url: ${parent.url} is this coordinator itself (publicUrl)`] : []),
     ...(nothing === null ? [] : [`parent.owns: ${nothing}`]),
   ];
+}
+
+// What another coordinator sends is untrusted: each URL is made canonical anew, and numbers must rise.
+
+/** A text: what is wrong with all of it. A URL without a key is left out and counted, as one that a page names is. */
+export function readGivenUrls(urls: readonly ExchangedUrl[]): GivenUrls | string {
+  const read: GivenUrl[] = [];
+  let highest = 0;
+  for (const { url, ...rest } of urls) {
+    if (rest.number <= highest)
+      return `number ${rest.number} comes after number ${highest}: numbers must rise`;
+    highest = rest.number;
+    const key = urlKeyOf(url);
+    if (typeof key !== "string") read.push({ ...rest, key });
+  }
+  return { urls: read, highest, faulty: urls.length - read.length };
 }

@@ -6,14 +6,20 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
-import { AskParent } from "./ask-parent.ts";
-import { countWaiting, dropWaiting, forgetTold } from "./bound-waiting.ts";
+import { readCoordinatorPlace } from "../crawlers/coordinator-place-store.ts";
+import { NewHostBudget } from "../frontier/budgets.ts";
+import type { WebPart } from "../http-server.ts";
+import { randomSecrets } from "../web/secrets.ts";
+import type { WebPartOptions } from "../web-parts.ts";
 import { settleClaims } from "./claim-store.ts";
 import type { CoordinatorMetrics } from "./coordinator-metrics.ts";
+import { AskParent } from "./exchange.ts";
 import type { TakingSettings } from "./exchange-ports.ts";
-import { stateParent } from "./own-identity.ts";
+import { countWaiting, dropWaiting, forgetTold } from "./exchange-queue-store.ts";
+import { createChildExchangeStore, createParentExchangeStore } from "./exchange-store.ts";
 import { HttpParentClient } from "./parent-client.ts";
-import { createParentExchangeStore } from "./parent-exchange.ts";
+import { createCoordinatorStore, stateParent } from "./related-store.ts";
+import { coordinatorRoutes } from "./routes.ts";
 
 export interface CoordinatorLinkPorts {
   readonly pool: Pool;
@@ -28,6 +34,7 @@ export interface CoordinatorLinkPorts {
 const settleMs = 5000;
 const boundMs = 30_000;
 const forgetMs = 3_600_000;
+
 /** What a parent sends is its to answer for. */
 const anyNumber = 2 ** 31 - 1;
 
@@ -84,4 +91,28 @@ export function linkCoordinators(
       },
     );
   }
+}
+
+// The part of the pages about coordinators above and below this one, with its stores; and what children talk to.
+
+interface CoordinatorPartOptions extends Pick<WebPartOptions, "pool" | "database" | "metrics" | "version"> {
+  readonly config: Pick<CoordinatorConfig, "scope" | "coordinators">;
+  readonly now?: () => Date;
+}
+
+/** What children send is written over the coordinator's own connections, not the pages' impatient ones. */
+export function coordinatorPart(options: CoordinatorPartOptions): WebPart {
+  const { pool, database, metrics, version, config, now = () => new Date() } = options;
+  return coordinatorRoutes({
+    coordinators: createCoordinatorStore(pool),
+    secrets: randomSecrets,
+    hash: randomSecrets.hash,
+    place: async () => await readCoordinatorPlace(pool),
+    store: createChildExchangeStore(database.pool),
+    scope: () => config.scope,
+    newHosts: new NewHostBudget(() => config.coordinators.newHostsPerChildAndDay),
+    onTaken: (taken) => metrics.coordinators.exchanged("child", taken),
+    version,
+    now,
+  });
 }

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { writeCopy } from "#db/write-copy";
 import { inTransaction } from "../database/transaction.ts";
-import { readRelatives } from "../federation/relatives.ts";
+import { readRelatives } from "../federation/foreign-url-store.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import type { WebGraph } from "./graph-reads.ts";
 import { inDegrees, NodeIndex } from "./link-graph.ts";

@@ -4,7 +4,7 @@ import type { UrlHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { hostHashOf, type UrlKey } from "#core/url-key";
-import type { ForeignOwner } from "../federation/foreign-owner.ts";
+import type { ForeignOwner } from "../federation/owner-reads.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
 import { type Answer, emptyAnswer, shownPlace } from "./answer-types.ts";
 import { emptyPlace, placeOf } from "./place.ts";

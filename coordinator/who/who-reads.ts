@@ -3,7 +3,7 @@
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { PeerDistance } from "../delegation/denied-targets.ts";
-import type { OwnerReads } from "../federation/foreign-owner.ts";
+import type { OwnerReads } from "../federation/owner-reads.ts";
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { FrontierOrder, OrderName } from "../frontier/order/strategies.ts";
 import type { CrawlScope, NameResolver } from "../frontier/ports.ts";

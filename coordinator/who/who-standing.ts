@@ -4,7 +4,7 @@
  */
 
 import { howMany, instantWords, whenWords } from "#core/format";
-import { type ForeignOwner, ownerLines } from "../federation/foreign-owner.ts";
+import { type ForeignOwner, ownerLines } from "../federation/owner-reads.ts";
 import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import { because, note, stop } from "./explain.ts";
 import { type FinerFacts, finerLines } from "./explain-delegation.ts";

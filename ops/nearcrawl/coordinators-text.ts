@@ -1,11 +1,7 @@
 /** The parent and the children of a coordinator, for people at a terminal. */
-import {
-  linkWords,
-  ownsWords,
-  parentAwayWords,
-  standingWords,
-} from "#coordinator/federation/coordinator-words";
+
 import type { Coordinators, RelatedCoordinator } from "#coordinator/federation/exchange-ports";
+import { linkWords, ownsWords, parentAwayWords, standingWords } from "#coordinator/federation/page";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 

@@ -1,8 +1,15 @@
 /** What a coordinator may own, what two of them share, and whose a URL is. */
 import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { type Claims, claimBeyond, claimOf, overlapOf, readClaims } from "#coordinator/federation/claims";
-import { cycleFault, ownerOf } from "#coordinator/federation/owner";
+import {
+  type Claims,
+  claimBeyond,
+  claimOf,
+  cycleFault,
+  overlapOf,
+  ownerOf,
+  readClaims,
+} from "#coordinator/federation/claims";
 
 function claims(...texts: string[]): Claims {
   const read = readClaims(texts);

@@ -2,9 +2,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { mostHops } from "#coordinator/federation/claims";
 import { answerChild } from "#coordinator/federation/exchange";
 import { createChildExchangeStore } from "#coordinator/federation/exchange-store";
-import { mostHops } from "#coordinator/federation/owner";
 import { HttpParentClient } from "#coordinator/federation/parent-client";
 import { NewHostBudget } from "#coordinator/frontier/budgets";
 import { childMessage, exchangePath, exchangeVersion } from "#protocol/exchange";

@@ -7,7 +7,7 @@ import {
   inviteChild,
   invitedSettings,
   inviteFaultWords,
-} from "#coordinator/federation/invite-child";
+} from "#coordinator/federation/page";
 import { createCoordinatorStore } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
