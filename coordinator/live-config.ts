@@ -4,7 +4,7 @@
  */
 
 import type { CoordinatorConfig } from "./config.ts";
-import type { PoliciesInForce } from "./settings/policy-ports.ts";
+import type { PoliciesInForce } from "./settings/change.ts";
 import type { PolicySettings } from "./settings/schema.ts";
 
 /** The file's settings, with the sections of the policies as they are in force whenever they are read. */

@@ -9,7 +9,7 @@ import { fleetPart } from "./fleet/fleet-part.ts";
 import type { WebPart } from "./http-server.ts";
 import { recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
-import { policyPart } from "./settings/policy-part.ts";
+import { policyPart } from "./settings/start.ts";
 import type { OpenWebOptions } from "./start-web.ts";
 import type { Access } from "./web/access.ts";
 import { graphPart } from "./web-graph/start.ts";

@@ -5,11 +5,17 @@ import {
   type PolicyValue,
   policyGroups,
   setAtStart,
+  valueIn,
 } from "./catalogue.ts";
-import { changeWords, valuesOf, type WeighedChange } from "./change.ts";
-import { type KnownPolicies, knownPolicies } from "./known-policies.ts";
-import type { ChangedPolicy, PolicyStore } from "./policy-ports.ts";
-import { valueIn } from "./policy-values.ts";
+import {
+  type ChangedPolicy,
+  changeWords,
+  type KnownPolicies,
+  knownPolicies,
+  type PolicyStore,
+  valuesOf,
+  type WeighedChange,
+} from "./change.ts";
 import type { PolicyEffect } from "./preview/types.ts";
 
 export interface PoliciesAnswer {

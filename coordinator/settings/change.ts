@@ -2,13 +2,11 @@
  * An operator changes policies: what was asked is weighed (is each value possible, do they fit together, has anybody
  * else changed something meanwhile), and saved as one version that can be taken back.
  */
-import { isPolicyName, type PolicyValue } from "./catalogue.ts";
+import { isPolicyName, type PolicyValue, valueFault, valueIn, valueText, withChanges } from "./catalogue.ts";
 import { contradictionsIn } from "./contradictions.ts";
 import type { PolicyName } from "./descriptions.ts";
-import { type KnownPolicies, knownPolicies } from "./known-policies.ts";
-import type { ChangedPolicy, PolicyStore, PolicyVersion } from "./policy-ports.ts";
-import { valueFault, valueIn, valueText, withChanges } from "./policy-values.ts";
 import type { PolicyStep } from "./preview/preview.ts";
+import { type PolicySettings, policySections } from "./schema.ts";
 
 export interface AskedPolicies {
   /** By name; null: back to the file's value. */
@@ -130,4 +128,105 @@ async function meanwhile(
     status: 409,
     words: `${who} has changed ${what} meanwhile (version ${version}). Look at the policies as they are now, and preview again.`,
   };
+}
+
+// What is stored, checked: a row that names no policy, or whose value is out of bounds, is left out and told, and the
+// file's value holds. Whatever stands in the database, there is always a full set of policies.
+
+interface ChangedSetting {
+  readonly value: PolicyValue;
+  readonly changedAt: Date;
+  readonly changedBy: string;
+}
+
+export interface KnownPolicies {
+  readonly version: number;
+  /** The file's values, or the defaults where no coordinator has stated any. */
+  readonly file: PolicySettings;
+  readonly changed: ReadonlyMap<PolicyName, ChangedSetting>;
+  /** What is in force. */
+  readonly settings: PolicySettings;
+  /** Rows that are ignored, each in a sentence. */
+  readonly ignored: readonly string[];
+}
+
+/** `file` left out: as the coordinator that started last has stated it. */
+export function knownPolicies(
+  stored: StoredPolicies,
+  file: PolicySettings = statedFile(stored.file),
+): KnownPolicies {
+  const changed = new Map<PolicyName, ChangedSetting>();
+  const ignored: string[] = [];
+  for (const { name, value, ...by } of stored.settings) {
+    const fault = isPolicyName(name) ? valueFault(name, value) : `${name}: there is no such policy`;
+    if (fault === null) changed.set(name as PolicyName, { value: value as PolicyValue, ...by });
+    else ignored.push(fault);
+  }
+  const values = new Map([...changed].map(([name, { value }]) => [name, value]));
+  return { version: stored.version, file, changed, settings: withChanges(file, values), ignored };
+}
+
+/** Section by section, so that a field of another release costs no more than its section. */
+function statedFile(file: unknown): PolicySettings {
+  const stated = typeof file === "object" && file !== null ? (file as Record<string, unknown>) : {};
+  const sections = Object.entries(policySections).map(([name, schema]) => {
+    const checked = schema.safeParse(stated[name] ?? {});
+    return [name, checked.success ? checked.data : schema.parse({})];
+  });
+  return Object.fromEntries(sections) as PolicySettings;
+}
+
+// Policies that operators change while coordinators run: what is in force, what is stored, and who changed it when.
+
+/** What holds now: the file's values with what operators have changed put over them. Read it anew each time. */
+export interface PoliciesInForce {
+  readonly settings: PolicySettings;
+}
+
+/** As it stands in the database: not checked yet. */
+interface StoredSetting {
+  readonly name: string;
+  readonly value: unknown;
+  readonly changedAt: Date;
+  readonly changedBy: string;
+}
+
+interface StoredPolicies {
+  /** Of the latest change; 0: nobody has changed anything. */
+  readonly version: number;
+  readonly settings: readonly StoredSetting[];
+  /** What the file of the coordinator that started last says, not checked; null: none has started. */
+  readonly file: unknown;
+}
+
+export interface ChangedPolicy {
+  readonly name: PolicyName;
+  /** Null: the file's value. */
+  readonly before: PolicyValue | null;
+  readonly after: PolicyValue | null;
+}
+
+export interface PolicyVersion {
+  readonly version: number;
+  readonly changedAt: Date;
+  readonly changedBy: string;
+  /** Why, as the operator says. */
+  readonly words: string;
+  /** The version that this one takes back. */
+  readonly takesBack: number | null;
+  readonly changes: readonly ChangedPolicy[];
+}
+
+export type NewPolicyVersion = Omit<PolicyVersion, "version">;
+
+export interface PolicyStore {
+  read(): Promise<StoredPolicies>;
+  /** One transaction; running coordinators are told. Null: somebody has changed something since `basedOn`. */
+  save(version: NewPolicyVersion, basedOn: number): Promise<number | null>;
+  /** The latest first. */
+  history(limit: number): Promise<PolicyVersion[]>;
+  version(version: number): Promise<PolicyVersion | null>;
+  /** What this coordinator's file says. */
+  stateFile(settings: PolicySettings, now: Date): Promise<void>;
+  onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
 }

@@ -5,8 +5,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { Log } from "#core/log";
-import { type KnownPolicies, knownPolicies } from "./known-policies.ts";
-import type { PoliciesInForce, PolicyStore } from "./policy-ports.ts";
+import { type KnownPolicies, knownPolicies, type PoliciesInForce, type PolicyStore } from "./change.ts";
 import type { PolicySettings } from "./schema.ts";
 
 export interface FollowPorts {

@@ -3,11 +3,10 @@ import { mayDo } from "#core/actor";
 import { instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { PoliciesAnswer, ShownPolicy, ShownVersion } from "./answer.ts";
-import type { PolicyValue } from "./catalogue.ts";
+import type { PoliciesAnswer, PreviewAnswer, ShownPolicy, ShownVersion } from "./answer.ts";
+import { type PolicyValue, policyOf, shortRange, valueText } from "./catalogue.ts";
 import type { PolicyName } from "./descriptions.ts";
-import { policyField } from "./policy-field.ts";
-import { shortRange, valueText } from "./policy-values.ts";
+import type { PolicyEffect, PolicyFigure } from "./preview/types.ts";
 
 export interface PoliciesPage {
   readonly answer: PoliciesAnswer;
@@ -115,4 +114,82 @@ function startSection({ setAtStart }: PoliciesAnswer): Html {
   return html`<section><h2 id="at-start">Read at the start</h2>
 <p>These cannot be changed while a coordinator runs. Set them in its file (<code>nearcrawl coordinator --config FILE</code>) and start it again.</p>
 <ul class="at-start">${setAtStart.map(({ names, why }) => html`<li>${names.map((name, at) => html`${at === 0 ? nothing : ", "}<code>${name}</code>`)}: ${why}</li>`)}</ul></section>`;
+}
+
+// What a policy's value is typed into: by its kind, with its bounds and its help.
+
+/** `typed`: what was sent and refused, to be shown again; left out: the value in force. */
+function policyField(policy: ShownPolicy, typed?: string): Html {
+  const { name, kind, unit } = policy;
+  const value = typed ?? (typeof policy.value === "boolean" ? yesNo(policy.value) : String(policy.value));
+  const described = `help-${name} range-${name}`;
+  if (kind.type === "number") {
+    return html`<p class="policy-input"><input class="number" id="field-${name}" name="${name}" value="${value}" inputmode="${kind.whole ? "numeric" : "decimal"}" autocomplete="off" maxlength="20" aria-describedby="${described}">${unit === null ? nothing : html`<span>${unit}</span>`}</p>`;
+  }
+  const options = kind.type === "choice" ? kind.options : ["yes", "no"];
+  return html`<p class="policy-input"><select id="field-${name}" name="${name}" aria-describedby="${described}">${options.map((option) => html`<option value="${option}"${option === value ? html` selected` : nothing}>${option}</option>`)}</select></p>`;
+}
+
+const yesNo = (value: boolean) => (value ? "yes" : "no");
+
+// What a change of policies would come to, and the form that saves it.
+
+export function policyPreviewPage(preview: PreviewAnswer, viewer: PageViewer): Html {
+  const { changes, effects, basedOn, takesBack } = preview;
+  return html`<div class="preview"><h1>${takesBack === null ? "What would change" : `Take back version ${takesBack}`}</h1>
+<p class="lead">Nothing is saved yet.</p>
+<div class="scroll"><table>
+<caption class="hidden">The policies that change</caption>
+<thead><tr><th scope="col">Policy</th><th scope="col">Now</th><th scope="col">Then</th></tr></thead>
+<tbody>${changes.map(changeRow)}</tbody></table></div>
+<h2>What it would come to</h2>
+${effects.map(effectSection)}
+<h2>Save</h2>
+<form class="form" method="post" action="/policies">
+${formToken(viewer)}<input type="hidden" name="based-on" value="${basedOn}">
+${takesBack === null ? nothing : html`<input type="hidden" name="take-back" value="${takesBack}">`}
+${changes.map(({ name, after, toFile }) => html`<input type="hidden" name="${toFile ? `back:${name}` : name}" value="${String(after)}">`)}
+<div><label for="words">Why (for the history, may be left out)</label><input id="words" name="words" maxlength="300" autocomplete="off"></div>
+<p class="actions"><button type="submit">Save</button><a class="button quiet" href="/policies">Leave it as it is</a></p>
+</form></div>`;
+}
+
+function changeRow({ name, before, after, toFile }: PreviewAnswer["changes"][number]): Html {
+  const { title } = policyOf(name as PolicyName);
+  const text = (value: typeof before) => valueText(name as PolicyName, value);
+  return html`<tr><th scope="row">${title}<div class="small"><code>${name}</code></div></th><td>${text(before)}</td><td><strong>${text(after)}</strong>${toFile ? html`<div class="small">as the coordinator’s file says</div>` : nothing}</td></tr>`;
+}
+
+function effectSection({ title, figures, basis, limits }: PolicyEffect): Html {
+  return html`<section class="effect"><h3>${title}</h3>
+${figures.length === 0 ? nothing : figureTable(title, figures)}
+<p class="small">${basis}</p>
+${limits.length === 0 ? nothing : html`<ul class="small limits">${limits.map((limit) => html`<li>${limit}</li>`)}</ul>`}
+</section>`;
+}
+
+function figureTable(title: string, figures: readonly PolicyFigure[]): Html {
+  return html`<div class="scroll"><table>
+<caption class="hidden">${title}</caption>
+<thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col" class="number">Now</th><th scope="col" class="number">Then</th><th scope="col" class="number difference">Difference</th></tr></thead>
+<tbody>${figures.map(figureRow)}</tbody></table></div>`;
+}
+
+function figureRow({ words, unit, before, after }: PolicyFigure): Html {
+  const difference = before === null || after === null ? null : after - before;
+  return html`<tr><th scope="row">${words}</th><td class="number">${figureText(before, unit)}</td><td class="number">${figureText(after, unit)}</td><td class="number difference">${differenceText(difference, unit)}</td></tr>`;
+}
+
+/** Three digits at least below a hundred, none too many above: `3.17 probes`, `12,400 pages/day`, `–`. */
+export function figureText(value: number | null, unit: string): string {
+  if (value === null) return "–";
+  const digits = Number.isInteger(value) || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  const number = new Intl.NumberFormat("en-GB", { maximumFractionDigits: digits }).format(value);
+  return `${number.replace("-", "−")} ${value === 1 ? unit.replace(/^([A-Za-z]{3,})s$/, "$1") : unit}`.trimEnd();
+}
+
+export function differenceText(difference: number | null, unit: string): string {
+  if (difference === null) return "–";
+  if (Math.abs(difference) < 0.005) return "none";
+  return `${difference > 0 ? "+" : "−"}${figureText(Math.abs(difference), unit)}`;
 }

@@ -4,12 +4,9 @@ import { mayDo } from "#core/actor";
 import type { WebPart } from "../http-server.ts";
 import type { ActionFault, AskedAction } from "../web/actions.ts";
 import { auditedChange, policiesAnswer, previewAnswer, withoutNames } from "./answer.ts";
-import { isPolicyName, type PolicyValue } from "./catalogue.ts";
-import { type ChangeFault, changeWords, savePolicies, weighPolicies } from "./change.ts";
-import { policiesPage } from "./page.ts";
-import type { PolicyStore } from "./policy-ports.ts";
-import { policyPreviewPage } from "./policy-preview-page.ts";
-import { valueFromText } from "./policy-values.ts";
+import { isPolicyName, type PolicyValue, valueFromText } from "./catalogue.ts";
+import { type ChangeFault, changeWords, type PolicyStore, savePolicies, weighPolicies } from "./change.ts";
+import { policiesPage, policyPreviewPage } from "./page.ts";
 import { type PreviewPorts, previewPolicies } from "./preview/preview.ts";
 
 export interface PolicyRoutePorts extends PreviewPorts {

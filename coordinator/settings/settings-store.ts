@@ -4,7 +4,7 @@ import { notify } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean, inTransaction } from "../database/transaction.ts";
 import type { PolicyValue } from "./catalogue.ts";
-import type { ChangedPolicy, NewPolicyVersion, PolicyStore, PolicyVersion } from "./policy-ports.ts";
+import type { ChangedPolicy, NewPolicyVersion, PolicyStore, PolicyVersion } from "./change.ts";
 
 /** More rows than there are policies were put there by somebody else. */
 const mostRows = 1000;

@@ -1,10 +1,19 @@
 /** The coordinator's settings as operators change them while it runs: read first, followed from its start to its end. */
-import type { Pool } from "pg";
+import type { Pool as PgPool } from "pg";
+import { systemClock } from "#core/clock";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
+import { createCrawlerStore } from "../crawlers/crawler-store.ts";
+import { createDelegationStore } from "../delegation/store.ts";
+import type { WebPart } from "../http-server.ts";
 import { liveConfig, policiesOf } from "../live-config.ts";
+import { createRecrawlPlanStore } from "../recrawl/plan-store.ts";
+import type { WebPartOptions } from "../web-parts.ts";
 import { FollowedPolicies } from "./in-force.ts";
+import type { PreviewPorts } from "./preview/preview.ts";
+import { createPolicySamples } from "./preview/sample-reads.ts";
+import { policyRoutes } from "./routes.ts";
 import { createPolicyStore } from "./settings-store.ts";
 
 export interface PolicyDuties {
@@ -16,7 +25,7 @@ export interface PolicyDuties {
 }
 
 export async function policyDuties(ports: {
-  readonly pool: Pool;
+  readonly pool: PgPool;
   readonly config: CoordinatorConfig;
   readonly timekeeper: Pick<Timekeeper, "retime">;
   readonly log: Log;
@@ -34,5 +43,26 @@ export async function policyDuties(ports: {
       await store.stateFile(file, now());
     },
     stop: async () => await policies.stop(),
+  };
+}
+
+// The pages' part about policies, with its stores.
+
+type Pool = WebPartOptions["pool"];
+
+export function policyPart({ pool, log }: Pick<WebPartOptions, "pool" | "log">): WebPart {
+  return policyRoutes({ ...previewPorts(pool, log), store: createPolicyStore(pool) });
+}
+
+/** What a preview reads with, here and in the command. */
+export function previewPorts(pool: Pool, log: Log, now: () => Date = () => new Date()): PreviewPorts {
+  return {
+    samples: createPolicySamples(pool, now),
+    crawlers: createCrawlerStore(pool),
+    delegations: createDelegationStore(pool),
+    recrawlPlan: async () => await createRecrawlPlanStore(pool).latest(),
+    clock: systemClock,
+    log,
+    now,
   };
 }

@@ -1,9 +1,8 @@
 /** Policies, their history, and what a change would come to, as text for a terminal. */
 import type { PoliciesAnswer, PreviewAnswer, ShownPolicy, ShownVersion } from "#coordinator/settings/answer";
-import { type PolicyValue, policyOf } from "#coordinator/settings/catalogue";
+import { type PolicyValue, policyOf, rangeText, valueText } from "#coordinator/settings/catalogue";
 import type { PolicyName } from "#coordinator/settings/descriptions";
-import { differenceText, figureText } from "#coordinator/settings/policy-preview-page";
-import { rangeText, valueText } from "#coordinator/settings/policy-values";
+import { differenceText, figureText } from "#coordinator/settings/page";
 import type { PolicyEffect } from "#coordinator/settings/preview/types";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";

@@ -1,7 +1,7 @@
 /** Policies as an operator changes them: previewed, saved, refused, taken back; in a real browser over a real database. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { policyPart } from "#coordinator/settings/policy-part";
+import { policyPart } from "#coordinator/settings/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { browserPath } from "../support/browser.ts";

@@ -8,15 +8,13 @@ import {
   policyNamesInOrder,
   policyOf,
   setAtStart,
-} from "#coordinator/settings/catalogue";
-import { contradictionsIn } from "#coordinator/settings/contradictions";
-import {
   valueFault,
   valueFromText,
   valueIn,
   valueText,
   withChanges,
-} from "#coordinator/settings/policy-values";
+} from "#coordinator/settings/catalogue";
+import { contradictionsIn } from "#coordinator/settings/contradictions";
 
 const file = policiesOf(readCoordinatorConfig({}));
 

@@ -5,8 +5,8 @@
 import { expect, it } from "vitest";
 import type { Placement } from "#coordinator/delegation/placement";
 import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
-import { hostDays, type PastFetch, roundsBy } from "#coordinator/settings/preview/replay-fetches";
-import { differenceOf, type PastRound, replayRounds } from "#coordinator/settings/preview/replay-rounds";
+import { differenceOf, type PastRound, replayRounds } from "#coordinator/settings/preview/delegation";
+import { hostDays, type PastFetch, roundsBy } from "#coordinator/settings/preview/other";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 
 const placeOf = (subnetKey: number): Placement => ({

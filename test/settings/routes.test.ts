@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { policyPart } from "#coordinator/settings/policy-part";
+import { policyPart } from "#coordinator/settings/start";
 import { readOpenApi } from "#coordinator/web/openapi";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { following } from "#coordinator/live-config";
 import { queueSettings, recalibrationRule, takeResultsSettings } from "#coordinator/room-settings";
-import type { NewPolicyVersion } from "#coordinator/settings/policy-ports";
+import type { NewPolicyVersion } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { policyDuties } from "#coordinator/settings/start";
 import { asCrawlerId } from "#core/ids";

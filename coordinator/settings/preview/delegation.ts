@@ -1,18 +1,20 @@
 /** Another policy, λ or threshold: the latest rounds played again under the present and under the new value. */
-
 import type { AlarmClock } from "#core/clock";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
-import { PeerRttTable } from "../../delegation/fleet.ts";
-import type { PolicyVariant } from "../../delegation/simulation/run.ts";
+import { boundsFor, type Measurements, middleOf } from "../../balance/predict-rtt.ts";
+import { type CandidateFleet, candidateFleet, PeerRttTable } from "../../delegation/fleet.ts";
+import type { Placement } from "../../delegation/placement.ts";
+import { idOf, type PolicyVariant, SimulationRun } from "../../delegation/simulation/run.ts";
 import type { PolicySettings } from "../schema.ts";
 import type { PreviewPolicies } from "./preview.ts";
-import { differenceOf, playRounds, type Replay } from "./replay-rounds.ts";
 import type { PolicyEffect } from "./types.ts";
 
 const mostRounds = 2000;
+
 /** So long they are played, in turns with whatever else the coordinator has to do. */
 const playMs = 1000;
+
 const turnMs = 20;
 const mostWaiting = 100_000;
 const title = "Delegation: the latest rounds played again";
@@ -114,3 +116,180 @@ export const nothingYet = (title: string): PolicyEffect => ({
 });
 
 export const percent = (share: number) => `${Math.round(100 * share)} %`;
+
+// Past probe rounds once more, under other policies: the subnets arrive in the order in which they were decided, each
+// round learns from those before it, and whom a policy asks answers as it did then. Whom nobody asked then answers what
+// the crawlers' distances to each other make likely (balance/predict-rtt.ts), and that is counted: what a replay says of
+// crawlers that were never asked is no more than that.
+//
+// Every variant starts from what the crawlers' own subnets teach, and from nothing else. So a replay takes more probes
+// than the same rounds took in a coordinator that had learned before; what two replays differ by is what counts.
+
+interface ReplayInput {
+  readonly crawlers: readonly { readonly crawlerId: CrawlerId; readonly placement: Placement }[];
+  /** Null: never measured. */
+  readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | null;
+  /** Oldest first. */
+  readonly rounds: readonly PastRound[];
+}
+
+export interface PastRound {
+  readonly placement: Placement;
+  /** What those said who were asked then, in ms; null: they had no answer. */
+  readonly rttsMs: ReadonlyMap<CrawlerId, number | null>;
+}
+
+interface ReplayedRound {
+  readonly crawlerId: CrawlerId;
+  readonly probes: number;
+  /** Of the crawler that got it; null: it had no answer. */
+  readonly rttMs: number | null;
+  /** That was measured then, and is not predicted. */
+  readonly isMeasured: boolean;
+}
+
+interface Replay {
+  /** In the order of the past rounds. */
+  readonly rounds: readonly ReplayedRound[];
+  /** Of the probes, those that were answered by a prediction. */
+  readonly predictedProbes: number;
+}
+
+/** One replay for each variant, in their order. */
+export function replayRounds(input: ReplayInput, variants: readonly PolicyVariant[]): Replay[] {
+  const playing = playRounds(input, variants);
+  let replays: Replay[] = variants.map(() => ({ rounds: [], predictedProbes: 0 }));
+  for (const played of playing) replays = played;
+  return replays;
+}
+
+/**
+ * The same round by round: after each, what has been played so far, by all variants. A round takes a millisecond or
+ * more in a large fleet, so whoever has other things to do can stop in between, or for good.
+ */
+function* playRounds(input: ReplayInput, variants: readonly PolicyVariant[]): Generator<Replay[], void> {
+  const places = new Map(input.crawlers.map(({ crawlerId }, index) => [crawlerId, index]));
+  const apartMs = distances(input);
+  const fleet = fleetOf(apartMs);
+  const players = variants.map((variant) => new Player(variant, input, fleet));
+  for (const [target, round] of input.rounds.entries()) {
+    const answers = answersOf(round, places, apartMs);
+    for (const player of players) player.play(target, round.placement, answers);
+    yield players;
+  }
+}
+
+/** One variant, as far as it has been played. */
+class Player implements Replay {
+  readonly rounds: ReplayedRound[] = [];
+  predictedProbes = 0;
+  readonly #input: ReplayInput;
+  readonly #run: SimulationRun;
+  #answers: Answers | null = null;
+
+  constructor(variant: PolicyVariant, input: ReplayInput, fleet: CandidateFleet) {
+    this.#input = input;
+    this.#run = new SimulationRun({
+      variant,
+      fleet,
+      crawlerPlacements: input.crawlers.map(({ placement }) => placement),
+      draw: () => 0,
+      observe: ({ crawler, rttMs }) => {
+        if (!this.#answers?.measured.has(crawler)) this.predictedProbes += 1;
+        return Number.isFinite(rttMs) ? { rttMs } : { failed: "it had no answer then" };
+      },
+    });
+  }
+
+  play(target: number, placement: Placement, answers: Answers): void {
+    this.#answers = answers;
+    const { rttsMs, measured } = answers;
+    const { chosen, probes, rttMs } = this.#run.delegate({ target, placement, rttsMs, bestRttMs: 0 });
+    this.rounds.push({
+      crawlerId: this.#input.crawlers[chosen]!.crawlerId,
+      probes,
+      rttMs: Number.isFinite(rttMs) ? rttMs : null,
+      isMeasured: measured.has(chosen),
+    });
+  }
+}
+
+/** What a change from one replay to the other comes to. */
+interface ReplayDifference {
+  readonly rounds: number;
+  readonly probesBefore: number;
+  readonly probesAfter: number;
+  /** Subnets that go to another crawler. */
+  readonly changed: number;
+  /** Mean over all rounds of the new crawler's RTT less the old one's, in ms; null: none can be told. */
+  readonly extraRttMs: number | null;
+  /** Of all probes of both replays, answered by a prediction: 0 to 1. */
+  readonly predictedShare: number;
+}
+
+export function differenceOf(before: Replay, after: Replay): ReplayDifference {
+  const pairs = before.rounds.map((round, at) => [round, after.rounds[at]!] as const);
+  const told = pairs.flatMap(([one, other]) =>
+    one.rttMs === null || other.rttMs === null ? [] : [other.rttMs - one.rttMs],
+  );
+  const probesBefore = sum(before.rounds.map(({ probes }) => probes));
+  const probesAfter = sum(after.rounds.map(({ probes }) => probes));
+  return {
+    rounds: pairs.length,
+    probesBefore,
+    probesAfter,
+    changed: pairs.filter(([one, other]) => one.crawlerId !== other.crawlerId).length,
+    extraRttMs: told.length === 0 ? null : sum(told) / told.length,
+    predictedShare:
+      (before.predictedProbes + after.predictedProbes) / Math.max(1, probesBefore + probesAfter),
+  };
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+function distances({ crawlers, crawlerRttMs }: ReplayInput): Float64Array[] {
+  return crawlers.map((from, at) =>
+    Float64Array.from(crawlers, (to, other) =>
+      at === other ? 0 : (crawlerRttMs(from.crawlerId, to.crawlerId) ?? Number.NaN),
+    ),
+  );
+}
+
+function fleetOf(apartMs: readonly Float64Array[]) {
+  const ids = apartMs.map((_, index) => idOf(index));
+  const peers = apartMs.flatMap((row, from) =>
+    Array.from(row, (rttMs, to) => ({ from: idOf(from), to: idOf(to), rttMs })),
+  );
+  return candidateFleet(ids, new PeerRttTable(peers));
+}
+
+interface Answers {
+  /** By the crawlers' places; infinite: no answer. */
+  readonly rttsMs: Float64Array;
+  readonly measured: ReadonlySet<number>;
+}
+
+function answersOf(
+  { rttsMs: told }: PastRound,
+  places: ReadonlyMap<CrawlerId, number>,
+  apartMs: readonly Float64Array[],
+): Answers {
+  const asked = [...told].flatMap(([crawlerId, rttMs]) => {
+    const place = places.get(crawlerId);
+    return place === undefined ? [] : [{ place, rttMs }];
+  });
+  const answered = asked.flatMap(({ place, rttMs }) => (rttMs === null ? [] : [{ place, rttMs }]));
+  const known: Measurements = {
+    from: 0,
+    to: answered.length,
+    crawlers: Uint16Array.from(answered, ({ place }) => place),
+    rttsMs: Float64Array.from(answered, ({ rttMs }) => rttMs),
+    apartMs,
+  };
+  const rttsMs = Float64Array.from(apartMs, (_, crawler) => {
+    const { least, most } = boundsFor(known, crawler);
+    return middleOf(least, most);
+  });
+  for (const { place, rttMs } of asked) rttsMs[place] = rttMs ?? Number.POSITIVE_INFINITY;
+  return { rttsMs, measured: new Set(asked.map(({ place }) => place)) };
+}

@@ -11,11 +11,9 @@ import type { PlannedTotal } from "../../recrawl/plan.ts";
 import type { PolicyName } from "../descriptions.ts";
 import type { PolicySettings } from "../schema.ts";
 import { previewBalance } from "./balance.ts";
-import { previewFrontier, previewLeases, previewLinks } from "./crawl.ts";
+import { previewFrontier, previewLeases, previewLinks, previewPace } from "./crawl.ts";
 import { previewDelegation, previewFirstFetches } from "./delegation.ts";
-import { previewRecalibration } from "./other.ts";
-import { previewPace } from "./preview-pace.ts";
-import { previewDistrust, previewSampling } from "./preview-trust.ts";
+import { previewDistrust, previewRecalibration, previewSampling } from "./other.ts";
 import type { PolicyEffect, PolicySamples } from "./types.ts";
 
 export interface PreviewPorts {

@@ -2,8 +2,8 @@
 
 import type { CrawlerId } from "#core/ids";
 import type { Placement } from "../../delegation/placement.ts";
-import type { PastFetch } from "./replay-fetches.ts";
-import type { PastRound } from "./replay-rounds.ts";
+import type { PastRound } from "./delegation.ts";
+import type { PastFetch } from "./other.ts";
 
 /** One number before and after the change; null: it cannot be told. */
 export interface PolicyFigure {

@@ -1,20 +1,19 @@
 /** `nearcrawl policy`: what decides how the fleet behaves: shown, previewed, changed and taken back while it runs. */
 import { Command } from "commander";
 import { auditedChange, policiesAnswer, previewAnswer } from "#coordinator/settings/answer";
-import { isPolicyName, type PolicyValue } from "#coordinator/settings/catalogue";
+import { isPolicyName, type PolicyValue, valueFromText } from "#coordinator/settings/catalogue";
 import {
   type AskedPolicies,
   type ChangeFault,
   changeWords,
+  type PolicyStore,
   savePolicies,
   type WeighedChange,
   weighPolicies,
 } from "#coordinator/settings/change";
-import { previewPorts } from "#coordinator/settings/policy-part";
-import type { PolicyStore } from "#coordinator/settings/policy-ports";
-import { valueFromText } from "#coordinator/settings/policy-values";
 import { previewPolicies } from "#coordinator/settings/preview/preview";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
+import { previewPorts } from "#coordinator/settings/start";
 import { UsageError } from "#core/errors";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";

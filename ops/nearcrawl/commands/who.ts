@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
 import { frontierOrder } from "#coordinator/frontier/order/strategies";
-import { knownPolicies } from "#coordinator/settings/known-policies";
+import { knownPolicies } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { answerWho } from "#coordinator/who/answer";
 import { createReports } from "#coordinator/who/reads";

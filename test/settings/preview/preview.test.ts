@@ -5,11 +5,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { policiesOf } from "#coordinator/live-config";
-import type { PolicyValue } from "#coordinator/settings/catalogue";
+import { type PolicyValue, withChanges } from "#coordinator/settings/catalogue";
 import type { PolicyName } from "#coordinator/settings/descriptions";
-import { previewPorts } from "#coordinator/settings/policy-part";
-import { withChanges } from "#coordinator/settings/policy-values";
 import { type PreviewPorts, previewPolicies } from "#coordinator/settings/preview/preview";
+import { previewPorts } from "#coordinator/settings/start";
 import { systemClock } from "#core/clock";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
