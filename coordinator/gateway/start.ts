@@ -25,7 +25,7 @@ import { frontierOrder } from "../frontier/order/strategies.ts";
 import type { FrontierStore, ResultStore } from "../frontier/ports.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
-import type { ReleaseReport } from "../releases/offer-releases.ts";
+import type { ReleaseReport } from "../releases/stage.ts";
 import { type ResultBatch, takeResults } from "../results/take-results.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
 import { withoutChecks } from "../trust/double-checks.ts";

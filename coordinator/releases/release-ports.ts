@@ -4,8 +4,7 @@ import type { CrawlerId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
 import type { ReleaseManifest } from "#protocol/release";
 import type { Envelope } from "#protocol/release-envelope";
-import type { WatchedCrawler } from "./automatic-staging.ts";
-import type { DockedCrawler, ReleaseStage, ReleaseState, StagedRelease } from "./staging.ts";
+import type { DockedCrawler, ReleaseStage, ReleaseState, StagedRelease, WatchedCrawler } from "./staging.ts";
 
 /** The release keys: those trusted first, and the rotations that carry on from them. */
 export interface ReleaseKeyStore {

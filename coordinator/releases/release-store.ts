@@ -6,7 +6,7 @@ import { type Envelope, formatEnvelope, openEnvelope } from "#protocol/release-e
 import { ChannelListener } from "../database/channel-listener.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { storedEnvelope, tellOfReleases, trustedReleaseKeys } from "./key-store.ts";
-import type { ReleaseEntry, ReleaseStore } from "./release-ports.ts";
+import type { ReleaseEntry, ReleaseFileStore, ReleaseStore } from "./release-ports.ts";
 import type { ReleaseStage } from "./staging.ts";
 
 export function createReleaseStore(pool: Pool): ReleaseStore {
@@ -170,4 +170,36 @@ async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<
   );
   await tellOfReleases(client);
   return null;
+}
+
+// What the coordinator serves of releases. Only what somebody is to have: a release that was revoked, or whose
+// offer was taken back, is not there, whoever asks for its digest.
+
+const released = `
+  r.digest = $1
+  and r.stage <> 'none'
+  and not r.digest = any(coalesce(
+    (select digests from release_revocation order by sequence desc limit 1), '{}'
+  ))`;
+
+export function createReleaseFileStore(pool: Pool): ReleaseFileStore {
+  return {
+    async bundle(digest) {
+      const { rows } = await pool.query<{ bundle: Buffer }>(
+        `select b.bundle
+         from release_bundle b
+         where b.digest = $1 and exists (select from release r where ${released})`,
+        [digest],
+      );
+      return rows[0]?.bundle ?? null;
+    },
+
+    async manifest(digest) {
+      const { rows } = await pool.query<{ signed: string }>(
+        `select r.signed from release r where ${released} order by r.sequence desc limit 1`,
+        [digest],
+      );
+      return rows[0] ? storedEnvelope(rows[0].signed) : null;
+    },
+  };
 }

@@ -1,12 +1,22 @@
 /** Releases: looked at, offered, held; what needs a signature is done with the release commands. */
 import { z } from "zod";
+import { mayDo } from "#core/actor";
 import { type FleetPorts, usageFault } from "../fleet/ports.ts";
 import type { Actions, Outcome } from "../web/actions.ts";
+import { buttonForm, crawlerOr, empty, fleetHead } from "../web/components.ts";
+import { countText, instant } from "../web/format.ts";
+import { type Html, html, nothing as htmltsNothing } from "../web/html.ts";
+import { formToken, type PageViewer } from "../web/page-frame.ts";
 import type { Views } from "../web/views.ts";
-import { defaultSoakMinutes } from "./automatic-staging.ts";
-import { releaseLines } from "./release-lines.ts";
-import { holdRelease, stageRelease } from "./stage.ts";
-import { versionsBody } from "./versions-page.ts";
+import type {
+  DockEntry,
+  ReleaseCounts,
+  ReleaseEntry,
+  ReleaseFleetStore,
+  ReleaseStore,
+} from "./release-ports.ts";
+import { holdRelease, judgeStage, stageRelease } from "./stage.ts";
+import { defaultSoakMinutes } from "./staging.ts";
 
 const section = "/fleet" as const;
 const goTo = "/fleet/versions";
@@ -17,6 +27,7 @@ const stageBody = z.strictObject({
   /** Offer it anew to crawlers that returned from it. */
   again: z.boolean().default(false),
 });
+
 const autoBody = z.strictObject({ soakMinutes: z.int().min(1).max(100_000).default(defaultSoakMinutes) });
 const holdBody = z.strictObject({ reason: z.string().min(1).max(500).default("held by an operator") });
 
@@ -100,4 +111,132 @@ async function hold(
   const words = `${version} is offered to nobody any more; who runs it goes on running it.`;
   const change = { action: "release-held", target: `release ${version}`, words, after: { reason } };
   return { type: "done", value: { version, stage: "none" }, goTo, said: words, change };
+}
+
+// Every release with what became of it at the crawlers.
+
+export interface ReleaseLine extends Omit<ReleaseEntry, "firstCrawlerId"> {
+  /** Name of the crawler that got it first. */
+  readonly firstCrawler: string | null;
+  readonly crawlers: ReleaseCounts;
+  /** Of a release that moves by itself: how far it is, in words; null for the others. */
+  readonly standing: string | null;
+}
+
+const nothing: ReleaseCounts = { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 0, returned: 0 };
+
+/** Newest first. */
+export async function releaseLines(
+  stores: {
+    readonly releases: Pick<ReleaseStore, "list">;
+    readonly releaseFleet: Pick<ReleaseFleetStore, "counts" | "docks" | "watched">;
+  },
+  now: Date,
+): Promise<ReleaseLine[]> {
+  const { releases, releaseFleet } = stores;
+  const [entries, counts, docks] = await Promise.all([
+    releases.list(),
+    releaseFleet.counts(),
+    releaseFleet.docks(),
+  ]);
+  const lines: ReleaseLine[] = [];
+  for (const entry of entries) {
+    const { firstCrawlerId, ...shown } = entry;
+    const moves = entry.soakMinutes !== null && entry.stage !== "none";
+    lines.push({
+      ...shown,
+      firstCrawler: docks.find(({ crawlerId }) => crawlerId === firstCrawlerId)?.name ?? null,
+      crawlers: counts.get(entry.version) ?? nothing,
+      standing: moves ? (await judgeStage(entry, { releaseFleet }, now)).words : null,
+    });
+  }
+  return lines;
+}
+
+/** `one (athens)`, `5 %`, `all`, `nobody`. */
+export function stageText({
+  stage,
+  percent,
+  firstCrawler,
+}: Pick<ReleaseLine, "stage" | "percent" | "firstCrawler">): string {
+  if (stage === "none") return "nobody";
+  if (stage === "one") return `one (${firstCrawler ?? "gone"})`;
+  return stage === "percent" ? `${percent} %` : "all";
+}
+
+/** Why it stands where it does, or what has to be done about it. */
+export function releaseRemark(release: ReleaseLine, now: Date): string {
+  if (release.revoked) return release.stageWords || "revoked";
+  if (!release.trusted) return "its key was retired: sign it anew";
+  if (release.expiresAt <= now)
+    return `expired on ${release.expiresAt.toISOString().slice(0, 10)}: sign it anew`;
+  if (release.standing !== null) return `moves on by itself: ${release.standing}`;
+  const since = release.stageSince === null ? "" : `since ${release.stageSince.toISOString().slice(0, 16)}Z`;
+  return `${since}${release.stageWords === "" ? "" : `: ${release.stageWords}`}`;
+}
+
+// Releases: to whom each is offered and what came of it, and which crawler runs what.
+
+interface VersionsPage {
+  readonly releases: readonly ReleaseLine[];
+  readonly docks: readonly DockEntry[];
+  readonly now: Date;
+}
+
+const states = ["offered", "running", "returned", "pinned", "delayed", "refused"] as const;
+
+function versionsBody(page: VersionsPage, viewer: PageViewer, fault: string | null = null): Html {
+  return html`${fleetHead("/fleet/versions", viewer, "Versions")}
+<p class="lead">Releases are signed by <code>nearcrawl release sign</code> and published, or by the coordinator while its own key counts. Then each is offered to one crawler, to a share of them, to all; crawlers return by themselves from one that fails.</p>
+${fault === null ? htmltsNothing : html`<p class="fault" role="alert">${fault}</p>`}
+${
+  page.releases.length === 0
+    ? empty(
+        "No release is published.",
+        html`The coordinator makes the first one as it starts, where the crawler's bundle is beside it; or <code>nearcrawl release init</code> does.`,
+      )
+    : page.releases.map((release) => releaseSection(release, page.now, viewer))
+}
+${docksSection(page)}`;
+}
+
+function releaseSection(release: ReleaseLine, now: Date, viewer: PageViewer): Html {
+  return html`<section class="release"><h2>${release.version} <span class="small">published ${instant(release.publishedAt.toISOString())}, signed until ${instant(release.expiresAt.toISOString())}</span></h2>
+<p>Offered to <strong>${stageText(release)}</strong>. <span class="small">${remarkOn(release, now)}</span></p>
+<ul class="shares">${states.map((state) => html`<li>${state} <strong>${countText(release.crawlers[state])}</strong></li>`)}</ul>
+${mayDo(viewer.actor, "fleet-write") && !release.revoked ? stageForms(release, viewer) : htmltsNothing}</section>`;
+}
+
+/** The reader's zone where the script runs; other words are those of the command. */
+function remarkOn(release: ReleaseLine, now: Date): Html {
+  const { revoked, trusted, expiresAt, standing, stageSince, stageWords } = release;
+  const isPlain = !revoked && trusted && expiresAt > now && standing === null;
+  if (!isPlain || stageSince === null) return html`${releaseRemark(release, now)}`;
+  return html`Since ${instant(stageSince.toISOString())}${stageWords === "" ? "." : `: ${stageWords}.`}`;
+}
+
+function stageForms({ version, stage }: ReleaseLine, viewer: PageViewer): Html {
+  const path = (deed: string) => `/fleet/versions/${encodeURIComponent(version)}/${deed}`;
+  const id = `to-${version.replace(/[^a-z0-9]/gi, "-")}`;
+  return html`<div class="actions">
+<form class="inline" method="post" action="${path("stage")}">${formToken(viewer)}<label for="${id}">Offer to</label> <input id="${id}" name="to" value="${stage === "none" ? "one" : stage === "one" ? "5%" : "all"}" maxlength="68" size="10" required aria-describedby="stage-hint"> <button class="quiet slim">Offer</button></form>
+${buttonForm(viewer, { path: path("auto"), label: "Offer step by step" })}
+${stage === "none" ? htmltsNothing : buttonForm(viewer, { path: path("hold"), label: "Hold" })}
+</div>`;
+}
+
+function docksSection({ docks }: VersionsPage): Html {
+  if (docks.length === 0)
+    return html`<section><h2>Who runs what</h2>${empty("No crawler that takes releases has connected yet.", "")}</section>`;
+  return html`<section><h2>Who runs what</h2><p class="small" id="stage-hint">“Offer to” takes one, one=NAME, a percentage such as 5%, or all.</p><div class="scroll"><table>
+<thead><tr><th scope="col">Crawler</th><th scope="col">Runs</th><th scope="col">Dock</th><th scope="col">Its partner's policy</th><th scope="col">Returned from</th></tr></thead>
+<tbody>${docks.map(
+    (dock) =>
+      html`<tr><th scope="row">${crawlerOr(dock.name, "")}${dock.online ? htmltsNothing : html`<span class="small">offline</span>`}</th><td>${dock.runsVersion}</td><td>${dock.dockVersion}</td><td>${dock.policy}</td><td>${returnedFrom(dock)}</td></tr>`,
+  )}</tbody></table></div></section>`;
+}
+
+function returnedFrom({ reports }: DockEntry): string {
+  const returned = [...reports].filter(([, state]) => state === "returned").map(([version]) => version);
+  return returned.length === 0 ? "–" : returned.join(", ");
 }

@@ -10,10 +10,9 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSoakMinutes } from "#coordinator/releases/automatic-staging";
 import type { ReleaseEntry } from "#coordinator/releases/release-ports";
 import { stageRelease } from "#coordinator/releases/stage";
-import { mayRun } from "#coordinator/releases/staging";
+import { defaultSoakMinutes, mayRun } from "#coordinator/releases/staging";
 import type { Log } from "#core/log";
 import { rawPublicKey } from "#protocol/release-envelope";
 import { notedCommit, projectFolder } from "./build-bundle.ts";

@@ -1,8 +1,8 @@
 /** What is done at the coordinator's database: releases published, offered, held, looked at. */
 import { Command } from "commander";
-import { defaultSoakMinutes } from "#coordinator/releases/automatic-staging";
-import { releaseLines } from "#coordinator/releases/release-lines";
+import { releaseLines } from "#coordinator/releases/routes";
 import { holdRelease, stageRelease } from "#coordinator/releases/stage";
+import { defaultSoakMinutes } from "#coordinator/releases/staging";
 import { UsageError } from "#core/errors";
 import { verifyManifest } from "#protocol/release";
 import { boundedInteger } from "../bounded-integer.ts";

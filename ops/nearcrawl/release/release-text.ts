@@ -1,5 +1,5 @@
 /** Releases as a table for people. */
-import { type ReleaseLine, releaseRemark, stageText } from "#coordinator/releases/release-lines";
+import { type ReleaseLine, releaseRemark, stageText } from "#coordinator/releases/routes";
 import { formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
 

@@ -4,7 +4,7 @@ import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
-import type { ReleaseLine } from "#coordinator/releases/release-lines";
+import type { ReleaseLine } from "#coordinator/releases/routes";
 import type { ReleaseManifest } from "#protocol/release";
 import { readEnvelope, trustedKeys } from "#protocol/release-envelope";
 import { releaseCommand } from "../../../ops/nearcrawl/commands/release.ts";
