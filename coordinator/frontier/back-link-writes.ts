@@ -4,7 +4,7 @@ import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { mostLinks } from "#protocol/exchange";
 import { columnsOf, prepared } from "../database/transaction.ts";
-import { domainsAbove } from "../opt-outs/opt-out-target.ts";
+import { domainsAbove } from "../opt-outs/opt-out.ts";
 import { nameOf } from "../results/page-writes.ts";
 import type { UrlAddress } from "./admission-writes.ts";
 

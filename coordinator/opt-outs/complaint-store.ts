@@ -1,15 +1,19 @@
 /** Table complaint: who complained of what, what we had done, and how it ended. */
 import type { Pool } from "pg";
+import { iso, isoOrNull } from "../database/cached-read.ts";
 import { clean } from "../database/transaction.ts";
-import { deedsOf } from "./complaint-deeds.ts";
+import { isOfSite } from "../frontier/back-link-writes.ts";
+import type { SiteWishes } from "../who/who-wishes.ts";
 import {
   type Complaint,
   type ComplaintReport,
   type ComplaintStore,
   type Deeds,
+  deedsHours,
   mostReportsADay,
 } from "./complaints.ts";
-import { domainsAbove } from "./opt-out-target.ts";
+import { domainsAbove, type OptOutTarget } from "./opt-out.ts";
+import { createOptOutStore } from "./store.ts";
 
 const dayMs = 86_400_000;
 
@@ -103,4 +107,177 @@ async function read(pool: Pool, condition: string, values: readonly unknown[]): 
     closedAt: row.closed_at,
     closingWords: row.closing_words,
   }));
+}
+
+// What we did to a target of late, from the frontier and the fetches.
+
+const mostHosts = 2000;
+const crawlersShown = 20;
+const answersShown = 12;
+
+export async function deedsOf(pool: Pool, target: OptOutTarget, now: Date): Promise<Deeds> {
+  const since = new Date(now.getTime() - deedsHours * 3_600_000);
+  const hosts = await hostsOf(pool, target);
+  const hashes = hosts.map((host) => host.host_hash);
+  const { first, last } = target.network ?? { first: null, last: null };
+  const given = [hashes, since, now, first, last];
+  const [totals, crawlers, answers, measurements, atWork] = await Promise.all([
+    pool.query<TotalsRow>(`${fetchesSql} select ${totalColumns} from fetched`, given),
+    pool.query<CrawlerRow>(crawlersSql, given),
+    pool.query<AnswerRow>(answersSql, given),
+    measurementsOf(pool, target, {
+      since,
+      now,
+      addresses: [...new Set(hosts.flatMap((host) => host.addresses))],
+    }),
+    pool.query<{ name: string }>(
+      `select distinct c.name from lease l join crawler c using (crawler_id)
+       where l.host_hash = any($1::bigint[]) and l.closed_at is null order by c.name`,
+      [hashes],
+    ),
+  ]);
+  const total = totals.rows[0]!;
+  return {
+    since: iso(since),
+    hosts: hosts.length,
+    requests: total.requests,
+    mostInAnHour: total.most,
+    bytes: total.bytes,
+    firstAt: total.first_at && iso(total.first_at),
+    lastAt: total.last_at && iso(total.last_at),
+    measurements,
+    crawlers: crawlers.rows.map(({ last_at, ...row }) => ({ ...row, lastAt: iso(last_at) })),
+    answers: answers.rows,
+    robots: countBy(hosts.map((host) => host.robots_state ?? "not asked for")),
+    crawlDelayMs: longest(hosts.map((host) => host.crawl_delay_ms)),
+    backOffMs: longest(hosts.map((host) => host.back_off_ms)),
+    atWork: atWork.rows.map(({ name }) => name),
+  };
+}
+
+interface HostRow {
+  host_hash: string;
+  addresses: string[];
+  robots_state: string | null;
+  crawl_delay_ms: number | null;
+  back_off_ms: number | null;
+}
+
+/** Of a site by the index of names; of a network by a look at every host. */
+async function hostsOf(pool: Pool, { site, network }: OptOutTarget): Promise<HostRow[]> {
+  const isTarget =
+    site === null
+      ? "exists (select from unnest(addresses) a where a between $1::inet and $2::inet)"
+      : isOfSite("host", "$1::text");
+  const { rows } = await pool.query<HostRow>(
+    `select host_hash, array(select host(a) from unnest(addresses) a) as addresses, robots_state, crawl_delay_ms,
+       back_off_ms
+     from frontier_host
+     where ${isTarget}
+     limit ${mostHosts}`,
+    site === null ? [network.first, network.last] : [site],
+  );
+  return rows;
+}
+
+/** Without refusals of our own, which asked nothing of the site. */
+const fetchesSql = `with fetched as (
+    select crawler_id, fetched_at, outcome, status, wire_bytes
+    from page_fetch
+    where host_hash = any($1::bigint[]) and fetched_at > $2 and fetched_at <= $3
+      and outcome not in ('refused-by-robots', 'refused-address')
+      and ($4::inet is null or address between $4::inet and $5::inet)
+  )`;
+
+interface TotalsRow {
+  requests: number;
+  bytes: number;
+  most: number;
+  first_at: Date | null;
+  last_at: Date | null;
+}
+
+const totalColumns = `count(*)::int as requests, coalesce(sum(wire_bytes), 0)::float8 as bytes,
+  min(fetched_at) as first_at, max(fetched_at) as last_at,
+  coalesce((select max(n) from (
+    select count(*)::int as n from fetched group by date_trunc('hour', fetched_at, 'UTC')) hours), 0) as most`;
+
+interface CrawlerRow {
+  name: string;
+  address: string | null;
+  place: string | null;
+  contact: string | null;
+  requests: number;
+  last_at: Date;
+}
+
+const crawlersSql = `${fetchesSql}
+  select c.name, host(c.address) as address, c.place, c.partner_contact as contact, count(*)::int as requests, max(f.fetched_at) as last_at
+  from fetched f join crawler c using (crawler_id)
+  group by c.crawler_id order by requests desc, c.name limit ${crawlersShown}`;
+
+interface AnswerRow {
+  outcome: string;
+  status: number | null;
+  requests: number;
+}
+
+const answersSql = `${fetchesSql}
+  select outcome, status, count(*)::int as requests from fetched
+  group by outcome, status order by requests desc, outcome limit ${answersShown}`;
+
+async function measurementsOf(
+  pool: Pool,
+  { network }: OptOutTarget,
+  at: { readonly since: Date; readonly now: Date; readonly addresses: readonly string[] },
+): Promise<number> {
+  const { rows } = await pool.query<{ probes: number }>(
+    `select count(*)::int as probes
+     from probe_round r join probe p using (round_id)
+     where r.started_at > $1 and r.started_at <= $2 and p.how = 'probe'
+       and (r.target_address = any($3::inet[]) or r.target_address between $4::inet and $5::inet)`,
+    [at.since, at.now, at.addresses, network?.first ?? null, network?.last ?? null],
+  );
+  return rows[0]!.probes;
+}
+
+function countBy(states: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const state of states) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
+
+function longest(times: readonly (number | null)[]): number | null {
+  const given = times.filter((ms): ms is number => ms !== null && ms > 0);
+  return given.length === 0 ? null : Math.max(...given);
+}
+
+// What a site has asked of us: its opt-out, and complaints about it.
+
+const complaintsShown = 10;
+
+export async function wishesOf(
+  pool: Pool,
+  host: string | null,
+  addresses: readonly string[],
+): Promise<SiteWishes> {
+  const [optOut, complaints] = await Promise.all([
+    createOptOutStore(pool).covering(host, addresses),
+    createComplaintStore(pool).of(host, addresses, complaintsShown),
+  ]);
+  return {
+    optOut: optOut && {
+      target: optOut.target,
+      kind: optOut.kind,
+      state: optOut.state === "confirmed" ? "confirmed" : "unconfirmed",
+      since: iso(optOut.inForceAt ?? optOut.createdAt),
+      lapsesAt: isoOrNull(optOut.lapsesAt),
+    },
+    complaints: complaints.map(({ complaintId, target, createdAt, closedAt }) => ({
+      complaintId,
+      target,
+      at: iso(createdAt),
+      open: closedAt === null,
+    })),
+  };
 }

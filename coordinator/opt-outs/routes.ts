@@ -3,12 +3,9 @@ import { z } from "zod";
 import { type FleetPorts, nothingBody } from "../fleet/ports.ts";
 import type { Actions, Outcome } from "../web/actions.ts";
 import type { Views } from "../web/views.ts";
-import { deedsParagraph } from "./complaint-words.ts";
-import type { Complaint } from "./complaints.ts";
-import { complaintsBody } from "./complaints-page.ts";
-import type { OptOut } from "./opt-out.ts";
-import { readTarget, targetText, wideWords } from "./opt-out-target.ts";
-import { optOutsBody } from "./pages.ts";
+import { type Complaint, deedsParagraph } from "./complaints.ts";
+import { type OptOut, readTarget, targetText, wideWords } from "./opt-out.ts";
+import { complaintsBody, optOutsBody } from "./pages.ts";
 
 const section = "/fleet" as const;
 const mostListed = 500;

@@ -4,15 +4,18 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import { createTextResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
+import { contactOf, reachableContact } from "#protocol/user-agent";
 import { notedOptOuts, noteOwnChanges } from "../access/system-audit-store.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
+import { publishedKeySet } from "../room-settings.ts";
 import { OptOutHonours } from "./honour.ts";
 import { createOptOutMarks } from "./mark-writes.ts";
 import { createOptOutStore } from "./store.ts";
 
 /** A notice may get lost with its connection; lapses come by the clock alone. */
 const passMs = 20_000;
+
 const confirmMs = 60_000;
 const duty = "honour-opt-outs";
 
@@ -60,4 +63,41 @@ export function optOutDuties(ports: {
       });
     },
   };
+}
+
+// What webmasters would miss: who crawls the public web says who he is, and how he can be reached.
+
+/**
+ * Why nobody may crawl the public web with these settings: the User-Agent names nothing that a webmaster can reach. Null
+ * where it does, and for a crawl of one's own network or an emulated one.
+ */
+export function contactFault(config: CoordinatorConfig): string | null {
+  if (!crawlsPublicWeb(config)) return null;
+  const stated = contactOf(config.userAgent);
+  if (stated !== null && reachableContact(stated) !== null) return null;
+  return `the User-Agent "${config.userAgent}" would tell sites of the public web nobody whom they can reach`;
+}
+
+/** A line for each fault beyond that, with what to do about it. */
+export function contactWarnings(config: CoordinatorConfig): string[] {
+  if (!crawlsPublicWeb(config)) return [];
+  const warnings: string[] = [];
+  if (config.contact === null) {
+    warnings.push(
+      "no contact is set, so nobody who minds our requests can write to us: set contact in the settings to an e-mail address or a URL",
+    );
+  }
+  if (config.signRequests && publishedKeySet(config) === null) {
+    warnings.push(
+      "signRequests is on, but no request is signed: sites take our public keys by https alone, so publicUrl in the settings must be an https URL",
+    );
+  }
+  return warnings;
+}
+
+/** Not so with a partner's own network, nor where names come from servers that were set up for a test. */
+function crawlsPublicWeb({ allowSpecialPurpose, resolvers }: CoordinatorConfig): boolean {
+  const isEmulated =
+    resolvers.length > 0 && resolvers.every((one) => /^(127\.|\[::1\])/.test(one) && !/:53$/.test(one));
+  return !allowSpecialPurpose && !isEmulated;
 }

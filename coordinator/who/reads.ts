@@ -5,7 +5,7 @@ import { finerOfHost, partsOf } from "../delegation/overrides/reads.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
 import { ownerOf } from "../federation/owner-reads.ts";
 import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
-import { wishesOf } from "../opt-outs/wishes-report.ts";
+import { wishesOf } from "../opt-outs/complaint-store.ts";
 import { createOperationReads } from "../overview/operation-reports.ts";
 import type { ReadinessReads } from "../overview/operation-types.ts";
 import type { OverviewReads } from "../overview/overview.ts";

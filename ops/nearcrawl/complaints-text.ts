@@ -1,7 +1,6 @@
 /** Complaints for people: a table, or one of them with the paragraph that can be sent on. */
 
-import { deedsParagraph, partnerLines } from "#coordinator/opt-outs/complaint-words";
-import type { Complaint } from "#coordinator/opt-outs/complaints";
+import { type Complaint, deedsParagraph, partnerLines } from "#coordinator/opt-outs/complaints";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "#coordinator/access/system-audit-store";
 import { createMoveStore } from "#coordinator/crawlers/move-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { readTarget } from "#coordinator/opt-outs/opt-out-target";
+import { readTarget } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { createTrustStore } from "#coordinator/trust/trust-store";
 import { asCrawlerId } from "#core/ids";

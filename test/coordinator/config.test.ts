@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type CrawlerRecord, DayBudget } from "#coordinator/crawlers/crawler";
 import { CoordinatorState } from "#coordinator/delegation/state";
-import { contactFault, contactWarnings } from "#coordinator/opt-outs/contact-warnings";
+import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
 import {
   crawlersWithoutRoom,
   gatewaySettings,

@@ -2,7 +2,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { withoutOptedOut } from "#coordinator/frontier/back-link-writes";
-import { deedsOf } from "#coordinator/opt-outs/complaint-deeds";
+import { deedsOf } from "#coordinator/opt-outs/complaint-store";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import type { OptOutRequest } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";

@@ -2,7 +2,7 @@
 
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { formsPerHour } from "#coordinator/opt-outs/form-guard";
+import { formsPerHour } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import { readOpenApi } from "#coordinator/web/openapi";
 import type { WhoAnswer } from "#coordinator/who/who-answer";

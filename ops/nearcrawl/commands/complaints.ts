@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
 import type { Complaint, ComplaintStore } from "#coordinator/opt-outs/complaints";
-import { readTarget, targetText } from "#coordinator/opt-outs/opt-out-target";
+import { readTarget, targetText } from "#coordinator/opt-outs/opt-out";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";

@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { noteOwnChanges } from "#coordinator/access/system-audit-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { startCoordinator } from "#coordinator/main";
-import { contactWarnings } from "#coordinator/opt-outs/contact-warnings";
+import { contactWarnings } from "#coordinator/opt-outs/start";
 import { linkMinutes } from "#core/access-types";
 import { UsageError } from "#core/errors";
 import { createLog, type Log } from "#core/log";

@@ -1,7 +1,12 @@
 /** `nearcrawl opt-outs`: sites and networks that the fleet leaves alone, and who asked for it. */
 import { Command } from "commander";
-import type { OptOut, OptOutStore, OptOutTarget } from "#coordinator/opt-outs/opt-out";
-import { readTarget, wideWords } from "#coordinator/opt-outs/opt-out-target";
+import {
+  type OptOut,
+  type OptOutStore,
+  type OptOutTarget,
+  readTarget,
+  wideWords,
+} from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";

@@ -1,7 +1,6 @@
 /** `nearcrawl opt-outs` and `nearcrawl complaints`: real database, exit codes, each once in its own process; and what they say. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { deedsParagraph } from "#coordinator/opt-outs/complaint-words";
-import type { Complaint } from "#coordinator/opt-outs/complaints";
+import { type Complaint, deedsParagraph } from "#coordinator/opt-outs/complaints";
 import type { OptOut } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import type { Database } from "#db/connect";
