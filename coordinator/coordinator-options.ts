@@ -3,7 +3,7 @@
 import type { Log } from "#core/log";
 import type { Database } from "#db/connect";
 import type { CoordinatorConfig } from "./config.ts";
-import type { RegistryHost } from "./registry/registry-host.ts";
+import type { RegistryHost } from "./registry/facts.ts";
 
 export interface CoordinatorOptions {
   readonly config: CoordinatorConfig;

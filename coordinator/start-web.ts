@@ -22,7 +22,7 @@ import { createComplaintStore } from "./opt-outs/complaint-store.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
 import type { Metrics } from "./overview/metrics.ts";
 import type { LiveState } from "./overview/overview.ts";
-import type { RegistryHost } from "./registry/registry-host.ts";
+import type { RegistryHost } from "./registry/facts.ts";
 import { createReleaseKeyStore } from "./releases/key-store.ts";
 import { createReleaseFileStore, createReleaseStore } from "./releases/release-store.ts";
 import { dockFile } from "./releases/supervisor-file-store.ts";

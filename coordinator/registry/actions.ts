@@ -1,10 +1,8 @@
 /** What operators start and stop on the registry's pages and over the API: each is a job (registry/jobs). */
 import { z } from "zod";
 import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
-import { type RegistryPorts, rollbackPreview } from "./facts.ts";
-import { emptyConfirmation } from "./registry-facts.ts";
-import type { RegistryOrder } from "./registry-job-ports.ts";
-import { orderWords } from "./registry-job-words.ts";
+import { emptyConfirmation, type RegistryPorts, rollbackPreview } from "./facts.ts";
+import { orderWords, type RegistryOrder } from "./jobs.ts";
 import { knownPlan } from "./routes.ts";
 
 const number = z.int().min(1).max(2_147_483_647);

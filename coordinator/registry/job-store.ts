@@ -14,7 +14,7 @@ import type {
   RegistryJobStore,
   RegistryJobWithResult,
   RegistryOrder,
-} from "./registry-job-ports.ts";
+} from "./jobs.ts";
 
 const lockName = "nearcrawl registry-job";
 const mostKept = 100;

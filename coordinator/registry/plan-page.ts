@@ -1,10 +1,12 @@
 /** /registry/plans/:id: what applying the plan would change, and the button that applies exactly this. */
-import type { Difference } from "#rir-import/database/differences";
-import { askAbout, country, countText, instant } from "../web/format.ts";
+import type { Difference, SubnetWords } from "#rir-import/database/differences";
+import type { ImportPlan } from "#rir-import/plan";
+import type { FileReport } from "#rir-import/read/file-report";
+import type { Shrinkage } from "#rir-import/shrinkage";
+import { askAbout, country, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import { differenceTable, type PlanLinks, planReport, shrinkageWarning } from "./plan-report.ts";
-import type { KnownPlan } from "./registry-facts.ts";
+import type { KnownPlan } from "./facts.ts";
 
 export interface PlanPageQuery {
   readonly kind: Difference["kind"];
@@ -84,4 +86,199 @@ function pager(
   const link = (from: number, name: string) =>
     html`<a href="${pathWith(`/registry/plans/${at.jobId}`, { kind: at.kind, from })}#differences">${name}</a>`;
   return html`<p class="small below">${words}</p><nav class="pager" aria-label="Pages of the list">${at.from > 0 ? link(Math.max(0, at.from - rowsShown), "Earlier") : nothing}${at.from + rowsShown < at.size ? link(at.from + rowsShown, "Later") : nothing}</nav>`;
+}
+
+// The files of an import, and the records of them that were refused, by file and line.
+
+/** Of one file. */
+const refusedShown = 20;
+
+const nameOf = (file: string) => file.split("/").at(-1) ?? file;
+
+function planFiles(files: readonly FileReport[]): Html {
+  const rows = files.map(
+    (
+      file,
+    ) => html`<tr><th scope="row" title="${file.file}">${nameOf(file.file)}</th><td>${file.format}</td><td>${file.registry ?? "–"}</td>
+<td class="nowrap">${file.fileDate ?? "–"}</td><td class="number">${countText(file.read)}</td><td class="number">${countText(file.kept)}</td><td class="number">${countText(ignoredOf(file))}</td><td class="number">${countText(file.malformed)}</td></tr>`,
+  );
+  return html`<section><h2>Files</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Files of the plan"><table><thead><tr><th scope="col">File</th><th scope="col">Format</th><th scope="col">Registry</th><th scope="col">Data of</th><th scope="col" class="number">Records</th><th scope="col" class="number">Kept</th><th scope="col" class="number">Ignored</th><th scope="col" class="number">Refused</th></tr></thead><tbody>${rows}</tbody></table></div>
+${files.map(remarks)}</section>`;
+}
+
+function ignoredOf({ ignored }: FileReport): number {
+  return Object.values(ignored).reduce((sum, count) => sum + count, 0);
+}
+
+function remarks(file: FileReport): Html {
+  const reasons = Object.entries(file.ignored).sort(([, one], [, other]) => other - one);
+  if (file.malformed + file.warnings.length + reasons.length === 0) return nothing;
+  const name = nameOf(file.file);
+  const refused = file.malformedSamples
+    .slice(0, refusedShown)
+    .map(
+      ({ line, reason, value }) =>
+        html`<li><span class="mono">${name}:${line}</span> ${reason}${value === "" ? nothing : html`: <q>${value}</q>`}</li>`,
+    );
+  const more = file.malformed - refused.length;
+  return html`<details class="listed"><summary>${name}: ${summary(file)}</summary>
+<ul class="break">${file.warnings.map((warning) => html`<li><strong>Warning:</strong> ${warning}</li>`)}${refused}${more > 0 ? html`<li>and ${countText(more)} more refused records</li>` : nothing}${reasons.map(([reason, count]) => html`<li>${countText(count)} ignored: ${reason}</li>`)}</ul></details>`;
+}
+
+function summary(file: FileReport): string {
+  const ignored = ignoredOf(file);
+  return [
+    file.malformed > 0 ? `${countText(file.malformed)} refused` : "",
+    ignored > 0 ? `${countText(ignored)} ignored` : "",
+    file.warnings.length > 0 ? `${file.warnings.length} warnings` : "",
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+// What an import would change, as sections of a page: for the page of a plan, and for the file that
+// `nearcrawl rir plan --page` writes. The two differ in what a range or a registry leads to, and nothing else.
+
+interface PlanLinks {
+  range(range: string): Html;
+  registry(name: string): Html;
+  country(code: string): Html;
+}
+
+/** For a page that leads nowhere. */
+export const plainLinks: PlanLinks = {
+  range: (range) => html`<span class="mono">${range}</span>`,
+  registry: (name) => html`${name}`,
+  country: (code) => html`${code}`,
+};
+
+const listed = 200;
+const countriesShown = 12;
+
+export function planReport(plan: ImportPlan, links: PlanLinks): Html {
+  return html`${planTiles(plan)}
+${registrySection(plan, links)}
+${largestSection(plan, links)}
+${delegationSection(plan, links)}
+${countrySection(plan, links)}
+${holderSection(plan)}
+${crossingSection(plan, links)}
+${planFiles(plan.files)}`;
+}
+
+function planTiles({ changes, holders, delegations, state }: ImportPlan): Html {
+  const { added, returned, removed, changed, moved, unchanged } = changes;
+  return html`<dl class="tiles">
+${tile("Added", added + returned, returned === 0 ? "subnets" : `${countText(returned)} of them were there before`)}
+${tile("Removed", removed, "subnets")}
+${tile("Changed", changed, "in holder, country, registry or name")}
+${tile("Moved", moved, "only to another place in the tree")}
+${tile("Unchanged", unchanged, `of ${countText(state.subnets)} subnets afterwards`)}
+${tile("Holders", holders.added, `new; ${countText(holders.gone)} gone, ${countText(holders.renamed)} renamed`)}
+${tile("Delegations kept", delegations.kept, delegations.returned === 0 ? "as they are" : `and ${countText(delegations.returned)} that return`)}
+${tile("Delegations lost", delegations.lost, `${countText(delegations.inherited)} pass to the subnet above`)}
+</dl>`;
+}
+
+function tile(name: string, count: number, words: string): Html {
+  return html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${countText(count)}</span><span class="small">${words}</span></dd></div>`;
+}
+
+/** Null: no registry loses suspiciously much. */
+export function shrinkageWarning(shrunk: readonly Shrinkage[]): Html | null {
+  if (shrunk.length === 0) return null;
+  const items = shrunk.map(
+    ({ registry, lostSubnetsShare, lostIpv4Share, lostIpv6Share }) =>
+      html`<li><strong>${registry}</strong> would lose ${percentText(lostSubnetsShare)} of its subnets, ${percentText(lostIpv4Share)} of its IPv4 and ${percentText(lostIpv6Share)} of its IPv6 addresses.</li>`,
+  );
+  return html`<div class="warning" role="note"><p><strong>Suspicious shrinkage.</strong> A quarter’s honest changes are smaller; mostly a file is incomplete or missing.</p><ul>${items}</ul></div>`;
+}
+
+function registrySection({ registries, generation }: ImportPlan, links: PlanLinks): Html {
+  const rows = registries.map(
+    ({ registry, before, after, added, removed, changed, moved }) => html`<tr>
+<th scope="row">${links.registry(registry)}</th>
+<td class="number">${countText(before?.subnets ?? 0)}</td><td class="number">${countText(after?.subnets ?? 0)}</td>
+<td class="number">${countText(added)}</td><td class="number">${countText(removed)}</td>
+<td class="number">${countText(changed)}</td><td class="number">${countText(moved)}</td>
+<td class="number">${change(before?.ipv4Addresses, after?.ipv4Addresses)}</td>
+<td class="number">${change(before?.ipv6Slash48s, after?.ipv6Slash48s)}</td></tr>`,
+  );
+  return html`<section><h2>By registry</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Changes by registry"><table><thead><tr>
+<th scope="col">Registry</th><th scope="col" class="number">${generation === null ? "Now" : `In generation ${generation}`}</th><th scope="col" class="number">Afterwards</th>
+<th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th><th scope="col" class="number">Moved</th>
+<th scope="col" class="number">IPv4 addresses</th><th scope="col" class="number">IPv6 /48s</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
+}
+
+/** "+1,024", "−256", "±0": how many more or fewer there are. */
+function change(before = 0, after = 0): string {
+  const difference = after - before;
+  if (difference === 0) return "±0";
+  return `${difference > 0 ? "+" : "−"}${countText(Math.abs(difference))}`;
+}
+
+function largestSection({ largest }: ImportPlan, links: PlanLinks): Html {
+  if (largest.length === 0) return nothing;
+  return html`<section><h2>The largest changes</h2>${differenceTable(largest, links, "The largest changes")}</section>`;
+}
+
+function differenceTable(differences: readonly Difference[], links: PlanLinks, label: string): Html {
+  const rows = differences.map(
+    ({ kind, range, before, after }) => html`<tr><th scope="row">${links.range(range)}</th><td>${kind}</td>
+<td class="break">${kind === "moved" ? under(before) : words(before)}</td><td class="break">${kind === "moved" ? under(after) : words(after)}</td></tr>`,
+  );
+  return html`<div class="scroll differences" tabindex="0" role="region" aria-label="${label}"><table><thead><tr><th scope="col">Range</th><th scope="col">Change</th><th scope="col">Was</th><th scope="col">Is then</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+}
+
+const words = (subnet: SubnetWords | null) =>
+  subnet === null
+    ? "–"
+    : [subnet.holder, subnet.country, subnet.registry, subnet.name].filter(Boolean).join(" · ");
+
+const under = (subnet: SubnetWords | null) => (subnet?.under ? `under ${subnet.under}` : "under nothing");
+
+function delegationSection({ delegations }: ImportPlan, links: PlanLinks): Html {
+  const { lostSamples, lost, inheritedSamples, inherited } = delegations;
+  const lostItems = lostSamples.map(({ range, from }) => html`<li>${links.range(range)}, now ${from}</li>`);
+  const inheritedItems = inheritedSamples.map(
+    ({ range, from, to, through }) =>
+      html`<li>${links.range(range)}: ${from} → ${to}, through ${links.range(through ?? "")}</li>`,
+  );
+  return html`${itemList("Delegations lost: probed anew with the next URL", lostItems, lost)}${itemList("Delegations that pass to the subnet above", inheritedItems, inherited)}`;
+}
+
+function countrySection({ countries }: ImportPlan, links: PlanLinks): Html {
+  if (countries.length === 0) return nothing;
+  const rows = countries.slice(0, countriesShown).map(
+    ({
+      country,
+      added,
+      removed,
+      changed,
+    }) => html`<tr><th scope="row">${country === null ? "none stated" : links.country(country)}</th>
+<td class="number">${countText(added)}</td><td class="number">${countText(removed)}</td><td class="number">${countText(changed)}</td></tr>`,
+  );
+  return html`<section><h2>${countries.length > countriesShown ? `By country: the ${countriesShown} with the most changes` : "By country"}</h2>
+<div class="scroll by-country" tabindex="0" role="region" aria-label="Changes by country"><table><thead><tr><th scope="col">Country</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Changed</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
+}
+
+function holderSection({ holders }: ImportPlan): Html {
+  const items = (samples: typeof holders.mergedSamples) =>
+    samples.map(({ from, to }) => html`<li>${from} → ${to.join(" + ")}</li>`);
+  return html`${itemList("Holders merged into another", items(holders.mergedSamples), holders.merged)}${itemList("Holders split", items(holders.splitSamples), holders.split)}`;
+}
+
+function crossingSection({ state }: ImportPlan, links: PlanLinks): Html {
+  const items = state.crossingSamples
+    .slice(0, listed)
+    .map(({ earlier, later }) => html`<li>${links.range(earlier)} × ${links.range(later)}</li>`);
+  return itemList("Ranges that cross each other, both kept", items, state.crossings);
+}
+
+function itemList(title: string, items: readonly Html[], total: number): Html {
+  if (items.length === 0) return nothing;
+  const more = total - items.length;
+  return html`<details class="listed"><summary>${title}: ${countText(total)}</summary><ul class="break">${items}</ul>${more > 0 ? html`<p class="small">and ${countText(more)} more</p>` : nothing}</details>`;
 }

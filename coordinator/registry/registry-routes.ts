@@ -9,9 +9,9 @@ import { type AskedView, numberIn, type Shown, type Views } from "../web/views.t
 import { addRegistryActions } from "./actions.ts";
 import { type RegistryPorts, registryValue, seenJob } from "./facts.ts";
 import { type JobReport, jobPage, jobsPage } from "./job-page.ts";
+import type { RegistryJobWithResult } from "./jobs.ts";
 import { registryPage } from "./page.ts";
 import { differenceKinds, planPage } from "./plan-page.ts";
-import type { RegistryJobWithResult } from "./registry-job-ports.ts";
 import { knownPlan } from "./routes.ts";
 
 const jobsListed = 100;

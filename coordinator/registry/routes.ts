@@ -1,9 +1,8 @@
 /** A plan that a job made: what it found, whether it still holds, and what has to be confirmed before it is applied. */
 import type { ImportPlan } from "#rir-import/plan";
 import { shrunkRegistries } from "#rir-import/shrinkage";
-import { cacheValue, type RegistryPorts } from "./facts.ts";
-import type { KnownPlan } from "./registry-facts.ts";
-import type { FilesPlace, RegistryJobWithResult } from "./registry-job-ports.ts";
+import { cacheValue, type KnownPlan, type RegistryPorts } from "./facts.ts";
+import type { FilesPlace, RegistryJobWithResult } from "./jobs.ts";
 
 const jobsLooked = 100;
 

@@ -6,7 +6,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RegistryCommands } from "#coordinator/registry/registry-job-ports";
+import type { RegistryCommands } from "#coordinator/registry/jobs";
 import { registryPart } from "#coordinator/registry/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";

@@ -1,8 +1,8 @@
 /** The registry's jobs as this installation can do them: its own `nearcrawl rir` commands, its cache, its files. */
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { RegistryHost } from "#coordinator/registry/registry-host";
-import type { FilesPlace, RegistryOrder } from "#coordinator/registry/registry-job-ports";
+import type { RegistryHost } from "#coordinator/registry/facts";
+import type { FilesPlace, RegistryOrder } from "#coordinator/registry/jobs";
 import { sourceRows } from "#rir-import/download/source-status";
 import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
 import { askerVariables } from "../rir/job-asker.ts";

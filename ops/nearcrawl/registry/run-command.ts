@@ -6,7 +6,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
-import type { CommandEnd, JobStep, RunningCommand } from "#coordinator/registry/registry-job-ports";
+import type { CommandEnd, JobStep, RunningCommand } from "#coordinator/registry/jobs";
 import { jobMark, jobStep } from "../rir/job-steps.ts";
 
 export interface CommandBounds {

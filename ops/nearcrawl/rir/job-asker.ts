@@ -1,7 +1,7 @@
 /** In whose name a `nearcrawl rir` command works: the person's who asked a coordinator for it, else whoever typed it. */
 import type { Pool } from "pg";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import type { Asker } from "#coordinator/registry/registry-job-ports";
+import type { Asker } from "#coordinator/registry/jobs";
 import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";
 

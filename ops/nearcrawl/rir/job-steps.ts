@@ -4,7 +4,7 @@
  * timer there is no channel, and nothing here does anything.
  */
 import { z } from "zod";
-import type { JobStep } from "#coordinator/registry/registry-job-ports";
+import type { JobStep } from "#coordinator/registry/jobs";
 
 /** What the coordinator takes. */
 export const jobStep = z.object({

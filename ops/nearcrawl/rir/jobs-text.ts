@@ -1,6 +1,5 @@
 /** The registry's jobs for people: a table, or one of them with the steps on its way. */
-import type { RegistryJob } from "#coordinator/registry/registry-job-ports";
-import { orderWords } from "#coordinator/registry/registry-job-words";
+import { orderWords, type RegistryJob } from "#coordinator/registry/jobs";
 import { formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
 import { secondsText } from "./progress-text.ts";

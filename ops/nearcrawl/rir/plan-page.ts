@@ -7,7 +7,7 @@ import { createWriteStream } from "node:fs";
 import { rename } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { plainLinks, planReport, shrinkageWarning } from "#coordinator/registry/plan-report";
+import { plainLinks, planReport, shrinkageWarning } from "#coordinator/registry/plan-page";
 import type { Difference, SubnetWords } from "#rir-import/database/differences";
 import type { ImportPlan } from "#rir-import/plan";
 import { shrunkRegistries } from "#rir-import/shrinkage";

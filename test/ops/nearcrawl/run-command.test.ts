@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { JobStep } from "#coordinator/registry/registry-job-ports";
+import type { JobStep } from "#coordinator/registry/jobs";
 import { runCommand } from "#ops/nearcrawl/registry/run-command";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
