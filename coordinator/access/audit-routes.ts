@@ -1,12 +1,11 @@
 /** /audit: every change, who made it, and what was before. For operators. */
-
-import type { AuditEntry, AuditLog } from "#core/audit";
+import { type AuditEntry, type AuditLog, type AuditQuery, changedFields } from "#core/audit";
 import { UsageError } from "#core/errors";
+import { instantWords } from "#core/format";
 import type { WebPart } from "../http-server.ts";
-import type { CsvTable } from "../web/html.ts";
+import { instant, sentence } from "../web/format.ts";
+import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { AskedView, Shown } from "../web/views.ts";
-import { type AuditPage, auditBody } from "./audit-page.ts";
-import { type AuditAsked, readAuditQuery } from "./read-audit-query.ts";
 
 export interface AuditRoutePorts {
   readonly audit: Pick<AuditLog, "list">;
@@ -79,4 +78,141 @@ function auditTable(entries: readonly AuditEntry[]): CsvTable {
       jsonOf(one.after),
     ]),
   };
+}
+
+// What the audit log is asked for, as texts of a page's address or of a command.
+
+/** All as typed; an empty text asks for nothing. */
+interface AuditAsked {
+  readonly actor: string;
+  readonly action: string;
+  readonly target: string;
+  /** Days of the calendar, UTC: from the first through the last. */
+  readonly since: string;
+  readonly until: string;
+  readonly beforeId: string;
+  readonly limit: string;
+}
+
+export const auditLimit = { usual: 50, most: 500 } as const;
+const mostText = 300;
+const dayMs = 86_400_000;
+
+/** Throws a UsageError that names what is wrong. */
+export function readAuditQuery(asked: AuditAsked): AuditQuery {
+  const since = dayOf("since", asked.since);
+  const until = dayOf("until", asked.until);
+  const beforeId = numberOf("beforeId", asked.beforeId, Number.MAX_SAFE_INTEGER);
+  return {
+    ...textOf("actor", asked.actor),
+    ...textOf("action", asked.action),
+    ...textOf("target", asked.target),
+    ...(since === null ? {} : { since }),
+    ...(until === null ? {} : { until: new Date(until.getTime() + dayMs) }),
+    ...(beforeId === null ? {} : { beforeId }),
+    limit: numberOf("limit", asked.limit, auditLimit.most) ?? auditLimit.usual,
+  };
+}
+
+function textOf(name: "actor" | "action" | "target", text: string): Partial<AuditQuery> {
+  const trimmed = text.trim();
+  if (trimmed.length > mostText) throw new UsageError(`${name}: longer than ${mostText} characters`);
+  return trimmed === "" ? {} : { [name]: trimmed };
+}
+
+function dayOf(name: string, text: string): Date | null {
+  if (text.trim() === "") return null;
+  const day = new Date(`${text.trim()}T00:00:00.000Z`);
+  if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.trim())
+    throw new UsageError(`${name}: "${text.slice(0, 40)}" is no day such as 2026-03-01`);
+  return day;
+}
+
+function numberOf(name: string, text: string, most: number): number | null {
+  if (text.trim() === "") return null;
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1 || number > most)
+    throw new UsageError(`${name}: "${text.slice(0, 40)}" is no whole number from 1 to ${most}`);
+  return number;
+}
+
+// The page of the audit log: one entry after the other, with what was before and is after.
+
+interface AuditPage {
+  readonly asked: AuditAsked;
+  readonly entries: readonly AuditEntry[];
+  readonly more: boolean;
+}
+
+function auditBody(page: AuditPage): Html {
+  return html`<h1>Audit log</h1>
+<p class="lead">Every change, by whom and through what, the latest first. The coordinator's own are those that it made by itself.</p>
+${filters(page.asked)}
+${page.entries.length === 0 ? nothingFound(page.asked) : table(page.entries)}
+${pager(page)}`;
+}
+
+function filters(asked: AuditAsked): Html {
+  return html`<form class="audit-filters" action="/audit">
+${field(asked, "actor", "By whom")}${field(asked, "action", "What")}${field(asked, "target", "About what")}
+${field(asked, "since", "From (UTC)", "date")}${field(asked, "until", "Through (UTC)", "date")}
+<button>Show</button>${isFiltered(asked) ? html`<a class="button quiet" href="/audit">Show all</a>` : nothing}</form>`;
+}
+
+type FieldName = "actor" | "action" | "target" | "since" | "until";
+
+function field(asked: AuditAsked, name: FieldName, label: string, type = "text"): Html {
+  return html`<div><label for="audit-${name}">${label}</label><input id="audit-${name}" name="${name}" type="${type}" value="${asked[name]}" maxlength="300" autocomplete="off" spellcheck="false"></div>`;
+}
+
+const isFiltered = (asked: AuditAsked) =>
+  [asked.actor, asked.action, asked.target, asked.since, asked.until].some((text) => text !== "");
+
+function nothingFound(asked: AuditAsked): Html {
+  return isFiltered(asked)
+    ? html`<div class="empty"><p>Nothing was changed that fits. Names are compared whole: <code>crawler-drained</code>, not <code>drain</code>. <a href="/audit">Show all</a></p></div>`
+    : html`<div class="empty"><p>Nothing was changed yet. What operators change on these pages, with a token or by the <code>nearcrawl</code> command will be here.</p></div>`;
+}
+
+function table(entries: readonly AuditEntry[]): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Entries"><table class="audit">
+<thead><tr><th scope="col">When</th><th scope="col">By whom</th><th scope="col">What</th><th scope="col">About what</th><th scope="col">In words</th></tr></thead>
+<tbody>${entries.map(row)}</tbody></table></div>`;
+}
+
+function row(entry: AuditEntry): Html {
+  const { at, actor, via, action, target, words, remoteAddress } = entry;
+  return html`<tr><td class="nowrap">${instant(at.toISOString())}</td>
+<td><a href="${pathWith("/audit", { actor })}">${actor}</a><br><span class="small">${viaWords[via]}${remoteAddress === null ? nothing : html`, <span class="mono">${remoteAddress}</span>`}</span></td>
+<td class="nowrap"><a href="${pathWith("/audit", { action })}">${action}</a></td>
+<td class="break">${target === null ? html`<span class="small">all of it</span>` : html`<a href="${pathWith("/audit", { target })}">${target}</a>`}</td>
+<td class="audit-words">${withInstants(words)}${changes(entry)}</td></tr>`;
+}
+
+const viaWords = { page: "page", api: "API", command: "command", coordinator: "by itself" } as const;
+
+function changes({ before, after }: AuditEntry): Html {
+  const fields = changedFields(before, after);
+  if (fields.length === 0) return nothing;
+  return html`<details><summary>${fields.length === 1 ? "1 value" : `${fields.length} values`}</summary><dl class="changes">${fields.map(
+    (one) =>
+      html`<dt>${one.field === "" ? "value" : one.field}</dt><dd>${changeText(one.before, one.after)}</dd>`,
+  )}</dl></details>`;
+}
+
+/** Whoever made the change wrote instants as ISO 8601. */
+function withInstants(words: string): Html {
+  return sentence(words.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (iso) => instantWords(iso)));
+}
+
+function changeText(before: string | null, after: string | null): Html {
+  if (before === null) return html`<ins>${withInstants(after ?? "")}</ins>`;
+  if (after === null) return html`<del><span class="hidden">was </span>${before}</del>`;
+  return html`<del><span class="hidden">from </span>${before}</del> <span aria-hidden="true">→</span> <ins><span class="hidden">to </span>${after}</ins>`;
+}
+
+function pager({ asked, entries, more }: AuditPage): Html {
+  const last = entries.at(-1);
+  if (asked.beforeId === "" && !more) return nothing;
+  return html`<nav class="pager" aria-label="Pages of the log">${asked.beforeId === "" ? nothing : html`<a href="${pathWith("/audit", { ...asked, beforeId: null })}">The latest</a>`}${more && last ? html`<a href="${pathWith("/audit", { ...asked, beforeId: last.entryId })}">Earlier ones</a>` : nothing}</nav>`;
 }

@@ -1,11 +1,18 @@
 /** Table web_session: who is signed in. A session that is ended is deleted. */
 import type { Pool } from "pg";
-import { type Session, type SessionStore, sessionIdleMs } from "#core/access-types";
+import {
+  type Session,
+  type SessionStore,
+  type SignInLink,
+  type SignInLinkStore,
+  sessionIdleMs,
+} from "#core/access-types";
 import type { Role } from "#core/actor";
 import { clean } from "../database/transaction.ts";
 
 /** How exactly it is kept when a session was last used. */
 const noteEveryMs = 60_000;
+
 const mostSaid = 500;
 const idleMs = "make_interval(secs => $2::float8 / 1000)";
 
@@ -77,10 +84,10 @@ export function createSessionStore(pool: Pool): SessionStore {
   };
 }
 
-export const sessionColumns =
+const sessionColumns =
   "session_id, name, role, crawlers, issued_by, started_at, last_used_at, ends_at, remote_address, user_agent";
 
-export interface SessionRow {
+interface SessionRow {
   session_id: number;
   name: string;
   role: Role;
@@ -93,7 +100,7 @@ export interface SessionRow {
   user_agent: string;
 }
 
-export function sessionOf(row: SessionRow): Session {
+function sessionOf(row: SessionRow): Session {
   return {
     sessionId: row.session_id,
     name: row.name,
@@ -106,4 +113,109 @@ export function sessionOf(row: SessionRow): Session {
     remoteAddress: row.remote_address,
     userAgent: row.user_agent,
   };
+}
+
+// Table sign_in_link, and the session that a link begins.
+
+/** Links that are over are looked at no more after so long; the audit log keeps who got one. */
+const keptDays = 30;
+
+export function createSignInLinkStore(pool: Pool): SignInLinkStore {
+  return {
+    async issue({ linkHash, name, role, crawlers, issuedBy, issuedAt, expiresAt }) {
+      const { rows } = await pool.query<{ link_id: number }>(
+        `with forgotten as (
+           delete from sign_in_link where expires_at < $6::timestamptz - make_interval(days => $8)
+         )
+         insert into sign_in_link (link_hash, name, role, crawlers, issued_by, issued_at, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         returning link_id`,
+        [linkHash, name, role, crawlers, clean(issuedBy), issuedAt, expiresAt, keptDays],
+      );
+      return rows[0]?.link_id ?? 0;
+    },
+
+    async find(linkHash, now) {
+      const { rows } = await pool.query<LinkRow>(
+        `select ${linkColumns} from sign_in_link where link_hash = $1`,
+        [linkHash],
+      );
+      return rows[0] ? linkOf(rows[0], now) : null;
+    },
+
+    async open(now) {
+      const { rows } = await pool.query<LinkRow>(
+        `select ${linkColumns}
+         from sign_in_link
+         where used_at is null and revoked_at is null and expires_at > $1
+         order by link_id desc
+         limit 500`,
+        [now],
+      );
+      return rows.map((row) => linkOf(row, now));
+    },
+
+    async revoke(linkId, now) {
+      const { rows } = await pool.query<LinkRow>(
+        `update sign_in_link
+         set revoked_at = $2
+         where link_id = $1 and used_at is null and revoked_at is null and expires_at > $2
+         returning ${linkColumns}`,
+        [linkId, now],
+      );
+      return rows[0] ? linkOf(rows[0], now) : null;
+    },
+
+    async redeem(linkHash, { sessionHash, endsAt, remoteAddress, userAgent }, now) {
+      const { rows } = await pool.query<SessionRow>(
+        `with used as (
+           update sign_in_link
+           set used_at = $2
+           where link_hash = $1 and used_at is null and revoked_at is null and expires_at > $2
+           returning name, role, crawlers, issued_by
+         ), over as (
+           delete from web_session where ends_at < $2
+         )
+         insert into web_session (session_hash, name, role, crawlers, issued_by, started_at, last_used_at, ends_at,
+           remote_address, user_agent)
+         select $3, name, role, crawlers, issued_by, $2, $2, $4, $5, $6 from used
+         returning ${sessionColumns}`,
+        [linkHash, now, sessionHash, endsAt, remoteAddress, clean(userAgent.slice(0, 300))],
+      );
+      return rows[0] ? sessionOf(rows[0]) : null;
+    },
+  };
+}
+
+const linkColumns = "link_id, name, role, crawlers, issued_by, issued_at, expires_at, used_at, revoked_at";
+
+interface LinkRow {
+  link_id: number;
+  name: string;
+  role: Role;
+  crawlers: string[];
+  issued_by: string;
+  issued_at: Date;
+  expires_at: Date;
+  used_at: Date | null;
+  revoked_at: Date | null;
+}
+
+function linkOf(row: LinkRow, now: Date): SignInLink {
+  return {
+    linkId: row.link_id,
+    name: row.name,
+    role: row.role,
+    crawlers: row.crawlers,
+    issuedBy: row.issued_by,
+    issuedAt: row.issued_at,
+    expiresAt: row.expires_at,
+    state: stateOf(row, now),
+  };
+}
+
+function stateOf(row: LinkRow, now: Date): SignInLink["state"] {
+  if (row.used_at !== null) return "used";
+  if (row.revoked_at !== null) return "revoked";
+  return row.expires_at <= now ? "expired" : "open";
 }

@@ -4,9 +4,12 @@
  * ends the one that this browser had (OWASP: session fixation).
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { SessionStore, SignInLinkStore } from "#core/access-types";
+import { z } from "zod";
+import { linkMinutes, type SessionStore, type SignInLink, type SignInLinkStore } from "#core/access-types";
 import type { AuditLog, Change } from "#core/audit";
+import { cannotGive, scopesOfPerson } from "#core/delegable-scopes";
 import type { Secrets } from "../crawlers/admit-crawler.ts";
+import { type FleetPorts, noCrawler, numberOrNull, usageFault } from "../fleet/ports.ts";
 import type { WebPart } from "../http-server.ts";
 import {
   type Access,
@@ -20,15 +23,16 @@ import {
   wantedPathCookie,
   wantedPathOf,
 } from "../web/access.ts";
-import { formTokenField, formValues } from "../web/actions.ts";
+import { type Actions, formTokenField, formValues, type Outcome } from "../web/actions.ts";
+import { crawlerPath } from "../web/components.ts";
+import { instant } from "../web/format.ts";
 import { sendError } from "../web/guard.ts";
-import type { Html } from "../web/html.ts";
+import { type Html, html, nothing } from "../web/html.ts";
 import { isFromElsewhere, whenceOf } from "../web/limits.ts";
 import { pageFrame } from "../web/page-frame.ts";
 import { homeOf } from "../web/session-access.ts";
 import { queryOf } from "../web/views.ts";
-import { type BegunSession, redeemLink } from "./sign-in.ts";
-import { confirmBody, linkOverBody, signInBody } from "./sign-in-page.ts";
+import { type BegunSession, type IssuedLink, issueSignInLink, linkIssued, redeemLink } from "./sign-in.ts";
 
 export interface SignInPorts {
   readonly links: Pick<SignInLinkStore, "find" | "redeem">;
@@ -190,3 +194,121 @@ const notOurForm = {
   title: "Send it once more",
   words: "This form did not come from a page of ours. Open the page again, and send it from there.",
 };
+
+// A link by which a crawler's partner signs in: shown this once to the operator who makes it.
+
+const linkBody = z.strictObject({
+  person: z.string().min(1).max(63),
+  minutes: z.int().min(linkMinutes.least).max(linkMinutes.most).default(linkMinutes.most),
+});
+
+export function addPartnerSignIn(actions: Actions, ports: FleetPorts): void {
+  actions.add({
+    path: "/crawlers/:name/sign-in-link",
+    api: "/api/fleet/crawlers/:name/sign-in-link",
+    ...{ section: "/fleet", needs: "access-write", body: linkBody },
+    fromForm: ({ person = "", minutes }) => ({
+      person: person.trim(),
+      minutes: numberOrNull(minutes) ?? linkMinutes.most,
+    }),
+    act: async ({ body, actor, param, now }) => {
+      const words = cannotGive(actor, scopesOfPerson({ role: "partner" }));
+      if (words !== null) return { type: "fault", status: 403, title: "Not yours to give", words };
+      return await makeLink({ ...body, name: param("name"), issuedBy: actor.name }, ports, now);
+    },
+  });
+}
+
+async function makeLink(
+  asked: z.infer<typeof linkBody> & { readonly name: string; readonly issuedBy: string },
+  ports: FleetPorts,
+  now: Date,
+): Promise<Outcome> {
+  const { name, person, minutes, issuedBy } = asked;
+  if ((await ports.reads.crawler(name, now)) === null) return noCrawler(name);
+  const webUrl = await ports.webUrl();
+  if (webUrl === null) return notStarted;
+  const wanted = { name: person, role: "partner", crawlers: [name], minutes, issuedBy } as const;
+  const link = await issueSignInLink(wanted, { ...ports, webUrl }, now).catch((error: unknown) =>
+    usageFault(error, "That cannot be done", 400),
+  );
+  if ("type" in link) return link;
+  return {
+    type: "shown",
+    status: 201,
+    value: link,
+    title: `A link for ${person}`,
+    body: () => partnerLinkBody(link, name),
+    change: linkIssued(link),
+  };
+}
+
+const notStarted: Outcome = {
+  type: "fault",
+  status: 409,
+  title: "Not from here",
+  words: "Where people reach the pages is not known: set publicUrl in the coordinator's settings.",
+};
+
+// A partner's sign-in link, shown this once.
+
+function partnerLinkBody({ url, name: person, expiresAt }: IssuedLink, crawler: string): Html {
+  return html`<h1>A link for ${person}</h1>
+<script src="/assets/fleet.js" type="module"></script>
+<p class="lead">Send it to ${person} alone: whoever opens it first is signed in as the partner of <a href="${crawlerPath(crawler)}">${crawler}</a>. It is <strong>shown this once</strong>, works once, and until ${instant(expiresAt.toISOString())}.</p>
+<label class="hidden" for="link">The link</label>
+<textarea class="letter mono" id="link" readonly rows="2" spellcheck="false">${url}</textarea>
+<p class="actions"><button class="quiet slim" type="button" data-copy="link" hidden>Copy the link</button></p>
+<p>${person} sees this crawler and its past, may drain it and take it back, and sees nothing of other partners'.</p>`;
+}
+
+// The way in: what to type to get a link, the one button that uses it up, and a link that is over.
+
+/** `signedInAs` null: nobody is, with this browser. `isOut`: somebody was until now. */
+function signInBody(signedInAs: string | null, isOut: boolean): Html {
+  return html`<div class="sign-in"><h1>${isOut ? "You are signed out" : "Sign in"}</h1>
+${signedInAs === null ? nothing : html`<p class="lead">You are signed in as <strong>${signedInAs}</strong>: <a href="/account">your account</a>.</p>`}
+<p>There are no passwords here. A link signs you in, once, and it is made on the coordinator's machine:</p>
+<pre><code>nearcrawl sign-in</code></pre>
+<p>Type that there, or ask an operator for a link. It is good for 15 minutes, and the session that it begins for 7 days, or until it was not used for 8 hours.</p>
+<section><h2>For others</h2>
+<p>Operators get links for others the same way, or on <a href="/access">the page of access</a>:</p>
+<pre><code>nearcrawl sign-in --role staff --name anna
+nearcrawl sign-in --role partner --name ben --crawler athens</code></pre>
+<p class="small">Staff look at everything and change nothing. A partner sees the crawlers that it hosts. Programs have tokens: <code>nearcrawl operator-token create</code>.</p></section></div>`;
+}
+
+/** Looking at it uses nothing up: mail programs and browsers look ahead. */
+function confirmBody(link: SignInLink, secret: string, signedInAs: string | null): Html {
+  return html`<div class="sign-in"><h1>Sign in as ${link.name}</h1>
+<p class="lead">${roleWords(link)} ${link.issuedBy} made this link; it is good once, until ${instant(link.expiresAt.toISOString())}.</p>
+<form method="post" action="/sign-in" class="form">
+<input type="hidden" name="link" value="${secret}">
+<button autofocus>Sign in</button>
+</form>
+${signedInAs === null ? nothing : html`<p class="small">You are signed in as ${signedInAs} with this browser; that session ends.</p>`}
+<p class="small">Not expecting this? Close the page; nothing has happened.</p></div>`;
+}
+
+function roleWords({ role, crawlers }: SignInLink): string {
+  if (role === "operator") return "As an operator: sees and changes everything.";
+  if (role === "staff") return "As staff: sees everything and changes nothing.";
+  return `As a partner: sees and steers ${crawlers.join(", ")}.`;
+}
+
+/** `state` null: no such link is kept. */
+function linkOverBody(state: SignInLink["state"] | null): Html {
+  return html`<div class="sign-in"><h1>${state === "used" ? "This link was used already" : "This link opens nothing"}</h1>
+<p>${state === null ? overWords.unknown : overWords[state]}</p>
+<p>Another one is made on the coordinator's machine:</p>
+<pre><code>nearcrawl sign-in</code></pre>
+<p><a href="/sign-in">More about signing in</a></p></div>`;
+}
+
+const overWords = {
+  used: "A link signs in once. If it was not you, end that session: sign in, and look at your account.",
+  expired: "Its time is over.",
+  revoked: "It was withdrawn.",
+  open: "It was used up just now.",
+  unknown: "It was cut off on its way, or is long over.",
+} as const;

@@ -10,8 +10,7 @@ import { createSessionAccess, type SessionAccessPorts } from "../web/session-acc
 import { accessRoutes } from "./access-routes.ts";
 import { accountRoutes } from "./account-routes.ts";
 import { auditRoutes } from "./audit-routes.ts";
-import { createSessionStore } from "./session-store.ts";
-import { createSignInLinkStore } from "./sign-in-link-store.ts";
+import { createSessionStore, createSignInLinkStore } from "./session-store.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { createOperatorTokenStore } from "./token-store.ts";

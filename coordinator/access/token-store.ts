@@ -3,6 +3,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { Pool } from "pg";
 import type { OperatorToken, OperatorTokenStore } from "#core/access-types";
 import type { Scope } from "#core/actor";
+import type { Change } from "#core/audit";
 
 export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
   return {
@@ -66,4 +67,19 @@ function tokenOf(row: TokenRow): OperatorToken {
     lastUsedAt: row.last_used_at,
     revokedAt: row.revoked_at,
   };
+}
+
+// Tokens made and revoked, as the audit log keeps them: without what they are.
+
+export function tokenCreated(token: {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly expiresAt: Date;
+}): Change {
+  const words = `Token ${token.name}, for ${token.scopes.join(", ")}, good until ${token.expiresAt.toISOString()}.`;
+  return { action: "token-created", target: token.name, words, after: token };
+}
+
+export function tokenRevoked(name: string): Change {
+  return { action: "token-revoked", target: name, words: `Token ${name} opens nothing any more.` };
 }

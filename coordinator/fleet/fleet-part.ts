@@ -1,6 +1,6 @@
 /** The pages' part about the fleet, with its stores. */
 import type { Pool } from "pg";
-import { createSignInLinkStore } from "../access/sign-in-link-store.ts";
+import { createSignInLinkStore } from "../access/session-store.ts";
 import { grantBudget } from "../crawlers/control-store.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-place-store.ts";
 import { createCrawlerStore } from "../crawlers/crawler-store.ts";

@@ -1,6 +1,6 @@
 /** The fleet: everything that operators and partners see and do, as pages and under /api/. */
 
-import { addPartnerSignIn } from "../access/partner-sign-in.ts";
+import { addPartnerSignIn } from "../access/sign-in-routes.ts";
 import type { WebPart } from "../http-server.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
 import { addVersionRoutes } from "../releases/routes.ts";

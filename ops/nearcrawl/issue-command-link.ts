@@ -1,7 +1,7 @@
 /** Sign-in links that commands make: for whoever types here, or whom they name. Written to the audit log. */
 import type { Pool } from "pg";
+import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { type IssuedLink, issueSignInLink, linkIssued } from "#coordinator/access/sign-in";
-import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { linkMinutes, type Person } from "#core/access-types";

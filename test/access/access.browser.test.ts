@@ -1,8 +1,8 @@
 /** Signing in, accounts, tokens and the audit log in a real browser, over real sockets and a real database. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
-import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
 import { accessParts } from "#coordinator/access/start";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";

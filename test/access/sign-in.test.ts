@@ -1,8 +1,8 @@
 /** Signing in by a link and out again, accounts, links for others and tokens: real server, real database. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
-import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
 import { accessParts } from "#coordinator/access/start";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { readOpenApi } from "#coordinator/web/openapi";

@@ -1,6 +1,6 @@
 /** Somebody who has signed in, for tests of pages that show forms: a session in the database, and its cookie. */
 import type { BrowserContextOptions } from "playwright-core";
-import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
+import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { sessionCookieName } from "#coordinator/web/access";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { formTokenOf } from "#coordinator/web/session-access";

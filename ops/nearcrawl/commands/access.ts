@@ -1,8 +1,7 @@
 /** `nearcrawl access`: what the page /access has: who is signed in, which links are out, and how to end either. */
 import { Command } from "commander";
 import type { Pool } from "pg";
-import { createSessionStore } from "#coordinator/access/session-store";
-import { createSignInLinkStore } from "#coordinator/access/sign-in-link-store";
+import { createSessionStore, createSignInLinkStore } from "#coordinator/access/session-store";
 import type { Session, SignInLink } from "#core/access-types";
 import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";

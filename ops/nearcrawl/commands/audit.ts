@@ -1,6 +1,6 @@
 /** `nearcrawl audit`: every change of what the system does, by whom, and what was before. */
 import { Command } from "commander";
-import { auditLimit, readAuditQuery } from "#coordinator/access/read-audit-query";
+import { auditLimit, readAuditQuery } from "#coordinator/access/audit-routes";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { type AuditEntry, changedFields } from "#core/audit";
 import { boundedInteger } from "../bounded-integer.ts";

@@ -1,7 +1,6 @@
 /** `nearcrawl operator-token`: who may change the fleet over HTTP. */
 import { Command, Option } from "commander";
-import { tokenCreated, tokenRevoked } from "#coordinator/access/token-changes";
-import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { createOperatorTokenStore, tokenCreated, tokenRevoked } from "#coordinator/access/token-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { OperatorToken } from "#core/access-types";
 import { type Scope, scopes } from "#core/actor";
