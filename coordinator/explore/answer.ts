@@ -1,16 +1,24 @@
 /** Answers of the explorer: a map's figures, a level of the tree, a list of subnets. */
-
 import type { CrawlerId } from "#core/ids";
-import { formatRange } from "#core/ip/range";
+import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { ExploreClock, ExploreReads } from "./explore-ports.ts";
-import type { ExploreQuestion } from "./explore-question.ts";
 import type { ExploredMap, Explorer } from "./explorer.ts";
-import { filterKey, filterQuery, isEmptyFilter } from "./filter.ts";
-import { filterPlaces, type KnownNames, type PlaceFilter } from "./filter-places.ts";
-import { type ExploredSubnet, subnetLines } from "./lines.ts";
-import { everyMatch, type ListOrder, listPlaces } from "./list.ts";
-import { cellPositions, tileText } from "./space.ts";
+import {
+  filterKey,
+  filterPlaces,
+  filterQuery,
+  isEmptyFilter,
+  type KnownNames,
+  type PlaceFilter,
+  readFilter,
+  readPlace,
+  type SubnetFilter,
+} from "./filter.ts";
+import { type ChildOrder, childOrders, type ExploredSubnet, subnetLines, treeLevel } from "./lines.ts";
+import { everyMatch, type ListOrder, listOrders, listPlaces } from "./list.ts";
+import { type Colouring, colourings, tileCorner } from "./paint.ts";
+import type { ExploreClock, ExploreReads } from "./reads.ts";
+import { cellPositions, rootTile, spaceOf, type Tile, tileHolding, tileText } from "./space.ts";
 import {
   type LegendEntry,
   type MapBlock,
@@ -20,8 +28,6 @@ import {
   mapTotals,
 } from "./summary.ts";
 import type { TileCells } from "./tile.ts";
-import { tileCorner } from "./tile-picture.ts";
-import { type ChildOrder, treeLevel } from "./tree-level.ts";
 import { WorkTurns } from "./work-turns.ts";
 
 export interface ExplorePorts {
@@ -193,3 +199,62 @@ function crawlerNames({ state }: ExplorePorts): (crawlerId: CrawlerId) => string
   const names = new Map(state.crawlers.map(({ crawlerId, name }) => [crawlerId, name]));
   return (crawlerId) => names.get(crawlerId) ?? null;
 }
+
+// What an address, a form or a command asks of the explorer, checked: which view, where, coloured by what, which subnets.
+
+export const exploreViews = ["map", "tree", "list"] as const;
+export type ExploreView = (typeof exploreViews)[number];
+
+export interface ExploreQuestion {
+  readonly view: ExploreView;
+  /** As it was asked for; the whole of IPv4 where nothing was. */
+  readonly at: IpRange;
+  readonly tile: Tile;
+  readonly colouring: Colouring;
+  readonly filter: SubnetFilter;
+  readonly listOrder: ListOrder;
+  readonly childOrder: ChildOrder;
+  /** Go on behind this range. */
+  readonly after: IpRange | null;
+  readonly limit: number;
+}
+
+export const defaultLimit = 50;
+export const mostLimit = 200;
+
+/** A string: why it cannot be asked. `given`: the value of a name, empty when there is none. */
+export function readQuestion(given: (name: string) => string): ExploreQuestion | string {
+  const filter = readFilter(given);
+  if (typeof filter === "string") return filter;
+  const at = readPlace(given("at"));
+  if (at === null)
+    return `at: ${shortened(given("at"))} is not an address, a block such as 192.0.2.0/24, or a range.`;
+  const after = given("after") === "" ? null : parseRange(given("after").slice(0, 100));
+  if (given("after") !== "" && after === null) return `after: ${shortened(given("after"))} is not a range.`;
+  const view = oneOf(exploreViews, given("view"), isEmptyFilter(filter) ? "map" : "list");
+  if (view === null) return `view: ${shortened(given("view"))} is not one of ${exploreViews.join(", ")}.`;
+  const colouring = oneOf(colourings, given("colour"), "crawler");
+  if (colouring === null)
+    return `colour: ${shortened(given("colour"))} is not one of ${colourings.join(", ")}.`;
+  const sort = given("sort");
+  const listOrder = oneOf(listOrders, sort, "address");
+  if (listOrder === null) return `sort: ${shortened(sort)} is not one of ${listOrders.join(", ")}.`;
+  const limit = given("limit") === "" ? defaultLimit : Number(given("limit"));
+  if (!Number.isInteger(limit) || limit < 1 || limit > mostLimit)
+    return `limit: ${shortened(given("limit"))} is not a whole number from 1 to ${mostLimit}.`;
+  return {
+    ...{ view, at, colouring, filter, listOrder, after, limit },
+    tile: tileHolding(at) ?? rootTile(spaceOf(at.family)),
+    childOrder: childOrders.find((order) => order === sort) ?? "address",
+  };
+}
+
+function oneOf<Value extends string>(
+  values: readonly Value[],
+  given: string,
+  otherwise: Value,
+): Value | null {
+  return given === "" ? otherwise : (values.find((value) => value === given) ?? null);
+}
+
+const shortened = (text: string) => (text.length > 60 ? `${text.slice(0, 60)}…` : text);

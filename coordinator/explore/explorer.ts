@@ -3,17 +3,14 @@
  * makes what is asked for. All in short turns beside the crawl. A new registry generation is a new world, made while
  * the old one serves.
  */
-
 import type { SubnetId } from "#core/ids";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { ExploreClock, ExploredLoad, ExploreReads } from "./explore-ports.ts";
-import type { PlaceFilter } from "./filter-places.ts";
-import { Freshness } from "./freshness.ts";
+import type { PlaceFilter } from "./filter.ts";
 import { lastPosition, startPosition } from "./places.ts";
-import { RecentEntries } from "./recent-entries.ts";
+import type { ExploreClock, ExploredLoad, ExploreReads } from "./reads.ts";
 import { type MapSpace, spaceOf, type Tile } from "./space.ts";
 import type { TileCells } from "./tile.ts";
-import { KeptTiles, makeTile, type TileSettings } from "./tile-cache.ts";
+import { KeptTiles, makeTile, RecentEntries, type TileSettings } from "./tile-cache.ts";
 import { WorkTurns } from "./work-turns.ts";
 import { ExploredWorld } from "./world.ts";
 
@@ -39,12 +36,15 @@ export const defaultExplorerSettings: Omit<ExplorerSettings, "recrawlDays"> = {
 
 /** Tiles made for somebody and kept for a while: a megabyte each. */
 const mostRecentTiles = 24;
+
 /** Maps with a filter, each with its own kept tiles. */
 const mostFilteredMaps = 2;
+
 const filteredTiles: TileSettings = { subnetsPerTile: 400_000, mostTiles: 24 };
 
 /** So long what was made for somebody may be shown again after a change: a filtered map goes over all subnets. */
 const tilesGoodMs = 10_000;
+
 const filtersGoodMs = 60_000;
 
 /** A world with the tiles that are kept of it. */
@@ -282,4 +282,35 @@ async function refreshPlace(
   const first = Math.max(0, startPosition(world.columns, space, place));
   const last = Math.min(2 ** space.positionBits - 1, lastPosition(world.columns, space, place));
   if (first <= last) await tiles[family].refresh(first, last, turns);
+}
+
+/**
+ * A number that goes up after something changed, but not too often: what was made from it under the number before is
+ * good enough until then.
+ */
+class Freshness {
+  readonly #everyMs: number;
+  readonly #steadyMs: () => number;
+  #version = 0;
+  #changed = false;
+  #raisedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(everyMs: number, steadyMs: () => number) {
+    this.#everyMs = everyMs;
+    this.#steadyMs = steadyMs;
+  }
+
+  touch(): void {
+    this.#changed = true;
+  }
+
+  get version(): number {
+    const nowMs = this.#steadyMs();
+    if (this.#changed && nowMs - this.#raisedMs >= this.#everyMs) {
+      this.#version += 1;
+      this.#changed = false;
+      this.#raisedMs = nowMs;
+    }
+    return this.#version;
+  }
 }

@@ -1,11 +1,23 @@
 /** A subnet as lists, trees and files show it. */
-
 import { asHolderId, type CrawlerId, type HolderId, type SubnetId } from "#core/ids";
-import { formatRange } from "#core/ip/range";
-import { countryOf, registryOf } from "../subnets/subnet.ts";
+import { formatRange, type IpRange } from "#core/ip/range";
+import { countryOf, registries, registryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
-import type { ExploreReads, NamedHolder } from "./explore-ports.ts";
-import { endPlace, rangeAtPlace } from "./places.ts";
+import { Best } from "./list.ts";
+import {
+  ageStepsHours,
+  type CellPaint,
+  loadStepsPagesPerDay,
+  rttStepsMs,
+  stepOf,
+  tileCorner,
+} from "./paint.ts";
+import { endPlace, familyPlaces, parentPlace, placeHolding, rangeAtPlace, sizeBits } from "./places.ts";
+import type { ExploreReads, NamedHolder } from "./reads.ts";
+import { cellsPerTile, indexOfCell, type Tile } from "./space.ts";
+import { ageLabels, type CrawlerName, loadLabels, rttLabels } from "./summary.ts";
+import { emptyCells, mergeCells, noRtt, type TileCells } from "./tile.ts";
+import type { WorkTurns } from "./work-turns.ts";
 import type { ExploredWorld } from "./world.ts";
 
 export interface ExploredSubnet {
@@ -99,4 +111,172 @@ function delegationAt(
     rttMs: Number.isNaN(rttMs) ? null : Math.round(100 * rttMs) / 100,
     delegatedAt: since === 0 ? null : new Date(1000 * since).toISOString(),
   };
+}
+
+// A tile in few cells, each with its value in words: what a terminal can draw.
+
+/** A value in words; an empty text: registered, and no value; null: not registered. */
+export type CoarseCell = string | null;
+
+interface CoarseAsked {
+  readonly tile: Tile;
+  readonly cells: TileCells;
+  readonly paint: CellPaint;
+  readonly crawlerName: CrawlerName;
+  /** 2^order cells to a side, 8 at most. */
+  readonly order: number;
+}
+
+/** Row by row from the top. */
+export function coarseMap(world: ExploredWorld, asked: CoarseAsked): CoarseCell[][] {
+  const side = 2 ** asked.order;
+  const count = cellsPerTile / side ** 2;
+  const merged = emptyCells(side ** 2);
+  for (let cell = 0; cell < side ** 2; cell += 1)
+    mergeCells({ from: asked.cells, at: cell * count, count }, merged, cell);
+  const corner = tileCorner(asked.tile);
+  const before = asked.tile.index * side ** 2;
+  return Array.from({ length: side }, (_, y) =>
+    Array.from({ length: side }, (_, x) => {
+      const at = { x: corner.x * side + x, y: corner.y * side + y };
+      return labelOf(world, merged, {
+        ...asked,
+        cell: indexOfCell(at, asked.tile.zoom + asked.order) - before,
+      });
+    }),
+  );
+}
+
+function labelOf(
+  world: ExploredWorld,
+  merged: TileCells,
+  { cell, paint, crawlerName }: CoarseAsked & { readonly cell: number },
+): CoarseCell {
+  if (merged.registered[cell] === 0) return null;
+  if (merged.chosen[cell] === 0) return "";
+  const [rtt, since, load] = [
+    merged.rtts[cell] as number,
+    merged.since[cell] as number,
+    merged.loads[cell] as number,
+  ];
+  const hours = Math.max(0, paint.nowSeconds - since) / 3600;
+  const crawlerId = world.crawlerIdOf(merged.crawlers[cell] as number);
+  const labels: Record<typeof paint.colouring, string | undefined> = {
+    crawler: crawlerId === null ? undefined : (crawlerName(crawlerId) ?? "a crawler that left"),
+    registry: registries[(merged.registries[cell] as number) - 1],
+    rtt: rtt === noRtt ? undefined : rttLabels[stepOf(rtt / 10, rttStepsMs)],
+    age: since === 0 ? undefined : ageLabels[stepOf(hours, ageStepsHours)],
+    load: load <= 0 ? undefined : loadLabels[stepOf(load, loadStepsPagesPerDay)],
+  };
+  return labels[paint.colouring] ?? "";
+}
+
+// One level of the tree: a subnet (or the root of a family), what is around it, and its children a page at a time.
+
+export const childOrders = ["address", "size", "load"] as const;
+export type ChildOrder = (typeof childOrders)[number];
+
+interface TreeAsked {
+  readonly at: IpRange;
+  /** Go on behind this child, by address; null: from the first. */
+  readonly after: IpRange | null;
+  readonly order: ChildOrder;
+  readonly limit: number;
+}
+
+interface TreeLevel {
+  /** The smallest subnet that holds what was asked for; −1: the root of the family. */
+  readonly node: number;
+  /** From the largest down to the node's parent. */
+  readonly above: readonly number[];
+  readonly children: readonly number[];
+  /** Null while there are more than were counted. */
+  readonly childCount: number | null;
+  readonly next: string | null;
+}
+
+const placesPerPiece = 16_384;
+
+/** Past a full page the counting of children goes on over so many places. */
+const mostLookedAt = 2_000_000;
+
+export async function treeLevel(
+  world: ExploredWorld,
+  asked: TreeAsked,
+  turns: WorkTurns,
+): Promise<TreeLevel> {
+  const { columns } = world;
+  const node = isWhole(asked.at) ? -1 : placeHolding(columns, asked.at);
+  const above: number[] = [];
+  for (
+    let place = node < 0 ? -1 : parentPlace(columns, node);
+    place >= 0;
+    place = parentPlace(columns, place)
+  )
+    above.unshift(place);
+  const [from, to] = node < 0 ? familyPlaces(columns, asked.at.family) : [node + 1, endPlace(columns, node)];
+  const found = await childrenOf(world, asked, { node, from, to, turns });
+  return { node, above, ...found };
+}
+
+const isWhole = (range: IpRange): boolean =>
+  range.family === 4
+    ? range.first === 0 && range.last === 0xffffffff
+    : range.first === 0n && range.last === 2n ** 128n - 1n;
+
+interface Within {
+  readonly node: number;
+  readonly from: number;
+  readonly to: number;
+  readonly turns: WorkTurns;
+}
+
+type Children = Pick<TreeLevel, "children" | "childCount" | "next">;
+
+async function childrenOf(world: ExploredWorld, asked: TreeAsked, within: Within): Promise<Children> {
+  const { node, from, to, turns } = within;
+  const { after, limit, order } = asked;
+  const best = order === "address" ? null : new Best(limit);
+  const children: number[] = [];
+  let [count, looked] = [0, 0];
+  for (let start = from; start < to; start += placesPerPiece) {
+    const end = Math.min(to, start + placesPerPiece);
+    for (let place = start; place < end; place += 1) {
+      if (parentPlace(world.columns, place) !== node) continue;
+      count += 1;
+      if (best !== null) best.offer(place, weightOf(world, place, order));
+      else if (children.length <= limit && isBehind(world, place, after)) children.push(place);
+    }
+    looked += end - start;
+    await turns.breathe();
+    const isFull = best === null && children.length > limit && looked >= mostLookedAt;
+    if (isFull && end < to) return page(world, children, { limit, count: null });
+  }
+  return best === null
+    ? page(world, children, { limit, count })
+    : { children: best.places(), childCount: count, next: null };
+}
+
+function page(
+  world: ExploredWorld,
+  children: readonly number[],
+  { limit, count }: { readonly limit: number; readonly count: number | null },
+): Children {
+  const shown = children.slice(0, limit);
+  const last = shown.at(-1);
+  const next =
+    children.length > limit && last !== undefined ? formatRange(rangeAtPlace(world.columns, last)) : null;
+  return { children: shown, childCount: count, next };
+}
+
+function weightOf(world: ExploredWorld, place: number, order: ChildOrder): number {
+  if (order === "size") return sizeBits(world.columns, place);
+  return world.loads.pagesPerDayWithin(place, endPlace(world.columns, place));
+}
+
+/** In the order of places: by first address, the widest first. */
+function isBehind(world: ExploredWorld, place: number, after: IpRange | null): boolean {
+  if (after === null) return true;
+  const range = rangeAtPlace(world.columns, place);
+  return range.first > after.first || (range.first === after.first && range.last < after.last);
 }

@@ -4,11 +4,10 @@
  */
 
 import { formatRange, type IpRange } from "#core/ip/range";
-import { blockOf, placesPerBlock } from "./block-summaries.ts";
-import type { PlaceFilter } from "./filter-places.ts";
+import type { PlaceFilter } from "./filter.ts";
 import { placesStartingIn, rangeAtPlace, sizeBits } from "./places.ts";
 import type { WorkTurns } from "./work-turns.ts";
-import type { ExploredWorld } from "./world.ts";
+import { blockOf, type ExploredWorld, placesPerBlock } from "./world.ts";
 
 export const listOrders = ["address", "size", "load", "rtt", "age"] as const;
 export type ListOrder = (typeof listOrders)[number];

@@ -7,6 +7,8 @@
  *   0  nothing registered, clear    1  registered, and nobody's    2  registered, left out by the filter
  *   3 + 3·step + opacity            the value's step, in three opacities
  */
+
+import { cellOfIndex, cellsPerTile, type Tile, tileOrder } from "./space.ts";
 import { noRtt, type TileCells } from "./tile.ts";
 
 export const colourings = ["crawler", "rtt", "load", "age", "registry"] as const;
@@ -28,6 +30,7 @@ export const categoryColours: readonly Rgb[] = [
   [110, 150, 50],
   [200, 60, 90],
 ];
+
 /** Dark on light ground and light on dark alike would need two pictures; these five are told apart on both. */
 const stepColours: readonly Rgb[] = [
   [116, 190, 190],
@@ -36,10 +39,12 @@ const stepColours: readonly Rgb[] = [
   [150, 70, 170],
   [190, 40, 90],
 ];
+
 const nobodys: Rgb = [134, 150, 148];
 
 /** Upper bounds of the steps but the last, which has none. */
 export const rttStepsMs = [10, 30, 80, 150] as const;
+
 export const ageStepsHours = [1, 24, 168, 720] as const;
 export const loadStepsPagesPerDay = [1, 10, 100, 1000] as const;
 
@@ -61,6 +66,7 @@ export function paletteOf(colouring: Colouring): Palette {
 }
 
 const isCategorical = (colouring: Colouring): boolean => colouring === "crawler" || colouring === "registry";
+
 const darker = ([red, green, blue]: Rgb): Rgb => [
   Math.round(red * 0.55),
   Math.round(green * 0.55),
@@ -91,7 +97,7 @@ export interface CellPaint {
 /** Which of the palette's colours a cell has; `odd`: it is one of the dark squares of a chequered pattern. */
 export type CellPainter = (cell: number, odd: boolean) => number;
 
-export function cellPainter(cells: TileCells, paint: CellPaint): CellPainter {
+function cellPainter(cells: TileCells, paint: CellPaint): CellPainter {
   const value = valuePainter(cells, paint);
   const { registered, chosen } = cells;
   return (cell, odd) => {
@@ -142,4 +148,103 @@ export function stepOf(value: number, bounds: readonly number[]): number {
   let step = 0;
   while (step < bounds.length && value >= (bounds[step] as number)) step += 1;
   return step;
+}
+
+// Marks that can be found: where few cells of a tile have a value, one pixel of a quarter of a million addresses would
+// be looked for in vain. Each of them is drawn as a small square then, over what has no value, and never over another
+// mark. What the read-out says of a place is not touched by it.
+
+/** Colours below it have no value (colour-scales). */
+const firstValue = 3;
+
+/** A tile with more marks than one pixel in so many shows them well enough as they are. */
+const sparseShare = 1 / 128;
+
+/** Pixels on each side of the mark. */
+const reach = 2;
+
+/** Changes the pixels; true when marks were drawn larger. */
+export function spreadMarks(pixels: Uint8Array): boolean {
+  const marks: number[] = [];
+  const most = pixels.length * sparseShare;
+  for (let pixel = 0; pixel < pixels.length && marks.length <= most; pixel += 1) {
+    if ((pixels[pixel] as number) >= firstValue) marks.push(pixel);
+  }
+  if (marks.length === 0 || marks.length > most) return false;
+  const colours = marks.map((pixel) => pixels[pixel] as number);
+  for (const [index, pixel] of marks.entries()) drawSquare(pixels, pixel, solid(colours[index] as number));
+  for (const [index, pixel] of marks.entries()) pixels[pixel] = solid(colours[index] as number);
+  return true;
+}
+
+/** The same colour, at its fullest: a step has three opacities. */
+const solid = (colour: number): number => firstValue + 3 * Math.floor((colour - firstValue) / 3) + 2;
+
+function drawSquare(pixels: Uint8Array, centre: number, colour: number): void {
+  const [x, y] = [centre % tileSide, Math.floor(centre / tileSide)];
+  for (let row = Math.max(0, y - reach); row <= Math.min(tileSide - 1, y + reach); row += 1) {
+    for (let column = Math.max(0, x - reach); column <= Math.min(tileSide - 1, x + reach); column += 1) {
+      const at = row * tileSide + column;
+      if ((pixels[at] as number) < firstValue) pixels[at] = colour;
+    }
+  }
+}
+
+// A tile as a picture: its cells where the curve puts them, 256 by 256.
+
+export const tileSide = 2 ** tileOrder;
+
+/** A colour's number for each pixel, row by row. */
+export function tilePicture(tile: Tile, cells: TileCells, paint: CellPaint): Uint8Array {
+  const pixels = new Uint8Array(cellsPerTile);
+  const pixelOf = pixelsOfCells(tile);
+  const colourOf = cellPainter(cells, paint);
+  for (let cell = 0; cell < cellsPerTile; cell += 1) {
+    const pixel = pixelOf[cell] as number;
+    const odd = (((pixel >> tileOrder) ^ pixel) & 1) === 1;
+    pixels[pixel] = colourOf(cell, odd);
+  }
+  return pixels;
+}
+
+/** Where on the whole map a tile's first pixel is, in tiles. */
+export function tileCorner({ zoom, index }: Tile): { readonly x: number; readonly y: number } {
+  return cellOfIndex(index, zoom);
+}
+
+/**
+ * Within a tile the curve goes one of four ways, which its first and its last cell tell:
+ *
+ *   first at the top left, last at the top right or the bottom left; or
+ *   first at the bottom right, last at the top right or the bottom left
+ */
+function pixelsOfCells({ zoom, index }: Tile): Uint16Array {
+  const order = zoom + tileOrder;
+  const first = cellOfIndex(index * cellsPerTile, order);
+  const last = cellOfIndex((index + 1) * cellsPerTile - 1, order);
+  const fromEnd = first.x % tileSide !== 0;
+  const alongTop = last.x % tileSide !== 0;
+  return ways[(fromEnd ? 2 : 0) + (alongTop ? 1 : 0)]?.() as Uint16Array;
+}
+
+const farthest = tileSide - 1;
+
+const ways = [
+  once((x, y) => [y, x]),
+  once((x, y) => [x, y]),
+  once((x, y) => [farthest - x, farthest - y]),
+  once((x, y) => [farthest - y, farthest - x]),
+];
+
+/** Made when it is first needed: 128 KB each. */
+function once(place: (x: number, y: number) => readonly [x: number, y: number]): () => Uint16Array {
+  let made: Uint16Array | null = null;
+  return () => {
+    made ??= Uint16Array.from({ length: cellsPerTile }, (_, cell) => {
+      const at = cellOfIndex(cell, tileOrder);
+      const [x, y] = place(at.x, at.y);
+      return y * tileSide + x;
+    });
+    return made;
+  };
 }

@@ -1,10 +1,10 @@
 /** What the explorer reads besides memory: when subnets were delegated, what they load, who holds them. */
 import type { Pool } from "pg";
-import { asHolderId, asSubnetId, type SubnetId } from "#core/ids";
+import { asHolderId, asSubnetId, type HolderId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/read-copy";
-import type { ExploreReads, NamedHolder } from "./explore-ports.ts";
 
 const mostHoldersCalled = 50;
+
 /** One page a second and host, the usual pace (subnet-loads). */
 const mostPagesPerHost = 86_400;
 
@@ -85,4 +85,47 @@ async function named(
     [value, limit],
   );
   return rows.map(({ holder_id, name, handle }) => ({ holderId: asHolderId(holder_id), name, handle }));
+}
+
+// What the explorer asks of the database: what the coordinator's memory does not hold.
+
+/** When a subnet was delegated, and whether it was found to answer from many places. */
+interface DelegationMark {
+  readonly subnetId: SubnetId;
+  /** Seconds since 1970. */
+  readonly since: number;
+  readonly anycast: boolean;
+}
+
+export interface ExploredLoad {
+  readonly subnetId: SubnetId;
+  readonly pagesPerDay: number;
+  readonly dueHosts: number;
+}
+
+export interface NamedHolder {
+  readonly holderId: HolderId;
+  readonly name: string;
+  readonly handle: string | null;
+}
+
+export interface ExploreReads {
+  /** Hands over every delegation's mark, row by row. */
+  eachMark(visit: (mark: DelegationMark) => void): Promise<void>;
+  /** Subnets with hosts: what each is to be fetched a day, where every page is fetched once in so many days. */
+  eachLoad(recrawlDays: number, visit: (load: ExploredLoad) => void): Promise<void>;
+  /** Subnets with hosts or parts that are delegated apart. */
+  finerSubnets(): Promise<readonly SubnetId[]>;
+  holders(holderIds: readonly HolderId[]): Promise<readonly NamedHolder[]>;
+  /** Holders with exactly this handle, or whose name is this, in any case; few. */
+  holdersCalled(text: string): Promise<readonly NamedHolder[]>;
+}
+
+/** The clock, and how the explorer lets others have their turn. */
+export interface ExploreClock {
+  readonly now: () => Date;
+  /** A steady clock in ms. */
+  readonly steadyMs: () => number;
+  /** Resolves when everybody else who was ready has had a turn. */
+  readonly yieldTurn: () => Promise<void>;
 }

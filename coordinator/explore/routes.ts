@@ -4,17 +4,28 @@ import { formatAddress } from "#core/ip/address";
 import type { WebPart } from "../http-server.ts";
 import { indexedPng } from "../web/indexed-png.ts";
 import type { AskedView, SentFile, Shown } from "../web/views.ts";
-import { askedCells, type ExplorePorts, everySubnet, showExplore } from "./answer.ts";
-import type { ExploreQuestion } from "./explore-question.ts";
-import { readQuestion } from "./explore-question.ts";
+import {
+  askedCells,
+  type ExplorePorts,
+  type ExploreQuestion,
+  everySubnet,
+  readQuestion,
+  showExplore,
+} from "./answer.ts";
 import type { ExploredMap } from "./explorer.ts";
 import { subnetsAsCsv, subnetsAsJson } from "./files.ts";
-import { deepestOrder, indexOfCell } from "./hilbert.ts";
 import { exploreBody, exploreTitle, notReadyBody } from "./page.ts";
-import { paletteOf } from "./paint.ts";
-import { addressAt, spaceOf, type Tile, tileAt, tileOrder, tileText } from "./space.ts";
-import { spreadMarks } from "./spread-marks.ts";
-import { tilePicture, tileSide } from "./tile-picture.ts";
+import { paletteOf, spreadMarks, tilePicture, tileSide } from "./paint.ts";
+import {
+  addressAt,
+  deepestOrder,
+  indexOfCell,
+  spaceOf,
+  type Tile,
+  tileAt,
+  tileOrder,
+  tileText,
+} from "./space.ts";
 
 export interface ExploreRoutePorts extends ExplorePorts {
   /** Resolves when the explorer is ready, or after a moment. */

@@ -26,6 +26,7 @@ export const spaceOf = (family: 4 | 6): MapSpace => (family === 4 ? ipv4Space : 
 
 /** Cells to a side are 2^8. */
 export const tileOrder = 8;
+
 export const cellsPerTile = 4 ** tileOrder;
 const ipv6Shift = 73n;
 const ipv6Start = 1n << 125n;
@@ -41,6 +42,7 @@ export const rootTile = (space: MapSpace): Tile => ({ space, zoom: 0, index: 0 }
 export const tilePositions = ({ space, zoom }: Tile): number => 2 ** (space.positionBits - 2 * zoom);
 export const firstPositionOf = (tile: Tile): number => tile.index * tilePositions(tile);
 export const cellPositions = (tile: Tile): number => tilePositions(tile) / cellsPerTile;
+
 export const childTile = (tile: Tile, quadrant: number): Tile => ({
   space: tile.space,
   zoom: tile.zoom + 1,
@@ -90,4 +92,63 @@ export function tileHolding(range: IpRange): Tile | null {
     tile = { space, zoom, index };
   }
   return tile;
+}
+
+// The Hilbert curve: neighbours on the line of addresses stay neighbours on the map, and a CIDR block of even
+// length is a square (D. Hilbert 1891; the walk from quadrant to quadrant follows Warren, Hacker's Delight, 16-2).
+// An order of k covers 2^k by 2^k cells. Bits are taken by division: IPv6 needs more than 32 of them.
+//
+// order 1:  0 3     x to the right, y downwards
+// 1 2
+
+/** At most: 4^26 cells are still exact numbers. */
+export const deepestOrder = 26;
+
+export interface Cell {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Where the cell of this number lies. */
+export function cellOfIndex(index: number, order: number): Cell {
+  let [x, y] = [0, 0];
+  let rest = index;
+  for (let side = 1; side < 2 ** order; side *= 2) {
+    const quadrant = rest % 4;
+    const right = quadrant >= 2 ? 1 : 0;
+    const down = quadrant === 1 || quadrant === 2 ? 1 : 0;
+    [x, y] = turned({ x, y, side, right, down });
+    x += side * right;
+    y += side * down;
+    rest = Math.floor(rest / 4);
+  }
+  return { x, y };
+}
+
+/** The number of the cell, the other way. */
+export function indexOfCell(cell: Cell, order: number): number {
+  let { x, y } = cell;
+  let index = 0;
+  for (let side = 2 ** (order - 1); side >= 1; side /= 2) {
+    const right = x >= side ? 1 : 0;
+    const down = y >= side ? 1 : 0;
+    index += side * side * (3 * right + (right === 1 ? -down : down));
+    [x, y] = turned({ x: x - side * right, y: y - side * down, side, right, down });
+  }
+  return index;
+}
+
+interface Turning {
+  readonly x: number;
+  readonly y: number;
+  /** Cells of a quadrant to a side. */
+  readonly side: number;
+  readonly right: 0 | 1;
+  readonly down: 0 | 1;
+}
+
+/** The curve within its first quadrant is mirrored at one diagonal, within its last at the other. */
+function turned({ x, y, side, right, down }: Turning): [x: number, y: number] {
+  if (down === 1) return [x, y];
+  return right === 1 ? [side - 1 - y, side - 1 - x] : [y, x];
 }

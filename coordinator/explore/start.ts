@@ -5,9 +5,8 @@ import type { Log } from "#core/log";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { WebPart } from "../http-server.ts";
-import type { ExploreClock } from "./explore-ports.ts";
 import { defaultExplorerSettings, Explorer } from "./explorer.ts";
-import { createExploreReads } from "./reads.ts";
+import { createExploreReads, type ExploreClock } from "./reads.ts";
 import { exploreRoutes } from "./routes.ts";
 
 export interface ExplorePartOptions {

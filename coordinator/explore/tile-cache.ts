@@ -7,7 +7,7 @@
  * Memory: a megabyte a tile; of n subnets at most n / `subnetsPerTile` tiles of each zoom. Ten million registry-like
  * subnets take about a hundred and fifty.
  */
-import { CellFill } from "./cell-fill.ts";
+
 import { addLoads } from "./place-loads.ts";
 import { firstPlaceFrom, parentPlace, placeOver } from "./places.ts";
 import {
@@ -20,7 +20,7 @@ import {
   type Tile,
   tilePositions,
 } from "./space.ts";
-import { bytesPerTile, emptyCells, mergeCells, type TileCells } from "./tile.ts";
+import { bytesPerTile, CellFill, emptyCells, mergeCells, type TileCells } from "./tile.ts";
 import type { WorkTurns } from "./work-turns.ts";
 import type { ExploredWorld } from "./world.ts";
 
@@ -259,3 +259,25 @@ export function subnetsStartingIn({ columns }: ExploredWorld, tile: Tile): numbe
 }
 
 const keyOf = ({ zoom, index }: Tile): string => `${zoom}/${index}`;
+
+/** What was made lately and may be asked for again: as many as there is room for, those longest unused make way. */
+export class RecentEntries<Value> {
+  readonly #room: number;
+  readonly #entries = new Map<string, Value>();
+
+  constructor(room: number) {
+    this.#room = room;
+  }
+
+  /** The one of this key; made when there is none. A promise that rejects is not kept. */
+  get(key: string, make: () => Value): Value {
+    const known = this.#entries.get(key);
+    const value = known ?? make();
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (value instanceof Promise) value.catch(() => this.#entries.delete(key));
+    const oldest = this.#entries.keys().next();
+    if (this.#entries.size > this.#room && !oldest.done) this.#entries.delete(oldest.value);
+    return value;
+  }
+}

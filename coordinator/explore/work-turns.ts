@@ -1,5 +1,5 @@
 /** Long work in short turns: after a few ms it lets everybody else go first. */
-import type { ExploreClock } from "./explore-ports.ts";
+import type { ExploreClock } from "./reads.ts";
 
 /** A turn takes so long; whoever waits meanwhile waits a little longer than that. */
 const turnMs = 5;

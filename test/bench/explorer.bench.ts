@@ -7,13 +7,11 @@
 import { writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { DelegationTable } from "#coordinator/delegation/delegation-table";
-import { type ExplorePorts, showExplore } from "#coordinator/explore/answer";
-import { readQuestion } from "#coordinator/explore/explore-question";
+import { type ExplorePorts, readQuestion, showExplore } from "#coordinator/explore/answer";
 import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/explore/explorer";
-import { paletteOf } from "#coordinator/explore/paint";
+import { paletteOf, tilePicture } from "#coordinator/explore/paint";
 import { cellPositions, cellsPerTile, ipv4Space, rootTile, type Tile } from "#coordinator/explore/space";
 import { systemClock } from "#coordinator/explore/start";
-import { tilePicture } from "#coordinator/explore/tile-picture";
 import { indexedPng } from "#coordinator/web/indexed-png";
 import { asCrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";

@@ -12,10 +12,9 @@
 import { beforeAll, expect, it } from "vitest";
 import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
 import { CoordinatorState } from "#coordinator/delegation/state";
-import { type ExploreAnswer, showExplore } from "#coordinator/explore/answer";
-import type { ExploreReads } from "#coordinator/explore/explore-ports";
-import { readQuestion } from "#coordinator/explore/explore-question";
+import { type ExploreAnswer, readQuestion, showExplore } from "#coordinator/explore/answer";
 import { type ExploredMap, Explorer } from "#coordinator/explore/explorer";
+import type { ExploreReads } from "#coordinator/explore/reads";
 import { childTile, ipv4Space, rootTile, type Tile, tileHolding } from "#coordinator/explore/space";
 import { buildSubnetTree } from "#coordinator/subnets/subnet-tree";
 import { asCrawlerId, asHolderId, asSubnetId, type SubnetId } from "#core/ids";

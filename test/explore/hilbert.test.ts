@@ -1,6 +1,6 @@
 /** The curve against its definition by words: each square's four quarters, turned, and joined end to end. */
 import { expect, it } from "vitest";
-import { type Cell, cellOfIndex, indexOfCell } from "#coordinator/explore/hilbert";
+import { type Cell, cellOfIndex, indexOfCell } from "#coordinator/explore/space";
 import { seededRandom } from "#core/random";
 
 const seed = Math.floor(Math.random() * 2 ** 31);

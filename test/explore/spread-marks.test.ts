@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { spreadMarks } from "#coordinator/explore/spread-marks";
-import { tileSide } from "#coordinator/explore/tile-picture";
+import { spreadMarks, tileSide } from "#coordinator/explore/paint";
 
 const at = (x: number, y: number) => y * tileSide + x;
 

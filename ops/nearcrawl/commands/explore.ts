@@ -1,17 +1,20 @@
 /** `nearcrawl explore`: who crawls what in the whole address space, as a tree, a list or a small map. */
 import { join } from "node:path";
 import { Command, Option } from "commander";
-import { askedCells, type ExplorePorts, everySubnet, showExplore } from "#coordinator/explore/answer";
-import { coarseMap } from "#coordinator/explore/coarse-map";
 import {
+  askedCells,
   defaultLimit,
+  type ExplorePorts,
   type ExploreQuestion,
+  everySubnet,
   mostLimit,
   readQuestion,
-} from "#coordinator/explore/explore-question";
+  showExplore,
+} from "#coordinator/explore/answer";
 import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/explore/explorer";
 import { subnetsAsCsv } from "#coordinator/explore/files";
 import { subnetStates } from "#coordinator/explore/filter";
+import { coarseMap } from "#coordinator/explore/lines";
 import { colourings } from "#coordinator/explore/paint";
 import { createExploreReads } from "#coordinator/explore/reads";
 import { systemClock } from "#coordinator/explore/start";

@@ -1,8 +1,7 @@
 /** The explorer's answers as a terminal shows them. */
 
 import type { ListAnswer, MapAnswer, TreeAnswer } from "#coordinator/explore/answer";
-import type { CoarseCell } from "#coordinator/explore/coarse-map";
-import type { ExploredSubnet } from "#coordinator/explore/lines";
+import type { CoarseCell, ExploredSubnet } from "#coordinator/explore/lines";
 import { formatTable } from "../output.ts";
 import { printable } from "../printable.ts";
 
