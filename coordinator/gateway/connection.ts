@@ -12,8 +12,8 @@ import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinato
 import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { type ReceivedParts, splitFrame } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
-import { ByteBudget } from "./byte-budget.ts";
 import type { MessageSize } from "./inbox.ts";
+import { ByteBudget } from "./watch.ts";
 
 export type Refusal = Omit<CoordinatorRefuse, "type">;
 

@@ -23,19 +23,23 @@ import type { Fleet } from "../crawlers/crawler.ts";
 import { ConnectionLimits } from "../web/limits.ts";
 import { AdmissionLine } from "./admission-line.ts";
 import type { Refusal } from "./connection.ts";
+import { CrawlerSession, type SessionHandlers } from "./session.ts";
 import {
+  type Arrival,
   blameless,
   busyWithTheOther,
   comeBackLater,
+  type GatewayHandlers,
+  type GatewaySettings,
+  incidentOf,
   replaced,
+  type SessionInfo,
+  sessionInfoOf,
   shuttingDown,
+  turnedAway,
   unableToAdmit,
-} from "./gateway-refusals.ts";
-import { PendingProbes } from "./pending-probes.ts";
-import { incidentOf, turnedAway } from "./refusal-incidents.ts";
-import { CrawlerSession, type SessionHandlers } from "./session.ts";
-import { type SessionInfo, sessionInfoOf } from "./session-info.ts";
-import type { Arrival, GatewayHandlers, GatewaySettings } from "./settings.ts";
+} from "./settings.ts";
+import { PendingProbes } from "./watch.ts";
 
 /** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
 const maxFragments = 1024;

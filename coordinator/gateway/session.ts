@@ -22,10 +22,11 @@ import {
   type CrawlerReport,
   type MessageSize,
   type OtherMessage,
+  referredBytes,
+  SealCheck,
+  type SealMessage,
   SessionInbox,
 } from "./inbox.ts";
-import { referredBytes } from "./referred-bytes.ts";
-import { SealCheck, type SealMessage } from "./seal-check.ts";
 import { HeartbeatWatch } from "./watch.ts";
 
 export interface SessionSettings {

@@ -9,7 +9,7 @@ import type { ConnectionLimitSettings } from "../web/limits.ts";
 import type { AdmissionLineSettings } from "./admission-line.ts";
 import type { Refusal } from "./connection.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";
-import type { EdgeIncident } from "./refusal-incidents.ts";
+import type { CrawlerSession } from "./session.ts";
 
 /**
  * Of one crawler, no two of these run at once (save `admit`); `onArrive` and `onLeave` alternate. A
@@ -100,4 +100,112 @@ export interface Arrival {
   readonly version: number;
   /** The identity that belongs to its name; null: it has none. */
   readonly publicKey: string | null;
+}
+
+// What the gateway itself refuses crawlers with, in words for their operators.
+
+export const replaced: Refusal = {
+  code: "replaced",
+  reason: "a newer session with the same name and key took the place of this one",
+  retry: false,
+};
+
+export const shuttingDown: Refusal = {
+  code: "shutting-down",
+  reason: "the coordinator is shutting down",
+  retry: true,
+};
+
+export const busyWithTheOther: Refusal = {
+  code: "internal-error",
+  reason: "what this crawler's session before has sent is still being worked off",
+  retry: true,
+};
+
+export const unableToAdmit: Refusal = {
+  code: "internal-error",
+  reason: "the coordinator cannot take anyone now",
+  retry: true,
+};
+
+/** More come at once than can be let in. */
+export function comeBackLater(waiting: number, retryAfterMs: number): Refusal {
+  const reason = `${waiting} crawlers wait to be let in; there is room in ${Math.ceil(retryAfterMs / 1000)} s`;
+  return { code: "internal-error", reason, retry: true, retryAfterMs };
+}
+
+/** Codes of refusals that say nothing bad about whom they went to. */
+export const blameless: ReadonlySet<string> = new Set([
+  "internal-error",
+  "shutting-down",
+  "replaced",
+  "moved",
+]);
+
+// Which refusals are incidents, and of which kind: what a crawler or a stranger is to blame for.
+
+/** Codes that are not here say nothing bad, or are recorded where more is known of them. */
+const kinds: Partial<Record<Refusal["code"], string>> = {
+  "wrong-key": "wrong-key",
+  revoked: "revoked-key",
+  "bad-message": "bad-message",
+  "too-much": "flood",
+  "bad-signature": "bad-signature",
+};
+
+export interface EdgeIncident {
+  readonly crawlerId: CrawlerId | null;
+  readonly kind: string;
+  readonly words: string;
+  readonly remoteAddress: string;
+}
+
+/** Null: it is none. */
+export function incidentOf(
+  from: {
+    readonly crawlerId: CrawlerId | null;
+    readonly name: string | null;
+    readonly remoteAddress: string;
+  },
+  refusal: Refusal | null,
+): EdgeIncident | null {
+  const kind = refusal === null ? undefined : kinds[refusal.code];
+  if (refusal === null || kind === undefined) return null;
+  const { crawlerId, name, remoteAddress } = from;
+  const whose = crawlerId === null && name !== null ? `as ${name}: ` : "";
+  return { crawlerId, kind, words: `${whose}${refusal.reason}`, remoteAddress };
+}
+
+/** An upgrade that was turned away before a word was said. */
+export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
+  return { crawlerId: null, kind: "connection-flood", words, remoteAddress };
+}
+
+// What is known of a connected crawler, for operators.
+
+export interface SessionInfo {
+  readonly name: string;
+  readonly remoteAddress: string;
+  readonly openedAt: Date;
+  readonly softwareVersion: string;
+  readonly unacknowledgedResults: number;
+  readonly waitingMessages: number;
+  readonly held: boolean;
+  readonly messagesIn: number;
+  readonly wireBytesIn: number;
+  readonly inflatedBytesIn: number;
+  readonly messagesOut: number;
+  readonly wireBytesOut: number;
+}
+
+/** Null before its hello. */
+export function sessionInfoOf(session: CrawlerSession): SessionInfo | null {
+  const { hello, remoteAddress, openedAt, unacknowledgedResults, waitingMessages, connection } = session;
+  if (!hello) return null;
+  const { name, softwareVersion } = hello;
+  const held = connection.isHeld;
+  return {
+    ...{ name, remoteAddress, openedAt, softwareVersion, unacknowledgedResults, waitingMessages, held },
+    ...connection.counts,
+  };
 }

@@ -1,3 +1,6 @@
+import type { CrawlerId } from "#core/ids";
+import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
+
 /**
  * Whether a crawler is still there, on a connection that may have died without a word (a half-open TCP
  * connection sends no FIN): it vanished when three heartbeats in a row have not come, and not before.
@@ -25,10 +28,13 @@ export interface HeartbeatWatchSettings {
 
 const missedHeartbeats = 3;
 const ticksPerHeartbeat = 8;
+
 /** The third heartbeat may be late by a quarter of the interval. */
 const lateTicks = 2;
+
 /** A message that is under way for so long never ends: the longest takes four minutes at 256 kbit/s. */
 const longestMessageHeartbeats = 30;
+
 /** So many bytes between two ticks are a long message under way, more than answers to pings. */
 const messageUnderWayBytes = 256;
 
@@ -71,4 +77,97 @@ export class HeartbeatWatch {
     this.stop();
     this.#settings.onVanished();
   }
+}
+
+/**
+ * A token bucket for bytes: how much one crawler may make the coordinator inflate in a second. Overspending
+ * once is allowed (a message's size is known only after it was inflated) and paid for by waiting.
+ */
+export class ByteBudget {
+  readonly #bytesPerSecond: number;
+  readonly #now: () => number;
+  #left: number;
+  #filledAt: number;
+
+  /** `now` in ms, monotonic. The bucket holds one second's worth and starts full. */
+  constructor(bytesPerSecond: number, now: () => number) {
+    this.#bytesPerSecond = bytesPerSecond;
+    this.#now = now;
+    this.#left = bytesPerSecond;
+    this.#filledAt = now();
+  }
+
+  spend(bytes: number): void {
+    this.#fill();
+    this.#left -= bytes;
+  }
+
+  /** Until something may be spent again; 0 when it may now. */
+  waitMs(): number {
+    this.#fill();
+    return this.#left > 0 ? 0 : Math.ceil((-this.#left / this.#bytesPerSecond) * 1000) + 1;
+  }
+
+  #fill(): void {
+    const now = this.#now();
+    const gained = ((now - this.#filledAt) / 1000) * this.#bytesPerSecond;
+    this.#left = Math.min(this.#bytesPerSecond, this.#left + gained);
+    this.#filledAt = now;
+  }
+}
+
+// Probe requests under way: matches reports to requests, and answers for crawlers that do not.
+
+interface PendingProbe {
+  readonly crawlerId: CrawlerId;
+  readonly method: ProbeMethod;
+  readonly settle: (outcome: ProbeOutcome) => void;
+}
+
+export class PendingProbes {
+  readonly #pending = new Map<number, PendingProbe>();
+  #lastRequestId = 0;
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  /** Resolves with the report, or with a `failed` outcome after `waitMs`. `ask` sends the request; false: it could not. */
+  request(
+    probe: { readonly crawlerId: CrawlerId; readonly method: ProbeMethod; readonly waitMs: number },
+    ask: (requestId: number) => boolean,
+  ): Promise<ProbeOutcome> {
+    this.#lastRequestId += 1;
+    const requestId = this.#lastRequestId;
+    return new Promise((resolve) => {
+      const settle = (outcome: ProbeOutcome) => {
+        clearTimeout(deadline);
+        this.#pending.delete(requestId);
+        resolve(outcome);
+      };
+      const silent = failed(probe.method, `the crawler did not report within ${probe.waitMs} ms`);
+      const deadline = setTimeout(() => settle(silent), probe.waitMs);
+      this.#pending.set(requestId, { crawlerId: probe.crawlerId, method: probe.method, settle });
+      if (!ask(requestId)) settle(failed(probe.method, "the crawler is not connected"));
+    });
+  }
+
+  /** A report to a request of another crawler, or to none (any more), is dropped: false. */
+  report(crawlerId: CrawlerId, requestId: number, outcome: ProbeOutcome): boolean {
+    const probe = this.#pending.get(requestId);
+    if (probe?.crawlerId !== crawlerId) return false;
+    probe.settle(outcome);
+    return true;
+  }
+
+  /** The crawler's session ended. */
+  abandon(crawlerId: CrawlerId, reason: string): void {
+    for (const probe of [...this.#pending.values()]) {
+      if (probe.crawlerId === crawlerId) probe.settle(failed(probe.method, `the crawler left: ${reason}`));
+    }
+  }
+}
+
+function failed(method: ProbeMethod, reason: string): ProbeOutcome {
+  return { type: "failed", method, reason: reason.slice(0, 500) };
 }
