@@ -9,20 +9,27 @@
  * Each looks at so many matches at most, as many in each part of the table, so that no host comes first for where its
  * rows lie; and keeps the best of them by what can be told from the row itself.
  */
-import type { PoolClient } from "pg";
+
+import { LRUCache } from "lru-cache";
+import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import { fullHeadRank, fullLinkingHosts, mostPoints } from "./page-score.ts";
 import type { WordQuery } from "./query-sql.ts";
-import type { SearchQuery } from "./reads.ts";
+import type { Candidate, PageText, SearchQuery, ShownPage } from "./reads.ts";
+import { startMark, stopMark } from "./search.ts";
 
 /** Matches looked at in one step and one language's rules, and those kept of them. */
 const looked = 480;
+
 export const kept = 150;
+
 /** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
 const phrasesRead = 1600;
+
 /** With so many candidates it is not looked further. */
 export const enough = 100;
+
 /** Hosts below a name that are searched at most. */
 const hostsBelow = 2000;
 
@@ -181,4 +188,175 @@ function filtersOf({ query: { filters, sort }, hosts }: CandidateSearch) {
     values: used.map(([, value]) => value),
     sql: used.map(([, , condition], index) => `\n        and ${condition(`$${index + 6}`)}`).join(""),
   };
+}
+
+// Reads with a time limit of their own: what takes longer is ended by the server, and that is an answer.
+
+/** Postgres' code for a statement that was ended by its time limit. */
+const queryCanceled = "57014";
+
+/**
+ * Null: a statement took longer than `longestMs`. Plans are made once for a connection, by index (the tables are
+ * too large for anything else) and without compiling them, which takes longer than they run.
+ */
+export async function boundedRead<T>(
+  pool: Pool,
+  longestMs: number,
+  read: (client: PoolClient) => Promise<T>,
+): Promise<T | null> {
+  const client = await pool.connect();
+  try {
+    await client.query(`begin read only;
+      set local statement_timeout = ${longestMs};
+      set local plan_cache_mode = force_generic_plan;
+      set local enable_seqscan = off;
+      set local jit = off;
+      set local work_mem = '32MB'`);
+    return await read(client);
+  } catch (error) {
+    if ((error as { code?: string }).code === queryCanceled) return null;
+    throw error;
+  } finally {
+    await client.query("rollback").catch(() => {});
+    client.release();
+  }
+}
+
+// Where hosts lie and whether they have opted out, kept for a minute: the same hosts come up in many searches.
+
+export interface HostFacts {
+  /** Of the subnet that its address lies in; null: not known. */
+  readonly country: string | null;
+  readonly hasOptedOut: boolean;
+}
+
+/** What is shown is looked at once more (read-pages.ts); this only decides what is counted. */
+const keptMs = 60_000;
+
+const keptHosts = 50_000;
+
+export class HostFactsCache {
+  readonly #pool: Pool;
+  readonly #facts: LRUCache<HostHash, HostFacts>;
+
+  constructor(pool: Pool, nowMs: () => number) {
+    this.#pool = pool;
+    this.#facts = new LRUCache({ max: keptHosts, ttl: keptMs, ttlResolution: 0, perf: { now: nowMs } });
+  }
+
+  async of(hosts: readonly HostHash[]): Promise<Map<HostHash, HostFacts>> {
+    const found = new Map<HostHash, HostFacts>();
+    const missing: HostHash[] = [];
+    for (const host of hosts) {
+      const facts = this.#facts.get(host);
+      if (facts === undefined) missing.push(host);
+      else found.set(host, facts);
+    }
+    for (const [host, facts] of await this.#read(missing)) {
+      this.#facts.set(host, facts);
+      found.set(host, facts);
+    }
+    return found;
+  }
+
+  async #read(hosts: readonly HostHash[]): Promise<[HostHash, HostFacts][]> {
+    if (hosts.length === 0) return [];
+    const { rows } = await this.#pool.query<{
+      host_hash: HostHash;
+      country: string | null;
+      opted_out: boolean;
+    }>({
+      name: "search-hosts",
+      text: `select h.host_hash, s.country, h.opt_out_id is not null as opted_out
+        from frontier_host h
+        left join subnet s using (subnet_id)
+        where h.host_hash = any($1::bigint[])`,
+      values: [hosts],
+    });
+    return rows.map((row) => [row.host_hash, { country: row.country, hasOptedOut: row.opted_out }]);
+  }
+}
+
+// Answers kept for seconds, so that the next page of results, and whoever asks the same, costs next to nothing.
+
+/** A ranking takes about 200 KB. */
+const keptAnswers = 200;
+
+const keptAnswersKeptMs = 10_000;
+
+export class KeptAnswers {
+  readonly #answers: LRUCache<string, object>;
+  readonly #making = new Map<string, Promise<object>>();
+
+  /** `nowMs` is a clock that never goes back. */
+  constructor(nowMs: () => number) {
+    this.#answers = new LRUCache({
+      max: keptAnswers,
+      ttl: keptAnswersKeptMs,
+      ttlResolution: 0,
+      perf: { now: nowMs },
+    });
+  }
+
+  /** A question asked by several at once is answered once. `make` decides the type: a question names one. */
+  async of<T extends object>(question: string, make: () => Promise<T>): Promise<T> {
+    const known = this.#answers.get(question) ?? this.#making.get(question);
+    if (known !== undefined) return (await known) as T;
+    const making = make();
+    this.#making.set(question, making);
+    try {
+      const answer = await making;
+      this.#answers.set(question, answer);
+      return answer;
+    } finally {
+      this.#making.delete(question);
+    }
+  }
+}
+
+// What is read of the best candidates: how their texts rank, and what is shown of them.
+
+export async function pageTexts(pool: Pool, candidates: readonly Candidate[]): Promise<(PageText | null)[]> {
+  if (candidates.length === 0) return [];
+  const { rows } = await pool.query<{ at: number; url: string; rank: number }>({
+    name: "search-texts",
+    text: `select k.at::int, p.url, ts_rank_cd(p.lexemes, k.query::tsquery, 1) as rank
+      from unnest($1::bigint[], $2::bigint[], $3::text[]) with ordinality as k (host_hash, url_hash, query, at)
+      join page p using (host_hash, url_hash)`,
+    values: keysOf(candidates),
+  });
+  const texts = new Map(rows.map((row) => [row.at, { url: row.url, textRank: row.rank }]));
+  return candidates.map((_, index) => texts.get(index + 1) ?? null);
+}
+
+/** What has opted out, asks not to be shown or has gone since is left out. */
+export async function shownPages(
+  pool: Pool,
+  candidates: readonly Candidate[],
+): Promise<(ShownPage | null)[]> {
+  if (candidates.length === 0) return [];
+  const { rows } = await pool.query<{ at: number } & ShownPage>({
+    name: "search-shown",
+    text: `select k.at::int, p.url, p.title, p.words,
+        ts_headline(c.oid::regconfig,
+          translate(coalesce(nullif(p.excerpt, ''), p.description), '${startMark}${stopMark}', ''),
+          k.query::tsquery, 'StartSel=${startMark}, StopSel=${stopMark}, HighlightAll=true') as headline
+      from unnest($1::bigint[], $2::bigint[], $3::text[]) with ordinality as k (host_hash, url_hash, query, at)
+      join page p using (host_hash, url_hash)
+      join pg_catalog.pg_ts_config c
+        on c.cfgname = p.text_search_config and c.cfgnamespace = 'pg_catalog'::regnamespace
+      where not p.noindex
+        and not exists (select from frontier_host h where h.host_hash = p.host_hash and h.opt_out_id is not null)`,
+    values: keysOf(candidates),
+  });
+  const shown = new Map(rows.map(({ at, ...page }) => [at, page]));
+  return candidates.map((_, index) => shown.get(index + 1) ?? null);
+}
+
+function keysOf(candidates: readonly Candidate[]): unknown[] {
+  return [
+    candidates.map(({ hostHash }) => hostHash),
+    candidates.map(({ urlHash }) => urlHash),
+    candidates.map(({ query }) => query),
+  ];
 }

@@ -5,13 +5,14 @@
  * then begins again.
  */
 import type { Pool, PoolClient } from "pg";
+import type { HostHash, UrlHash } from "#core/ids";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
-import { leastStandingOf, standingOf } from "./ranking.ts";
-import { readBatch, type WalkedPage } from "./walked-pages.ts";
-import { addWords, forgetWords } from "./word-writes.ts";
+import { leastStandingOf, pageWords, type Standing, standingOf } from "./ranking.ts";
+import { deletesOf } from "./word-slips.ts";
 
 /** Pages of one batch: a transaction of tens of milliseconds. */
 const batchPages = 200;
+
 /** A round that took less begins anew only after so long. */
 const leastPauseMs = 60_000;
 
@@ -109,4 +110,141 @@ async function endRound(client: PoolClient, state: State, now: Date): Promise<vo
        least_standing = $2, words = $3`,
     [now, leastStandingOf(counts), words],
   );
+}
+
+// The next pages of the upkeep's walk, with who links to them and the words that stand first on them.
+
+interface WalkedPage extends Standing {
+  readonly hostHash: HostHash;
+  readonly urlHash: UrlHash;
+  readonly language: string;
+  /** As the row has them. */
+  readonly popularity: number;
+  readonly tier: number;
+  /** Empty where the page asks not to be indexed. */
+  readonly words: readonly string[];
+}
+
+/** Links that are looked at to count the hosts they come from. */
+const linksCounted = 1000;
+
+const firstCharacters = 400;
+
+interface Row {
+  host_hash: HostHash;
+  url_hash: UrlHash;
+  url: string;
+  language: string | null;
+  title: string;
+  headings: readonly { readonly text: string }[];
+  beginning: string;
+  silent: boolean;
+  popularity: number;
+  tier: number;
+  is_copy: boolean;
+  linking_hosts: number;
+}
+
+async function readBatch(
+  client: PoolClient,
+  after: { readonly host_hash: string | null; readonly url_hash: string | null },
+  limit: number,
+): Promise<WalkedPage[]> {
+  const { rows } = await client.query<Row>(batchSql(after.host_hash !== null, limit), [
+    ...(after.host_hash === null ? [] : [after.host_hash, after.url_hash]),
+  ]);
+  return rows.map((row) => ({
+    hostHash: row.host_hash,
+    urlHash: row.url_hash,
+    language: row.language ?? "",
+    popularity: row.popularity,
+    tier: row.tier,
+    linkingHosts: row.linking_hosts,
+    isFrontPage: new URL(row.url).pathname === "/",
+    isLaterCopy: row.is_copy,
+    words: row.silent ? [] : pageWords([row.title, ...row.headings.map(({ text }) => text), row.beginning]),
+  }));
+}
+
+/** Nofollow links are no recommendation, and links of the page's own host none either. */
+const batchSql = (hasPlace: boolean, limit: number) => `
+  select p.*, (
+      select count(distinct linking.host_hash)::int
+      from (
+        select l.host_hash
+        from link l
+        where l.to_host_hash = p.host_hash and l.to_url_hash = p.url_hash
+          and l.host_hash <> p.host_hash and not l.nofollow
+        limit ${linksCounted}
+      ) linking
+    ) as linking_hosts
+  from (
+    select host_hash, url_hash, url, language, title, headings, left(excerpt, ${firstCharacters}) as beginning,
+      popularity, tier, duplicate_url_hash is not null as is_copy,
+      noindex or exists (
+        select from frontier_host h where h.host_hash = page.host_hash and h.opt_out_id is not null
+      ) as silent
+    from page
+    ${hasPlace ? "where (host_hash, url_hash) > ($1::bigint, $2::bigint)" : ""}
+    order by host_hash, url_hash
+    limit ${limit}
+  ) p
+  order by host_hash, url_hash`;
+
+// Table search_word: counted by rounds of the upkeep, and bounded whatever the pages hold.
+
+/** About 100 MB with its indexes. */
+const mostWords = 300_000;
+
+/** Gives how many are new. Sorted, so that nobody waits for anybody in a circle. */
+async function addWords(client: PoolClient, pages: readonly WalkedPage[], round: number): Promise<number> {
+  const counts = new Map<string, { word: string; language: string; pages: number }>();
+  for (const { words, language } of pages) {
+    for (const word of words) {
+      const key = `${word} ${language}`;
+      const known = counts.get(key);
+      if (known) known.pages += 1;
+      else counts.set(key, { word, language, pages: 1 });
+    }
+  }
+  const rows = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+  if (rows.length === 0) return 0;
+  const { rows: written } = await client.query<{ added: number }>(
+    `with written as (
+       insert into search_word as w (word, language, pages, round, deletes)
+       select word, language, pages, $1, string_to_array(deletes, ' ')
+       from unnest($2::text[], $3::text[], $4::real[], $5::text[]) as given (word, language, pages, deletes)
+       on conflict (word, language) do update
+         set pages = case when w.round = excluded.round then w.pages else w.pages / 2 end + excluded.pages,
+             round = excluded.round
+       returning (xmax = 0) as is_new
+     )
+     select count(*) filter (where is_new)::int as added from written`,
+    [
+      round,
+      rows.map(({ word }) => word),
+      rows.map(({ language }) => language),
+      rows.map(({ pages: count }) => count),
+      rows.map(({ word }) => deletesOf(word).join(" ")),
+    ],
+  );
+  return written[0]?.added ?? 0;
+}
+
+/** Words that a whole round did not meet go, and the rarest where there are too many. Gives how many are left. */
+async function forgetWords(
+  client: PoolClient,
+  known: { readonly words: number; readonly round: number; readonly roundEnds: boolean },
+): Promise<number> {
+  const isFull = known.words > mostWords;
+  if (!known.roundEnds && !isFull) return known.words;
+  if (known.roundEnds) await client.query("delete from search_word where round < $1", [known.round]);
+  if (isFull) {
+    await client.query(
+      `delete from search_word
+       where pages <= (select pages from search_word order by pages desc offset ${mostWords / 2} limit 1)`,
+    );
+  }
+  const { rows } = await client.query<{ words: number }>("select count(*)::int as words from search_word");
+  return rows[0]?.words ?? 0;
 }

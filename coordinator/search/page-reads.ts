@@ -1,8 +1,18 @@
 /** What the index has of one page, from its row, its URL's and its host's. */
 import type { Pool } from "pg";
-import { isoOrNull } from "../database/cached-read.ts";
-import { linksShown, type NoPage, type PageFacts, type PageKey, type PageOffsets } from "./page-facts.ts";
-import { alikePages, fetchesOf, inLinks, outLinks } from "./page-lists.ts";
+import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
+import {
+  type AlikePage,
+  type InLink,
+  type Listed,
+  linksShown,
+  type NoPage,
+  type OutLink,
+  type PageFacts,
+  type PageFetch,
+  type PageKey,
+  type PageOffsets,
+} from "./page-facts.ts";
 
 interface Row {
   url: string;
@@ -130,4 +140,151 @@ function factsOf(row: Row): Omit<PageFacts, "alike" | "fetches" | "outLinks" | "
     visits: row.visits ?? 0,
     depth: row.depth,
   };
+}
+
+// The lists of a page: its fetches, links from and to it, and pages like it. Each is read a stretch at a time.
+
+interface Stretch {
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** Entries of a list that are counted at most. */
+const countedLimit = 10_000;
+
+const alikeShown = 20;
+
+interface FetchRow {
+  fetched_at: Date;
+  crawler: string | null;
+  outcome: string;
+  status: number | null;
+  blame: string | null;
+  address: string | null;
+  dns_ms: number | null;
+  connect_ms: number | null;
+  tls_ms: number | null;
+  first_byte_ms: number | null;
+  total_ms: number;
+  body_bytes: number;
+  wire_bytes: number;
+  shipped_bytes: number;
+}
+
+/** Newest first. */
+async function fetchesOf(pool: Pool, key: PageKey, stretch: Stretch): Promise<Listed<PageFetch>> {
+  const { rows } = await pool.query<FetchRow>(
+    `select f.fetched_at, c.name as crawler, f.outcome, f.status, f.blame, host(f.address) as address, f.dns_ms,
+       f.connect_ms, f.tls_ms, f.first_byte_ms, f.total_ms, f.body_bytes, f.wire_bytes, f.shipped_bytes
+     from page_fetch f
+     left join crawler c using (crawler_id)
+     where f.host_hash = $1 and f.url_hash = $2
+     order by f.fetched_at desc
+     limit $3 offset $4`,
+    [key.hostHash, key.urlHash, stretch.limit, stretch.offset],
+  );
+  const items = rows.map((row) => ({
+    fetchedAt: iso(row.fetched_at),
+    crawler: row.crawler,
+    outcome: row.outcome,
+    status: row.status,
+    blame: row.blame,
+    address: row.address,
+    dnsMs: roundMs(row.dns_ms),
+    connectMs: roundMs(row.connect_ms),
+    tlsMs: roundMs(row.tls_ms),
+    firstByteMs: roundMs(row.first_byte_ms),
+    totalMs: roundMs(row.total_ms) ?? 0,
+    bodyBytes: row.body_bytes,
+    wireBytes: row.wire_bytes,
+    shippedBytes: row.shipped_bytes,
+  }));
+  const count = await countOf(pool, "page_fetch where host_hash = $1 and url_hash = $2", key);
+  return { items, ...stretch, ...count };
+}
+
+async function outLinks(pool: Pool, key: PageKey, stretch: Stretch): Promise<Listed<OutLink>> {
+  const { rows } = await pool.query<OutLink>(
+    `select u.url, l.anchor, l.nofollow,
+       case when u.url is null then 'unknown'
+            when p.url_hash is not null and not p.noindex and h.opt_out_id is null then 'indexed'
+            when u.last_fetched_at is not null then 'fetched'
+            else 'not-fetched' end as state
+     from (
+       select * from link
+       where host_hash = $1 and url_hash = $2
+       order by to_host_hash, to_url_hash
+       limit $3 offset $4
+     ) l
+     left join frontier_url u on u.host_hash = l.to_host_hash and u.url_hash = l.to_url_hash
+     left join page p on p.host_hash = l.to_host_hash and p.url_hash = l.to_url_hash
+     left join frontier_host h on h.host_hash = l.to_host_hash
+     order by l.to_host_hash, l.to_url_hash`,
+    [key.hostHash, key.urlHash, stretch.limit, stretch.offset],
+  );
+  const count = await countOf(pool, "link where host_hash = $1 and url_hash = $2", key);
+  return { items: rows, ...stretch, ...count };
+}
+
+/** From pages that may be shown; links of other hosts first. */
+async function inLinks(pool: Pool, key: PageKey, stretch: Stretch): Promise<Listed<InLink>> {
+  const { rows } = await pool.query<InLink>(
+    `select p.url, p.title, l.anchor, l.nofollow
+     from (
+       select *
+       from (select * from link where to_host_hash = $1 and to_url_hash = $2 limit ${countedLimit}) linking
+       order by host_hash = $1, host_hash, url_hash
+       limit $3 offset $4
+     ) l
+     join page p using (host_hash, url_hash)
+     left join frontier_host h using (host_hash)
+     where not p.noindex and h.opt_out_id is null
+     order by l.host_hash = $1, l.host_hash, l.url_hash`,
+    [key.hostHash, key.urlHash, stretch.limit, stretch.offset],
+  );
+  const count = await countOf(pool, "link where to_host_hash = $1 and to_url_hash = $2", key);
+  return { items: rows, ...stretch, ...count };
+}
+
+/** Of its group (near-texts.ts): the page that had the text first, and others that got it later. */
+async function alikePages(pool: Pool, key: PageKey): Promise<Listed<AlikePage>> {
+  const { rows } = await pool.query<AlikePage>(
+    `with own as (select * from page where host_hash = $1 and url_hash = $2),
+     firsts as (
+       select q.host_hash, q.url_hash
+       from own
+       join page q on q.host_hash = own.duplicate_host_hash and q.url_hash = own.duplicate_url_hash
+         and q.text_group = own.text_group
+     ),
+     others as (
+       select q.host_hash, q.url_hash
+       from own
+       join page q on q.text_group = own.text_group and q.duplicate_url_hash is not null
+       limit ${alikeShown + 2}
+     )
+     select q.url, q.title, q.digest = own.digest as "sameBytes", q.duplicate_url_hash is null as "isFirst"
+     from (select * from firsts union select * from others) found
+     join page q using (host_hash, url_hash)
+     left join frontier_host h using (host_hash)
+     cross join own
+     where (q.host_hash, q.url_hash) <> ($1, $2) and not q.noindex and h.opt_out_id is null
+     order by q.duplicate_url_hash is not null, q.url
+     limit ${alikeShown + 1}`,
+    [key.hostHash, key.urlHash],
+  );
+  const items = rows.slice(0, alikeShown);
+  return { items, offset: 0, limit: alikeShown, total: items.length, more: rows.length > alikeShown };
+}
+
+async function countOf(
+  pool: Pool,
+  source: string,
+  key: PageKey,
+): Promise<{ readonly total: number; readonly more: boolean }> {
+  const { rows } = await pool.query<{ entries: number }>(
+    `select count(*)::int as entries from (select from ${source} limit ${countedLimit + 1}) counted`,
+    [key.hostHash, key.urlHash],
+  );
+  const entries = rows[0]?.entries ?? 0;
+  return { total: Math.min(entries, countedLimit), more: entries > countedLimit };
 }

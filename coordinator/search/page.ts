@@ -1,12 +1,18 @@
 /** Search over the crawled pages. */
 
-import { countText } from "../web/format.ts";
-import { type Html, html, nothing } from "../web/html.ts";
+import { canParseUrl } from "#core/ip/url-host";
+import { country, countryName, countText, crawlerLink } from "../web/format.ts";
+import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
 import { maxSearchLength, maxSearchOffset } from "./query.ts";
-import { filterNames, type SearchAnswer } from "./reads.ts";
-import { activeFilters, filterAside, filterChips } from "./search-filters.ts";
-import { isExplained, searchLink } from "./search-links.ts";
-import { resultItem } from "./search-result.ts";
+import {
+  type FacetName,
+  type FilterName,
+  type FoundPage,
+  facetNames,
+  filterNames,
+  type Reason,
+  type SearchAnswer,
+} from "./reads.ts";
 
 /** Null: nothing was asked yet. */
 export function searchBody(answer: SearchAnswer | null): Html {
@@ -74,4 +80,143 @@ function pager(answer: SearchAnswer): Html {
   const hasAfter = after < answer.total && after <= maxSearchOffset;
   if (before === null && !hasAfter) return nothing;
   return html`<nav class="pager" aria-label="Pages of results">${before === null ? nothing : html`<a rel="prev" href="${searchLink(answer, { offset: before === 0 ? null : before })}">← Before</a>`}${hasAfter ? html`<a rel="next" href="${searchLink(answer, { offset: after })}">Next →</a>` : nothing}</nav>`;
+}
+
+// What narrows a search: the filters' form, the values that the results have, and those in force.
+
+const filterLabels: Readonly<Record<FilterName, string>> = {
+  host: "Host",
+  language: "Language",
+  country: "Country",
+  crawler: "Crawler",
+  from: "From",
+  to: "To",
+};
+
+/** Everything beside the results. */
+function filterAside(answer: SearchAnswer): Html {
+  return html`<aside class="narrow" aria-label="Filters">
+<details${activeFilters(answer).length > 0 ? html` open` : nothing}><summary>Filters</summary>${filterForm(answer)}</details>
+${facetNames.map((name) => facet(answer, name))}
+${answer.facets.pages > 0 ? html`<p class="small">Counted over the ${countText(answer.facets.pages)} ${answer.more ? "best matches that were looked at" : answer.facets.pages === 1 ? "match" : "matches"}.</p>` : nothing}
+</aside>`;
+}
+
+/** Filters in force, each with the way to search without it. */
+function filterChips(answer: SearchAnswer): Html {
+  const active = activeFilters(answer);
+  if (active.length === 0) return nothing;
+  return html`<ul class="chips" aria-label="Filters in force">${active.map(
+    (name) =>
+      html`<li><a href="${searchLink(answer, { [name]: null })}"><span>${filterLabels[name]}: <strong>${answer[name]}</strong></span> <span aria-hidden="true">×</span><span class="hidden"> (remove this filter)</span></a></li>`,
+  )}</ul>`;
+}
+
+function activeFilters(answer: SearchAnswer): FilterName[] {
+  return filterNames.filter((name) => answer[name] !== null);
+}
+
+function filterForm(answer: SearchAnswer): Html {
+  const field = (name: FilterName, rest: Html) =>
+    html`<p><label for="filter-${name}">${filterLabels[name]}</label><input id="filter-${name}" name="${name}" value="${answer[name] ?? ""}" ${rest}></p>`;
+  return html`<form class="filter-form" action="/search" method="get"><input type="hidden" name="q" value="${answer.words}">${answer.sort === "date" ? html`<input type="hidden" name="sort" value="date">` : nothing}${isExplained(answer) ? html`<input type="hidden" name="explain" value="1">` : nothing}
+${field("host", html`maxlength="253" placeholder="example.org" autocomplete="off"`)}
+<div class="pair">${field("language", html`maxlength="3" placeholder="en" autocomplete="off"`)}${field("country", html`maxlength="2" placeholder="DE" autocomplete="off"`)}</div>
+${field("crawler", html`maxlength="100" autocomplete="off"`)}
+${field("from", html`type="date"`)}${field("to", html`type="date"`)}
+<p class="small">A host is taken with all below it. Days are those of publication, or of the fetch where a page does not say (UTC).</p>
+<button class="quiet slim">Apply</button></form>`;
+}
+
+function facet(answer: SearchAnswer, name: FacetName): Html {
+  const values = answer.facets[name];
+  if (values.length === 0 || (values.length === 1 && answer[name] === values[0]!.value)) return nothing;
+  return html`<section class="facet"><h3>${filterLabels[name]}</h3><ul>${values.map(({ value, pages }) => {
+    const isOn = answer[name] === value;
+    return html`<li><a href="${searchLink(answer, { [name]: isOn ? null : value })}"${isOn ? html` aria-current="true"` : nothing}>${name === "country" ? countryName(value) : value}</a> <span class="small">${countText(pages)}</span></li>`;
+  })}</ul></section>`;
+}
+
+// Addresses of searches: the same one with something changed.
+
+/** Null takes a filter away; whatever changes, results start from the first. */
+type Changes = Readonly<Record<string, string | number | null>>;
+
+const usualLimit = 10;
+
+function searchLink(answer: SearchAnswer, changes: Changes): string {
+  return pathWith("/search", {
+    q: answer.words,
+    ...Object.fromEntries(filterNames.map((name) => [name, answer[name]])),
+    sort: answer.sort === "date" ? "date" : null,
+    limit: answer.limit === usualLimit ? null : answer.limit,
+    explain: isExplained(answer) ? 1 : null,
+    ...changes,
+  });
+}
+
+function isExplained({ pages }: SearchAnswer): boolean {
+  return pages.some(({ reasons }) => reasons !== null);
+}
+
+export function pageLink(url: string): string {
+  return pathWith("/pages", { url });
+}
+
+// One result of a search: title, where it is, the words around the match, facts, and why it stands there.
+
+function resultItem(page: FoundPage): Html {
+  const href = safeHref(page.url);
+  const title = page.title.trim() || page.url;
+  return html`<li><p class="crumbs">${crumbs(page.url)}</p>
+<h2>${href ? html`<a href="${href}" rel="noreferrer nofollow">${title}</a>` : title}</h2>
+<p class="snippet">${page.snippet.map((part) => (part.matches ? html`<mark>${part.text}</mark>` : part.text))}</p>
+<p class="result-facts small">${factsOf(page).map((fact) => html`<span>${fact}</span>`)}</p>
+${page.reasons === null ? nothing : reasons(page.reasons, page.rank)}</li>`;
+}
+
+/** The host and the path's parts, as a way to the page. */
+export function crumbs(url: string): Html {
+  if (!canParseUrl(url)) return html`${url}`;
+  const { protocol, host, pathname, search } = new URL(url);
+  const parts = pathname.split("/").filter((part) => part !== "");
+  const shown = parts.length > 4 ? [...parts.slice(0, 2), "…", ...parts.slice(-2)] : parts;
+  const start = protocol === "https:" ? host : `${protocol}//${host}`;
+  return html`<strong>${start}</strong>${shown.map((part) => html`<span class="crumb">${decoded(part)}</span>`)}${search === "" ? nothing : html`<span class="crumb">${decoded(search)}</span>`}`;
+}
+
+const longestCrumb = 60;
+
+function decoded(part: string): string {
+  let text = part;
+  try {
+    text = decodeURIComponent(part);
+  } catch {
+    // As it stands in the address.
+  }
+  return text.length > longestCrumb ? `${text.slice(0, longestCrumb - 1)}…` : text;
+}
+
+function factsOf(page: FoundPage): Html[] {
+  const day = (iso: string) => html`<time datetime="${iso}" data-day>${iso.slice(0, 10)}</time>`;
+  return [
+    page.publishedAt ? html`published ${day(page.publishedAt)}` : null,
+    html`fetched ${day(page.fetchedAt)}${page.crawler ? html` by ${crawlerLink(page.crawler)}` : nothing}`,
+    page.language ? html`${page.language}` : null,
+    country(page.country),
+    page.alike > 0 ? html`${countText(page.alike)} more with nearly the same text` : null,
+    html`<a href="${pageLink(page.url)}">facts and links</a>`,
+    html`<a href="${pathWith("/who", { q: page.url })}">who crawls it</a>`,
+  ].flatMap((fact) => fact ?? []);
+}
+
+function reasons(parts: readonly Reason[], rank: number): Html {
+  return html`<table class="reasons"><caption class="small">${rank.toFixed(1)} points of 100</caption><tbody>${parts.map(reasonRow)}</tbody></table>`;
+}
+
+function reasonRow({ points, most, words }: Reason): Html {
+  const width = Math.round((100 * Math.abs(points)) / most);
+  return html`<tr><td class="number">${points > 0 ? "+" : "−"}${Math.abs(points).toFixed(1)}</td>
+<td class="track"><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-ground" width="100" height="8"/><rect class="${points > 0 ? "bar-value" : "bar-taken"}" width="${width}" height="8"/></svg></td>
+<td>${words} <span class="small">of ${most}</span></td></tr>`;
 }

@@ -1,6 +1,7 @@
 /** What was typed into the search and its filters, cleaned and bounded. */
 import { composed } from "#protocol/composed";
-import type { SearchFilters, SearchQuery, SearchSort } from "./reads.ts";
+import type { SearchFilters, SearchQuery, SearchReads, SearchSort } from "./reads.ts";
+import { correctionOf, longestCorrected, lookedUpForms, shortestCorrected } from "./word-slips.ts";
 
 /** As a request or a command gives it. */
 export interface SearchOptions {
@@ -18,8 +19,10 @@ export interface SearchOptions {
 
 /** Longer input is cut: nobody types it, and each word costs a look-up in the index. */
 export const maxSearchLength = 300;
+
 export const maxSearchWords = 24;
 export const maxSearchLimit = 100;
+
 /** Deeper pages of results are refused: so many pages are ranked, and nobody reads as far. */
 export const maxSearchOffset = 500;
 
@@ -99,4 +102,33 @@ function clean(text: string): string {
 
 function bounded(value: number, least: number, most: number): number {
   return Number.isFinite(value) ? Math.min(most, Math.max(least, Math.trunc(value))) : least;
+}
+
+// "Did you mean": each word that hardly any page has, in place of one like it that many have.
+
+/** Of a long text only the first words are looked at. */
+const wordsCorrected = 8;
+
+/** The same text with some words corrected, phrases and operators as they were; null: nothing to correct. */
+export async function suggestWords(
+  reads: Pick<SearchReads, "wordsLike">,
+  text: string,
+  language: string | null,
+): Promise<string | null> {
+  const typed = [...new Set(text.match(wordPattern) ?? [])].filter(isCorrectable).slice(0, wordsCorrected);
+  const corrections = new Map<string, string>();
+  for (const word of typed) {
+    const lower = word.toLowerCase();
+    const correction = correctionOf(lower, await reads.wordsLike(lookedUpForms(lower), language));
+    if (correction !== null) corrections.set(word, correction);
+  }
+  if (corrections.size === 0) return null;
+  return text.replace(wordPattern, (word) => corrections.get(word) ?? word);
+}
+
+const wordPattern = /[\p{L}\p{M}]+/gu;
+
+function isCorrectable(word: string): boolean {
+  const length = [...word].length;
+  return length >= shortestCorrected && length <= longestCorrected;
 }

@@ -2,22 +2,24 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { KeptAnswer } from "../database/cached-read.ts";
-import { boundedRead } from "./bounded-read.ts";
 import {
+  boundedRead,
   type CandidateRow,
   type CandidateSearch,
   enough,
+  type HostFacts,
+  HostFactsCache,
   hostsOfSite,
+  KeptAnswers,
   kept,
+  pageTexts,
+  shownPages,
   steps,
   takeStep,
 } from "./candidate-reads.ts";
-import { type HostFacts, HostFactsCache } from "./host-facts.ts";
-import { KeptAnswers } from "./kept-answers.ts";
 import type { PageReads } from "./page-facts.ts";
 import { pageOf } from "./page-reads.ts";
 import { configurationsSql, partsSql, wordQueries } from "./query-sql.ts";
-import { pageTexts, shownPages } from "./read-pages.ts";
 import type { Candidate, Candidates, SearchQuery, SearchReads } from "./reads.ts";
 
 /** One statement of a search at most. */

@@ -1,11 +1,9 @@
 /** Search over the index: what was typed becomes a bounded query, what was found an answer that can be shown. */
 
-import { readSearch, type SearchOptions } from "./query.ts";
-import { noFacets, type RankedPage, type Ranking, rankPages } from "./rank-pages.ts";
-import type { FoundPage, SearchAnswer, SearchQuery, SearchReads } from "./reads.ts";
-import { reasonsOf } from "./search-reasons.ts";
-import { snippetOf } from "./snippet.ts";
-import { suggestWords } from "./suggest-words.ts";
+import { mostPoints, scoreParts } from "./page-score.ts";
+import { readSearch, type SearchOptions, suggestWords } from "./query.ts";
+import { dateOf, noFacets, type RankedPage, type Ranking, rankPages } from "./ranking.ts";
+import type { FoundPage, Reason, SearchAnswer, SearchQuery, SearchReads, SnippetPart } from "./reads.ts";
 
 /** With so many results nobody needs another idea of what was meant. */
 const plentyOfResults = 5;
@@ -110,4 +108,97 @@ async function betterWords(
   if (words === null) return null;
   const other = await keptRanking(reads, { ...query, words }, now);
   return other.pages.length > ranking.pages.length ? words : null;
+}
+
+// Why a result stands where it does, in words and points.
+
+/** Every part that gave or took points, the weightiest first. */
+function reasonsOf(page: RankedPage): Reason[] {
+  return scoreParts
+    .map((part) => ({
+      part,
+      points: Math.round(10 * page.score[part]) / 10,
+      most: mostPoints[part],
+      words: wordsOf[part](page),
+    }))
+    .filter(({ points }) => points !== 0)
+    .sort((a, b) => Math.abs(b.points) - Math.abs(a.points));
+}
+
+const wordsOf: Readonly<Record<Reason["part"], (page: RankedPage) => string>> = {
+  text: () => "how often the words are in the text, and how close to each other",
+  head: ({ signals }) =>
+    signals.headRank >= 0.6
+      ? "the title has all of the words"
+      : "words in title, headings, description or address",
+  address: ({ signals }) =>
+    signals.addressShare >= 1 ? "the address has all of the words" : "the address has some of the words",
+  links: ({ signals }) =>
+    signals.linkingHosts === 1
+      ? "1 other host links to it"
+      : `${signals.linkingHosts} other hosts link to it`,
+  freshness: ({ candidate, signals }) => {
+    const days = Math.max(0, Math.floor(signals.ageDays));
+    const how = candidate.publishedAt === null ? "fetched" : "published";
+    const day = dateOf(candidate).toISOString().slice(0, 10);
+    return `${how} ${day}, ${days === 0 ? "today" : days === 1 ? "1 day ago" : `${days} days ago`}`;
+  },
+  copy: () => "another page had nearly this text before",
+};
+
+// The stretch of a page's text that is shown for a search: around the first word that matches, cut between
+// words. Matches come marked by control characters that the text itself cannot hold, so that no markup is
+// made until a page is.
+
+export const startMark = "\u0002";
+export const stopMark = "\u0003";
+
+/** Characters shown, about two lines. */
+const shownLength = 240;
+
+/** Characters before the first match. */
+const leadLength = 60;
+
+export function snippetOf(marked: string): SnippetPart[] {
+  const parts = partsOf(marked);
+  const text = parts.map((part) => part.text).join("");
+  if (text.length <= shownLength) return parts;
+  const firstMatch = parts.findIndex((part) => part.matches);
+  const before = parts.slice(0, Math.max(0, firstMatch)).reduce((sum, part) => sum + part.text.length, 0);
+  const from =
+    before <= leadLength ? 0 : startOfWord(text, Math.min(before - leadLength, text.length - shownLength));
+  const to = from + shownLength >= text.length ? text.length : endOfWord(text, from + shownLength);
+  return [
+    ...(from > 0 ? [{ text: "… ", matches: false }] : []),
+    ...cut(parts, from, to),
+    ...(to < text.length ? [{ text: " …", matches: false }] : []),
+  ];
+}
+
+function partsOf(marked: string): SnippetPart[] {
+  return marked.split(startMark).flatMap((piece, index) => {
+    if (index === 0) return piece === "" ? [] : [{ text: piece, matches: false }];
+    const [hit = "", rest = ""] = piece.split(stopMark);
+    const match = { text: hit, matches: true };
+    return rest === "" ? [match] : [match, { text: rest, matches: false }];
+  });
+}
+
+function startOfWord(text: string, near: number): number {
+  const space = text.lastIndexOf(" ", near);
+  return space < near - 30 ? near : space + 1;
+}
+
+function endOfWord(text: string, near: number): number {
+  const space = text.lastIndexOf(" ", near);
+  return space < near - 30 ? near : space;
+}
+
+function cut(parts: readonly SnippetPart[], from: number, to: number): SnippetPart[] {
+  let at = 0;
+  return parts.flatMap(({ text, matches }) => {
+    const kept = text.slice(Math.max(0, from - at), Math.max(0, to - at));
+    at += text.length;
+    return kept === "" ? [] : [{ text: kept, matches }];
+  });
 }

@@ -1,8 +1,8 @@
 /** What hostile or unlucky words may cost: a statement that takes too long is ended, and the connection goes on. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { boundedRead } from "#coordinator/search/bounded-read";
+import { boundedRead } from "#coordinator/search/candidate-reads";
 import { readSearch } from "#coordinator/search/query";
-import { rankPages } from "#coordinator/search/rank-pages";
+import { rankPages } from "#coordinator/search/ranking";
 import { searchPages } from "#coordinator/search/search";
 import { createSearchReads } from "#coordinator/search/search-reads";
 import type { Database } from "#db/connect";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { snippetOf, startMark, stopMark } from "#coordinator/search/snippet";
+import { snippetOf, startMark, stopMark } from "#coordinator/search/search";
 
 const marked = (text: string) => text.replaceAll("[", startMark).replaceAll("]", stopMark);
 const shown = (text: string) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pageWords } from "#coordinator/search/page-words";
+import { pageWords } from "#coordinator/search/ranking";
 import { correctionOf, deletesOf, lookedUpForms, slipsBetween } from "#coordinator/search/word-slips";
 import { seededRandom } from "#core/random";
 
