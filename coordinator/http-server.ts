@@ -28,8 +28,8 @@ import { addApiRoutes } from "./web/api-page.ts";
 import { guard, refuseUnrouted } from "./web/guard.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
 import { Views } from "./web/views.ts";
+import type { WhoReads } from "./who/place.ts";
 import { addViews } from "./who/routes.ts";
-import type { WhoReads } from "./who/who-reads.ts";
 
 /** Adds the routes of one part of the pages. */
 export type WebPart = (to: {

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import { iso, isoOrNull } from "../database/cached-read.ts";
 import { clean } from "../database/transaction.ts";
 import { isOfSite } from "../frontier/back-link-writes.ts";
-import type { SiteWishes } from "../who/who-wishes.ts";
+import type { SiteWishes } from "../who/explain-url.ts";
 import {
   type Complaint,
   type ComplaintReport,

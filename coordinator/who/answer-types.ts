@@ -1,8 +1,8 @@
 /** What every answer to "who crawls this?" begins as, before anything is found. */
 
+import { noWishes } from "./explain-url.ts";
 import { emptyPlace, type Place } from "./place.ts";
 import type { TakenFor, WhoAnswer } from "./who-answer.ts";
-import { noWishes } from "./who-wishes.ts";
 
 /** An answer that is not dated yet. */
 export type Answer = Omit<WhoAnswer, "at">;

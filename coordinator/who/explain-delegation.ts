@@ -2,10 +2,18 @@
  * What of an answer concerns delegations finer than a subnet: a host that is delegated by itself because its
  * name resolves differently by place, and a leaf that is split below its registered range. Shapes and words.
  */
-
 import { instantWords } from "#core/format";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, parseRange, rangeHolds } from "#core/ip/range";
+import { domainSetHolds } from "../domain-sets/domain-set.ts";
+import {
+  type Layer,
+  layerTexts,
+  type Partition,
+  partitionHolds,
+  partitionOf,
+} from "../domain-sets/partition.ts";
+import { note, stop } from "./explain.ts";
 import type { ChainSubnet, EffectiveDelegation, OwnDelegation, Standing } from "./who-answer.ts";
 
 /** In force for one host or one part of a leaf, in place of its subnet's delegation. */
@@ -93,3 +101,86 @@ function spanOf(text: string): string {
   if (range === null) return text;
   return `${formatAddress(firstAddress(range))}–${formatAddress(lastAddress(range))}`;
 }
+
+// What of an answer concerns domain sets: by which one a host's crawler may have it, or why nobody may.
+
+/** The fleet's sets, as text; no crawlers: nobody has any. */
+export interface FleetSets {
+  /** Of the host; null: not known yet. */
+  readonly language: string | null;
+  readonly crawlers: readonly {
+    readonly crawlerId: number;
+    readonly name: string;
+    readonly operator: readonly string[];
+    readonly partner: readonly string[];
+  }[];
+}
+
+export interface DomainSetFacts {
+  readonly host: string;
+  readonly fleet: FleetSets;
+  /** The coordinator's own. */
+  readonly own: readonly string[];
+}
+
+const namesSpoken = 4;
+
+export function domainSetLines(
+  facts: DomainSetFacts | null | undefined,
+  crawler: { readonly crawlerId: number; readonly name: string } | null,
+): Standing[] {
+  if (!facts) return [];
+  const asked = { host: facts.host, language: facts.fleet.language };
+  const own = partitionOf(facts.own);
+  if (!partitionHolds(own, asked)) {
+    const words = `${hostWords(facts)} is in none of the domain sets of this coordinator (${setsOf(own)}): it is not crawled from here.`;
+    return [stop("no-domain-set", words)];
+  }
+  if (facts.fleet.crawlers.length === 0) return [];
+  const able = facts.fleet.crawlers.filter((one) =>
+    partitionHolds(partitionOf(one.operator, one.partner), asked),
+  );
+  const having = facts.fleet.crawlers.find(({ crawlerId }) => crawlerId === crawler?.crawlerId);
+  if (able.length === 0) {
+    const words = `${hostWords(facts)} is in no crawler's domain sets${having === undefined ? "" : ` (${having.name} has ${setsOf(partitionOf(having.operator, having.partner))})`}: it waits until one is given it.`;
+    return [stop("no-domain-set", words)];
+  }
+  if (having === undefined) return [];
+  const partition = partitionOf(having.operator, having.partner);
+  if (able.includes(having))
+    return partition.length === 0 ? [] : [note("domain-set", heldWords(having.name, partition, facts))];
+  const names = able.slice(0, namesSpoken).map(({ name }) => name);
+  const more = able.length > namesSpoken ? ` and ${able.length - namesSpoken} more` : "";
+  const words = `${hostWords(facts)} is in none of ${having.name}'s domain sets (${setsOf(partition)}): it goes to the nearest of ${names.join(", ")}${more}, whose sets hold it.`;
+  return [stop("other-domain-set", words)];
+}
+
+/** `north may have it by its domain set .gr.` */
+function heldWords(
+  name: string,
+  partition: Partition,
+  { host, fleet: { language } }: DomainSetFacts,
+): string {
+  const deciding = partition.map((layer) => layerTexts([firstHolding(layer, { host, language })]).join());
+  const sets = [...new Set(deciding)];
+  return `${name} may have it by its domain ${sets.length === 1 ? "set" : "sets"} ${sets.join(" and ")}${askedLanguage(language, sets)}.`;
+}
+
+function firstHolding(layer: Layer, asked: { readonly host: string; readonly language: string | null }) {
+  return layer.find((set) => domainSetHolds(set, asked)) ?? layer[0]!;
+}
+
+/** Only where a language was asked for. */
+function askedLanguage(language: string | null, sets: readonly string[]): string {
+  if (!sets.some((set) => set.includes("lang:"))) return "";
+  return language === null
+    ? "; the language of its pages is not known yet, so that any may hold it"
+    : `; its pages are in ${language}`;
+}
+
+function hostWords({ host, fleet: { language } }: DomainSetFacts): string {
+  return language === null ? host : `${host} (in ${language})`;
+}
+
+const setsOf = (partition: Partition): string =>
+  partition.map((layer) => layerTexts(layer).join(" or ")).join(", and ");

@@ -1,12 +1,10 @@
 /** Of a whole host, in plain words: its address, its robots.txt, its budget and its pace. */
-
-import { howMany, instantWords, whenWords } from "#core/format";
-import type { HostReport } from "../frontier/frontier-reports.ts";
+import { howMany, instantWords, spanWords, whenWords } from "#core/format";
+import { goodPageUrls, type HostPages, hostBudget } from "../frontier/budgets.ts";
+import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
 import type { CrawlScope } from "../frontier/ports.ts";
 import { because, note, stop } from "./explain.ts";
 import type { Standing, TakenFor } from "./who-answer.ts";
-import { usedUpWords } from "./who-budget.ts";
-import { isClosed, paceReasons, robotsWords } from "./who-politeness.ts";
 
 export interface HostFacts {
   readonly asked: TakenFor["type"];
@@ -101,4 +99,108 @@ function leftOutLine({ budget, urlCount }: HostReport, scope: CrawlScope | null)
     "host-urls-left-out",
     `A URL of it was left out ${times}: ${why}. What is left out is not kept; it comes in when a page links to it again and there is room.`,
   );
+}
+
+// In plain words: what a host may have in the frontier, and why it is no more (frontier/host-budget.ts).
+
+/** "the host's budget of 50 URLs is used up: 71 % of the 40 that were judged are near-duplicates of others". */
+export function usedUpWords(host: HostReport, limit: number): string {
+  const urls = hostBudget(host.budget.pages, limit);
+  return `the host's budget of ${howMany(urls, "URL")} is used up: ${reasonWords(host.budget.pages)}`;
+}
+
+/** Whether its budget, and not the operator's limit, is what keeps more URLs out. */
+export function isUsedUp(host: HostReport, limit: number): boolean {
+  return host.urlCount < limit && host.urlCount >= hostBudget(host.budget.pages, limit);
+}
+
+/** What a URL counts for, in words. */
+export const worthWords: Readonly<Record<NonNullable<UrlReport["worth"]>, string>> = {
+  good: "a page with a text of its own",
+  "near-duplicate": "nearly the same text as another page",
+  "not-found": "says “not found” with status 200",
+  empty: "no text to speak of",
+  failed: "an error that will not pass",
+};
+
+const badWords: Readonly<Partial<Record<keyof HostPages, string>>> = {
+  nearDuplicates: "near-duplicates of others",
+  notFound: "pages that say “not found” with status 200",
+  empty: "without text",
+  failed: "errors that will not pass",
+};
+
+/** A share that is smaller is no reason. */
+const leastShare = 0.05;
+
+function reasonWords(pages: HostPages): string {
+  const judged = pages.good + pages.nearDuplicates + pages.notFound + pages.empty + pages.failed;
+  const bad = Object.entries(badWords)
+    .map(([figure, words]) => ({ words, share: pages[figure as keyof HostPages] / Math.max(1, judged) }))
+    .filter(({ share }) => share >= leastShare)
+    .sort((a, b) => b.share - a.share)
+    .map(({ words, share }) => `${Math.round(100 * share)} % are ${words}`);
+  const traps =
+    pages.trappedLinks > judged ? [`${howMany(pages.trappedLinks, "link")} of them look like a trap`] : [];
+  if (judged === 0) return `it grows by ${goodPageUrls} with every good page, and none was fetched yet`;
+  const of = `of ${howMany(judged, "URL")} that ${judged === 1 ? "was" : "were"} judged`;
+  const reasons = [...bad, ...traps];
+  if (reasons.length === 0)
+    return `it grows by ${goodPageUrls} with every good page, ${of} ${pages.good} so far`;
+  return `${of}, ${reasons.join(", ")}`;
+}
+
+// In plain words: how a host wants to be asked, and how it was asked last.
+
+export const robotsWords: Readonly<Record<NonNullable<HostReport["robots"]>["state"], string>> = {
+  rules: "read and followed",
+  none: "there is none, so all is allowed",
+  closed: "answered with an error, so all is disallowed",
+  unreachable: "could not be reached, so all is disallowed",
+};
+
+/** "HTTP/2, TLSv1.3"; without TLS it says so. */
+export function connectionText({ http, tls }: NonNullable<HostReport["connection"]>): string {
+  return `HTTP/${http}, ${tls ?? "without TLS"}`;
+}
+
+/** One line of facts: budget, robots.txt, Crawl-delay, connection; as much as is known. */
+export function hostFactsText({ budget, robots, pace, connection }: HostReport): string {
+  const facts = [
+    `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}${budget.leftOutUrls > 0 ? `, ${budget.leftOutUrls.toLocaleString("en-GB")} times one left out` : ""}`,
+    robots && `robots.txt ${robotsWords[robots.state]}`,
+    pace && pace.crawlDelayMs > 0 && `Crawl-delay ${delayWords(pace.crawlDelayMs)}`,
+    connection && connectionText(connection),
+  ];
+  return facts.filter(Boolean).join(" · ");
+}
+
+/** Whether robots.txt, as it was found last, keeps every URL of the host from being fetched. */
+function isClosed(host: HostReport): boolean {
+  return host.robots?.state === "closed" || host.robots?.state === "unreachable";
+}
+
+/** Why the host is asked slowly, in part sentences; none: nothing but the usual pace. */
+function paceReasons({ pace }: HostReport, now: Date): string[] {
+  if (pace === null) return [];
+  const reasons: string[] = [];
+  if (
+    pace.backOffMs !== null &&
+    pace.backedOffAt !== null &&
+    Date.parse(pace.backedOffAt) + pace.backOffMs > now.getTime()
+  ) {
+    const since = whenWords(pace.backedOffAt, now);
+    reasons.push(
+      `it had too much (status 429 or 503) ${since}, and is backed off from for ${spanWords(pace.backOffMs / 1000)}`,
+    );
+  }
+  if (pace.crawlDelayMs > 0) {
+    reasons.push(`its robots.txt asks for ${delayWords(pace.crawlDelayMs)} between requests (Crawl-delay)`);
+  }
+  return reasons;
+}
+
+/** Crawl-delays are short, and may be parts of a second. */
+function delayWords(ms: number): string {
+  return ms < 10_000 ? `${ms / 1000} s` : spanWords(ms / 1000);
 }

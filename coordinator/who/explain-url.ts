@@ -1,8 +1,18 @@
 /** What is told of a URL's record in plain words: how it was found, when it is fetched next and why, how it changes. */
-
-import { howMany, instantWords } from "#core/format";
+import { howMany, instantWords, whenWords } from "#core/format";
 import type { FetchLine, UrlReport } from "../frontier/frontier-reports.ts";
-import { told } from "../frontier/order/strategies.ts";
+import {
+  type FrontierOrder,
+  isNew,
+  orderStrategy,
+  scoreOf,
+  told,
+  type UrlFacts,
+  worthShareOf,
+} from "../frontier/order/strategies.ts";
+import { optOutWords } from "../opt-outs/honour.ts";
+import { because, note, stop } from "./explain.ts";
+import type { Standing } from "./who-answer.ts";
 
 export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects">): string {
   switch (url.foundBy) {
@@ -75,4 +85,139 @@ export function validatorWords({ validators }: Pick<UrlReport, "validators">): s
     ...(lastModified === null ? [] : [`Last-Modified ${lastModified}`]),
     ...(digest === null ? [] : [`SHA-256 ${digest.slice(0, 16)}…`]),
   ].join(", ");
+}
+
+// In plain words: that a URL is not crawled since the channel it lies in leaves it out.
+
+export interface LeavingChannel {
+  readonly channelId: number;
+  /** Host and directory of each of its parts. */
+  readonly prefixes: readonly string[];
+  readonly why: string;
+}
+
+/** `last_outcome` of URLs that were in the frontier before a channel left them out. */
+export const outsideChannel = "outside-channel";
+
+/** What is not in the frontier. */
+export function leftOutLine({ channelId, prefixes, why }: LeavingChannel): Standing {
+  const [first = "", ...others] = prefixes;
+  const more = others.length === 0 ? "" : ` and ${others.length} more`;
+  return stop(
+    "outside-channel",
+    `No channel admits it: channel ${channelId} (${first}${more}) leaves it out, since ${why}. nearcrawl channels shows its rules.`,
+  );
+}
+
+/** What is in it, and refused; the reason that is kept begins with the channel. */
+export function takenOutLine({ lastReason }: UrlReport): Standing {
+  return stop("outside-channel", `No channel admits it${because(lastReason)}.`);
+}
+
+// A URL's place in the order of its host's due URLs, under the strategy in force, with how it came about.
+
+/** What the frontier has of a URL's place; `place` and `of` count its list, new or old, among what is due of its host. */
+export interface PlacedUrl {
+  readonly facts: UrlFacts;
+  /** 1: the next of its list; null: it is not due, or further back than is looked at. */
+  readonly place: number | null;
+  /** URLs of its list that were looked at. */
+  readonly of: number;
+  /** What the best new URL of its host is worth; null: not known, or there is none. */
+  readonly hostWorth: number | null;
+}
+
+export interface OrderReport {
+  /** The strategy's name. */
+  readonly strategy: string;
+  /** What it puts first. */
+  readonly words: string;
+  /** New: it was never visited. */
+  readonly list: "new" | "old";
+  /** Of a lease so much is for new URLs; null: the strategy takes both as they come. */
+  readonly newShare: number | null;
+  readonly score: number;
+  /** The score with how it came about. */
+  readonly reason: string;
+  readonly place: number | null;
+  readonly of: number;
+  readonly hostWorth: number | null;
+  /** Of hosts so many go by that; 0: all by how long they are due. */
+  readonly worthShare: number;
+}
+
+export function orderReport({ facts, place, of, hostWorth }: PlacedUrl, order: FrontierOrder): OrderReport {
+  const strategy = orderStrategy(order.name);
+  return {
+    strategy: strategy.name,
+    words: strategy.words,
+    list: isNew(facts) ? "new" : "old",
+    newShare: strategy.mixesNewAndOld ? order.newShare : null,
+    score: scoreOf(strategy, facts),
+    reason: strategy.reason(facts),
+    place,
+    of,
+    hostWorth,
+    worthShare: worthShareOf(order),
+  };
+}
+
+/** How its host's turn comes: "75 % of the hosts go by their best new URL, this one's is worth 9; the others by …". */
+export function hostTurnWords({ hostWorth, worthShare }: OrderReport): string {
+  const turns = "by how long they are due";
+  if (worthShare === 0) return `hosts go ${turns}`;
+  const worth =
+    hostWorth === null ? "this one has none that is known and due" : `this one's is worth ${told(hostWorth)}`;
+  return `${told(100 * worthShare)} % of the hosts go by their best new URL, and ${worth}; the others ${turns}`;
+}
+
+/** "3rd of 40 new URLs due on its host", or why it has no place. */
+export function placeWords({ place, of, list, newShare }: OrderReport): string {
+  const which = newShare === null ? "" : `${list} `;
+  if (place === null) return "no place yet: it is not due, or further back than is looked at";
+  return `${ordinal(place)} of ${of.toLocaleString("en-GB")} ${which}${of === 1 ? "URL" : "URLs"} due on its host`;
+}
+
+function ordinal(place: number): string {
+  const teen = place % 100 >= 11 && place % 100 <= 13;
+  const ending = teen ? "th" : (["th", "st", "nd", "rd"][place % 10] ?? "th");
+  return `${place.toLocaleString("en-GB")}${ending}`;
+}
+
+// What a site has asked of us by itself: that we leave it alone, or that somebody looks at what we did.
+
+/** Without who asked and what was said, for everybody may look. */
+export interface OptOutReport {
+  /** The domain (with everything below it) or network that opted out. */
+  readonly target: string;
+  readonly kind: "site" | "network";
+  readonly state: "unconfirmed" | "confirmed";
+  readonly since: string;
+  /** Unconfirmed ones end then. */
+  readonly lapsesAt: string | null;
+}
+
+export interface ComplaintLine {
+  readonly complaintId: number;
+  readonly target: string;
+  readonly at: string;
+  readonly open: boolean;
+}
+
+export interface SiteWishes {
+  readonly optOut: OptOutReport | null;
+  /** The latest first. */
+  readonly complaints: readonly ComplaintLine[];
+}
+
+export const noWishes: SiteWishes = { optOut: null, complaints: [] };
+
+export function wishLines({ optOut, complaints }: SiteWishes, now: Date): Standing[] {
+  const lines = optOut === null ? [] : [stop("opted-out", optOutWords(optOut))];
+  const latest = complaints[0];
+  if (latest === undefined) return lines;
+  const open = complaints.filter((complaint) => complaint.open).length;
+  const state = open === 0 ? "all are closed" : open === 1 ? "one is open" : `${open} are open`;
+  const words = `${howMany(complaints.length, "complaint")} about ${latest.target}, the latest ${whenWords(latest.at, now)} (number ${latest.complaintId}); ${state}.`;
+  return [...lines, note("complaints", words)];
 }

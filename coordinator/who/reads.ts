@@ -1,5 +1,6 @@
 /** Every read of the pages, the API and `who` and `search`, over one pool. */
 import type { Pool } from "pg";
+import type { HostHash } from "#core/ids";
 import { KeptAnswer } from "../database/cached-read.ts";
 import { finerOfHost, partsOf } from "../delegation/overrides/reads.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
@@ -17,9 +18,9 @@ import { createSearchReads } from "../search/search-reads.ts";
 import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-reads.ts";
-import { fleetSets } from "./domain-set-report.ts";
+import type { FleetSets } from "./explain-delegation.ts";
+import type { WhoReads } from "./place.ts";
 import { hostReport, rejectionOf, urlReport, waitingIn } from "./url-reads.ts";
-import type { WhoReads } from "./who-reads.ts";
 
 export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
 
@@ -75,4 +76,25 @@ function overviewReads(pool: Pool, nowMs: () => number): OverviewReads {
     recentDelegations: (limit) => recentDelegations(pool, limit),
     crawlerDetail: (crawlerId) => crawlerDetail(pool, crawlerId),
   };
+}
+
+// The fleet's domain sets and the language of a host, for `who`.
+
+const mostCrawlers = 10_000;
+
+/** Without any sets in the fleet, no crawlers. Those that were shut out are left out. */
+async function fleetSets(pool: Pool, hostHash: HostHash): Promise<FleetSets> {
+  const { rows } = await pool.query<FleetSets["crawlers"][number]>(
+    `select crawler_id as "crawlerId", name, domain_sets as operator, partner_domain_sets as partner
+     from crawler
+     where revoked_at is null
+       and exists (select from crawler where domain_sets <> '{}' or partner_domain_sets <> '{}')
+     order by name
+     limit ${mostCrawlers}`,
+  );
+  const spoken = await pool.query<{ language: string | null }>(
+    "select language from frontier_host where host_hash = $1",
+    [hostHash],
+  );
+  return { language: spoken.rows[0]?.language ?? null, crawlers: rows };
 }

@@ -8,10 +8,10 @@ import { addSearchViews } from "../search/routes.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { AskedView, Shown, Views } from "../web/views.ts";
 import { answerWho } from "./answer.ts";
+import type { WhoReads } from "./place.ts";
 import { maxQuestionLength } from "./question.ts";
 import type { WhoAnswer } from "./who-answer.ts";
 import { whoBody, whoStart } from "./who-page.ts";
-import type { WhoReads } from "./who-reads.ts";
 import { verdictOf } from "./words.ts";
 
 export interface ViewPorts {

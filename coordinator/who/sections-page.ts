@@ -10,8 +10,18 @@ import type {
 } from "../frontier/frontier-reports.ts";
 import { askAbout, country, countText, crawlerLink, instant, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, safeHref } from "../web/html.ts";
-import { changeWords, contentWords, foundWords, nextFetchWords, validatorWords } from "./explain-url.ts";
-import { registryName } from "./subnet-tree.ts";
+import { connectionText, robotsWords, worthWords } from "./explain-host.ts";
+import {
+  changeWords,
+  contentWords,
+  foundWords,
+  hostTurnWords,
+  nextFetchWords,
+  type OrderReport,
+  placeWords,
+  validatorWords,
+} from "./explain-url.ts";
+import { registryName } from "./page.ts";
 import type {
   CrawlerReport,
   DelegationChange,
@@ -19,9 +29,6 @@ import type {
   SubnetLine,
   SubnetList,
 } from "./who-answer.ts";
-import { worthWords } from "./who-budget.ts";
-import { hostTurnWords, type OrderReport, placeWords } from "./who-order.ts";
-import { connectionText, robotsWords } from "./who-politeness.ts";
 import { bytesText, msText, rttText } from "./words.ts";
 
 export function urlSection(url: UrlReport, order: OrderReport | null, at: string): Html {

@@ -7,8 +7,7 @@ import type { ChangeCause, DelegationCause } from "#core/delegation-cause";
 import type { RoundCause } from "../delegation/delegation.ts";
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { FinerReport } from "./explain-delegation.ts";
-import type { OrderReport } from "./who-order.ts";
-import type { ComplaintLine, OptOutReport } from "./who-wishes.ts";
+import type { ComplaintLine, OptOutReport, OrderReport } from "./explain-url.ts";
 
 export interface WhoAnswer {
   readonly question: string;

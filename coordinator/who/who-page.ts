@@ -4,7 +4,7 @@ import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import { roundPicture } from "../delegation/round-picture-page.ts";
 import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
-import { partsSection } from "./page.ts";
+import { partsSection, subnetTree } from "./page.ts";
 import {
   crawlerSection,
   historySection,
@@ -14,7 +14,6 @@ import {
   urlSection,
   waitingSection,
 } from "./sections-page.ts";
-import { subnetTree } from "./subnet-tree.ts";
 import type { EffectiveDelegation, Standing, WhoAnswer } from "./who-answer.ts";
 import { crawlWords, rttText, takenForText, verdictOf, whence } from "./words.ts";
 

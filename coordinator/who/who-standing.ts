@@ -7,13 +7,24 @@ import { howMany, instantWords, whenWords } from "#core/format";
 import { type ForeignOwner, ownerLines } from "../federation/owner-reads.ts";
 import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import { because, note, stop } from "./explain.ts";
-import { type FinerFacts, finerLines } from "./explain-delegation.ts";
-import { type HostFacts, hostLines, paceLines, wholeHostLines } from "./explain-host.ts";
+import { type DomainSetFacts, domainSetLines, type FinerFacts, finerLines } from "./explain-delegation.ts";
+import {
+  type HostFacts,
+  hostLines,
+  isUsedUp,
+  paceLines,
+  usedUpWords,
+  wholeHostLines,
+} from "./explain-host.ts";
+import {
+  type LeavingChannel,
+  leftOutLine,
+  outsideChannel,
+  type SiteWishes,
+  takenOutLine,
+  wishLines,
+} from "./explain-url.ts";
 import type { ChainSubnet, CrawlerReport, EffectiveDelegation, ProbeRound, Standing } from "./who-answer.ts";
-import { isUsedUp, usedUpWords } from "./who-budget.ts";
-import { type LeavingChannel, leftOutLine, outsideChannel, takenOutLine } from "./who-channel.ts";
-import { type DomainSetFacts, domainSetLines } from "./who-domain-sets.ts";
-import { type SiteWishes, wishLines } from "./who-wishes.ts";
 
 export interface WhoFacts extends FinerFacts, HostFacts {
   readonly wishes: SiteWishes;

@@ -1,17 +1,17 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
 import type { FetchLine } from "#coordinator/frontier/frontier-reports";
+import { hostFactsText, worthWords } from "#coordinator/who/explain-host";
 import {
   changeWords,
   contentWords,
   foundWords,
+  hostTurnWords,
   nextFetchWords,
+  placeWords,
   validatorWords,
 } from "#coordinator/who/explain-url";
 import type { ProbeRound, SubnetLine, SubnetList, WhoAnswer } from "#coordinator/who/who-answer";
-import { worthWords } from "#coordinator/who/who-budget";
-import { hostTurnWords, placeWords } from "#coordinator/who/who-order";
-import { hostFactsText } from "#coordinator/who/who-politeness";
 import {
   bytesText,
   msText,

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { answerWho } from "#coordinator/who/answer";
+import { hostTurnWords, placeWords } from "#coordinator/who/explain-url";
 import { createReports } from "#coordinator/who/reads";
-import { hostTurnWords, placeWords } from "#coordinator/who/who-order";
 import { whoBody } from "#coordinator/who/who-page";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/connect";

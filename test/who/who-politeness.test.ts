@@ -1,8 +1,8 @@
 /** What `who` tells of politeness and of pages, in plain words: robots.txt, pace, connection, redirects, near-duplicates. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { answerWho } from "#coordinator/who/answer";
+import { connectionText, hostFactsText } from "#coordinator/who/explain-host";
 import { createReports } from "#coordinator/who/reads";
-import { connectionText, hostFactsText } from "#coordinator/who/who-politeness";
 import { newShippingWorld, type ShippingWorld, text } from "../results/shipping-world.ts";
 import { noon, scope, secondsAfterNoon } from "../support/store-world.ts";
 
