@@ -6,9 +6,8 @@ import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import type { ReleaseEntry } from "../releases/release-ports.ts";
 import { createReleaseStore } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";
-import type { AlertFacts, CrawlerFacts, IncidentFacts, ReleaseFacts } from "./alert-facts.ts";
+import type { AlertFacts, CrawlerFacts, IncidentFacts, RelativeFacts, ReleaseFacts } from "./alerts.ts";
 import type { OperationReads, SpanFigures } from "./operation-types.ts";
-import { relativeFacts } from "./relative-facts.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
 
@@ -176,4 +175,31 @@ async function releaseFacts(pool: Pool, now: Date): Promise<ReleaseFacts[]> {
       turnedDown: refused + returned,
     };
   });
+}
+
+// What the alert rules look at of the coordinators above and below.
+
+async function relativeFacts(pool: Pool): Promise<RelativeFacts[]> {
+  const { rows } = await pool.query<{
+    kind: RelativeFacts["kind"];
+    name: string;
+    contacted_at: Date | null;
+    failing_since: Date | null;
+    failure: string | null;
+    dropped_at: Date | null;
+  }>(
+    `select case peer_id when 0 then 'parent' else 'child' end as kind, name, contacted_at, failing_since, failure,
+       dropped_at
+     from related_coordinator
+     order by peer_id
+     limit 1000`,
+  );
+  return rows.map((row) => ({
+    kind: row.kind,
+    name: row.name,
+    contactedMs: row.contacted_at?.getTime() ?? null,
+    failingSinceMs: row.failing_since?.getTime() ?? null,
+    failure: row.failure,
+    droppedMs: row.dropped_at?.getTime() ?? null,
+  }));
 }

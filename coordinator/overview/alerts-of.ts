@@ -1,11 +1,7 @@
 /** All rules over the facts: what operators are told now, the critical first. The one list of page, command and metrics. */
 
-import type { AlertFacts } from "./alert-facts.ts";
-import { crawlAlerts } from "./alert-rules.ts";
-import type { Alert } from "./alerts.ts";
-import { fleetAlerts } from "./fleet-alerts.ts";
-import { relativeAlerts } from "./relative-alerts.ts";
-import { upkeepAlerts } from "./upkeep-alerts.ts";
+import { crawlAlerts, fleetAlerts, relativeAlerts, upkeepAlerts } from "./alert-rules.ts";
+import type { Alert, AlertFacts } from "./alerts.ts";
 
 export function alertsOf(facts: AlertFacts): Alert[] {
   const all = [

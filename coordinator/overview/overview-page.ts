@@ -3,11 +3,11 @@
  * in a table, the latest decisions. It comes in regions; the live script replaces a region as a whole, so that page
  * and update are one rendering. Each figure leads to what is behind it.
  */
-
 import { howMany } from "#core/format";
 import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-table.ts";
+import { lineChart } from "../web/components.ts";
 import {
   ago,
   askAbout,
@@ -19,14 +19,29 @@ import {
   percentText,
   rateText,
 } from "../web/format.ts";
-import { type Html, html, nothing } from "../web/html.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { bytesText } from "../who/words.ts";
 import { type AlertReader, alertSection } from "./alerts-page.ts";
-import type { History } from "./operation-types.ts";
-import { spanOrDash, timesSmaller } from "./operation-words.ts";
+import type { Blame } from "./figure-ports.ts";
+import {
+  type History,
+  type HistoryPoint,
+  type HistoryRange,
+  historyRangeNames,
+  historyRanges,
+  type QueueAge,
+  type QueueAges,
+  type SpanFigures,
+} from "./operation-types.ts";
+import {
+  blames,
+  blameWords,
+  rangeWords,
+  spanOrDash,
+  timesSmaller,
+  waitReasonWords,
+} from "./operation-words.ts";
 import type { Overview, RecentDelegation } from "./overview.ts";
-import { historyRegion, historySection } from "./overview-history.ts";
-import { errorSection, queueSection } from "./overview-waits.ts";
 
 export function overviewBody(overview: Overview, reader: AlertReader): Html {
   const regions = overviewRegions(overview, [overview.history]);
@@ -169,4 +184,84 @@ function recentTable(overview: Overview): Html {
 
 function recentRow(line: RecentDelegation, at: string): Html {
   return html`<tr><th scope="row">${askAbout(line.range)}</th><td class="wide">${line.name || "–"} ${country(line.country)}</td><td>${crawlerLink(line.crawler)}</td><td class="number">${msOrDash(line.rttMs)}</td><td>${ago(line.since, at)}</td></tr>`;
+}
+
+// The overview's history: pages, bytes and probes a minute over an hour, a day or a week.
+
+/** The live region of this range; a page shows one of them. */
+const historyRegion = (range: HistoryRange): string => `history-${range}`;
+
+const times: Readonly<Record<HistoryRange, readonly [string, string, string]>> = {
+  "1h": ["60 min ago", "30 min ago", "now"],
+  "24h": ["24 h ago", "12 h ago", "now"],
+  "7d": ["7 days ago", "3½ days ago", "now"],
+};
+
+function historySection(history: History): Html {
+  const { range } = history;
+  const chart = (title: string, of: (point: HistoryPoint) => number, text: (value: number) => string) =>
+    lineChart({
+      ...{ title, text },
+      values: history.points.map((point) => (point === null ? null : of(point))),
+      times: times[range],
+      span: rangeWords[range],
+    });
+  return html`<h2 id="history">History <span class="ranges">${historyRangeNames.map((name) => rangeLink(name, range))}</span></h2>
+<div class="charts">
+${chart("Pages a minute", (point) => point.pagesPerMinute, rateText)}
+${chart(
+  "Fetched a minute",
+  (point) => point.fetchedBytesPerMinute,
+  (bytes) => bytesText(Math.round(bytes)),
+)}
+${chart("Probes a minute", (point) => point.probesPerMinute, rateText)}
+</div>`;
+}
+
+function rangeLink(name: HistoryRange, current: HistoryRange): Html {
+  const mark = name === current ? html` aria-current="true"` : null;
+  return html`<a href="/?range=${name}#history"${mark}>${historyRanges[name].words}</a>`;
+}
+
+// The overview's two tables of what does not go: what waits and for what, and what failed by whose fault.
+
+function queueSection(queue: QueueAges): Html {
+  if (queue.hosts === 0) {
+    return html`<h2><a href="/fleet/queue">What waits</a></h2><div class="empty"><p><strong>Nothing that is due waits.</strong> Hosts appear here from the moment one of their URLs may be fetched.</p></div>`;
+  }
+  return html`<h2><a href="/fleet/queue">What waits</a></h2>
+${queueTable(queue)}`;
+}
+
+/** Hosts that are due, by what they wait for. */
+export function queueTable(queue: QueueAges): Html {
+  const about = queue.isEstimate ? "about " : "";
+  const cells = (age: QueueAge) =>
+    html`<td class="number">${about}${countText(age.hosts)}</td><td class="number">${spanOrDash(age.medianSeconds)}</td><td class="number">${spanOrDash(age.p95Seconds)}</td><td class="number">${spanOrDash(age.oldestSeconds)}</td>`;
+  const rows = queue.reasons.map(
+    (line) =>
+      html`<tr><th scope="row"><a href="${pathWith("/fleet/queue", { reason: line.reason })}">${waitReasonWords[line.reason]}</a></th>${cells(line)}</tr>`,
+  );
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Hosts that are due, by what they wait for"><table>
+<thead><tr><th scope="col">Hosts that wait for</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Median wait</th><th scope="col" class="number">95 % less than</th><th scope="col" class="number">Longest</th></tr></thead>
+<tbody>${rows}<tr class="total"><th scope="row">all that is due</th>${cells(queue)}</tr></tbody>
+</table></div>`;
+}
+
+function errorSection(hour: SpanFigures, day: SpanFigures): Html {
+  const note =
+    day.fetches === 0
+      ? html`<p class="small">Nothing was fetched in the last 24 hours.</p>`
+      : html`<p class="small">Shares of all fetches: ${countText(hour.fetches)} in the last hour, ${countText(day.fetches)} in 24 hours. Answers of a site, such as 404, are no failures.</p>`;
+  return html`<h2><a href="/fleet/failures">What fails</a></h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Failed fetches by who is to blame"><table>
+<thead><tr><th scope="col">To blame</th><th scope="col" class="number">Last hour</th><th scope="col" class="number">Share</th><th scope="col" class="number">24 hours</th><th scope="col" class="number">Share</th></tr></thead>
+<tbody>${blames.map((blame) => errorRow(blame, hour, day))}</tbody>
+</table></div>${note}`;
+}
+
+function errorRow(blame: Blame, hour: SpanFigures, day: SpanFigures): Html {
+  const cells = ({ failures, fetches }: SpanFigures) =>
+    html`<td class="number">${countText(failures[blame])}</td><td class="number">${fetches === 0 ? html`–` : percentText(failures[blame] / fetches)}</td>`;
+  return html`<tr><th scope="row"><a href="${pathWith("/fleet/failures", { blame })}">${blameWords[blame]}</a>${blame === "us" ? html` <span class="small inline">(should be none)</span>` : nothing}</th>${cells(hour)}${cells(day)}</tr>`;
 }

@@ -6,11 +6,23 @@ import {
   defaultMostBytes,
   iso,
   isoOrNull,
+  KeptAnswer,
   roundMs,
   sampleTables,
   type TableSample,
 } from "../database/cached-read.ts";
+import { accuracyDays } from "../delegation/accuracy.ts";
+import { createAccuracyStore } from "../delegation/accuracy-store.ts";
+import { alertFacts } from "./alert-reads.ts";
+import { history, spanFigures } from "./figure-store.ts";
+import {
+  type CrawlerGauge,
+  type HistoryRange,
+  historyRangeNames,
+  type OperationReads,
+} from "./operation-types.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview.ts";
+import { leftOutUrls, longestWaiting, queueAges } from "./queue-reads.ts";
 
 type TotalsRow = Omit<CrawlTotals, "generationAppliedAt" | "isEstimate"> & {
   readonly generationAppliedAt: Date | null;
@@ -37,6 +49,7 @@ const sampledTables = [
   "probe",
   "delegation",
 ] as const;
+
 /** SQL: those without a result yet, exactly; their rows are due meanwhile. */
 const urlsUnderLeases =
   "select coalesce(sum(open_urls), 0)::float8 from lease where closed_at is null and not is_check";
@@ -125,5 +138,181 @@ export async function recentDelegations(pool: Pool, limit: number): Promise<Rece
     rttMs: roundMs(row.rtt_ms),
     since: iso(row.delegated_at),
     cause: row.cause,
+  }));
+}
+
+// What the crawl itself tells of the figures that an estimate assumes: pages a second of a crawler, bytes up per page,
+// links on a page, bytes per URL, how many revisited pages had changed. From the latest fetches and a part of the URLs.
+
+export interface CrawlMeasures {
+  /** Pages that were fetched or found unchanged, among the latest fetches. */
+  readonly pages: number;
+  readonly crawlers: number;
+  readonly since: string | null;
+  readonly until: string | null;
+  /** Of one crawler between its first and its last page; null: no crawler has two. */
+  readonly pagesPerSecondPerCrawler: number | null;
+  /** Shipped per page, compressed as on the wire; null: no page. */
+  readonly bytesUpPerPage: number | null;
+  /** Of compared revisits the share that found other content; null: none was compared. */
+  readonly changedShare: number | null;
+  /** Links of pages whose links are known, and how many pages those are; null: of none. */
+  readonly outDegree: number | null;
+  readonly pagesWithLinks: number;
+  /** Characters of a URL (ASCII); null: no URL. */
+  readonly urlBytes: number | null;
+  /** What its row takes with every index; null: too few URLs to tell. */
+  readonly storedBytesPerUrl: number | null;
+}
+
+/** With fewer URLs it is the empty parts and indexes of a new table that take the room. */
+const leastUrls = 4000;
+
+/** The latest fetches that are looked at, at most; and not what is older than a day before the last. */
+const latestFetches = 200_000;
+
+export async function measureCrawl(pool: Pool): Promise<CrawlMeasures> {
+  const [fetches, urls] = await Promise.all([fetchMeasures(pool), urlMeasures(pool)]);
+  return { ...fetches, ...urls };
+}
+
+async function fetchMeasures(pool: Pool) {
+  const { rows } = await pool.query<{
+    pages: number;
+    crawlers: number;
+    since: Date | null;
+    until: Date | null;
+    rate: number | null;
+    bytes_up: number | null;
+    changed_share: number | null;
+  }>(
+    `with latest as (
+       select crawler_id, fetched_at, shipped_bytes, changed
+       from page_fetch
+       where fetched_at > (select max(fetched_at) - interval '1 day' from page_fetch)
+         and outcome in ('fetched', 'unchanged')
+       order by fetched_at desc
+       limit ${latestFetches}
+     ), by_crawler as (
+       select count(*) as pages, min(fetched_at) as since, max(fetched_at) as until, sum(shipped_bytes) as bytes,
+         count(changed) as compared, count(*) filter (where changed) as changed
+       from latest
+       group by crawler_id
+     )
+     select coalesce(sum(pages), 0)::float8 as pages, count(*)::int as crawlers, min(since) as since, max(until) as until,
+       ((sum(pages - 1) filter (where until > since))
+         / (sum(extract(epoch from until - since)) filter (where until > since)))::float8 as rate,
+       (sum(bytes) / sum(pages))::float8 as bytes_up,
+       (sum(changed) / nullif(sum(compared), 0))::float8 as changed_share
+     from by_crawler`,
+  );
+  const row = rows[0]!;
+  return {
+    pages: row.pages,
+    crawlers: row.crawlers,
+    since: row.since?.toISOString() ?? null,
+    until: row.until?.toISOString() ?? null,
+    pagesPerSecondPerCrawler: row.rate,
+    bytesUpPerPage: row.bytes_up,
+    changedShare: row.changed_share,
+  };
+}
+
+async function urlMeasures(pool: Pool) {
+  const { frontier_url: sample } = await sampleTables(pool, ["frontier_url"], defaultMostBytes);
+  const { rows } = await pool.query<{
+    urls: number;
+    url_bytes: number | null;
+    out_degree: number | null;
+    with_links: number;
+    bytes: number;
+  }>(
+    `select count(*)::float8 as urls, avg(octet_length(url))::float8 as url_bytes, avg(out_links)::float8 as out_degree,
+       count(out_links)::float8 as with_links,
+       (select coalesce(sum(pg_total_relation_size(inhrelid)), 0)::float8
+        from pg_inherits
+        where inhparent = to_regclass('frontier_url')) as bytes
+     from frontier_url ${sample.clause}`,
+  );
+  const row = rows[0]!;
+  return {
+    outDegree: row.out_degree,
+    pagesWithLinks: Math.round(row.with_links * sample.factor),
+    urlBytes: row.url_bytes,
+    storedBytesPerUrl: row.urls < leastUrls ? null : row.bytes / (row.urls * sample.factor),
+  };
+}
+
+// The reads of the overview beyond totals, over one pool; those whose cost grows are kept for a while (KeptAnswer).
+
+/** `nowMs` is a clock that never goes back, for how long answers are kept. */
+export function createOperationReads(pool: Pool, nowMs: () => number): OperationReads {
+  const accuracy = createAccuracyStore(pool);
+  const after = (now: Date) => new Date(now.getTime() - accuracyDays * 86_400_000);
+  const histories = keptFor(historyRangeNames, (range, now) => history(pool, range, now), nowMs);
+  const ages = keptAt((now) => queueAges(pool, now), nowMs);
+  const spans = new Map<number, (now: Date) => Promise<Awaited<ReturnType<typeof spanFigures>>>>();
+  const counts = keptAt((now) => accuracy.counts(after(now)), nowMs);
+  const shared = {
+    queueAges: ages,
+    accuracyCounts: counts,
+    figures: async (minutes: number, now: Date) => {
+      const kept = spans.get(minutes) ?? keptAt((at) => spanFigures(pool, minutes, at), nowMs);
+      spans.set(minutes, kept);
+      return await kept(now);
+    },
+  };
+  const facts = keptAt((now) => alertFacts(pool, shared, now), nowMs);
+  return {
+    ...shared,
+    history: async (range, now) => await histories[range](now),
+    leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
+    longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
+    accuracySamples: async (query, now) => await accuracy.list({ ...query, after: after(now) }),
+    alertFacts: facts,
+    crawlerGauges: async (most) => await crawlerGauges(pool, most),
+  };
+}
+
+/** One answer, asked as of the moment of the latest caller. */
+function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: Date) => Promise<T> {
+  let at = new Date(0);
+  const kept = new KeptAnswer(async () => await ask(at), nowMs);
+  return async (now) => {
+    at = now;
+    return await kept.get();
+  };
+}
+
+function keptFor<T>(
+  ranges: readonly HistoryRange[],
+  ask: (range: HistoryRange, now: Date) => Promise<T>,
+  nowMs: () => number,
+): Readonly<Record<HistoryRange, (now: Date) => Promise<T>>> {
+  const kept = ranges.map((range) => [range, keptAt((now) => ask(range, now), nowMs)] as const);
+  return Object.fromEntries(kept) as Record<HistoryRange, (now: Date) => Promise<T>>;
+}
+
+/** Those that are connected first, so that a bound on them cuts off what has long been gone. */
+async function crawlerGauges(pool: Pool, most: number): Promise<CrawlerGauge[]> {
+  const { rows } = await pool.query<
+    Omit<CrawlerGauge, "waitingResults"> & { heartbeat: Record<string, unknown> }
+  >(
+    `select c.name, c.state <> 'offline' as online, c.heartbeat, coalesce(l.leases, 0)::int as "openLeases"
+     from crawler c
+     left join (
+       select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
+     ) l using (crawler_id)
+     where c.revoked_at is null
+     order by c.state = 'offline', c.last_seen_at desc nulls last, c.name
+     limit $1`,
+    [most],
+  );
+  const numberOf = (value: unknown) => (typeof value === "number" ? value : 0);
+  return rows.map(({ heartbeat, ...row }) => ({
+    ...row,
+    waitingResults: numberOf(heartbeat.spooledResults),
+    fetchedBytes: numberOf(heartbeat.fetchedBytes),
+    shippedBytes: numberOf(heartbeat.shippedBytes),
   }));
 }

@@ -12,7 +12,7 @@ import {
   type WaitReason,
 } from "./operation-types.ts";
 import { waitReasonWords, waitWords } from "./operation-words.ts";
-import { queueTable } from "./overview-waits.ts";
+import { queueTable } from "./overview-page.ts";
 
 export interface QueueView {
   readonly at: string;

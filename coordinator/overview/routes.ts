@@ -1,20 +1,28 @@
 /** The overview and what stands behind its numbers: alerts, the queue, samples of how near the delegations are. */
+
+import { setTimeout as delay } from "node:timers/promises";
+import type { FastifyInstance } from "fastify";
+import type { Log } from "#core/log";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { accuracyBody, accuracyCsv } from "../delegation/accuracy-page.ts";
-import type { AskedView, Shown, Views } from "../web/views.ts";
-import { alertReader } from "./alerts-page.ts";
+import { type Access, refusalFor } from "../web/access.ts";
+import { EventStreams } from "../web/event-streams.ts";
+import { type AskedView, type Shown, sendRefusal, type Views } from "../web/views.ts";
+import { alertReader, alertsBody, showAlerts } from "./alerts-page.ts";
+import { LiveEvents, maxListeners, RateMeter } from "./live-event-routes.ts";
+import type { Metrics } from "./metrics.ts";
 import {
   type HistoryRange,
+  historyRangeNames,
   historyRanges,
   type OperationReads,
+  type ReadinessReads,
   type WaitReason,
   waitReasons,
 } from "./operation-types.ts";
-import type { Overview } from "./overview.ts";
-import { overviewBody } from "./overview-page.ts";
+import { type LiveState, type Overview, type OverviewReads, showOverview } from "./overview.ts";
+import { overviewBody, overviewRegions } from "./overview-page.ts";
 import { queueBody, queueCsv } from "./queue-page.ts";
-import { showAlerts } from "./show-alerts.ts";
-import { alertsBody } from "./web-alerts-page.ts";
 
 export interface OverviewViewPorts {
   readonly reads: OperationReads;
@@ -23,6 +31,7 @@ export interface OverviewViewPorts {
 
 /** Rows of a table, at most; programs may have more. */
 export const rowsShown = 100;
+
 const rowsInCsv = 1000;
 
 export function addOverviewViews(views: Views, ports: OverviewViewPorts): void {
@@ -124,3 +133,162 @@ function isRange(text: string): text is HistoryRange {
 function isReason(text: string): text is WaitReason {
   return (waitReasons as readonly string[]).includes(text);
 }
+
+// The overview of a running coordinator: its rates, sampled while the server runs, and its live events.
+
+/** An office with a page on every desk; one address leaves room for the others. */
+export const maxListenersOfAddress = 30;
+
+interface LiveOverviewPorts {
+  readonly reads: OverviewReads;
+  readonly live: () => LiveState;
+  readonly now: () => Date;
+}
+
+type ShowLiveOverview = (range: HistoryRange) => Promise<Overview>;
+
+/** The overview with its rates, which are sampled from the start of the server to its end. */
+export function liveOverview(app: FastifyInstance, ports: LiveOverviewPorts): ShowLiveOverview {
+  const meter = new RateMeter();
+  const sample = () => meter.sample(ports.live().totals, ports.now().getTime());
+  let timer: NodeJS.Timeout | null = null;
+  app.addHook("onReady", async () => {
+    sample();
+    timer = setInterval(sample, RateMeter.stepMs).unref();
+  });
+  app.addHook("onClose", async () => {
+    if (timer) clearInterval(timer);
+  });
+  return async (range) => {
+    const live = ports.live();
+    const now = ports.now();
+    const rates = meter.rates(live.totals, now.getTime());
+    return await showOverview(ports.reads, live, { rates, range, now });
+  };
+}
+
+interface EventPorts extends LiveOverviewPorts {
+  readonly access: Access;
+  readonly log: Log;
+  readonly settings: { readonly version: string };
+}
+
+/** Every range's history is among the regions: a page takes the one that it shows. */
+export function addEvents(app: FastifyInstance, ports: EventPorts, overview: ShowLiveOverview): void {
+  const render = async () => {
+    const histories = historyRangeNames.map(async (range) => await ports.reads.history(range, ports.now()));
+    const regions = overviewRegions(await overview("1h"), await Promise.all(histories));
+    return Object.fromEntries(Object.entries(regions).map(([name, region]) => [name, region.markup]));
+  };
+  const events = new LiveEvents(render, (error) => ports.log.warn({ error }, "no live update could be made"));
+  const streams = new EventStreams({
+    most: maxListeners,
+    mostOfAddress: maxListenersOfAddress,
+    tooMany: tooManyListeners,
+  });
+  app.addHook("preClose", async () => events.close());
+  app.get("/events", { config: { boundedElsewhere: true } }, async (request, reply) => {
+    const refusal = await refusalFor(ports.access, request, "read");
+    if (refusal) return sendRefusal(request, reply, refusal, ports.settings);
+    const response = streams.take(request, reply, {
+      isFull: events.full,
+      version: ports.settings.version,
+    });
+    if (response !== null) events.listen(response);
+    return reply;
+  });
+}
+
+const tooManyListeners = {
+  status: 503,
+  title: "Too many listeners",
+  words: "As many pages as can be kept live are live. This one stays as it is; reload it to see news.",
+};
+
+// For those who run the coordinator: whether it lives (/health), whether it can work (/ready), what it counts (/metrics).
+
+interface OperationPorts {
+  readonly reads: ReadinessReads;
+  /** `treeGeneration`: of the tree in memory; null: it is empty. Left out where there is no tree (tests of pages). */
+  readonly live: () => { readonly treeGeneration?: number | null };
+  readonly access: Access;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly settings: { readonly version: string };
+}
+
+/** However busy the coordinator is: one line from memory, and one look at the database for all that ask. */
+const always = { config: { boundedElsewhere: true } } as const;
+
+/** What a coordinator cannot work without. */
+interface MissingPart {
+  readonly name: "database" | "writes" | "migrations" | "tree";
+  readonly words: string;
+}
+
+export function addOperation(app: FastifyInstance, ports: OperationPorts): void {
+  const { settings } = ports;
+  app.get("/health", always, async () => ({ status: "ok", version: settings.version }));
+  // Whoever asks while it is being looked gets the same answer.
+  let looking: Promise<MissingPart[]> | null = null;
+  app.get("/ready", always, async (_request, reply) => {
+    looking ??= whatIsMissing(ports).finally(() => {
+      looking = null;
+    });
+    const missing = await looking;
+    if (missing.length === 0) return { ready: true };
+    const reason = missing.map(({ words }) => words).join("; ");
+    return reply.code(503).send({ ready: false, reason, missing });
+  });
+  app.get("/metrics", async (request, reply) => {
+    const refusal = await refusalFor(ports.access, request, "metrics-read");
+    if (refusal) return sendRefusal(request, reply, refusal, settings);
+    reply.header("cache-control", "no-store");
+    return reply.type(ports.metrics.registry.contentType).send(await ports.metrics.registry.metrics());
+  });
+}
+
+/** Whoever asks waits no longer: a server whose disk hangs says nothing at all. */
+const answerSeconds = 5;
+
+async function whatIsMissing(ports: OperationPorts): Promise<MissingPart[]> {
+  const answered = new AbortController();
+  const late = delay(answerSeconds * 1000, [tooLate], { signal: answered.signal }).catch(() => [tooLate]);
+  const missing = await Promise.race([lookWhatIsMissing(ports), late]);
+  answered.abort();
+  return missing;
+}
+
+/** Without the database nothing else can be told. A tree that is one import behind serves on, and counts as there. */
+async function lookWhatIsMissing({ reads, live, log }: OperationPorts): Promise<MissingPart[]> {
+  try {
+    await reads.ping();
+    const [pending, generation, writeFault] = await Promise.all([
+      reads.pendingMigrations(),
+      reads.currentGeneration(),
+      reads.writeFault(),
+    ]);
+    const missing: MissingPart[] = [];
+    if (writeFault !== null) missing.push({ name: "writes", words: writeFault });
+    if (pending.length > 0) missing.push({ name: "migrations", words: migrationWords(pending) });
+    if (generation !== null && live().treeGeneration === null) missing.push(noTree);
+    return missing;
+  } catch (error) {
+    log.warn({ error }, "not ready: the database does not answer");
+    return [{ name: "database", words: "the database does not answer" }];
+  }
+}
+
+function migrationWords(pending: readonly string[]): string {
+  return `the database lacks ${pending.length === 1 ? "a migration" : `${pending.length} migrations`} (${pending.slice(0, 5).join(", ")}): start the coordinator of this version`;
+}
+
+const tooLate: MissingPart = {
+  name: "database",
+  words: `the database does not answer within ${answerSeconds} s`,
+};
+
+const noTree: MissingPart = {
+  name: "tree",
+  words: "a registry is in force, and its tree is not in memory yet",
+};

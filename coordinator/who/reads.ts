@@ -7,10 +7,9 @@ import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.t
 import { ownerOf } from "../federation/owner-reads.ts";
 import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
 import { wishesOf } from "../opt-outs/complaint-store.ts";
-import { createOperationReads } from "../overview/operation-reports.ts";
 import type { ReadinessReads } from "../overview/operation-types.ts";
 import type { OverviewReads } from "../overview/overview.ts";
-import { crawlTotals, recentDelegations } from "../overview/overview-reads.ts";
+import { crawlTotals, createOperationReads, recentDelegations } from "../overview/overview-reads.ts";
 import { readinessReads } from "../overview/readiness-reads.ts";
 import type { PageReads } from "../search/page-facts.ts";
 import type { SearchReads } from "../search/reads.ts";

@@ -7,8 +7,7 @@
  *   npm run bench -- order.bench cost         # what each order costs a lease
  */
 import { writeFileSync } from "node:fs";
-import { estimateCrawl, thesisAssumptions } from "#coordinator/overview/estimate";
-import { comparePeaks } from "#coordinator/overview/pending-list";
+import { comparePeaks, estimateCrawl, thesisAssumptions } from "#coordinator/overview/estimate";
 import { estimateText } from "#ops/nearcrawl/estimate/estimate-text";
 import { withMeasures } from "#ops/nearcrawl/estimate/with-measures";
 import { formatTable } from "#ops/nearcrawl/output";

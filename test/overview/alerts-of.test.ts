@@ -1,7 +1,12 @@
 /** A crawl where nothing needs attention, and what is said as soon as one thing is otherwise. */
 import { describe, expect, it } from "vitest";
-import type { AlertFacts, CrawlerFacts, RelativeFacts } from "#coordinator/overview/alert-facts";
-import { type AlertName, alertSeverities } from "#coordinator/overview/alerts";
+import {
+  type AlertFacts,
+  type AlertName,
+  alertSeverities,
+  type CrawlerFacts,
+  type RelativeFacts,
+} from "#coordinator/overview/alerts";
 import { alertsOf } from "#coordinator/overview/alerts-of";
 
 const nowMs = Date.parse("2026-03-01T12:00:00Z");

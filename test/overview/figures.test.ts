@@ -1,8 +1,7 @@
 /** Counts by the minute, as they are written and read again. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { createFigureStore } from "#coordinator/overview/figure-store";
+import { createFigureStore, history, spanFigures } from "#coordinator/overview/figure-store";
 import { forgetFigures, MinuteFigures } from "#coordinator/overview/figures";
-import { history, spanFigures } from "#coordinator/overview/figures-report";
 import type { WireResult } from "#coordinator/results/take-results";
 import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";

@@ -1,6 +1,6 @@
 /** The pending list of a whole crawl (Anansi, section 5.2, table 5.3). */
 import { describe, expect, it } from "vitest";
-import { comparePeaks, outDegreeOfPeak, pendingAfter, pendingPeak } from "#coordinator/overview/pending-list";
+import { comparePeaks, outDegreeOfPeak, pendingAfter, pendingPeak } from "#coordinator/overview/estimate";
 
 describe("the pending list", () => {
   it("is what the thesis' recurrence (equation 5.3) comes to, page by page", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RateMeter } from "#coordinator/overview/rate-meter";
+import { RateMeter } from "#coordinator/overview/live-event-routes";
 
 const totals = (pages: number) => ({
   fetches: pages,

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMetrics } from "#coordinator/overview/metrics";
-import { observeOperation } from "#coordinator/overview/observe-operation";
+import { observeOperation } from "#coordinator/overview/start";
 import { readOpenApi } from "#coordinator/web/openapi";
 import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/connect";

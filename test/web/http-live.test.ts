@@ -5,7 +5,7 @@ import type { FastifyInstance } from "fastify";
 import { request } from "undici";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { maxListeners } from "#coordinator/overview/live-event-routes";
-import { maxListenersOfAddress } from "#coordinator/overview/live-overview";
+import { maxListenersOfAddress } from "#coordinator/overview/routes";
 import {
   maxOpenOfAddress,
   maxOpenRequests,

@@ -1,13 +1,13 @@
 /** `nearcrawl estimate`: what crawling a whole web takes, by Anansi's feasibility study and by what this crawl measures. */
 import { Command, Option } from "commander";
-import { measureCrawl } from "#coordinator/overview/crawl-measures";
 import {
   assumptionFaults,
   type CrawlAssumptions,
+  comparePeaks,
   estimateCrawl,
   thesisAssumptions,
 } from "#coordinator/overview/estimate";
-import { comparePeaks } from "#coordinator/overview/pending-list";
+import { measureCrawl } from "#coordinator/overview/overview-reads";
 import { UsageError } from "#core/errors";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";

@@ -1,13 +1,14 @@
 /** An estimate for people: the thesis' printed figures beside the ones with these assumptions, and with ours measured. */
 
-import type { CrawlMeasures } from "#coordinator/overview/crawl-measures";
 import {
   type CrawlAssumptions,
   type CrawlEstimate,
+  type PeakComparison,
+  printedOutDegree,
   thesisAssumptions,
   thesisMegabyte,
 } from "#coordinator/overview/estimate";
-import { type PeakComparison, printedOutDegree } from "#coordinator/overview/pending-list";
+import type { CrawlMeasures } from "#coordinator/overview/overview-reads";
 import { howMany, instantWords } from "#core/format";
 import { formatTable } from "../output.ts";
 

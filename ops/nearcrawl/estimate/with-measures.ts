@@ -1,6 +1,7 @@
 /** An estimate with what a crawl measured in place of what the thesis assumes. */
-import type { CrawlMeasures } from "#coordinator/overview/crawl-measures";
+
 import { assumptionFaults, type CrawlAssumptions, estimateCrawl } from "#coordinator/overview/estimate";
+import type { CrawlMeasures } from "#coordinator/overview/overview-reads";
 import type { MeasuredAnswer } from "./estimate-text.ts";
 
 export function withMeasures(given: CrawlAssumptions, measures: CrawlMeasures): MeasuredAnswer {

@@ -3,6 +3,7 @@
 import { nearlyBestMs } from "#coordinator/delegation/accuracy";
 import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
 import type { Alert } from "#coordinator/overview/alerts";
+import { allIsWell } from "#coordinator/overview/alerts-page";
 import type { SpanFigures } from "#coordinator/overview/operation-types";
 import {
   blames,
@@ -13,7 +14,6 @@ import {
   waitReasonWords,
 } from "#coordinator/overview/operation-words";
 import type { FleetLine, Overview } from "#coordinator/overview/overview";
-import { allIsWell } from "#coordinator/overview/show-alerts";
 import { bytesText, rttText } from "#coordinator/who/words";
 import { howMany, instantWords, whenWords } from "#core/format";
 import { paint, type Style, stateStyle } from "../colour.ts";

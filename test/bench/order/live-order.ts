@@ -11,7 +11,7 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { startCoordinator } from "#coordinator/main";
-import { measureCrawl } from "#coordinator/overview/crawl-measures";
+import { measureCrawl } from "#coordinator/overview/overview-reads";
 import { silentLog } from "#core/log";
 import { crawlerConfig } from "#crawler/config";
 import { startCrawler } from "#crawler/main";

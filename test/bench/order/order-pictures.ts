@@ -1,7 +1,7 @@
 /** The pictures of results/anansi.md: the pending list, a live crawl's mix of new and old, and how soon each order has what counts. */
 
 import type { OrderName } from "#coordinator/frontier/order/strategies";
-import { pendingAfter, printedPeaks } from "#coordinator/overview/pending-list";
+import { pendingAfter, printedPeaks } from "#coordinator/overview/estimate";
 import { axisFor } from "#ops/evaluate/pictures/axis";
 import type { Role } from "#ops/evaluate/pictures/document";
 import { drawLines, type Line, type Point } from "#ops/evaluate/pictures/line-picture";

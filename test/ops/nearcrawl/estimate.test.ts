@@ -1,8 +1,7 @@
 /** `nearcrawl estimate`: the text for people, what a database tells, and input that is refused. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { measureCrawl } from "#coordinator/overview/crawl-measures";
-import { estimateCrawl, thesisAssumptions } from "#coordinator/overview/estimate";
-import { comparePeaks } from "#coordinator/overview/pending-list";
+import { comparePeaks, estimateCrawl, thesisAssumptions } from "#coordinator/overview/estimate";
+import { measureCrawl } from "#coordinator/overview/overview-reads";
 import type { Database } from "#db/connect";
 import { estimateCommand } from "#ops/nearcrawl/commands/estimate";
 import { estimateText } from "#ops/nearcrawl/estimate/estimate-text";
