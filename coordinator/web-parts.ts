@@ -5,7 +5,7 @@ import { changePart } from "./changes/start.ts";
 import { channelPart } from "./channels/start.ts";
 import { explorePart } from "./explore/start.ts";
 import { coordinatorPart } from "./federation/start.ts";
-import { fleetPart } from "./fleet/fleet-part.ts";
+import { fleetPart } from "./fleet/start.ts";
 import type { WebPart } from "./http-server.ts";
 import { recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";

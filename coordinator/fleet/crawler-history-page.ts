@@ -1,6 +1,7 @@
 /** A crawler's past, for operators and its partner: keys, releases, trust, incidents, moves, absences, and all by time. */
 import { mayDo } from "#core/actor";
 import { howMany, spanWords } from "#core/format";
+import type { MoveStep } from "../crawlers/moves.ts";
 import { incidentTable } from "../overview/incidents-page.ts";
 import {
   standingWords,
@@ -8,14 +9,13 @@ import {
   type TrustReport,
   unprovenWords,
 } from "../trust/judge-crawler.ts";
-import { askFor, crawlerPath, dateOr, empty, fact } from "../web/components.ts";
-import { countText, instant } from "../web/format.ts";
+import { askFor, crawlerFor, crawlerPath, dateOr, empty, fact, fleetHead, pager } from "../web/components.ts";
+import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import { logTable } from "./crawler-log-page.ts";
+import { bytesText } from "../who/words.ts";
 import type { CrawlerView, Inside, Operation } from "./crawler-view.ts";
-import type { Absence, CrawlerLogPage } from "./fleet-ports.ts";
-import { moveTable } from "./moves-page.ts";
+import type { Absence, CrawlerLogPage, MoveLine } from "./fleet-ports.ts";
 
 export interface CrawlerInside {
   readonly crawler: CrawlerView["crawler"];
@@ -137,4 +137,48 @@ function logSection({ lines, more }: CrawlerLogPage, name: string, at: string): 
   const isMore = more || lines.length > logLinesShown;
   return html`<section id="log"><h2>Log</h2>${logTable({ lines: lines.slice(0, logLinesShown) }, at)}
 ${isMore ? html`<p class="small"><a href="${crawlerPath(name, "/log")}">The whole log</a></p>` : nothing}</section>`;
+}
+
+// Everything that was noted of one crawler, by time; on its own page, since it may be long.
+
+export function crawlerLogBody(name: string, log: CrawlerLogPage, at: string): Html {
+  return html`<h1>Log of <a href="${crawlerPath(name)}">${name}</a></h1>
+${log.lines.length === 0 ? empty("Nothing more was noted.", html`<a href="${crawlerPath(name)}">Back to ${name}</a>`) : logTable(log, at)}
+${pager({ path: crawlerPath(name, "/log"), query: {}, page: log.page, more: log.more })}`;
+}
+
+function logTable({ lines }: Pick<CrawlerLogPage, "lines">, at: string): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Log"><table class="log">
+<thead><tr><th scope="col">When</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">By, or from</th></tr></thead>
+<tbody>${lines.map(
+    (line) =>
+      html`<tr><td>${instant(line.at.toISOString())}<span class="small">${ago(line.at.toISOString(), at)}</span></td><td>${line.kind}</td><td class="break">${line.words}</td><td>${line.by ?? "–"}</td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+// Moves of crawlers to other hosts: where each stands.
+
+const stepWords: Readonly<Record<MoveStep, string>> = {
+  asked: "waits for the coordinator",
+  emptying: "the other host ends and ships its own work",
+  packing: "the crawler ends its requests and ships its results",
+  sending: "what it keeps is sent",
+  moved: "moved; it has yet to come from the other host",
+  running: "done: it runs on the other host",
+  failed: "not moved: both go on as before",
+};
+
+export function movesBody(moves: readonly MoveLine[], viewer: PageViewer): Html {
+  return html`${fleetHead("/fleet/moves", viewer, "Moves")}
+<p class="lead">A crawler goes on on another host of its partner, with its name, subnets and waiting results. A move is asked for on the crawler's page, or with <code>nearcrawl fleet move NAME --to OTHER</code>.</p>
+${moves.length === 0 ? empty("No crawler was moved yet.", "") : moveTable(moves, viewer)}`;
+}
+
+function moveTable(moves: readonly MoveLine[], viewer: PageViewer): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Moves"><table>
+<thead><tr><th scope="col">Asked for</th><th scope="col">Crawler</th><th scope="col">To the host of</th><th scope="col">State</th><th scope="col">Since</th></tr></thead>
+<tbody>${moves.map(
+    (move) =>
+      html`<tr><td>${instant(move.askedAt.toISOString())}</td><td>${crawlerFor(viewer, move.name)}</td><td>${crawlerFor(viewer, move.otherName)}</td><td class="why">${stepWords[move.step]}${move.step === "sending" ? html`<span class="small">${bytesText(move.sentBytes)} of ${bytesText(move.bytes)}</span>` : nothing}${move.words === "" ? nothing : html`<span class="small">${move.words}</span>`}</td><td>${instant(move.changedAt.toISOString())}</td></tr>`,
+  )}</tbody></table></div>`;
 }

@@ -1,17 +1,26 @@
 /** One crawler: how it stands and what to do, what it does against what it may, what it has, and its past. */
+
+import { linkMinutes } from "#core/access-types";
 import { mayDo } from "#core/actor";
 import { howMany } from "#core/format";
-import { askFor, crawlerFor, empty, tile } from "../web/components.ts";
+import {
+  askFor,
+  buttonForm,
+  crawlerFor,
+  crawlerOr,
+  crawlerPath,
+  empty,
+  onlyOperators,
+  tile,
+} from "../web/components.ts";
 import { ago, countText, instant, msOrDash, percentText, shippedShare, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
-import type { PageViewer } from "../web/page-frame.ts";
+import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { crawlerFacts, subnetList } from "../who/sections-page.ts";
 import { bytesText, msText } from "../who/words.ts";
-import { crawlerDeeds } from "./crawler-deeds.ts";
 import { absenceSection, insideSections } from "./crawler-history-page.ts";
 import type { CrawlerView, Operation } from "./crawler-view.ts";
-import type { Blame, FetchedOfLate } from "./fleet-ports.ts";
-import { workFacts } from "./web-crawler-work.ts";
+import type { Blame, FetchedOfLate, FleetEntry, HeirLine } from "./fleet-ports.ts";
 
 export function crawlerBody(view: CrawlerView, at: string, viewer: PageViewer): Html {
   const { crawler, operation, inside } = view;
@@ -130,4 +139,152 @@ function peers({ peers: others }: CrawlerView, viewer: PageViewer): Html {
     (peer) =>
       html`<tr><th scope="row">${crawlerFor(viewer, peer.name)}</th><td class="number">${msText(peer.rttMs)}</td><td>${peer.method}</td></tr>`,
   )}</tbody></table></div></section>`;
+}
+
+// What can be done with a crawler, by whoever looks at its page: buttons and small forms.
+
+function crawlerDeeds(view: CrawlerView, viewer: PageViewer): Html {
+  const { name } = view.crawler;
+  const isOperator = mayDo(viewer.actor, "fleet-write");
+  if (!isOperator && !mayDo(viewer.actor, "fleet-write", { crawler: name, partnersToo: true })) {
+    return onlyOperators(viewer.actor, "fleet-write", "Steering this crawler");
+  }
+  return html`<div class="actions" role="group" aria-label="What can be done">
+${drainOrResume(view, viewer)}
+${isOperator ? operatorButtons(view, viewer) : nothing}
+${askPartner(view)}
+</div>
+${isOperator ? operatorForms(view, viewer) : nothing}`;
+}
+
+/** A partner takes back what it drained itself. */
+function drainOrResume({ crawler, operation: { draining } }: CrawlerView, viewer: PageViewer): Html {
+  if (crawler.revoked) return nothing;
+  if (draining === null) {
+    return buttonForm(viewer, { path: crawlerPath(crawler.name, "/drain"), label: "Drain" });
+  }
+  const isPartner = viewer.actor.role === "partner";
+  if (isPartner && draining.askedBy !== "partner") {
+    return html`<p class="small">An operator takes it back: ask there.</p>`;
+  }
+  return buttonForm(viewer, { path: crawlerPath(crawler.name, "/resume"), label: "Resume", kind: "plain" });
+}
+
+function operatorButtons({ crawler, inside, operation }: CrawlerView, viewer: PageViewer): Html {
+  const { name, revoked } = crawler;
+  const isDoubted = operation.trust === "distrusted" || operation.trust === "probes-doubted";
+  const canRotate = !revoked && inside !== null && inside.identity.publicKey !== null;
+  return html`${isDoubted ? buttonForm(viewer, { path: crawlerPath(name, "/believe"), label: "Believe it again" }) : nothing}
+${canRotate ? buttonForm(viewer, { path: crawlerPath(name, "/rotate"), label: "New key" }) : nothing}
+<a class="button quiet slim" href="${pathWith("/fleet/invite", { renews: name })}">New identity</a>
+${revoked ? nothing : html`<a class="button danger slim" href="${crawlerPath(name, "/kill")}">Shut out…</a>`}`;
+}
+
+function askPartner({ inside, crawler }: CrawlerView): Html {
+  const contact = inside?.identity.contact ?? null;
+  if (contact === null) return nothing;
+  if (/^[^\s@<>"?&%]+@[^\s@<>"?&%]+$/.test(contact)) {
+    return html`<a class="button quiet slim" href="mailto:${contact}?subject=${encodeURIComponent(`Your crawler ${crawler.name}`)}">Ask its partner</a>`;
+  }
+  return html`<span class="small">Its partner: ${contact}</span>`;
+}
+
+function operatorForms(view: CrawlerView, viewer: PageViewer): Html {
+  return html`<details class="deeds"><summary>Budget, domain sets, move, the partner's sign-in</summary><div class="deed-list">
+${budgetForm(view, viewer)}
+${domainSetForm(view, viewer)}
+${view.crawler.revoked ? nothing : moveForm(view, viewer)}
+${mayDo(viewer.actor, "access-write") ? signInForm(view, viewer) : nothing}
+</div></details>`;
+}
+
+function budgetForm({ crawler, operation: { granted } }: CrawlerView, viewer: PageViewer): Html {
+  const gigabytes = granted.bytesPerDay === null ? "" : String(granted.bytesPerDay / 1e9);
+  return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/budget")}">${formToken(viewer)}
+<h2>Budget</h2><p class="small">Holds at once. Never more than its partner allows; empty: as its partner allows.</p>
+<div><label for="pagesPerDay">Pages a day at most</label><input class="number" id="pagesPerDay" name="pagesPerDay" inputmode="numeric" pattern="[0-9]*" maxlength="10" value="${granted.pagesPerDay}"></div>
+<div><label for="gigabytesPerDay">Gigabytes a day at most</label><input class="number" id="gigabytesPerDay" name="gigabytesPerDay" inputmode="decimal" pattern="[0-9]*[.]?[0-9]*" maxlength="12" value="${gigabytes}"></div>
+<button class="slim">Grant</button></form>`;
+}
+
+function moveForm({ crawler }: CrawlerView, viewer: PageViewer): Html {
+  return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/move")}">${formToken(viewer)}
+<h2>Move to another host</h2><p class="small">Invite the new host under any name and start it there; then name it here. ${crawler.name} goes on there with its subnets and waiting results, and the crawler that ran there is no more. Both must be connected.</p>
+<div><label for="to">Crawler on the new host</label><input id="to" name="to" required maxlength="63" autocomplete="off" spellcheck="false"></div>
+<button class="slim">Move</button></form>`;
+}
+
+function signInForm({ crawler }: CrawlerView, viewer: PageViewer): Html {
+  return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/sign-in-link")}">${formToken(viewer)}
+<h2>Let its partner sign in</h2><p class="small">A link that is good once: whoever opens it sees this crawler, may drain it and take it back, and sees nothing of others.</p>
+<div><label for="partner">Name of the person</label><input id="partner" name="person" required maxlength="63" autocomplete="off"></div>
+<div><label for="minutes">Good for so many minutes</label><input class="number" id="minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${linkMinutes.most}" required></div>
+<button class="slim">Make the link</button></form>`;
+}
+
+// A crawler's page: which domains it is given, at what pace it is to work, and the form that gives it domains.
+
+const paceWords = {
+  "slow-down": "slow down: there is little for it to do",
+  steady: "steady: a connection for each host that is due, as far as its partner allows",
+  "hurry-up": "hurry up: as many connections as its partner allows",
+} as const;
+
+function workFacts({ work: { domainSets, pace } }: Operation): Html {
+  const { operator, partner } = domainSets;
+  return html`<dl class="facts">
+<div><dt>Domain sets that operators give it</dt><dd>${operator.length === 0 ? "every domain" : html`<span class="mono">${operator.join(" or ")}</span>`}</dd></div>
+${partner.length === 0 ? nothing : html`<div><dt>Its partner narrows that to</dt><dd class="mono">${partner.join(" or ")}</dd></div>`}
+<div><dt>Pace</dt><dd>${pace === null ? "as its partner allows; nothing else was asked of it yet" : html`${paceWords[pace.pace]} <span class="small">${howMany(pace.dueSlices, "host slice")} due or in hand; since ${instant(pace.since.toISOString())}</span>`}</dd></div>
+</dl>`;
+}
+
+function domainSetForm({ crawler, operation: { work } }: CrawlerView, viewer: PageViewer): Html {
+  return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/domain-sets")}">${formToken(viewer)}
+<h2>Domain sets</h2><p class="small">One a line, such as <span class="mono">.gr</span>, <span class="mono">example.org not shop.example.org</span> or <span class="mono">lang:el</span>; a host must be in one of them. Empty: every domain. Open leases finish, and hosts move within a minute or so.</p>
+<div><label for="sets">Sets</label><textarea id="sets" name="sets" rows="4" maxlength="20000" spellcheck="false">${work.domainSets.operator.join("\n")}</textarea></div>
+<button class="slim">Give</button></form>`;
+}
+
+// Before a crawler is shut out: what would happen, in two ways, and the buttons for them.
+
+export interface ShutOutPreview {
+  readonly name: string;
+  readonly state: FleetEntry["state"];
+  readonly revoked: boolean;
+  readonly openLeases: number;
+  readonly subnets: number;
+  /** To whom they would go as things stand, the largest shares first. */
+  readonly heirs: readonly HeirLine[];
+}
+
+export function shutOutBody(preview: ShutOutPreview, viewer: PageViewer): Html {
+  const { name, state, openLeases, subnets } = preview;
+  const session =
+    state === "offline" ? "It is not connected now, and cannot connect again." : "Its session ends at once.";
+  return html`<h1>Shut ${name} out?</h1>
+<p class="lead">No key of it opens anything from then on. What it has fetched stays in the index. A <a href="/fleet/invite?renews=${encodeURIComponent(name)}">new identity</a> takes it back.</p>
+<section class="choices">
+<div class="choice-card"><h2>Kill: everything at once</h2>
+<p>For a machine that is lost, or that nobody answers for.</p>
+<ul class="plain"><li>${session}</li>
+<li>${openLeases === 0 ? "It holds no leases." : html`Its <strong>${howMany(openLeases, "lease")}</strong> ${openLeases === 1 ? "returns" : "return"} now, and the pages are handed out again.`}</li>
+<li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others now, without waiting for it:`}${heirList(preview)}</li></ul>
+${buttonForm(viewer, { path: crawlerPath(name, "/kill"), label: `Kill ${name}`, kind: "danger" })}</div>
+<div class="choice-card"><h2>Revoke: the key alone</h2>
+<p>For a key that leaked, or a partner that takes a break.</p>
+<ul class="plain"><li>${session}</li>
+<li>${openLeases === 0 ? "It holds no leases." : "Its leases return when they run out."}</li>
+<li>${subnets === 0 ? "It has no subnets." : "Its subnets stay its own for the time of a departure, and then go to others."}</li></ul>
+${buttonForm(viewer, { path: crawlerPath(name, "/revoke"), label: `Revoke ${name}`, kind: "danger" })}</div>
+</section>
+<p><a href="${crawlerPath(name)}">Leave it as it is</a></p>`;
+}
+
+function heirList({ heirs }: ShutOutPreview): Html {
+  if (heirs.length === 0) return nothing;
+  return html`<ul class="plain">${heirs.map(
+    ({ crawler, subnets }) =>
+      html`<li>${howMany(subnets, "subnet")}: ${crawler === null ? "to whoever turns out to be nearest, measured anew" : html`to ${crawlerOr(crawler, "")}, the runner-up`}</li>`,
+  )}</ul>`;
 }

@@ -1,13 +1,36 @@
 /** One crawler: its page, its log and absences, and what would happen if it were shut out. */
+
+import { z } from "zod";
+import type { FleetKeys } from "#core/access-types";
 import { mayDo } from "#core/actor";
+import { howMany } from "#core/format";
+import { crawlerName } from "#protocol/invitation";
+import type { CrawlerStore, DrainedBy } from "../crawlers/crawler.ts";
+import type { MoveRefusal } from "../crawlers/move-ports.ts";
+import { mostSetCharacters } from "../domain-sets/domain-set.ts";
+import { giveDomainSets, givenWords } from "../domain-sets/give.ts";
+import { mostSets } from "../domain-sets/partition.ts";
+import type { FrontierStore } from "../frontier/ports.ts";
+import type { Actions, AskedAction, Outcome } from "../web/actions.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
-import { crawlerLogBody } from "./crawler-log-page.ts";
-import { crawlerBody } from "./crawler-page.ts";
+import { bytesText } from "../who/words.ts";
+import { crawlerLogBody } from "./crawler-history-page.ts";
+import { crawlerBody, type ShutOutPreview, shutOutBody } from "./crawler-page.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
-import { type FleetPorts, isName } from "./ports.ts";
-import { type ShutOutPreview, shutOutBody } from "./shut-out-page.ts";
+import type { Budget, ChangedBudget } from "./fleet-ports.ts";
+import {
+  bytesOrNull,
+  bytesPerDay,
+  type FleetPorts,
+  isName,
+  noCrawler,
+  nothingBody,
+  numberOrNull,
+  pagesPerDay,
+} from "./ports.ts";
 
 const section = "/fleet" as const;
+
 /** Fifty lines each: as far back as anybody reads. */
 const mostLogPages = 200;
 
@@ -81,4 +104,234 @@ async function shutOutShown(asked: AskedView, ports: FleetPorts): Promise<Shown 
     title: `Shut ${name} out?`,
     body: (visit) => shutOutBody(preview, visit),
   };
+}
+
+// A crawler that must go at once: no key opens anything, its leases return, its subnets go to others.
+
+/**
+ * Returns how many leases came back; null: there is no crawler of that name. Running coordinators end its session
+ * and hand its subnets over without waiting for it.
+ */
+export async function killCrawler(
+  name: string,
+  ports: {
+    readonly keys: Pick<FleetKeys, "revoke">;
+    readonly crawlers: Pick<CrawlerStore, "drain">;
+    readonly frontier: Pick<FrontierStore, "returnLeasesOf">;
+  },
+  now: Date,
+): Promise<number | null> {
+  const crawlerId = await ports.keys.revoke(name, now);
+  if (crawlerId === null) return null;
+  await ports.crawlers.drain(name, now);
+  return await ports.frontier.returnLeasesOf(crawlerId, now);
+}
+
+// What operators do with a crawler, and the two things that its partner may do, too: drain it and take it back.
+
+const rotationBody = z.strictObject({ graceHours: z.number().min(0).max(720).default(24) });
+
+/** What is left out stays; null: as its partner allows. */
+const budgetBody = z
+  .strictObject({
+    pagesPerDay: pagesPerDay.nullable().optional(),
+    bytesPerDay: bytesPerDay.nullable().optional(),
+  })
+  .refine((body) => body.pagesPerDay !== undefined || body.bytesPerDay !== undefined, {
+    message: "say pagesPerDay, bytesPerDay or both",
+  });
+
+const domainSetBody = z.strictObject({ sets: z.array(z.string().max(mostSetCharacters)).max(mostSets) });
+const moveBody = z.strictObject({ to: crawlerName });
+
+type Asked<Body> = Pick<AskedAction<Body>, "body" | "actor" | "now"> & { readonly name: string };
+
+export function addCrawlerActions(actions: Actions, ports: FleetPorts): void {
+  const add = <Schema extends z.ZodType>(deed: {
+    readonly verb: string;
+    readonly body: Schema;
+    readonly partnersToo?: boolean;
+    readonly fromForm?: (values: Readonly<Record<string, string>>) => unknown;
+    readonly act: (asked: Asked<z.infer<Schema>>, ports: FleetPorts) => Promise<Outcome>;
+  }) => {
+    actions.add({
+      path: `/crawlers/:name/${deed.verb}`,
+      api: `/api/fleet/crawlers/:name/${deed.verb}`,
+      ...{ section: "/fleet", needs: "fleet-write", crawlerIn: "name" },
+      partnersToo: deed.partnersToo === true,
+      body: deed.body,
+      fromForm: deed.fromForm ?? (() => ({})),
+      act: async ({ body, actor, now, param }) =>
+        await deed.act({ body, actor, now, name: param("name") }, ports),
+    });
+  };
+  add({ verb: "drain", body: nothingBody, partnersToo: true, act: drain });
+  add({ verb: "resume", body: nothingBody, partnersToo: true, act: resume });
+  add({ verb: "revoke", body: nothingBody, act: revoke });
+  add({ verb: "kill", body: nothingBody, act: kill });
+  add({ verb: "rotate", body: rotationBody, act: rotate });
+  add({ verb: "believe", body: nothingBody, act: believe });
+  add({
+    verb: "domain-sets",
+    body: domainSetBody,
+    fromForm: ({ sets = "" }) => ({ sets: sets.split(/\r?\n/).filter((line) => line.trim() !== "") }),
+    act: domainSets,
+  });
+  add({ verb: "move", body: moveBody, fromForm: ({ to }) => ({ to }), act: move });
+  add({
+    verb: "budget",
+    body: budgetBody,
+    fromForm: (values) => ({
+      pagesPerDay: numberOrNull(values.pagesPerDay),
+      bytesPerDay: bytesOrNull(values.gigabytesPerDay),
+    }),
+    act: budget,
+  });
+}
+
+const pageOf = (name: string) => `/crawlers/${encodeURIComponent(name)}`;
+const byOf = ({ role }: Asked<unknown>["actor"]): DrainedBy => (role === "partner" ? "partner" : "operator");
+
+async function drain({ name, actor, now }: Asked<unknown>, { crawlers }: FleetPorts): Promise<Outcome> {
+  if (!(await crawlers.drain(name, now, byOf(actor)))) return noCrawler(name);
+  const words = `${name} gets no more leases, and its subnets go to others.`;
+  const change = { action: "crawler-drained", target: name, words };
+  return { type: "done", value: { name, draining: true }, goTo: pageOf(name), said: words, change };
+}
+
+async function resume({ name, actor, now }: Asked<unknown>, ports: FleetPorts): Promise<Outcome> {
+  const by = byOf(actor);
+  if (!(await ports.crawlers.resume(name, now, by))) {
+    return by === "partner" ? notYours(name) : noCrawler(name);
+  }
+  const words = `${name} is taken back and is given what is nearest to it.`;
+  const change = { action: "crawler-resumed", target: name, words };
+  return { type: "done", value: { name, draining: false }, goTo: pageOf(name), said: words, change };
+}
+
+const notYours = (name: string): Outcome => ({
+  type: "fault",
+  status: 409,
+  title: "Not by you",
+  words: `${name} was drained by an operator, or is not trusted: ask an operator to take it back.`,
+});
+
+async function revoke({ name, now }: Asked<unknown>, { keys }: FleetPorts): Promise<Outcome> {
+  if ((await keys.revoke(name, now)) === null) return noCrawler(name);
+  const words = `${name} is shut out, and its session ends if it has one.`;
+  const change = { action: "crawler-revoked", target: name, words };
+  return { type: "done", value: { name, revoked: true }, goTo: pageOf(name), said: words, change };
+}
+
+async function kill({ name, now }: Asked<unknown>, ports: FleetPorts): Promise<Outcome> {
+  const returnedLeases = await killCrawler(name, ports, now);
+  if (returnedLeases === null) return noCrawler(name);
+  const words = `${name} is shut out, ${howMany(returnedLeases, "lease")} of it came back, and its subnets go to others.`;
+  const change = { action: "crawler-killed", target: name, words, after: { returnedLeases } };
+  const value = { name, revoked: true, returnedLeases };
+  return { type: "done", value, goTo: pageOf(name), said: words, change };
+}
+
+async function rotate(
+  { name, body, now }: Asked<z.infer<typeof rotationBody>>,
+  { keys }: FleetPorts,
+): Promise<Outcome> {
+  const [asked] = await keys.askRotation(name, { ...body, now });
+  if (!asked) return cannotRotate(name);
+  const words = `${name} gets a new key ${asked.online ? "now" : "when it comes next"}; the old one stays good for ${body.graceHours} hours after that.`;
+  const change = { action: "crawler-key-rotated", target: name, words, after: body };
+  return { type: "done", status: 202, value: { ...asked, ...body }, goTo: pageOf(name), said: words, change };
+}
+
+const cannotRotate = (name: string): Outcome => ({
+  type: "fault",
+  status: 409,
+  title: "Nothing to rotate",
+  words: `${name.slice(0, 63)} is no crawler with an identity of its own that may connect: invite it (POST /api/fleet/invitations).`,
+});
+
+async function believe({ name, now }: Asked<unknown>, { restoreTrust }: FleetPorts): Promise<Outcome> {
+  if (!(await restoreTrust(name, now))) return noCrawler(name);
+  const words = `${name} is believed again: what spoke against it counts no more, and it starts as a newcomer.`;
+  const change = { action: "crawler-trust-restored", target: name, words };
+  return { type: "done", value: { name, restored: true }, goTo: pageOf(name), said: words, change };
+}
+
+async function budget(
+  { name, body }: Asked<z.infer<typeof budgetBody>>,
+  { grantBudget }: FleetPorts,
+): Promise<Outcome> {
+  const changed = await grantBudget(name, {
+    ...(body.pagesPerDay === undefined ? {} : { pagesPerDay: body.pagesPerDay }),
+    ...(body.bytesPerDay === undefined ? {} : { bytesPerDay: body.bytesPerDay }),
+  });
+  if (changed === null) return noCrawler(name);
+  const words = budgetWords(name, changed);
+  const change = {
+    ...{ action: "crawler-budget-granted", target: name, words },
+    ...{ before: changed.before, after: changed.granted },
+  };
+  return { type: "done", value: { name, ...changed }, goTo: pageOf(name), said: words, change };
+}
+
+async function domainSets(
+  { name, body: { sets } }: Asked<z.infer<typeof domainSetBody>>,
+  { domainSets: store }: FleetPorts,
+): Promise<Outcome> {
+  const given = await giveDomainSets({ name, sets }, store);
+  if (given.type === "no-crawler") return noCrawler(name);
+  if (given.type === "refused") {
+    return { type: "fault", status: 422, title: "Not given", words: `${given.reason}.` };
+  }
+  const { before, operator, partner } = given.changed;
+  const words = givenWords(given.changed);
+  const change = { action: "crawler-domain-sets-given", target: name, words, before, after: operator };
+  return {
+    type: "done",
+    value: { name, operator, partner, before },
+    goTo: pageOf(name),
+    said: words,
+    change,
+  };
+}
+
+/** For people, and the audit log. */
+function budgetWords(name: string, { granted, inForce }: ChangedBudget): string {
+  const at = ({ pagesPerDay: pages, bytesPerDay: bytes }: Budget) =>
+    `${pages === null ? "as many pages as its partner allows" : `${howMany(pages, "page")} at most`} and ${bytes === null ? "as many bytes as its partner allows" : `${bytesText(bytes)} at most`}`;
+  return `${name} is granted ${at(granted)} a day; with what its partner allows that is ${howMany(inForce.pagesPerDay, "page")} and ${bytesText(inForce.bytesPerDay)}.`;
+}
+
+async function move(
+  { name, body: { to }, now }: Asked<z.infer<typeof moveBody>>,
+  { moves }: FleetPorts,
+): Promise<Outcome> {
+  const moveId = await moves.ask({ name, otherName: to }, now);
+  if (typeof moveId === "string") return moveRefused(moveId, name, to);
+  const words = `${name} is to move to the host of ${to}; the crawler that runs there will be no more.`;
+  const change = { action: "crawler-move-asked", target: name, words, after: { moveId, to } };
+  return {
+    type: "done",
+    status: 202,
+    value: { moveId, name, to },
+    goTo: "/fleet/moves",
+    said: words,
+    change,
+  };
+}
+
+function moveRefused(refusal: MoveRefusal, name: string, to: string): Outcome {
+  if (refusal === "no-such-crawler") return noCrawler(name);
+  if (refusal === "no-such-host") return noCrawler(to);
+  const why: Readonly<Record<Exclude<MoveRefusal, "no-such-crawler" | "no-such-host">, string>> = {
+    "same-crawler": "say another crawler, which runs on the new host",
+    offline: `${name} is not connected; a crawler whose host is gone gets a new identity`,
+    "host-offline": `${to} is not connected: start it on the new host first`,
+    "no-identity": "both must have joined with an invitation",
+    "shut-out": "one of the two was shut out",
+    distrusted: `${to} is not believed, and its host would not be more so as ${name}`,
+    moving: "one of the two takes part in another move",
+  };
+  const words = `${name} was not moved: ${why[refusal]}.`;
+  return { type: "fault", status: 409, title: "Not moved", words };
 }

@@ -1,9 +1,9 @@
 /** The fleet for operators: who is there, what each has against what it may, and how far a hand-over is. */
 import type { Pool } from "pg";
+import type { KeyScope } from "#protocol/identity";
+import { roundMs } from "../database/cached-read.ts";
 import { standingOf } from "../trust/reads.ts";
-import { type FleetFigures, fleetFigures, noFigures } from "./fleet-figures.ts";
-import { fleetIdentities, noIdentity } from "./fleet-identities.ts";
-import type { FleetEntry } from "./fleet-ports.ts";
+import type { CrawlerWork, FleetEntry, FleetIdentity } from "./fleet-ports.ts";
 
 export type { FleetEntry };
 
@@ -143,5 +143,190 @@ function releaseOf(row: FleetRow): FleetEntry["release"] {
     version: row.release_version,
     dockVersion: row.dock_version ?? "",
     policy: row.release_policy ?? "",
+  };
+}
+
+// What a crawler may have by its domain sets, and the pace that it was told (table crawler).
+
+interface WorkRow {
+  operator: string[];
+  partner: string[];
+  pace: NonNullable<CrawlerWork["pace"]>["pace"] | null;
+  pace_due_slices: number;
+  pace_since: Date;
+}
+
+/** Of a crawler that is not there, nothing. */
+export async function crawlerWork(pool: Pool, name: string): Promise<CrawlerWork> {
+  const { rows } = await pool.query<WorkRow>(
+    `select domain_sets as operator, partner_domain_sets as partner, pace, pace_due_slices, pace_since
+     from crawler
+     where name = $1`,
+    [name],
+  );
+  const [row] = rows;
+  if (row === undefined) return { domainSets: { operator: [], partner: [] }, pace: null };
+  const { operator, partner, pace, pace_due_slices: dueSlices, pace_since: since } = row;
+  return { domainSets: { operator, partner }, pace: pace === null ? null : { pace, dueSlices, since } };
+}
+
+// What each crawler has and did today. Counts delegations and the day's fetches, so it takes a moment on a large
+// frontier: pages keep the answer a while.
+
+interface FleetFigures {
+  readonly subnets: number;
+  readonly meanRttMs: number | null;
+  readonly openLeases: number;
+  readonly pagesToday: number;
+  readonly bytesToday: number;
+  readonly bodyBytesToday: number;
+  readonly shippedBytesToday: number;
+  /** Comparisons of its pages with others', ever. */
+  readonly comparisons: number;
+  /** Those that came to nothing that can be concluded. */
+  readonly untold: number;
+}
+
+const noFigures: FleetFigures = {
+  subnets: 0,
+  meanRttMs: null,
+  openLeases: 0,
+  pagesToday: 0,
+  bytesToday: 0,
+  bodyBytesToday: 0,
+  shippedBytesToday: 0,
+  comparisons: 0,
+  untold: 0,
+};
+
+interface FiguresRow extends FleetFigures {
+  readonly crawlerId: number;
+}
+
+/** SQL: by crawler, its comparisons that came to nothing since it was restored. */
+export const untoldByCrawler = `
+  select n.crawler_id, count(*) as untold
+  from double_check n
+  left join crawler_trust t using (crawler_id)
+  where n.verdict = 'cannot-tell' and n.decided_at >= coalesce(t.restored_at, '-infinity')
+  group by n.crawler_id`;
+
+/** By the crawler's number. */
+export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<number, FleetFigures>> {
+  const { rows } = await pool.query<FiguresRow>(
+    `select c.crawler_id as "crawlerId", coalesce(d.subnets, 0)::int as subnets,
+       d.mean_rtt_ms::float8 as "meanRttMs", coalesce(l.leases, 0)::int as "openLeases",
+       coalesce(f.pages, 0)::int as "pagesToday", coalesce(f.bytes, 0)::float8 as "bytesToday",
+       coalesce(f.body_bytes, 0)::float8 as "bodyBytesToday",
+       coalesce(f.shipped_bytes, 0)::float8 as "shippedBytesToday", coalesce(o.comparisons, 0)::int as comparisons,
+       coalesce(u.untold, 0)::int as untold
+     from crawler c
+     left join (
+       select crawler_id, count(*) as subnets, avg(rtt_ms) as mean_rtt_ms from delegation group by crawler_id
+     ) d using (crawler_id)
+     left join (
+       select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
+     ) l using (crawler_id)
+     left join (
+       select crawler_id, count(*) as pages, sum(wire_bytes) as bytes, sum(body_bytes) as body_bytes,
+         sum(shipped_bytes) as shipped_bytes
+       from page_fetch
+       where fetched_at >= date_trunc('day', $1::timestamptz, 'UTC')
+       group by crawler_id
+     ) f using (crawler_id)
+     left join (
+       select crawler_id, count(*) as comparisons from check_outcome group by crawler_id
+     ) o using (crawler_id)
+     left join (${untoldByCrawler}) u using (crawler_id)`,
+    [now],
+  );
+  return new Map(rows.map((row) => [row.crawlerId, { ...row, meanRttMs: roundMs(row.meanRttMs) }]));
+}
+
+// Who each crawler is, for operators: its identity and key, where it was seen, why it was away, its last words.
+
+/** Of a crawler that was never connected. */
+export const noIdentity: FleetIdentity = {
+  publicKey: null,
+  keySince: null,
+  scopes: [],
+  seenAddress: null,
+  addressBefore: null,
+  addressChangedAt: null,
+  lastAway: null,
+  lastEnd: null,
+  copiedAt: null,
+  contact: null,
+  isListed: true,
+};
+
+/** By the crawler's number. */
+export async function fleetIdentities(
+  pool: Pool,
+  now: Date,
+  crawlerIds: readonly number[],
+): Promise<ReadonlyMap<number, FleetIdentity>> {
+  const { rows } = await pool.query<IdentityRow>(
+    `select c.crawler_id, c.public_key, k.created_at as key_since, coalesce(k.scopes, '{}') as scopes,
+       host(c.seen_address) as seen_address, host(c.expected_address) as address_before, c.address_changed_at,
+       c.was_offline_since, c.was_offline_reason, c.last_end_at, c.last_words, i.copied_at,
+       c.partner_contact, not c.unlisted as is_listed
+     from crawler c
+     left join lateral (
+       select created_at, scopes
+       from crawler_key
+       where crawler_id = c.crawler_id and revoked_at is null and kept_at is not null
+         and (expires_at is null or expires_at > $1)
+       order by key_id desc
+       limit 1
+     ) k on true
+     left join (
+       select i.crawler_id, max(i.last_at) as copied_at
+       from incident i
+       left join (
+         select crawler_id, max(redeemed_at) as renewed_at from invitation group by crawler_id
+       ) r using (crawler_id)
+       where i.kind = 'copied-folder' and i.hour > $1::timestamptz - interval '7 days'
+         -- A new identity has put an end to it.
+         and i.last_at > coalesce(r.renewed_at, '-infinity')
+       group by i.crawler_id
+     ) i on i.crawler_id = c.crawler_id
+     where c.crawler_id = any($2)`,
+    [now, crawlerIds],
+  );
+  return new Map(rows.map((row) => [row.crawler_id, identityOf(row)]));
+}
+
+interface IdentityRow {
+  crawler_id: number;
+  public_key: string | null;
+  key_since: Date | null;
+  scopes: KeyScope[];
+  seen_address: string | null;
+  address_before: string | null;
+  address_changed_at: Date | null;
+  was_offline_since: Date | null;
+  was_offline_reason: string | null;
+  last_end_at: Date | null;
+  last_words: string | null;
+  copied_at: Date | null;
+  partner_contact: string | null;
+  is_listed: boolean;
+}
+
+function identityOf(row: IdentityRow): FleetIdentity {
+  const { was_offline_since: since, was_offline_reason: reason, last_end_at: at, last_words: words } = row;
+  return {
+    publicKey: row.public_key,
+    keySince: row.key_since,
+    scopes: row.scopes,
+    seenAddress: row.seen_address,
+    addressBefore: row.address_before,
+    addressChangedAt: row.address_changed_at,
+    lastAway: since === null || reason === null ? null : { since, reason },
+    lastEnd: at === null || words === null ? null : { at, reason: words },
+    copiedAt: row.copied_at,
+    contact: row.partner_contact,
+    isListed: row.is_listed,
   };
 }

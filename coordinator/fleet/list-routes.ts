@@ -4,6 +4,8 @@ import { failuresBody } from "../overview/failures-page.ts";
 import { incidentSpans, incidentsBody } from "../overview/incidents-page.ts";
 import { trustBody } from "../trust/page.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import { movesBody } from "./crawler-history-page.ts";
+import { stateWords } from "./crawler-view.ts";
 import {
   type FleetQuery,
   type FleetSort,
@@ -15,9 +17,7 @@ import {
 } from "./fleet.ts";
 import { fleetBody } from "./fleet-page.ts";
 import type { Blame, FleetEntry } from "./fleet-ports.ts";
-import { movesBody } from "./moves-page.ts";
 import type { FleetPorts } from "./ports.ts";
-import { stateWords } from "./state-words.ts";
 
 const section = "/fleet" as const;
 const mostIncidents = 500;

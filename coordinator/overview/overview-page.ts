@@ -6,7 +6,7 @@
 import { howMany } from "#core/format";
 import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
-import { fleetTable } from "../fleet/fleet-table.ts";
+import { fleetTable } from "../fleet/fleet-page.ts";
 import { lineChart } from "../web/components.ts";
 import {
   ago,

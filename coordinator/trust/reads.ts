@@ -1,6 +1,6 @@
 /** What is believed of one crawler and why, page by page, for operators. */
 import type { Pool } from "pg";
-import { untoldByCrawler } from "../fleet/fleet-figures.ts";
+import { untoldByCrawler } from "../fleet/fleet-list-reads.ts";
 import type { TrustLine } from "../fleet/fleet-ports.ts";
 import { isUnproven } from "./evidence.ts";
 import { type TrustEvidence, type TrustReport, type TrustStanding, unprovenWords } from "./judge-crawler.ts";

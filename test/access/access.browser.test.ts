@@ -7,7 +7,7 @@ import { accessParts } from "#coordinator/access/start";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { fleetPart } from "#coordinator/fleet/fleet-part";
+import { fleetPart } from "#coordinator/fleet/start";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/connect";
 import { browserPath } from "../support/browser.ts";

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
-import { killCrawler } from "#coordinator/fleet/shut-out-crawler";
+import { killCrawler } from "#coordinator/fleet/crawler-routes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { folderOf, say } from "../gateway/crawler-folder.ts";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import type { Redemption, RedemptionFault } from "#coordinator/crawlers/identity";
 import { createFleetKeys } from "#coordinator/crawlers/identity-store";
-import { fleetIdentities } from "#coordinator/fleet/fleet-identities";
+import { fleetIdentities } from "#coordinator/fleet/fleet-list-reads";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { distrustCrawler } from "#coordinator/trust/distrust-writes";
 import { hashCrawlerKey } from "#coordinator/web/secrets";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { grantBudget } from "#coordinator/crawlers/control-store";
 import { absencesOf, mostAbsences } from "#coordinator/crawlers/crawler-store";
 import { heirsOf } from "#coordinator/delegation/successor-reads";
-import { crawlerLog } from "#coordinator/fleet/crawler-log";
+import { crawlerLog } from "#coordinator/fleet/crawler-reads";
 import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import { failureShares, latestFailures } from "#coordinator/overview/failure-reads";
 import { createIncidentStore } from "#coordinator/overview/incident-store";

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { accessOver } from "#coordinator/access/start";
 import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { fleetPart } from "#coordinator/fleet/fleet-part";
+import { fleetPart } from "#coordinator/fleet/start";
 import type { NameResolver } from "#coordinator/frontier/ports";
 import { createWebServer, type WebPorts } from "#coordinator/http-server";
 import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";

@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createFleetKeys, defaultGraceHours } from "#coordinator/crawlers/identity-store";
-import { killCrawler } from "#coordinator/fleet/shut-out-crawler";
+import { killCrawler } from "#coordinator/fleet/crawler-routes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";

@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { absencesOf } from "#coordinator/crawlers/crawler-store";
 import { moveList } from "#coordinator/crawlers/move-store";
-import { crawlerLog } from "#coordinator/fleet/crawler-log";
+import { crawlerLog } from "#coordinator/fleet/crawler-reads";
 import type { Absence, CrawlerLogPage, MoveLine } from "#coordinator/fleet/fleet-ports";
 import { crawlerNamed } from "#coordinator/who/crawler-reads";
 import { spanWords } from "#core/format";

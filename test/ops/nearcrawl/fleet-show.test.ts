@@ -1,6 +1,6 @@
 /** `nearcrawl fleet show`: what the coordinator has noted of one crawler, from a real database, in plain sentences. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-record";
+import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-reads";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { asCrawlerId } from "#core/ids";
 import { recordText } from "#ops/nearcrawl/fleet/show";

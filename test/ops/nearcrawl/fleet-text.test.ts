@@ -1,7 +1,6 @@
 /** The fleet as people read it: what the figures are, without a database. */
 import { expect, it } from "vitest";
-import { noIdentity } from "#coordinator/fleet/fleet-identities";
-import type { FleetEntry } from "#coordinator/fleet/fleet-list-reads";
+import { type FleetEntry, noIdentity } from "#coordinator/fleet/fleet-list-reads";
 import { fleetText } from "#ops/nearcrawl/fleet-text";
 
 const north: FleetEntry = {
