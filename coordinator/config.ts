@@ -6,10 +6,13 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
+import type { Log } from "#core/log";
+import type { Database } from "#db/connect";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
 import { readLayer } from "./domain-sets/partition.ts";
 import { coordinatorsSettings, parentFaults, parentSettings } from "./federation/settings.ts";
+import type { RegistryHost } from "./registry/facts.ts";
 import { type DeepReadonly, policySections } from "./settings/schema.ts";
 
 const seconds = (most: number) => z.number().positive().max(most);
@@ -183,4 +186,22 @@ function isResolver(text: string): boolean {
 function frozen<Value>(value: Value): DeepReadonly<Value> {
   if (typeof value === "object" && value !== null) Object.values(value).forEach(frozen);
   return Object.freeze(value) as DeepReadonly<Value>;
+}
+
+// What a coordinator is started with.
+
+export interface CoordinatorOptions {
+  readonly config: CoordinatorConfig;
+  readonly database: Database;
+  readonly log: Log;
+  /** Of this software, shown on pages. */
+  readonly version: string;
+  /** Where the tree is kept between two starts; null: it is built from the database each time. */
+  readonly snapshotFolder?: string | null;
+  /** Runs the registry's jobs; left out: none can be started from the pages. */
+  readonly registryHost?: RegistryHost | null;
+  /** Sees to it that there is a release of the crawler: before it listens, and now and then. Left out: operators do. */
+  readonly keepReleases?: (now: Date) => Promise<void>;
+  /** The clock; the system's when it is left out. */
+  readonly now?: () => Date;
 }

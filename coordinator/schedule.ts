@@ -1,9 +1,14 @@
 /** What the coordinator does by the clock, and how often. */
+
+import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
+import type { IncidentLog } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { scheduleFleetDuties } from "./balance/start.ts";
-import type { CoordinatorConfig } from "./config.ts";
+import { scheduleChangeDuties } from "./changes/start.ts";
+import { scheduleChannelDuties } from "./channels/start.ts";
+import type { CoordinatorConfig, CoordinatorOptions } from "./config.ts";
 import type { CoordinatorPresence } from "./crawlers/coordinator-presence-store.ts";
 import type { CrawlerStore } from "./crawlers/crawler.ts";
 import type { AnycastRanges } from "./delegation/anycast.ts";
@@ -13,11 +18,17 @@ import { type FleetSettling, PeerTurns, peerTurnMs } from "./delegation/measure-
 import type { DelegationQueue } from "./delegation/queue.ts";
 import { DelegationRefresh, type RecalibrationQueue } from "./delegation/recalibration/recalibrate.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
+import { frontierOrder } from "./frontier/order/strategies.ts";
 import type { FrontierStore, NameResolver, ResultStore } from "./frontier/ports.ts";
 import { resolveHosts } from "./frontier/resolve-hosts.ts";
+import { scheduleHostWorths } from "./frontier/start.ts";
+import { forgetTurns } from "./frontier/turn-store.ts";
 import type { CrawlerGateway } from "./gateway/gateway.ts";
 import { following } from "./live-config.ts";
 import type { Counters } from "./overview/counters.ts";
+import { forgetSeals } from "./results/result-writes.ts";
+import { scheduleSearchDuties } from "./search/start.ts";
+import { scheduleRanking } from "./web-graph/start.ts";
 
 export interface DutyPorts {
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
@@ -55,8 +66,10 @@ export const duties = {
 
 const resolveBatch = 200;
 const unmeasuredBatch = 50;
+
 /** How often it is looked whether a subnet without an answer is due; each waits longer every time. */
 const retryUnmeasuredMs = 30_000;
+
 /** Old decisions that are probed again in a minute: 43,200 a day. */
 const refreshRounds = 30;
 
@@ -109,4 +122,44 @@ function tellSlowCrawlers({ recalibration, log }: DutyPorts): void {
     const times = Math.round(factor * 100) / 100;
     log.warn({ crawlerId, times, hosts, kind }, "everything that a crawler fetches turned slow: its network");
   }
+}
+
+// What keeps the database's tables in order by the clock: the index for search, ranks, channels, changes, old rows.
+
+export function scheduleTableDuties(
+  ports: Pick<CoordinatorOptions, "database" | "log"> & {
+    readonly incidents: IncidentLog;
+    readonly timekeeper: Timekeeper;
+    readonly now: () => Date;
+  },
+  config: Pick<CoordinatorConfig, "changes" | "frontier">,
+): void {
+  const { database, incidents, timekeeper, log, now } = ports;
+  const { pool } = database;
+  const nowMs = () => performance.now();
+  scheduleSearchDuties({ pool, timekeeper, now, nowMs });
+  scheduleUpkeep({ pool, incidents, timekeeper, now });
+  scheduleRanking({ database, timekeeper, log, now });
+  scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });
+  scheduleChannelDuties(pool, timekeeper, now);
+  scheduleChangeDuties({ pool, timekeeper, now, keepDays: () => config.changes.keepDays, nowMs });
+}
+
+// What is forgotten in time: incidents, seals and turns that nobody will ask about any more.
+
+interface UpkeepParts {
+  readonly pool: Pool;
+  readonly incidents: IncidentLog;
+  readonly timekeeper: Timekeeper;
+  readonly now: () => Date;
+}
+
+const forgetMs = 3_600_000;
+
+function scheduleUpkeep({ pool, incidents, timekeeper, now }: UpkeepParts): void {
+  timekeeper.every("forget-what-is-old", forgetMs, async () => {
+    await incidents.forgetOld(now());
+    await forgetSeals(pool, now());
+    await forgetTurns(pool, now());
+  });
 }

@@ -1,36 +1,64 @@
 /** The coordinator's web server with everything it shows, listening. */
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import type { FastifyInstance } from "fastify";
+import { fileURLToPath } from "node:url";
+import fastifyStatic from "@fastify/static";
+import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
+import type { Pool } from "pg";
+import type { AuditLog } from "#core/audit";
 import { ConfigError } from "#core/errors";
 import type { Log } from "#core/log";
 import type { Database } from "#db/connect";
 import { createPool } from "#db/server-database";
 import { pinOf } from "#protocol/identity";
-import { accessOver, anonymousMayRead } from "./access/start.ts";
+import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
+import { changePart } from "./changes/start.ts";
+import { channelPart } from "./channels/start.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { stateCoordinatorPlace } from "./crawlers/coordinator-place-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
-import { frontierOrder } from "./frontier/order/strategies.ts";
-import type { NameResolver } from "./frontier/ports.ts";
-import { createWebServer } from "./http-server.ts";
+import { explorePart } from "./explore/start.ts";
+import { coordinatorPart } from "./federation/start.ts";
+import { fleetPart } from "./fleet/start.ts";
+import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.ts";
+import type { CrawlScope, NameResolver } from "./frontier/ports.ts";
 import { following } from "./live-config.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
+import type { ContactSettings } from "./opt-outs/contact-page.ts";
+import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
 import type { Metrics } from "./overview/metrics.ts";
-import type { LiveState } from "./overview/overview.ts";
+import type { ReadinessReads } from "./overview/operation-types.ts";
+import type { LiveState, OverviewReads } from "./overview/overview.ts";
+import { addEvents, addOperation, addOverviewViews, liveOverview } from "./overview/routes.ts";
+import { recrawlPart } from "./recrawl/start.ts";
 import type { RegistryHost } from "./registry/facts.ts";
+import { registryPart } from "./registry/start.ts";
+import { addReleaseFiles, type ReleaseFilePorts } from "./releases/download-routes.ts";
 import { createReleaseKeyStore } from "./releases/key-store.ts";
 import { createReleaseFileStore, createReleaseStore } from "./releases/release-store.ts";
 import { dockFile } from "./releases/supervisor-file-store.ts";
 import { publishedKeySet } from "./room-settings.ts";
-import { webParts } from "./web-parts.ts";
+import type { PageReads } from "./search/page-facts.ts";
+import type { SearchReads } from "./search/reads.ts";
+import { policyPart } from "./settings/start.ts";
+import { type Access, openAccess, viewerOf } from "./web/access.ts";
+import { Actions } from "./web/actions.ts";
+import { addApiRoutes } from "./web/api-page.ts";
+import { guard, refuseUnrouted } from "./web/guard.ts";
+import { addRateLimits } from "./web/rate-limits.ts";
+import { Views } from "./web/views.ts";
+import { graphPart } from "./web-graph/start.ts";
+import type { WhoReads } from "./who/place.ts";
 import { createReports } from "./who/reads.ts";
+import { addViews } from "./who/routes.ts";
 
-export interface OpenWebOptions {
+interface OpenWebOptions {
   readonly config: CoordinatorConfig;
   readonly database: Database;
   readonly resolver: NameResolver;
@@ -44,8 +72,10 @@ export interface OpenWebOptions {
 
 /** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/config). */
 const defaultPolitenessSeconds = 1;
+
 const readingConnections = 4;
 const readingTimeoutMs = 5000;
+
 /** How many ports after the one asked for are tried when it is taken. */
 const portsTried = 20;
 
@@ -152,4 +182,129 @@ function readTls(config: CoordinatorConfig): { cert: Buffer; key: Buffer } | nul
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return tls;
+}
+
+// The coordinator's web server: pages, API, live events, metrics, health. `createWebServer` gives a server
+// that does not listen yet; main attaches the crawlers' gateway to its `.server` and lets it listen.
+
+/** Adds the routes of one part of the pages. */
+export type WebPart = (to: {
+  readonly app: FastifyInstance;
+  readonly views: Views;
+  readonly actions: Actions;
+  /** For routes that are no views: who asks, and what they may. */
+  readonly access: Access;
+}) => void;
+
+interface WebSettings extends ContactSettings {
+  readonly version: string;
+  /** Certificate and key in PEM form; null: plain HTTP, for loopback or behind a proxy. */
+  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
+  /** One proxy stands in front, and says in X-Forwarded-For who asks. */
+  readonly behindProxy?: boolean;
+  /** Where people reach the pages, as the settings say. */
+  readonly publicUrl?: string | null;
+  /** How long a form may take to arrive; left out: 10 s. */
+  readonly bodyTimeoutMs?: number;
+}
+
+export interface WebPorts {
+  readonly reads: WhoReads & SearchReads & PageReads & OverviewReads & ReadinessReads;
+  readonly resolver: NameResolver;
+  readonly scope: CrawlScope;
+  /** In what order URLs are fetched; left out, `who` tells no place. */
+  readonly order?: FrontierOrder;
+  /** The coordinator's own; left out: every host is its own. */
+  readonly domainSets?: readonly string[];
+  /** What the coordinator's memory knows now. */
+  readonly live: () => LiveState;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly settings: WebSettings;
+  readonly now: () => Date;
+  /** Without them, the contact page takes no forms, and nothing lists the fleet's addresses and keys. */
+  readonly contact?: ContactPorts;
+  /** Left out: nobody can sign in, and the pages are for whoever reaches them. */
+  readonly access?: Access;
+  /** Where what is changed is written down; left out: nowhere. */
+  readonly audit?: Pick<AuditLog, "record">;
+  /** Further pages, API routes and actions (coordinator/web-parts). */
+  readonly parts?: readonly WebPart[];
+  /** Without them, nothing is below /releases/. */
+  readonly releaseFiles?: Omit<ReleaseFilePorts, "version">;
+}
+
+/** How long a request may take to arrive, and an idle connection to stay. */
+const patience = {
+  ...{ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 30_000 },
+  // Node looks every 30 s otherwise, and so three times as late.
+  connectionsCheckingInterval: 2000,
+};
+
+const unaudited = { record: async () => {} };
+
+/** In the source folder and in dist alike: beside this file's folder. */
+const assetsFolder = fileURLToPath(new URL("./web/assets/", import.meta.url));
+
+export function createWebServer(ports: WebPorts): FastifyInstance {
+  const { settings } = ports;
+  const guarded = { version: settings.version, secure: settings.tls !== null };
+  const app = fastify({
+    serverFactory: (handler) =>
+      settings.tls
+        ? createSecureServer({ ...patience, ...settings.tls }, handler)
+        : createServer(patience, handler),
+    bodyLimit: 1024,
+    routerOptions: { maxParamLength: 200 },
+    forceCloseConnections: true,
+    frameworkErrors: (error, request, reply) => {
+      refuseUnrouted(error, { request, reply, settings: guarded });
+    },
+    // The one in front, and no other address that X-Forwarded-For may name.
+    trustProxy: settings.behindProxy === true ? (_address, hop) => hop < 1 : false,
+  });
+  const access = ports.access ?? openAccess;
+  const knowing = { ...ports, access, viewerOf: (request: FastifyRequest) => viewerOf(access, request) };
+  guard(app, {
+    ...{ ...knowing, settings: guarded },
+    ...(settings.bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs: settings.bodyTimeoutMs }),
+  });
+  addRateLimits(app, settings);
+  app.register(fastifyStatic, { root: assetsFolder, prefix: "/assets/", maxAge: "1h", index: false });
+  const overview = liveOverview(app, ports);
+  const shared = { access, version: settings.version, now: ports.now };
+  const views = new Views(app, shared);
+  const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
+  addOverviewViews(views, { ...ports, overview });
+  addViews(views, ports);
+  addApiRoutes(app, views, settings.publicUrl ?? null);
+  for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });
+  addEvents(app, { ...ports, access: shared.access }, overview);
+  if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
+  addContactRoutes(app, ports.contact ?? null, knowing);
+  addOperation(app, { ...ports, access: shared.access });
+  return app;
+}
+
+// The parts of the pages beyond the first ones, each with the adapters that it works with.
+
+export interface WebPartOptions extends OpenWebOptions {
+  /** The pages' own connections: few and impatient. */
+  readonly pool: Pool;
+  readonly access: Access;
+}
+
+export function webParts(options: WebPartOptions): readonly WebPart[] {
+  return [
+    fleetPart(options.pool),
+    explorePart(options),
+    policyPart(options),
+    registryPart(options),
+    recrawlPart(options.pool),
+    changePart(options),
+    graphPart(options.pool),
+    channelPart(options.pool),
+    coordinatorPart(options),
+    ...accessParts(options.pool, options),
+  ];
 }

@@ -11,7 +11,7 @@ import { roles } from "#core/actor";
 import { cannotGive, scopesOfPerson } from "#core/delegable-scopes";
 import { UsageError } from "#core/errors";
 import type { Secrets } from "../crawlers/admit-crawler.ts";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
 import { instant } from "../web/format.ts";

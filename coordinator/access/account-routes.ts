@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Session, SessionStore } from "#core/access-types";
 import { type Scope, scopesOf } from "#core/actor";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, Outcome } from "../web/actions.ts";
 import { ago, crawlerLink, instant } from "../web/format.ts";

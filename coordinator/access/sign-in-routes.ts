@@ -10,7 +10,7 @@ import type { AuditLog, Change } from "#core/audit";
 import { cannotGive, scopesOfPerson } from "#core/delegable-scopes";
 import type { Secrets } from "../crawlers/admit-crawler.ts";
 import { type FleetPorts, noCrawler, numberOrNull, usageFault } from "../fleet/ports.ts";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import {
   type Access,
   anonymousVisit,

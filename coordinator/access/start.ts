@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import { type CoordinatorConfig, isLoopback } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-place-store.ts";
 import { createAuditLog } from "../database/audit-log.ts";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import type { Access } from "../web/access.ts";
 import { randomSecrets } from "../web/secrets.ts";
 import { createSessionAccess, type SessionAccessPorts } from "../web/session-access.ts";

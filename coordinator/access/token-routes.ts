@@ -4,7 +4,7 @@ import type { OperatorToken, OperatorTokenStore } from "#core/access-types";
 import { type Scope, scopes } from "#core/actor";
 import { cannotGive } from "#core/delegable-scopes";
 import type { Secrets } from "../crawlers/admit-crawler.ts";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
 import { ago, instant } from "../web/format.ts";

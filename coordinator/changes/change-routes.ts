@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { UsageError } from "#core/errors";
 import type { Log } from "#core/log";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import { refusalFor } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { sendError } from "../web/guard.ts";

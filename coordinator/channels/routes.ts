@@ -1,7 +1,7 @@
 /** /channels: what is crawled of parts of hosts; operators add and remove. */
 import { z } from "zod";
 import { UsageError } from "#core/errors";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import type { AskedAction, Outcome } from "../web/actions.ts";
 import { channelBounds, readChannel } from "./channel.ts";
 import type { ChannelStore } from "./channel-reads.ts";

@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { childMessage, exchangeFault, exchangePath, maxExchangeBytes } from "#protocol/exchange";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import { isRefusal, type Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
 import { BearerActor } from "../web/bearer-actor.ts";

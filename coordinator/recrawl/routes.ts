@@ -1,7 +1,7 @@
 /** /fleet/recrawl: how often pages are fetched again, and why: the plan in force and those before it. */
 
 import { spanWords } from "#core/format";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import { empty, fact, fleetHead } from "../web/components.ts";
 import { countText, instant, percentText, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";

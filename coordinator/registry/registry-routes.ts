@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import type { FetchResult } from "#rir-import/download/fetch-sources";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import type { Visit } from "../web/access.ts";
 import { html } from "../web/html.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";

@@ -2,8 +2,7 @@
 import { createPool } from "#db/server-database";
 import { registryOverview } from "#rir-import/status";
 import { createAuditLog } from "../database/audit-log.ts";
-import type { WebPart } from "../http-server.ts";
-import type { WebPartOptions } from "../web-parts.ts";
+import type { WebPart, WebPartOptions } from "../start-web.ts";
 import { createRegistryJobStore } from "./job-store.ts";
 import { RegistryJobs } from "./jobs.ts";
 import { registryRoutes } from "./registry-routes.ts";

@@ -1,7 +1,7 @@
 /** /policies and /api/policies: what holds, what a change would come to, and the change. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import type { ActionFault, AskedAction } from "../web/actions.ts";
 import { auditedChange, policiesAnswer, previewAnswer, withoutNames } from "./answer.ts";
 import { isPolicyName, type PolicyValue, valueFromText } from "./catalogue.ts";

@@ -1,5 +1,5 @@
 /** /graph: the web graph as it was last ranked; a page, JSON, and its highest pages as CSV. */
-import type { WebPart } from "../http-server.ts";
+import type { WebPart } from "../start-web.ts";
 import { empty, tile } from "../web/components.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";

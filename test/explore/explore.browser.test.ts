@@ -4,7 +4,7 @@
 import { setTimeout } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { explorePart } from "#coordinator/explore/start";
-import { readState } from "#coordinator/read-state";
+import { readState } from "#coordinator/load-state";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { browserPath } from "../support/browser.ts";

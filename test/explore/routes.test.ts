@@ -3,7 +3,7 @@ import { inflateSync } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { explorePart } from "#coordinator/explore/start";
-import { readState } from "#coordinator/read-state";
+import { readState } from "#coordinator/load-state";
 import { readOpenApi } from "#coordinator/web/openapi";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";

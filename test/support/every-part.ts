@@ -1,9 +1,8 @@
 /** Every part of the pages over a test's database, as a coordinator has them; its memory is empty. */
 import { readCoordinatorConfig } from "#coordinator/config";
 import { CoordinatorState } from "#coordinator/delegation/state";
-import type { WebPart } from "#coordinator/http-server";
 import { createMetrics } from "#coordinator/overview/metrics";
-import { webParts } from "#coordinator/web-parts";
+import { type WebPart, webParts } from "#coordinator/start-web";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { worldNow } from "./seed-world.ts";

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { createSessionStore } from "#coordinator/access/session-store";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import type { WebPart } from "#coordinator/http-server";
+import type { WebPart } from "#coordinator/start-web";
 import { html } from "#coordinator/web/html";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { sessionIdleMs, sessionMs } from "#core/access-types";

@@ -18,7 +18,7 @@ import { coarseMap } from "#coordinator/explore/lines";
 import { colourings } from "#coordinator/explore/paint";
 import { createExploreReads } from "#coordinator/explore/reads";
 import { systemClock } from "#coordinator/explore/start";
-import { readState } from "#coordinator/read-state";
+import { readState } from "#coordinator/load-state";
 import { registries } from "#coordinator/subnets/subnet";
 import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
 import { UsageError } from "#core/errors";
