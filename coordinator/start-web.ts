@@ -10,6 +10,7 @@ import type { Pool } from "pg";
 import type { AuditLog } from "#core/audit";
 import { ConfigError } from "#core/errors";
 import type { Log } from "#core/log";
+import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/connect";
 import { createPool } from "#db/server-database";
 import { pinOf } from "#protocol/identity";
@@ -25,8 +26,8 @@ import type { CoordinatorState } from "./delegation/state.ts";
 import { explorePart } from "./explore/start.ts";
 import { coordinatorPart } from "./federation/start.ts";
 import { fleetPart } from "./fleet/start.ts";
+import type { CrawlScope } from "./frontier/frontier.ts";
 import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.ts";
-import type { CrawlScope, NameResolver } from "./frontier/ports.ts";
 import { following } from "./live-config.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
 import type { ContactSettings } from "./opt-outs/contact-page.ts";
@@ -53,6 +54,7 @@ import { addApiRoutes } from "./web/api-page.ts";
 import { guard, refuseUnrouted } from "./web/guard.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
 import { Views } from "./web/views.ts";
+import type { WebPart } from "./web/web-part.ts";
 import { graphPart } from "./web-graph/start.ts";
 import type { WhoReads } from "./who/place.ts";
 import { createReports } from "./who/reads.ts";
@@ -183,18 +185,6 @@ function readTls(config: CoordinatorConfig): { cert: Buffer; key: Buffer } | nul
   if (faults.length > 0) throw new ConfigError(faults);
   return tls;
 }
-
-// The coordinator's web server: pages, API, live events, metrics, health. `createWebServer` gives a server
-// that does not listen yet; main attaches the crawlers' gateway to its `.server` and lets it listen.
-
-/** Adds the routes of one part of the pages. */
-export type WebPart = (to: {
-  readonly app: FastifyInstance;
-  readonly views: Views;
-  readonly actions: Actions;
-  /** For routes that are no views: who asks, and what they may. */
-  readonly access: Access;
-}) => void;
 
 interface WebSettings extends ContactSettings {
   readonly version: string;

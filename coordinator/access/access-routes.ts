@@ -10,13 +10,13 @@ import {
 import { roles } from "#core/actor";
 import { cannotGive, scopesOfPerson } from "#core/delegable-scopes";
 import { UsageError } from "#core/errors";
-import type { Secrets } from "../crawlers/admit-crawler.ts";
-import type { WebPart } from "../start-web.ts";
+import type { Secrets } from "#core/secrets";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
 import { instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { sessionTable } from "./account-routes.ts";
 import { type IssuedLink, issueSignInLink, linkIssued, mostCrawlersOfPartner } from "./sign-in.ts";
 

@@ -2,12 +2,12 @@
 import { z } from "zod";
 import type { Session, SessionStore } from "#core/access-types";
 import { type Scope, scopesOf } from "#core/actor";
-import type { WebPart } from "../start-web.ts";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, Outcome } from "../web/actions.ts";
 import { ago, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
+import type { WebPart } from "../web/web-part.ts";
 
 export interface AccountPorts {
   readonly sessions: Pick<SessionStore, "list" | "end">;

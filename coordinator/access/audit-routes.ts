@@ -2,10 +2,10 @@
 import { type AuditEntry, type AuditLog, type AuditQuery, changedFields } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { instantWords } from "#core/format";
-import type { WebPart } from "../start-web.ts";
 import { instant, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { AskedView, Shown } from "../web/views.ts";
+import type { WebPart } from "../web/web-part.ts";
 
 export interface AuditRoutePorts {
   readonly audit: Pick<AuditLog, "list">;

@@ -1,9 +1,10 @@
 /** An operator invites a crawler: what is kept of it, and the one command that its partner runs. */
 
 import type { Change } from "#core/audit";
+import type { Secrets } from "#core/secrets";
 import type { KeyScope } from "#protocol/identity";
 import { formatInvitation } from "#protocol/invitation";
-import { invitationPrefix, type Secrets } from "../crawlers/admit-crawler.ts";
+import { invitationPrefix } from "../crawlers/admit-crawler.ts";
 import type { InvitationStore } from "../crawlers/identity.ts";
 
 export interface InvitationRequest {

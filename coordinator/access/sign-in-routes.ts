@@ -8,9 +8,8 @@ import { z } from "zod";
 import { linkMinutes, type SessionStore, type SignInLink, type SignInLinkStore } from "#core/access-types";
 import type { AuditLog, Change } from "#core/audit";
 import { cannotGive, scopesOfPerson } from "#core/delegable-scopes";
-import type { Secrets } from "../crawlers/admit-crawler.ts";
-import { type FleetPorts, noCrawler, numberOrNull, usageFault } from "../fleet/ports.ts";
-import type { WebPart } from "../start-web.ts";
+import type { Secrets } from "#core/secrets";
+import type { FleetPorts } from "../fleet/ports.ts";
 import {
   type Access,
   anonymousVisit,
@@ -25,6 +24,7 @@ import {
 } from "../web/access.ts";
 import { type Actions, formTokenField, formValues, type Outcome } from "../web/actions.ts";
 import { crawlerPath } from "../web/components.ts";
+import { noCrawler, numberOrNull, usageFault } from "../web/form-fields.ts";
 import { instant } from "../web/format.ts";
 import { sendError } from "../web/guard.ts";
 import { type Html, html, nothing } from "../web/html.ts";
@@ -32,6 +32,7 @@ import { isFromElsewhere, whenceOf } from "../web/limits.ts";
 import { pageFrame } from "../web/page-frame.ts";
 import { homeOf } from "../web/session-access.ts";
 import { queryOf } from "../web/views.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { type BegunSession, type IssuedLink, issueSignInLink, linkIssued, redeemLink } from "./sign-in.ts";
 
 export interface SignInPorts {

@@ -10,7 +10,7 @@ import {
 } from "#core/access-types";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
-import type { Secrets } from "../crawlers/admit-crawler.ts";
+import type { Secrets } from "#core/secrets";
 
 export interface LinkRequest extends Person {
   readonly minutes: number;

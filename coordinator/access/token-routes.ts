@@ -3,13 +3,13 @@ import { z } from "zod";
 import type { OperatorToken, OperatorTokenStore } from "#core/access-types";
 import { type Scope, scopes } from "#core/actor";
 import { cannotGive } from "#core/delegable-scopes";
-import type { Secrets } from "../crawlers/admit-crawler.ts";
-import type { WebPart } from "../start-web.ts";
+import type { Secrets } from "#core/secrets";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
 import { ago, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { allScopes, scopeWords } from "./account-routes.ts";
 import { tokenCreated, tokenRevoked } from "./token-store.ts";
 

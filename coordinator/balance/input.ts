@@ -7,12 +7,12 @@
  * anycast range whose crawler has not too much: it answers from many places, none of which is its home.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
-import type { CrawlerRecord, Fleet } from "../crawlers/crawler.ts";
+import { type CrawlerRecord, defaultMeanPageBytes, type Fleet } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { CrawlerLoad, DelegationStore, SubnetLoad } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import { type BalanceInput, defaultMeanPageBytes, effectiveCapacity, overloads } from "./plan.ts";
+import { type BalanceInput, effectiveCapacity, overloads } from "./plan.ts";
 import { unmeasurableMs } from "./predict-rtt.ts";
 import type { PutOffMoves } from "./rebalance.ts";
 

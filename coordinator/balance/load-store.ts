@@ -9,8 +9,8 @@
 import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
+import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
-import { defaultMeanPageBytes } from "./plan.ts";
 
 /** One page a second, the usual pace. */
 const mostPagesPerHost = 86_400;

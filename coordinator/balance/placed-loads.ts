@@ -1,5 +1,5 @@
 /** Whole subnets on crawlers while a placement is being made: who is where, and what room that leaves of pages and bytes. */
-import type { PlacementProblem } from "./whole-placement.ts";
+import type { FlowProblem } from "./problem.ts";
 
 export class PlacedLoads {
   readonly problem: PlacementProblem;
@@ -99,4 +99,13 @@ function grainOf(capacities: Float64Array): number {
   let total = 0;
   for (const capacity of capacities) if (capacity !== Number.POSITIVE_INFINITY) total += capacity;
   return 1e-11 * Math.max(1e-6, total);
+}
+
+export interface PlacementProblem extends FlowProblem {
+  readonly capacityPages: Float64Array;
+  /** Infinite where there is no limit. */
+  readonly capacityBytes: Float64Array;
+  bytesOf(subnet: number): number;
+  /** Where a subnet without load stays, if that crawler carries anything at all. */
+  ownerOf(subnet: number): number;
 }

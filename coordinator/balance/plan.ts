@@ -3,6 +3,7 @@
  * gives the same moves. A crawler that departs is one of capacity 0.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
 
 export interface BalanceInput {
   readonly crawlers: readonly BalanceCrawler[];
@@ -82,12 +83,6 @@ function refuseRepeats(what: string, ids: readonly number[]): void {
 export function checkNumber(value: number, what: () => string): void {
   if (!(value >= 0 && value < Number.POSITIVE_INFINITY)) throw new RangeError(`the ${what()} is ${value}`);
 }
-
-// Who is over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to check
-// each day"). A partner states pages and bytes per day, and neither may be exceeded.
-
-/** Taken while no page has been measured yet: the page that our crawl benchmarks use. */
-export const defaultMeanPageBytes = 40_000;
 
 /** Pages a day that both of a partner's limits allow, at this mean size of a page. */
 export function effectiveCapacity(

@@ -13,6 +13,7 @@
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type CrawlerFlow, proveFlow, settledFlow, solveFlow } from "./crawler-flow.ts";
 import { PackedSubnets } from "./packed-subnets.ts";
+import type { PlacementProblem } from "./placed-loads.ts";
 import {
   type BalanceCrawler,
   type BalanceSettings,
@@ -26,7 +27,7 @@ import {
 import { PlanningProblem } from "./planning-problem.ts";
 import type { CrawlerRtt, RttTable } from "./rtt-table.ts";
 import { type WantedProbe, wantedProbes } from "./wanted-probes.ts";
-import { type PlacementProblem, placeWhole } from "./whole-placement.ts";
+import { placeWhole } from "./whole-placement.ts";
 
 /** All optional: what did not change is left out. Unknown subnets in `loads`, `made` and `measured` are passed over. */
 export interface BalanceChanges {

@@ -8,9 +8,9 @@
 import type { CrawlerId } from "#core/ids";
 import type { CrawlerFlow } from "./crawler-flow.ts";
 import type { PackedSubnets } from "./packed-subnets.ts";
+import type { PlacementProblem } from "./placed-loads.ts";
 import { type BalanceCrawler, type BalanceSettings, leaveCostMs } from "./plan.ts";
 import { type Burden, burdenOf, plannedCapacities, wholeUnits } from "./problem.ts";
-import type { PlacementProblem } from "./whole-placement.ts";
 
 /** What is left of a capacity that a pinned subnet uses up: nothing fits, but the crawler has not departed. */
 const usedUpShare = 1e-9;

@@ -7,14 +7,14 @@ import { Gathered } from "#core/gathered";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
+import type { Secrets } from "#core/secrets";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import type { Secrets } from "../crawlers/admit-crawler.ts";
 import type { CrawlerRecord, CrawlerStore } from "../crawlers/crawler.ts";
 import type { DueRotation, IdentityStore } from "../crawlers/identity.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { FrontierStore } from "../frontier/ports.ts";
+import type { FrontierStore } from "../frontier/frontier.ts";
 
 export interface PresencePorts {
   readonly crawlers: CrawlerStore;

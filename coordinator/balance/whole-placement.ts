@@ -8,18 +8,8 @@
  * one subnet, only where the subnets are large beside the room that is left.
  */
 import type { CrawlerFlow } from "./crawler-flow.ts";
-import { PlacedLoads } from "./placed-loads.ts";
-import type { FlowProblem } from "./problem.ts";
+import { PlacedLoads, type PlacementProblem } from "./placed-loads.ts";
 import { searchPlacement } from "./search-placement.ts";
-
-export interface PlacementProblem extends FlowProblem {
-  readonly capacityPages: Float64Array;
-  /** Infinite where there is no limit. */
-  readonly capacityBytes: Float64Array;
-  bytesOf(subnet: number): number;
-  /** Where a subnet without load stays, if that crawler carries anything at all. */
-  ownerOf(subnet: number): number;
-}
 
 /** The crawler of each subnet; -1 for those that are gone. */
 export function placeWhole(problem: PlacementProblem, flow: CrawlerFlow): Int32Array {

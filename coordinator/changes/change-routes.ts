@@ -2,12 +2,12 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { UsageError } from "#core/errors";
 import type { Log } from "#core/log";
-import type { WebPart } from "../start-web.ts";
 import { refusalFor } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { sendError } from "../web/guard.ts";
 import { errorBody, type PageError } from "../web/page-frame.ts";
 import { type AskedView, queryOf, type Shown, sendRefusal } from "../web/views.ts";
+import type { WebPart } from "../web/web-part.ts";
 import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
 import { changesBody, changesCsv } from "./page.ts";
 import { type PageChange, toldChange } from "./page-change.ts";

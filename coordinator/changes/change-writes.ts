@@ -1,11 +1,10 @@
 /** Table page_change_inbox: what a batch of results changed, in the transaction that stores them. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
+import { nameOf, type UrlAddress } from "#core/url-key";
 import { asInteger, clean, columnsOf, inTransaction } from "../database/transaction.ts";
-import type { UrlAddress } from "../frontier/admission-writes.ts";
 import { type CountedResult, indexedPage } from "../results/arrived-result.ts";
 import type { ChangedLink } from "../results/link-writes.ts";
-import { nameOf } from "../results/page-writes.ts";
 import { fetchedAtOf, reasonOf, replacesPage } from "../results/result-rows.ts";
 import { changesOfVisit, type SeenPage, type Visit } from "./page-change.ts";
 

@@ -1,7 +1,8 @@
 /** What is done by the clock for the change feed: changes get their numbers, and the oldest are let go. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
-import type { WebPart, WebPartOptions } from "../start-web.ts";
+import type { WebPartOptions } from "../start-web.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { createChangeFeed } from "./change-feed-reads.ts";
 import { changeRoutes } from "./change-routes.ts";
 import { numberChanges, removeOldChanges } from "./change-writes.ts";

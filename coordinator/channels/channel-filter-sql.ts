@@ -1,7 +1,7 @@
 /** What channels leave out of what is admitted to the frontier. */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import type { AdmittedUrl } from "../frontier/ports.ts";
+import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { channelHolds, leftOut } from "./channel.ts";
 import { channelsWhere, type KeptChannel } from "./channel-reads.ts";
 

@@ -8,8 +8,7 @@ import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
-import { outsideChannel } from "../who/explain-url.ts";
-import { channelHolds, leftOut } from "./channel.ts";
+import { channelHolds, leftOut, outsideChannel } from "./channel.ts";
 import { channelsWhere, countPages, type KeptChannel } from "./channel-reads.ts";
 import { countLinks } from "./known-link-store.ts";
 

@@ -259,3 +259,15 @@ function seedOf(text: string): { readonly host: string; readonly url: string } |
 }
 
 const short = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+
+// In plain words: that a URL is not crawled since the channel it lies in leaves it out.
+
+export interface LeavingChannel {
+  readonly channelId: number;
+  /** Host and directory of each of its parts. */
+  readonly prefixes: readonly string[];
+  readonly why: string;
+}
+
+/** `last_outcome` of URLs that were in the frontier before a channel left them out. */
+export const outsideChannel = "outside-channel";

@@ -1,8 +1,8 @@
 /** /channels: what is crawled of parts of hosts; operators add and remove. */
 import { z } from "zod";
 import { UsageError } from "#core/errors";
-import type { WebPart } from "../start-web.ts";
 import type { AskedAction, Outcome } from "../web/actions.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { channelBounds, readChannel } from "./channel.ts";
 import type { ChannelStore } from "./channel-reads.ts";
 import { channelChange, channelsBody, channelsCsv, placeWords, toldChannel } from "./page.ts";

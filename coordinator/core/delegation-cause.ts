@@ -1,5 +1,4 @@
 /** Why a crawler has what it has, why rounds are held, and why something passed to another, each in words. */
-import type { RoundCause } from "../delegation/delegation.ts";
 
 export type DelegationCause =
   | "own-subnet"
@@ -61,3 +60,25 @@ export const changeCauseWords: Readonly<Record<ChangeCause, string>> = {
   ...delegationCauseWords,
   "joined-again": "it no longer differs from its subnet",
 };
+
+export type RoundCause =
+  | "new-subnet"
+  | "slow-fetches"
+  | "crawler-left"
+  | "drained"
+  | "overload"
+  | "operator"
+  | "retry"
+  /** For one host: its name resolves differently by place. */
+  | "differs-by-place"
+  /** For a part of a leaf. */
+  | "measures-apart"
+  /** For a host or a part: is it still so? */
+  | "review"
+  /** For hosts that their subnet's crawler may not have by its domain sets. */
+  | "domain-set"
+  /** The partner of the crawler that had it does not allow it. */
+  | "denied"
+  | "refresh"
+  /** A sample of how near the delegations are found its crawler far off. */
+  | "sampled";

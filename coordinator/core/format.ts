@@ -52,3 +52,26 @@ export function wilsonInterval(hits: number, samples: number): ShareInterval {
   // At the ends the two are equal but for rounding.
   return { low: hits === 0 ? 0 : centre - reach, high: hits === samples ? 1 : centre + reach };
 }
+
+/** "12.5 ms", "not measured". */
+export function rttText(rttMs: number | null): string {
+  return rttMs === null ? "not measured" : `${msText(rttMs)}`;
+}
+
+/** Three figures are as much as a round-trip time is worth. */
+export function msText(ms: number): string {
+  const digits = ms >= 100 || ms === 0 ? 0 : ms >= 10 ? 1 : 2;
+  return `${ms.toFixed(digits)} ms`;
+}
+
+/** "1.2 MB". Decimal units, as networks count. */
+export function bytesText(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
+}

@@ -3,7 +3,6 @@
  * thread pool of four and hides the TTL).
  */
 import { Resolver } from "node:dns/promises";
-import type { NameResolver } from "../frontier/ports.ts";
 import { parseAddress } from "./ip/address.ts";
 
 const minTtlSeconds = 30;
@@ -74,4 +73,12 @@ export function createTextResolver(options: {
     const records = await resolver.resolveTxt(name).catch(() => []);
     return records.slice(0, maxRecords).map((strings) => strings.join(""));
   };
+}
+
+/* ------------------------------------------------------------------- outside */
+
+/** DNS, as the coordinator sees it. */
+export interface NameResolver {
+  /** Addresses (IPv4 first) with the smallest TTL, or why there are none. Literal addresses resolve to themselves. */
+  resolve(host: string): Promise<{ addresses: readonly string[]; ttlSeconds: number } | { failed: string }>;
 }

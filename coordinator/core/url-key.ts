@@ -3,7 +3,6 @@
  * WHATWG-parsed, without fragment, user and password, and with an empty query dropped; nothing that could
  * change which resource is meant is touched (no sorting of queries, no stripping of `www.`).
  */
-
 import { createHash } from "node:crypto";
 import type { HostHash, UrlHash } from "./ids.ts";
 import { canParseUrl, isHostName, urlHost } from "./ip/url-host.ts";
@@ -46,4 +45,19 @@ export function hostHashOf(host: string): HostHash {
 /** The first 64 bits of SHA-256 as a signed decimal: Postgres' bigint. */
 function hash64(text: string): string {
   return createHash("sha256").update(text).digest().readBigInt64BE(0).toString();
+}
+
+/** A host's name and every domain above it: `a.b.org` → `a.b.org`, `b.org`, `org`. */
+export function domainsAbove(host: string): string[] {
+  const labels = host.split(".");
+  return labels.map((_, first) => labels.slice(first).join("."));
+}
+
+export function nameOf({ hostHash, urlHash }: UrlAddress): string {
+  return `${hostHash}/${urlHash}`;
+}
+
+export interface UrlAddress {
+  readonly hostHash: HostHash;
+  readonly urlHash: UrlHash;
 }

@@ -6,6 +6,7 @@
 import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
+import type { Secrets } from "#core/secrets";
 import {
   type CoordinatorMessage,
   type CoordinatorRefuse,
@@ -41,14 +42,6 @@ export interface AdmissionPorts {
   readonly identities: Pick<IdentityStore, "noteKeyUse" | "redeem">;
   readonly incidents: IncidentNotes;
   readonly secrets: Secrets;
-}
-
-/** How secrets are made and in which form they are kept. */
-export interface Secrets {
-  /** 256 random bits in base64url after the prefix, and their hash. */
-  make(prefix?: string): { readonly secret: string; readonly hash: string };
-  /** SHA-256 in hex. */
-  hash(secret: string): string;
 }
 
 /** What invitations' secrets begin with; no key does. */

@@ -5,8 +5,7 @@
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
 import { notify } from "#db/schema-channel";
-import type { Budget, BudgetChange, ChangedBudget } from "../fleet/fleet-ports.ts";
-import type { DrainedBy } from "./crawler.ts";
+import type { Budget, BudgetChange, ChangedBudget, DrainedBy } from "./crawler.ts";
 
 /** `online` and `draining` are the two ways of being connected. */
 export const connectedState = "case when draining_since is null then 'online' else 'draining' end";

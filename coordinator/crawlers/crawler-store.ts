@@ -6,7 +6,6 @@ import type { ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean } from "../database/transaction.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
-import type { Absence } from "../fleet/fleet-ports.ts";
 import {
   connectedState,
   crawlerLeaves,
@@ -16,7 +15,7 @@ import {
   resumeCrawler,
 } from "./control-store.ts";
 import { takeOverAtStart } from "./coordinator-presence-store.ts";
-import type { CrawlerRecord, CrawlerStore, PeerRtt } from "./crawler.ts";
+import type { Absence, CrawlerRecord, CrawlerStore, PeerRtt } from "./crawler.ts";
 import { crawlerOfKey, measuresOnly, registerCrawler } from "./identity-store.ts";
 
 /** Crawlers that arrive at once, of which one statement tells. */

@@ -1,7 +1,7 @@
 /** What the flows know of the crawlers: all that are registered, as they are stored, and the connected fleet. */
 import type { CrawlerId, SubnetId } from "#core/ids";
+import type { KeyScope } from "#protocol/identity";
 import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod, ProbeOutcome } from "#protocol/messages";
-import { defaultMeanPageBytes } from "../balance/plan.ts";
 import type { Partition } from "../domain-sets/partition.ts";
 import type { KeyHolder } from "./identity.ts";
 
@@ -180,3 +180,51 @@ export class DayBudget {
     this.#spent.clear();
   }
 }
+
+/** Pages and bytes a day; null: as the partner allows. */
+export interface Budget {
+  readonly pagesPerDay: number | null;
+  readonly bytesPerDay: number | null;
+}
+
+/** What is left out stays as it is. */
+export type BudgetChange = Partial<Budget>;
+
+export interface ChangedBudget {
+  readonly before: Budget;
+  readonly granted: Budget;
+  /** The least of what is granted and what the partner allows. */
+  readonly inForce: { readonly pagesPerDay: number; readonly bytesPerDay: number };
+}
+
+export interface Absence {
+  readonly since: Date;
+  readonly until: Date;
+  /** The coordinator's own record. */
+  readonly reason: string;
+  /** How the process before ended, as it says; null: it did not end, or did not say. */
+  readonly lastWords: string | null;
+}
+
+export interface IssuedKey {
+  readonly keyId: number;
+  readonly scopes: readonly KeyScope[];
+  readonly issuedAt: Date;
+  /** Null: nobody has said or shown that it arrived. */
+  readonly keptAt: Date | null;
+  readonly lastUsedAt: Date | null;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+export interface CrawlerName {
+  readonly crawlerId: number;
+  readonly name: string;
+  readonly state: "online" | "offline" | "draining";
+}
+
+// Who is over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to check
+// each day"). A partner states pages and bytes per day, and neither may be exceeded.
+
+/** Taken while no page has been measured yet: the page that our crawl benchmarks use. */
+export const defaultMeanPageBytes = 40_000;

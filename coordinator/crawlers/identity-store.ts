@@ -6,7 +6,7 @@ import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { notify } from "#db/schema-channel";
 import type { KeyScope } from "#protocol/identity";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
-import type { IssuedKey } from "../fleet/fleet-ports.ts";
+import type { IssuedKey } from "./crawler.ts";
 import {
   type DueRotation,
   type FolderArrival,

@@ -5,7 +5,6 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId } from "#core/ids";
 import { inTransaction } from "../database/transaction.ts";
-import type { MoveLine } from "../fleet/fleet-ports.ts";
 import type { CrawlerMoveRecord, MoveStore } from "./move-ports.ts";
 import { askMove, bindToHost } from "./move-request-store.ts";
 import { type MoveStep, openMoveSteps } from "./moves.ts";
@@ -226,4 +225,18 @@ export async function moveList(pool: Pool, name: string | null): Promise<MoveLin
     bytes: row.bytes,
     sentBytes: row.sent_bytes,
   }));
+}
+
+export interface MoveLine {
+  readonly moveId: number;
+  readonly name: string;
+  /** On whose host it is to run. */
+  readonly otherName: string;
+  readonly step: MoveStep;
+  /** Why it failed. */
+  readonly words: string;
+  readonly askedAt: Date;
+  readonly changedAt: Date;
+  readonly bytes: number;
+  readonly sentBytes: number;
 }

@@ -4,20 +4,14 @@ import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
+import type { Secrets } from "#core/secrets";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { notedMoves, noteOwnChanges } from "../access/system-audit-store.ts";
 import { keyRule, refreshCrawlers, rotateKeys } from "../balance/presence.ts";
 import { fleetDuties } from "../balance/start.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { FrontierStore } from "../frontier/ports.ts";
-import {
-  type Admitted,
-  type Introduction,
-  isHelloSigned,
-  type Refusal,
-  type Secrets,
-  shutOut,
-} from "./admit-crawler.ts";
+import type { FrontierStore } from "../frontier/frontier.ts";
+import { type Admitted, type Introduction, isHelloSigned, type Refusal, shutOut } from "./admit-crawler.ts";
 import type { CrawlerStore } from "./crawler.ts";
 import type { IdentityStore } from "./identity.ts";
 import { Mover } from "./move-crawlers.ts";

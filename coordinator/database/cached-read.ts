@@ -1,5 +1,4 @@
 import type { Pool } from "pg";
-import type { CrawlerName } from "../who/who-answer.ts";
 
 /**
  * Keeps the answer of a question whose cost grows with the tables, so that pages may ask as often as they
@@ -58,18 +57,6 @@ export function iso(value: Date): string {
 export function roundMs(value: number | null): number | null {
   return value === null ? null : Math.round(value * 100) / 100;
 }
-
-/** The columns that a joined crawler contributes, as `json_build_object` makes them. */
-export interface CrawlerJson {
-  readonly crawlerId: number;
-  readonly name: string;
-  readonly state: CrawlerName["state"];
-}
-
-/** SQL: the joined crawler of that alias as one value, null when the outer join found none. */
-export const crawlerJson = (alias: string): string =>
-  `case when ${alias}.crawler_id is null then null else
-     json_build_object('crawlerId', ${alias}.crawler_id, 'name', ${alias}.name, 'state', ${alias}.state) end`;
 
 // Counts of large tables from a part of them. Of a table of more than `mostBytes` a random part of its blocks is read,
 // always the same one, so that a figure on a live page does not tremble; what is counted there times `factor` is

@@ -1,9 +1,8 @@
 /** How near the delegations are: the estimate, how it is made, and the samples behind it. */
 
-import { howMany } from "#core/format";
+import { howMany, msText } from "#core/format";
 import { ago, askAbout, country, crawlerLink, msOrDash, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html } from "../web/html.ts";
-import { msText } from "../who/words.ts";
 import type { AccuracyEstimate, AccuracySampleEntry } from "./accuracy.ts";
 
 export interface AccuracyView {

@@ -8,6 +8,7 @@
  * rounds may not probe (special-purpose addresses, hosts that opted out) samples do not either.
  */
 
+import type { RoundCause } from "#core/delegation-cause";
 import { wilsonInterval } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
@@ -15,7 +16,7 @@ import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { ProbeMethod } from "#protocol/messages";
 import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "./anycast.ts";
-import type { Delegation, DelegationStore, RoundCause, WaitingSubnet } from "./delegation.ts";
+import type { Delegation, DelegationStore, WaitingSubnet } from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import { originOf, type ProbeSettings } from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";

@@ -1,5 +1,6 @@
 /** What the flows know of the delegations as they are stored: who crawls which subnet, and the rounds that decided it. */
 
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
@@ -13,28 +14,6 @@ export interface Delegation {
   readonly runnerUpId: CrawlerId | null;
   readonly runnerUpRttMs: number | null;
 }
-
-export type RoundCause =
-  | "new-subnet"
-  | "slow-fetches"
-  | "crawler-left"
-  | "drained"
-  | "overload"
-  | "operator"
-  | "retry"
-  /** For one host: its name resolves differently by place. */
-  | "differs-by-place"
-  /** For a part of a leaf. */
-  | "measures-apart"
-  /** For a host or a part: is it still so? */
-  | "review"
-  /** For hosts that their subnet's crawler may not have by its domain sets. */
-  | "domain-set"
-  /** The partner of the crawler that had it does not allow it. */
-  | "denied"
-  | "refresh"
-  /** A sample of how near the delegations are found its crawler far off. */
-  | "sampled";
 
 export interface FinishedRound {
   readonly subnetId: SubnetId;

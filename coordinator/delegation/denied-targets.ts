@@ -7,11 +7,12 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { type IpAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { type IpRange, parseRange, rangeCovers, rangeHolds } from "#core/ip/range";
 import type { CrawlerHello } from "#protocol/messages";
+import type { CrawlerName } from "../crawlers/crawler.ts";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
-import type { CrawlerName, RecordedRound, RuledOut } from "../who/who-answer.ts";
 import type { WaitingSubnet } from "./delegation.ts";
 import { parseReason } from "./policies/reason.ts";
 import { trustInTriangle } from "./policies/round.ts";
+import type { RecordedRound, RuledOut } from "./round-reads.ts";
 
 /** A refusal counts for so long: partners change their minds, and tell so with the next hello only. */
 const refusalKeptMs = 6 * 3_600_000;

@@ -4,6 +4,8 @@
  * draining, not full, and whose partners allow the target. On the way the round looks out for anycast, and
  * where a subnet has many URLs waiting, its first observation is the crawl's own first fetch (get-first).
  */
+
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
@@ -11,7 +13,7 @@ import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "./anycast.ts";
 import { AnycastLook, decidedByLoad } from "./anycast-check.ts";
-import type { DelegationStore, FinishedRound, RoundCause, WaitingSubnet } from "./delegation.ts";
+import type { DelegationStore, FinishedRound, WaitingSubnet } from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import type { FirstFetches } from "./first-fetches.ts";
 import type { Placement } from "./placement.ts";

@@ -9,9 +9,11 @@
  *
  * A backlog of what waits is read ahead, so that a round that ends makes room for the next at once.
  */
+
+import type { RoundCause } from "#core/delegation-cause";
 import type { SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
-import type { DelegationStore, FinishedRound, RoundCause, WaitingSubnet } from "./delegation.ts";
+import type { DelegationStore, FinishedRound, WaitingSubnet } from "./delegation.ts";
 import type { PlaceKey } from "./placement.ts";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "./probe-round.ts";
 

@@ -3,7 +3,7 @@
  * hosts whose addresses now lie in other subnets are told so. Delegations of subnets that did not change go on.
  */
 
-import type { FrontierStore } from "../frontier/ports.ts";
+import type { FrontierStore } from "../frontier/frontier.ts";
 import { SubnetRows } from "../subnets/subnet-rows.ts";
 import type { RegistryInForce, SubnetStore, TreeSnapshots } from "../subnets/subnet-store.ts";
 import { type SubnetTree, treeOfRows } from "../subnets/subnet-tree.ts";

@@ -3,10 +3,10 @@
  * runner-up named, and for crawlers that were not asked the stretch that the triangle inequality left them.
  */
 
+import { msText } from "#core/format";
 import { crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
-import type { ProbeRound, RoundProbe, RuledOut } from "../who/who-answer.ts";
-import { msText } from "../who/words.ts";
+import type { ProbeRound, RoundProbe, RuledOut } from "./round-reads.ts";
 
 const notAskedShown = 10;
 

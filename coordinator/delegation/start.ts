@@ -4,8 +4,10 @@
  */
 import type { Pool } from "pg";
 import { systemClock } from "#core/clock";
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
+import type { NameResolver } from "#core/name-resolver";
 import { seededRandom } from "#core/random";
 import type { Timekeeper } from "#core/scheduler";
 import { urlKeyOf } from "#core/url-key";
@@ -14,13 +16,12 @@ import type { CoordinatorConfig } from "../config.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
 import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
 import { domainSetDuties } from "../domain-sets/start.ts";
-import type { NameResolver } from "../frontier/ports.ts";
 import { following } from "../live-config.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { queueSettings } from "../room-settings.ts";
 import { AnycastRanges, watchedFleet } from "./anycast.ts";
-import type { DelegationStore, RoundCause } from "./delegation.ts";
+import type { DelegationStore } from "./delegation.ts";
 import { DeniedTargets } from "./denied-targets.ts";
 import { FirstFetches } from "./first-fetches.ts";
 import { heldHosts } from "./overrides/assign-by-sets.ts";

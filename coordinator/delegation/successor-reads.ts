@@ -1,6 +1,5 @@
 /** What would become of a crawler's subnets: to whom they go as things stand, and what has to be measured anew. */
 import type { Pool } from "pg";
-import type { HeirLine } from "../fleet/fleet-ports.ts";
 
 const mostListed = 10;
 
@@ -19,4 +18,10 @@ export async function heirsOf(pool: Pool, name: string): Promise<HeirLine[]> {
     [name],
   );
   return rows;
+}
+
+/** `crawler` null: nobody is known to be next, so these are measured anew. */
+export interface HeirLine {
+  readonly crawler: string | null;
+  readonly subnets: number;
 }

@@ -3,7 +3,6 @@ import { ago, askAbout, country, countText, crawlerLink, msOrDash } from "../web
 import { type Html, html, nothing } from "../web/html.ts";
 import type { ListAnswer, TreeAnswer } from "./answer.ts";
 import type { ExploredSubnet } from "./lines.ts";
-import type { Asking } from "./page.ts";
 
 const orders = {
   address: "address",
@@ -184,3 +183,6 @@ function exploreTreePager({ next, sort, children, childCount }: TreeAnswer, aski
   if (next === null) return nothing;
   return html`<nav class="pager" aria-label="Pages"><a href="${asking({ after: next })}" rel="next">Further subnets</a></nav>`;
 }
+
+/** Query of the same question with some things changed. */
+export type Asking = (changed: Readonly<Record<string, string | number | null>>) => string;

@@ -10,7 +10,7 @@ import {
   type MapAnswer,
 } from "./answer.ts";
 import { filterQuery, isEmptyFilter, type SubnetFilter, subnetStates } from "./filter.ts";
-import { listBody, treeBody } from "./list-page.ts";
+import { type Asking, listBody, treeBody } from "./list-page.ts";
 import { colourings } from "./paint.ts";
 import { indexOfCell } from "./space.ts";
 import type { LegendEntry, MapBlock } from "./summary.ts";
@@ -21,9 +21,6 @@ export interface ExploreContext {
   readonly crawlers: readonly string[];
   readonly now: string;
 }
-
-/** Query of the same question with some things changed. */
-export type Asking = (changed: Readonly<Record<string, string | number | null>>) => string;
 
 export function exploreTitle({ at, view }: ExploreAnswer): string {
   return `${placeName(at)} · Explore${view === "map" ? "" : ` as a ${view}`}`;

@@ -8,13 +8,12 @@
  *   3 + 3·step + opacity            the value's step, in three opacities
  */
 
+import { opacities, type Palette, type Rgb } from "../web/indexed-png.ts";
 import { cellOfIndex, cellsPerTile, type Tile, tileOrder } from "./space.ts";
 import { noRtt, type TileCells } from "./tile.ts";
 
 export const colourings = ["crawler", "rtt", "load", "age", "registry"] as const;
 export type Colouring = (typeof colourings)[number];
-
-export type Rgb = readonly [red: number, green: number, blue: number];
 
 export const categoryColours: readonly Rgb[] = [
   [0, 114, 178],
@@ -49,13 +48,6 @@ export const ageStepsHours = [1, 24, 168, 720] as const;
 export const loadStepsPagesPerDay = [1, 10, 100, 1000] as const;
 
 const firstStep = 3;
-const opacities = [110, 180, 255] as const;
-
-/** Red, green, blue and opacity of each of a picture's colours. */
-export interface Palette {
-  readonly colours: readonly Rgb[];
-  readonly opacities: readonly number[];
-}
 
 export function paletteOf(colouring: Colouring): Palette {
   const steps = isCategorical(colouring) ? [...categoryColours, ...categoryColours.map(darker)] : stepColours;

@@ -1,9 +1,9 @@
 /** The explorer's addresses: pages and their JSON, pictures of tiles, what lies under a point, whole lists as files. */
 import { Readable } from "node:stream";
 import { formatAddress } from "#core/ip/address";
-import type { WebPart } from "../start-web.ts";
 import { indexedPng } from "../web/indexed-png.ts";
 import type { AskedView, SentFile, Shown } from "../web/views.ts";
+import type { WebPart } from "../web/web-part.ts";
 import {
   askedCells,
   type ExplorePorts,

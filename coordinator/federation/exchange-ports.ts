@@ -1,7 +1,7 @@
 /** What the exchange between a coordinator and its parent or children is made with. */
 import type { UrlKey } from "#core/url-key";
 import type { ChildMessage, ExchangedUrl, ParentAnswer } from "#protocol/exchange";
-import type { CrawlScope } from "../frontier/ports.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
 
 /** A URL that somebody else sent, with its key made here. */
 export interface GivenUrl extends Omit<ExchangedUrl, "url"> {

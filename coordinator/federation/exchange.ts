@@ -3,7 +3,7 @@ import { asCrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { ChildMessage, ParentAnswer } from "#protocol/exchange";
 import type { NewHostBudget } from "../frontier/budgets.ts";
-import type { CrawlScope } from "../frontier/ports.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import type {
   ChildExchangeStore,
   ParentClient,

@@ -6,11 +6,11 @@
 import { LRUCache } from "lru-cache";
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import type { UrlKey } from "#core/url-key";
+import type { UrlAddress, UrlKey } from "#core/url-key";
 import { columnsOf } from "../database/transaction.ts";
-import { distinctUrls, type UrlAddress } from "../frontier/admission-writes.ts";
+import { distinctUrls } from "../frontier/admission-writes.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
-import type { AdmittedUrl } from "../frontier/ports.ts";
+import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { type Claims, type Owner, ownerOf, parentId, type Relatives, readClaims } from "./claims.ts";
 
 export interface ForeignUrl {

@@ -1,10 +1,9 @@
 /** Whose a URL or host is, for the answer to `who`: by the claims of now, and by what foreign_url remembers. */
 import type { Pool } from "pg";
+import { type Standing, stop } from "#core/explanation";
 import { howMany, instantWords } from "#core/format";
 import type { HostHash, UrlHash } from "#core/ids";
 import { isoOrNull } from "../database/cached-read.ts";
-import { stop } from "../who/explain.ts";
-import type { Standing } from "../who/who-answer.ts";
 import { claimOf, ownerOf as ownerBy, parentId } from "./claims.ts";
 import { type KnownRelatives, readRelatives } from "./foreign-url-store.ts";
 

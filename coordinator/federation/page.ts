@@ -2,8 +2,8 @@
 import { mayDo } from "#core/actor";
 import type { Change } from "#core/audit";
 import { howMany, instantWords, whenWords } from "#core/format";
+import type { Secrets } from "#core/secrets";
 import { crawlerName } from "#protocol/invitation";
-import type { Secrets } from "../crawlers/admit-crawler.ts";
 import { buttonForm, empty, fleetHead, onlyOperators } from "../web/components.ts";
 import { countText, sentence } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";

@@ -262,5 +262,3 @@ export async function noteFailure(
     [peerId, words.slice(0, 500), now],
   );
 }
-
-const nothingPlaced: Placed = { admitted: 0, passedOn: 0, newHosts: 0 };

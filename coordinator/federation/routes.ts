@@ -3,12 +3,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { childMessage, exchangeFault, exchangePath, maxExchangeBytes } from "#protocol/exchange";
-import type { WebPart } from "../start-web.ts";
 import { isRefusal, type Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
 import { BearerActor } from "../web/bearer-actor.ts";
 import { sendError } from "../web/guard.ts";
 import { sendRefusal } from "../web/views.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { type AnswerChildPorts, answerChild } from "./exchange.ts";
 import type { CoordinatorStore } from "./exchange-ports.ts";
 import {

@@ -1,6 +1,8 @@
 /** A crawler's past, for operators and its partner: keys, releases, trust, incidents, moves, absences, and all by time. */
 import { mayDo } from "#core/actor";
-import { howMany, spanWords } from "#core/format";
+import { bytesText, howMany, spanWords } from "#core/format";
+import type { Absence } from "../crawlers/crawler.ts";
+import type { MoveLine } from "../crawlers/move-store.ts";
 import type { MoveStep } from "../crawlers/moves.ts";
 import { incidentTable } from "../overview/incidents-page.ts";
 import {
@@ -13,9 +15,8 @@ import { askFor, crawlerFor, crawlerPath, dateOr, empty, fact, fleetHead, pager 
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import { bytesText } from "../who/words.ts";
 import type { CrawlerView, Inside, Operation } from "./crawler-view.ts";
-import type { Absence, CrawlerLogPage, MoveLine } from "./fleet-ports.ts";
+import type { CrawlerLogPage } from "./fleet-ports.ts";
 
 export interface CrawlerInside {
   readonly crawler: CrawlerView["crawler"];

@@ -2,7 +2,8 @@
 
 import { linkMinutes } from "#core/access-types";
 import { mayDo } from "#core/actor";
-import { howMany } from "#core/format";
+import { bytesText, howMany, msText } from "#core/format";
+import type { HeirLine } from "../delegation/successor-reads.ts";
 import {
   askFor,
   buttonForm,
@@ -17,10 +18,9 @@ import { ago, countText, instant, msOrDash, percentText, shippedShare, stateBadg
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { crawlerFacts, subnetList } from "../who/sections-page.ts";
-import { bytesText, msText } from "../who/words.ts";
 import { absenceSection, insideSections } from "./crawler-history-page.ts";
 import type { CrawlerView, Operation } from "./crawler-view.ts";
-import type { Blame, FetchedOfLate, FleetEntry, HeirLine } from "./fleet-ports.ts";
+import type { Blame, FetchedOfLate, FleetEntry } from "./fleet-ports.ts";
 
 export function crawlerBody(view: CrawlerView, at: string, viewer: PageViewer): Html {
   const { crawler, operation, inside } = view;

@@ -3,31 +3,29 @@
 import { z } from "zod";
 import type { FleetKeys } from "#core/access-types";
 import { mayDo } from "#core/actor";
-import { howMany } from "#core/format";
+import { bytesText, howMany } from "#core/format";
 import { crawlerName } from "#protocol/invitation";
-import type { CrawlerStore, DrainedBy } from "../crawlers/crawler.ts";
+import type { Budget, ChangedBudget, CrawlerStore, DrainedBy } from "../crawlers/crawler.ts";
 import type { MoveRefusal } from "../crawlers/move-ports.ts";
 import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { giveDomainSets, givenWords } from "../domain-sets/give.ts";
 import { mostSets } from "../domain-sets/partition.ts";
-import type { FrontierStore } from "../frontier/ports.ts";
+import type { FrontierStore } from "../frontier/frontier.ts";
 import type { Actions, AskedAction, Outcome } from "../web/actions.ts";
-import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
-import { bytesText } from "../who/words.ts";
-import { crawlerLogBody } from "./crawler-history-page.ts";
-import { crawlerBody, type ShutOutPreview, shutOutBody } from "./crawler-page.ts";
-import { type CrawlerView, crawlerView } from "./crawler-view.ts";
-import type { Budget, ChangedBudget } from "./fleet-ports.ts";
 import {
   bytesOrNull,
   bytesPerDay,
-  type FleetPorts,
   isName,
   noCrawler,
   nothingBody,
   numberOrNull,
   pagesPerDay,
-} from "./ports.ts";
+} from "../web/form-fields.ts";
+import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import { crawlerLogBody } from "./crawler-history-page.ts";
+import { crawlerBody, type ShutOutPreview, shutOutBody } from "./crawler-page.ts";
+import { type CrawlerView, crawlerView } from "./crawler-view.ts";
+import type { FleetPorts } from "./ports.ts";
 
 const section = "/fleet" as const;
 

@@ -2,18 +2,17 @@
 import { type Actor, mayDo } from "#core/actor";
 import { howMany } from "#core/format";
 import type { IncidentEntry, IncidentStore } from "#core/incidents";
+import type { Absence, IssuedKey } from "../crawlers/crawler.ts";
+import type { MoveLine } from "../crawlers/move-store.ts";
 import { type CrawlerDetail, type OverviewReads, showCrawler } from "../overview/overview.ts";
 import type { TrustReport } from "../trust/judge-crawler.ts";
 import type {
-  Absence,
   CrawlerActivity,
   CrawlerLogPage,
   CrawlerWork,
   FailureShares,
   FleetEntry,
   FleetReads,
-  IssuedKey,
-  MoveLine,
   OfferEntry,
 } from "./fleet-ports.ts";
 

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { KeyScope } from "#protocol/identity";
 import { roundMs } from "../database/cached-read.ts";
-import { standingOf } from "../trust/reads.ts";
+import { standingOf, untoldByCrawler } from "../trust/reads.ts";
 import type { CrawlerWork, FleetEntry, FleetIdentity } from "./fleet-ports.ts";
 
 export type { FleetEntry };
@@ -202,14 +202,6 @@ const noFigures: FleetFigures = {
 interface FiguresRow extends FleetFigures {
   readonly crawlerId: number;
 }
-
-/** SQL: by crawler, its comparisons that came to nothing since it was restored. */
-export const untoldByCrawler = `
-  select n.crawler_id, count(*) as untold
-  from double_check n
-  left join crawler_trust t using (crawler_id)
-  where n.verdict = 'cannot-tell' and n.decided_at >= coalesce(t.restored_at, '-infinity')
-  group by n.crawler_id`;
 
 /** By the crawler's number. */
 export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<number, FleetFigures>> {

@@ -1,29 +1,15 @@
 /** What people see of the fleet: every crawler in a line, one of them in full, and what happened to it. */
-
 import type { KeyScope } from "#protocol/identity";
 import type { blames } from "#protocol/result";
-import type { MoveStep } from "../crawlers/moves.ts";
+import type { Absence, Budget, IssuedKey } from "../crawlers/crawler.ts";
+import type { MoveLine } from "../crawlers/move-store.ts";
+import type { HeirLine } from "../delegation/successor-reads.ts";
 import type { WorkPace } from "../frontier/pace.ts";
-import type { TrustComparisons, TrustReport, TrustStanding } from "../trust/judge-crawler.ts";
+import type { TrustReport, TrustStanding } from "../trust/judge-crawler.ts";
+import type { TrustLine } from "../trust/reads.ts";
 
 /** Whose fault it is that a fetch failed. */
 export type Blame = (typeof blames)[number];
-
-/** Pages and bytes a day; null: as the partner allows. */
-export interface Budget {
-  readonly pagesPerDay: number | null;
-  readonly bytesPerDay: number | null;
-}
-
-/** What is left out stays as it is. */
-export type BudgetChange = Partial<Budget>;
-
-export interface ChangedBudget {
-  readonly before: Budget;
-  readonly granted: Budget;
-  /** The least of what is granted and what the partner allows. */
-  readonly inForce: { readonly pagesPerDay: number; readonly bytesPerDay: number };
-}
 
 export interface FleetEntry {
   readonly crawlerId: number;
@@ -159,59 +145,6 @@ export interface FleetReads {
   failures(query: FailureQuery): Promise<readonly FailureLine[]>;
   /** Of the last hour, or of the last day; may be some seconds old. */
   failureShares(hours: 1 | 24): Promise<FailureShares>;
-}
-
-export interface Absence {
-  readonly since: Date;
-  readonly until: Date;
-  /** The coordinator's own record. */
-  readonly reason: string;
-  /** How the process before ended, as it says; null: it did not end, or did not say. */
-  readonly lastWords: string | null;
-}
-
-export interface IssuedKey {
-  readonly keyId: number;
-  readonly scopes: readonly KeyScope[];
-  readonly issuedAt: Date;
-  /** Null: nobody has said or shown that it arrived. */
-  readonly keptAt: Date | null;
-  readonly lastUsedAt: Date | null;
-  readonly expiresAt: Date | null;
-  readonly revokedAt: Date | null;
-}
-
-/** `crawler` null: nobody is known to be next, so these are measured anew. */
-export interface HeirLine {
-  readonly crawler: string | null;
-  readonly subnets: number;
-}
-
-export interface MoveLine {
-  readonly moveId: number;
-  readonly name: string;
-  /** On whose host it is to run. */
-  readonly otherName: string;
-  readonly step: MoveStep;
-  /** Why it failed. */
-  readonly words: string;
-  readonly askedAt: Date;
-  readonly changedAt: Date;
-  readonly bytes: number;
-  readonly sentBytes: number;
-}
-
-export interface TrustLine {
-  readonly crawler: string;
-  readonly standing: TrustStanding;
-  /** Fetched under leases since the comparisons began. */
-  readonly pages: number;
-  readonly comparisons: TrustComparisons;
-  readonly score: number;
-  /** Since when it is not believed, and why; without a time, why it is unproven. */
-  readonly since: Date | null;
-  readonly words: string;
-  readonly restoredAt: Date | null;
 }
 
 export interface FailureQuery {

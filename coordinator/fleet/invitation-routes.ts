@@ -5,6 +5,16 @@ import { keyScopes } from "#protocol/identity";
 import { crawlerName } from "#protocol/invitation";
 import { invitationHours, invitationMade, issueInvitation } from "../access/invitations.ts";
 import type { Actions, AskedAction, Outcome } from "../web/actions.ts";
+import {
+  bytesOrNull,
+  bytesPerDay,
+  isName,
+  noCrawler,
+  nothingBody,
+  numberOrNull,
+  pagesPerDay,
+  usageFault,
+} from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
 import {
   freshInvite,
@@ -13,17 +23,7 @@ import {
   inviteBody,
   invitedBody,
 } from "./invitations-page.ts";
-import {
-  bytesOrNull,
-  bytesPerDay,
-  type FleetPorts,
-  isName,
-  noCrawler,
-  nothingBody,
-  numberOrNull,
-  pagesPerDay,
-  usageFault,
-} from "./ports.ts";
+import type { FleetPorts } from "./ports.ts";
 
 const section = "/fleet" as const;
 

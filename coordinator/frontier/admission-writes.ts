@@ -3,11 +3,10 @@
  * scope allows. Both hold because the URLs of a host change only under the lock on the host's row.
  */
 import type { PoolClient } from "pg";
-import type { HostHash, UrlHash } from "#core/ids";
-import type { UrlKey } from "#core/url-key";
+import type { HostHash } from "#core/ids";
+import { nameOf, type UrlAddress, type UrlKey } from "#core/url-key";
 import { withinChannels } from "../channels/channel-filter-sql.ts";
 import { prepared } from "../database/transaction.ts";
-import { nameOf } from "../results/page-writes.ts";
 import { addBackLinks, countByUrl, takeCount, withoutOptedOut } from "./back-link-writes.ts";
 import {
   badUrls,
@@ -18,12 +17,7 @@ import {
   outsideLinkUrls,
   trappedLinksPerUrl,
 } from "./budgets.ts";
-import type { AdmittedUrl } from "./ports.ts";
-
-export interface UrlAddress {
-  readonly hostHash: HostHash;
-  readonly urlHash: UrlHash;
-}
+import type { AdmittedUrl } from "./frontier.ts";
 
 /** URLs over a host's budget that are held for when it has earned more; what comes beyond them is left out. */
 export const mostHeldUrls = 1000;

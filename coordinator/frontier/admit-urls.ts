@@ -4,7 +4,7 @@ import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import { withoutUser } from "#core/ip/url-host";
 import { type UrlFault, urlKeyOf } from "#core/url-key";
-import type { AdmittedUrl, CrawlScope, FrontierStore, RejectedUrlStore } from "./ports.ts";
+import type { AdmittedUrl, CrawlScope, FrontierStore, RejectedUrlStore } from "./frontier.ts";
 
 const faultWords: Readonly<Record<UrlFault, string>> = {
   "not-a-url": "it cannot be parsed as an absolute URL",

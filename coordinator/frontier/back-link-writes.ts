@@ -1,12 +1,9 @@
 /** Column back_links of frontier_url: how many links lead to a URL, kept by what pages gain and lose. */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import type { UrlKey } from "#core/url-key";
+import { domainsAbove, nameOf, type UrlAddress, type UrlKey } from "#core/url-key";
 import { mostLinks } from "#protocol/exchange";
 import { columnsOf, prepared } from "../database/transaction.ts";
-import { domainsAbove } from "../opt-outs/opt-out.ts";
-import { nameOf } from "../results/page-writes.ts";
-import type { UrlAddress } from "./admission-writes.ts";
 
 /** Links to URLs that the frontier holds and that went away. The hosts are locked. */
 export async function removeBackLinks(client: PoolClient, targets: readonly UrlAddress[]): Promise<void> {

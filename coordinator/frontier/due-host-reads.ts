@@ -10,12 +10,11 @@
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { prepared } from "../database/transaction.ts";
-import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
+import { isHeld, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
 import { largestShare, splitByShare } from "./budgets.ts";
-import type { LeaseNeeds } from "./open-lease-reads.ts";
+import type { FrontierStore } from "./frontier.ts";
 import { hostsByTurns } from "./order/mix.ts";
 import { worthShareOf } from "./order/strategies.ts";
-import type { FrontierStore } from "./ports.ts";
 import { addressKeysOf, isFreeFor, maxAddresses, type SubnetTurns } from "./turn-store.ts";
 
 export type LeaseRequest = Parameters<FrontierStore["leaseHosts"]>[0];
@@ -264,4 +263,16 @@ async function lockBy(
   const given = [request.crawlerId, request.now, Math.min(request.hosts, maxLeases), ...further];
   const { rows } = await prepared<DueHost>(client, text, [...given, ...values]);
   return rows;
+}
+
+// What a request for leases has to look at, asked at once, so that what a crawler has none of costs it nothing.
+
+export interface LeaseNeeds {
+  /** What the crawler's hosts must be held by: its domain sets, after those that the request names. */
+  readonly partition: Partition;
+  readonly hasFinerDelegations: boolean;
+  /** Whether any channel knows texts that leases may say (channels/known-texts). */
+  readonly hasKnownTexts: boolean;
+  /** Whether any channel knows links that leases may say (channels/known-links). */
+  readonly hasKnownLinks: boolean;
 }

@@ -7,7 +7,7 @@ import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
 import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "./admission-writes.ts";
-import type { ReturnedLease } from "./ports.ts";
+import type { ReturnedLease } from "./frontier.ts";
 
 export async function returnLease(pool: Pool, lease: ReturnedLease, now: Date): Promise<boolean> {
   if (!isLeaseNumber(lease.leaseId)) return false;

@@ -1,10 +1,9 @@
 /** How leases are opened, of pages that are due as of comparisons: one for each host of a slice, which holds the host. */
-
 import type { PoolClient } from "pg";
 import { maxLeaseUrls } from "#protocol/lease";
 import { prepared } from "../database/transaction.ts";
-import { type Partition, partitionOf } from "../domain-sets/partition.ts";
-import type { HostRow, LeaseRequest } from "./due-host-reads.ts";
+import { partitionOf } from "../domain-sets/partition.ts";
+import type { HostRow, LeaseNeeds, LeaseRequest } from "./due-host-reads.ts";
 
 /**
  * The part `opened` (lease_id, host_hash) of a statement that has `slice` before it (host_hash, host, addresses, and
@@ -54,18 +53,6 @@ export const urlsInHand = (hostHash: string): string => `coalesce((
 /** URLs of one host in a lease, at most. */
 export function slotsOf({ urlsPerHost }: LeaseRequest): number {
   return Math.min(urlsPerHost, maxLeaseUrls);
-}
-
-// What a request for leases has to look at, asked at once, so that what a crawler has none of costs it nothing.
-
-export interface LeaseNeeds {
-  /** What the crawler's hosts must be held by: its domain sets, after those that the request names. */
-  readonly partition: Partition;
-  readonly hasFinerDelegations: boolean;
-  /** Whether any channel knows texts that leases may say (channels/known-texts). */
-  readonly hasKnownTexts: boolean;
-  /** Whether any channel knows links that leases may say (channels/known-links). */
-  readonly hasKnownLinks: boolean;
 }
 
 interface NeedsRow {

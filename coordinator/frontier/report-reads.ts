@@ -1,9 +1,8 @@
 /** Why a URL that the frontier does not hold is not in it: the channel that it lies in, and what of that leaves it out. */
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
-import { channelHolds, leftOut } from "../channels/channel.ts";
+import { channelHolds, type LeavingChannel, leftOut } from "../channels/channel.ts";
 import { channelsWhere } from "../channels/channel-reads.ts";
-import type { LeavingChannel, PlacedUrl } from "../who/explain-url.ts";
 import { urlsInHand } from "./open-lease-reads.ts";
 import { isNewSql, placedUrls } from "./order/order-sql.ts";
 import type { OrderName, UrlFacts } from "./order/strategies.ts";
@@ -69,4 +68,17 @@ export async function urlPlace(
   if (!row) return null;
   const { place, of, hostWorth, ...facts } = row;
   return { facts, place: place === null ? null : Number(place), of, hostWorth };
+}
+
+// A URL's place in the order of its host's due URLs, under the strategy in force, with how it came about.
+
+/** What the frontier has of a URL's place; `place` and `of` count its list, new or old, among what is due of its host. */
+export interface PlacedUrl {
+  readonly facts: UrlFacts;
+  /** 1: the next of its list; null: it is not due, or further back than is looked at. */
+  readonly place: number | null;
+  /** URLs of its list that were looked at. */
+  readonly of: number;
+  /** What the best new URL of its host is worth; null: not known, or there is none. */
+  readonly hostWorth: number | null;
 }

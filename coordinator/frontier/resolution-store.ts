@@ -8,8 +8,8 @@ import { handOverHosts } from "../federation/claim-store.ts";
 import { holdRelatives } from "../federation/foreign-url-store.ts";
 import { lockHosts } from "./admission-writes.ts";
 import { markByAddress } from "./back-link-writes.ts";
+import type { Resolution } from "./frontier.ts";
 import { settleHosts } from "./lease-end-writes.ts";
-import type { Resolution } from "./ports.ts";
 
 /** A claimed host comes back when its answer is not saved by then. */
 const claimSeconds = 120;

@@ -6,7 +6,8 @@
 import type { SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import type { FrontierStore, NameResolver, Resolution } from "./ports.ts";
+import type { NameResolver } from "#core/name-resolver";
+import type { FrontierStore, Resolution } from "./frontier.ts";
 
 export interface ResolveHostsPorts {
   readonly frontier: Pick<FrontierStore, "hostsToResolve" | "saveResolutions">;

@@ -1,6 +1,6 @@
 /** How far the crawl is, counted afresh: exact, and some ten milliseconds for tens of thousands of URLs. */
 import type { Pool } from "pg";
-import type { FrontierProgress } from "./ports.ts";
+import type { FrontierProgress } from "./frontier.ts";
 
 /**
  * A host counts as fetched with its first result of any kind. URLs of hosts that are refused or that DNS does

@@ -1,9 +1,9 @@
 /** Table complaint: who complained of what, what we had done, and how it ended. */
 import type { Pool } from "pg";
+import { domainsAbove } from "#core/url-key";
 import { iso, isoOrNull } from "../database/cached-read.ts";
 import { clean } from "../database/transaction.ts";
 import { isOfSite } from "../frontier/back-link-writes.ts";
-import type { SiteWishes } from "../who/explain-url.ts";
 import {
   type Complaint,
   type ComplaintReport,
@@ -12,7 +12,8 @@ import {
   deedsHours,
   mostReportsADay,
 } from "./complaints.ts";
-import { domainsAbove, type OptOutTarget } from "./opt-out.ts";
+import type { OptOutTarget } from "./opt-out.ts";
+import type { SiteWishes } from "./site-requests.ts";
 import { createOptOutStore } from "./store.ts";
 
 const dayMs = 86_400_000;

@@ -3,8 +3,7 @@
  * that target when the report came. The record is made then, since fetches are forgotten and paces change.
  */
 
-import { howMany, instantWords } from "#core/format";
-import { bytesText } from "../who/words.ts";
+import { bytesText, howMany, instantWords } from "#core/format";
 import type { OptOutTarget } from "./opt-out.ts";
 
 /** Requests of so long before the report count. */

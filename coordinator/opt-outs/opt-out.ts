@@ -7,7 +7,6 @@
  *   in force, unconfirmed → in force, confirmed → ended (lifted)
  *        └──────────────→ ended (lifted, or lapsed)
  */
-
 import { getPublicSuffix } from "tldts";
 import type { CrawlerId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
@@ -185,10 +184,4 @@ export function targetText({ site, network }: OptOutTarget): string {
   if (site !== null) return site;
   const range = parseRange(`${network.first}-${network.last}`);
   return range === null ? `${network.first} - ${network.last}` : formatRange(range);
-}
-
-/** A host's name and every domain above it: `a.b.org` → `a.b.org`, `b.org`, `org`. */
-export function domainsAbove(host: string): string[] {
-  const labels = host.split(".");
-  return labels.map((_, first) => labels.slice(first).join("."));
 }

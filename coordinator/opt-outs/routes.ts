@@ -1,7 +1,8 @@
 /** Opt-outs and complaints for operators: lists, and what the commands do with each. */
 import { z } from "zod";
-import { type FleetPorts, nothingBody } from "../fleet/ports.ts";
+import type { FleetPorts } from "../fleet/ports.ts";
 import type { Actions, Outcome } from "../web/actions.ts";
+import { nothingBody } from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
 import { type Complaint, deedsParagraph } from "./complaints.ts";
 import { type OptOut, readTarget, targetText, wideWords } from "./opt-out.ts";

@@ -1,12 +1,12 @@
 /** Table opt_out: who asked that we leave what alone, and what became of it. Marks on hosts: opt-out-marks.ts. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
+import { domainsAbove } from "#core/url-key";
 import { notify } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean, inTransaction } from "../database/transaction.ts";
 import { isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import {
-  domainsAbove,
   isPublicSuffix,
   mostHostsUnconfirmed,
   mostPagesUnconfirmed,

@@ -3,7 +3,7 @@
  * in a table, the latest decisions. It comes in regions; the live script replaces a region as a whole, so that page
  * and update are one rendering. Each figure leads to what is behind it.
  */
-import { howMany } from "#core/format";
+import { bytesText, howMany } from "#core/format";
 import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-page.ts";
@@ -20,7 +20,6 @@ import {
   rateText,
 } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
-import { bytesText } from "../who/words.ts";
 import { type AlertReader, alertSection } from "./alerts-page.ts";
 import type { Blame } from "./figure-ports.ts";
 import {

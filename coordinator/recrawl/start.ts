@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
-import type { WebPart } from "../start-web.ts";
+import type { WebPart } from "../web/web-part.ts";
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { boundsOf, meanIntervalDays } from "./plan.ts";
 import { planRecrawls } from "./plan-recrawls.ts";

@@ -7,7 +7,7 @@ import type { PoolClient } from "pg";
 import { changeFrequencyWords } from "#protocol/result";
 import { channelOfUrl } from "../channels/channel-of-url.ts";
 import { columnsOf } from "../database/transaction.ts";
-import type { AdmittedUrl } from "../frontier/ports.ts";
+import type { AdmittedUrl } from "../frontier/frontier.ts";
 import type { StatedChanges } from "./change-rate.ts";
 
 /** `u`: a row with `host_hash` and `url`. Hosts without channels cost one look-up. */

@@ -1,11 +1,10 @@
 /** /registry/jobs and /registry/jobs/:id: what was asked for, how far it is, how it ended and what came of it. */
 
-import { spanWords } from "#core/format";
+import { bytesText, spanWords } from "#core/format";
 import type { FetchResult } from "#rir-import/download/fetch-sources";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import { bytesText } from "../who/words.ts";
 import type { SeenJob } from "./facts.ts";
 import { orderWords } from "./jobs.ts";
 

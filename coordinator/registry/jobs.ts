@@ -141,14 +141,8 @@ class FollowedJob {
   }
 }
 
-/**
- * Work on the registry that people ask for: fetch the registries' files, plan an import, apply a plan, roll one back or forward.
- * It runs in a process of its own beside the coordinator; one at a time, however many coordinators there are.
- */
-
-const registryJobKinds = ["fetch", "plan", "apply", "rollback", "rollforward"] as const;
-
-type RegistryJobKind = (typeof registryJobKinds)[number];
+// Work on the registry that people ask for: fetch the registries' files, plan an import, apply a plan, roll one back
+// or forward. It runs in a process of its own beside the coordinator; one at a time, however many coordinators there are.
 
 /** `folder`: below the folder of files that the settings allow; an empty name is that folder itself. */
 export type FilesPlace = { readonly from: "cache" } | { readonly from: "folder"; readonly name: string };

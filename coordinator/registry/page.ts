@@ -1,11 +1,10 @@
 /** /registry: the generation in force and how old it is, the three steps of a refresh, and what a rollback would do. */
-import { howMany } from "#core/format";
+import { bytesText, howMany } from "#core/format";
 import type { CopyState, SourceRow } from "#rir-import/download/source-status";
 import type { RegistryPublisher } from "#rir-import/registry-publishers";
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import { bytesText } from "../who/words.ts";
 import { emptyConfirmation, type PastGeneration, type RegistryValue } from "./facts.ts";
 import { jobPanel, jobTable } from "./job-page.ts";
 

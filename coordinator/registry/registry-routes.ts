@@ -2,10 +2,10 @@
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import type { FetchResult } from "#rir-import/download/fetch-sources";
-import type { WebPart } from "../start-web.ts";
 import type { Visit } from "../web/access.ts";
 import { html } from "../web/html.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { addRegistryActions } from "./actions.ts";
 import { type RegistryPorts, registryValue, seenJob } from "./facts.ts";
 import { type JobReport, jobPage, jobsPage } from "./job-page.ts";

@@ -2,7 +2,8 @@
 import { createPool } from "#db/server-database";
 import { registryOverview } from "#rir-import/status";
 import { createAuditLog } from "../database/audit-log.ts";
-import type { WebPart, WebPartOptions } from "../start-web.ts";
+import type { WebPartOptions } from "../start-web.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { createRegistryJobStore } from "./job-store.ts";
 import { RegistryJobs } from "./jobs.ts";
 import { registryRoutes } from "./registry-routes.ts";

@@ -1,9 +1,10 @@
 /** Releases: looked at, offered, held; what needs a signature is done with the release commands. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
-import { type FleetPorts, usageFault } from "../fleet/ports.ts";
+import type { FleetPorts } from "../fleet/ports.ts";
 import type { Actions, Outcome } from "../web/actions.ts";
 import { buttonForm, crawlerOr, empty, fleetHead } from "../web/components.ts";
+import { usageFault } from "../web/form-fields.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing as htmltsNothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";

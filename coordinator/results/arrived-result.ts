@@ -1,9 +1,12 @@
 /** A result that counts, with what the frontier knew of its URL before. */
 
-import type { FetchResult, PageExtract } from "#protocol/result";
+import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
+import type { FetchResult, PageExtract, Seal } from "#protocol/result";
+import type { KnownLinkStore } from "../channels/known-links.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
-import type { ArrivedResult, NextFetch } from "../frontier/ports.ts";
-import type { KnownPage } from "../recrawl/visit-findings.ts";
+import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
+import type { KnownPage, VisitFindings } from "../recrawl/visit-findings.ts";
 
 export interface UrlBefore {
   readonly depth: number;
@@ -39,4 +42,98 @@ export function isSoftNotFound({ outcome, page }: Pick<FetchResult, "outcome" | 
 /** A sitemap or feed. */
 export function isList({ outcome, page }: Pick<FetchResult, "outcome" | "page">): boolean {
   return outcome.type === "fetched" && page?.kind !== undefined && page.kind !== "page";
+}
+
+/* ------------------------------------------------------------------- results */
+
+export interface NextFetch {
+  readonly at: Date;
+  readonly isGone: boolean;
+  /** What the visit found of its page's changes; absent: nothing was known to compare with. */
+  readonly visit?: VisitFindings;
+}
+
+export interface ArrivedResult {
+  readonly sequence: number;
+  readonly leaseId: LeaseId;
+  readonly result: FetchResult;
+  /** Bytes this result took on the wire, compressed. */
+  readonly shippedBytes: number;
+  /**
+   * Recrawl decision, made by the flow, given how many failures in a row came before this result, and the page as it was
+   * known; `fetchedAt`, by a clock that is believed.
+   */
+  readonly again: (
+    failuresBefore: number,
+    page?: { readonly known: KnownPage; readonly fetchedAt: Date },
+  ) => NextFetch;
+  /** URLs to admit: keys made by the flow, those not to be followed already dropped. */
+  readonly admit: readonly AdmittedUrl[];
+  readonly links: readonly {
+    readonly hostHash: HostHash;
+    readonly urlHash: UrlHash;
+    readonly anchor: string;
+    readonly nofollow: boolean;
+  }[];
+  readonly key: UrlKey;
+  /** Links that it told by name were none that are known: the page is read in full next time. */
+  readonly hasLostLinks?: true;
+}
+
+/** Results that were dropped, or set right, because no honest crawler with a right clock sends them. */
+export interface RefusedResult {
+  /** Of the incident: foreign-lease, wrong-host, wrong-url, impossible-pace, impossible-result, wrong-clock, link-flood. */
+  readonly kind: string;
+  readonly words: string;
+  readonly count: number;
+}
+
+export interface TakenResults {
+  /** Results stored now. */
+  readonly stored: number;
+  /** Arrived before; acknowledged again. */
+  readonly duplicates: number;
+  /** Not under a lease of this crawler: dropped, acknowledged. */
+  readonly withoutLease: number;
+  readonly newUrls: number;
+  /** Absent: none. */
+  readonly newHosts?: number;
+  readonly refused?: readonly RefusedResult[];
+  /** Sequences of those that were compared with another crawler's and not stored; absent: none (double-checks.ts). */
+  readonly checked?: readonly number[];
+}
+
+export interface ResultStore extends Partial<KnownLinkStore> {
+  /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
+  take(batch: {
+    crawlerId: CrawlerId;
+    spoolId: string;
+    results: readonly ArrivedResult[];
+    scope: CrawlScope;
+    now: Date;
+    /** What to acknowledge: results whose URL has no key are not in `results` but count as taken. */
+    lastSequence: number;
+    /** Kept beside the acknowledged sequence, for audits. */
+    seals?: readonly Seal[];
+    /** So many hosts that the frontier does not hold are admitted; absent: all. */
+    mostNewHosts?: number;
+  }): Promise<TakenResults>;
+  /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
+  fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]>;
+  /** The latest fetches of these hosts, oldest first, at most `perHost` each, for recalibration. */
+  recentFetches(
+    hosts: readonly HostHash[],
+    perHost: number,
+  ): Promise<
+    {
+      hostHash: HostHash;
+      host: string;
+      crawlerId: CrawlerId;
+      subnetId: SubnetId | null;
+      fetchedAt: Date;
+      firstByteMs: number | null;
+      connectMs: number | null;
+      totalMs: number;
+    }[]
+  >;
 }

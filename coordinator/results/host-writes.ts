@@ -11,8 +11,7 @@ import { linksWithin } from "../frontier/back-link-writes.ts";
 import type { HostPages, PageWorth } from "../frontier/budgets.ts";
 import type { CountedResult } from "./arrived-result.ts";
 import type { ChangedLink } from "./link-writes.ts";
-import { fetchedAtOf, notBeforeOf } from "./result-rows.ts";
-import type { Batch } from "./result-writes.ts";
+import { type Batch, fetchedAtOf, notBeforeOf } from "./result-rows.ts";
 
 /** `worths` beside the results. The hosts are locked. */
 export async function updateHosts(

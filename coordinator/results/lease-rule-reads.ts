@@ -5,10 +5,9 @@
 import type { PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
-import type { ArrivedResult, RefusedResult } from "../frontier/ports.ts";
 import { plannedChannel, statedChanges } from "../recrawl/url-sql.ts";
 import type { KnownPage } from "../recrawl/visit-findings.ts";
-import type { CountedResult, UrlBefore } from "./arrived-result.ts";
+import type { ArrivedResult, CountedResult, RefusedResult, UrlBefore } from "./arrived-result.ts";
 
 export interface Sifted {
   readonly counted: readonly CountedResult[];

@@ -2,8 +2,8 @@
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { type LinkTarget, nameOf } from "#core/link-set";
+import type { UrlAddress } from "#core/url-key";
 import { clean, columnsOf } from "../database/transaction.ts";
-import type { UrlAddress } from "../frontier/admission-writes.ts";
 import type { CountedResult } from "./arrived-result.ts";
 import { replacesPage } from "./result-rows.ts";
 

@@ -10,9 +10,9 @@
 
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
+import type { UrlAddress } from "#core/url-key";
 import { simhashDistance } from "#protocol/result";
 import { columnsOf } from "../database/transaction.ts";
-import type { UrlAddress } from "../frontier/admission-writes.ts";
 
 /** Shorter texts differ too little from each other to be told apart by a simhash. */
 export const fewestWordsCompared = 50;

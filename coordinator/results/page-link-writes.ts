@@ -4,22 +4,14 @@
  */
 import type { PoolClient } from "pg";
 import { type LinkTarget, nameOf, packDifference, packLinks, unpackLinks } from "#core/link-set";
+import type { UrlAddress } from "#core/url-key";
 import { columnsOf } from "../database/transaction.ts";
-import type { UrlAddress } from "../frontier/admission-writes.ts";
 import type { CountedResult } from "./arrived-result.ts";
 import { changeRatio } from "./link-writes.ts";
-import { fetchedAtOf, replacesPage } from "./result-rows.ts";
+import { fetchedAtOf, type LinkFacts, replacesPage } from "./result-rows.ts";
 
 /** Visits of a page that found its links changed; earlier ones are forgotten. */
 export const mostKeptVisits = 5;
-
-/** What a visit says of the page's links. */
-export interface LinkFacts {
-  /** Null: as many as before. */
-  readonly outLinks: number | null;
-  /** Anansi's C (results/change-ratio); null: nothing to compare with. */
-  readonly changeRatio: number | null;
-}
 
 /**
  * Notes the links of the visits that saw any page, or that there is none; gives what the frontier learns of each URL, by

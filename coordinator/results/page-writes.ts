@@ -1,9 +1,8 @@
 /** Table page: what the index has of each URL. */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import { urlKeyOf } from "#core/url-key";
+import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
 import { columnsOf } from "../database/transaction.ts";
-import type { UrlAddress } from "../frontier/admission-writes.ts";
 import { type CountedResult, indexedPage } from "./arrived-result.ts";
 import {
   enterHeirs,
@@ -13,8 +12,7 @@ import {
   removeTexts,
   type TextPlace,
 } from "./near-text-store.ts";
-import { type PageRow, pageRow, replacesPage } from "./result-rows.ts";
-import type { Batch } from "./result-writes.ts";
+import { type Batch, type PageRow, pageRow, replacesPage } from "./result-rows.ts";
 
 /**
  * New pages in place of the old; and the old ones go where the URL has no page any more. Gives the URLs (by
@@ -129,10 +127,6 @@ interface PlacedTexts {
   readonly nearDuplicates: ReadonlySet<string>;
   /** To be called when the pages are written. */
   settle(): Promise<void>;
-}
-
-export function nameOf({ hostHash, urlHash }: UrlAddress): string {
-  return `${hostHash}/${urlHash}`;
 }
 
 interface Page {

@@ -7,6 +7,7 @@ import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
+import { nameOf } from "#core/url-key";
 import { maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
@@ -14,16 +15,22 @@ import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, hastenChanged, lockHosts, releaseHeld } from "../frontier/admission-writes.ts";
 import { removeBackLinks } from "../frontier/back-link-writes.ts";
 import { pageWorth } from "../frontier/budgets.ts";
+import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
-import type { AdmittedUrl, ResultStore, TakenResults } from "../frontier/ports.ts";
 import { noteSeenAddresses } from "../frontier/turn-store.ts";
 import { noteStated } from "../recrawl/url-sql.ts";
-import { type CountedResult, mostListsInARow } from "./arrived-result.ts";
+import {
+  type CountedResult,
+  mostListsInARow,
+  type ResultStore,
+  type TakenResults,
+} from "./arrived-result.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { siftResults } from "./lease-rule-reads.ts";
 import { replaceLinks } from "./link-writes.ts";
 import { notePageLinks } from "./page-link-writes.ts";
-import { nameOf, writePages } from "./page-writes.ts";
+import { writePages } from "./page-writes.ts";
+import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
 import { recordSeals } from "./result-writes.ts";
 
@@ -81,7 +88,7 @@ async function store(
   { crawlerId, scope, now, mostNewHosts }: ResultBatch,
   results: readonly CountedResult[],
 ): Promise<{ newUrls: number; newHosts: number }> {
-  const batch: write.Batch = { crawlerId, results, now };
+  const batch: Batch = { crawlerId, results, now };
   const found = await splitByOwner(client, results.flatMap(admittedBy), scope.maxDepth);
   const urls = found.own;
   const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];

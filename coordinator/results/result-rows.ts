@@ -1,11 +1,13 @@
 /** A result as the rows it becomes: nothing is written here, and what a crawler says is bounded to what the columns hold. */
+
+import type { CrawlerId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { type FetchOutcome, type FetchResult, maxRedirects, type PageExtract } from "#protocol/result";
 import { asInteger, clean, pageDate } from "../database/transaction.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
-import type { ArrivedResult } from "../frontier/ports.ts";
 import { noVisits } from "../recrawl/change-rate.ts";
 import {
+  type ArrivedResult,
   type CountedResult,
   indexedPage,
   isList,
@@ -186,4 +188,20 @@ function fetchedWords({ result, before }: CountedResult, truncated: boolean): st
 function unfollowed({ before }: CountedResult): string {
   if (before.redirects < maxRedirects) return "";
   return `; not followed, it would be redirect ${before.redirects + 1} in a row`;
+}
+
+/** What a visit says of the page's links. */
+export interface LinkFacts {
+  /** Null: as many as before. */
+  readonly outLinks: number | null;
+  /** Anansi's C (results/change-ratio); null: nothing to compare with. */
+  readonly changeRatio: number | null;
+}
+
+export interface Batch {
+  readonly crawlerId: CrawlerId;
+  readonly results: readonly CountedResult[];
+  readonly now: Date;
+  /** Of pages, by their names (core/link-set). */
+  readonly linkFacts?: ReadonlyMap<string, LinkFacts>;
 }

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { urlsOfNames } from "../channels/known-link-store.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
-import type { ArrivedResult, ResultStore, TakenResults } from "../frontier/ports.ts";
+import type { ArrivedResult, ResultStore, TakenResults } from "./arrived-result.ts";
 import { type ResultBatch, takeBatch } from "./result-batch-writes.ts";
 
 export function createResultStore(pool: Pool): ResultStore {

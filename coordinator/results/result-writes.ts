@@ -5,17 +5,7 @@ import { nameOf } from "#core/link-set";
 import type { Seal } from "#protocol/result";
 import { columnsOf } from "../database/transaction.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
-import type { CountedResult } from "./arrived-result.ts";
-import type { LinkFacts } from "./page-link-writes.ts";
-import { fetchRow, urlRow } from "./result-rows.ts";
-
-export interface Batch {
-  readonly crawlerId: CrawlerId;
-  readonly results: readonly CountedResult[];
-  readonly now: Date;
-  /** Of pages, by their names (core/link-set). */
-  readonly linkFacts?: ReadonlyMap<string, LinkFacts>;
-}
+import { type Batch, fetchRow, type LinkFacts, urlRow } from "./result-rows.ts";
 
 export async function insertFetches(client: PoolClient, { crawlerId, results, now }: Batch): Promise<void> {
   const rows = results.map((arrived) => fetchRow(arrived, now));

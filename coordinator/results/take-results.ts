@@ -14,14 +14,7 @@ import {
 } from "#protocol/result";
 import { type FullResult, withFullLinks } from "../channels/known-links.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
-import type {
-  AdmittedUrl,
-  ArrivedResult,
-  CrawlScope,
-  NextFetch,
-  ResultStore,
-  TakenResults,
-} from "../frontier/ports.ts";
+import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
 import {
   findingsOf,
@@ -31,6 +24,7 @@ import {
   type ThisVisit,
   type VisitFindings,
 } from "../recrawl/visit-findings.ts";
+import type { ArrivedResult, NextFetch, ResultStore, TakenResults } from "./arrived-result.ts";
 
 export interface WireResult {
   readonly sequence: number;

@@ -1,8 +1,7 @@
 /** One page of the index: its facts, its text's beginning, who fetched it, links, pages like it. */
-import { howMany } from "#core/format";
+import { bytesText, howMany } from "#core/format";
 import { askAbout, country, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
-import { bytesText } from "../who/words.ts";
 import { crumbs, pageLink } from "./page.ts";
 import type { AlikePage, InLink, Listed, OutLink, PageAnswer, PageFacts, PageFetch } from "./page-facts.ts";
 

@@ -5,7 +5,7 @@
 import { isPolicyName, type PolicyValue, valueFault, valueIn, valueText, withChanges } from "./catalogue.ts";
 import { contradictionsIn } from "./contradictions.ts";
 import type { PolicyName } from "./descriptions.ts";
-import type { PolicyStep } from "./preview/preview.ts";
+import type { PolicyStep } from "./preview/types.ts";
 import { type PolicySettings, policySections } from "./schema.ts";
 
 export interface AskedPolicies {

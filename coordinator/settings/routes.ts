@@ -1,13 +1,14 @@
 /** /policies and /api/policies: what holds, what a change would come to, and the change. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
-import type { WebPart } from "../start-web.ts";
 import type { ActionFault, AskedAction } from "../web/actions.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { auditedChange, policiesAnswer, previewAnswer, withoutNames } from "./answer.ts";
 import { isPolicyName, type PolicyValue, valueFromText } from "./catalogue.ts";
 import { type ChangeFault, changeWords, type PolicyStore, savePolicies, weighPolicies } from "./change.ts";
 import { policiesPage, policyPreviewPage } from "./page.ts";
-import { type PreviewPorts, previewPolicies } from "./preview/preview.ts";
+import { previewPolicies } from "./preview/preview.ts";
+import type { PreviewPorts } from "./preview/types.ts";
 
 export interface PolicyRoutePorts extends PreviewPorts {
   readonly store: PolicyStore;

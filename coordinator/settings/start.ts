@@ -8,10 +8,11 @@ import { createCrawlerStore } from "../crawlers/crawler-store.ts";
 import { createDelegationStore } from "../delegation/store.ts";
 import { liveConfig, policiesOf } from "../live-config.ts";
 import { createRecrawlPlanStore } from "../recrawl/plan-store.ts";
-import type { WebPart, WebPartOptions } from "../start-web.ts";
+import type { WebPartOptions } from "../start-web.ts";
+import type { WebPart } from "../web/web-part.ts";
 import { FollowedPolicies } from "./in-force.ts";
-import type { PreviewPorts } from "./preview/preview.ts";
 import { createPolicySamples } from "./preview/sample-reads.ts";
+import type { PreviewPorts } from "./preview/types.ts";
 import { policyRoutes } from "./routes.ts";
 import { createPolicyStore } from "./settings-store.ts";
 

@@ -12,7 +12,8 @@ import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { ArrivedResult, FrontierStore, ResultStore, TakenResults } from "../frontier/ports.ts";
+import type { FrontierStore } from "../frontier/frontier.ts";
+import type { ArrivedResult, ResultStore, TakenResults } from "../results/arrived-result.ts";
 import { type Asked, nextStep } from "./arbitration.ts";
 import type {
   ArrivedOpinion,

@@ -1,11 +1,11 @@
 /** Whether each crawler is believed: comparisons of its pages with others', those that are not believed first. */
 import { mayDo } from "#core/actor";
-import type { TrustLine } from "../fleet/fleet-ports.ts";
 import { buttonForm, crawlerPath, empty, fleetHead } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { standingWords } from "./judge-crawler.ts";
+import type { TrustLine } from "./reads.ts";
 
 export function trustBody(lines: readonly TrustLine[], viewer: PageViewer): Html {
   return html`${fleetHead("/fleet/trust", viewer, "Trust")}

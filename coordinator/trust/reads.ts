@@ -1,9 +1,13 @@
 /** What is believed of one crawler and why, page by page, for operators. */
 import type { Pool } from "pg";
-import { untoldByCrawler } from "../fleet/fleet-list-reads.ts";
-import type { TrustLine } from "../fleet/fleet-ports.ts";
 import { isUnproven } from "./evidence.ts";
-import { type TrustEvidence, type TrustReport, type TrustStanding, unprovenWords } from "./judge-crawler.ts";
+import {
+  type TrustComparisons,
+  type TrustEvidence,
+  type TrustReport,
+  type TrustStanding,
+  unprovenWords,
+} from "./judge-crawler.ts";
 import type { PageSketch } from "./page-sketch.ts";
 
 export type { TrustEvidence, TrustReport, TrustStanding };
@@ -219,3 +223,24 @@ function lineOf(row: TrustRow): TrustLine {
     restoredAt: row.restored_at,
   };
 }
+
+export interface TrustLine {
+  readonly crawler: string;
+  readonly standing: TrustStanding;
+  /** Fetched under leases since the comparisons began. */
+  readonly pages: number;
+  readonly comparisons: TrustComparisons;
+  readonly score: number;
+  /** Since when it is not believed, and why; without a time, why it is unproven. */
+  readonly since: Date | null;
+  readonly words: string;
+  readonly restoredAt: Date | null;
+}
+
+/** SQL: by crawler, its comparisons that came to nothing since it was restored. */
+export const untoldByCrawler = `
+  select n.crawler_id, count(*) as untold
+  from double_check n
+  left join crawler_trust t using (crawler_id)
+  where n.verdict = 'cannot-tell' and n.decided_at >= coalesce(t.restored_at, '-infinity')
+  group by n.crawler_id`;

@@ -4,6 +4,7 @@
  */
 import { randomInt } from "node:crypto";
 import type { Pool } from "pg";
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
@@ -12,11 +13,11 @@ import type { CrawlerHello } from "#protocol/messages";
 import { notedTrust, noteOwnChanges } from "../access/system-audit-store.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CrawlerStore } from "../crawlers/crawler.ts";
-import type { RoundCause } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { FrontierStore, ResultStore } from "../frontier/ports.ts";
+import type { FrontierStore } from "../frontier/frontier.ts";
 import { following } from "../live-config.ts";
+import type { ResultStore } from "../results/arrived-result.ts";
 import type { TrustStore } from "./comparison.ts";
 import { DoubleChecks } from "./double-checks.ts";
 import { evidenceDays, judgeCheck } from "./judge-crawler.ts";

@@ -2,11 +2,12 @@
  * Crawlers whose probe reports cannot be true (trust/probe-plausibility) are asked no more: they are no candidates in
  * new rounds, the subnets that they won by such a report are probed again by others, and an operator hears of it.
  */
+
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { PeerRtt } from "../crawlers/crawler.ts";
-import type { RoundCause } from "../delegation/delegation.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { TrustStore } from "./comparison.ts";
 import { type ProbeLie, type ProbingFleet, probeLies } from "./probe-plausibility.ts";

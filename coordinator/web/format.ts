@@ -1,6 +1,5 @@
 /** How figures, times and names look on a page: grouped digits, units, the reader's zone where a script runs. */
-import { instantWords, whenWords } from "#core/format";
-import { msText } from "../who/words.ts";
+import { instantWords, msText, whenWords } from "#core/format";
 import { type Html, html, pathWith } from "./html.ts";
 
 const grouped = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });

@@ -3,7 +3,6 @@
  * no filter, deflated by node:zlib. A map tile takes a millisecond and a few KB.
  */
 import { crc32, deflateSync } from "node:zlib";
-import type { Palette } from "../explore/paint.ts";
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const [indexedColour, bitDepth] = [3, 8];
@@ -43,4 +42,14 @@ function chunk(type: string, data: Buffer): Buffer {
   framed.set(typed, 4);
   framed.writeUInt32BE(crc32(typed), typed.length + 4);
   return framed;
+}
+
+export type Rgb = readonly [red: number, green: number, blue: number];
+
+export const opacities = [110, 180, 255] as const;
+
+/** Red, green, blue and opacity of each of a picture's colours. */
+export interface Palette {
+  readonly colours: readonly Rgb[];
+  readonly opacities: readonly number[];
 }

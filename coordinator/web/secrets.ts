@@ -4,7 +4,7 @@
  * takes.
  */
 import { createHash, randomBytes } from "node:crypto";
-import type { Secrets } from "../crawlers/admit-crawler.ts";
+import type { Secrets } from "#core/secrets";
 
 /** The form in which they are stored and looked up: hex. */
 export function hashCrawlerKey(key: string): string {

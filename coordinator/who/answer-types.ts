@@ -1,6 +1,6 @@
 /** What every answer to "who crawls this?" begins as, before anything is found. */
 
-import { noWishes } from "./explain-url.ts";
+import { noWishes } from "../opt-outs/site-requests.ts";
 import { emptyPlace, type Place } from "./place.ts";
 import type { TakenFor, WhoAnswer } from "./who-answer.ts";
 

@@ -9,13 +9,16 @@ import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
 import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
 import { hostHashOf, type UrlKey } from "#core/url-key";
+import type { LeavingChannel } from "../channels/channel.ts";
 import type { ForeignOwner } from "../federation/owner-reads.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
+import { noWishes } from "../opt-outs/site-requests.ts";
+import type { OrganisationReport } from "../subnets/holder-reads.ts";
 import { type Answer, emptyAnswer, shownPlace } from "./answer-types.ts";
-import { type LeavingChannel, noWishes, orderReport } from "./explain-url.ts";
+import { orderReport } from "./explain-url.ts";
 import { emptyPlace, placeOf, type WhoPorts } from "./place.ts";
 import { type Question, readQuestion } from "./question.ts";
-import type { CrawlerReport, OrganisationReport, TakenFor, WhoAnswer } from "./who-answer.ts";
+import type { CrawlerReport, TakenFor, WhoAnswer } from "./who-answer.ts";
 import { standingOf } from "./who-standing.ts";
 
 const subnetsShown = 100;

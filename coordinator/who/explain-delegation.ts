@@ -2,9 +2,12 @@
  * What of an answer concerns delegations finer than a subnet: a host that is delegated by itself because its
  * name resolves differently by place, and a leaf that is split below its registered range. Shapes and words.
  */
+
+import { note, type Standing, stop } from "#core/explanation";
 import { instantWords } from "#core/format";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, parseRange, rangeHolds } from "#core/ip/range";
+import type { FinerReport } from "../delegation/overrides/reads.ts";
 import { domainSetHolds } from "../domain-sets/domain-set.ts";
 import {
   type Layer,
@@ -13,24 +16,7 @@ import {
   partitionHolds,
   partitionOf,
 } from "../domain-sets/partition.ts";
-import { note, stop } from "./explain.ts";
-import type { ChainSubnet, EffectiveDelegation, OwnDelegation, Standing } from "./who-answer.ts";
-
-/** In force for one host or one part of a leaf, in place of its subnet's delegation. */
-export interface FinerReport extends OwnDelegation {
-  readonly type: "host" | "part";
-  /** The leaf around it. */
-  readonly subnetId: number;
-  /** The part's addresses; null for a host. */
-  readonly range: string | null;
-  /** Null for a part. */
-  readonly host: string | null;
-  /** What the subnet's own crawler measured in the same round. */
-  readonly subnetRttMs: number | null;
-  /** What the vantage points were told, for a host; null stands for the coordinator. */
-  readonly seen: readonly { readonly crawler: string | null; readonly addresses: readonly string[] }[];
-  readonly foundAt: string;
-}
+import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnet-reads.ts";
 
 /** The part that holds an address, or null where the leaf is not split there. */
 export function partAt(parts: readonly FinerReport[], text: string): FinerReport | null {

@@ -1,10 +1,11 @@
 /** Of a whole host, in plain words: its address, its robots.txt, its budget and its pace. */
+
+import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, spanWords, whenWords } from "#core/format";
 import { goodPageUrls, type HostPages, hostBudget } from "../frontier/budgets.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
-import type { CrawlScope } from "../frontier/ports.ts";
-import { because, note, stop } from "./explain.ts";
-import type { Standing, TakenFor } from "./who-answer.ts";
+import type { TakenFor } from "./who-answer.ts";
 
 export interface HostFacts {
   readonly asked: TakenFor["type"];

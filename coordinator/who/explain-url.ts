@@ -1,5 +1,8 @@
 /** What is told of a URL's record in plain words: how it was found, when it is fetched next and why, how it changes. */
+
+import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
+import type { LeavingChannel } from "../channels/channel.ts";
 import type { FetchLine, UrlReport } from "../frontier/frontier-reports.ts";
 import {
   type FrontierOrder,
@@ -7,12 +10,11 @@ import {
   orderStrategy,
   scoreOf,
   told,
-  type UrlFacts,
   worthShareOf,
 } from "../frontier/order/strategies.ts";
+import type { PlacedUrl } from "../frontier/report-reads.ts";
 import { optOutWords } from "../opt-outs/honour.ts";
-import { because, note, stop } from "./explain.ts";
-import type { Standing } from "./who-answer.ts";
+import type { SiteWishes } from "../opt-outs/site-requests.ts";
 
 export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects">): string {
   switch (url.foundBy) {
@@ -87,18 +89,6 @@ export function validatorWords({ validators }: Pick<UrlReport, "validators">): s
   ].join(", ");
 }
 
-// In plain words: that a URL is not crawled since the channel it lies in leaves it out.
-
-export interface LeavingChannel {
-  readonly channelId: number;
-  /** Host and directory of each of its parts. */
-  readonly prefixes: readonly string[];
-  readonly why: string;
-}
-
-/** `last_outcome` of URLs that were in the frontier before a channel left them out. */
-export const outsideChannel = "outside-channel";
-
 /** What is not in the frontier. */
 export function leftOutLine({ channelId, prefixes, why }: LeavingChannel): Standing {
   const [first = "", ...others] = prefixes;
@@ -112,19 +102,6 @@ export function leftOutLine({ channelId, prefixes, why }: LeavingChannel): Stand
 /** What is in it, and refused; the reason that is kept begins with the channel. */
 export function takenOutLine({ lastReason }: UrlReport): Standing {
   return stop("outside-channel", `No channel admits it${because(lastReason)}.`);
-}
-
-// A URL's place in the order of its host's due URLs, under the strategy in force, with how it came about.
-
-/** What the frontier has of a URL's place; `place` and `of` count its list, new or old, among what is due of its host. */
-export interface PlacedUrl {
-  readonly facts: UrlFacts;
-  /** 1: the next of its list; null: it is not due, or further back than is looked at. */
-  readonly place: number | null;
-  /** URLs of its list that were looked at. */
-  readonly of: number;
-  /** What the best new URL of its host is worth; null: not known, or there is none. */
-  readonly hostWorth: number | null;
 }
 
 export interface OrderReport {
@@ -183,34 +160,6 @@ function ordinal(place: number): string {
   const ending = teen ? "th" : (["th", "st", "nd", "rd"][place % 10] ?? "th");
   return `${place.toLocaleString("en-GB")}${ending}`;
 }
-
-// What a site has asked of us by itself: that we leave it alone, or that somebody looks at what we did.
-
-/** Without who asked and what was said, for everybody may look. */
-export interface OptOutReport {
-  /** The domain (with everything below it) or network that opted out. */
-  readonly target: string;
-  readonly kind: "site" | "network";
-  readonly state: "unconfirmed" | "confirmed";
-  readonly since: string;
-  /** Unconfirmed ones end then. */
-  readonly lapsesAt: string | null;
-}
-
-export interface ComplaintLine {
-  readonly complaintId: number;
-  readonly target: string;
-  readonly at: string;
-  readonly open: boolean;
-}
-
-export interface SiteWishes {
-  readonly optOut: OptOutReport | null;
-  /** The latest first. */
-  readonly complaints: readonly ComplaintLine[];
-}
-
-export const noWishes: SiteWishes = { optOut: null, complaints: [] };
 
 export function wishLines({ optOut, complaints }: SiteWishes, now: Date): Standing[] {
   const lines = optOut === null ? [] : [stop("opted-out", optOutWords(optOut))];

@@ -1,9 +1,11 @@
 /** The parts of a leaf that is split below its registered range, as a table. */
+
+import { rttText } from "#core/format";
+import type { FinerReport } from "../delegation/overrides/reads.ts";
+import type { ChainSubnet, SubnetLine } from "../subnets/subnet-reads.ts";
 import { askAbout, country, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
-import type { FinerReport } from "./explain-delegation.ts";
-import type { ChainSubnet, SubnetLine, WhoAnswer } from "./who-answer.ts";
-import { rttText } from "./words.ts";
+import type { WhoAnswer } from "./who-answer.ts";
 
 export function partsSection(parts: readonly FinerReport[]): Html {
   return html`<section><h2>Split below its registered range</h2><div class="scroll"><table>

@@ -1,26 +1,22 @@
 /** Where something lies in the registry, who crawls it there, and how that was decided. */
 import type { CrawlerId, HostHash } from "#core/ids";
+import type { NameResolver } from "#core/name-resolver";
 import type { UrlKey } from "#core/url-key";
+import type { LeavingChannel } from "../channels/channel.ts";
 import { notAsked, type PeerDistance } from "../delegation/denied-targets.ts";
+import type { FinerReport } from "../delegation/overrides/reads.ts";
 import { explainReason, slowFetchesIn, slowFetchesWords } from "../delegation/policies/reason.ts";
+import type { DelegationChange, ProbeRound, RecordedRound } from "../delegation/round-reads.ts";
 import type { OwnerReads } from "../federation/owner-reads.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { FrontierOrder, OrderName } from "../frontier/order/strategies.ts";
-import type { CrawlScope, NameResolver } from "../frontier/ports.ts";
-import { effectiveFiner, type FinerReport, type FleetSets, partAt } from "./explain-delegation.ts";
-import type { LeavingChannel, PlacedUrl, SiteWishes } from "./explain-url.ts";
-import type {
-  ChainSubnet,
-  CrawlerReport,
-  DelegationChange,
-  EffectiveDelegation,
-  NearMatch,
-  Neighbours,
-  OrganisationReport,
-  ProbeRound,
-  RecordedRound,
-  SubnetList,
-} from "./who-answer.ts";
+import type { PlacedUrl } from "../frontier/report-reads.ts";
+import type { SiteWishes } from "../opt-outs/site-requests.ts";
+import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
+import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
+import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
+import type { CrawlerReport } from "./who-answer.ts";
 
 const historyShown = 30;
 

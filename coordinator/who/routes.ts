@@ -1,6 +1,8 @@
 /** The views that everybody starts with: who crawls what, and search. */
+
+import type { NameResolver } from "#core/name-resolver";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import type { FrontierOrder } from "../frontier/order/strategies.ts";
-import type { CrawlScope, NameResolver } from "../frontier/ports.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import type { PageReads } from "../search/page-facts.ts";
 import type { SearchReads } from "../search/reads.ts";

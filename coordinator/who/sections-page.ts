@@ -1,6 +1,7 @@
 /** The parts of the answer below the verdict: URL, host, history, organisation, crawler, lists of subnets. */
 import { changeCauseWords } from "#core/delegation-cause";
-import { howMany } from "#core/format";
+import { bytesText, howMany, msText, rttText } from "#core/format";
+import type { DelegationChange } from "../delegation/round-reads.ts";
 import type {
   FetchLine,
   HostReport,
@@ -8,6 +9,8 @@ import type {
   UrlReport,
   WaitingReport,
 } from "../frontier/frontier-reports.ts";
+import type { OrganisationReport } from "../subnets/holder-reads.ts";
+import type { SubnetLine, SubnetList } from "../subnets/subnet-reads.ts";
 import { askAbout, country, countText, crawlerLink, instant, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, safeHref } from "../web/html.ts";
 import { connectionText, robotsWords, worthWords } from "./explain-host.ts";
@@ -22,14 +25,7 @@ import {
   validatorWords,
 } from "./explain-url.ts";
 import { registryName } from "./page.ts";
-import type {
-  CrawlerReport,
-  DelegationChange,
-  OrganisationReport,
-  SubnetLine,
-  SubnetList,
-} from "./who-answer.ts";
-import { bytesText, msText, rttText } from "./words.ts";
+import type { CrawlerReport } from "./who-answer.ts";
 
 export function urlSection(url: UrlReport, order: OrderReport | null, at: string): Html {
   const href = safeHref(url.url);

@@ -1,7 +1,10 @@
 /** Who crawls it, and why (not): the answer of who/answer as a page. */
 
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
+import type { Standing } from "#core/explanation";
+import { rttText } from "#core/format";
 import { roundPicture } from "../delegation/round-picture-page.ts";
+import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { partsSection, subnetTree } from "./page.ts";
@@ -14,8 +17,8 @@ import {
   urlSection,
   waitingSection,
 } from "./sections-page.ts";
-import type { EffectiveDelegation, Standing, WhoAnswer } from "./who-answer.ts";
-import { crawlWords, rttText, takenForText, verdictOf, whence } from "./words.ts";
+import type { WhoAnswer } from "./who-answer.ts";
+import { crawlWords, takenForText, verdictOf, whence } from "./words.ts";
 
 /** The look-up box alone, with what can be asked. */
 export function whoStart(): Html {

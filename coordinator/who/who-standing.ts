@@ -3,10 +3,14 @@
  * is known; every line that holds is told, the ones that stop everything first.
  */
 
+import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
+import { type LeavingChannel, outsideChannel } from "../channels/channel.ts";
+import type { ProbeRound } from "../delegation/round-reads.ts";
 import { type ForeignOwner, ownerLines } from "../federation/owner-reads.ts";
 import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
-import { because, note, stop } from "./explain.ts";
+import type { SiteWishes } from "../opt-outs/site-requests.ts";
+import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { type DomainSetFacts, domainSetLines, type FinerFacts, finerLines } from "./explain-delegation.ts";
 import {
   type HostFacts,
@@ -16,15 +20,8 @@ import {
   usedUpWords,
   wholeHostLines,
 } from "./explain-host.ts";
-import {
-  type LeavingChannel,
-  leftOutLine,
-  outsideChannel,
-  type SiteWishes,
-  takenOutLine,
-  wishLines,
-} from "./explain-url.ts";
-import type { ChainSubnet, CrawlerReport, EffectiveDelegation, ProbeRound, Standing } from "./who-answer.ts";
+import { leftOutLine, takenOutLine, wishLines } from "./explain-url.ts";
+import type { CrawlerReport } from "./who-answer.ts";
 
 export interface WhoFacts extends FinerFacts, HostFacts {
   readonly wishes: SiteWishes;

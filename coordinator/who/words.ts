@@ -1,5 +1,9 @@
 /** The words of an answer that command line and pages share. */
-import type { EffectiveDelegation, RoundProbe, WhoAnswer } from "./who-answer.ts";
+
+import { msText } from "#core/format";
+import type { RoundProbe } from "../delegation/round-reads.ts";
+import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
+import type { WhoAnswer } from "./who-answer.ts";
 
 const takenForWords: Readonly<Record<Exclude<WhoAnswer["takenFor"]["type"], "unknown">, string>> = {
   url: "URL",
@@ -44,17 +48,6 @@ function organisationVerdict(organisation: NonNullable<WhoAnswer["organisation"]
   return `${organisation.name} holds ${subnets}, delegated to ${crawlers === 1 ? "one crawler" : `${crawlers} crawlers`}`;
 }
 
-/** "12.5 ms", "not measured". */
-export function rttText(rttMs: number | null): string {
-  return rttMs === null ? "not measured" : `${msText(rttMs)}`;
-}
-
-/** Three figures are as much as a round-trip time is worth. */
-export function msText(ms: number): string {
-  const digits = ms >= 100 || ms === 0 ? 0 : ms >= 10 ? 1 : 2;
-  return `${ms.toFixed(digits)} ms`;
-}
-
 /** "for 1.2.3.0/24", "for this host by itself" or "inherited from 1.2.0.0/16". */
 export function whence(effective: EffectiveDelegation): string {
   if (effective.finer === "host") return "for this host by itself";
@@ -65,16 +58,4 @@ export function probeText(probe: RoundProbe): string {
   if (probe.rttMs !== null)
     return probe.detail === "" ? msText(probe.rttMs) : `${msText(probe.rttMs)} (${probe.detail})`;
   return probe.detail === "" ? probe.outcome : `${probe.outcome}: ${probe.detail}`;
-}
-
-/** "1.2 MB". Decimal units, as networks count. */
-export function bytesText(bytes: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 999.5 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
 }

@@ -1,6 +1,6 @@
 /** What the index has of a page, as people read it in a terminal. */
 import type { Listed, PageAnswer, PageFacts } from "#coordinator/search/page-facts";
-import { bytesText, msText } from "#coordinator/who/words";
+import { bytesText, msText } from "#core/format";
 import { type Column, formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 

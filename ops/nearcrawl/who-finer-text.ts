@@ -1,6 +1,6 @@
 /** The parts of a split leaf, as a table for people. */
-import type { FinerReport } from "#coordinator/who/explain-delegation";
-import { rttText } from "#coordinator/who/words";
+import type { FinerReport } from "#coordinator/delegation/overrides/reads";
+import { rttText } from "#core/format";
 import { formatTable } from "./output.ts";
 
 export function finerLines(parts: readonly FinerReport[]): string[] {

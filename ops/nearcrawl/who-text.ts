@@ -1,6 +1,8 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
+import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import type { FetchLine } from "#coordinator/frontier/frontier-reports";
+import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";
 import { hostFactsText, worthWords } from "#coordinator/who/explain-host";
 import {
   changeWords,
@@ -11,18 +13,10 @@ import {
   placeWords,
   validatorWords,
 } from "#coordinator/who/explain-url";
-import type { ProbeRound, SubnetLine, SubnetList, WhoAnswer } from "#coordinator/who/who-answer";
-import {
-  bytesText,
-  msText,
-  probeText,
-  rttText,
-  takenForText,
-  verdictOf,
-  whence,
-} from "#coordinator/who/words";
+import type { WhoAnswer } from "#coordinator/who/who-answer";
+import { probeText, takenForText, verdictOf, whence } from "#coordinator/who/words";
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
-import { howMany, instantWords } from "#core/format";
+import { bytesText, howMany, instantWords, msText, rttText } from "#core/format";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
 import { finerLines } from "./who-finer-text.ts";

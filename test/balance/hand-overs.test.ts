@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { HandOvers } from "#coordinator/balance/hand-overs";
 import { refreshCrawlers } from "#coordinator/balance/presence";
-import type { RoundCause } from "#coordinator/delegation/delegation";
 import type { CoordinatorState } from "#coordinator/delegation/state";
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";

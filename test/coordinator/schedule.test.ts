@@ -1,7 +1,6 @@
 /** What the coordinator does by the clock, each duty turned by hand over real stores. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import type { RoundCause } from "#coordinator/delegation/delegation";
 import { FleetSettling } from "#coordinator/delegation/measure-peers";
 import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
 import { liveConfig, policiesOf } from "#coordinator/live-config";
@@ -10,6 +9,7 @@ import { recalibrationRule } from "#coordinator/room-settings";
 import { scheduleDuties } from "#coordinator/schedule";
 import { type PolicyValue, withChanges } from "#coordinator/settings/catalogue";
 import type { PolicyName } from "#coordinator/settings/descriptions";
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";

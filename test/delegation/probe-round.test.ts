@@ -1,11 +1,12 @@
 /** One probe round against the real store: what is asked, what is stored, and what memory says afterwards. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/crawlers/crawler";
-import type { RoundCause, WaitingSubnet } from "#coordinator/delegation/delegation";
+import type { WaitingSubnet } from "#coordinator/delegation/delegation";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/delegation/probe-round";
 import { originOf } from "#coordinator/delegation/round-questions";
 import { crawlersWithoutRoom } from "#coordinator/room-settings";
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
 import { noon, secondsAfterNoon } from "../support/store-world.ts";

@@ -1,8 +1,8 @@
 /** What of hellos and results concerns the rounds: who may no longer have what. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import type { RoundCause } from "#coordinator/delegation/delegation";
 import { type Probing, startProbing } from "#coordinator/delegation/start";
+import type { RoundCause } from "#core/delegation-cause";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
 import { type FlowWorld, hello, newFlowWorld, TableFleet } from "../support/flow-world.ts";

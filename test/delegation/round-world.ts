@@ -1,9 +1,10 @@
 /** Rounds in the small world of the flows: crawlers at places, distances between them, holders of subnets. */
 
-import type { FinishedRound, RoundCause, WaitingSubnet } from "#coordinator/delegation/delegation";
+import type { FinishedRound, WaitingSubnet } from "#coordinator/delegation/delegation";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { delegateSubnet, type RoundPorts, type RoundSettings } from "#coordinator/delegation/probe-round";
 import type { CoordinatorState } from "#coordinator/delegation/state";
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type FlowWorld, hello, type TableFleet } from "../support/flow-world.ts";
 import { noon } from "../support/store-world.ts";

@@ -12,7 +12,7 @@ import { createParentExchangeStore } from "#coordinator/federation/exchange-stor
 import { HttpParentClient } from "#coordinator/federation/parent-client";
 import { createCoordinatorStore, stateParent } from "#coordinator/federation/related-store";
 import { coordinatorPart } from "#coordinator/federation/start";
-import type { CrawlScope } from "#coordinator/frontier/ports";
+import type { CrawlScope } from "#coordinator/frontier/frontier";
 import { createMetrics } from "#coordinator/overview/metrics";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";

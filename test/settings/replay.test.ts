@@ -5,8 +5,9 @@
 import { expect, it } from "vitest";
 import type { Placement } from "#coordinator/delegation/placement";
 import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
-import { differenceOf, type PastRound, replayRounds } from "#coordinator/settings/preview/delegation";
-import { hostDays, type PastFetch, roundsBy } from "#coordinator/settings/preview/other";
+import { differenceOf, replayRounds } from "#coordinator/settings/preview/delegation";
+import { hostDays, roundsBy } from "#coordinator/settings/preview/other";
+import type { PastFetch, PastRound } from "#coordinator/settings/preview/types";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 
 const placeOf = (subnetKey: number): Placement => ({

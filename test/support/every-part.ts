@@ -2,7 +2,8 @@
 import { readCoordinatorConfig } from "#coordinator/config";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { createMetrics } from "#coordinator/overview/metrics";
-import { type WebPart, webParts } from "#coordinator/start-web";
+import { webParts } from "#coordinator/start-web";
+import type { WebPart } from "#coordinator/web/web-part";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { worldNow } from "./seed-world.ts";

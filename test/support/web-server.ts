@@ -4,7 +4,6 @@ import { accessOver } from "#coordinator/access/start";
 import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { fleetPart } from "#coordinator/fleet/start";
-import type { NameResolver } from "#coordinator/frontier/ports";
 import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
 import type { ContactPorts } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
@@ -16,6 +15,7 @@ import { createWebServer, type WebPorts } from "#coordinator/start-web";
 import type { Access } from "#coordinator/web/access";
 import { createReports } from "#coordinator/who/reads";
 import { silentLog } from "#core/log";
+import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/connect";
 import { worldNow } from "./seed-world.ts";
 

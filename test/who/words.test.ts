@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytesText, msText } from "#coordinator/who/words";
-import { howMany, instantWords, spanWords, whenWords } from "#core/format";
+import { bytesText, howMany, instantWords, msText, spanWords, whenWords } from "#core/format";
 
 describe("figures in words", () => {
   it("round-trip times have three figures", () => {

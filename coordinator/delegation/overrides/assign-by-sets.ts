@@ -11,10 +11,11 @@
  * Hosts that nobody's sets hold wait where they are; nothing is leased to a crawler that does not hold it
  * (frontier/due-host-reads). When sets change, open leases finish, and hosts move with the next passes.
  */
+
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import type { DomainSetStore, MisplacedHost } from "../../domain-sets/domain-set-store.ts";
 import { type Partition, partitionHolds, partitionOf } from "../../domain-sets/partition.ts";
-import type { RoundCause } from "../delegation.ts";
 import type { HeldHosts } from "../denied-targets.ts";
 import type { CoordinatorState } from "../state.ts";
 import { type FinerRoundPorts, finerRound } from "./round.ts";

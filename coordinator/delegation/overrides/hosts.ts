@@ -9,8 +9,8 @@
 
 import { LRUCache } from "lru-cache";
 import type { CrawlerId, HolderId, HostHash, SubnetId } from "#core/ids";
+import type { NameResolver } from "#core/name-resolver";
 import { urlKeyOf } from "#core/url-key";
-import type { NameResolver } from "../../frontier/ports.ts";
 import type { ResultBatch } from "../../results/take-results.ts";
 import type { CoordinatorState } from "../state.ts";
 import { type FinerDelegationStore, type HostPlace, reviewTimes, type SeenAnswer } from "./override.ts";

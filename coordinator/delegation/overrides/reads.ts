@@ -3,8 +3,9 @@ import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import type { HostHash } from "#core/ids";
 import { rangeText } from "#db/range-text";
-import { type CrawlerJson, crawlerJson, iso, roundMs } from "../../database/cached-read.ts";
-import type { FinerReport } from "../../who/explain-delegation.ts";
+import { type CrawlerJson, crawlerJson } from "../../crawlers/crawler-sql.ts";
+import { iso, roundMs } from "../../database/cached-read.ts";
+import type { OwnDelegation } from "../../subnets/subnet-reads.ts";
 
 interface FinerRow {
   subnet_id: number;
@@ -79,4 +80,20 @@ function finerReport(row: FinerRow): FinerReport {
     roundId: row.round_id,
     seen: row.seen,
   };
+}
+
+/** In force for one host or one part of a leaf, in place of its subnet's delegation. */
+export interface FinerReport extends OwnDelegation {
+  readonly type: "host" | "part";
+  /** The leaf around it. */
+  readonly subnetId: number;
+  /** The part's addresses; null for a host. */
+  readonly range: string | null;
+  /** Null for a part. */
+  readonly host: string | null;
+  /** What the subnet's own crawler measured in the same round. */
+  readonly subnetRttMs: number | null;
+  /** What the vantage points were told, for a host; null stands for the coordinator. */
+  readonly seen: readonly { readonly crawler: string | null; readonly addresses: readonly string[] }[];
+  readonly foundAt: string;
 }

@@ -6,12 +6,13 @@
  * By name every candidate measures what the name leads it to. The triangle inequality says nothing then (each
  * may meet another machine), so all are asked, up to a dozen spread over the fleet.
  */
+
+import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { Fleet } from "../../crawlers/crawler.ts";
-import type { RoundCause } from "../delegation.ts";
 import type { DeniedTargets } from "../denied-targets.ts";
 import type { RoundSettings } from "../probe-round.ts";
 import { originOf, RoundQuestions } from "../round-questions.ts";

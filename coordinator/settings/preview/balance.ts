@@ -6,8 +6,7 @@ import { PutOffMoves, planRelief } from "../../balance/rebalance.ts";
 import { CoordinatorState } from "../../delegation/state.ts";
 import { meanIntervalDays } from "../../recrawl/plan.ts";
 import type { PolicySettings } from "../schema.ts";
-import type { PolicyStep, PreviewPolicies, PreviewPorts } from "./preview.ts";
-import type { PolicyFigure } from "./types.ts";
+import type { PolicyFigure, PolicyStep, PreviewPolicies, PreviewPorts } from "./types.ts";
 
 /** More are not planned for a preview: it would take too long. */
 const mostSubnets = 5000;

@@ -2,8 +2,7 @@
 import { meanIntervalDays } from "../../recrawl/plan.ts";
 import type { PolicySettings } from "../schema.ts";
 import { nothingYet, percent } from "./delegation.ts";
-import type { PreviewPolicies } from "./preview.ts";
-import type { PolicyFigure, ProbeRates } from "./types.ts";
+import type { PolicyFigure, PreviewPolicies, ProbeRates } from "./types.ts";
 
 const mostLeases = 2000;
 const mostLinks = 20_000;

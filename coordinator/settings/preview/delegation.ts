@@ -7,8 +7,7 @@ import { type CandidateFleet, candidateFleet, PeerRttTable } from "../../delegat
 import type { Placement } from "../../delegation/placement.ts";
 import { idOf, type PolicyVariant, SimulationRun } from "../../delegation/simulation/run.ts";
 import type { PolicySettings } from "../schema.ts";
-import type { PreviewPolicies } from "./preview.ts";
-import type { PolicyEffect } from "./types.ts";
+import type { PastRound, PolicyEffect, PreviewPolicies } from "./types.ts";
 
 const mostRounds = 2000;
 
@@ -131,12 +130,6 @@ interface ReplayInput {
   readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | null;
   /** Oldest first. */
   readonly rounds: readonly PastRound[];
-}
-
-export interface PastRound {
-  readonly placement: Placement;
-  /** What those said who were asked then, in ms; null: they had no answer. */
-  readonly rttsMs: ReadonlyMap<CrawlerId, number | null>;
 }
 
 interface ReplayedRound {

@@ -1,13 +1,11 @@
 /** Another rule of recalibration: the latest fetches weighed again, and decisions that would count as old. */
-
 import type { SubnetId } from "#core/ids";
-import { FetchWatch, type WatchedFetch } from "../../delegation/recalibration/fetch-watch.ts";
+import { FetchWatch } from "../../delegation/recalibration/fetch-watch.ts";
 import { defaultRecalibrationRule, type RecalibrationRule } from "../../delegation/recalibration/rule.ts";
 import { samplingShare } from "../../trust/page-sketch.ts";
 import type { PolicySettings } from "../schema.ts";
 import { nothingYet } from "./delegation.ts";
-import type { PreviewPolicies, PreviewPorts } from "./preview.ts";
-import type { FetchRates } from "./types.ts";
+import type { FetchRates, PastFetch, PreviewPolicies, PreviewPorts } from "./types.ts";
 
 const mostHosts = 200;
 const fetchesPerHost = 50;
@@ -69,12 +67,6 @@ export const previewRecalibration: PreviewPolicies = async ({ before, after, nam
 async function old({ recalibration }: PolicySettings, { samples, now }: PreviewPorts): Promise<number> {
   const before = new Date(now().getTime() - recalibration.refreshDays * dayMs);
   return await samples.decidedBefore(before, mostCounted);
-}
-
-// Past fetches once more, under another rule of recalibration: how often a subnet would have been probed again.
-
-export interface PastFetch extends WatchedFetch {
-  readonly subnetId: SubnetId;
 }
 
 /** A subnet that was probed is left alone for so long (delegation/recalibration/recalibrate.ts). */

@@ -2,39 +2,14 @@
  * What a change of policies would come to, before it is made: computed from samples of what the crawl has done, in
  * bounded time. What cannot be told in time, or at all, is said so.
  */
-
 import type { AlarmClock } from "#core/clock";
 import type { Log } from "#core/log";
-import type { CrawlerStore } from "../../crawlers/crawler.ts";
-import type { DelegationStore } from "../../delegation/delegation.ts";
-import type { PlannedTotal } from "../../recrawl/plan.ts";
 import type { PolicyName } from "../descriptions.ts";
-import type { PolicySettings } from "../schema.ts";
 import { previewBalance } from "./balance.ts";
 import { previewFrontier, previewLeases, previewLinks, previewPace } from "./crawl.ts";
 import { previewDelegation, previewFirstFetches } from "./delegation.ts";
 import { previewDistrust, previewRecalibration, previewSampling } from "./other.ts";
-import type { PolicyEffect, PolicySamples } from "./types.ts";
-
-export interface PreviewPorts {
-  readonly samples: PolicySamples;
-  readonly crawlers: Pick<CrawlerStore, "list" | "rtts">;
-  readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts" | "targetsFor">;
-  /** The recrawl plan in force; left out, or null: none was made. */
-  readonly recrawlPlan?: () => Promise<PlannedTotal | null>;
-  readonly clock: AlarmClock;
-  readonly log: Log;
-  readonly now: () => Date;
-}
-
-export interface PolicyStep {
-  readonly before: PolicySettings;
-  readonly after: PolicySettings;
-  /** What changes. */
-  readonly names: ReadonlySet<PolicyName>;
-}
-
-export type PreviewPolicies = (step: PolicyStep, ports: PreviewPorts) => Promise<PolicyEffect>;
+import type { PolicyEffect, PolicyStep, PreviewPolicies, PreviewPorts } from "./types.ts";
 
 /** So long a preview is waited for, all effects together. */
 const patienceMs = 2000;

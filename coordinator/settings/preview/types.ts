@@ -1,9 +1,15 @@
 /** What a change of policies would come to, and the samples of real data that it is computed from. */
 
-import type { CrawlerId } from "#core/ids";
+import type { AlarmClock } from "#core/clock";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { Log } from "#core/log";
+import type { CrawlerStore } from "../../crawlers/crawler.ts";
+import type { DelegationStore } from "../../delegation/delegation.ts";
 import type { Placement } from "../../delegation/placement.ts";
-import type { PastRound } from "./delegation.ts";
-import type { PastFetch } from "./other.ts";
+import type { WatchedFetch } from "../../delegation/recalibration/fetch-watch.ts";
+import type { PlannedTotal } from "../../recrawl/plan.ts";
+import type { PolicyName } from "../descriptions.ts";
+import type { PolicySettings } from "../schema.ts";
 
 /** One number before and after the change; null: it cannot be told. */
 export interface PolicyFigure {
@@ -115,4 +121,36 @@ export interface PolicySamples {
   leases(most: number): Promise<readonly PastLease[]>;
   /** Of so many subnets that wait, those with this many URLs due or more. */
   waitingWithUrls(urls: number, most: number): Promise<number>;
+}
+
+export interface PreviewPorts {
+  readonly samples: PolicySamples;
+  readonly crawlers: Pick<CrawlerStore, "list" | "rtts">;
+  readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts" | "targetsFor">;
+  /** The recrawl plan in force; left out, or null: none was made. */
+  readonly recrawlPlan?: () => Promise<PlannedTotal | null>;
+  readonly clock: AlarmClock;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+export interface PolicyStep {
+  readonly before: PolicySettings;
+  readonly after: PolicySettings;
+  /** What changes. */
+  readonly names: ReadonlySet<PolicyName>;
+}
+
+export type PreviewPolicies = (step: PolicyStep, ports: PreviewPorts) => Promise<PolicyEffect>;
+
+// Past fetches once more, under another rule of recalibration: how often a subnet would have been probed again.
+
+export interface PastFetch extends WatchedFetch {
+  readonly subnetId: SubnetId;
+}
+
+export interface PastRound {
+  readonly placement: Placement;
+  /** What those said who were asked then, in ms; null: they had no answer. */
+  readonly rttsMs: ReadonlyMap<CrawlerId, number | null>;
 }

@@ -6,8 +6,7 @@ import {
   accuracyEstimate,
 } from "#coordinator/delegation/accuracy";
 import { createReports } from "#coordinator/who/reads";
-import { rttText } from "#coordinator/who/words";
-import { howMany, whenWords } from "#core/format";
+import { howMany, rttText, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

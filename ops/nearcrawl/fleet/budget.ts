@@ -1,8 +1,8 @@
 /** `nearcrawl fleet budget`: what operators grant a crawler a day; running coordinators keep to it at once. */
 import { Command, InvalidArgumentError } from "commander";
 import { grantBudget } from "#coordinator/crawlers/control-store";
+import type { Budget, BudgetChange, ChangedBudget } from "#coordinator/crawlers/crawler";
 import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";
-import type { Budget, BudgetChange, ChangedBudget } from "#coordinator/fleet/fleet-ports";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext } from "../command-context.ts";

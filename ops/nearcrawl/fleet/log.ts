@@ -1,9 +1,10 @@
 /** `nearcrawl fleet log`, `absences` and `moves`: what happened to crawlers, by time. */
 import { Command } from "commander";
+import type { Absence } from "#coordinator/crawlers/crawler";
 import { absencesOf } from "#coordinator/crawlers/crawler-store";
-import { moveList } from "#coordinator/crawlers/move-store";
+import { type MoveLine, moveList } from "#coordinator/crawlers/move-store";
 import { crawlerLog } from "#coordinator/fleet/crawler-reads";
-import type { Absence, CrawlerLogPage, MoveLine } from "#coordinator/fleet/fleet-ports";
+import type { CrawlerLogPage } from "#coordinator/fleet/fleet-ports";
 import { crawlerNamed } from "#coordinator/who/crawler-reads";
 import { spanWords } from "#core/format";
 import { boundedInteger } from "../bounded-integer.ts";

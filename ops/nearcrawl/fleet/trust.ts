@@ -1,6 +1,5 @@
 /** `nearcrawl fleet trust`: whether a crawler is believed, the evidence page by page, and the way back. */
 import { Command } from "commander";
-import type { TrustLine } from "#coordinator/fleet/fleet-ports";
 import { restoreTrust } from "#coordinator/trust/distrust-writes";
 import {
   standingWords,
@@ -8,7 +7,7 @@ import {
   type TrustReport,
   unprovenWords,
 } from "#coordinator/trust/judge-crawler";
-import { trustList, trustReport } from "#coordinator/trust/reads";
+import { type TrustLine, trustList, trustReport } from "#coordinator/trust/reads";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";

@@ -14,8 +14,7 @@ import {
   waitReasonWords,
 } from "#coordinator/overview/operation-words";
 import type { FleetLine, Overview } from "#coordinator/overview/overview";
-import { bytesText, rttText } from "#coordinator/who/words";
-import { howMany, instantWords, whenWords } from "#core/format";
+import { bytesText, howMany, instantWords, rttText, whenWords } from "#core/format";
 import { paint, type Style, stateStyle } from "../colour.ts";
 import { type Column, formatTable } from "../output.ts";
 import { printable } from "../printable.ts";

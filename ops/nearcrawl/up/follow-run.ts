@@ -1,8 +1,8 @@
 /** Follows a run to its end: shows how far it is, says what it waits for when nothing moves. */
 
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import type { FrontierProgress } from "#coordinator/frontier/ports";
 import type { Database } from "#db/connect";
 import { progressText, RunClock } from "./run-progress.ts";
 import type { RunVoice } from "./run-voice.ts";

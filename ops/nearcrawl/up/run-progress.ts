@@ -1,5 +1,5 @@
 /** The live line of a run: sites delegated, probes per subnet, pages, rate, time left. */
-import type { FrontierProgress } from "#coordinator/frontier/ports";
+import type { FrontierProgress } from "#coordinator/frontier/frontier";
 
 export interface RunMeasure {
   readonly progress: FrontierProgress;

@@ -3,7 +3,7 @@
  * host and two to others. Half of them are known; of the links to others, one in eight is to a host that nobody knew.
  */
 import type { Pool } from "pg";
-import type { AdmittedUrl, FrontierStore } from "#coordinator/frontier/ports";
+import type { AdmittedUrl, FrontierStore } from "#coordinator/frontier/frontier";
 import { seededRandom } from "#core/random";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { type Rates, ratesOf, roundOf } from "./measured-rounds.ts";

@@ -1,6 +1,6 @@
 /** Leases of twenty hosts with twenty URLs each, asked for by all crawlers in turn. */
 import type { Pool } from "pg";
-import type { FrontierStore } from "#coordinator/frontier/ports";
+import type { FrontierStore } from "#coordinator/frontier/frontier";
 import { asCrawlerId } from "#core/ids";
 import { type Rates, ratesOf, roundOf } from "./measured-rounds.ts";
 import { crawlers } from "./seed-frontier.ts";

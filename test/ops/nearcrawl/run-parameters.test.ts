@@ -1,6 +1,6 @@
 /** What `up` is asked for, and the line that it shows meanwhile. */
 import { describe, expect, it } from "vitest";
-import type { FrontierProgress } from "#coordinator/frontier/ports";
+import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { UsageError } from "#core/errors";
 import { worldParameters } from "#ops/nearcrawl/up/run-parameters";
 import { progressText, RunClock } from "#ops/nearcrawl/up/run-progress";

@@ -2,4 +2,4 @@
 import { register } from "tsx/esm/api";
 
 register();
-await import("../../web-graph/ranking-worker.ts");
+await import("./ranking-worker.ts");

@@ -1,0 +1,264 @@
+/**
+ * Measures how the source is laid out, and finds what breaks its rules: imports in a circle, imports of a
+ * higher storey, and files that do what their name does not say. `ops/architecture.md` explains the rules; `npm run
+ * house` prints the figures, `test/house.test.ts` fails where a rule is broken.
+ */
+import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface SourceFile {
+  /** From the root, with slashes. */
+  readonly path: string;
+  readonly lines: number;
+  /** Paths of the project's own files that it imports, types included. */
+  readonly imports: readonly string[];
+  /** Packages and Node modules that it imports, types included. */
+  readonly packages: readonly string[];
+  /** Without its comments. */
+  readonly code: string;
+}
+
+export interface House {
+  readonly files: readonly SourceFile[];
+  /** Files that import one another in a circle, each circle once. */
+  readonly circles: readonly (readonly string[])[];
+  readonly upwardImports: readonly Import[];
+  /** What a file does although its name does not say so. */
+  readonly misnamed: readonly { readonly path: string; readonly why: string }[];
+}
+
+export interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+const sourceFolders = ["coordinator", "migrating-crawler", "rir-import", "ops", "db"];
+
+/** As in the `imports` of package.json. */
+const doors: readonly (readonly [string, string])[] = [
+  ["#core/", "coordinator/core/"],
+  ["#protocol/", "coordinator/protocol/"],
+  ["#db/", "db/"],
+  ["#coordinator/", "coordinator/"],
+  ["#crawler/", "migrating-crawler/"],
+  ["#rir-import/", "rir-import/"],
+  ["#ops/", "ops/"],
+];
+
+/** Lowest first: a file imports from its own room, from rooms of its storey, and from those below. */
+const coordinatorStoreys: readonly (readonly string[])[] = [
+  ["core", "protocol", "database", "web"],
+  ["subnets", "crawlers", "domain-sets"],
+  [
+    ...["channels", "recrawl", "frontier", "results", "delegation", "balance"],
+    ...["changes", "web-graph", "trust", "federation"],
+  ],
+  ["settings", "releases", "opt-outs", "registry", "access", "explore", "gateway"],
+  ["search", "who", "overview", "fleet"],
+];
+/** Of `start.ts` of any room, and of files that lie in no room. */
+const wiringStorey = coordinatorStoreys.length;
+
+const storeysOf: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  coordinator: coordinatorStoreys,
+};
+
+export function readHouse(root: string): House {
+  const files = sourceFolders.flatMap((folder) => readFolder(root, folder));
+  return {
+    files,
+    circles: circlesOf(files),
+    upwardImports: files.flatMap((file) => upwardImportsOf(file)),
+    misnamed: files.flatMap((file) => faultsOf(file).map((why) => ({ path: file.path, why }))),
+  };
+}
+
+function readFolder(root: string, folder: string): SourceFile[] {
+  const entries = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+  const paths = entries.map((path) => `${folder}/${path.replaceAll("\\", "/")}`);
+  const sources = paths.filter((path) => path.endsWith(".ts")).sort();
+  const known = new Set(sources);
+  return sources.map((path) => {
+    const text = readFileSync(join(root, path), "utf8");
+    const code = text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, "");
+    const specifiers = [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*"([^"]+)"/g)].map(
+      ([, one]) => one ?? "",
+    );
+    const resolved = specifiers.map((specifier) => ownPath(path, specifier));
+    return {
+      path,
+      lines: text.split("\n").length - 1,
+      imports: [...new Set(resolved.filter((one) => one !== null && known.has(one)))] as string[],
+      packages: [...new Set(specifiers.filter((_, index) => resolved[index] === null))],
+      code,
+    };
+  });
+}
+
+/** Null: a package. */
+function ownPath(from: string, specifier: string): string | null {
+  if (specifier.startsWith(".")) return posix.join(posix.dirname(from), specifier);
+  const door = doors.find(([name]) => specifier.startsWith(name));
+  return door === undefined ? null : `${door[1]}${specifier.slice(door[0].length)}.ts`;
+}
+
+/** Strongly connected components of more than one file (Tarjan). */
+function circlesOf(files: readonly SourceFile[]): string[][] {
+  const importsOf = new Map(files.map(({ path, imports }) => [path, imports]));
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const open: string[] = [];
+  const circles: string[][] = [];
+  const visit = (path: string): void => {
+    order.set(path, order.size);
+    let low = order.get(path) as number;
+    open.push(path);
+    for (const next of importsOf.get(path) ?? []) {
+      if (!order.has(next)) visit(next);
+      if (open.includes(next)) low = Math.min(low, lowest.get(next) ?? (order.get(next) as number));
+    }
+    lowest.set(path, low);
+    if (low !== order.get(path)) return;
+    const circle = open.splice(open.indexOf(path));
+    if (circle.length > 1) circles.push(circle.sort());
+  };
+  for (const { path } of files) if (!order.has(path)) visit(path);
+  return circles;
+}
+
+function upwardImportsOf({ path, imports }: SourceFile): Import[] {
+  const storey = storeyOf(path);
+  return imports
+    .filter((to) => houseOf(to) === houseOf(path))
+    .filter((to) => storeyOf(to) > storey || isForMainAlone(to, path))
+    .map((to) => ({ from: path, to }));
+}
+
+/** A room's wiring is set going by `main.ts` and by nobody else. */
+function isForMainAlone(to: string, from: string): boolean {
+  return to !== from && /^coordinator\/.+\/start\.ts$/.test(to) && from !== "coordinator/main.ts";
+}
+
+const houseOf = (path: string): string => path.split("/")[0] as string;
+
+/** -1: its house has no storeys. */
+function storeyOf(path: string): number {
+  const [house, room, ...rest] = path.split("/");
+  const storeys = storeysOf[house as string];
+  if (storeys === undefined) return -1;
+  if (rest.length === 0 || rest.at(-1) === "start.ts") return wiringStorey;
+  const storey = storeys.findIndex((rooms) => rooms.includes(room as string));
+  if (storey === -1) throw new TypeError(`${path}: no storey has a room ${room}`);
+  return storey;
+}
+
+/** What files of a kind may do; `other`: rules and flows, which are handed all they need. */
+const allowed = {
+  store: ["Postgres", "I/O", "the clock", "chance"],
+  routes: ["HTTP", "HTML", "the clock"],
+  page: ["HTML"],
+  start: ["Postgres", "HTTP", "HTML", "I/O", "the clock", "chance"],
+  /** Of other machines, of threads, of time itself. */
+  outside: ["I/O", "the clock", "chance"],
+  other: [],
+} as const satisfies Record<string, readonly Doing[]>;
+
+type Doing = "Postgres" | "HTTP" | "HTML" | "I/O" | "the clock" | "chance";
+
+/** Rooms whose subject is the machine or the network itself. */
+const outerRooms = ["web", "gateway", "database", "protocol"];
+
+function faultsOf({ path, packages, code }: SourceFile): string[] {
+  const [house, room, ...rest] = path.split("/");
+  if (house !== "coordinator" || rest.length === 0 || outerRooms.includes(room as string)) return [];
+  const does: Doing[] = [];
+  if (packages.some((name) => /^pg(-copy-streams)?$/.test(name))) does.push("Postgres");
+  if (packages.some((name) => /^(@?fastify\b|node:http)/.test(name))) does.push("HTTP");
+  if (/\bhtml`/.test(code)) does.push("HTML");
+  if (packages.some((name) => /^node:(fs|net|dns|dgram|tls|child_process|worker_threads|os)\b/.test(name)))
+    does.push("I/O");
+  if (/\bDate\.now\(\)|\bnew Date\(\)|\bperformance\.now\(/.test(code)) does.push("the clock");
+  if (/\bMath\.random\b|\brandom(Bytes|UUID|Int)\(/.test(code)) does.push("chance");
+  const kind = kindOf(rest.at(-1) as string);
+  const may: readonly Doing[] = allowed[kind];
+  return does
+    .filter((one) => !may.includes(one))
+    .map((one) => `${kind === "other" ? "a rule" : kind}: ${one}`);
+}
+
+const suffixForm =
+  /(?:^|-)(store|reads|writes|sql|routes|page|pages|client|worker|clock|scheduler|resolver)\.ts$/;
+
+function kindOf(name: string): keyof typeof allowed {
+  if (name === "start.ts") return "start";
+  const [, suffix] = suffixForm.exec(name) ?? [];
+  if (suffix === undefined) return "other";
+  if (/client|worker|clock|scheduler|resolver/.test(suffix)) return "outside";
+  if (suffix === "routes") return "routes";
+  return suffix.startsWith("page") ? "page" : "store";
+}
+
+export interface HouseFigures {
+  readonly folder: string;
+  readonly files: number;
+  readonly lines: number;
+  readonly medianLines: number;
+  readonly longestLines: number;
+  /** Files that just one other file imports. */
+  readonly singleImporters: number;
+}
+
+export function figuresOf({ files }: House): HouseFigures[] {
+  const importers = new Map<string, number>();
+  for (const { imports } of files)
+    for (const path of imports) importers.set(path, (importers.get(path) ?? 0) + 1);
+  const figures = (folder: string, some: readonly SourceFile[]): HouseFigures => {
+    const lines = some.map((file) => file.lines).sort((a, b) => a - b);
+    return {
+      folder,
+      files: some.length,
+      lines: lines.reduce((sum, one) => sum + one, 0),
+      medianLines: lines[lines.length >> 1] ?? 0,
+      longestLines: lines.at(-1) ?? 0,
+      singleImporters: some.filter(({ path }) => importers.get(path) === 1).length,
+    };
+  };
+  const folders = sourceFolders.map((folder) =>
+    figures(
+      folder,
+      files.filter(({ path }) => houseOf(path) === folder),
+    ),
+  );
+  return [...folders, figures("all", files)];
+}
+
+function print(house: House): void {
+  const say = (text: string) => process.stdout.write(`${text}\n`);
+  const rows = figuresOf(house).map((one) => [
+    one.folder,
+    ...[one.files, one.lines, one.medianLines, one.longestLines, one.singleImporters].map(String),
+  ]);
+  const heads = ["", "files", "lines", "median", "longest", "one importer"];
+  const width = (column: number) =>
+    Math.max(...[heads, ...rows].map((row) => (row[column] as string).length));
+  for (const row of [heads, ...rows])
+    say(row.map((cell, at) => (at === 0 ? cell.padEnd(width(at)) : cell.padStart(width(at)))).join("  "));
+  say(`\nimport circles: ${house.circles.length}`);
+  for (const circle of house.circles) say(`  ${circle.join(" ")}`);
+  say(`imports of a higher storey: ${house.upwardImports.length}`);
+  for (const { from, to } of house.upwardImports) say(`  ${from} imports ${to}`);
+  say(`files that do what their name does not say: ${house.misnamed.length}`);
+  for (const { path, why } of house.misnamed) say(`  ${path} (${why})`);
+}
+
+const script = process.argv[1];
+if (script !== undefined && realpathSync(script) === fileURLToPath(import.meta.url)) {
+  const house = readHouse(dirname(dirname(fileURLToPath(import.meta.url))));
+  if (process.argv.includes("--json")) {
+    const { circles, upwardImports, misnamed } = house;
+    process.stdout.write(
+      `${JSON.stringify({ figures: figuresOf(house), circles, upwardImports, misnamed }, null, 2)}\n`,
+    );
+  } else print(house);
+}
