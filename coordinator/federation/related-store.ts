@@ -7,7 +7,6 @@ import { inTransaction } from "../database/transaction.ts";
 import { parentId } from "./claims.ts";
 import type { CoordinatorStore, LinkState, RelatedCoordinator } from "./exchange-ports.ts";
 import { holdClaims } from "./foreign-url-store.ts";
-import type { Placed } from "./given-url-store.ts";
 
 /** A relative that was not heard of for so long is silent; children ask every few seconds. */
 export const silentMinutes = 10;
