@@ -4,11 +4,15 @@
  */
 import type { Server } from "node:http";
 import { IncidentLog } from "#core/incidents";
+import { jobs } from "#core/job-names";
 import { createNameResolver } from "#core/name-resolver";
 import { Timekeeper } from "#core/scheduler";
 import { postgresVersion } from "#db/postgres-version";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
-import { fleetDuties, followFleet } from "./balance/start.ts";
+import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
+import { followFleet, scheduleBalance } from "./balance/start.ts";
+import { changePart, scheduleChanges } from "./changes/start.ts";
+import { channelPart, scheduleChannels } from "./channels/start.ts";
 import type { CoordinatorOptions } from "./config.ts";
 import { CoordinatorPresence } from "./crawlers/coordinator-presence-store.ts";
 import { DayBudget } from "./crawlers/crawler.ts";
@@ -17,34 +21,44 @@ import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
+import type { DelegationQueue } from "./delegation/queue.ts";
 import { RecalibrationQueue } from "./delegation/recalibration/recalibrate.ts";
-import { delegating, startProbing } from "./delegation/start.ts";
+import { delegating, scheduleDelegation, startProbing } from "./delegation/start.ts";
 import { CoordinatorState } from "./delegation/state.ts";
 import { createDelegationStore } from "./delegation/store.ts";
 import { partitionOf } from "./domain-sets/partition.ts";
-import { linkCoordinators } from "./federation/start.ts";
+import { explorePart } from "./explore/start.ts";
+import { coordinatorPart, linkCoordinators } from "./federation/start.ts";
+import { fleetPart } from "./fleet/start.ts";
 import { createFrontierStore } from "./frontier/frontier-store.ts";
+import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
-import { paceDuties } from "./frontier/start.ts";
+import { paceDuties, scheduleFrontier, scheduleHostWorths } from "./frontier/start.ts";
+import { FleetLine } from "./gateway/fleet-line.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
+import type { JobPorts } from "./job-ports.ts";
 import { following } from "./live-config.ts";
 import { followRegistry, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
-import { liveState, overviewDuties } from "./overview/start.ts";
-import { recrawlDuties } from "./recrawl/start.ts";
+import type { LiveState } from "./overview/overview.ts";
+import { liveState, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
+import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
+import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
 import { createResultStore } from "./results/result-store.ts";
 import { gatewaySettings, recalibrationRule, watchRoom } from "./room-settings.ts";
-import { duties, scheduleDuties, scheduleTableDuties } from "./schedule.ts";
-import { policyDuties } from "./settings/start.ts";
-import { openWebServer } from "./start-web.ts";
+import { scheduleSearch } from "./search/start.ts";
+import { policyDuties, policyPart } from "./settings/start.ts";
+import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { trustDuties } from "./trust/start.ts";
 import { randomSecrets } from "./web/secrets.ts";
+import type { WebPart } from "./web/web-part.ts";
+import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */
@@ -56,259 +70,277 @@ export interface RunningCoordinator {
 const observeMs = 2000;
 /** Between two looks whether the crawler's release ends soon: it is signed for months. */
 const keepReleasesMs = 6 * 3_600_000;
+/** Crawlers arrive in bunches after a start: one measurement, and one look, for all of them. */
+const bunchMs = 1000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
   const presence = await CoordinatorPresence.begin(options.database.pool);
   try {
-    return await startPresent(options, presence);
+    const ground = await layGround(options, presence);
+    const rooms = await openRooms(ground);
+    return await goToWork(ground, rooms);
   } catch (error) {
     await presence.end();
     throw error;
   }
 }
 
-async function startPresent(
-  {
-    config: file,
-    database,
-    log,
-    version,
-    snapshotFolder = null,
-    registryHost = null,
-    keepReleases = async () => {},
-    now = () => new Date(),
-  }: CoordinatorOptions,
-  presence: CoordinatorPresence,
-): Promise<RunningCoordinator> {
+type Ground = Awaited<ReturnType<typeof layGround>>;
+type Rooms = Awaited<ReturnType<typeof openRooms>>;
+
+/** What all rooms stand on: the stores, the settings in force, and what the database knows, read into memory. */
+async function layGround(options: CoordinatorOptions, presence: CoordinatorPresence) {
+  const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
   const { pool } = database;
-  const startedAt = now();
+  const timekeeper = new Timekeeper(log);
+  const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
+  const { config } = policies;
+  const state = new CoordinatorState();
+  const budget = new DayBudget();
+  const counters = new Counters();
+  /** Crawlers are spoken to through the gateway, which opens last: until then nobody is online. */
+  const fleet = new FleetLine();
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
-    delegations: createDelegationStore(pool, () => heldBySomebody(gateway, state, config)),
+    delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config)),
     frontier: createFrontierStore(pool),
     results: createResultStore(pool),
     identities: createIdentityStore(pool),
   };
-  const state = new CoordinatorState();
-  const budget = new DayBudget();
-  const counters = new Counters();
-  const timekeeper = new Timekeeper(log);
-  const policies = await policyDuties({ pool, config: file, timekeeper, log, now });
-  const { config } = policies;
   const incidents = new IncidentLog({
     store: createIncidentStore(pool),
     log,
     onNoted: (kind) => counters.incident(kind),
   });
-  const resolver = createNameResolver({ servers: config.resolvers });
-  const settling = new FleetSettling({
-    expectedCrawlers: config.delegation.expectedCrawlers,
-    settleMs: config.delegation.settleSeconds * 1000,
-  });
   const snapshots =
     snapshotFolder === null
       ? noSnapshots
       : createTreeSnapshots({ folder: snapshotFolder, schema: database.schema, log });
+  const { keepReleases = async () => {}, registryHost = null } = options;
+  const ground = {
+    ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
+    ...{ timekeeper, policies, config, state, budget, counters, fleet, stores, incidents, snapshots },
+    resolver: createNameResolver({ servers: config.resolvers }),
+    settling: new FleetSettling({
+      expectedCrawlers: config.delegation.expectedCrawlers,
+      settleMs: config.delegation.settleSeconds * 1000,
+    }),
+  };
   await readWhatIsKnown({ ...stores, state, budget, snapshots }, now());
+  return ground;
+}
+
+/** The rooms of the crawl, those first that others need; last the gateway, which hands them what crawlers say. */
+async function openRooms(ground: Ground) {
+  const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
+  const shared = { pool, timekeeper, state, log, now };
+  const online = () => fleet.online();
+  const send: FleetLine["send"] = (crawlerId, message) => fleet.send(crawlerId, message);
+  const request: DelegationQueue["request"] = (subnetIds, cause) =>
+    delegations.queue.request(subnetIds, cause);
+  const room = watchRoom(state, ground.budget);
+  const withoutRoom = () => room(now());
 
   const recalibration = new RecalibrationQueue(
     { results: stores.results, state, now },
     following(() => recalibrationRule(config)),
   );
-  const trusting = trustDuties(
-    {
-      ...{ pool, timekeeper, state, incidents, version, log, now },
-      ...stores,
-      online: () => gateway.online(),
-      denied: () => probing.denied,
-      request: (subnetIds, cause) => queue.request(subnetIds, cause),
-    },
-    config,
-  );
-  const recrawls = recrawlDuties({ pool, timekeeper, log, now }, config);
-  const gateway = new CrawlerGateway({
-    settings: { ...gatewaySettings(config), postgresVersion: await postgresVersion(pool) },
-    handlers: fleetMessageHandlers(
-      {
-        ...stores,
-        ...trusting.stores,
-        state,
-        budget,
-        counters,
-        incidents,
-        identities: stores.identities,
-        secrets: randomSecrets,
-        moves: () => moves,
-        recrawlPlan: recrawls.plan,
-        onWelcome: (crawlerId) => {
-          keys.onWelcome(crawlerId);
-          paces.onWelcome(crawlerId);
-          optOuts.onWelcome(crawlerId);
-        },
-        log,
-        now,
-        send: (crawlerId, message) => gateway.send(crawlerId, message),
-        // Crawlers arrive in bunches after a start: one measurement, and one look, for all of them.
-        onFleetChange: () => {
-          timekeeper.hurry(duties.measurePeers, 1000);
-          timekeeper.hurry(fleetDuties.settle, 1000);
-        },
-        onDraining: () => timekeeper.hurry(fleetDuties.handOver),
-        onNewUrls: () => timekeeper.hurry(duties.resolveHosts),
-        onHello: (crawlerId, hello) => {
-          probing.onHello(crawlerId, hello);
-          trusting.onHello(crawlerId, hello);
-          releases.onHello(crawlerId, hello);
-        },
-        onReleaseReport: (crawlerId, report) => releases.onReport(crawlerId, report),
-        onFetched: async (batch) => {
-          recalibration.note(batch);
-          delegations.note(batch);
-          await probing.onResults(batch);
-        },
-      },
-      config,
-    ),
-    log,
-    zlibSync: await loadZlibSync(),
-  });
-  const room = watchRoom(state, budget);
-  const withoutRoom = () => room(now());
-  const probing = startProbing(
-    {
-      fleet: gateway,
-      state,
-      delegations: stores.delegations,
-      now,
-      request: (subnetIds, cause) => queue.request(subnetIds, cause),
-    },
-    config,
-  );
+  const probing = startProbing({ fleet, state, delegations: stores.delegations, now, request }, config);
   await probing.restore();
   const delegations = delegating(
     {
-      ...{ pool, state, probing, resolver, timekeeper, counters, log, now, excluded: withoutRoom },
+      ...{ ...shared, probing, resolver: ground.resolver, counters, excluded: withoutRoom },
       delegations: recalibration.explaining(stores.delegations),
     },
     config,
   );
-  const { queue } = delegations;
-  const paces = paceDuties(
-    {
-      ...{ timekeeper, log, now, paces: createPaceStore(pool, partitionOf(config.domainSets)) },
-      online: () => gateway.online(),
-      send: (crawlerId, message) => gateway.send(crawlerId, message),
-    },
+  const trusting = trustDuties(
+    { ...shared, ...stores, incidents, version, online, denied: () => probing.denied, request },
     config,
   );
-  const live = () => liveState({ startedAt, gateway, queue, counters, settling, state });
+  const recrawls = recrawlDuties({ pool, timekeeper, log, now }, config);
+  const paces = paceDuties(
+    { timekeeper, log, now, paces: createPaceStore(pool, partitionOf(config.domainSets)), online, send },
+    config,
+  );
   const watching = overviewDuties(
     {
-      ...{ ...stores, ...probing, pool, state, timekeeper, counters, withoutRoom, version, log, now },
+      ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request },
       random: Math.random,
-      isSettled: () => settling.settled,
-      request: (subnetIds, cause) => queue.request(subnetIds, cause),
+      isSettled: () => ground.settling.settled,
     },
     config,
   );
   const { metrics } = counters;
-  const releases = releaseDuties({
-    pool,
-    timekeeper,
-    metrics,
-    log,
-    now,
-    online: () => gateway.online(),
-    send: (crawlerId, message) => gateway.send(crawlerId, message),
-  });
+  const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online, send });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
-  const keys = keyDuties({ ...stores, gateway, secrets: randomSecrets, timekeeper, log, now });
-  const others = async () => await presence.others();
-  const moves = moveDuties({ ...stores, others, pool, gateway, state, timekeeper, log, now });
-  const optOuts = optOutDuties({ pool, gateway, timekeeper, config, log, now });
-  const onChange = async () => void (await Promise.all([keys.review(), moves.review()]));
-  const fleet = await followFleet({ ...stores, state, timekeeper, log, onChange });
-  const ensureRoots = async () => await ensureRootSubnets(pool);
-  const registry = await followRegistry({ ...stores, ensureRoots, state, log, snapshots }).catch(
-    async (error) => {
-      await fleet.stop();
-      throw error;
-    },
-  );
-  // Who is invited by the pages that listen now is to find a release.
-  await keepReleases(now());
-  const opened = openWebServer({
-    ...{ config, database, resolver, live, metrics, version, log, registryHost, state },
-  });
-  const { web, url } = await opened.catch(async (error) => {
-    // A start that fails leaves nothing behind; nothing else has been set going until here.
-    await registry.stop();
-    await fleet.stop();
-    throw error;
-  });
-  const followers = [policies, releases, optOuts, links];
-  await Promise.all([...followers, moves, recrawls, trusting].map((one) => one.start())).catch(
-    async (error) => {
-      await timekeeper.stop();
-      await Promise.all(followers.map((one) => one.stop()));
-      await web.close();
-      await registry.stop();
-      await fleet.stop();
-      throw error;
-    },
-  );
-  scheduleDuties(
+  const keys = keyDuties({ ...stores, gateway: fleet, secrets: randomSecrets, timekeeper, log, now });
+  const others = async () => await ground.presence.others();
+  const moves = moveDuties({ ...shared, ...stores, others, gateway: fleet });
+  const optOuts = optOutDuties({ pool, gateway: fleet, timekeeper, config, log, now });
+
+  const handlers = fleetMessageHandlers(
     {
-      ...stores,
-      timekeeper,
-      state,
-      gateway: {
-        ...probing.fleet,
-        send: (crawlerId, message) => gateway.send(crawlerId, message),
+      ...{
+        ...stores,
+        ...trusting.stores,
+        state,
+        budget: ground.budget,
+        counters,
+        incidents,
+        moves,
+        log,
+        now,
       },
-      queue,
-      denied: probing.denied,
-      anycast: probing.anycast,
-      recalibration,
-      settling,
-      resolver,
-      counters,
-      withoutRoom,
-      recrawlDays: recrawls.meanDays,
-      presence,
-      log,
-      now,
+      ...{ secrets: randomSecrets, recrawlPlan: recrawls.plan, send },
+      onHello: (crawlerId, hello) => {
+        for (const one of [probing, trusting, releases]) one.onHello(crawlerId, hello);
+      },
+      onWelcome: (crawlerId) => {
+        for (const one of [keys, paces, optOuts]) one.onWelcome(crawlerId);
+      },
+      onFetched: async (batch) => {
+        recalibration.note(batch);
+        delegations.note(batch);
+        await probing.onResults(batch);
+      },
+      onReleaseReport: (crawlerId, report) => releases.onReport(crawlerId, report),
+      onNewUrls: () => timekeeper.hurry(jobs.resolveHosts),
+      onDraining: () => timekeeper.hurry(jobs.handOver),
+      onFleetChange: () => {
+        timekeeper.hurry(jobs.measurePeers, bunchMs);
+        timekeeper.hurry(jobs.settle, bunchMs);
+      },
     },
     config,
   );
-  keys.start();
-  watching.start();
-  delegations.start();
-  paces.start();
-  scheduleTableDuties({ database, incidents, timekeeper, log, now }, config);
-  timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
-  timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
-  gateway.attach(web.server as Server);
-  log.info({ webUrl: url, subnets: state.tree.size }, "coordinator listens");
+  const gateway = new CrawlerGateway({
+    settings: { ...gatewaySettings(config), postgresVersion: await postgresVersion(pool) },
+    ...{ handlers, log, zlibSync: await loadZlibSync() },
+  });
+  fleet.open(gateway);
   return {
-    webUrl: url,
-    stop: async () => {
-      await registry.stop();
-      await fleet.stop();
-      await snapshots.idle();
-      const roundsGivenUp = delegations.stop();
-      probing.close();
-      await timekeeper.stop();
-      await gateway.close();
-      await watching.stop();
-      await Promise.all(followers.map((one) => one.stop()));
-      await incidents.flush();
-      await roundsGivenUp;
-      await presence.end();
-      await web.close();
-      log.info({}, "coordinator stopped");
-    },
+    ...{ recalibration, probing, delegations, trusting, recrawls, paces, watching, releases, links, keys },
+    ...{ moves, optOuts, gateway, withoutRoom },
   };
+}
+
+/** From here on the database's notices are followed, the pages and crawlers are answered, and the clock runs. */
+async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinator> {
+  const { log, now, timekeeper, presence, incidents } = ground;
+  const followers = [ground.policies, rooms.releases, rooms.optOuts, rooms.links];
+  const following = await followDatabase(ground, rooms);
+  try {
+    // Who is invited by the pages that listen now is to find a release.
+    await ground.keepReleases(now());
+    const { web, url } = await openWebServer({
+      ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms) },
+      access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
+      rooms: pagesOfRooms,
+    });
+    try {
+      const { moves, recrawls, trusting } = rooms;
+      await Promise.all([...followers, moves, recrawls, trusting].map((one) => one.start()));
+    } catch (error) {
+      await timekeeper.stop();
+      await Promise.all(followers.map((one) => one.stop()));
+      await web.close();
+      throw error;
+    }
+    scheduleJobs(ground, rooms);
+    rooms.gateway.attach(web.server as Server);
+    log.info({ webUrl: url, subnets: ground.state.tree.size }, "coordinator listens");
+    return {
+      webUrl: url,
+      stop: async () => {
+        await following.stop();
+        await ground.snapshots.idle();
+        const roundsGivenUp = rooms.delegations.stop();
+        rooms.probing.close();
+        await timekeeper.stop();
+        await rooms.gateway.close();
+        await rooms.watching.stop();
+        await Promise.all(followers.map((one) => one.stop()));
+        await incidents.flush();
+        await roundsGivenUp;
+        await presence.end();
+        await web.close();
+        log.info({}, "coordinator stopped");
+      },
+    };
+  } catch (error) {
+    // A start that fails leaves nothing behind.
+    await following.stop();
+    throw error;
+  }
+}
+
+/** What others write into the database: operators' changes of the fleet, and imports of the registry. */
+async function followDatabase(ground: Ground, { keys, moves }: Rooms): Promise<{ stop(): Promise<void> }> {
+  const { pool, stores, state, timekeeper, snapshots, log } = ground;
+  const onChange = async () => void (await Promise.all([keys.review(), moves.review()]));
+  const fleet = await followFleet({ ...stores, state, timekeeper, log, onChange });
+  try {
+    const ensureRoots = async () => await ensureRootSubnets(pool);
+    const registry = await followRegistry({ ...stores, ensureRoots, state, log, snapshots });
+    return {
+      stop: async () => {
+        await registry.stop();
+        await fleet.stop();
+      },
+    };
+  } catch (error) {
+    await fleet.stop();
+    throw error;
+  }
+}
+
+/** What the coordinator's memory knows at any moment, for the pages and the gauges. */
+function liveOf(ground: Ground, { gateway, delegations }: Rooms): () => LiveState {
+  return () => liveState({ ...ground, gateway, queue: delegations.queue });
+}
+
+/** What each room adds to the pages, the API and the actions. */
+export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
+  return [
+    fleetPart(options.pool),
+    explorePart(options),
+    policyPart(options),
+    registryPart(options),
+    recrawlPart(options.pool),
+    changePart(options),
+    graphPart(options.pool),
+    channelPart(options.pool),
+    coordinatorPart(options),
+    ...accessParts(options.pool, options),
+  ];
+}
+
+/** What is done by the clock, room by room. */
+function scheduleJobs(ground: Ground, rooms: Rooms): void {
+  const { config, database, pool, timekeeper, fleet, stores, incidents, counters, keepReleases, log, now } =
+    ground;
+  const { probing, delegations, recrawls, gateway } = rooms;
+  const ports: JobPorts = {
+    ...{ ...ground, ...stores, queue: delegations.queue, recrawlDays: recrawls.meanDays },
+    ...{ denied: probing.denied, anycast: probing.anycast },
+    ...{ recalibration: rooms.recalibration, withoutRoom: rooms.withoutRoom },
+    gateway: { ...probing.fleet, send: (crawlerId, message) => fleet.send(crawlerId, message) },
+  };
+  const nowMs = () => performance.now();
+  scheduleFrontier(ports, config);
+  scheduleDelegation(ports, config);
+  scheduleBalance(ports, config);
+  for (const room of [rooms.keys, rooms.watching, delegations, rooms.paces]) room.start();
+  scheduleSearch({ pool, timekeeper, now, nowMs });
+  scheduleUpkeep({ pool, incidents, timekeeper, now });
+  scheduleRanking({ database, timekeeper, log, now });
+  scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });
+  scheduleChannels(pool, timekeeper, now);
+  scheduleChanges({ pool, timekeeper, now, keepDays: () => config.changes.keepDays, nowMs });
+  timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
+  const live = liveOf(ground, rooms);
+  timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
 }

@@ -14,18 +14,12 @@ import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/connect";
 import { createPool } from "#db/server-database";
 import { pinOf } from "#protocol/identity";
-import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
-import { changePart } from "./changes/start.ts";
-import { channelPart } from "./channels/start.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { stateCoordinatorPlace } from "./crawlers/coordinator-place-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
-import { explorePart } from "./explore/start.ts";
-import { coordinatorPart } from "./federation/start.ts";
-import { fleetPart } from "./fleet/start.ts";
 import type { CrawlScope } from "./frontier/frontier.ts";
 import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.ts";
 import { following } from "./live-config.ts";
@@ -37,9 +31,7 @@ import type { Metrics } from "./overview/metrics.ts";
 import type { ReadinessReads } from "./overview/operation-types.ts";
 import type { LiveState, OverviewReads } from "./overview/overview.ts";
 import { addEvents, addOperation, addOverviewViews, liveOverview } from "./overview/routes.ts";
-import { recrawlPart } from "./recrawl/start.ts";
 import type { RegistryHost } from "./registry/facts.ts";
-import { registryPart } from "./registry/start.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./releases/download-routes.ts";
 import { createReleaseKeyStore } from "./releases/key-store.ts";
 import { createReleaseFileStore, createReleaseStore } from "./releases/release-store.ts";
@@ -47,7 +39,6 @@ import { dockFile } from "./releases/supervisor-file-store.ts";
 import { publishedKeySet } from "./room-settings.ts";
 import type { PageReads } from "./search/page-facts.ts";
 import type { SearchReads } from "./search/reads.ts";
-import { policyPart } from "./settings/start.ts";
 import { type Access, openAccess, viewerOf } from "./web/access.ts";
 import { Actions } from "./web/actions.ts";
 import { addApiRoutes } from "./web/api-page.ts";
@@ -55,12 +46,11 @@ import { guard, refuseUnrouted } from "./web/guard.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
 import { Views } from "./web/views.ts";
 import type { WebPart } from "./web/web-part.ts";
-import { graphPart } from "./web-graph/start.ts";
 import type { WhoReads } from "./who/place.ts";
 import { createReports } from "./who/reads.ts";
 import { addViews } from "./who/routes.ts";
 
-interface OpenWebOptions {
+export interface OpenWebOptions {
   readonly config: CoordinatorConfig;
   readonly database: Database;
   readonly resolver: NameResolver;
@@ -70,6 +60,16 @@ interface OpenWebOptions {
   readonly log: Log;
   readonly registryHost: RegistryHost | null;
   readonly state: CoordinatorState;
+  /** Who may do what, by what the database knows. */
+  readonly access: (pool: Pool) => Access;
+  /** What each room adds to the pages, the API and the actions. */
+  readonly rooms: (options: RoomOptions) => readonly WebPart[];
+}
+
+export interface RoomOptions extends Omit<OpenWebOptions, "rooms" | "access"> {
+  /** The pages' own connections: few and impatient. */
+  readonly pool: Pool;
+  readonly access: Access;
 }
 
 /** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/config). */
@@ -86,7 +86,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const tls = readTls(config);
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
   const pool = createPool(database.url, readingConnections, readingTimeoutMs);
-  const access = accessOver(pool, anonymousMayRead(config));
+  const access = options.access(pool);
   const web = createWebServer({
     access,
     audit: createAuditLog(pool),
@@ -104,7 +104,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       complaints: createComplaintStore(pool),
       fleet: createFleetOutside(pool),
     },
-    parts: webParts({ ...options, pool, access }),
+    parts: options.rooms({ ...options, pool, access }),
     releaseFiles: {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
@@ -218,7 +218,7 @@ export interface WebPorts {
   readonly access?: Access;
   /** Where what is changed is written down; left out: nowhere. */
   readonly audit?: Pick<AuditLog, "record">;
-  /** Further pages, API routes and actions (coordinator/web-parts). */
+  /** Further pages, API routes and actions (of the rooms). */
   readonly parts?: readonly WebPart[];
   /** Without them, nothing is below /releases/. */
   readonly releaseFiles?: Omit<ReleaseFilePorts, "version">;
@@ -274,27 +274,4 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   addContactRoutes(app, ports.contact ?? null, knowing);
   addOperation(app, { ...ports, access: shared.access });
   return app;
-}
-
-// The parts of the pages beyond the first ones, each with the adapters that it works with.
-
-export interface WebPartOptions extends OpenWebOptions {
-  /** The pages' own connections: few and impatient. */
-  readonly pool: Pool;
-  readonly access: Access;
-}
-
-export function webParts(options: WebPartOptions): readonly WebPart[] {
-  return [
-    fleetPart(options.pool),
-    explorePart(options),
-    policyPart(options),
-    registryPart(options),
-    recrawlPart(options.pool),
-    changePart(options),
-    graphPart(options.pool),
-    channelPart(options.pool),
-    coordinatorPart(options),
-    ...accessParts(options.pool, options),
-  ];
 }

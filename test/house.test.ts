@@ -1,12 +1,21 @@
 /** The rules of the house (ops/architecture.md), held against every source file. */
 import { readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { readHouse } from "#ops/house";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const house = readHouse(root);
+const { files } = house;
+const thatSay = (form: RegExp) => files.filter(({ code }) => form.test(code)).map(({ path }) => path);
+const imports = files.flatMap((file) =>
+  [...file.imports, ...file.packages].map((to) => ({ from: file.path, to })),
+);
+const importing = (folder: string, forbidden: RegExp) =>
+  imports
+    .filter(({ from, to }) => from.startsWith(folder) && forbidden.test(to))
+    .map(({ from, to }) => `${from} imports ${to}`);
 const foldersIn = (path: string) =>
   readdirSync(join(root, path), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -36,4 +45,40 @@ it("keeps the tests of a room in a folder of the room's name", () => {
   expect(
     foldersIn("test").filter((name) => ![...foldersIn("coordinator"), ...houses, ...ofNoRoom].includes(name)),
   ).toEqual([]);
+});
+
+it("knows in the protocol nothing above the core", () => {
+  const above =
+    /^(?!coordinator\/(core|protocol)\/)(coordinator|db|migrating-crawler|rir-import|ops)\/|^(pg|undici|fastify|ws)\b/;
+
+  expect(importing("coordinator/protocol/", above)).toEqual([]);
+  expect(importing("coordinator/core/", above)).toEqual([]);
+});
+
+it("lets the crawler know the protocol, core/ip and core/errors, and nothing else of ours", () => {
+  const others =
+    /^(?!coordinator\/(protocol\/|core\/ip\/|core\/errors\.ts$))(coordinator|db|rir-import|ops)\//;
+
+  expect(importing("migrating-crawler/", others)).toEqual([]);
+});
+
+it("reaches over a top folder's wall by its door alone", () => {
+  const reach = files.flatMap(({ path, code }) =>
+    [...code.matchAll(/\bfrom "(\.[^"]+)"/g)]
+      .map(([, to = ""]) => posix.join(posix.dirname(path), to))
+      .filter((to) => to.split("/")[0] !== path.split("/")[0])
+      .map((to) => `${path} imports ${to}`),
+  );
+
+  expect(reach).toEqual([]);
+});
+
+it("reads the environment and the arguments in commands alone", () => {
+  const readers = thatSay(/process\.(env|argv)\b/).filter((path) => !path.startsWith("ops/"));
+
+  expect(readers).toEqual(["migrating-crawler/dock/partner-program.ts", "migrating-crawler/main.ts"]);
+});
+
+it("asks nowhere URL.canParse, which Node 20 answers wrongly", () => {
+  expect(thatSay(/URL\.canParse\(/)).toEqual([]);
 });

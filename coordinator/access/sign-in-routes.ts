@@ -9,7 +9,6 @@ import { linkMinutes, type SessionStore, type SignInLink, type SignInLinkStore }
 import type { AuditLog, Change } from "#core/audit";
 import { cannotGive, scopesOfPerson } from "#core/delegable-scopes";
 import type { Secrets } from "#core/secrets";
-import type { FleetPorts } from "../fleet/ports.ts";
 import {
   type Access,
   anonymousVisit,
@@ -203,7 +202,15 @@ const linkBody = z.strictObject({
   minutes: z.int().min(linkMinutes.least).max(linkMinutes.most).default(linkMinutes.most),
 });
 
-export function addPartnerSignIn(actions: Actions, ports: FleetPorts): void {
+export interface PartnerSignInPorts {
+  readonly links: Pick<SignInLinkStore, "issue">;
+  readonly secrets: Secrets;
+  readonly reads: { crawler(name: string, now: Date): Promise<unknown> };
+  /** Where people reach the pages; null: no coordinator has said so yet. */
+  readonly webUrl: () => Promise<string | null>;
+}
+
+export function addPartnerSignIn(actions: Actions, ports: PartnerSignInPorts): void {
   actions.add({
     path: "/crawlers/:name/sign-in-link",
     api: "/api/fleet/crawlers/:name/sign-in-link",
@@ -222,7 +229,7 @@ export function addPartnerSignIn(actions: Actions, ports: FleetPorts): void {
 
 async function makeLink(
   asked: z.infer<typeof linkBody> & { readonly name: string; readonly issuedBy: string },
-  ports: FleetPorts,
+  ports: PartnerSignInPorts,
   now: Date,
 ): Promise<Outcome> {
   const { name, person, minutes, issuedBy } = asked;

@@ -1,20 +1,15 @@
 /** What the coordinator does by the clock as crawlers come, go and have too much: who gets whose subnets. */
+
+import { jobs } from "#core/job-names";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
 import { isBelieved } from "../crawlers/crawler.ts";
-import type { DutyPorts } from "../schedule.ts";
+import type { JobPorts } from "../job-ports.ts";
 import { HandOvers } from "./hand-overs.ts";
 import { NewcomerSettling } from "./join.ts";
 import { refreshCrawlers } from "./presence.ts";
 import { PutOffMoves } from "./rebalance.ts";
 import { rebalanceLoad } from "./rebalance-load.ts";
-
-/** The names by which a duty can be hurried. */
-export const fleetDuties = {
-  handOver: "hand-over-subnets",
-  settle: "settle-newcomers",
-  rebalance: "rebalance-load",
-} as const;
 
 const handOverMs = 5000;
 const followMs = 5000;
@@ -23,7 +18,7 @@ const takeBackDuty = "take-back-crawlers";
 /** With ten probes a pass: 120 a minute. */
 const settleMs = 5000;
 
-export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig): void {
+export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): void {
   const { timekeeper, gateway, counters, log } = ports;
   const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
   const online = () => {
@@ -51,7 +46,7 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
     },
   );
   if (ports.presence) followOthers(ports, ports.presence);
-  timekeeper.every(fleetDuties.handOver, handOverMs, async () => {
+  timekeeper.every(jobs.handOver, handOverMs, async () => {
     await handOvers.pass();
   });
   const newcomers = new NewcomerSettling({
@@ -65,10 +60,10 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
     },
     onMoved: (subnets) => counters.moves("joined", subnets),
   });
-  timekeeper.every(fleetDuties.settle, settleMs, async () => await newcomers.pass());
+  timekeeper.every(jobs.settle, settleMs, async () => await newcomers.pass());
   const putOff = new PutOffMoves();
   const rebalanceMs = () => config.balance.everySeconds * 1000;
-  timekeeper.every(fleetDuties.rebalance, rebalanceMs, async () => {
+  timekeeper.every(jobs.rebalance, rebalanceMs, async () => {
     const settings = { ...config.balance, probe: config.probe, recrawlDays: recrawlDays() };
     const moved = await rebalanceLoad({ ...ports, fleet: believed, putOff }, settings, ports.now());
     counters.moves("overload", moved.length);
@@ -77,7 +72,7 @@ export function scheduleFleetDuties(ports: DutyPorts, config: CoordinatorConfig)
 }
 
 /** Other coordinators on this database: what they say of the fleet is read, and crawlers of those that are gone taken over. */
-function followOthers(ports: DutyPorts, presence: CoordinatorPresence): void {
+function followOthers(ports: JobPorts, presence: CoordinatorPresence): void {
   const { timekeeper, gateway, log, now } = ports;
   timekeeper.every("follow-coordinators", followMs, async () => {
     const reason = "the coordinator that it was connected to is gone";
@@ -91,7 +86,7 @@ function followOthers(ports: DutyPorts, presence: CoordinatorPresence): void {
 
 /** Whenever somebody drains, resumes or shuts out a crawler, or asks for a new key, the fleet is read anew and acted on at once. */
 export async function followFleet(
-  ports: Pick<DutyPorts, "crawlers" | "state" | "timekeeper" | "log"> & {
+  ports: Pick<JobPorts, "crawlers" | "state" | "timekeeper" | "log"> & {
     /** What else looks at the fleet anew, before its subnets go to others. */
     readonly onChange?: () => Promise<void>;
   },
@@ -100,8 +95,8 @@ export async function followFleet(
   const refresh = async () => {
     await refreshCrawlers(ports);
     await ports.onChange?.();
-    ports.timekeeper.hurry(fleetDuties.handOver);
-    ports.timekeeper.hurry(fleetDuties.settle);
+    ports.timekeeper.hurry(jobs.handOver);
+    ports.timekeeper.hurry(jobs.settle);
   };
   const notices = await ports.crawlers.onChange(() => {
     turn = turn.then(refresh).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 /** What is done by the clock for the change feed: changes get their numbers, and the oldest are let go. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
-import type { WebPartOptions } from "../start-web.ts";
+import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/web-part.ts";
 import { createChangeFeed } from "./change-feed-reads.ts";
 import { changeRoutes } from "./change-routes.ts";
@@ -26,7 +26,7 @@ const turnMs = 2000;
 
 const dayMs = 86_400_000;
 
-export function scheduleChangeDuties(ports: ChangeDutyPorts): void {
+export function scheduleChanges(ports: ChangeDutyPorts): void {
   const { pool, timekeeper, keepDays, now } = ports;
   timekeeper.every("number-changes", numberMs, async () => {
     await inTurns(ports, async () => await numberChanges(pool, now()));
@@ -45,7 +45,7 @@ async function inTurns({ nowMs }: ChangeDutyPorts, batch: () => Promise<number>)
 
 // The pages' part about changes, with its store.
 
-type ChangePartOptions = Pick<WebPartOptions, "pool" | "log" | "version">;
+type ChangePartOptions = Pick<RoomOptions, "pool" | "log" | "version">;
 
 export function changePart({ pool, log, version }: ChangePartOptions): WebPart {
   return changeRoutes({ feed: createChangeFeed(pool), log, version });

@@ -12,11 +12,7 @@ export function channelPart(pool: Pool): WebPart {
 const settleMs = 15_000;
 
 /** URLs that the frontier had before their channel are brought in line with it. */
-export function scheduleChannelDuties(
-  pool: Pool,
-  timekeeper: Pick<Timekeeper, "every">,
-  now: () => Date,
-): void {
+export function scheduleChannels(pool: Pool, timekeeper: Pick<Timekeeper, "every">, now: () => Date): void {
   const store = createChannelStore(pool);
   timekeeper.every("settle-channels", settleMs, async () => await store.settle(now()));
 }

@@ -7,7 +7,7 @@ import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { isSignedBy } from "#protocol/identity";
 import { type CoordinatorMove, type CrawlerMove, movePartBytes, moveText, partsOf } from "#protocol/move";
-import type { Refusal } from "./admit-crawler.ts";
+import type { Admitted, Introduction, Refusal } from "./admit-crawler.ts";
 import type { CrawlerMoveRecord, MoveStore } from "./move-ports.ts";
 import { type MoveEvent, type MoveStep, nextMoveStep, stepSeconds } from "./moves.ts";
 
@@ -240,3 +240,19 @@ const staleIdentity: Refusal = {
   reason: "what belongs to this name has just changed",
   retry: true,
 };
+
+export interface MoveDuties extends Pick<Mover, "start" | "review" | "onMessage" | "onLeave" | "onArrival"> {
+  /** What to tell somebody who was not let in: that his crawler has moved, when it was that. */
+  refusalOf(introduction: Introduction, otherwise: Refusal): Promise<Refusal>;
+}
+
+/** Lets somebody in as `admit` decides, or tells him that his crawler has moved. */
+export async function admitUnlessMoved(
+  introduction: Introduction,
+  admit: () => Promise<Admitted | { readonly refuse: Refusal }>,
+  moves: Pick<MoveDuties, "refusalOf"> | undefined,
+): Promise<Admitted | { readonly refuse: Refusal }> {
+  const admitted = await admit();
+  if (!("refuse" in admitted) || moves === undefined) return admitted;
+  return { refuse: await moves.refusalOf(introduction, admitted.refuse) };
+}

@@ -1,20 +1,19 @@
 /** What happens to keys while their crawlers are connected: new ones by the clock and on request, and none any more. */
-
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
+import { jobs } from "#core/job-names";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { Secrets } from "#core/secrets";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { notedMoves, noteOwnChanges } from "../access/system-audit-store.ts";
 import { keyRule, refreshCrawlers, rotateKeys } from "../balance/presence.ts";
-import { fleetDuties } from "../balance/start.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
-import { type Admitted, type Introduction, isHelloSigned, type Refusal, shutOut } from "./admit-crawler.ts";
+import { isHelloSigned, type Refusal, shutOut } from "./admit-crawler.ts";
 import type { CrawlerStore } from "./crawler.ts";
 import type { IdentityStore } from "./identity.ts";
-import { Mover } from "./move-crawlers.ts";
+import { type MoveDuties, Mover } from "./move-crawlers.ts";
 import { createMoveStore } from "./move-store.ts";
 
 export interface KeyDutyPorts {
@@ -108,11 +107,6 @@ interface MoveDutyPorts {
   readonly now: () => Date;
 }
 
-export interface MoveDuties extends Pick<Mover, "start" | "review" | "onMessage" | "onLeave" | "onArrival"> {
-  /** What to tell somebody who was not let in: that his crawler has moved, when it was that. */
-  refusalOf(introduction: Introduction, otherwise: Refusal): Promise<Refusal>;
-}
-
 const reviewMs = 2000;
 
 export function moveDuties(ports: MoveDutyPorts): MoveDuties {
@@ -123,7 +117,7 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
     refuse: (crawlerId, refusal) => gateway.refuse(crawlerId, refusal),
     onMoved: async () => {
       await refreshCrawlers(ports);
-      timekeeper.hurry(fleetDuties.handOver);
+      timekeeper.hurry(jobs.handOver);
     },
     log,
     now,
@@ -145,15 +139,4 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
       return (await mover.refusalOf(publicKey, hello.name)) ?? otherwise;
     },
   };
-}
-
-/** Lets somebody in as `admit` decides, or tells him that his crawler has moved. */
-export async function admitUnlessMoved(
-  introduction: Introduction,
-  admit: () => Promise<Admitted | { readonly refuse: Refusal }>,
-  moves: Pick<MoveDuties, "refusalOf"> | undefined,
-): Promise<Admitted | { readonly refuse: Refusal }> {
-  const admitted = await admit();
-  if (!("refuse" in admitted) || moves === undefined) return admitted;
-  return { refuse: await moves.refusalOf(introduction, admitted.refuse) };
 }

@@ -5,7 +5,8 @@
 import type { Pool } from "pg";
 import { systemClock } from "#core/clock";
 import type { RoundCause } from "#core/delegation-cause";
-import type { CrawlerId, SubnetId } from "#core/ids";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
+import { jobs } from "#core/job-names";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import { seededRandom } from "#core/random";
@@ -14,8 +15,8 @@ import { urlKeyOf } from "#core/url-key";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CoordinatorConfig } from "../config.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
-import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
-import { domainSetDuties } from "../domain-sets/start.ts";
+import { createDomainSetStore, type DomainSetStore } from "../domain-sets/domain-set-store.ts";
+import type { JobPorts } from "../job-ports.ts";
 import { following } from "../live-config.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { ResultBatch } from "../results/take-results.ts";
@@ -24,10 +25,18 @@ import { AnycastRanges, watchedFleet } from "./anycast.ts";
 import type { DelegationStore } from "./delegation.ts";
 import { DeniedTargets } from "./denied-targets.ts";
 import { FirstFetches } from "./first-fetches.ts";
-import { heldHosts } from "./overrides/assign-by-sets.ts";
+import { PeerTurns, peerTurnMs } from "./measure-peers.ts";
+import {
+  type DelegateBySetsPorts,
+  delegateBySets,
+  HostLanguages,
+  heldHosts,
+  partitionsOfFleet,
+} from "./overrides/assign-by-sets.ts";
 import { createFinerDelegationStore } from "./overrides/finer-delegation-store.ts";
 import { delegateHosts, NameWatch } from "./overrides/hosts.ts";
 import { LeafWatch } from "./overrides/leaf-watch.ts";
+import { createMisplacedHostStore } from "./overrides/misplaced-host-store.ts";
 import { type FinerDelegationStore, type FinerRound, replaceFiner } from "./overrides/override.ts";
 import { reviewFiner } from "./overrides/review.ts";
 import type { FinerRoundPorts } from "./overrides/round.ts";
@@ -35,6 +44,7 @@ import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
 import type { RoundSettings } from "./probe-round.ts";
 import { DelegationQueue, type QueuePorts } from "./queue.ts";
+import { DelegationRefresh } from "./recalibration/recalibrate.ts";
 import type { CoordinatorState } from "./state.ts";
 
 export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now"> {
@@ -79,7 +89,11 @@ export function delegating(
   const finer = finerDuties(finerRounds(), config);
   const bySets = domainSetDuties(
     {
-      ...{ ...finerRounds(), domainSets: createDomainSetStore(pool) },
+      ...{
+        ...finerRounds(),
+        domainSets: createDomainSetStore(pool),
+        misplacedHosts: createMisplacedHostStore(pool),
+      },
       request: (subnetIds, cause) => queue.request(subnetIds, cause),
     },
     config,
@@ -253,4 +267,106 @@ function refusedHosts({ results }: ResultBatch) {
   );
   const keys = refused.map(({ result }) => urlKeyOf(result.url));
   return [...new Set(keys.flatMap((key) => (typeof key === "string" ? [] : [key.hostHash])))];
+}
+
+const unmeasuredBatch = 50;
+
+/** How often it is looked whether a subnet without an answer is due; each waits longer every time. */
+const retryUnmeasuredMs = 30_000;
+
+/** Old decisions that are probed again in a minute: 43,200 a day. */
+const refreshRounds = 30;
+
+/** Everything that a crawler fetches turned slow: its own network, and no route's; nothing is probed for that. */
+function tellSlowCrawlers({ recalibration, log }: JobPorts): void {
+  for (const { crawlerId, factor, hosts, kind } of recalibration.takeSlowCrawlers()) {
+    const times = Math.round(factor * 100) / 100;
+    log.warn({ crawlerId, times, hosts, kind }, "everything that a crawler fetches turned slow: its network");
+  }
+}
+
+// Who owns nothing yet is decided, and old and slow decisions are made again, by the clock.
+
+export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): void {
+  const { timekeeper } = ports;
+  timekeeper.every(jobs.delegate, 250, async () => {
+    const online = ports.gateway.online();
+    if (ports.settling.isSettled(online, ports.state, performance.now())) await ports.queue.fill();
+  });
+  const peers = new PeerTurns(ports);
+  timekeeper.every(jobs.measurePeers, peerTurnMs, async () => peers.next());
+  const recalibrateMs = () => config.recalibration.everySeconds * 1000;
+  timekeeper.every("recalibrate", recalibrateMs, async () => {
+    const found = await ports.recalibration.findSlow();
+    // Anycast ranges were given away by load, and a round would do so again.
+    const slow = found.filter((subnetId) => !ports.anycast?.has(subnetId));
+    ports.queue.request(slow, "slow-fetches");
+    if (slow.length > 0) ports.log.info({ subnets: slow.length }, "fetches turned slow, probing again");
+    tellSlowCrawlers(ports);
+  });
+  const refresh = new DelegationRefresh(
+    ports.delegations,
+    following(() => ({ days: config.recalibration.refreshDays, roundsPerTurn: refreshRounds })),
+  );
+  timekeeper.every("refresh-delegations", 60_000, async () => {
+    ports.queue.request(await refresh.next(ports.now()), "refresh");
+  });
+  timekeeper.every("retry-unmeasured", retryUnmeasuredMs, async () => {
+    ports.queue.request(await ports.delegations.unmeasured(unmeasuredBatch, ports.now()), "retry");
+  });
+}
+
+// What the coordinator does by the clock for domain sets: hosts that their subnet's crawler may not have go to the
+// nearest that may, and hosts' languages are kept by what their pages turn out to be in.
+
+interface DomainSetDuties {
+  /** Results came in: what language their hosts speak may have changed. */
+  note(batch: Pick<ResultBatch, "results">): void;
+  pass(): Promise<void>;
+  start(): void;
+  stop(): void;
+}
+
+/** The name by which the duty can be hurried. */
+const delegateBySetsDuty = "delegate-by-domain-sets";
+
+const everyMs = 5000;
+
+function domainSetDuties(
+  given: Omit<DelegateBySetsPorts, "partitionOf" | "settings"> & {
+    readonly domainSets: DomainSetStore;
+    readonly settings: () => DelegateBySetsPorts["settings"];
+    readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
+    readonly log: Log;
+  },
+  config: Pick<CoordinatorConfig, "domainSets">,
+): DomainSetDuties {
+  let isStopping = false;
+  const partitionOf = partitionsOfFleet(given.state, config);
+  const languages = new HostLanguages(given.domainSets);
+  const asksLanguages = () =>
+    given.state.crawlers.some(({ crawlerId }) =>
+      partitionOf(crawlerId).some((layer) => layer.some(({ languages: asked }) => asked.size > 0)),
+    );
+  const duties: DomainSetDuties = {
+    note: (batch) => languages.note(hostsWithPages(batch)),
+    pass: async () => {
+      if (asksLanguages()) await languages.pass();
+      const ports = { ...given, settings: given.settings(), partitionOf, isStopping: () => isStopping };
+      const { moved, ended } = await delegateBySets(ports);
+      if (moved + ended === 0) return;
+      given.log.info({ moved, ended }, "hosts went where their domain sets are");
+      given.timekeeper.hurry(delegateBySetsDuty);
+    },
+    start: () => given.timekeeper.every(delegateBySetsDuty, everyMs, async () => await duties.pass()),
+    stop: () => {
+      isStopping = true;
+    },
+  };
+  return duties;
+}
+
+function hostsWithPages({ results }: Pick<ResultBatch, "results">): HostHash[] {
+  const keys = results.flatMap(({ result }) => (result.page === null ? [] : [urlKeyOf(result.url)]));
+  return keys.flatMap((key) => (typeof key === "string" ? [] : [key.hostHash]));
 }

@@ -8,7 +8,7 @@ import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-place-store.ts";
 import { NewHostBudget } from "../frontier/budgets.ts";
-import type { WebPartOptions } from "../start-web.ts";
+import type { RoomOptions } from "../start-web.ts";
 import { randomSecrets } from "../web/secrets.ts";
 import type { WebPart } from "../web/web-part.ts";
 import { settleClaims } from "./claim-store.ts";
@@ -95,7 +95,7 @@ export function linkCoordinators(
 
 // The part of the pages about coordinators above and below this one, with its stores; and what children talk to.
 
-interface CoordinatorPartOptions extends Pick<WebPartOptions, "pool" | "database" | "metrics" | "version"> {
+interface CoordinatorPartOptions extends Pick<RoomOptions, "pool" | "database" | "metrics" | "version"> {
   readonly config: Pick<CoordinatorConfig, "scope" | "coordinators">;
   readonly now?: () => Date;
 }

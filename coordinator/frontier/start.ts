@@ -2,14 +2,18 @@
  * Reckons what hosts are worth under the frontier's order (frontier/order/host-worth-store.ts), a moment at a time, so that every
  * host that is due has its figure renewed within minutes; forgets the figures where the order does not ask for them.
  */
+
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
+import { jobs } from "#core/job-names";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
+import type { JobPorts } from "../job-ports.ts";
 import { forgetWorths, type ReckonedUntil, reckonFromStart, reckonWorths } from "./order/host-worth-store.ts";
 import { type FrontierOrder, worthShareOf } from "./order/strategies.ts";
 import { PaceOfFleet, type PacePorts } from "./pace.ts";
+import { resolveHosts } from "./resolve-hosts.ts";
 
 export interface HostWorthDuty {
   readonly pool: Pool;
@@ -68,4 +72,28 @@ export function paceDuties(
     onWelcome: (crawlerId) => fleet.forget(crawlerId),
     start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass),
   };
+}
+
+const resolveBatch = 200;
+
+// Hosts get their addresses, and what was leased or refused comes back, by the clock.
+
+export function scheduleFrontier(
+  ports: JobPorts,
+  config: Pick<CoordinatorConfig, "allowSpecialPurpose">,
+): void {
+  const { timekeeper } = ports;
+  timekeeper.every(jobs.resolveHosts, 500, async () => {
+    const settings = { batch: resolveBatch, allowSpecialPurpose: config.allowSpecialPurpose };
+    const subnetOf = (address: string) => ports.state.subnetOf(address);
+    const settled = await resolveHosts({ ...ports, subnetOf }, settings, ports.now);
+    if (settled > 0) timekeeper.hurry(jobs.delegate);
+    if (settled === resolveBatch) timekeeper.hurry(jobs.resolveHosts);
+  });
+  timekeeper.every("return-expired-leases", 5000, async () => {
+    const leases = await ports.frontier.returnExpired(ports.now());
+    ports.counters.leases("expired", leases);
+    if (leases > 0) ports.log.warn({ leases }, "leases ran out and returned");
+  });
+  timekeeper.every("reopen-refused", 60_000, async () => await ports.frontier.reopenRefused(ports.now()));
 }

@@ -15,7 +15,7 @@ import type { CoordinatorConfig } from "../config.ts";
 import { admitCrawler, noteCopy, takeTicket } from "../crawlers/admit-crawler.ts";
 import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";
 import type { IdentityStore } from "../crawlers/identity.ts";
-import { admitUnlessMoved, type MoveDuties } from "../crawlers/start.ts";
+import { admitUnlessMoved, type MoveDuties } from "../crawlers/move-crawlers.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
 import { takePeerReport } from "../delegation/measure-peers.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
@@ -57,7 +57,7 @@ export interface FleetMessagePorts {
   readonly onReleaseReport?: (crawlerId: CrawlerId, report: ReleaseReport) => Promise<void>;
   readonly incidents: IncidentNotes;
   /** Left out, no crawler moves to another host. */
-  readonly moves?: () => Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
+  readonly moves?: Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
   readonly identities: IdentityStore;
   readonly secrets: Secrets;
   /** How often pages are fetched again; left out, after a fixed interval. */
@@ -85,11 +85,11 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       await admitUnlessMoved(
         introduction,
         async () => await admitCrawler(introduction, ports, ports.now()),
-        ports.moves?.(),
+        ports.moves,
       ),
     onArrive: async (arrival) => {
       const { crawlerId, publicKey, hello } = arrival;
-      const moved = await ports.moves?.().onArrival({ crawlerId, publicKey, name: hello.name });
+      const moved = await ports.moves?.onArrival({ crawlerId, publicKey, name: hello.name });
       if (moved) return { refuse: moved };
       const unreadable = domainSetFault(hello);
       if (unreadable !== null) return { refuse: unreadable };
@@ -155,7 +155,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           await takePeerReport(crawlerId, message, ports, now);
           return;
         case "crawler:move":
-          await ports.moves?.().onMessage(crawlerId, message);
+          await ports.moves?.onMessage(crawlerId, message);
           return;
         case "crawler:release-report":
           await ports.onReleaseReport?.(crawlerId, message);
@@ -174,7 +174,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     },
     onLeave: async (crawlerId, reason, forGood) => {
       told.forget(crawlerId);
-      await ports.moves?.().onLeave(crawlerId, reason);
+      await ports.moves?.onLeave(crawlerId, reason);
       const isGone = await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
       await refreshCrawlers(ports, [crawlerId]);
       if (!isGone) {

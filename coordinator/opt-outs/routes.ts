@@ -1,10 +1,11 @@
 /** Opt-outs and complaints for operators: lists, and what the commands do with each. */
 import { z } from "zod";
-import type { FleetPorts } from "../fleet/ports.ts";
 import type { Actions, Outcome } from "../web/actions.ts";
 import { nothingBody } from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
+import type { ComplaintStore } from "./complaints.ts";
 import { type Complaint, deedsParagraph } from "./complaints.ts";
+import type { OptOutStore } from "./opt-out.ts";
 import { type OptOut, readTarget, targetText, wideWords } from "./opt-out.ts";
 import { complaintsBody, optOutsBody } from "./pages.ts";
 
@@ -23,13 +24,18 @@ const complaintBody = z.strictObject({
   text: z.string().min(1).max(5000),
 });
 
-export function addWishRoutes(views: Views, actions: Actions, ports: FleetPorts): void {
+interface WishPorts {
+  readonly optOuts: Pick<OptOutStore, "list" | "request" | "confirm" | "lift">;
+  readonly complaints: Pick<ComplaintStore, "add" | "list" | "close">;
+}
+
+export function addWishRoutes(views: Views, actions: Actions, ports: WishPorts): void {
   addViews(views, ports);
   addOptOutActions(actions, ports);
   addComplaintActions(actions, ports);
 }
 
-function addViews(views: Views, { optOuts, complaints }: FleetPorts): void {
+function addViews(views: Views, { optOuts, complaints }: WishPorts): void {
   views.add({
     ...{ path: optOutsPath, api: "/api/fleet/opt-outs", section, needs: "fleet-read" },
     view: async ({ query }) => {
@@ -52,7 +58,7 @@ function addViews(views: Views, { optOuts, complaints }: FleetPorts): void {
   });
 }
 
-function addOptOutActions(actions: Actions, { optOuts }: FleetPorts): void {
+function addOptOutActions(actions: Actions, { optOuts }: WishPorts): void {
   const at = (deed: string) => ({
     path: `${optOutsPath}${deed}`,
     api: `/api/fleet/opt-outs${deed}`,
@@ -101,7 +107,7 @@ function optOutChanged(optOut: OptOut | null | 0, action: keyof typeof optOutWor
   return { type: "done", value: optOut, goTo: optOutsPath, said, change };
 }
 
-function addComplaintActions(actions: Actions, { complaints }: FleetPorts): void {
+function addComplaintActions(actions: Actions, { complaints }: WishPorts): void {
   const at = (deed: string) => ({
     path: `${complaintsPath}${deed}`,
     api: `/api/fleet/complaints${deed}`,

@@ -1,5 +1,6 @@
 /** What the coordinator does by the clock for those who watch it: figures by the minute, gauges, samples of how near the delegations are. */
 import type { Pool } from "pg";
+import type { IncidentLog } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
@@ -14,7 +15,9 @@ import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import type { FleetSettling } from "../delegation/measure-peers.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
+import { forgetTurns } from "../frontier/turn-store.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
+import { forgetSeals } from "../results/result-writes.ts";
 import { createReports } from "../who/reads.ts";
 import { type AlertName, alertSeverities } from "./alerts.ts";
 import { alertsOf } from "./alerts-of.ts";
@@ -215,4 +218,21 @@ function observeCrawlers(
     for (const one of gauges) gauge.set({ crawler: one.name }, value(one));
   }
   metrics.waitingResults.set(gauges.reduce((sum, { waitingResults }) => sum + waitingResults, 0));
+}
+
+// What is forgotten in time: incidents, seals and turns that nobody will ask about any more.
+
+interface UpkeepParts {
+  readonly pool: Pool;
+  readonly incidents: IncidentLog;
+  readonly timekeeper: Timekeeper;
+  readonly now: () => Date;
+}
+
+export function scheduleUpkeep({ pool, incidents, timekeeper, now }: UpkeepParts): void {
+  timekeeper.every("forget-what-is-old", forgetMs, async () => {
+    await incidents.forgetOld(now());
+    await forgetSeals(pool, now());
+    await forgetTurns(pool, now());
+  });
 }

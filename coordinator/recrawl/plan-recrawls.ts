@@ -5,8 +5,9 @@
 
 import { planOptimal } from "./make-optimal-plan.ts";
 import type { PlannedGroup, RecrawlPlan } from "./make-plan.ts";
-import { emptyPlan, type PlanningPorts, type RecrawlPolicies } from "./plan.ts";
+import { emptyPlan, type PlanningPorts } from "./plan.ts";
 import { isReassignmentDue, iteratedCapacity, iteratedInterval } from "./priority-groups.ts";
+import type { RecrawlPolicies } from "./settings.ts";
 
 const daySeconds = 86_400;
 

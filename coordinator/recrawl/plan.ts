@@ -1,9 +1,8 @@
 /** What planning works with (plan-recrawls.ts, plan-optimal-recrawls.ts), and a plan that holds nothing yet. */
-import type { PolicySettings } from "../settings/schema.ts";
+
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { fixedPlan, type RateBounds, type RecrawlStrategy } from "./recrawl-plan.ts";
-
-export type RecrawlPolicies = PolicySettings["recrawl"];
+import type { RecrawlPolicies } from "./settings.ts";
 
 export interface PlanningPorts {
   readonly store: RecrawlPlanStore;

@@ -2,14 +2,14 @@
 import { createPool } from "#db/server-database";
 import { registryOverview } from "#rir-import/status";
 import { createAuditLog } from "../database/audit-log.ts";
-import type { WebPartOptions } from "../start-web.ts";
+import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/web-part.ts";
 import { createRegistryJobStore } from "./job-store.ts";
 import { RegistryJobs } from "./jobs.ts";
 import { registryRoutes } from "./registry-routes.ts";
 
 export function registryPart(
-  options: Pick<WebPartOptions, "database" | "pool" | "log" | "registryHost"> & {
+  options: Pick<RoomOptions, "database" | "pool" | "log" | "registryHost"> & {
     readonly config: { readonly registry: { readonly shrinkageWarningShare: number } };
   },
 ): WebPart {

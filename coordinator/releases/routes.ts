@@ -1,7 +1,6 @@
 /** Releases: looked at, offered, held; what needs a signature is done with the release commands. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
-import type { FleetPorts } from "../fleet/ports.ts";
 import type { Actions, Outcome } from "../web/actions.ts";
 import { buttonForm, crawlerOr, empty, fleetHead } from "../web/components.ts";
 import { usageFault } from "../web/form-fields.ts";
@@ -32,7 +31,12 @@ const stageBody = z.strictObject({
 const autoBody = z.strictObject({ soakMinutes: z.int().min(1).max(100_000).default(defaultSoakMinutes) });
 const holdBody = z.strictObject({ reason: z.string().min(1).max(500).default("held by an operator") });
 
-export function addVersionRoutes(views: Views, actions: Actions, ports: FleetPorts): void {
+interface VersionPorts {
+  readonly releases: Pick<ReleaseStore, "list" | "setStage">;
+  readonly releaseFleet: Pick<ReleaseFleetStore, "counts" | "docks" | "watched">;
+}
+
+export function addVersionRoutes(views: Views, actions: Actions, ports: VersionPorts): void {
   views.add({
     ...{ path: goTo, api: "/api/fleet/versions", section, needs: "fleet-read" },
     view: async ({ now }) => {
@@ -77,7 +81,7 @@ export function addVersionRoutes(views: Views, actions: Actions, ports: FleetPor
 
 async function stage(
   wished: Parameters<typeof stageRelease>[0],
-  ports: FleetPorts,
+  ports: VersionPorts,
   now: Date,
 ): Promise<Outcome> {
   const staged = await stageRelease(wished, ports, now).catch((error: unknown) =>
@@ -103,7 +107,7 @@ async function stage(
 async function hold(
   version: string,
   reason: string,
-  { ports, now }: { readonly ports: FleetPorts; readonly now: Date },
+  { ports, now }: { readonly ports: VersionPorts; readonly now: Date },
 ): Promise<Outcome> {
   const fault = await holdRelease(version, reason, ports, now).catch((error: unknown) =>
     usageFault(error, "Not held"),

@@ -15,7 +15,7 @@ export interface SearchDutyPorts {
   readonly nowMs: () => number;
 }
 
-export function scheduleSearchDuties(ports: SearchDutyPorts): void {
+export function scheduleSearch(ports: SearchDutyPorts): void {
   ports.timekeeper.every("keep-search", upkeepMs, async () => await searchTurn(ports));
 }
 

@@ -8,7 +8,7 @@ import { createCrawlerStore } from "../crawlers/crawler-store.ts";
 import { createDelegationStore } from "../delegation/store.ts";
 import { liveConfig, policiesOf } from "../live-config.ts";
 import { createRecrawlPlanStore } from "../recrawl/plan-store.ts";
-import type { WebPartOptions } from "../start-web.ts";
+import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/web-part.ts";
 import { FollowedPolicies } from "./in-force.ts";
 import { createPolicySamples } from "./preview/sample-reads.ts";
@@ -48,9 +48,9 @@ export async function policyDuties(ports: {
 
 // The pages' part about policies, with its stores.
 
-type Pool = WebPartOptions["pool"];
+type Pool = RoomOptions["pool"];
 
-export function policyPart({ pool, log }: Pick<WebPartOptions, "pool" | "log">): WebPart {
+export function policyPart({ pool, log }: Pick<RoomOptions, "pool" | "log">): WebPart {
   return policyRoutes({ ...previewPorts(pool, log), store: createPolicyStore(pool) });
 }
 

@@ -5,7 +5,6 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "#core/log";
-import type { Metrics } from "../overview/metrics.ts";
 import { defaultBodyTimeoutMs, OpenRequests } from "./limits.ts";
 import { errorBody, type PageError, type PageViewer, pageFrame, type SectionPath } from "./page-frame.ts";
 
@@ -29,7 +28,12 @@ export function guard(
   app: FastifyInstance,
   ports: {
     readonly log: Log;
-    readonly metrics: Metrics;
+    /** How long answers take, by route and status. */
+    readonly metrics: {
+      readonly requestSeconds: {
+        observe(labels: { readonly route: string; readonly status: number }, seconds: number): void;
+      };
+    };
     readonly settings: GuardSettings;
     /** Who looks at a page that is not there, and who may have a place that is kept; left out: nobody is known. */
     readonly viewerOf?: (request: FastifyRequest) => Promise<PageViewer | undefined>;

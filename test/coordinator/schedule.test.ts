@@ -1,12 +1,15 @@
 /** What the coordinator does by the clock, each duty turned by hand over real stores. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { scheduleBalance } from "#coordinator/balance/start";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { FleetSettling } from "#coordinator/delegation/measure-peers";
 import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";
+import { scheduleDelegation } from "#coordinator/delegation/start";
+import { scheduleFrontier } from "#coordinator/frontier/start";
+import type { JobPorts } from "#coordinator/job-ports";
 import { liveConfig, policiesOf } from "#coordinator/live-config";
 import { Counters } from "#coordinator/overview/counters";
 import { recalibrationRule } from "#coordinator/room-settings";
-import { scheduleDuties } from "#coordinator/schedule";
 import { type PolicyValue, withChanges } from "#coordinator/settings/catalogue";
 import type { PolicyName } from "#coordinator/settings/descriptions";
 import type { RoundCause } from "#core/delegation-cause";
@@ -38,38 +41,36 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
   const requested: [readonly SubnetId[], RoundCause][] = [];
   const full = new Set<CrawlerId>();
   let fills = 0;
-  scheduleDuties(
-    {
-      ...world,
-      state,
-      now,
-      timekeeper: {
-        every: (name, interval, work) => {
-          duties.set(name, work);
-          intervals.set(name, interval);
-        },
-        hurry: (name) => hurried.push(name),
+  const ports: JobPorts = {
+    ...world,
+    state,
+    now,
+    timekeeper: {
+      every: (name, interval, work) => {
+        duties.set(name, work);
+        intervals.set(name, interval);
       },
-      gateway: {
-        online: () => fleet.online(),
-        probe: async (crawlerId, target) => await fleet.probe(crawlerId, target),
-        send: (crawlerId, message) => sent.push([crawlerId, message]) > 0,
-      },
-      queue: {
-        fill: async () => ++fills,
-        request: (subnetIds, cause) => {
-          if (subnetIds.length > 0) requested.push([subnetIds, cause]);
-        },
-      },
-      settling: new FleetSettling({ expectedCrawlers: 1, settleMs: 0 }),
-      recalibration: new RecalibrationQueue({ ...world, state, now }, recalibrationRule(config)),
-      resolver: { resolve: async () => ({ addresses: ["5.1.1.7"], ttlSeconds: 60 }) },
-      counters: new Counters(),
-      withoutRoom: () => full,
-      log: { ...silentLog, warn: (fields) => warned.push(fields) },
+      hurry: (name) => hurried.push(name),
     },
-    config,
-  );
+    gateway: {
+      online: () => fleet.online(),
+      probe: async (crawlerId, target) => await fleet.probe(crawlerId, target),
+      send: (crawlerId, message) => sent.push([crawlerId, message]) > 0,
+    },
+    queue: {
+      fill: async () => ++fills,
+      request: (subnetIds, cause) => {
+        if (subnetIds.length > 0) requested.push([subnetIds, cause]);
+      },
+    },
+    settling: new FleetSettling({ expectedCrawlers: 1, settleMs: 0 }),
+    recalibration: new RecalibrationQueue({ ...world, state, now }, recalibrationRule(config)),
+    resolver: { resolve: async () => ({ addresses: ["5.1.1.7"], ttlSeconds: 60 }) },
+    counters: new Counters(),
+    withoutRoom: () => full,
+    log: { ...silentLog, warn: (fields) => warned.push(fields) },
+  };
+  for (const schedule of [scheduleFrontier, scheduleDelegation, scheduleBalance]) schedule(ports, config);
   const run = async (name: string) => await duties.get(name)!();
   const everyMs = (name: string) => {
     const interval = intervals.get(name)!;

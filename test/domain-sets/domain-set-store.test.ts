@@ -1,6 +1,7 @@
 /** Domain sets in the database: who is leased what, which hosts are misplaced, and where they go. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createFinerDelegationStore } from "#coordinator/delegation/overrides/finer-delegation-store";
+import { createMisplacedHostStore } from "#coordinator/delegation/overrides/misplaced-host-store";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
 import { heldSql, type Partition, partitionHolds, partitionOf } from "#coordinator/domain-sets/partition";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -23,6 +24,7 @@ afterAll(async () => await world.close());
 
 const hosts = ["a.com", "b.gr", "c.org"];
 const store = () => createDomainSetStore(world.pool);
+const misplacedHosts = () => createMisplacedHostStore(world.pool);
 const leased = async (crawlerId: CrawlerId) => (await world.lease(crawlerId)).map(({ host }) => host).sort();
 const partition = (...sets: string[]): Partition => partitionOf(sets);
 
@@ -114,9 +116,9 @@ describe("misplaced hosts", () => {
     const { north } = await mixedSubnet();
     const crawler = { crawlerId: north, partition: partition(".com") };
 
-    const forGreek = await store().misplaced(crawler, [partition(".com"), partition(".gr")], 10);
-    const forAny = await store().misplaced(crawler, [[]], 10);
-    const forNobody = await store().misplaced(crawler, [], 10);
+    const forGreek = await misplacedHosts().misplaced(crawler, [partition(".com"), partition(".gr")], 10);
+    const forAny = await misplacedHosts().misplaced(crawler, [[]], 10);
+    const forNobody = await misplacedHosts().misplaced(crawler, [], 10);
 
     expect(forGreek.map(({ host, address }) => [host, address])).toEqual([["b.gr", "198.51.100.2"]]);
     expect(forAny.map(({ host }) => host).sort()).toEqual(["b.gr", "c.org"]);
@@ -131,7 +133,11 @@ describe("misplaced hosts", () => {
       partition(...Array.from({ length: 16 }, (_, set) => names(16 * crawler + set))),
     );
 
-    const found = await store().misplaced({ crawlerId: north, partition: partition(".com") }, others, 10);
+    const found = await misplacedHosts().misplaced(
+      { crawlerId: north, partition: partition(".com") },
+      others,
+      10,
+    );
 
     expect(found.map(({ host }) => host)).toContain("b.gr");
   });
@@ -142,20 +148,24 @@ describe("misplaced hosts", () => {
     const { hostHash } = keyOf("http://b.gr/");
     const decided = { subnetId, roundId, crawlerId: south, rttMs: 20, runnerUpId: null, runnerUpRttMs: null };
 
-    const moved = await store().delegate(
+    const moved = await misplacedHosts().delegate(
       { ...decided, hosts: [hostHash], reason: "by its set" },
       { now: noon, reviewAt: secondsAfterNoon(60) },
     );
-    const still = await store().misplaced({ crawlerId: north, partition: partition(".com") }, [[]], 10);
-    const kept = await store().endNeedless({ crawlerId: north, partition: partition(".com") }, noon);
+    const still = await misplacedHosts().misplaced(
+      { crawlerId: north, partition: partition(".com") },
+      [[]],
+      10,
+    );
+    const kept = await misplacedHosts().endNeedless({ crawlerId: north, partition: partition(".com") }, noon);
     const ofSouth = await leased(south);
     const ofNorth = await leased(north);
-    const ended = await store().endNeedless({ crawlerId: north, partition: [] }, noon);
+    const ended = await misplacedHosts().endNeedless({ crawlerId: north, partition: [] }, noon);
 
     expect([moved, kept, ended]).toEqual([1, 0, 1]);
     expect(still.map(({ host }) => host)).toEqual(["c.org"]);
     expect([ofSouth, ofNorth]).toEqual([["b.gr"], ["a.com"]]);
-    expect(await store().hasDelegated()).toBe(false);
+    expect(await misplacedHosts().hasDelegated()).toBe(false);
     const history = await world.rows<{ cause: string }>(
       "select cause from delegation_history order by cause",
     );

@@ -7,6 +7,7 @@ import {
   heldHosts,
   partitionsOfFleet,
 } from "#coordinator/delegation/overrides/assign-by-sets";
+import { createMisplacedHostStore } from "#coordinator/delegation/overrides/misplaced-host-store";
 import { delegateSubnet } from "#coordinator/delegation/probe-round";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
@@ -31,6 +32,7 @@ async function openSubnet(hosts: readonly string[], sets: Readonly<Record<string
   const fleet = new TableFleet(crawlers, Object.fromEntries(addresses.map((address) => [address, rtts])));
   for (const [at, name] of hosts.entries()) await host(name, addresses[at]!);
   const domainSets = createDomainSetStore(world.pool);
+  const misplacedHosts = createMisplacedHostStore(world.pool);
   for (const [name, given] of Object.entries(sets)) await domainSets.give(name, given);
 
   /** Rounds for the subnets that wait or are asked for, then what domain sets change, until nothing does. */
@@ -43,7 +45,7 @@ async function openSubnet(hosts: readonly string[], sets: Readonly<Record<string
     const denied = new DeniedTargets(heldHosts(state, config));
     const round = { ...finer, delegations, denied };
     const bySets = {
-      ...{ ...finer, domainSets, partitionOf: partitionsOfFleet(state, config) },
+      ...{ ...finer, misplacedHosts, partitionOf: partitionsOfFleet(state, config) },
       request: (subnetIds: readonly SubnetId[]) => void asked.push(...subnetIds),
     };
     for (let pass = 0; pass < 3; pass++) {

@@ -1,8 +1,8 @@
 /** Every part of the pages over a test's database, as a coordinator has them; its memory is empty. */
 import { readCoordinatorConfig } from "#coordinator/config";
 import { CoordinatorState } from "#coordinator/delegation/state";
+import { pagesOfRooms } from "#coordinator/main";
 import { createMetrics } from "#coordinator/overview/metrics";
-import { webParts } from "#coordinator/start-web";
 import type { WebPart } from "#coordinator/web/web-part";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
@@ -10,7 +10,7 @@ import { worldNow } from "./seed-world.ts";
 import { liveState, testAccess, tinyResolver } from "./web-server.ts";
 
 export function everyPart(database: Database): readonly WebPart[] {
-  return webParts({
+  return pagesOfRooms({
     config: readCoordinatorConfig({}),
     database,
     pool: database.pool,

@@ -14,17 +14,15 @@
 
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
-import type { DomainSetStore, MisplacedHost } from "../../domain-sets/domain-set-store.ts";
+import type { DomainSetStore } from "../../domain-sets/domain-set-store.ts";
 import { type Partition, partitionHolds, partitionOf } from "../../domain-sets/partition.ts";
 import type { HeldHosts } from "../denied-targets.ts";
 import type { CoordinatorState } from "../state.ts";
+import type { MisplacedHost, MisplacedHostStore } from "./misplaced-host-store.ts";
 import { type FinerRoundPorts, finerRound } from "./round.ts";
 
 export interface DelegateBySetsPorts extends FinerRoundPorts {
-  readonly domainSets: Pick<
-    DomainSetStore,
-    "misplaced" | "holdsNothingOf" | "delegate" | "endNeedless" | "hasDelegated"
-  >;
+  readonly misplacedHosts: MisplacedHostStore;
   /** Asks for new rounds for whole subnets. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   /** What a crawler may have, with the coordinator's own sets. */
@@ -45,7 +43,7 @@ export async function delegateBySets(
 ): Promise<{ readonly moved: number; readonly ended: number }> {
   const crawlers = ports.state.crawlers.map(({ crawlerId }) => crawlerId);
   const isPartitioned = crawlers.some((crawlerId) => ports.partitionOf(crawlerId).length > 0);
-  const hadSome = await ports.domainSets.hasDelegated();
+  const hadSome = await ports.misplacedHosts.hasDelegated();
   if (!isPartitioned && !hadSome) return { moved: 0, ended: 0 };
   const ended = hadSome ? await endNeedless(crawlers, ports) : 0;
   return { moved: await moveMisplaced(crawlers, ports), ended };
@@ -55,7 +53,7 @@ async function endNeedless(crawlers: readonly CrawlerId[], ports: DelegateBySets
   let ended = 0;
   for (const crawlerId of crawlers) {
     const partition = ports.partitionOf(crawlerId);
-    ended += await ports.domainSets.endNeedless({ crawlerId, partition }, ports.now());
+    ended += await ports.misplacedHosts.endNeedless({ crawlerId, partition }, ports.now());
   }
   return ended;
 }
@@ -69,7 +67,7 @@ async function moveMisplaced(crawlers: readonly CrawlerId[], ports: DelegateBySe
     const partition = ports.partitionOf(crawlerId);
     if (partition.length === 0 || rounds === 0) continue;
     const crawler = { crawlerId, partition };
-    const hosts = await ports.domainSets.misplaced(crawler, others, hostsPerPass);
+    const hosts = await ports.misplacedHosts.misplaced(crawler, others, hostsPerPass);
     const useless = await uselessSubnets(hosts, crawler, ports);
     const apart = hosts.filter(({ subnetId }) => !useless.has(subnetId));
     const chosen = groups(apart, able, ports).slice(0, rounds);
@@ -85,11 +83,11 @@ async function moveMisplaced(crawlers: readonly CrawlerId[], ports: DelegateBySe
 async function uselessSubnets(
   hosts: readonly MisplacedHost[],
   crawler: { readonly crawlerId: CrawlerId; readonly partition: Partition },
-  { domainSets, request }: DelegateBySetsPorts,
+  { misplacedHosts, request }: DelegateBySetsPorts,
 ): Promise<ReadonlySet<SubnetId>> {
   if (hosts.length === 0) return new Set();
   const subnetIds = [...new Set(hosts.map(({ subnetId }) => subnetId))];
-  const useless = await domainSets.holdsNothingOf(crawler, subnetIds);
+  const useless = await misplacedHosts.holdsNothingOf(crawler, subnetIds);
   if (useless.length > 0) request(useless, "domain-set");
   return new Set(useless);
 }
@@ -141,7 +139,7 @@ async function delegateTogether(
   // Nobody could measure: somebody who holds the hosts crawls them all the same.
   const unmeasured = { crawlerId: crawlers[0]!, rttMs: null, runnerUpId: null, runnerUpRttMs: null };
   const now = ports.now();
-  return await ports.domainSets.delegate(
+  return await ports.misplacedHosts.delegate(
     {
       ...(outcome.decision ?? unmeasured),
       roundId: outcome.roundId,

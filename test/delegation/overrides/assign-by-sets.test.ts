@@ -7,6 +7,7 @@ import {
   heldHosts,
   partitionsOfFleet,
 } from "#coordinator/delegation/overrides/assign-by-sets";
+import { createMisplacedHostStore } from "#coordinator/delegation/overrides/misplaced-host-store";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";
@@ -36,13 +37,14 @@ async function threeCrawlers(answered = true) {
   );
   for (const [at, name] of hosts.entries()) await delegated(await host(name, `5.1.1.${at + 1}`), near, 10);
   const domainSets = createDomainSetStore(world.pool);
+  const misplacedHosts = createMisplacedHostStore(world.pool);
   const requested: string[] = [];
   const pass = async (own: readonly string[] = []) => {
     const finer = await ports(fleet);
     const partitionOf = partitionsOfFleet(finer.state, { domainSets: own });
     const request = (subnetIds: readonly SubnetId[], cause: string) =>
       void requested.push(`${cause} ${subnetIds.length}`);
-    return await delegateBySets({ ...finer, domainSets, partitionOf, request });
+    return await delegateBySets({ ...finer, misplacedHosts, partitionOf, request });
   };
   return { near, middle, far, fleet, leased, pass, rounds, requested, give: domainSets.give };
 }
