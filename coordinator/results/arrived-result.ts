@@ -1,5 +1,4 @@
 /** A result that counts, with what the frontier knew of its URL before. */
-
 import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { FetchResult, PageExtract, Seal } from "#protocol/result";
@@ -136,4 +135,11 @@ export interface ResultStore extends Partial<KnownLinkStore> {
       totalMs: number;
     }[]
   >;
+}
+
+export interface WireResult {
+  readonly sequence: number;
+  readonly leaseId: LeaseId;
+  readonly result: FetchResult;
+  readonly wireBytes: number;
 }

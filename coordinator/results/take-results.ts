@@ -3,35 +3,15 @@
  * acknowledged sequence. What needs thought is done here (keys, which links to follow, when to fetch
  * again); the store only writes.
  */
-import type { CrawlerId, LeaseId } from "#core/ids";
+import type { CrawlerId } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
-import {
-  type FetchOutcome,
-  type FetchResult,
-  maxPageLinks,
-  type PageExtract,
-  type Seal,
-} from "#protocol/result";
+import { type FetchOutcome, type FetchResult, maxPageLinks, type PageExtract, type Seal } from "#protocol/result";
 import { type FullResult, withFullLinks } from "../channels/known-links.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
-import {
-  findingsOf,
-  isGone,
-  nextFetchAt,
-  type RecrawlSettings,
-  type ThisVisit,
-  type VisitFindings,
-} from "../recrawl/visit-findings.ts";
-import type { ArrivedResult, NextFetch, ResultStore, TakenResults } from "./arrived-result.ts";
-
-export interface WireResult {
-  readonly sequence: number;
-  readonly leaseId: LeaseId;
-  readonly result: FetchResult;
-  readonly wireBytes: number;
-}
+import { findingsOf, isGone, nextFetchAt, type RecrawlSettings, type ThisVisit, type VisitFindings } from "../recrawl/visit-findings.ts";
+import type { ArrivedResult, NextFetch, ResultStore, TakenResults, WireResult } from "./arrived-result.ts";
 
 export interface ResultBatch {
   readonly crawlerId: CrawlerId;

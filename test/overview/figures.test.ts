@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createFigureStore, history, spanFigures } from "#coordinator/overview/figure-store";
 import { forgetFigures, MinuteFigures } from "#coordinator/overview/figures";
-import type { WireResult } from "#coordinator/results/take-results";
+import type { WireResult } from "#coordinator/results/arrived-result";
 import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";

@@ -9,8 +9,8 @@
  */
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
-import type { ResultStore } from "../../results/arrived-result.ts";
-import type { ResultBatch, WireResult } from "../../results/take-results.ts";
+import type { ResultStore, WireResult } from "../../results/arrived-result.ts";
+import type { ResultBatch } from "../../results/take-results.ts";
 import type { AgedDelegation, DelegationStore, FinishedRound } from "../delegation.ts";
 import type { SlowFetches } from "../policies/reason.ts";
 import type { CoordinatorState } from "../state.ts";
